@@ -1,0 +1,1 @@
+//! The typed way into the data plane, and the choice of where a read runs.

@@ -1,0 +1,1 @@
+//! Typed programs over rows and the MySQL functions, evaluated in ldm, query and sql alike.

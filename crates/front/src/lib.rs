@@ -1,0 +1,1 @@
+//! What clients speak: the MySQL protocol, sessions, admission.

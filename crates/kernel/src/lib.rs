@@ -1,0 +1,1 @@
+//! Blocks, signals, mailboxes, threads, timers, sockets and files, real and simulated; no database word.

@@ -1,0 +1,1 @@
+//! The words of the database: identifiers, limits, errors, values, schema, collations, row encodings.

@@ -1,0 +1,1 @@
+//! Role assembly: which blocks run on which threads.

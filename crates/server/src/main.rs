@@ -1,0 +1,2 @@
+//! The binary `junctor`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! MySQL statements: parse, bind, plan, execute through the client.

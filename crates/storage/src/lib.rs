@@ -1,0 +1,1 @@
+//! Partitions: rows, versions, indexes, locks, pages, redo records.

@@ -1,0 +1,1 @@
+//! The data plane: the blocks tc, ldm and query.
