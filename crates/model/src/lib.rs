@@ -1,1 +1,13 @@
 //! The words of the database: identifiers, limits, errors, values, schema, collations, row encodings.
+#![forbid(unsafe_code)]
+
+pub mod id;
+pub mod limit;
+pub mod error;
+pub mod value;
+pub mod collation;
+pub mod schema;
+pub mod key;
+pub mod partition;
+pub mod row;
+pub mod row_encoding;

@@ -1,0 +1,259 @@
+//! Errors that users see: a stable code each, with its MySQL number and SQLSTATE, in one table.
+
+use std::fmt;
+
+macro_rules! errors {
+    ($($(#[$doc:meta])* $name:ident = $errno:literal, $state:literal;)*) => {
+        /// What went wrong, as a stable code. A code exists only if somebody can react to it differently.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[allow(clippy::enum_variant_names)]
+        pub enum ErrorCode {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl ErrorCode {
+            /// Every code, in the order of the table.
+            pub const ALL: &'static [ErrorCode] = &[$(ErrorCode::$name,)*];
+
+            /// The MySQL error number.
+            pub fn errno(self) -> u16 {
+                match self { $(ErrorCode::$name => $errno,)* }
+            }
+
+            /// The SQLSTATE, five characters.
+            pub fn sqlstate(self) -> &'static str {
+                match self { $(ErrorCode::$name => $state,)* }
+            }
+
+            /// The code's own name.
+            pub fn name(self) -> &'static str {
+                match self { $(ErrorCode::$name => stringify!($name),)* }
+            }
+        }
+    };
+}
+
+errors! {
+    /// CREATE DATABASE of one that exists.
+    DatabaseExists = 1007, "HY000";
+    /// DROP DATABASE of one that does not exist.
+    DatabaseDropMissing = 1008, "HY000";
+    /// More connections than max_connections.
+    TooManyConnections = 1040, "08004";
+    /// Memory outside the data memory ran out.
+    OutOfResources = 1041, "HY000";
+    /// The user may not use the database.
+    DatabaseAccessDenied = 1044, "42000";
+    /// Wrong user or password.
+    AccessDenied = 1045, "28000";
+    /// A statement needs a database and none is selected.
+    NoDatabaseSelected = 1046, "3D000";
+    /// A command byte that the server does not know.
+    UnknownCommand = 1047, "08S01";
+    /// NULL for a NOT NULL column.
+    ColumnNotNull = 1048, "23000";
+    /// The database does not exist.
+    UnknownDatabase = 1049, "42000";
+    /// CREATE TABLE of one that exists.
+    TableExists = 1050, "42S01";
+    /// DROP TABLE of one that does not exist.
+    UnknownTable = 1051, "42S02";
+    /// A column name that could be meant in two ways.
+    AmbiguousColumn = 1052, "23000";
+    /// The server is stopping.
+    ServerShutdown = 1053, "08S01";
+    /// The column does not exist.
+    UnknownColumn = 1054, "42S22";
+    /// A column neither aggregated nor grouped beside aggregates (without GROUP BY).
+    MixOfGroupFunctions = 1140, "42000";
+    /// An identifier of more than 64 characters.
+    IdentifierTooLong = 1059, "42000";
+    /// A column named twice.
+    DuplicateColumn = 1060, "42S21";
+    /// An index named twice.
+    DuplicateKeyName = 1061, "42000";
+    /// A second row with the same primary or unique key.
+    DuplicateEntry = 1062, "23000";
+    /// A statement that the grammar does not know.
+    SyntaxError = 1064, "42000";
+    /// An empty statement.
+    EmptyQuery = 1065, "42000";
+    /// A table or alias named twice.
+    NonUniqueTable = 1066, "42000";
+    /// A default value that does not fit its column.
+    InvalidDefault = 1067, "42000";
+    /// Two primary keys.
+    MultiplePrimaryKey = 1068, "42000";
+    /// More than 64 indexes.
+    TooManyKeys = 1069, "42000";
+    /// An index of more than 16 columns.
+    TooManyKeyParts = 1070, "42000";
+    /// An index key of more than 3,072 bytes.
+    KeyTooLong = 1071, "42000";
+    /// An index on a column that does not exist.
+    KeyColumnMissing = 1072, "42000";
+    /// An index on TEXT or BLOB without a length.
+    BlobKeyWithoutLength = 1170, "42000";
+    /// A length that the column type does not allow.
+    ColumnTooBig = 1074, "42000";
+    /// More than one AUTO_INCREMENT column, or one without a key.
+    WrongAutoKey = 1075, "42000";
+    /// A prefix length on a column that cannot have one.
+    WrongSubKey = 1089, "HY000";
+    /// DROP of an index that does not exist.
+    CannotDropKey = 1091, "42000";
+    /// KILL of a connection that does not exist.
+    NoSuchThread = 1094, "HY000";
+    /// BLOB or TEXT with a default value.
+    BlobDefault = 1101, "42000";
+    /// An illegal database name.
+    WrongDatabaseName = 1102, "42000";
+    /// An illegal table name.
+    WrongTableName = 1103, "42000";
+    /// Something about the statement failed that has no number of its own.
+    UnknownError = 1105, "HY000";
+    /// An aggregate where none may stand.
+    InvalidUseOfGroup = 1111, "HY000";
+    /// A table without columns.
+    TableWithoutColumns = 1113, "42000";
+    /// The data memory is exhausted for this statement.
+    TableFull = 1114, "HY000";
+    /// An unknown character set.
+    UnknownCharacterSet = 1115, "42000";
+    /// More than 4,096 columns.
+    TooManyColumns = 1117, "HY000";
+    /// A row definition longer than a row can be.
+    RowTooLarge = 1118, "42000";
+    /// A VALUES list whose length differs from the column list.
+    ColumnCountMismatch = 1136, "21S01";
+    /// The table does not exist.
+    NoSuchTable = 1146, "42S02";
+    /// Network packets out of order.
+    PacketsOutOfOrder = 1156, "08S01";
+    /// A packet bigger than max_allowed_packet.
+    PacketTooLarge = 1153, "08S01";
+    /// A column type that an AUTO_INCREMENT or another attribute cannot have.
+    WrongFieldSpecification = 1063, "42000";
+    /// A NULL column in a primary key.
+    PrimaryCannotHaveNull = 1171, "42000";
+    /// The key does not exist in the table.
+    KeyDoesNotExist = 1176, "42000";
+    /// A system variable that does not exist.
+    UnknownSystemVariable = 1193, "HY000";
+    /// A lock was not granted in time; the statement is undone.
+    LockWaitTimeout = 1205, "HY000";
+    /// The transaction was chosen to end a deadlock; it is rolled back.
+    Deadlock = 1213, "40001";
+    /// Wrong arguments to a function or statement.
+    WrongArguments = 1210, "HY000";
+    /// A variable of another scope.
+    LocalVariable = 1228, "HY000";
+    /// A global variable set without GLOBAL.
+    GlobalVariable = 1229, "HY000";
+    /// A value that the variable cannot have.
+    WrongValueForVariable = 1231, "42000";
+    /// A value of the wrong type for the variable.
+    WrongTypeForVariable = 1232, "42000";
+    /// The variable is read-only.
+    ReadOnlyVariable = 1238, "HY000";
+    /// Something that is recognised and not supported yet.
+    NotSupportedYet = 1235, "42000";
+    /// A row constructor with another number of columns.
+    OperandColumns = 1241, "21000";
+    /// A prepared statement that does not exist.
+    UnknownPreparedStatement = 1243, "HY000";
+    /// A value out of the range of its column.
+    OutOfRange = 1264, "22003";
+    /// A value that lost digits or characters (a warning).
+    DataTruncated = 1265, "01000";
+    /// Two collations that cannot be compared.
+    CannotAggregateCollations = 1267, "HY000";
+    /// An unknown collation.
+    UnknownCollation = 1273, "HY000";
+    /// A wrong index or key name.
+    WrongKeyName = 1280, "42000";
+    /// A collation that does not belong to the character set.
+    CollationCharacterSetMismatch = 1253, "42000";
+    /// A value that was cut when it was converted (a warning).
+    TruncatedWrongValue = 1292, "22007";
+    /// The transaction's admission failed: too many at once.
+    TooManyTransactions = 1297, "HY000";
+    /// A function that does not exist.
+    FunctionDoesNotExist = 1305, "42000";
+    /// The query was interrupted.
+    QueryInterrupted = 1317, "70100";
+    /// No default for a NOT NULL column.
+    NoDefault = 1364, "HY000";
+    /// Division by zero in strict mode.
+    DivisionByZero = 1365, "22012";
+    /// A string that is not a number, or not in the character set.
+    WrongValueForType = 1366, "HY000";
+    /// A string longer than its column.
+    DataTooLong = 1406, "22001";
+    /// A function called with the wrong number of arguments.
+    WrongParameterCount = 1582, "42000";
+    /// The table definition changed under the transaction.
+    TableDefinitionChanged = 1412, "HY000";
+    /// More parameters than a prepared statement may have.
+    TooManyParameters = 1390, "HY000";
+    /// More prepared statements than a server may hold.
+    TooManyPreparedStatements = 1461, "42000";
+    /// AUTO_INCREMENT ran out of numbers.
+    AutoIncrementExhausted = 1467, "HY000";
+    /// Wrong partition options.
+    WrongPartition = 1503, "HY000";
+    /// More partitions than a table may have.
+    TooManyPartitions = 1499, "HY000";
+    /// A number out of the range of its type in an expression.
+    NumericOutOfRange = 1690, "22003";
+    /// A packet that is not well formed.
+    MalformedPacket = 1835, "HY000";
+    /// The transaction is read-only.
+    ReadOnlyTransaction = 1792, "25006";
+    /// ORDER BY or SELECT list against DISTINCT or only_full_group_by.
+    NotInDistinctList = 3065, "HY000";
+    /// An invalid byte string for the character set.
+    InvalidCharacterString = 1300, "HY000";
+    /// Statement too deep or too large for the server's limits.
+    StatementTooComplex = 1436, "HY000";
+    /// A snapshot that is too old to be served.
+    SnapshotTooOld = 1020, "HY000";
+    /// A state of the node that refuses the request for now.
+    TemporaryFailure = 1296, "HY000";
+    /// SET TRANSACTION within a transaction.
+    CannotChangeTransaction = 1568, "25001";
+}
+
+/// A failure with the text that the user sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// The stable code.
+    pub code: ErrorCode,
+    /// The whole message, in MySQL's words where MySQL has them.
+    pub message: Box<str>,
+}
+
+/// The result of what can fail with a message for the user.
+pub type Result<T> = std::result::Result<T, Box<Error>>;
+
+impl Error {
+    /// A boxed error, so that results on the data path stay small.
+    #[cold]
+    pub fn new(code: ErrorCode, message: impl Into<Box<str>>) -> Box<Error> {
+        Box::new(Error { code, message: message.into() })
+    }
+
+    /// "This version of Junctor doesn't yet support '...'": error 1235 with the name of what is missing.
+    #[cold]
+    pub fn not_supported(what: &str) -> Box<Error> {
+        Error::new(ErrorCode::NotSupportedYet, format!("This version of Junctor doesn't yet support '{what}'"))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "ERROR {} ({}): {}", self.code.errno(), self.code.sqlstate(), self.message)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,143 @@
+//! Values as they travel between parser, evaluator, rows and wire.
+
+use std::cmp::Ordering;
+
+/// A value that owns its bytes. Whether bytes are text, and in which collation, is a matter of the static type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// SQL NULL.
+    Null,
+    /// A signed integer.
+    Int(i64),
+    /// An unsigned integer.
+    UInt(u64),
+    /// A binary floating-point number.
+    Double(f64),
+    /// An exact decimal number.
+    Decimal(Decimal),
+    /// Text (UTF-8) or binary bytes.
+    Bytes(Vec<u8>),
+}
+
+/// A value that borrows its bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ValueRef<'a> {
+    /// SQL NULL.
+    Null,
+    /// A signed integer.
+    Int(i64),
+    /// An unsigned integer.
+    UInt(u64),
+    /// A binary floating-point number.
+    Double(f64),
+    /// An exact decimal number.
+    Decimal(Decimal),
+    /// Text (UTF-8) or binary bytes.
+    Bytes(&'a [u8]),
+}
+
+/// An exact decimal number: `mantissa / 10^scale`. At most 38 digits; arithmetic that needs more is an error of its caller.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Decimal {
+    /// The digits with their sign.
+    pub mantissa: i128,
+    /// Digits after the point, 0 to 30.
+    pub scale: u8,
+}
+
+impl Decimal {
+    /// The same number with `scale` digits after the point, rounded half away from zero; `None` on overflow.
+    pub fn rescale(self, scale: u8) -> Option<Decimal> {
+        if scale >= self.scale {
+            let factor = 10i128.checked_pow(u32::from(scale - self.scale))?;
+            return Some(Decimal { mantissa: self.mantissa.checked_mul(factor)?, scale });
+        }
+        let factor = 10i128.checked_pow(u32::from(self.scale - scale))?;
+        let quotient = self.mantissa / factor;
+        let rest = self.mantissa % factor;
+        let round = if rest.unsigned_abs() * 2 >= factor.unsigned_abs() { self.mantissa.signum() } else { 0 };
+        Some(Decimal { mantissa: quotient + round, scale })
+    }
+
+    /// The nearest double.
+    pub fn to_double(self) -> f64 {
+        self.mantissa as f64 / 10f64.powi(i32::from(self.scale))
+    }
+
+    /// Appends the number as MySQL prints it, with exactly `scale` digits after the point.
+    pub fn append_text(self, out: &mut Vec<u8>) {
+        use std::io::Write;
+        let factor = 10u128.pow(u32::from(self.scale));
+        let magnitude = self.mantissa.unsigned_abs();
+        if self.mantissa < 0 {
+            out.push(b'-');
+        }
+        // Writing to a Vec cannot fail.
+        let _ = write!(out, "{}", magnitude / factor);
+        if self.scale > 0 {
+            let _ = write!(out, ".{:0width$}", magnitude % factor, width = usize::from(self.scale));
+        }
+    }
+}
+
+impl PartialEq for Decimal {
+    fn eq(&self, other: &Decimal) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Decimal {}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Decimal) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Decimal) -> Ordering {
+        let scale = self.scale.max(other.scale);
+        match (self.rescale(scale), other.rescale(scale)) {
+            (Some(left), Some(right)) => left.mantissa.cmp(&right.mantissa),
+            _ => self.to_double().total_cmp(&other.to_double()),
+        }
+    }
+}
+
+impl Value {
+    /// A borrowed view of this value.
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Value::Null => ValueRef::Null,
+            Value::Int(value) => ValueRef::Int(*value),
+            Value::UInt(value) => ValueRef::UInt(*value),
+            Value::Double(value) => ValueRef::Double(*value),
+            Value::Decimal(value) => ValueRef::Decimal(*value),
+            Value::Bytes(bytes) => ValueRef::Bytes(bytes),
+        }
+    }
+
+    /// Whether this is SQL NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+}
+
+impl ValueRef<'_> {
+    /// An owned copy.
+    pub fn to_value(self) -> Value {
+        match self {
+            ValueRef::Null => Value::Null,
+            ValueRef::Int(value) => Value::Int(value),
+            ValueRef::UInt(value) => Value::UInt(value),
+            ValueRef::Double(value) => Value::Double(value),
+            ValueRef::Decimal(value) => Value::Decimal(value),
+            ValueRef::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
+        }
+    }
+
+    /// Whether this is SQL NULL.
+    pub fn is_null(self) -> bool {
+        matches!(self, ValueRef::Null)
+    }
+}
