@@ -1,0 +1,90 @@
+//! Characters of utf8mb4 text, where a byte that belongs to no character stands for itself.
+
+/// First of the codes that stand for bytes outside any character; such a byte `b` has code `INVALID_FIRST + b`, so it
+/// comes after all code points.
+pub(super) const INVALID_FIRST: u32 = 0x11_0000;
+
+/// The first character of `text`: its code and its length in bytes; `None` at the end of the text.
+///
+/// Overlong forms, surrogates and cut sequences are invalid, and the first byte of them is returned alone.
+#[inline]
+pub(super) fn decode(text: &[u8]) -> Option<(u32, usize)> {
+    match *text {
+        [] => None,
+        [a @ 0x00..=0x7F, ..] => Some((u32::from(a), 1)),
+        [a @ 0xC2..=0xDF, b @ 0x80..=0xBF, ..] => Some((u32::from(a & 0x1F) << 6 | tail(b), 2)),
+        [a @ 0xE0..=0xEF, b @ 0x80..=0xBF, c @ 0x80..=0xBF, ..] => {
+            let code = u32::from(a & 0x0F) << 12 | tail(b) << 6 | tail(c);
+            let valid = code >= 0x800 && !matches!(code, 0xD800..=0xDFFF);
+            Some(if valid { (code, 3) } else { invalid(a) })
+        }
+        [a @ 0xF0..=0xF4, b @ 0x80..=0xBF, c @ 0x80..=0xBF, d @ 0x80..=0xBF, ..] => {
+            let code = u32::from(a & 0x07) << 18 | tail(b) << 12 | tail(c) << 6 | tail(d);
+            let valid = matches!(code, 0x1_0000..=0x10_FFFF);
+            Some(if valid { (code, 4) } else { invalid(a) })
+        }
+        [a, ..] => Some(invalid(a)),
+    }
+}
+
+fn tail(byte: u8) -> u32 {
+    u32::from(byte & 0x3F)
+}
+
+fn invalid(byte: u8) -> (u32, usize) {
+    (INVALID_FIRST + u32::from(byte), 1)
+}
+
+/// Whether `text` is well-formed utf8mb4: no overlong forms, no surrogates, nothing above U+10FFFF.
+pub fn is_valid_utf8mb4(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok()
+}
+
+/// Characters in `text`, each byte outside a character counted as one.
+pub(super) fn character_count(text: &[u8]) -> usize {
+    let mut count = 0;
+    for chunk in text.utf8_chunks() {
+        count += chunk.valid().chars().count() + chunk.invalid().len();
+    }
+    count
+}
+
+/// The longest start of `text` with at most `characters` characters, never cutting one.
+pub(super) fn prefix(text: &[u8], characters: usize) -> &[u8] {
+    let mut length = 0;
+    for _ in 0..characters {
+        match decode(&text[length..]) {
+            Some((_, bytes)) => length += bytes,
+            None => break,
+        }
+    }
+    &text[..length]
+}
+
+const ASCII_MASK: u64 = 0x8080_8080_8080_8080;
+
+/// Cuts from both texts the equal start that consists of ASCII only, letter case ignored, as far as whole steps of eight
+/// bytes can find it.
+#[inline]
+pub(super) fn skip_equal_ascii<'t>(mut left: &'t [u8], mut right: &'t [u8]) -> (&'t [u8], &'t [u8]) {
+    while let (Some((a, left_rest)), Some((b, right_rest))) = (left.split_first_chunk(), right.split_first_chunk()) {
+        let (a, b) = (u64::from_le_bytes(*a), u64::from_le_bytes(*b));
+        if (a | b) & ASCII_MASK != 0 || fold_ascii(a) != fold_ascii(b) {
+            break;
+        }
+        (left, right) = (left_rest, right_rest);
+    }
+    (left, right)
+}
+
+/// Turns the small letters among eight ASCII bytes into capitals.
+#[inline]
+fn fold_ascii(bytes: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    // The top bit of each byte tells whether the byte is at least 'a', and more than 'z'. No byte carries into the
+    // next one, because all are below 0x80.
+    let from_a = bytes + (0x80 - b'a' as u64) * ONES;
+    let above_z = bytes + (0x7F - b'z' as u64) * ONES;
+    let small = from_a & !above_z & ASCII_MASK;
+    bytes - (small >> 2)
+}

@@ -1,0 +1,80 @@
+//! Hot path. `utf8mb4_general_ci`: every character has one weight, padded with spaces.
+//!
+//! ASCII letters weigh as capitals and other ASCII characters as themselves; characters of the basic plane have their
+//! weight in a table, all supplementary characters weigh 0xFFFD together.
+
+use std::cmp::Ordering;
+
+use super::character::{INVALID_FIRST, decode, skip_equal_ascii};
+use super::padding;
+use super::table::{self, Shape};
+
+static BLOB: &[u8] = include_bytes!("tables/general_ci.bin");
+const SHAPE: Shape = Shape::of(BLOB);
+static INDEX: [u16; SHAPE.index_count] = table::decode_numbers(BLOB, SHAPE.index_start());
+static PAGES: [u16; SHAPE.page_number_count()] = table::decode_numbers(BLOB, SHAPE.pages_start());
+
+/// Index entry of a page in which every character weighs its own code point.
+const IDENTITY_PAGE: u16 = 0xFFFF;
+const SUPPLEMENTARY_WEIGHT: u32 = 0xFFFD;
+
+/// Weight of a character; a byte outside any character weighs more than every character.
+#[inline]
+pub(super) fn weight(code: u32) -> u32 {
+    if code > 0xFFFF {
+        return if code < INVALID_FIRST { SUPPLEMENTARY_WEIGHT } else { code };
+    }
+    match INDEX[table::page_of(code)] {
+        IDENTITY_PAGE => code,
+        page => u32::from(PAGES[table::position_in(page, code)]),
+    }
+}
+
+/// Whether two characters weigh the same.
+pub(super) fn same_character(left: u32, right: u32) -> bool {
+    left == right || weight(left) == weight(right)
+}
+
+/// Order of two texts.
+pub(super) fn compare<'t>(mut left: &'t [u8], mut right: &'t [u8]) -> Ordering {
+    loop {
+        (left, right) = skip_equal_ascii(left, right);
+        let (Some((a, a_bytes)), Some((b, b_bytes))) = (decode(left), decode(right)) else {
+            return padding::compare_rest(left, right);
+        };
+        let order = weight(a).cmp(&weight(b));
+        if order != Ordering::Equal {
+            return order;
+        }
+        (left, right) = (&left[a_bytes..], &right[b_bytes..]);
+    }
+}
+
+/// Appends the weight key of `text`: weights as UTF-8 would write them, a byte outside any character as 0xFF and
+/// itself.
+pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) {
+    let mut rest = padding::trim_spaces(text);
+    out.reserve(rest.len() + padding::END_BYTES);
+    while let Some(&first) = rest.first() {
+        if first >= 0x80 {
+            let Some((code, bytes)) = decode(rest) else { break };
+            append_weight(weight(code), out);
+            rest = &rest[bytes..];
+            continue;
+        }
+        let plain = rest.iter().position(|&byte| byte >= 0x80 || padding::is_special(byte)).unwrap_or(rest.len());
+        out.extend(rest[..plain].iter().map(|byte| byte.to_ascii_uppercase()));
+        rest = padding::append_special(&rest[plain..], out);
+    }
+    out.push(padding::SPACE);
+}
+
+fn append_weight(weight: u32, out: &mut Vec<u8>) {
+    let tail = |shift: u32| 0x80 | (weight >> shift & 0x3F) as u8;
+    match weight {
+        0..=0x7F => out.push(weight as u8),
+        0x80..=0x7FF => out.extend_from_slice(&[0xC0 | (weight >> 6) as u8, tail(0)]),
+        0x800..=0xFFFF => out.extend_from_slice(&[0xE0 | (weight >> 12) as u8, tail(6), tail(0)]),
+        _ => out.extend_from_slice(&[0xFF, (weight - INVALID_FIRST) as u8]),
+    }
+}

@@ -1,0 +1,38 @@
+//! Capitals and small letters, one character for one.
+
+/// The capital of a letter by Unicode's simple mapping; characters without one stay as they are.
+pub(super) fn to_upper(letter: char) -> char {
+    let code = u32::from(letter);
+    let capital = match code {
+        // Greek letters with an iota below have a simple capital beside the full one of several characters.
+        0x1F80..=0x1F87 | 0x1F90..=0x1F97 | 0x1FA0..=0x1FA7 => code + 8,
+        0x1FB3 | 0x1FC3 | 0x1FF3 => code + 9,
+        _ => return only(letter.to_uppercase()).unwrap_or(letter),
+    };
+    char::from_u32(capital).unwrap_or(letter)
+}
+
+/// The small form of a letter by Unicode's simple mapping; characters without one stay as they are.
+pub(super) fn to_lower(letter: char) -> char {
+    match letter {
+        // The only letter whose full mapping has several characters.
+        '\u{130}' => 'i',
+        _ => only(letter.to_lowercase()).unwrap_or(letter),
+    }
+}
+
+/// Appends `text` with all characters mapped; bytes outside characters are copied.
+pub(super) fn append_mapped(text: &[u8], out: &mut Vec<u8>, map: fn(char) -> char) {
+    out.reserve(text.len());
+    for chunk in text.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            let mut bytes = [0; 4];
+            out.extend_from_slice(map(letter).encode_utf8(&mut bytes).as_bytes());
+        }
+        out.extend_from_slice(chunk.invalid());
+    }
+}
+
+fn only(mut letters: impl ExactSizeIterator<Item = char>) -> Option<char> {
+    if letters.len() == 1 { letters.next() } else { None }
+}

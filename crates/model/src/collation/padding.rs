@@ -1,0 +1,107 @@
+//! Hot path. Order of texts that are padded with spaces, and keys that have that order as bytes.
+//!
+//! Two texts compare as if endless spaces followed both, so `"a\t" < "a" = "a " < "a b"`. A key writes a unit (a byte
+//! of the text, or a weight as UTF-8 would write it) as it is, and ends with one space. That alone has the right order
+//! unless spaces stand inside the text, or a unit is below the space. What decides then is what follows the spaces:
+//!
+//! | piece of the text | bytes of the key |
+//! |---|---|
+//! | unit 0x1F | `1F 00` |
+//! | k spaces, then a unit below the space | `1F FF`, then k as one byte, or from 255 on `FF` and k in 4 bytes |
+//! | the end | `20` |
+//! | k spaces, then a unit above the space | `20`, and for k in 2..=32 the byte 0x21 - k, from 33 on `00` and 2^32-1-k in 4 bytes |
+//!
+//! The rows are in key order. In the second row more spaces are later, in the last row earlier, because all units
+//! that can follow the `20` of a single space are above 0x20. 4-byte numbers have the most significant byte first.
+
+use std::cmp::Ordering;
+
+/// Bytes that the end of the text adds to every key.
+pub(super) const END_BYTES: usize = 1;
+
+pub(super) const SPACE: u8 = b' ';
+pub(super) const BELOW_SPACE: u8 = 0x1F;
+
+/// `text` without its trailing spaces.
+#[inline]
+pub(super) fn trim_spaces(text: &[u8]) -> &[u8] {
+    let length = text.iter().rposition(|&byte| byte != SPACE).map_or(0, |last| last + 1);
+    &text[..length]
+}
+
+/// Order of two texts by their bytes, padded with spaces.
+pub(super) fn compare_bytes(left: &[u8], right: &[u8]) -> Ordering {
+    let common = left.len().min(right.len());
+    let order = left[..common].cmp(&right[..common]);
+    order.then_with(|| compare_rest(&left[common..], &right[common..]))
+}
+
+/// Order of two texts that are equal up to here, where at most one has bytes left. In no padded collation a character
+/// outside ASCII has a weight below or equal to the space, so the first byte that is no space decides.
+#[inline]
+pub(super) fn compare_rest(left: &[u8], right: &[u8]) -> Ordering {
+    let against_spaces =
+        |rest: &[u8]| rest.iter().find(|&&byte| byte != SPACE).map_or(Ordering::Equal, |byte| byte.cmp(&SPACE));
+    against_spaces(left).then_with(|| against_spaces(right).reverse())
+}
+
+/// Appends the key of `text` in byte order.
+pub(super) fn append_bytes_key(text: &[u8], out: &mut Vec<u8>) {
+    let mut rest = trim_spaces(text);
+    out.reserve(rest.len() + END_BYTES);
+    while !rest.is_empty() {
+        let plain = rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len());
+        out.extend_from_slice(&rest[..plain]);
+        rest = append_special(&rest[plain..], out);
+    }
+    out.push(SPACE);
+}
+
+/// Whether `byte` needs [`append_special`].
+#[inline]
+pub(super) fn is_special(byte: u8) -> bool {
+    byte == SPACE || byte == BELOW_SPACE
+}
+
+/// Appends the spaces or the units 0x1F at the start of `text`, if any, and returns what follows. The text
+/// must not end with a space.
+#[inline]
+pub(super) fn append_special<'t>(text: &'t [u8], out: &mut Vec<u8>) -> &'t [u8] {
+    match text.first() {
+        Some(&SPACE) => {
+            let spaces = text.iter().position(|&byte| byte != SPACE).unwrap_or(text.len());
+            let rest = &text[spaces..];
+            let below = rest.first().is_some_and(|&next| next < SPACE);
+            append_spaces(u32::try_from(spaces).unwrap_or(u32::MAX), below, out);
+            rest
+        }
+        Some(&BELOW_SPACE) => {
+            out.extend_from_slice(&[BELOW_SPACE, 0]);
+            &text[1..]
+        }
+        _ => text,
+    }
+}
+
+fn append_spaces(spaces: u32, followed_by_below: bool, out: &mut Vec<u8>) {
+    if followed_by_below {
+        out.extend_from_slice(&[BELOW_SPACE, 0xFF]);
+        match u8::try_from(spaces) {
+            Ok(few) if few < 0xFF => out.push(few),
+            _ => {
+                out.push(0xFF);
+                out.extend_from_slice(&spaces.to_be_bytes());
+            }
+        }
+        return;
+    }
+    out.push(SPACE);
+    match spaces {
+        1 => {}
+        2..=32 => out.push(SPACE + 1 - spaces as u8),
+        _ => {
+            out.push(0);
+            out.extend_from_slice(&(!spaces).to_be_bytes());
+        }
+    }
+}

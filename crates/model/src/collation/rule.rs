@@ -1,0 +1,131 @@
+//! Hot path. What a collation does with text: compare, weight keys, LIKE, letter case, lengths.
+
+use std::cmp::Ordering;
+
+use super::{CharacterSet, CollationId, character, general_ci, letter_case, like, padding, unicode_primary};
+
+/// The four ways to order text; [`CollationId`] is what others see of it.
+#[derive(Clone, Copy)]
+enum Rule {
+    GeneralCi,
+    Utf8mb4Bin,
+    UnicodePrimary,
+    Binary,
+}
+
+impl CollationId {
+    /// Order of two texts, the same as the byte order of their weight keys. Nothing is allocated.
+    #[inline]
+    pub fn compare(self, left: &[u8], right: &[u8]) -> Ordering {
+        if left == right {
+            return Ordering::Equal;
+        }
+        match self.rule() {
+            Rule::GeneralCi => general_ci::compare(left, right),
+            Rule::Utf8mb4Bin => padding::compare_bytes(left, right),
+            Rule::UnicodePrimary => unicode_primary::compare(left, right),
+            Rule::Binary => left.cmp(right),
+        }
+    }
+
+    /// Whether two texts are equal, which is when their weight keys are byte-equal.
+    #[inline]
+    pub fn equal(self, left: &[u8], right: &[u8]) -> bool {
+        match self.rule() {
+            Rule::Binary => left == right,
+            _ => self.compare(left, right) == Ordering::Equal,
+        }
+    }
+
+    /// Appends the weight key of `text` to `out`: at most [`weight_key_bytes_max`](Self::weight_key_bytes_max) bytes
+    /// that compare as the text does. `out` grows only when its capacity is too small.
+    ///
+    /// A key may be the start of another one, so a key with several parts has to mark where each part ends.
+    pub fn append_weight_key(self, text: &[u8], out: &mut Vec<u8>) {
+        match self.rule() {
+            Rule::GeneralCi => general_ci::append_weight_key(text, out),
+            Rule::Utf8mb4Bin => padding::append_bytes_key(text, out),
+            Rule::UnicodePrimary => unicode_primary::append_weight_key(text, out),
+            Rule::Binary => out.extend_from_slice(text),
+        }
+    }
+
+    /// Most bytes that the weight key of a text of `characters` characters can take, for text of any content.
+    pub fn weight_key_bytes_max(self, characters: usize) -> usize {
+        match self.rule() {
+            Rule::GeneralCi => characters.saturating_mul(3).saturating_add(padding::END_BYTES),
+            Rule::Utf8mb4Bin => characters.saturating_mul(4).saturating_add(padding::END_BYTES),
+            Rule::UnicodePrimary => characters.saturating_mul(unicode_primary::KEY_BYTES_PER_CHARACTER_MAX),
+            Rule::Binary => characters,
+        }
+    }
+
+    /// `text LIKE pattern ESCAPE escape`: `%` stands for any characters, `_` for one; the escape character makes the next
+    /// one stand for itself (at the end of the pattern it is an ordinary character).
+    ///
+    /// Characters are compared one to one, so `'ß' LIKE 'ss'` is false where `'ß' = 'ss'` is true, and trailing spaces
+    /// count in every collation. The work is bounded by the product of both lengths.
+    pub fn like(self, text: &[u8], pattern: &[u8], escape: Option<char>) -> bool {
+        match self.rule() {
+            Rule::GeneralCi => like::matches(text, pattern, escape, character::decode, general_ci::same_character),
+            Rule::Utf8mb4Bin => like::matches(text, pattern, escape, character::decode, |a, b| a == b),
+            Rule::UnicodePrimary => {
+                like::matches(text, pattern, escape, character::decode, unicode_primary::same_character)
+            }
+            Rule::Binary => like::matches(text, pattern, escape, like::decode_byte, |a, b| a == b),
+        }
+    }
+
+    /// Appends `text` in capitals to `out`, one character for one; bytes of a binary string stay as they are.
+    pub fn append_upper(self, text: &[u8], out: &mut Vec<u8>) {
+        self.append_mapped(text, out, letter_case::to_upper);
+    }
+
+    /// Appends `text` in small letters to `out`, one character for one; bytes of a binary string stay as they are.
+    pub fn append_lower(self, text: &[u8], out: &mut Vec<u8>) {
+        self.append_mapped(text, out, letter_case::to_lower);
+    }
+
+    fn append_mapped(self, text: &[u8], out: &mut Vec<u8>, map: fn(char) -> char) {
+        match self.character_set() {
+            CharacterSet::Utf8mb4 => letter_case::append_mapped(text, out, map),
+            CharacterSet::Binary => out.extend_from_slice(text),
+        }
+    }
+
+    #[inline]
+    fn rule(self) -> Rule {
+        match self {
+            Self::UTF8MB4_GENERAL_CI => Rule::GeneralCi,
+            Self::UTF8MB4_BIN => Rule::Utf8mb4Bin,
+            Self::UTF8MB4_0900_AI_CI => Rule::UnicodePrimary,
+            _ => Rule::Binary,
+        }
+    }
+}
+
+impl CharacterSet {
+    /// Characters in `text`; a byte outside any character counts as one.
+    pub fn character_count(self, text: &[u8]) -> usize {
+        match self {
+            Self::Utf8mb4 => character::character_count(text),
+            Self::Binary => text.len(),
+        }
+    }
+
+    /// The longest start of `text` with at most `characters` characters; no character is cut.
+    pub fn prefix(self, text: &[u8], characters: usize) -> &[u8] {
+        match self {
+            Self::Utf8mb4 => character::prefix(text, characters),
+            Self::Binary => &text[..characters.min(text.len())],
+        }
+    }
+
+    /// Whether `text` is well-formed in this character set.
+    pub fn is_valid(self, text: &[u8]) -> bool {
+        match self {
+            Self::Utf8mb4 => character::is_valid_utf8mb4(text),
+            Self::Binary => true,
+        }
+    }
+}

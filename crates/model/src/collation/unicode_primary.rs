@@ -1,0 +1,186 @@
+//! Hot path. `utf8mb4_0900_ai_ci`: the primary weights of the Unicode collation algorithm 9.0.0, without padding.
+//!
+//! The weights are those of the default table (DUCET) of UTS #10 revision 34, none of its characters being ignored as
+//! "variable", with implicit weights by its section 10.1.3. As in MySQL 8.0, text is not normalised, and the
+//! table's contractions (868 sequences, nearly all Thai, Lao, Tai Viet and New Tai Lue) are not applied: weights depend
+//! on one character at a time, so the key of a text starts with the key of each of its prefixes.
+//!
+//! A key is a sequence of 16-bit weights, most significant byte first. A byte outside any character has the weights
+//! 0xFFFE and itself; no character has 0xFFFE.
+
+use std::cmp::Ordering;
+
+use super::character::{INVALID_FIRST, decode, skip_equal_ascii};
+use super::table::{self, Shape};
+
+static BLOB: &[u8] = include_bytes!("tables/uca_0900_primary.bin");
+const SHAPE: Shape = Shape::of(BLOB);
+static INDEX: [u16; SHAPE.index_count] = table::decode_numbers(BLOB, SHAPE.index_start());
+static PAGES: [u16; SHAPE.page_number_count()] = table::decode_numbers(BLOB, SHAPE.pages_start());
+static EXPANSIONS: [u16; SHAPE.expansion_count] = table::decode_numbers(BLOB, SHAPE.expansions_start());
+static ASCII: [u16; 128] = ascii_weights();
+
+/// Most bytes of a key that one character can give.
+pub(super) const KEY_BYTES_PER_CHARACTER_MAX: usize = 2 * SHAPE.weights_per_character_max;
+
+/// Entries below are the one weight of a character (0: none); this bit marks a place in the expansions.
+const EXPANSION_FLAG: u16 = 0x8000;
+/// Entry of a code point that the default table does not list.
+const NOT_LISTED: u16 = 0xFFFF;
+const INVALID_WEIGHT: u16 = 0xFFFE;
+
+/// The weights of one character: a slice of the table, or computed ones.
+#[derive(Clone, Copy)]
+struct Weights {
+    expansion: &'static [u16],
+    computed: [u16; 3],
+    computed_count: usize,
+}
+
+impl Weights {
+    const NONE: Self = Self { expansion: &[], computed: [0; 3], computed_count: 0 };
+
+    fn listed(expansion: &'static [u16]) -> Self {
+        Self { expansion, ..Self::NONE }
+    }
+
+    fn computed(computed: [u16; 3], computed_count: usize) -> Self {
+        Self { computed, computed_count, ..Self::NONE }
+    }
+
+    fn as_slice(&self) -> &[u16] {
+        if self.expansion.is_empty() { &self.computed[..self.computed_count] } else { self.expansion }
+    }
+}
+
+/// Whether two characters have the same weights.
+pub(super) fn same_character(left: u32, right: u32) -> bool {
+    left == right || weights(left).as_slice() == weights(right).as_slice()
+}
+
+/// Order of two texts.
+pub(super) fn compare(left: &[u8], right: &[u8]) -> Ordering {
+    let (mut left, mut right) = (Cursor::new(left), Cursor::new(right));
+    loop {
+        if left.is_between_characters() && right.is_between_characters() {
+            (left.rest, right.rest) = skip_equal_ascii(left.rest, right.rest);
+        }
+        match (left.next_weight(), right.next_weight()) {
+            (Some(a), Some(b)) if a == b => {}
+            // The end of the text is `None`, which is less than every weight.
+            (a, b) if a != b => return a.cmp(&b),
+            _ => return Ordering::Equal,
+        }
+    }
+}
+
+/// Appends the weight key of `text`.
+pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) {
+    out.reserve(2 * text.len());
+    let mut rest = text;
+    while let Some((code, bytes)) = decode(rest) {
+        rest = &rest[bytes..];
+        if code < 0x80 {
+            let weight = ASCII[code as usize];
+            if weight != 0 {
+                out.extend_from_slice(&weight.to_be_bytes());
+            }
+            continue;
+        }
+        for weight in weights(code).as_slice() {
+            out.extend_from_slice(&weight.to_be_bytes());
+        }
+    }
+}
+
+/// A walk over the weights of a text.
+struct Cursor<'t> {
+    rest: &'t [u8],
+    pending: Weights,
+    pending_at: usize,
+}
+
+impl<'t> Cursor<'t> {
+    fn new(text: &'t [u8]) -> Self {
+        Self { rest: text, pending: Weights::NONE, pending_at: 0 }
+    }
+
+    fn is_between_characters(&self) -> bool {
+        self.pending_at == self.pending.as_slice().len()
+    }
+
+    fn next_weight(&mut self) -> Option<u16> {
+        loop {
+            if let Some(&weight) = self.pending.as_slice().get(self.pending_at) {
+                self.pending_at += 1;
+                return Some(weight);
+            }
+            let (code, bytes) = decode(self.rest)?;
+            self.rest = &self.rest[bytes..];
+            if code < 0x80 {
+                match ASCII[code as usize] {
+                    0 => continue,
+                    weight => return Some(weight),
+                }
+            }
+            self.pending = weights(code);
+            self.pending_at = 0;
+        }
+    }
+}
+
+fn weights(code: u32) -> Weights {
+    if code >= INVALID_FIRST {
+        return Weights::computed([INVALID_WEIGHT, (code - INVALID_FIRST) as u16, 0], 2);
+    }
+    match PAGES[table::position_in(INDEX[table::page_of(code)], code)] {
+        0 => Weights::NONE,
+        NOT_LISTED => computed_weights(code),
+        weight if weight < EXPANSION_FLAG => Weights::computed([weight, 0, 0], 1),
+        entry => {
+            let at = usize::from(entry & !EXPANSION_FLAG);
+            let count = usize::from(EXPANSIONS[at]);
+            Weights::listed(&EXPANSIONS[at + 1..at + 1 + count])
+        }
+    }
+}
+
+/// Weights of Hangul syllables (those of their letters) and implicit weights of what the table does not list.
+fn computed_weights(code: u32) -> Weights {
+    if let 0xAC00..=0xD7A3 = code {
+        let syllable = code - 0xAC00;
+        let (leading, vowel, trailing) = (syllable / 588, syllable % 588 / 28, syllable % 28);
+        let letter = |code: u32| PAGES[table::position_in(INDEX[table::page_of(code)], code)];
+        let first_two = [letter(0x1100 + leading), letter(0x1161 + vowel)];
+        return match trailing {
+            0 => Weights::computed([first_two[0], first_two[1], 0], 2),
+            _ => Weights::computed([first_two[0], first_two[1], letter(0x11A7 + trailing)], 3),
+        };
+    }
+    let block = |base: u16| (base + (code >> 15) as u16, (code & 0x7FFF) as u16 | 0x8000);
+    let (first, second) = match code {
+        // Tangut and its components.
+        0x1_7000..=0x1_8AFF => (0xFB00, (code - 0x1_7000) as u16 | 0x8000),
+        // Unified ideographs of the main block, and of the compatibility block (its others have listed weights).
+        0x4E00..=0x9FD5 | 0xFA0E..=0xFA29 => block(0xFB40),
+        // Unified ideographs of extensions A to E.
+        0x3400..=0x4DB5 | 0x2_0000..=0x2_A6D6 | 0x2_A700..=0x2_B734 | 0x2_B740..=0x2_B81D | 0x2_B820..=0x2_CEA1 => {
+            block(0xFB80)
+        }
+        _ => block(0xFBC0),
+    };
+    Weights::computed([first, second, 0], 2)
+}
+
+/// The weights of ASCII, which are single ones.
+const fn ascii_weights() -> [u16; 128] {
+    let mut weights = [0; 128];
+    let mut code = 0;
+    while code < 128 {
+        let weight = PAGES[table::position_in(INDEX[table::page_of(code)], code)];
+        assert!(weight < EXPANSION_FLAG, "an ASCII character has one weight at most");
+        weights[code as usize] = weight;
+        code += 1;
+    }
+    weights
+}
