@@ -1,0 +1,139 @@
+//! Hot path, budget 20 instructions a number: no allocation once the output has grown.
+//!
+//! Keys are byte strings whose byte order is the SQL order, and of which none is a prefix of another of the same index.
+//! A nullable column starts with 0 for NULL and 1 for a value. Integers are big-endian at column width with the sign bit
+//! flipped; a DOUBLE is its bits, all flipped when negative and the sign bit set otherwise, -0 made 0. A string is its
+//! collation weight key with every 0x00 written as 00 FF, then 00 00.
+
+use crate::id::ColumnIndex;
+use crate::row::RowView;
+use crate::schema::{ColumnDefinition, ColumnType};
+use crate::value::ValueRef;
+
+/// Appends the key bytes of one value, which is already converted to the column type. A value out of the column's range
+/// takes the key of the nearest value within it; NULL for a column that is not nullable appends nothing.
+#[inline]
+pub fn append_value(column_type: ColumnType, nullable: bool, value: ValueRef<'_>, out: &mut Vec<u8>) {
+    if nullable {
+        out.push(u8::from(!value.is_null()));
+    }
+    match (column_type, value) {
+        (_, ValueRef::Null) => {}
+        (ColumnType::Integer { bytes, unsigned }, ValueRef::Int(value)) => {
+            let value = if unsigned { value.max(0) as u64 } else { value as u64 };
+            append_integer(bytes, unsigned, value, out);
+        }
+        (ColumnType::Integer { bytes, unsigned }, ValueRef::UInt(value)) => {
+            let value = if unsigned { value } else { value.min(i64::MAX as u64) };
+            append_integer(bytes, unsigned, value, out);
+        }
+        (ColumnType::Integer { bytes, unsigned }, value) => append_foreign_integer(bytes, unsigned, value, out),
+        (ColumnType::Double, value) => out.extend_from_slice(&double_key(number_of(value)).to_be_bytes()),
+        (
+            ColumnType::Char { collation, .. }
+            | ColumnType::VarChar { collation, .. }
+            | ColumnType::Text { collation, .. },
+            value,
+        ) => {
+            let start = out.len();
+            // A number here is a caller's mistake; it has no text, so it sorts as the empty string.
+            collation.append_weight_key(if let ValueRef::Bytes(bytes) = value { bytes } else { b"" }, out);
+            escape_from(start, out);
+        }
+    }
+}
+
+/// Appends the key of a row for an index with these columns; true when some key column is NULL.
+#[inline]
+pub fn append_row_key(columns: &[ColumnDefinition], key: &[ColumnIndex], row: RowView<'_>, out: &mut Vec<u8>) -> bool {
+    let mut any_null = false;
+    for index in key {
+        let column = &columns[usize::from(index.0)];
+        let value = row.column(*index);
+        any_null |= value.is_null();
+        append_value(column.column_type, column.nullable, value, out);
+    }
+    any_null
+}
+
+/// Appends already made weights (or any bytes) as one key part: escaped and terminated.
+pub fn append_escaped(weights: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(weights);
+    escape_from(start, out);
+}
+
+#[inline]
+fn append_integer(bytes: u8, unsigned: bool, value: u64, out: &mut Vec<u8>) {
+    let bits = u32::from(bytes) * 8;
+    match (bytes, unsigned) {
+        (8, false) => out.extend_from_slice(&(value ^ (1 << 63)).to_be_bytes()),
+        (8, true) => out.extend_from_slice(&value.to_be_bytes()),
+        (4, false) => {
+            let clamped = (value as i64).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
+            out.extend_from_slice(&(clamped as u32 ^ (1 << 31)).to_be_bytes());
+        }
+        (4, true) => out.extend_from_slice(&(value.min(u64::from(u32::MAX)) as u32).to_be_bytes()),
+        (_, false) => {
+            let half = 1i64 << (bits - 1);
+            let shifted = ((value as i64).clamp(-half, half - 1) + half) as u64;
+            out.extend_from_slice(&shifted.to_be_bytes()[8 - usize::from(bytes)..]);
+        }
+        (_, true) => {
+            let clamped = value.min((1 << bits) - 1);
+            out.extend_from_slice(&clamped.to_be_bytes()[8 - usize::from(bytes)..]);
+        }
+    }
+}
+
+#[cold]
+fn append_foreign_integer(bytes: u8, unsigned: bool, value: ValueRef<'_>, out: &mut Vec<u8>) {
+    let number = number_of(value);
+    let value = if unsigned { number as u64 } else { number as i64 as u64 };
+    append_integer(bytes, unsigned, value, out);
+}
+
+#[inline]
+fn number_of(value: ValueRef<'_>) -> f64 {
+    match value {
+        ValueRef::Double(value) => value,
+        ValueRef::Int(value) => value as f64,
+        ValueRef::UInt(value) => value as f64,
+        ValueRef::Decimal(value) => value.to_double(),
+        ValueRef::Null | ValueRef::Bytes(_) => 0.0,
+    }
+}
+
+#[inline]
+fn double_key(value: f64) -> u64 {
+    // Adding 0 turns -0 into 0.
+    let bits = (value + 0.0).to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
+
+/// Escapes what was appended since `start` in place and terminates it.
+#[inline]
+fn escape_from(start: usize, out: &mut Vec<u8>) {
+    let zeros = out[start..].iter().filter(|byte| **byte == 0).count();
+    if zeros != 0 {
+        let mut read = out.len();
+        out.resize(read + zeros, 0);
+        let mut write = out.len();
+        // From the back, so that no byte is overwritten before it was moved; stops when no zero is left in front.
+        while read < write {
+            read -= 1;
+            write -= 1;
+            if out[read] == 0 {
+                out[write] = 0xFF;
+                write -= 1;
+                out[write] = 0;
+            } else {
+                out[write] = out[read];
+            }
+        }
+    }
+    out.extend_from_slice(&[0, 0]);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,425 @@
+//! Hot path, budget 12 instructions a column read: no allocation, no formatting; an image is only ever borrowed.
+//!
+//! A row is one byte string, the image: `[flags u8][null bits][fixed part][variable ends][variable data]`.
+//! Only nullable columns have a null bit. Integers are little-endian at column width, DOUBLE is 8 bytes little-endian.
+//! Variable columns are in column order; end `i` counts from the start of the variable data, as `u16`, or as `u32` in a
+//! wide image. NULL columns have zero bytes in the fixed part and an empty extent in the variable part.
+
+use std::ops::Range;
+
+use crate::error::{Error, ErrorCode, Result};
+use crate::id::ColumnIndex;
+use crate::limit;
+use crate::schema::{ColumnDefinition, ColumnType};
+use crate::value::ValueRef;
+
+/// Bit of the flags byte: variable ends are `u32`.
+pub const FLAG_WIDE: u8 = 1;
+/// Bit of the flags byte: some variable value is a reference to overflow pages. Only storage sets it, and a
+/// [`RowView`] is made only of images without it.
+pub const FLAG_OVERFLOW: u8 = 2;
+
+/// Where each column is in a row image; derived from the columns once per table definition.
+#[derive(Clone, Debug)]
+pub struct RowFormat {
+    slots: Box<[Slot]>,
+    variable_columns: Box<[u16]>,
+    /// Offset of the first byte after the null bits.
+    fixed_start: u32,
+    /// Offset of the variable ends.
+    ends_start: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    kind: SlotKind,
+    /// 0 for a column that is never NULL, so that the test needs no branch.
+    null_mask: u8,
+    /// Offset in the image of the byte with the null bit.
+    null_byte: u16,
+    /// Offset in the image, or the ordinal among the variable columns.
+    position: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SlotKind {
+    Int8,
+    UInt8,
+    Int16,
+    UInt16,
+    Int24,
+    UInt24,
+    Int32,
+    UInt32,
+    Int64,
+    UInt64,
+    Double,
+    Variable,
+}
+
+/// One row, borrowed: the format and a plain (possibly wide) image that [`check_image`] accepts.
+#[derive(Clone, Copy, Debug)]
+pub struct RowView<'a> {
+    format: &'a RowFormat,
+    image: &'a [u8],
+}
+
+impl RowFormat {
+    /// Derives the format.
+    pub fn new(columns: &[ColumnDefinition]) -> RowFormat {
+        let nullable_count = columns.iter().filter(|column| column.nullable).count();
+        let fixed_start = 1 + nullable_count.div_ceil(8);
+        let mut slots = Vec::with_capacity(columns.len());
+        let mut variable_columns = Vec::new();
+        let mut position = fixed_start;
+        let mut null_bit = 0;
+        for (index, column) in columns.iter().enumerate() {
+            let (null_mask, null_byte) = match column.nullable {
+                true => (1 << (null_bit % 8), 1 + null_bit / 8),
+                false => (0, 0),
+            };
+            null_bit += usize::from(column.nullable);
+            let kind = SlotKind::of(column.column_type);
+            let at = match column.column_type.fixed_bytes() {
+                Some(bytes) => {
+                    position += bytes;
+                    position - bytes
+                }
+                None => {
+                    variable_columns.push(index as u16);
+                    variable_columns.len() - 1
+                }
+            };
+            slots.push(Slot { kind, null_mask, null_byte: null_byte as u16, position: at as u32 });
+        }
+        RowFormat {
+            slots: slots.into(),
+            variable_columns: variable_columns.into(),
+            fixed_start: fixed_start as u32,
+            ends_start: position as u32,
+        }
+    }
+
+    /// Appends the image of a row. The values are already converted to the column types.
+    ///
+    /// Errors: 1118 above [`limit::ROW_BYTES_MAX`] bytes, 1136 when there are not as many values as columns, 1048 for a
+    /// NULL in a NOT NULL column, 1105 for a value of another type than its column. After an error `out` is as before.
+    pub fn encode(&self, values: &[ValueRef<'_>], out: &mut Vec<u8>) -> Result<()> {
+        if values.len() != self.slots.len() {
+            return Err(Error::new(ErrorCode::ColumnCountMismatch, "Column count doesn't match value count at row 1"));
+        }
+        let mut data_bytes = 0usize;
+        for column in &self.variable_columns {
+            if let ValueRef::Bytes(bytes) = values[usize::from(*column)] {
+                data_bytes = data_bytes.saturating_add(bytes.len());
+            }
+        }
+        let wide = data_bytes > usize::from(u16::MAX);
+        let header = self.header_bytes(wide);
+        if header.saturating_add(data_bytes) > limit::ROW_BYTES_MAX {
+            return Err(row_too_large());
+        }
+        let start = out.len();
+        out.reserve(header + data_bytes);
+        out.resize(start + header, 0);
+        out[start] = if wide { FLAG_WIDE } else { 0 };
+        for (index, (slot, value)) in self.slots.iter().zip(values).enumerate() {
+            let written = self.write_value(slot, *value, start, wide, out);
+            if !written {
+                out.truncate(start);
+                return Err(value_does_not_fit(index, value.is_null()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Columns of the row, hidden ones too.
+    pub fn column_count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Columns that are kept in the variable part.
+    pub fn var_column_count(&self) -> usize {
+        self.variable_columns.len()
+    }
+
+    /// The column that is variable column number `var_ordinal`.
+    pub fn var_column(&self, var_ordinal: usize) -> ColumnIndex {
+        ColumnIndex(self.variable_columns[var_ordinal])
+    }
+
+    /// Bytes of an image before its variable data.
+    #[inline]
+    pub fn header_bytes(&self, wide: bool) -> usize {
+        let end_bytes = if wide { 4 } else { 2 };
+        self.ends_start as usize + self.variable_columns.len() * end_bytes
+    }
+
+    /// Where the value of a variable column lies in the image.
+    #[inline]
+    pub fn var_extent(&self, image: &[u8], var_ordinal: usize) -> Range<usize> {
+        let wide = image[0] & FLAG_WIDE != 0;
+        let data = self.header_bytes(wide);
+        let start = if var_ordinal == 0 { 0 } else { self.var_end(image, wide, var_ordinal - 1) };
+        data + start..data + self.var_end(image, wide, var_ordinal)
+    }
+
+    /// Appends the image again with other variable values: `replace` is called for every variable column in order with
+    /// its ordinal and bytes, and appends what shall stand there to the vector it gets. The flag of overflow is set as
+    /// `overflow` says. Storage moves long values to overflow pages and back with this.
+    ///
+    /// Error: 1118 when the result has more than [`limit::ROW_BYTES_MAX`] bytes; `out` is then as before.
+    pub fn rebuild(
+        &self,
+        image: &[u8],
+        overflow: bool,
+        replace: &mut dyn FnMut(usize, &[u8], &mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let start = out.len();
+        let wide_header = self.header_bytes(true);
+        let narrow_header = self.header_bytes(false);
+        out.extend_from_slice(&image[..self.ends_start as usize]);
+        out.resize(start + wide_header, 0);
+        for ordinal in 0..self.variable_columns.len() {
+            replace(ordinal, &image[self.var_extent(image, ordinal)], out);
+            if out.len() - start > limit::ROW_BYTES_MAX {
+                out.truncate(start);
+                return Err(row_too_large());
+            }
+            let end = (out.len() - start - wide_header) as u32;
+            let at = start + self.ends_start as usize + ordinal * 4;
+            out[at..at + 4].copy_from_slice(&end.to_le_bytes());
+        }
+        let data_bytes = out.len() - start - wide_header;
+        let wide = data_bytes > usize::from(u16::MAX);
+        if !wide {
+            let ends = start + self.ends_start as usize;
+            for ordinal in 0..self.variable_columns.len() {
+                out.copy_within(ends + ordinal * 4..ends + ordinal * 4 + 2, ends + ordinal * 2);
+            }
+            out.copy_within(start + wide_header.., start + narrow_header);
+            out.truncate(start + narrow_header + data_bytes);
+        }
+        out[start] = if wide { FLAG_WIDE } else { 0 } | if overflow { FLAG_OVERFLOW } else { 0 };
+        Ok(())
+    }
+
+    #[inline]
+    fn var_end(&self, image: &[u8], wide: bool, var_ordinal: usize) -> usize {
+        let ends = self.ends_start as usize;
+        if wide {
+            u32::from_le_bytes(bytes_at(image, ends + var_ordinal * 4)) as usize
+        } else {
+            usize::from(u16::from_le_bytes(bytes_at(image, ends + var_ordinal * 2)))
+        }
+    }
+
+    /// Writes one value into the reserved header, or appends it to the variable data; false when it does not fit.
+    fn write_value(&self, slot: &Slot, value: ValueRef<'_>, start: usize, wide: bool, out: &mut Vec<u8>) -> bool {
+        if value.is_null() {
+            if slot.null_mask == 0 {
+                return false;
+            }
+            out[start + usize::from(slot.null_byte)] |= slot.null_mask;
+        }
+        let position = slot.position as usize;
+        if slot.kind == SlotKind::Variable {
+            match value {
+                ValueRef::Bytes(bytes) => out.extend_from_slice(bytes),
+                ValueRef::Null => {}
+                _ => return false,
+            }
+            let end = out.len() - start - self.header_bytes(wide);
+            let ends = start + self.ends_start as usize;
+            match wide {
+                true => out[ends + position * 4..][..4].copy_from_slice(&(end as u32).to_le_bytes()),
+                false => out[ends + position * 2..][..2].copy_from_slice(&(end as u16).to_le_bytes()),
+            }
+            return true;
+        }
+        let bits = match (value, slot.kind) {
+            (ValueRef::Null, _) => return true,
+            (ValueRef::Double(value), SlotKind::Double) => value.to_bits(),
+            (_, SlotKind::Double) => return false,
+            (ValueRef::Int(value), kind) if kind.holds(i128::from(value)) => value as u64,
+            (ValueRef::UInt(value), kind) if kind.holds(i128::from(value)) => value,
+            _ => return false,
+        };
+        let width = slot.kind.fixed_bytes();
+        out[start + position..][..width].copy_from_slice(&bits.to_le_bytes()[..width]);
+        true
+    }
+}
+
+impl<'a> RowView<'a> {
+    /// A view on an image of that format. The image must be whole ([`check_image`]) and without overflow references:
+    /// whoever takes one from outside its own partition checks it first.
+    #[inline]
+    pub fn new(format: &'a RowFormat, image: &'a [u8]) -> RowView<'a> {
+        RowView { format, image }
+    }
+
+    /// The value of a column.
+    #[inline]
+    pub fn column(&self, column: ColumnIndex) -> ValueRef<'a> {
+        let slot = &self.format.slots[usize::from(column.0)];
+        if self.image[usize::from(slot.null_byte)] & slot.null_mask != 0 {
+            return ValueRef::Null;
+        }
+        let at = slot.position as usize;
+        match slot.kind {
+            SlotKind::Int32 => ValueRef::Int(i64::from(i32::from_le_bytes(bytes_at(self.image, at)))),
+            SlotKind::UInt32 => ValueRef::UInt(u64::from(u32::from_le_bytes(bytes_at(self.image, at)))),
+            SlotKind::Int64 => ValueRef::Int(i64::from_le_bytes(bytes_at(self.image, at))),
+            SlotKind::UInt64 => ValueRef::UInt(u64::from_le_bytes(bytes_at(self.image, at))),
+            SlotKind::Variable => ValueRef::Bytes(&self.image[self.format.var_extent(self.image, at)]),
+            SlotKind::Double => ValueRef::Double(f64::from_le_bytes(bytes_at(self.image, at))),
+            SlotKind::Int8 => ValueRef::Int(i64::from(self.image[at] as i8)),
+            SlotKind::UInt8 => ValueRef::UInt(u64::from(self.image[at])),
+            SlotKind::Int16 => ValueRef::Int(i64::from(i16::from_le_bytes(bytes_at(self.image, at)))),
+            SlotKind::UInt16 => ValueRef::UInt(u64::from(u16::from_le_bytes(bytes_at(self.image, at)))),
+            SlotKind::Int24 => {
+                let [low, middle, high] = bytes_at(self.image, at);
+                ValueRef::Int(i64::from(i32::from_le_bytes([0, low, middle, high]) >> 8))
+            }
+            SlotKind::UInt24 => {
+                let [low, middle, high] = bytes_at(self.image, at);
+                ValueRef::UInt(u64::from(u32::from_le_bytes([low, middle, high, 0])))
+            }
+        }
+    }
+
+    /// Whether a column is NULL.
+    #[inline]
+    pub fn is_null(&self, column: ColumnIndex) -> bool {
+        let slot = &self.format.slots[usize::from(column.0)];
+        self.image[usize::from(slot.null_byte)] & slot.null_mask != 0
+    }
+
+    /// The bytes of the whole row.
+    #[inline]
+    pub fn image(&self) -> &'a [u8] {
+        self.image
+    }
+
+    /// The format that the image is read with.
+    #[inline]
+    pub fn format(&self) -> &'a RowFormat {
+        self.format
+    }
+}
+
+/// Whether a plain image is whole: known flags, unused null bits zero, the ends rising to exactly the end of the image,
+/// and NULL columns empty. Reading a checked image through a [`RowView`] cannot fail.
+pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
+    let Some(flags) = image.first() else { return false };
+    let wide = flags & FLAG_WIDE != 0;
+    let header = format.header_bytes(wide);
+    if flags & !FLAG_WIDE != 0 || image.len() < header || image.len() > limit::ROW_BYTES_MAX {
+        return false;
+    }
+    let mut used = vec![0u8; format.fixed_start as usize - 1];
+    for slot in format.slots.iter().filter(|slot| slot.null_mask != 0) {
+        used[usize::from(slot.null_byte) - 1] |= slot.null_mask;
+    }
+    if used.iter().zip(&image[1..]).any(|(used, bits)| bits & !used != 0) {
+        return false;
+    }
+    let data_bytes = image.len() - header;
+    let mut before = 0;
+    for ordinal in 0..format.variable_columns.len() {
+        let end = format.var_end(image, wide, ordinal);
+        if end < before || end > data_bytes {
+            return false;
+        }
+        before = end;
+    }
+    if before != data_bytes || (wide && data_bytes <= usize::from(u16::MAX)) {
+        return false;
+    }
+    format.slots.iter().all(|slot| null_is_empty(format, slot, image))
+}
+
+impl SlotKind {
+    fn of(column_type: ColumnType) -> SlotKind {
+        match column_type {
+            ColumnType::Integer { bytes: 1, unsigned: false } => SlotKind::Int8,
+            ColumnType::Integer { bytes: 1, unsigned: true } => SlotKind::UInt8,
+            ColumnType::Integer { bytes: 2, unsigned: false } => SlotKind::Int16,
+            ColumnType::Integer { bytes: 2, unsigned: true } => SlotKind::UInt16,
+            ColumnType::Integer { bytes: 3, unsigned: false } => SlotKind::Int24,
+            ColumnType::Integer { bytes: 3, unsigned: true } => SlotKind::UInt24,
+            ColumnType::Integer { bytes: 4, unsigned: false } => SlotKind::Int32,
+            ColumnType::Integer { bytes: 4, unsigned: true } => SlotKind::UInt32,
+            ColumnType::Integer { unsigned: false, .. } => SlotKind::Int64,
+            ColumnType::Integer { unsigned: true, .. } => SlotKind::UInt64,
+            ColumnType::Double => SlotKind::Double,
+            ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => SlotKind::Variable,
+        }
+    }
+
+    fn fixed_bytes(self) -> usize {
+        match self {
+            SlotKind::Int8 | SlotKind::UInt8 => 1,
+            SlotKind::Int16 | SlotKind::UInt16 => 2,
+            SlotKind::Int24 | SlotKind::UInt24 => 3,
+            SlotKind::Int32 | SlotKind::UInt32 => 4,
+            SlotKind::Int64 | SlotKind::UInt64 | SlotKind::Double => 8,
+            SlotKind::Variable => 0,
+        }
+    }
+
+    /// Whether an integer is in the range of an integer slot.
+    fn holds(self, value: i128) -> bool {
+        let bits = self.fixed_bytes() as u32 * 8;
+        match self {
+            SlotKind::UInt8 | SlotKind::UInt16 | SlotKind::UInt24 | SlotKind::UInt32 | SlotKind::UInt64 => {
+                value >= 0 && value < 1i128 << bits
+            }
+            SlotKind::Int8 | SlotKind::Int16 | SlotKind::Int24 | SlotKind::Int32 | SlotKind::Int64 => {
+                value >= -(1i128 << (bits - 1)) && value < 1i128 << (bits - 1)
+            }
+            SlotKind::Double | SlotKind::Variable => false,
+        }
+    }
+}
+
+#[inline(always)]
+fn bytes_at<const N: usize>(image: &[u8], at: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&image[at..at + N]);
+    bytes
+}
+
+fn null_is_empty(format: &RowFormat, slot: &Slot, image: &[u8]) -> bool {
+    if image[usize::from(slot.null_byte)] & slot.null_mask == 0 {
+        return true;
+    }
+    match slot.kind {
+        SlotKind::Variable => format.var_extent(image, slot.position as usize).is_empty(),
+        kind => image[slot.position as usize..][..kind.fixed_bytes()].iter().all(|byte| *byte == 0),
+    }
+}
+
+#[cold]
+fn row_too_large() -> Box<Error> {
+    let message = format!(
+        "Row size too large. The maximum row size for the used table type, counting BLOBs, is {}",
+        limit::ROW_BYTES_MAX
+    );
+    Error::new(ErrorCode::RowTooLarge, message)
+}
+
+#[cold]
+fn value_does_not_fit(column: usize, is_null: bool) -> Box<Error> {
+    match is_null {
+        true => Error::new(ErrorCode::ColumnNotNull, format!("Column number {} cannot be null", column + 1)),
+        false => {
+            Error::new(ErrorCode::UnknownError, format!("A value is not of the type of column number {}", column + 1))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

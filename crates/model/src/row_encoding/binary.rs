@@ -1,0 +1,100 @@
+//! Hot path, budget 20 instructions a number: rows of the binary protocol.
+
+use super::number::{append_double, append_integer_prefixed};
+use super::packet::{append_length_prefixed, begin_packet, end_packet};
+use super::result_column::wire_type;
+use super::text::{append_decimal, append_short};
+use crate::id::ColumnIndex;
+use crate::row::RowView;
+use crate::value::ValueRef;
+
+/// The null bits of a binary row begin at this bit.
+const NULL_BITS_OFFSET: usize = 2;
+
+/// A binary row that is being appended.
+#[derive(Clone, Copy, Debug)]
+pub struct BinaryRow {
+    packet_start: usize,
+}
+
+/// Reserves the packet header, the leading zero byte and the null bits of a row of so many columns.
+#[inline]
+pub fn begin_binary_row(column_count: usize, out: &mut Vec<u8>) -> BinaryRow {
+    let packet_start = begin_packet(out);
+    let null_bytes = (column_count + NULL_BITS_OFFSET).div_ceil(8);
+    out.resize(packet_start + 5 + null_bytes, 0);
+    BinaryRow { packet_start }
+}
+
+impl BinaryRow {
+    /// Appends the value of column number `ordinal` as `wire_type` says.
+    #[inline]
+    pub fn append(self, ordinal: usize, value: ValueRef<'_>, wire_type: u8, out: &mut Vec<u8>) {
+        if value.is_null() {
+            let bit = ordinal + NULL_BITS_OFFSET;
+            out[self.packet_start + 5 + bit / 8] |= 1 << (bit % 8);
+        } else {
+            append_binary_value(value, wire_type, out);
+        }
+    }
+
+    /// Completes the packet.
+    #[inline]
+    pub fn end(self, out: &mut Vec<u8>) {
+        end_packet(out, self.packet_start);
+    }
+}
+
+/// Appends these columns of a row as one whole packet; `columns` gives the index and the wire type of each.
+#[inline]
+pub fn append_binary_row(row: RowView<'_>, columns: &[(ColumnIndex, u8)], out: &mut Vec<u8>) {
+    let packet = begin_binary_row(columns.len(), out);
+    for (ordinal, (column, wire_type)) in columns.iter().enumerate() {
+        packet.append(ordinal, row.column(*column), *wire_type, out);
+    }
+    packet.end(out);
+}
+
+/// Appends one value that is not NULL (NULL appends nothing). A number whose wire type is another number's is converted
+/// to it, an integer by its low bytes; every other wire type is a length-encoded string, of the text of a number too.
+#[inline]
+pub fn append_binary_value(value: ValueRef<'_>, wire_type: u8, out: &mut Vec<u8>) {
+    match wire_type {
+        wire_type::LONG | wire_type::INT24 => out.extend_from_slice(&(integer_bits(value) as u32).to_le_bytes()),
+        wire_type::LONGLONG => out.extend_from_slice(&integer_bits(value).to_le_bytes()),
+        wire_type::SHORT => out.extend_from_slice(&(integer_bits(value) as u16).to_le_bytes()),
+        wire_type::TINY => out.push(integer_bits(value) as u8),
+        wire_type::DOUBLE => out.extend_from_slice(&double_of(value).to_le_bytes()),
+        wire_type::NULL => {}
+        _ => match value {
+            ValueRef::Null => {}
+            ValueRef::Bytes(bytes) => append_length_prefixed(bytes, out),
+            ValueRef::Decimal(value) => append_decimal(value, out),
+            ValueRef::Int(value) => append_integer_prefixed(value < 0, value.unsigned_abs(), out),
+            ValueRef::UInt(value) => append_integer_prefixed(false, value, out),
+            ValueRef::Double(value) => append_short(out, |out| append_double(value, out)),
+        },
+    }
+}
+
+#[inline]
+fn integer_bits(value: ValueRef<'_>) -> u64 {
+    match value {
+        ValueRef::Int(value) => value as u64,
+        ValueRef::UInt(value) => value,
+        ValueRef::Double(value) => value as i64 as u64,
+        ValueRef::Decimal(value) => value.rescale(0).map_or(0, |value| value.mantissa as u64),
+        ValueRef::Null | ValueRef::Bytes(_) => 0,
+    }
+}
+
+#[inline]
+fn double_of(value: ValueRef<'_>) -> f64 {
+    match value {
+        ValueRef::Double(value) => value,
+        ValueRef::Int(value) => value as f64,
+        ValueRef::UInt(value) => value as f64,
+        ValueRef::Decimal(value) => value.to_double(),
+        ValueRef::Null | ValueRef::Bytes(_) => 0.0,
+    }
+}

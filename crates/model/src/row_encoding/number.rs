@@ -1,0 +1,153 @@
+//! Hot path, budget 40 instructions an integer: numbers as text, two digits at a time, without formatting machinery.
+
+/// "00" to "99".
+static DIGIT_PAIRS: [[u8; 2]; 100] = digit_pairs();
+
+/// Digits of the longest integer.
+const INTEGER_DIGITS_MAX: usize = 20;
+
+/// A double is printed without exponent when its decimal point lies within this many digits.
+const POINT_DISTANCE_MAX: i32 = 15;
+
+/// Appends an unsigned integer in decimal digits.
+#[inline]
+pub fn append_unsigned(value: u64, out: &mut Vec<u8>) {
+    let mut buffer = [0; INTEGER_DIGITS_MAX];
+    let first = write_digits(value, &mut buffer);
+    out.extend_from_slice(&buffer[first..]);
+}
+
+/// Appends a signed integer in decimal digits.
+#[inline]
+pub fn append_signed(value: i64, out: &mut Vec<u8>) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    append_unsigned(value.unsigned_abs(), out);
+}
+
+/// Appends a length-encoded string of the decimal digits of an integer.
+#[inline]
+pub(super) fn append_integer_prefixed(negative: bool, magnitude: u64, out: &mut Vec<u8>) {
+    let mut buffer = [0; INTEGER_DIGITS_MAX + 2];
+    let (_, digits) = buffer.split_at_mut(2);
+    let Ok(digits) = <&mut [u8; INTEGER_DIGITS_MAX]>::try_from(digits) else { return };
+    let mut first = write_digits(magnitude, digits) + 2;
+    if negative {
+        first -= 1;
+        buffer[first] = b'-';
+    }
+    // Length and text go out in one copy.
+    let length = (buffer.len() - first) as u8;
+    first -= 1;
+    buffer[first] = length;
+    out.extend_from_slice(&buffer[first..]);
+}
+
+/// Appends a double with the fewest digits that read back as the same number; with an exponent (`1e20`, no plus sign)
+/// when the decimal point is more than 15 digits away. Values that SQL does not have print as `nan`, `inf`, `-inf`.
+pub fn append_double(value: f64, out: &mut Vec<u8>) {
+    if !value.is_finite() {
+        let text: &[u8] = if value.is_nan() { b"nan" } else { [b"inf".as_slice(), b"-inf"][usize::from(value < 0.0)] };
+        return out.extend_from_slice(text);
+    }
+    if value.is_sign_negative() {
+        out.push(b'-');
+    }
+    let magnitude = value.abs();
+    if magnitude < 1e15 && magnitude.trunc() == magnitude {
+        return append_unsigned(magnitude as u64, out);
+    }
+    let (digits, count, exponent) = shortest_digits(magnitude);
+    append_digits(&digits[..count], exponent + 1, out);
+}
+
+/// Fills the end of the buffer with digits and gives the position of the first.
+#[inline]
+fn write_digits(mut value: u64, buffer: &mut [u8; INTEGER_DIGITS_MAX]) -> usize {
+    let mut at = INTEGER_DIGITS_MAX;
+    while value >= 100 {
+        let pair = DIGIT_PAIRS[(value % 100) as usize];
+        value /= 100;
+        at -= 2;
+        buffer[at..at + 2].copy_from_slice(&pair);
+    }
+    if value >= 10 {
+        at -= 2;
+        buffer[at..at + 2].copy_from_slice(&DIGIT_PAIRS[value as usize]);
+    } else {
+        at -= 1;
+        buffer[at] = b'0' + value as u8;
+    }
+    at
+}
+
+/// `digits` with the decimal point after `point` of them, where the number prints without exponent; otherwise one digit,
+/// the rest after a point, and the exponent.
+fn append_digits(digits: &[u8], point: i32, out: &mut Vec<u8>) {
+    let count = digits.len() as i32;
+    if !(1 - POINT_DISTANCE_MAX..=POINT_DISTANCE_MAX).contains(&point) {
+        out.push(digits[0]);
+        if count > 1 {
+            out.push(b'.');
+            out.extend_from_slice(&digits[1..]);
+        }
+        out.push(b'e');
+        append_signed(i64::from(point - 1), out);
+    } else if point <= 0 {
+        out.extend_from_slice(b"0.");
+        out.extend(std::iter::repeat_n(b'0', -point as usize));
+        out.extend_from_slice(digits);
+    } else if point >= count {
+        out.extend_from_slice(digits);
+        out.extend(std::iter::repeat_n(b'0', (point - count) as usize));
+    } else {
+        out.extend_from_slice(&digits[..point as usize]);
+        out.push(b'.');
+        out.extend_from_slice(&digits[point as usize..]);
+    }
+}
+
+/// The shortest digits of a positive finite double, how many, and the decimal exponent of the first.
+fn shortest_digits(value: f64) -> ([u8; 20], usize, i32) {
+    use std::io::Write;
+    // "1.7976931348623157e308" is the longest form.
+    let mut text = [0u8; 32];
+    let mut rest = &mut text[..];
+    // 24 characters at most, so the write cannot fail.
+    let _ = write!(rest, "{value:e}");
+    let left = rest.len();
+    let text = &text[..32 - left];
+    let mut digits = [0u8; 20];
+    let mut count = 0;
+    let mut bytes = text.iter();
+    for byte in bytes.by_ref() {
+        match byte {
+            b'0'..=b'9' if count < digits.len() => {
+                digits[count] = *byte;
+                count += 1;
+            }
+            b'.' => {}
+            _ => break,
+        }
+    }
+    let mut exponent = 0i32;
+    let mut negative = false;
+    for byte in bytes {
+        match byte {
+            b'-' => negative = true,
+            digit => exponent = exponent * 10 + i32::from(digit - b'0'),
+        }
+    }
+    (digits, count, if negative { -exponent } else { exponent })
+}
+
+const fn digit_pairs() -> [[u8; 2]; 100] {
+    let mut pairs = [[0; 2]; 100];
+    let mut value = 0;
+    while value < 100 {
+        pairs[value] = [b'0' + (value / 10) as u8, b'0' + (value % 10) as u8];
+        value += 1;
+    }
+    pairs
+}

@@ -1,0 +1,72 @@
+//! Hot path, budget 15 instructions a packet: the frame around a row, and length-encoded strings.
+
+/// Bytes of payload of a full packet; a payload of this many bytes or more goes on in the next packet.
+pub const PACKET_PAYLOAD_MAX: usize = 0xFF_FFFF;
+
+const HEADER_BYTES: usize = 4;
+
+/// Reserves the header of a packet; gives what [`end_packet`] needs.
+#[inline]
+pub fn begin_packet(out: &mut Vec<u8>) -> usize {
+    let start = out.len();
+    out.extend_from_slice(&[0; HEADER_BYTES]);
+    start
+}
+
+/// Writes the length of the packet that began at `start`. A payload that is too long for one packet is split into full
+/// packets and a shorter (perhaps empty) last one; all have the sequence number 0.
+#[inline]
+pub fn end_packet(out: &mut Vec<u8>, start: usize) {
+    let payload = out.len() - start - HEADER_BYTES;
+    if payload >= PACKET_PAYLOAD_MAX {
+        return split(out, start);
+    }
+    // The sequence number is the fourth byte: 0.
+    out[start..start + HEADER_BYTES].copy_from_slice(&(payload as u32).to_le_bytes());
+}
+
+/// Appends a length-encoded integer.
+#[inline]
+pub fn append_length(length: u64, out: &mut Vec<u8>) {
+    if length < 251 {
+        out.push(length as u8);
+    } else {
+        append_long_length(length, out);
+    }
+}
+
+/// Appends a length-encoded string.
+#[inline]
+pub fn append_length_prefixed(bytes: &[u8], out: &mut Vec<u8>) {
+    append_length(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+fn append_long_length(length: u64, out: &mut Vec<u8>) {
+    let bytes = length.to_le_bytes();
+    match length {
+        0..=0xFFFF => out.extend_from_slice(&[0xFC, bytes[0], bytes[1]]),
+        0x1_0000..=0xFF_FFFF => out.extend_from_slice(&[0xFD, bytes[0], bytes[1], bytes[2]]),
+        _ => {
+            out.push(0xFE);
+            out.extend_from_slice(&bytes);
+        }
+    }
+}
+
+/// Moves the parts of the payload apart, the last one first, so that a header fits before each.
+#[cold]
+fn split(out: &mut Vec<u8>, start: usize) {
+    let payload = out.len() - start - HEADER_BYTES;
+    let full_packets = payload / PACKET_PAYLOAD_MAX;
+    let last_bytes = payload % PACKET_PAYLOAD_MAX;
+    out.resize(out.len() + full_packets * HEADER_BYTES, 0);
+    let first = start + HEADER_BYTES;
+    for packet in (0..=full_packets).rev() {
+        let bytes = if packet == full_packets { last_bytes } else { PACKET_PAYLOAD_MAX };
+        let from = first + packet * PACKET_PAYLOAD_MAX;
+        let to = start + packet * (PACKET_PAYLOAD_MAX + HEADER_BYTES) + HEADER_BYTES;
+        out.copy_within(from..from + bytes, to);
+        out[to - HEADER_BYTES..to].copy_from_slice(&(bytes as u32).to_le_bytes());
+    }
+}

@@ -1,0 +1,163 @@
+//! What a client is told about one column of a result.
+
+use crate::collation::CollationId;
+use crate::id::ColumnIndex;
+use crate::schema::{ColumnDefinition, ColumnType, IndexKind, TableDefinition};
+
+/// The type codes of the MySQL protocol that results have.
+pub mod wire_type {
+    /// TINYINT, 1 byte.
+    pub const TINY: u8 = 1;
+    /// SMALLINT, 2 bytes.
+    pub const SHORT: u8 = 2;
+    /// INT, 4 bytes.
+    pub const LONG: u8 = 3;
+    /// DOUBLE, 8 bytes.
+    pub const DOUBLE: u8 = 5;
+    /// The type of a bare NULL.
+    pub const NULL: u8 = 6;
+    /// BIGINT, 8 bytes.
+    pub const LONGLONG: u8 = 8;
+    /// MEDIUMINT, 4 bytes in binary rows.
+    pub const INT24: u8 = 9;
+    /// DECIMAL, as text.
+    pub const NEWDECIMAL: u8 = 246;
+    /// TEXT and BLOB of every length.
+    pub const BLOB: u8 = 252;
+    /// VARCHAR and VARBINARY.
+    pub const VAR_STRING: u8 = 253;
+    /// CHAR and BINARY.
+    pub const STRING: u8 = 254;
+}
+
+/// The flags of a column in the MySQL protocol. Clients add "is a number" (32768) themselves from the type.
+pub mod column_flag {
+    /// Never NULL.
+    pub const NOT_NULL: u16 = 1;
+    /// Part of the primary key.
+    pub const PRIMARY_KEY: u16 = 2;
+    /// The only column of a unique index.
+    pub const UNIQUE_KEY: u16 = 4;
+    /// The first column of another index.
+    pub const MULTIPLE_KEY: u16 = 8;
+    /// TEXT or BLOB.
+    pub const BLOB: u16 = 16;
+    /// UNSIGNED.
+    pub const UNSIGNED: u16 = 32;
+    /// ZEROFILL.
+    pub const ZEROFILL: u16 = 64;
+    /// A binary collation (a literal number has it too).
+    pub const BINARY: u16 = 128;
+    /// AUTO_INCREMENT.
+    pub const AUTO_INCREMENT: u16 = 512;
+    /// NOT NULL and no default.
+    pub const NO_DEFAULT_VALUE: u16 = 4096;
+    /// Part of some index.
+    pub const PART_KEY: u16 = 16384;
+}
+
+/// Digits after the point of a number that has no fixed count of them.
+pub const DECIMALS_NOT_FIXED: u8 = 31;
+
+/// One column of a result, as its definition packet says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultColumn {
+    /// The name or alias in the result.
+    pub name: Box<str>,
+    /// The column's own name; empty for an expression.
+    pub org_name: Box<str>,
+    /// The table or its alias; empty for an expression.
+    pub table: Box<str>,
+    /// The table's own name; empty for an expression.
+    pub org_table: Box<str>,
+    /// The database; empty for an expression.
+    pub database: Box<str>,
+    /// A code of [`wire_type`].
+    pub wire_type: u8,
+    /// Bits of [`column_flag`].
+    pub flags: u16,
+    /// The number of the collation: 63 for numbers and binary strings.
+    pub charset: u16,
+    /// Most bytes that the value takes as text; 4 per character of utf8mb4.
+    pub length: u32,
+    /// Digits after the point; 31 when not fixed.
+    pub decimals: u8,
+}
+
+impl ResultColumn {
+    /// What is told about a column of a table, with its own name and the table's.
+    pub fn of_table(table: &TableDefinition, column: ColumnIndex) -> ResultColumn {
+        let definition = &table.columns[usize::from(column.0)];
+        let mut result = ResultColumn::of_definition(definition);
+        result.table = table.name.clone();
+        result.org_table = table.name.clone();
+        result.database = table.database.clone();
+        for (position, index) in table.indexes.iter().enumerate() {
+            let Some(part) = index.columns.iter().position(|part| *part == column) else { continue };
+            result.flags |= column_flag::PART_KEY;
+            if position == 0 && matches!(index.kind, IndexKind::Primary { .. }) {
+                result.flags |= column_flag::PRIMARY_KEY;
+            } else if part == 0 && index.is_unique() && index.columns.len() == 1 {
+                result.flags |= column_flag::UNIQUE_KEY;
+            } else if part == 0 {
+                result.flags |= column_flag::MULTIPLE_KEY;
+            }
+        }
+        result
+    }
+
+    /// What follows from the column's definition alone; table, database and the flags of keys are left out.
+    pub fn of_definition(definition: &ColumnDefinition) -> ResultColumn {
+        let (wire_type, length, decimals) = type_on_wire(definition);
+        let collation = definition.column_type.collation();
+        let mut flags = 0;
+        let mut set = |condition: bool, flag: u16| flags |= if condition { flag } else { 0 };
+        set(!definition.nullable, column_flag::NOT_NULL);
+        set(definition.auto_increment, column_flag::AUTO_INCREMENT);
+        let has_default = definition.default.is_some() || definition.auto_increment;
+        set(!definition.nullable && !has_default, column_flag::NO_DEFAULT_VALUE);
+        set(definition.column_type.is_text_or_blob(), column_flag::BLOB);
+        set(matches!(definition.column_type, ColumnType::Integer { unsigned: true, .. }), column_flag::UNSIGNED);
+        set(matches!(collation, Some(CollationId::BINARY | CollationId::UTF8MB4_BIN)), column_flag::BINARY);
+        ResultColumn {
+            name: definition.name.clone(),
+            org_name: definition.name.clone(),
+            table: "".into(),
+            org_table: "".into(),
+            database: "".into(),
+            wire_type,
+            flags,
+            charset: collation.unwrap_or(CollationId::BINARY).number(),
+            length,
+            decimals,
+        }
+    }
+}
+
+/// Type code, length and decimals.
+fn type_on_wire(definition: &ColumnDefinition) -> (u8, u32, u8) {
+    match definition.column_type {
+        ColumnType::Integer { bytes, unsigned } => {
+            let (code, width) = match bytes {
+                1 => (wire_type::TINY, 4 - u32::from(unsigned)),
+                2 => (wire_type::SHORT, 6 - u32::from(unsigned)),
+                3 => (wire_type::INT24, 9 - u32::from(unsigned)),
+                4 => (wire_type::LONG, 11 - u32::from(unsigned)),
+                _ => (wire_type::LONGLONG, 20),
+            };
+            (code, definition.display_width.map_or(width, u32::from), 0)
+        }
+        ColumnType::Double => (wire_type::DOUBLE, 22, DECIMALS_NOT_FIXED),
+        ColumnType::Char { length, collation } => {
+            (wire_type::STRING, u32::from(length) * collation.max_bytes_per_character() as u32, 0)
+        }
+        ColumnType::VarChar { length, collation } => {
+            (wire_type::VAR_STRING, u32::from(length) * collation.max_bytes_per_character() as u32, 0)
+        }
+        ColumnType::Text { length_bytes, collation } => {
+            let bytes_max = (1u64 << (8 * u32::from(length_bytes.clamp(1, 4)))) - 1;
+            let length = bytes_max * collation.max_bytes_per_character() as u64;
+            (wire_type::BLOB, length.min(u64::from(u32::MAX)) as u32, 0)
+        }
+    }
+}

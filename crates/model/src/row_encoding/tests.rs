@@ -1,0 +1,218 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::collation::CollationId;
+use crate::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
+use crate::row::{RowFormat, RowView};
+use crate::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind};
+use crate::value::{Decimal, ValueRef};
+
+fn double(value: f64) -> String {
+    let mut out = Vec::new();
+    append_double(value, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+fn text(value: ValueRef<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    append_text_value(value, &mut out);
+    out
+}
+
+#[test]
+fn doubles_print_as_mysql_prints_them() {
+    let cases = [
+        (0.0, "0"),
+        (-0.0, "-0"),
+        (1.0, "1"),
+        (-1.5, "-1.5"),
+        (0.1 + 0.2, "0.30000000000000004"),
+        (1.0 / 3.0, "0.3333333333333333"),
+        (0.00001, "0.00001"),
+        (1e14, "100000000000000"),
+        (123456789012345.0, "123456789012345"),
+        (1e15, "1e15"),
+        (1.5e15, "1.5e15"),
+        (1e20, "1e20"),
+        (-1.25e20, "-1.25e20"),
+        (123456789.5, "123456789.5"),
+        (1e-14, "0.00000000000001"),
+        (1e-15, "0.000000000000001"),
+        (1e-16, "1e-16"),
+        (1.25e-16, "1.25e-16"),
+        (f64::MAX, "1.7976931348623157e308"),
+        (f64::MIN_POSITIVE, "2.2250738585072014e-308"),
+        (5e-324, "5e-324"),
+    ];
+    for (value, expected) in cases {
+        assert_eq!(double(value), expected);
+    }
+}
+
+#[test]
+fn values_of_the_text_protocol_are_length_encoded() {
+    assert_eq!(text(ValueRef::Null), [0xFB]);
+    assert_eq!(text(ValueRef::Int(-105)), b"\x04-105");
+    assert_eq!(text(ValueRef::Int(i64::MIN)), b"\x14-9223372036854775808");
+    assert_eq!(text(ValueRef::UInt(u64::MAX)), b"\x1418446744073709551615");
+    assert_eq!(text(ValueRef::Double(2.5)), b"\x032.5");
+    assert_eq!(text(ValueRef::Decimal(Decimal { mantissa: -7, scale: 2 })), b"\x05-0.07");
+    assert_eq!(text(ValueRef::Bytes(b"")), [0]);
+    assert_eq!(text(ValueRef::Bytes(&[b'x'; 251]))[..4], [0xFC, 251, 0, b'x']);
+    assert_eq!(text(ValueRef::Bytes(&vec![b'x'; 65_536]))[..5], [0xFD, 0, 0, 1, b'x']);
+}
+
+#[test]
+fn a_text_row_is_a_whole_packet() {
+    let int = column(ColumnType::Integer { bytes: 4, unsigned: false });
+    let name = column(ColumnType::VarChar { length: 9, collation: CollationId::DEFAULT });
+    let format = RowFormat::new(&[int, name]);
+    let mut image = Vec::new();
+    format.encode(&[ValueRef::Int(12), ValueRef::Bytes(b"ab")], &mut image).unwrap();
+    let mut out = b"before".to_vec();
+    append_text_row(RowView::new(&format, &image), &[ColumnIndex(1), ColumnIndex(0)], &mut out);
+    assert_eq!(out, b"before\x06\0\0\0\x02ab\x0212");
+}
+
+#[test]
+fn a_binary_row_has_its_null_bits_from_bit_two() {
+    let mut out = Vec::new();
+    let row = begin_binary_row(8, &mut out);
+    let values = [
+        (ValueRef::Int(-1), wire_type::TINY),
+        (ValueRef::Int(258), wire_type::SHORT),
+        (ValueRef::Int(1), wire_type::INT24),
+        (ValueRef::UInt(4_000_000_000), wire_type::LONG),
+        (ValueRef::Null, wire_type::LONGLONG),
+        (ValueRef::Double(1.0), wire_type::DOUBLE),
+        (ValueRef::Null, wire_type::VAR_STRING),
+        (ValueRef::Bytes(b"z"), wire_type::BLOB),
+    ];
+    for (ordinal, (value, wire_type)) in values.into_iter().enumerate() {
+        row.append(ordinal, value, wire_type, &mut out);
+    }
+    row.end(&mut out);
+    let mut expected = vec![24, 0, 0, 0, 0, 0b0100_0000, 0b0000_0001, 0xFF, 2, 1, 1, 0, 0, 0, 0x00, 0x28, 0x6B, 0xEE];
+    expected.extend_from_slice(&1f64.to_le_bytes());
+    expected.extend_from_slice(b"\x01z");
+    assert_eq!(out, expected);
+}
+
+#[test]
+fn binary_values_follow_the_wire_type_and_not_the_value() {
+    let binary = |value: ValueRef<'_>, wire_type: u8| {
+        let mut out = Vec::new();
+        append_binary_value(value, wire_type, &mut out);
+        out
+    };
+    assert_eq!(binary(ValueRef::Int(3), wire_type::DOUBLE), 3f64.to_le_bytes());
+    assert_eq!(binary(ValueRef::Decimal(Decimal { mantissa: 25, scale: 1 }), wire_type::NEWDECIMAL), b"\x032.5");
+    assert_eq!(binary(ValueRef::Int(-3), wire_type::VAR_STRING), b"\x02-3");
+    assert_eq!(binary(ValueRef::UInt(u64::MAX), wire_type::LONGLONG), [0xFF; 8]);
+}
+
+#[test]
+fn a_payload_of_sixteen_mebibytes_goes_on_in_further_packets() {
+    for payload in [PACKET_PAYLOAD_MAX - 1, PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MAX + 1, 2 * PACKET_PAYLOAD_MAX + 5] {
+        let bytes: Vec<u8> = (0..payload).map(|at| (at % 251) as u8).collect();
+        let mut out = vec![9];
+        let start = begin_packet(&mut out);
+        out.extend_from_slice(&bytes);
+        end_packet(&mut out, start);
+        let mut rest = &out[1..];
+        let mut joined = Vec::new();
+        loop {
+            let length = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]) as usize;
+            joined.extend_from_slice(&rest[4..4 + length]);
+            rest = &rest[4 + length..];
+            if length < PACKET_PAYLOAD_MAX {
+                break;
+            }
+        }
+        assert!(rest.is_empty() && joined == bytes, "payload of {payload}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn integers_print_as_the_standard_library_prints_them(value in any::<i64>(), shift in 0u32..64) {
+        let mut out = Vec::new();
+        append_signed(value >> shift, &mut out);
+        prop_assert_eq!(String::from_utf8(out).unwrap(), (value >> shift).to_string());
+        let mut out = Vec::new();
+        append_unsigned(value as u64 >> shift, &mut out);
+        prop_assert_eq!(String::from_utf8(out).unwrap(), (value as u64 >> shift).to_string());
+    }
+
+    #[test]
+    fn a_printed_double_reads_back_as_the_same_number(bits in any::<u64>()) {
+        let value = f64::from_bits(bits);
+        prop_assume!(value.is_finite());
+        prop_assert_eq!(double(value).parse::<f64>().unwrap().to_bits(), bits);
+    }
+}
+
+fn column(column_type: ColumnType) -> ColumnDefinition {
+    ColumnDefinition {
+        name: "c".into(),
+        column_type,
+        nullable: false,
+        default: None,
+        auto_increment: false,
+        hidden: false,
+        comment: "".into(),
+        display_width: None,
+    }
+}
+
+fn index(id: u16, kind: IndexKind, columns: &[u16]) -> IndexDefinition {
+    let columns = columns.iter().map(|column| ColumnIndex(*column)).collect();
+    IndexDefinition { id: IndexId(id), name: "i".into(), kind, columns, state: IndexState::Online }
+}
+
+#[test]
+fn columns_are_described_as_mysql_describes_them() {
+    let collation = CollationId::UTF8MB4_GENERAL_CI;
+    let mut id = column(ColumnType::Integer { bytes: 4, unsigned: false });
+    id.auto_increment = true;
+    let mut pad = column(ColumnType::Char { length: 60, collation });
+    pad.nullable = true;
+    let table = TableDefinition {
+        id: TableId(1),
+        version: SchemaVersion(1),
+        database: "d".into(),
+        name: "t".into(),
+        kind: TableKind::Base,
+        columns: vec![
+            id,
+            column(ColumnType::Integer { bytes: 8, unsigned: true }),
+            pad,
+            column(ColumnType::Text { length_bytes: 2, collation: CollationId::BINARY }),
+            column(ColumnType::Text { length_bytes: 4, collation }),
+            column(ColumnType::Double),
+        ],
+        indexes: vec![
+            index(0, IndexKind::Primary { ordered: true }, &[0]),
+            index(1, IndexKind::Unique { ordered: true, entries: TableId(2) }, &[1]),
+            index(2, IndexKind::Ordered, &[2, 5]),
+        ],
+        partition_columns: vec![ColumnIndex(0)],
+        partition_count: 2,
+        partition_by_written: false,
+        collation,
+        comment: "".into(),
+        next_index: IndexId(3),
+    };
+    let facts = |index: u16| {
+        let column = ResultColumn::of_table(&table, ColumnIndex(index));
+        assert_eq!((&*column.database, &*column.table, &*column.org_table), ("d", "t", "t"));
+        (column.wire_type, column.flags, column.charset, column.length, column.decimals)
+    };
+    use column_flag::*;
+    assert_eq!(facts(0), (3, NOT_NULL | PRIMARY_KEY | AUTO_INCREMENT | PART_KEY, 63, 11, 0));
+    assert_eq!(facts(1), (8, NOT_NULL | UNIQUE_KEY | UNSIGNED | NO_DEFAULT_VALUE | PART_KEY, 63, 20, 0));
+    assert_eq!(facts(2), (254, MULTIPLE_KEY | PART_KEY, 45, 240, 0));
+    assert_eq!(facts(3), (252, NOT_NULL | BLOB | super::column_flag::BINARY | NO_DEFAULT_VALUE, 63, 65_535, 0));
+    assert_eq!(facts(4), (252, NOT_NULL | BLOB | NO_DEFAULT_VALUE, 45, u32::MAX, 0));
+    assert_eq!(facts(5), (5, NOT_NULL | NO_DEFAULT_VALUE | PART_KEY, 63, 22, 31));
+}
