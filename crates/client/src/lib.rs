@@ -1,1 +1,21 @@
-//! The typed way into the data plane, and the choice of where a read runs.
+//! The typed way into the data plane: what a session asks becomes signals, replies become events.
+//! The choice of where a read runs is in `route`, nowhere else.
+#![forbid(unsafe_code)]
+
+pub mod door;
+pub mod transaction;
+pub mod operation;
+pub mod event;
+pub mod keys;
+pub mod route;
+pub mod client;
+
+pub use client::Client;
+pub use door::Door;
+pub use event::Event;
+pub use keys::{PartitionInputs, PartitionScope};
+pub use transaction::Transaction;
+
+pub use junctor_signals::program;
+pub use junctor_signals::read_rows::OperationId;
+pub use junctor_signals::{change_schema, end_transaction::Ending, input, read_status::StatusTable};

@@ -1,1 +1,26 @@
-//! One file per conversation between blocks.
+//! What blocks say to each other: one file per conversation, and the enum of each block's inbox.
+//! Requests are `VerbNoun`, their answers `VerbNounReply`.
+#![forbid(unsafe_code)]
+
+pub mod inbox;
+
+// Clients of the node.
+pub mod client_command;
+
+// The data plane.
+pub mod program;
+pub mod input;
+pub mod read_rows;
+pub mod execute_statement;
+pub mod end_transaction;
+pub mod write_rows;
+pub mod commit_transaction;
+pub mod replicate_rows;
+pub mod lock_wait;
+
+// The control plane.
+pub mod change_schema;
+pub mod reserve_auto_increment;
+pub mod read_status;
+
+pub use inbox::{LdmSignal, MainSignal, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal};

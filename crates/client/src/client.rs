@@ -1,0 +1,521 @@
+//! Hot path, budget 150 instructions a read besides its keys: no allocation for a read that one reply answers.
+//! Operations of the sessions of one sql block: what they ask becomes signals, replies become events.
+
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Directory, Handle, Module, Pool};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, TableId, TransactionId};
+use junctor_signals::change_schema::{Catalog, ChangeSchema, PublishCatalog, PublishCatalogReply, SchemaChange};
+use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
+use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts};
+use junctor_signals::program::{ReadProgram, RowProtocol, WriteProgram};
+use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
+use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
+use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
+use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
+use junctor_storage::snapshot::ActiveSnapshots;
+
+use crate::door::Door;
+use crate::event::{Event, Next};
+use crate::keys::PartitionInputs;
+use crate::operation::{CutPart, Operation, ReadWork, Work};
+use crate::route::{ReadRule, Route};
+use crate::transaction::{Isolation, Transaction};
+
+/// The client of one sql block.
+#[derive(Debug)]
+pub struct Client {
+    own: Address,
+    main: Address,
+    tc_instances: u16,
+    ldm_instances: u16,
+    local_tc: Option<u16>,
+    next_tc: u16,
+    route: Route,
+    catalog: Arc<Catalog>,
+    snapshots: ActiveSnapshots,
+    operations: Pool<Operation>,
+}
+
+/// What a write is asked with, besides its rows and keys.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOptions {
+    /// The wire form of the rows of a locking read.
+    pub protocol: RowProtocol,
+    /// Milliseconds that one lock is waited for.
+    pub lock_wait_ms: u32,
+}
+
+impl Client {
+    /// The client of the sql block `own`. At most `operations_max` operations are under way at once.
+    pub fn new(
+        own: Address,
+        directory: &Directory,
+        rule: ReadRule,
+        snapshots: ActiveSnapshots,
+        operations_max: u32,
+    ) -> Client {
+        let tc_instances = directory.instances(Module::Tc);
+        let beside = |instance: &u16| directory.share_thread((own.module, own.instance), (Module::Tc, *instance));
+        Client {
+            own,
+            main: directory.address(Module::Main, 0),
+            tc_instances,
+            ldm_instances: directory.instances(Module::Ldm),
+            local_tc: (0..tc_instances).find(beside),
+            next_tc: own.instance,
+            route: Route::new(rule, own, directory),
+            catalog: Arc::new(Catalog::default()),
+            snapshots,
+            operations: Pool::new(operations_max),
+        }
+    }
+
+    /// The schema that new statements are planned for.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// How many operations are under way.
+    pub fn operations_under_way(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Reads rows of every partition that `inputs` touches; answered by [`Event::Rows`] until its `next` is `Done`, or by
+    /// [`Event::ReadFailed`]. `rows_max` bounds one reply of one partition.
+    ///
+    /// # Errors
+    /// `TemporaryFailure` and `OutOfResources`; nothing is under way then.
+    pub fn read(
+        &mut self,
+        session: ConnectionId,
+        transaction: &mut Transaction,
+        program: &Arc<ReadProgram>,
+        protocol: RowProtocol,
+        rows_max: u32,
+        inputs: &mut PartitionInputs,
+        door: &mut Door<'_>,
+    ) -> Result<OperationId> {
+        let (snapshot, own_snapshot) = self.snapshot_of(transaction)?;
+        let work = ReadWork {
+            program: Arc::clone(program),
+            protocol,
+            rows_max,
+            snapshot,
+            own_snapshot,
+            transaction: transaction.id,
+            outstanding: inputs.len() as u32,
+            cut: Vec::new(),
+            abandoned: false,
+        };
+        let operation = self.open(session, Work::Read(work))?;
+        let table = program.table.definition.id;
+        while let Some((index, input)) = inputs.pop() {
+            let partition = PartitionId { table, index };
+            let Some(owner) = self.catalog.distribution.owner(partition) else {
+                // The plan is older than the catalog: the owner's answer would say the same.
+                door.buffers.give(input);
+                self.refuse_part(operation, partition, door);
+                continue;
+            };
+            let own_writes = transaction.id.is_some() && transaction.has_written(partition);
+            let to = if own_writes { owner } else { self.route.choose(owner) };
+            let request = ReadRows {
+                operation,
+                reply_to: self.own,
+                partition,
+                protocol,
+                rows_max,
+                program: Arc::clone(program),
+                snapshot,
+                transaction: if own_writes { transaction.id } else { TransactionId::default() },
+                output: door.buffers.take(512),
+                input,
+                resume: None,
+            };
+            send_read(to, request, door);
+        }
+        Ok(operation)
+    }
+
+    /// Asks every partition that was cut for its next batch.
+    pub fn continue_read(&mut self, operation: OperationId, door: &mut Door<'_>) {
+        let own = self.own;
+        let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(Handle::from_u64(operation.0)) else {
+            return;
+        };
+        work.outstanding += work.cut.len() as u32;
+        for CutPart { partition, to, input, resume } in work.cut.drain(..) {
+            let at_owner = to.module == Module::Ldm;
+            let request = ReadRows {
+                operation,
+                reply_to: own,
+                partition,
+                protocol: work.protocol,
+                rows_max: work.rows_max,
+                program: Arc::clone(&work.program),
+                snapshot: work.snapshot,
+                transaction: if at_owner { work.transaction } else { TransactionId::default() },
+                output: door.buffers.take(4096),
+                input,
+                resume: Some(resume),
+            };
+            send_read(to, request, door);
+        }
+    }
+
+    /// Gives up what is left of a read. Replies that are still coming are dropped.
+    pub fn end_read(&mut self, operation: OperationId, door: &mut Door<'_>) {
+        let handle = Handle::from_u64(operation.0);
+        let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(handle) else { return };
+        work.abandoned = true;
+        for part in work.cut.drain(..) {
+            door.buffers.give(part.input);
+        }
+        if work.outstanding == 0 {
+            self.close(operation);
+        }
+    }
+
+    /// Executes a writing or locking statement; answered by [`Event::Statement`]. Without an explicit transaction it commits.
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn execute(
+        &mut self,
+        session: ConnectionId,
+        transaction: &mut Transaction,
+        program: &Arc<WriteProgram>,
+        options: WriteOptions,
+        inputs: &mut PartitionInputs,
+        door: &mut Door<'_>,
+    ) -> Result<OperationId> {
+        let operation = self.open(session, Work::Statement)?;
+        let tc = self.tc_of(transaction);
+        let parts = take_parts(inputs);
+        let request = ExecuteStatement {
+            operation,
+            reply_to: self.own,
+            transaction: transaction.id,
+            autocommit: !transaction.explicit,
+            protocol: options.protocol,
+            lock_wait_ms: options.lock_wait_ms,
+            program: Arc::clone(program),
+            parts,
+        };
+        door.outbox.send(tc, Signal::Tc(TcSignal::ExecuteStatement(request)));
+        Ok(operation)
+    }
+
+    /// Ends a transaction; answered by [`Event::Ended`]. `None` when tc holds nothing for it: it has ended already.
+    ///
+    /// # Errors
+    /// `OutOfResources`; the transaction goes on then.
+    pub fn end(
+        &mut self,
+        session: ConnectionId,
+        transaction: &mut Transaction,
+        ending: Ending,
+        door: &mut Door<'_>,
+    ) -> Result<Option<OperationId>> {
+        if !transaction.id.is_some() {
+            self.forget(transaction);
+            return Ok(None);
+        }
+        let operation = self.open(session, Work::End)?;
+        let request = EndTransaction { operation, reply_to: self.own, transaction: transaction.id, ending };
+        let tc = self.tc_of(transaction);
+        door.outbox.send(tc, Signal::Tc(TcSignal::EndTransaction(request)));
+        self.forget(transaction);
+        Ok(Some(operation))
+    }
+
+    /// Ends the snapshot of a transaction and forgets everything of it but its isolation level.
+    pub fn forget(&mut self, transaction: &mut Transaction) {
+        let isolation = transaction.isolation;
+        let ended = std::mem::take(transaction);
+        transaction.isolation = isolation;
+        transaction.written = ended.written;
+        transaction.written.clear();
+        if let Some((handle, _)) = ended.snapshot {
+            self.end_snapshot(handle);
+        }
+    }
+
+    /// Takes the transaction's snapshot now (START TRANSACTION WITH CONSISTENT SNAPSHOT).
+    ///
+    /// # Errors
+    /// `OutOfResources` when this thread reads too many snapshots.
+    pub fn take_snapshot(&mut self, transaction: &mut Transaction) -> Result<()> {
+        if transaction.snapshot.is_none() {
+            let handle = self.snapshots.begin().map_err(|_| too_many_snapshots())?;
+            let number = handle.number();
+            transaction.snapshot = Some((handle, number));
+        }
+        Ok(())
+    }
+
+    /// Changes the schema; answered by [`Event::SchemaChanged`].
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn change_schema(&mut self, session: ConnectionId, change: SchemaChange, door: &mut Door<'_>) -> Result<OperationId> {
+        let operation = self.open(session, Work::Schema)?;
+        let request = ChangeSchema { operation, reply_to: self.own, change: Box::new(change) };
+        door.outbox.send(self.main, Signal::Main(MainSignal::ChangeSchema(request)));
+        Ok(operation)
+    }
+
+    /// Takes `count` AUTO_INCREMENT numbers, all beyond `beyond`; answered by [`Event::AutoIncrement`].
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn reserve_auto_increment(
+        &mut self,
+        session: ConnectionId,
+        table: TableId,
+        count: u64,
+        beyond: u64,
+        door: &mut Door<'_>,
+    ) -> Result<OperationId> {
+        let operation = self.open(session, Work::AutoIncrement)?;
+        let request = ReserveAutoIncrement { operation, reply_to: self.own, table, count, beyond };
+        door.outbox.send(self.main, Signal::Main(MainSignal::ReserveAutoIncrement(request)));
+        Ok(operation)
+    }
+
+    /// Reads a status table from every block that knows part of it; answered by [`Event::Status`].
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn read_status(&mut self, session: ConnectionId, table: StatusTable, door: &mut Door<'_>) -> Result<OperationId> {
+        let (module, instances) = match table {
+            StatusTable::Transactions => (Module::Tc, self.tc_instances),
+            StatusTable::Locks | StatusTable::MemoryUsage => (Module::Ldm, self.ldm_instances),
+        };
+        let work = Work::Status { outstanding: u32::from(instances), rows: Vec::new() };
+        let operation = self.open(session, work)?;
+        for instance in 0..instances {
+            let request = ReadStatus { operation, reply_to: self.own, table };
+            let signal = match module {
+                Module::Tc => Signal::Tc(TcSignal::ReadStatus(request)),
+                _ => Signal::Ldm(LdmSignal::ReadStatus(request)),
+            };
+            door.outbox.send(Address::new(self.own.node, module, instance), signal);
+        }
+        Ok(operation)
+    }
+
+    /// Takes a new catalog and says so.
+    pub fn on_publish_catalog(&mut self, signal: PublishCatalog, door: &mut Door<'_>) {
+        self.catalog = signal.catalog;
+        let reply = PublishCatalogReply { operation: signal.operation };
+        door.outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
+    }
+
+    /// Rows of a read arrived.
+    pub fn on_read_rows_reply(&mut self, reply: ReadRowsReply, from: Address, door: &mut Door<'_>) -> Option<(ConnectionId, Event)> {
+        let ReadRowsReply { operation, partition, rows, input, output, resume, error } = reply;
+        let handle = Handle::from_u64(operation.0);
+        let Some(Operation { session, work: Work::Read(work) }) = self.operations.get_mut(handle) else {
+            door.buffers.give(input);
+            door.buffers.give(output);
+            return None;
+        };
+        let session = *session;
+        work.outstanding -= 1;
+        match resume {
+            Some(resume) if !work.abandoned => work.cut.push(CutPart { partition, to: from, input, resume }),
+            _ => door.buffers.give(input),
+        }
+        let outstanding = work.outstanding;
+        if work.abandoned || error.is_some() {
+            let told = error.filter(|_| !work.abandoned);
+            door.buffers.give(output);
+            self.end_read(operation, door);
+            return told.map(|error| (session, Event::ReadFailed { operation, error }));
+        }
+        let next = match (outstanding, work.cut.is_empty()) {
+            (0, true) => Next::Done,
+            (0, false) => Next::Ask,
+            _ => Next::Coming,
+        };
+        if next == Next::Done {
+            self.close(operation);
+        }
+        Some((session, Event::Rows { operation, output, rows, next }))
+    }
+
+    /// A statement is done: what the session knows of its transaction is brought up to date.
+    ///
+    /// `transaction` is that of the session which the operation belongs to; see [`Client::session_of`].
+    pub fn on_execute_statement_reply(
+        &mut self,
+        reply: ExecuteStatementReply,
+        transaction: &mut Transaction,
+    ) -> Option<Event> {
+        self.operations.remove(Handle::from_u64(reply.operation.0))?;
+        let ExecuteStatementReply { operation, transaction: id, matched, changed, warnings, outputs, written, error } = reply;
+        let was_open = transaction.id.is_some();
+        transaction.id = id;
+        if id.is_some() {
+            for partition in written {
+                if !transaction.written.contains(&partition) {
+                    transaction.written.push(partition);
+                }
+            }
+        } else {
+            transaction.tc = None;
+            transaction.written.clear();
+            // A deadlock ends the transaction, its snapshot with it.
+            if (was_open || transaction.explicit) && error.is_some() {
+                transaction.ended = true;
+            }
+        }
+        Some(Event::Statement { operation, matched, changed, warnings, outputs, error })
+    }
+
+    /// Whether the last statement ended the whole transaction against the session's will (a deadlock); asking clears it.
+    pub fn take_ended(&mut self, transaction: &mut Transaction) -> bool {
+        std::mem::take(&mut transaction.ended)
+    }
+
+    /// The session of an operation that is under way.
+    pub fn session_of(&self, operation: OperationId) -> Option<ConnectionId> {
+        self.operations.get(Handle::from_u64(operation.0)).map(|operation| operation.session)
+    }
+
+    /// COMMIT or ROLLBACK is done.
+    pub fn on_end_transaction_reply(&mut self, reply: EndTransactionReply) -> Option<(ConnectionId, Event)> {
+        let operation = self.operations.remove(Handle::from_u64(reply.operation.0))?;
+        Some((operation.session, Event::Ended { operation: reply.operation, error: reply.error }))
+    }
+
+    /// The other replies, which nothing but the session waits for.
+    pub fn on_reply(&mut self, signal: SqlSignal) -> Option<(ConnectionId, Event)> {
+        match signal {
+            SqlSignal::ChangeSchemaReply(reply) => {
+                let operation = self.operations.remove(Handle::from_u64(reply.operation.0))?;
+                let event =
+                    Event::SchemaChanged { operation: reply.operation, notes: reply.notes, error: reply.error };
+                Some((operation.session, event))
+            }
+            SqlSignal::ReserveAutoIncrementReply(ReserveAutoIncrementReply { operation, first, count, error }) => {
+                let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                Some((record.session, Event::AutoIncrement { operation, first, count, error }))
+            }
+            SqlSignal::ReadStatusReply(reply) => self.on_read_status_reply(reply),
+            SqlSignal::EndTransactionReply(reply) => self.on_end_transaction_reply(reply),
+            _ => None,
+        }
+    }
+
+    fn on_read_status_reply(&mut self, reply: ReadStatusReply) -> Option<(ConnectionId, Event)> {
+        let handle = Handle::from_u64(reply.operation.0);
+        let Some(Operation { session, work: Work::Status { outstanding, rows } }) = self.operations.get_mut(handle) else {
+            return None;
+        };
+        rows.extend(reply.rows);
+        *outstanding -= 1;
+        if *outstanding > 0 {
+            return None;
+        }
+        let event = Event::Status { operation: reply.operation, rows: std::mem::take(rows) };
+        let session = *session;
+        self.operations.remove(handle);
+        Some((session, event))
+    }
+
+    fn open(&mut self, session: ConnectionId, work: Work) -> Result<OperationId> {
+        match self.operations.insert(Operation { session, work }) {
+            Ok(handle) => Ok(OperationId(handle.to_u64())),
+            Err(full) => {
+                if let Work::Read(ReadWork { own_snapshot: Some(handle), .. }) = full.0.work {
+                    self.end_snapshot(handle);
+                }
+                Err(Error::new(ErrorCode::OutOfResources, "Out of resources: too many operations at once"))
+            }
+        }
+    }
+
+    fn close(&mut self, operation: OperationId) {
+        let removed = self.operations.remove(Handle::from_u64(operation.0));
+        if let Some(Operation { work: Work::Read(ReadWork { own_snapshot: Some(handle), .. }), .. }) = removed {
+            self.end_snapshot(handle);
+        }
+    }
+
+    fn end_snapshot(&mut self, handle: junctor_storage::snapshot::SnapshotHandle) {
+        // A handle is made and given back by this thread only, so it is active.
+        let _ = self.snapshots.end(handle);
+    }
+
+    fn snapshot_of(
+        &mut self,
+        transaction: &mut Transaction,
+    ) -> Result<(CommitNumber, Option<junctor_storage::snapshot::SnapshotHandle>)> {
+        if transaction.explicit && transaction.isolation == Isolation::RepeatableRead {
+            self.take_snapshot(transaction)?;
+        }
+        if let Some((_, number)) = &transaction.snapshot {
+            return Ok((*number, None));
+        }
+        let handle = self.snapshots.begin().map_err(|_| too_many_snapshots())?;
+        Ok((handle.number(), Some(handle)))
+    }
+
+    fn tc_of(&mut self, transaction: &mut Transaction) -> Address {
+        if transaction.id.is_some() {
+            return Address::new(self.own.node, Module::Tc, transaction.id.instance());
+        }
+        let instance = self.local_tc.unwrap_or_else(|| {
+            self.next_tc = (self.next_tc + 1) % self.tc_instances.max(1);
+            self.next_tc
+        });
+        let tc = Address::new(self.own.node, Module::Tc, instance);
+        transaction.tc = Some(tc);
+        tc
+    }
+
+    /// Answers a part whose partition is gone as its owner would: the plan is stale.
+    fn refuse_part(&mut self, operation: OperationId, partition: PartitionId, door: &mut Door<'_>) {
+        let error = Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction");
+        let reply = ReadRowsReply {
+            operation,
+            partition,
+            rows: 0,
+            input: Vec::new(),
+            output: Vec::new(),
+            resume: None,
+            error: Some(error),
+        };
+        door.outbox.send(self.own, Signal::Sql(SqlSignal::ReadRowsReply(reply)));
+    }
+}
+
+fn too_many_snapshots() -> Box<Error> {
+    Error::new(ErrorCode::OutOfResources, "Out of resources: too many snapshots at once")
+}
+
+fn send_read(to: Address, request: ReadRows, door: &mut Door<'_>) {
+    let signal = match to.module {
+        Module::Query => Signal::Query(QuerySignal::ReadRows(request)),
+        _ => Signal::Ldm(LdmSignal::ReadRows(request)),
+    };
+    door.outbox.send(to, signal);
+}
+
+fn take_parts(inputs: &mut PartitionInputs) -> Parts {
+    if inputs.len() == 1
+        && let Some((partition, input)) = inputs.pop()
+    {
+        return Parts::One(partition, input);
+    }
+    let mut parts = Vec::with_capacity(inputs.len());
+    while let Some(part) = inputs.pop() {
+        parts.push(part);
+    }
+    Parts::Many(parts.into_boxed_slice())
+}
+

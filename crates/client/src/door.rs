@@ -1,0 +1,27 @@
+//! What a session may use of its block while it handles a signal.
+
+use junctor_kernel::{BufferPool, Duration, LoadBoard, Outbox, Random, Time, WorldRequest};
+use junctor_signals::Signal;
+
+/// The outbox and the context, without the address of anything: sessions send only through the client.
+pub struct Door<'a> {
+    /// Where signals go; only the client and the block itself write to it.
+    pub outbox: &'a mut Outbox<Signal>,
+    /// Buffers of this thread.
+    pub buffers: &'a mut BufferPool,
+    /// Random numbers of this thread.
+    pub random: &'a mut Random,
+    /// The published load figures of all threads.
+    pub loads: &'a LoadBoard,
+    /// Nanoseconds since the node started.
+    pub now: Time,
+    /// Microseconds since 1970-01-01 UTC.
+    pub wall_clock_us: u64,
+}
+
+impl Door<'_> {
+    /// Asks for a timer event with `token`.
+    pub fn start_timer(&mut self, after: Duration, token: u64) {
+        self.outbox.request(WorldRequest::StartTimer { after, token });
+    }
+}

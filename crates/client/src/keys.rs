@@ -1,0 +1,120 @@
+//! Hot path, budget 60 instructions a key: keys, ranges and rows of a statement, sorted into one input per partition.
+
+use junctor_kernel::{Buffer, BufferPool};
+use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
+use junctor_model::partition::{key_hash, partition_of};
+use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
+
+/// The inputs of one statement, one for each partition that is touched. Reusable; buffers come from the thread's pool.
+#[derive(Debug, Default)]
+pub struct PartitionInputs {
+    slots: Vec<Option<Buffer>>,
+    touched: Vec<u16>,
+}
+
+/// Which partitions a range or scan goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartitionScope {
+    /// All of the table.
+    All,
+    /// One.
+    One(u16),
+}
+
+impl PartitionInputs {
+    /// Begins a statement on a table with so many partitions. Inputs left from before go back to the pool.
+    pub fn begin(&mut self, partition_count: u16, buffers: &mut BufferPool) {
+        self.clear(buffers);
+        let count = usize::from(partition_count.min(PARTITIONS_PER_TABLE_MAX));
+        if self.slots.len() != count {
+            self.slots.resize_with(count, || None);
+        }
+    }
+
+    /// Gives the buffers of what was not taken back to the pool.
+    pub fn clear(&mut self, buffers: &mut BufferPool) {
+        for partition in self.touched.drain(..) {
+            if let Some(buffer) = self.slots.get_mut(usize::from(partition)).and_then(Option::take) {
+                buffers.give(buffer);
+            }
+        }
+    }
+
+    #[inline]
+    fn slot(&mut self, partition: u16, parameters: &[u8], room: usize, buffers: &mut BufferPool) -> &mut Buffer {
+        let slot = &mut self.slots[usize::from(partition)];
+        if slot.is_none() {
+            self.touched.push(partition);
+        }
+        slot.get_or_insert_with(|| {
+            let mut buffer = buffers.take(parameters.len() + room + 64);
+            input::begin(&mut buffer, parameters);
+            buffer
+        })
+    }
+
+    /// Adds a primary key whose hash also chooses its partition.
+    #[inline]
+    pub fn push_key(&mut self, key: &[u8], parameters: &[u8], buffers: &mut BufferPool) {
+        let hash = key_hash(key);
+        let partition = partition_of(hash, self.slots.len() as u16);
+        let input = self.slot(partition, parameters, key.len(), buffers);
+        input::push_key(input, HashedKey { hash, key });
+    }
+
+    /// Adds a primary key of a table whose partition columns are not the whole key.
+    pub fn push_key_at(&mut self, partition: u16, key: &[u8], parameters: &[u8], buffers: &mut BufferPool) {
+        let hash = key_hash(key);
+        let input = self.slot(partition, parameters, key.len(), buffers);
+        input::push_key(input, HashedKey { hash, key });
+    }
+
+    /// Adds a range of index keys to every partition of the scope.
+    pub fn push_range(&mut self, scope: PartitionScope, range: KeyRange<'_>, parameters: &[u8], buffers: &mut BufferPool) {
+        for partition in self.scope(scope) {
+            input::push_range(self.slot(partition, parameters, 64, buffers), range);
+        }
+    }
+
+    /// Touches every partition of the scope, for reads of all rows.
+    pub fn push_all(&mut self, scope: PartitionScope, parameters: &[u8], buffers: &mut BufferPool) {
+        for partition in self.scope(scope) {
+            self.slot(partition, parameters, 0, buffers);
+        }
+    }
+
+    /// Adds a row to insert into a partition.
+    pub fn push_image(&mut self, partition: u16, row: KeyedImage<'_>, parameters: &[u8], buffers: &mut BufferPool) {
+        let room = row.image.len() + row.key.key.len();
+        input::push_image(self.slot(partition, parameters, room, buffers), row);
+    }
+
+    fn scope(&self, scope: PartitionScope) -> std::ops::Range<u16> {
+        match scope {
+            PartitionScope::All => 0..self.slots.len() as u16,
+            PartitionScope::One(partition) => partition..partition + 1,
+        }
+    }
+
+    /// How many partitions are touched.
+    pub fn len(&self) -> usize {
+        self.touched.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.touched.is_empty()
+    }
+
+    /// The partitions that are touched, in the order in which they were first.
+    pub fn touched(&self) -> &[u16] {
+        &self.touched
+    }
+
+    /// Takes the input of the partition that was touched last among those left.
+    pub fn pop(&mut self) -> Option<(u16, Buffer)> {
+        let partition = self.touched.pop()?;
+        let buffer = self.slots[usize::from(partition)].take()?;
+        Some((partition, buffer))
+    }
+}

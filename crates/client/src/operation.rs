@@ -1,0 +1,52 @@
+//! The record of one operation that is under way.
+
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Buffer};
+use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, TransactionId};
+use junctor_signals::program::{ReadProgram, RowProtocol};
+use junctor_signals::read_rows::Resume;
+use junctor_storage::snapshot::SnapshotHandle;
+
+/// One operation of a session.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    pub session: ConnectionId,
+    pub work: Work,
+}
+
+/// What is under way.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Read(ReadWork),
+    Statement,
+    End,
+    Schema,
+    AutoIncrement,
+    Status { outstanding: u32, rows: Vec<Vec<junctor_model::value::Value>> },
+}
+
+/// A read: parts are asked all at once; a part that was cut at its batch limit waits until the session wants more.
+#[derive(Debug)]
+pub(crate) struct ReadWork {
+    pub program: Arc<ReadProgram>,
+    pub protocol: RowProtocol,
+    pub rows_max: u32,
+    pub snapshot: CommitNumber,
+    /// The statement's own snapshot, ended with it; `None` when the transaction has one.
+    pub own_snapshot: Option<SnapshotHandle>,
+    pub transaction: TransactionId,
+    pub outstanding: u32,
+    pub cut: Vec<CutPart>,
+    /// The session wants no more; what still comes is dropped.
+    pub abandoned: bool,
+}
+
+/// A part that has more.
+#[derive(Debug)]
+pub(crate) struct CutPart {
+    pub partition: PartitionId,
+    pub to: Address,
+    pub input: Buffer,
+    pub resume: Box<Resume>,
+}

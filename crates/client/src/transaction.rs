@@ -1,0 +1,46 @@
+//! What a session knows of its transaction. Locks and participants are tc's business.
+
+use junctor_kernel::Address;
+use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
+use junctor_storage::snapshot::SnapshotHandle;
+
+/// Which snapshot a statement reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// A snapshot per statement; READ UNCOMMITTED is served so too.
+    ReadCommitted,
+    /// One snapshot per transaction, taken at its first read.
+    #[default]
+    RepeatableRead,
+}
+
+/// The data plane's side of a session's transaction; `Default` is "none begun".
+#[derive(Debug, Default)]
+pub struct Transaction {
+    pub(crate) id: TransactionId,
+    pub(crate) tc: Option<Address>,
+    pub(crate) snapshot: Option<(SnapshotHandle, CommitNumber)>,
+    pub(crate) written: Vec<PartitionId>,
+    /// Whether statements outside BEGIN commit by themselves; false between BEGIN and its end, and with autocommit off.
+    pub explicit: bool,
+    /// Which snapshots its statements read.
+    pub isolation: Isolation,
+    /// The last write was the victim of a deadlock or another failure that rolled back everything.
+    pub(crate) ended: bool,
+}
+
+impl Transaction {
+    /// The id at tc; none while nothing has been written or locked.
+    pub fn id(&self) -> TransactionId {
+        self.id
+    }
+
+    /// Whether tc holds anything for it.
+    pub fn has_begun(&self) -> bool {
+        self.id.is_some()
+    }
+
+    pub(crate) fn has_written(&self, partition: PartitionId) -> bool {
+        self.written.contains(&partition)
+    }
+}

@@ -1,0 +1,75 @@
+//! The end of a transaction at its participants: prepare along the replica chain, commit with a number, complete; or undo.
+//! From tc to every ldm that holds writes or locks of it.
+
+use junctor_kernel::Address;
+use junctor_model::error::Error;
+use junctor_model::id::{CommitNumber, StatementNumber, TransactionId};
+
+/// Make sure that the commit cannot fail any more: redo room taken, images at the backups.
+#[derive(Debug)]
+pub struct PrepareTransaction {
+    /// The transaction.
+    pub transaction: TransactionId,
+    /// The tc.
+    pub reply_to: Address,
+}
+
+/// The answer: the whole chain of every partition of this participant is prepared.
+#[derive(Debug)]
+pub struct PrepareTransactionReply {
+    /// The transaction.
+    pub transaction: TransactionId,
+    /// Who answers.
+    pub from: Address,
+    /// Why it cannot be committed.
+    pub error: Option<Box<Error>>,
+}
+
+/// Stamp the versions with the number, form the redo record, release the locks.
+#[derive(Debug)]
+pub struct CommitTransaction {
+    /// The transaction.
+    pub transaction: TransactionId,
+    /// The tc.
+    pub reply_to: Address,
+    /// The number.
+    pub number: CommitNumber,
+    /// How many participants the redo record names.
+    pub participants: u16,
+}
+
+/// The answer: applied along the whole chain.
+#[derive(Debug)]
+pub struct CommitTransactionReply {
+    /// The transaction.
+    pub transaction: TransactionId,
+    /// Who answers.
+    pub from: Address,
+}
+
+/// Undo what is newer than a statement: 0 undoes everything and releases the locks; bounded steps.
+#[derive(Debug)]
+pub struct UndoTransaction {
+    /// The transaction.
+    pub transaction: TransactionId,
+    /// The tc.
+    pub reply_to: Address,
+    /// Versions of later statements go.
+    pub newer_than: StatementNumber,
+}
+
+/// The answer.
+#[derive(Debug)]
+pub struct UndoTransactionReply {
+    /// The transaction.
+    pub transaction: TransactionId,
+    /// Who answers.
+    pub from: Address,
+}
+
+/// From the tc that moved the stable number to the tc that took a number which became stable by it.
+#[derive(Debug)]
+pub struct CommitStable {
+    /// The number that is stable now.
+    pub number: CommitNumber,
+}

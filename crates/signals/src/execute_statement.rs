@@ -1,0 +1,63 @@
+//! One writing or locking statement of a transaction: from a client of the data plane to its tc, which begins the transaction
+//! when it has none, sends every part to the owner ldm at once, keeps unique entries, and undoes the statement when it fails.
+
+use std::sync::Arc;
+
+use junctor_kernel::Address;
+use junctor_kernel::Buffer;
+use junctor_model::error::Error;
+use junctor_model::id::{PartitionId, TransactionId};
+
+use crate::program::{RowProtocol, WriteProgram};
+use crate::read_rows::OperationId;
+
+/// What a statement asks of each partition.
+#[derive(Debug)]
+pub enum Parts {
+    /// One partition.
+    One(u16, Buffer),
+    /// Several partitions, each at most once.
+    Many(Box<[(u16, Buffer)]>),
+}
+
+/// Execute one statement.
+#[derive(Debug)]
+pub struct ExecuteStatement {
+    /// Goes back in the reply.
+    pub operation: OperationId,
+    /// Who gets the reply.
+    pub reply_to: Address,
+    /// The transaction; none begins one.
+    pub transaction: TransactionId,
+    /// Whether the transaction is committed with this statement.
+    pub autocommit: bool,
+    /// The wire form of the rows of a locking read.
+    pub protocol: RowProtocol,
+    /// How long one lock is waited for, in milliseconds, until error 1205.
+    pub lock_wait_ms: u32,
+    /// What to do.
+    pub program: Arc<WriteProgram>,
+    /// Input of each partition, in the form of `input.rs`.
+    pub parts: Parts,
+}
+
+/// The answer. A failed statement has been undone; a deadlock's victim has been rolled back whole.
+#[derive(Debug)]
+pub struct ExecuteStatementReply {
+    /// From the request.
+    pub operation: OperationId,
+    /// The transaction, for the next statement; none when it has ended.
+    pub transaction: TransactionId,
+    /// Rows that were found and accepted.
+    pub matched: u64,
+    /// Rows that were changed, inserted or deleted.
+    pub changed: u64,
+    /// Conversions that warned.
+    pub warnings: u32,
+    /// Rows of a locking read, one buffer for each partition that had some.
+    pub outputs: Vec<Buffer>,
+    /// The partitions that hold uncommitted writes of the transaction because of this statement.
+    pub written: Vec<PartitionId>,
+    /// Why it failed.
+    pub error: Option<Box<Error>>,
+}

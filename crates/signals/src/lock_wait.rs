@@ -1,0 +1,68 @@
+//! Waiting for row locks: ldm tells the waiter's tc whom it waits for; tc instances probe for cycles; a victim's wait is
+//! cancelled at its ldm.
+
+use junctor_kernel::Address;
+use junctor_model::id::{PartitionId, TransactionId};
+
+/// A part of the transaction waits. Sent again, with a higher sequence, when it waits at another row.
+#[derive(Debug)]
+pub struct LockWaitStarted {
+    /// Who waits.
+    pub transaction: TransactionId,
+    /// The waiting ldm.
+    pub at: Address,
+    /// Which wait of that ldm: the victim's check against phantom deadlocks.
+    pub sequence: u64,
+    /// The partition.
+    pub partition: PartitionId,
+    /// Holders and waiters ahead whose locks are incompatible.
+    pub blockers: Vec<TransactionId>,
+}
+
+/// The wait is over: granted, or cancelled.
+#[derive(Debug)]
+pub struct LockWaitEnded {
+    /// Who waited.
+    pub transaction: TransactionId,
+    /// The ldm.
+    pub at: Address,
+    /// Which wait.
+    pub sequence: u64,
+}
+
+/// Looks for a cycle: passed from the initiator's tc to the tc of each blocker, on and on while blockers wait themselves.
+#[derive(Debug)]
+pub struct ProbeDeadlock {
+    /// Who began to wait.
+    pub initiator: TransactionId,
+    /// The initiator's waiting ldm.
+    pub initiator_at: Address,
+    /// The initiator's wait.
+    pub sequence: u64,
+    /// The blocker to look at.
+    pub target: TransactionId,
+    /// How many transactions the probe has passed; it ends at `limit::TRANSACTIONS_MAX`.
+    pub hops: u16,
+}
+
+/// Why a wait ends without its lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelReason {
+    /// Error 1213.
+    Deadlock,
+    /// Error 1205.
+    Timeout,
+    /// The client is gone, or the query was killed: error 1317.
+    Interrupted,
+}
+
+/// Give up one wait; the parked part answers with the error. Ignored when the sequence is no longer waiting.
+#[derive(Debug)]
+pub struct CancelWait {
+    /// Who waits.
+    pub transaction: TransactionId,
+    /// Which wait of this ldm.
+    pub sequence: u64,
+    /// Why.
+    pub reason: CancelReason,
+}

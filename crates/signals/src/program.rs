@@ -1,0 +1,156 @@
+//! What a statement does to one table, planned once and shared by every execution: access path, filter, projection,
+//! aggregates, assignments. Programs are immutable; signals carry them by reference count.
+
+use std::sync::Arc;
+
+use junctor_expression::Expression;
+use junctor_expression::aggregate::AggregateKind;
+use junctor_model::id::{ColumnIndex, IndexId};
+use junctor_model::row_encoding::ResultColumn;
+use junctor_model::schema::TableLayout;
+
+/// Which rows of a partition are looked at. Keys and bounds are in the request's input (see `input.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The rows of whole primary keys.
+    PrimaryKeys,
+    /// The rows of ranges of an ordered index, in key order within each range.
+    IndexRanges {
+        /// The index.
+        index: IndexId,
+        /// Whether to walk from the upper end down.
+        descending: bool,
+    },
+    /// Every row, in no order.
+    AllRows,
+}
+
+/// One column of a sort: the value and its direction.
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    /// The value.
+    pub value: Expression,
+    /// DESC.
+    pub descending: bool,
+}
+
+/// One aggregate of the select list.
+#[derive(Clone, Debug)]
+pub struct Aggregate {
+    /// COUNT, SUM, ...
+    pub kind: AggregateKind,
+    /// The argument; `None` for COUNT(*).
+    pub argument: Option<Expression>,
+    /// DISTINCT.
+    pub distinct: bool,
+}
+
+/// The wire form of result rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowProtocol {
+    /// COM_QUERY: every value as text.
+    Text,
+    /// COM_STMT_EXECUTE: every value in its binary form.
+    Binary,
+}
+
+/// The columns of a result: what to evaluate and how to say it.
+#[derive(Clone, Debug)]
+pub struct Projection {
+    /// The values.
+    pub values: Vec<Expression>,
+    /// Their description on the wire.
+    pub columns: Vec<ResultColumn>,
+}
+
+/// What leaves the partition for every accepted row.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// Whole row packets, sequence number 0, ready for the connection's output.
+    Packets(Projection),
+    /// Sorted entries `[packet u32][sort key u16][distinct key u16]` and then these three byte strings in the order sort key,
+    /// distinct key, packet; lengths little-endian. Keys compare as bytes, descending ones complemented.
+    Entries {
+        /// The result row.
+        projection: Projection,
+        /// ORDER BY; may be empty.
+        sort: Vec<SortKey>,
+        /// Whether equal rows are said once: the distinct key is that of the whole projection.
+        distinct: bool,
+    },
+    /// One run of partial states, in the form of `expression::aggregate`, each after its u32 length.
+    Aggregates(Vec<Aggregate>),
+    /// `[image u32]` and the row image, for statements that go on working with rows.
+    Images,
+}
+
+/// A read of one table. `protocol` is part of the request, so that text and prepared executions share the program.
+#[derive(Clone, Debug)]
+pub struct ReadProgram {
+    /// The table, with the schema version that the plan was made for.
+    pub table: Arc<TableLayout>,
+    /// Which rows are looked at.
+    pub access: Access,
+    /// Which of them are accepted; `None` accepts all.
+    pub filter: Option<Expression>,
+    /// What leaves the partition.
+    pub output: Output,
+    /// Whether any expression reads a parameter; when not, none are sent.
+    pub reads_parameters: bool,
+}
+
+/// How strongly a locking read locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockMode {
+    /// FOR SHARE.
+    Shared,
+    /// FOR UPDATE, and every write.
+    Exclusive,
+}
+
+/// One assignment of UPDATE.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// The column.
+    pub column: ColumnIndex,
+    /// The new value, evaluated over the row as the assignments before it left it.
+    pub value: Expression,
+}
+
+/// What a write does to the rows that it finds.
+#[derive(Clone, Debug)]
+pub enum WriteAction {
+    /// Inserts the row images of the input.
+    Insert,
+    /// Updates accepted rows.
+    Update {
+        /// In the order written.
+        assignments: Vec<Assignment>,
+    },
+    /// Deletes accepted rows.
+    Delete,
+    /// Locks accepted rows and answers as the read would.
+    LockRead {
+        /// How strongly.
+        mode: LockMode,
+        /// What leaves the partition.
+        output: Output,
+    },
+}
+
+/// A write, or a locking read, of one table.
+#[derive(Clone, Debug)]
+pub struct WriteProgram {
+    /// The table, with the schema version that the plan was made for.
+    pub table: Arc<TableLayout>,
+    /// The action.
+    pub action: WriteAction,
+    /// Which rows are looked at; `PrimaryKeys` for inserts.
+    pub access: Access,
+    /// Which of them are accepted.
+    pub filter: Option<Expression>,
+    /// Whether any expression reads a parameter.
+    pub reads_parameters: bool,
+    /// The hidden tables of the unique indexes whose entries the action may change, by index.
+    pub unique_entries: Vec<(IndexId, Arc<TableLayout>)>,
+}

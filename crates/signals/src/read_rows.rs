@@ -1,0 +1,72 @@
+//! A read of one partition, committed or snapshot: from a client of the data plane to a query block or to the owner ldm.
+//! A query block that finds the partition's guard busy passes the request on to the owner, which answers in its place.
+
+use std::sync::Arc;
+
+use junctor_kernel::Address;
+use junctor_kernel::Buffer;
+use junctor_model::error::Error;
+use junctor_model::id::{CommitNumber, PartitionId, RowId, TransactionId};
+
+use crate::program::{ReadProgram, RowProtocol};
+
+/// The client's record of an operation: a pool handle as a number. Opaque to everybody else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct OperationId(pub u64);
+
+/// Where a read or write that was cut at its batch limit goes on: never a pointer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resume {
+    /// The byte position, in the input, of the item to go on with.
+    pub item_position: u32,
+    /// The last key seen of that item; empty where the access has no order.
+    pub key: Vec<u8>,
+    /// The last row seen with that key.
+    pub row: RowId,
+}
+
+/// Read rows of one partition.
+#[derive(Debug)]
+pub struct ReadRows {
+    /// Goes back in the reply.
+    pub operation: OperationId,
+    /// Who gets the reply.
+    pub reply_to: Address,
+    /// The partition.
+    pub partition: PartitionId,
+    /// The wire form of the rows.
+    pub protocol: RowProtocol,
+    /// At most so many accepted rows in this reply.
+    pub rows_max: u32,
+    /// What to do.
+    pub program: Arc<ReadProgram>,
+    /// Versions with numbers up to this one are seen.
+    pub snapshot: CommitNumber,
+    /// Whose own uncommitted versions are seen too; only the owner ldm can serve them.
+    pub transaction: TransactionId,
+    /// See `input.rs`.
+    pub input: Buffer,
+    /// Empty; the reply's rows are appended to it.
+    pub output: Buffer,
+    /// Where to go on; `None` at the beginning.
+    pub resume: Option<Box<Resume>>,
+}
+
+/// The answer.
+#[derive(Debug)]
+pub struct ReadRowsReply {
+    /// From the request.
+    pub operation: OperationId,
+    /// From the request.
+    pub partition: PartitionId,
+    /// Rows in the output.
+    pub rows: u32,
+    /// The input, given back for the next batch or the pool.
+    pub input: Buffer,
+    /// What the program's output says.
+    pub output: Buffer,
+    /// Where to go on; `None` when the partition has no more.
+    pub resume: Option<Box<Resume>>,
+    /// Why there is no answer.
+    pub error: Option<Box<Error>>,
+}

@@ -1,0 +1,98 @@
+//! One statement's part for one partition: from tc to the owner ldm, which locks, evaluates and writes uncommitted versions.
+//! A part that must wait for a lock is parked at its row and goes on from there.
+
+use std::sync::Arc;
+
+use junctor_kernel::Address;
+use junctor_kernel::Buffer;
+use junctor_model::error::Error;
+use junctor_model::id::{CommitNumber, IndexId, PartitionId, StatementNumber, TransactionId};
+
+use crate::program::{RowProtocol, WriteProgram};
+use crate::read_rows::OperationId;
+
+/// Write or lock rows of one partition.
+#[derive(Debug)]
+pub struct WriteRows {
+    /// Goes back in the reply.
+    pub operation: OperationId,
+    /// The tc.
+    pub reply_to: Address,
+    /// The transaction.
+    pub transaction: TransactionId,
+    /// The statement, which its versions carry.
+    pub statement: StatementNumber,
+    /// The partition.
+    pub partition: PartitionId,
+    /// The wire form of the rows of a locking read.
+    pub protocol: RowProtocol,
+    /// Whether this part is the whole transaction, so that a partition without backups commits it at once.
+    pub one_phase: bool,
+    /// What to do.
+    pub program: Arc<WriteProgram>,
+    /// See `input.rs`.
+    pub input: Buffer,
+    /// Empty; rows of a locking read are appended to it.
+    pub output: Buffer,
+}
+
+/// A change that belongs to another partition, in the order in which the rows were changed.
+#[derive(Debug)]
+pub enum FollowUp {
+    /// A unique entry to insert: key and row reference.
+    InsertEntry {
+        /// The unique index of the base table.
+        index: IndexId,
+        /// The unique key bytes.
+        key: Vec<u8>,
+        /// The row reference: partition as u16 big-endian, then the primary key bytes.
+        row_reference: Vec<u8>,
+        /// The key as error 1062 shows it.
+        shown: Box<str>,
+    },
+    /// A unique entry to delete.
+    DeleteEntry {
+        /// The unique index of the base table.
+        index: IndexId,
+        /// The unique key bytes.
+        key: Vec<u8>,
+    },
+    /// A row whose new primary key belongs to another partition: it was deleted here and is to be inserted there.
+    MoveRow {
+        /// The hash of the partition columns' key bytes' partition: where it goes.
+        partition: u16,
+        /// `key_hash` of the key.
+        hash: u64,
+        /// The primary key bytes.
+        key: Vec<u8>,
+        /// The row image.
+        image: Vec<u8>,
+    },
+}
+
+/// The answer.
+#[derive(Debug)]
+pub struct WriteRowsReply {
+    /// From the request.
+    pub operation: OperationId,
+    /// From the request.
+    pub transaction: TransactionId,
+    /// From the request.
+    pub partition: PartitionId,
+    /// Rows found and accepted.
+    pub matched: u32,
+    /// Rows changed.
+    pub changed: u32,
+    /// Conversions that warned.
+    pub warnings: u32,
+    /// The commit number, when `one_phase` was asked and the partition committed; else 0.
+    pub committed: CommitNumber,
+    /// Given back for the pool.
+    pub input: Buffer,
+    /// Rows of a locking read.
+    pub output: Buffer,
+    /// What other partitions have to do, in order.
+    pub follow_ups: Vec<FollowUp>,
+    /// Why it failed; versions of the statement stay until tc undoes it.
+    pub error: Option<Box<Error>>,
+}
