@@ -57,6 +57,9 @@ enum SlotKind {
     Variable,
 }
 
+/// Gets the ordinal and bytes of a variable value and appends what shall stand in its place.
+pub type ReplaceVariable<'a> = dyn FnMut(usize, &[u8], &mut Vec<u8>) + 'a;
+
 /// One row, borrowed: the format and a plain (possibly wide) image that [`check_image`] accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct RowView<'a> {
@@ -173,7 +176,7 @@ impl RowFormat {
         &self,
         image: &[u8],
         overflow: bool,
-        replace: &mut dyn FnMut(usize, &[u8], &mut Vec<u8>),
+        replace: &mut ReplaceVariable<'_>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let start = out.len();
