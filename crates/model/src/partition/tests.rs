@@ -32,11 +32,11 @@ fn consecutive_and_strided_integer_keys_spread_evenly() {
         );
         check_spread(
             "BIGINT",
-            (0..60_000u64).map(move |row| (row * u64::from(stride) ^ (1 << 63)).to_be_bytes().to_vec()),
+            (0..60_000u64).map(move |row| ((row * u64::from(stride)) ^ (1 << 63)).to_be_bytes().to_vec()),
         );
         check_spread(
             "BIGINT from far",
-            (0..60_000u64).map(move |row| ((row * u64::from(stride)) << 24 ^ (1 << 63)).to_be_bytes().to_vec()),
+            (0..60_000u64).map(move |row| (((row * u64::from(stride)) << 24) ^ (1 << 63)).to_be_bytes().to_vec()),
         );
     }
 }
