@@ -1,0 +1,192 @@
+//! The automatic placement: a number of threads of each module for a number of CPUs, and CPUs for the threads.
+//!
+//! | CPUs | main | rep | ldm | tc | recv | sql | send |
+//! |---|---|---|---|---|---|---|---|
+//! | 1 | 0 | 0 | 0 | 0 | 1 | 0 | 0 |
+//! | 2-3 | 0 | 0 | 0 | 0 | 2 | 0 | 0 |
+//! | 4-5 | 0 | 0 | 0 | 0 | 4 | 0 | 0 |
+//! | 6-7 | 0 | 0 | 0 | 0 | 6 | 0 | 0 |
+//! | 8 | 0 | 0 | 3 | 1 | 2 | 2 | 0 |
+//! | 12 | 1 | 0 | 3 | 1 | 3 | 4 | 0 |
+//! | 16 | 1 | 0 | 4 | 2 | 4 | 5 | 0 |
+//! | 32 | 1 | 1 | 8 | 4 | 7 | 10 | 1 |
+//! | 64 | 1 | 1 | 17 | 8 | 15 | 19 | 3 |
+//! | 128 | 1 | 1 | 34 | 16 | 31 | 38 | 7 |
+//! | 1,024 | 1 | 1 | 332 | 160 | 80 | 375 | 75 |
+//!
+//! RonDB's newest table is the starting point: receive threads that do everything below 8 CPUs, pipelines from 8 on,
+//! query folded into ldm so that every ldm thread also reads for others, `main` alone from 10 and `rep` alone from 18.
+//! That table has no SQL, which there runs in other processes: its published OLTP read-write runs use twice as much CPU
+//! in SQL nodes as in data nodes, and half of that is the client library and the network between the two. Here those
+//! two fall away, so SQL work weighs as much as the data node's. Hence half of the CPUs goes to sessions: sql, and most
+//! of recv, which here reads the sockets of clients. The other half is divided as RonDB divides a data node: two ldm to
+//! one tc, and few send threads, because threads send for themselves.
+//!
+//! An odd CPU below 8 is left to the io thread, the kernel's network work and whatever else the machine runs.
+
+use super::cpu_list::CpuList;
+use super::module::Module;
+use super::thread_config::{EntryBinding, ThreadConfig, ThreadCounts, ThreadEntry, ThreadKind};
+use super::topology::{CPU_COUNT_MAX, Topology};
+
+/// From this number of CPUs on there are pipelines; below it all modules run in recv threads.
+const PIPELINE_CPUS_MIN: u32 = 8;
+
+/// From this number of CPUs on `main` (with `rep`) has a thread.
+const MAIN_CPUS_MIN: u32 = 10;
+
+/// From this number of CPUs on `rep` has a thread of its own.
+const REP_CPUS_MIN: u32 = 18;
+
+/// The threads of the smallest pipeline, on [`PIPELINE_CPUS_MIN`] CPUs.
+const PIPELINE_LEAST: [(Module, u32); 4] = [(Module::Ldm, 3), (Module::Sql, 2), (Module::Recv, 2), (Module::Tc, 1)];
+
+/// The share of each module in per cent of the pipeline's CPUs; the first wins a tie.
+const SHARES: [(Module, u32); 5] =
+    [(Module::Sql, 30), (Module::Recv, 24), (Module::Ldm, 27), (Module::Tc, 13), (Module::Send, 6)];
+
+/// The automatic choice, as a `ThreadConfig` that a person could have written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AutomaticPlacement {
+    /// The number of threads of each module; `io`, always 1, comes on top of the CPUs.
+    pub counts: ThreadCounts,
+    /// The configuration, with `cpubind` when threads are bound.
+    pub config: ThreadConfig,
+    /// The CPUs counted on, and what follows from them.
+    pub reason: String,
+}
+
+impl AutomaticPlacement {
+    /// Chooses for the CPUs of `topology`, at most `cpu_count_max` of them and not more than the whole CPUs of the
+    /// cgroup's quota. Threads are bound only if `unpinned` is false, the node has all the CPUs to itself (no smaller
+    /// maximum or quota) and there are pipelines: a small machine also runs other programs, which would leave a bound
+    /// thread waiting while another CPU is idle.
+    pub fn choose(topology: &Topology, cpu_count_max: Option<u32>, unpinned: bool) -> Self {
+        let available = topology.cpus.len() as u32;
+        let quota = topology.cpu_quota_milli.map_or(u32::MAX, |milli| u32::try_from(milli / 1_000).unwrap_or(u32::MAX));
+        let used = available.min(quota).min(cpu_count_max.unwrap_or(u32::MAX)).max(1);
+        let counts = Self::counts_for(used);
+        let (bound, why) = match () {
+            () if unpinned => (false, "not bound: CPU binding is off"),
+            () if used < available => (false, "not bound: the node shares the CPUs"),
+            () if used < PIPELINE_CPUS_MIN => (false, "not bound: a small machine runs other programs too"),
+            () => (true, "bound, one thread to a CPU, io free"),
+        };
+        let mut cpus: [Vec<u32>; Module::ALL.len()] = Default::default();
+        if bound {
+            assign_cpus(topology, &counts, &mut cpus);
+        }
+        let config = thread_config(&counts, cpus);
+        let reason = format!("automatic: {} -> {counts}; {why}", topology.describe(used));
+        Self { counts, config, reason }
+    }
+
+    /// The number of threads of each module for `cpu_count` CPUs, which is taken to be from 1 to [`CPU_COUNT_MAX`]. All
+    /// but `io` together are never more than the CPUs. More CPUs never mean fewer threads of a module, except across
+    /// the step from receive threads that do everything to pipelines.
+    pub fn counts_for(cpu_count: u32) -> ThreadCounts {
+        let cpu_count = cpu_count.clamp(1, CPU_COUNT_MAX as u32);
+        let mut counts = ThreadCounts::default();
+        counts.set(Module::Io, 1);
+        if cpu_count < PIPELINE_CPUS_MIN {
+            counts.set(Module::Recv, if cpu_count == 1 { 1 } else { cpu_count & !1 });
+            return counts;
+        }
+        let coordination = u32::from(cpu_count >= MAIN_CPUS_MIN) + u32::from(cpu_count >= REP_CPUS_MIN);
+        for (module, least) in PIPELINE_LEAST {
+            counts.set(module, least);
+        }
+        for _ in 0..cpu_count - coordination - PIPELINE_CPUS_MIN {
+            let Some(module) = next_module(&counts) else { break };
+            counts.set(module, counts.get(module) + 1);
+        }
+        counts.set(Module::Main, u32::from(cpu_count >= MAIN_CPUS_MIN));
+        counts.set(Module::Rep, u32::from(cpu_count >= REP_CPUS_MIN));
+        counts
+    }
+}
+
+/// The module that gets the next CPU: the one whose share is largest for each thread that it would then have. Handing
+/// out CPUs one by one like this (D'Hondt's method) never takes a thread away when a CPU is added.
+fn next_module(counts: &ThreadCounts) -> Option<Module> {
+    let mut best: Option<(Module, u32)> = None;
+    for (module, share) in SHARES {
+        if counts.get(module) >= ThreadKind::Module(module).count_max() {
+            continue;
+        }
+        // share / (count + 1) is compared crosswise, without fractions.
+        let better = best.is_none_or(|(leader, leader_share)| {
+            share * (counts.get(leader) + 1) > leader_share * (counts.get(module) + 1)
+        });
+        if better {
+            best = Some((module, share));
+        }
+    }
+    best.map(|(module, _)| module)
+}
+
+/// Gives each thread a CPU: pairs of threads take the siblings of a core, and each pair goes to the L3 group with most
+/// CPUs left, so that every group gets its part of every module.
+fn assign_cpus(topology: &Topology, counts: &ThreadCounts, cpus: &mut [Vec<u32>; Module::ALL.len()]) {
+    let mut by_core: Vec<_> = topology.cpus.iter().collect();
+    by_core.sort_by_key(|cpu| (cpu.core, cpu.number));
+    let mut free: Vec<Vec<u32>> = vec![Vec::new(); topology.l3_group_count() as usize];
+    for cpu in by_core.into_iter().rev() {
+        free[cpu.l3_group as usize].push(cpu.number);
+    }
+    for pair in core_pairs(counts) {
+        let group = most_free(&free);
+        for module in pair {
+            let group = if free[group].is_empty() { most_free(&free) } else { group };
+            cpus[module.index()].extend(free[group].pop());
+        }
+    }
+}
+
+fn most_free(free: &[Vec<u32>]) -> usize {
+    (0..free.len()).rev().max_by_key(|&group| free[group].len()).unwrap_or(0)
+}
+
+/// The threads in pairs that suit the siblings of a core. Two ldm threads gain only 15 per cent from sharing a core,
+/// while tc and send gain 40, SQL 60 and recv 70, so an ldm thread is paired with one of another kind while there is
+/// one, first with tc.
+fn core_pairs(counts: &ThreadCounts) -> Vec<Vec<Module>> {
+    let mut left = *counts;
+    let mut pairs = Vec::new();
+    for (first, second) in [(Module::Ldm, Module::Tc), (Module::Recv, Module::Sql)] {
+        let pair_count = left.get(first).min(left.get(second));
+        pairs.extend((0..pair_count).map(|_| vec![first, second]));
+        left.set(first, left.get(first) - pair_count);
+        left.set(second, left.get(second) - pair_count);
+    }
+    let repeat = |module: Module| (0..left.get(module)).map(move |_| module);
+    let mut others = [Module::Tc, Module::Sql, Module::Recv, Module::Send, Module::Main, Module::Rep]
+        .into_iter()
+        .flat_map(repeat)
+        .peekable();
+    let mut ldm_left = left.get(Module::Ldm);
+    let mut rest = Vec::new();
+    while others.peek().is_some() || ldm_left > 0 {
+        if ldm_left > 0 {
+            rest.push(Module::Ldm);
+            ldm_left -= 1;
+        }
+        rest.extend(others.next());
+    }
+    pairs.extend(rest.chunks(2).map(<[Module]>::to_vec));
+    pairs
+}
+
+/// The configuration that asks for `counts`, naming the modules whose default is another number and those that have
+/// threads.
+fn thread_config(counts: &ThreadCounts, mut cpus: [Vec<u32>; Module::ALL.len()]) -> ThreadConfig {
+    let default_is_one = |module| matches!(module, Module::Main | Module::Rep | Module::Ldm);
+    let named = Module::ALL.into_iter().filter(|&module| counts.get(module) > 0 || default_is_one(module));
+    let entries = named.map(|module| {
+        let list = std::mem::take(&mut cpus[module.index()]);
+        let binding = (!list.is_empty()).then(|| EntryBinding::Bind(CpuList::new(list)));
+        let count = Some(counts.get(module));
+        ThreadEntry { count, binding, ..ThreadEntry::bare(ThreadKind::Module(module)) }
+    });
+    ThreadConfig::from_entries(entries.collect())
+}

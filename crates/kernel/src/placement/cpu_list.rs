@@ -1,0 +1,73 @@
+//! A list of CPU numbers, written as NDB and the kernel's files write it: `0-3,8`.
+
+use std::fmt;
+
+/// The largest CPU number that a list may hold; the most that Linux is built for.
+pub const CPU_NUMBER_MAX: u32 = 8191;
+
+/// CPU numbers in the order given; the order decides which thread gets which CPU. Holds no number twice when it comes
+/// from a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuList(Vec<u32>);
+
+impl CpuList {
+    /// A list of these numbers, in this order.
+    pub fn new(numbers: Vec<u32>) -> Self {
+        Self(numbers)
+    }
+
+    /// The numbers in order.
+    pub fn numbers(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// How many numbers there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no number.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether `number` is in the list.
+    pub fn contains(&self, number: u32) -> bool {
+        self.0.contains(&number)
+    }
+
+    /// Reads a file of the kernel's CPU list format. Nothing when any part is not a number or range, is above
+    /// [`CPU_NUMBER_MAX`], or when the list is empty. The result ascends.
+    pub(super) fn from_kernel_file(text: &str) -> Option<Self> {
+        let mut numbers = Vec::new();
+        for part in text.trim().split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (first.trim().parse::<u32>().ok()?, last.trim().parse::<u32>().ok()?);
+            if first > last || last > CPU_NUMBER_MAX || numbers.len() > CPU_NUMBER_MAX as usize {
+                return None;
+            }
+            numbers.extend(first..=last);
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Some(Self(numbers))
+    }
+}
+
+impl fmt::Display for CpuList {
+    /// Writes ascending runs as ranges, keeping the order.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0.as_slice();
+        let mut separator = "";
+        while let Some(&first) = rest.first() {
+            let run = rest.iter().zip(first..).take_while(|&(&number, wanted)| number == wanted).count();
+            match run {
+                1 => write!(formatter, "{separator}{first}")?,
+                _ => write!(formatter, "{separator}{first}-{}", rest[run - 1])?,
+            }
+            rest = &rest[run..];
+            separator = ",";
+        }
+        Ok(())
+    }
+}

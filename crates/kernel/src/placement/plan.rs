@@ -1,0 +1,190 @@
+//! The decided placement: threads, their modules and their CPUs.
+
+use super::automatic::AutomaticPlacement;
+use super::cpu_list::CpuList;
+use super::error::PlanError;
+use super::fold;
+use super::module::Module;
+use super::read_group;
+use super::thread_config::{EntryBinding, ThreadConfig, ThreadKind};
+use super::topology::{CPU_COUNT_MAX, Topology};
+
+/// The most threads that may read the partitions of one group, besides their owners.
+pub const READER_SLOTS_MAX: usize = 16;
+
+/// The most threads of a node: one for each CPU that it uses, and io. There is a ring for each ordered pair of threads,
+/// so memory grows with the square.
+pub const THREAD_COUNT_MAX: usize = CPU_COUNT_MAX + 1;
+
+/// Where a thread may run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum CpuBinding {
+    /// Anywhere.
+    #[default]
+    None,
+    /// On this CPU only.
+    One(u32),
+    /// On any of these CPUs.
+    Set(CpuList),
+}
+
+/// How the operating system schedules a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThreadPriority {
+    /// Like any other thread.
+    #[default]
+    Normal,
+    /// In the real-time class.
+    Realtime,
+    /// `thread_prio`, 0 to 10, 5 being ordinary and 10 the most urgent.
+    Level(u8),
+}
+
+impl ThreadPriority {
+    /// The nice value to set, -20 to 19; `None` when nothing is to be set.
+    pub fn nice(self) -> Option<i32> {
+        match self {
+            ThreadPriority::Level(level) => Some(((5 - i32::from(level)) * 4).clamp(-20, 19)),
+            ThreadPriority::Normal | ThreadPriority::Realtime => None,
+        }
+    }
+}
+
+/// One thread of the node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadPlan {
+    /// Its place in [`PlacementPlan::threads`].
+    pub index: u16,
+    /// Its name, at most 15 bytes as Linux allows: `recv0`, `ldm1`, `main_rep`.
+    pub name: String,
+    /// The modules it carries, ascending, each with its instance number, which counts from 0 for each module over the
+    /// threads in order.
+    pub modules: Vec<(Module, u16)>,
+    /// Where it may run.
+    pub cpu: CpuBinding,
+    /// How long it polls before it sleeps, in microseconds; `None` leaves it to the node's setting.
+    pub spin_us: Option<u32>,
+    /// Whether it leaves sending to other threads.
+    pub nosend: bool,
+    /// How the operating system schedules it.
+    pub priority: ThreadPriority,
+    /// The read group, from 0 without gaps: the threads that may read each other's partitions. It lies within one L3
+    /// cache when the threads are bound and each cache has an ldm.
+    pub group: u16,
+    /// Its reader slot in the group, from 0, below [`READER_SLOTS_MAX`]; `None` for a thread that reads no partition
+    /// but its own.
+    pub reader_slot: Option<u8>,
+}
+
+impl ThreadPlan {
+    /// The instance of `module` on this thread, if it carries one.
+    pub fn instance_of(&self, module: Module) -> Option<u16> {
+        self.modules.iter().find(|(carried, _)| *carried == module).map(|&(_, instance)| instance)
+    }
+
+    /// Whether the thread carries `module`.
+    pub fn carries(&self, module: Module) -> bool {
+        self.instance_of(module).is_some()
+    }
+}
+
+/// A complete placement. Every module has an instance on some thread, except `send`: without send threads each thread
+/// writes to the sockets what it has to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacementPlan {
+    /// The threads, by index.
+    pub threads: Vec<ThreadPlan>,
+    /// What a person should know, to be printed at start: overlaps, ignored settings, assumptions.
+    pub notices: Vec<String>,
+    /// Why it is this placement, to be printed at start.
+    pub reason: String,
+}
+
+impl PlacementPlan {
+    /// The placement that `config` asks for on this machine. With `unpinned` all CPU bindings are dropped, with a
+    /// notice; otherwise a CPU that the process may not use is an error, as is a query thread without a reader slot.
+    pub fn from_thread_config(config: &ThreadConfig, topology: &Topology, unpinned: bool) -> Result<Self, PlanError> {
+        let reason = format!("ThreadConfig: {}", config.counts());
+        Self::build(config, topology, unpinned, reason)
+    }
+
+    /// The placement by our table, for the CPUs that the process may really use, at most `cpu_count_max` of them.
+    pub fn automatic(topology: &Topology, cpu_count_max: Option<u32>, unpinned: bool) -> Result<Self, PlanError> {
+        let automatic = AutomaticPlacement::choose(topology, cpu_count_max, unpinned);
+        Self::build(&automatic.config, topology, unpinned, automatic.reason)
+    }
+
+    /// The number of instances of `module`.
+    pub fn instance_count(&self, module: Module) -> usize {
+        self.threads.iter().filter(|thread| thread.carries(module)).count()
+    }
+
+    /// The thread that carries this instance of `module`.
+    pub fn thread_of(&self, module: Module, instance: u16) -> Option<&ThreadPlan> {
+        self.threads.iter().find(|thread| thread.instance_of(module) == Some(instance))
+    }
+
+    fn build(config: &ThreadConfig, topology: &Topology, unpinned: bool, reason: String) -> Result<Self, PlanError> {
+        let mut notices = topology.notices.clone();
+        notices.extend(config.notices());
+        if !unpinned {
+            check_cpus(config, topology)?;
+        }
+        let mut threads = fold::fold(config, &mut notices);
+        if unpinned {
+            unpin(&mut threads, &mut notices);
+        }
+        check_threads(&threads)?;
+        read_group::assign(&mut threads, topology, &mut notices)?;
+        Ok(Self { threads, notices, reason })
+    }
+}
+
+fn unpin(threads: &mut [ThreadPlan], notices: &mut Vec<String>) {
+    let mut dropped = false;
+    for thread in threads {
+        dropped |= std::mem::take(&mut thread.cpu) != CpuBinding::None;
+    }
+    if dropped {
+        notices.push("CPU binding is off: cpubind and cpuset are ignored".to_owned());
+    }
+}
+
+/// Names every entry whose CPUs the process may not use, so that one reading of the message mends the whole text.
+fn check_cpus(config: &ThreadConfig, topology: &Topology) -> Result<(), PlanError> {
+    let mut missing = Vec::new();
+    for entry in config.entries().iter().filter(|entry| matches!(entry.kind, ThreadKind::Module(_))) {
+        let count = entry.thread_count() as usize;
+        let used = match &entry.binding {
+            Some(EntryBinding::Bind(cpus)) => &cpus.numbers()[..count.min(cpus.len())],
+            Some(EntryBinding::Set(cpus)) if count > 0 => cpus.numbers(),
+            _ => continue,
+        };
+        let absent: Vec<u32> = used.iter().copied().filter(|&cpu| topology.cpu(cpu).is_none()).collect();
+        if !absent.is_empty() {
+            missing.push(format!("{} ({})", CpuList::new(absent), entry.kind.name()));
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(PlanError::new(format!(
+        "ThreadConfig names CPUs that this process may not use: {}; it may use CPU {}. Name those, or run without CPU \
+         binding (--no-cpu-binding)",
+        missing.join(", "),
+        topology.cpu_list()
+    )))
+}
+
+fn check_threads(threads: &[ThreadPlan]) -> Result<(), PlanError> {
+    if threads.len() > THREAD_COUNT_MAX {
+        let count = threads.len();
+        return Err(PlanError::new(format!("{count} threads, but at most {THREAD_COUNT_MAX} are allowed")));
+    }
+    for module in Module::ALL.into_iter().filter(|&module| module != Module::Send) {
+        if !threads.iter().any(|thread| thread.carries(module)) {
+            return Err(PlanError::new(format!("no thread carries {module}")));
+        }
+    }
+    Ok(())
+}

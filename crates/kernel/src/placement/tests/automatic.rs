@@ -1,0 +1,132 @@
+use proptest::prelude::*;
+
+use super::fixture;
+use crate::placement::{AutomaticPlacement, CPU_COUNT_MAX, CpuBinding, Module, PlacementPlan, ThreadConfig, Topology};
+
+fn counts(cpu_count: u32) -> String {
+    AutomaticPlacement::counts_for(cpu_count).to_string()
+}
+
+/// The threads that need a CPU: all but `io`, which mostly sleeps.
+fn busy_total(cpu_count: u32) -> u32 {
+    let counts = AutomaticPlacement::counts_for(cpu_count);
+    counts.total() - counts.get(Module::Io)
+}
+
+#[test]
+fn the_documented_rows_are_what_is_chosen() {
+    assert_eq!(counts(1), "recv=1 io=1");
+    assert_eq!(counts(3), "recv=2 io=1");
+    assert_eq!(counts(4), "recv=4 io=1");
+    assert_eq!(counts(7), "recv=6 io=1");
+    assert_eq!(counts(8), "tc=1 ldm=3 recv=2 io=1 sql=2");
+    assert_eq!(counts(12), "main=1 tc=1 ldm=3 recv=3 io=1 sql=4");
+    assert_eq!(counts(16), "main=1 tc=2 ldm=4 recv=4 io=1 sql=5");
+    assert_eq!(counts(32), "main=1 rep=1 tc=4 ldm=8 recv=7 send=1 io=1 sql=10");
+    assert_eq!(counts(64), "main=1 rep=1 tc=8 ldm=17 recv=15 send=3 io=1 sql=19");
+    assert_eq!(counts(128), "main=1 rep=1 tc=16 ldm=34 recv=31 send=7 io=1 sql=38");
+    assert_eq!(counts(1_024), "main=1 rep=1 tc=160 ldm=332 recv=80 send=75 io=1 sql=375");
+    assert_eq!(counts(0), counts(1));
+    assert_eq!(counts(5_000), counts(1_024));
+}
+
+#[test]
+fn more_cpus_never_mean_fewer_threads() {
+    for cpu_count in 2..=CPU_COUNT_MAX as u32 {
+        assert!(busy_total(cpu_count) >= busy_total(cpu_count - 1), "{cpu_count}");
+        // 8 CPUs are where receive threads that do everything give way to pipelines.
+        if cpu_count != 8 {
+            let (less, more) =
+                (AutomaticPlacement::counts_for(cpu_count - 1), AutomaticPlacement::counts_for(cpu_count));
+            assert!(Module::ALL.into_iter().all(|module| less.get(module) <= more.get(module)), "{cpu_count}");
+        }
+    }
+}
+
+#[test]
+fn pipelines_use_every_cpu_and_nothing_uses_more() {
+    for cpu_count in 1..=CPU_COUNT_MAX as u32 {
+        let busy = busy_total(cpu_count);
+        assert!(busy <= cpu_count && busy + 1 >= cpu_count, "{busy} threads on {cpu_count} CPUs");
+        assert!(busy == cpu_count || cpu_count < 8);
+    }
+}
+
+#[test]
+fn the_reason_says_what_was_counted_and_chosen() {
+    let plan = PlacementPlan::automatic(&Topology::uniform(2), None, false).unwrap();
+    assert_eq!(
+        plan.reason,
+        "automatic: 2 CPUs (affinity 2, cgroup quota none, 2 cores x 1, 1 L3 group) -> recv=2 io=1; not bound: a \
+         small machine runs other programs too"
+    );
+    assert_eq!(plan.notices, Vec::<String>::new());
+}
+
+#[test]
+fn a_quota_and_a_maximum_reduce_the_cpus_and_prevent_binding() {
+    let mut topology = Topology::uniform(16);
+    topology.cpu_quota_milli = Some(9_900);
+    let chosen = AutomaticPlacement::choose(&topology, None, false);
+    assert_eq!(chosen.counts, AutomaticPlacement::counts_for(9));
+    assert!(chosen.reason.starts_with("automatic: 9 CPUs (affinity 16, cgroup quota 9.90, "), "{}", chosen.reason);
+    assert!(chosen.reason.ends_with("not bound: the node shares the CPUs"), "{}", chosen.reason);
+    assert!(chosen.config.entries().iter().all(|entry| entry.binding.is_none()));
+    assert_eq!(AutomaticPlacement::choose(&topology, Some(4), false).counts, AutomaticPlacement::counts_for(4));
+    topology.cpu_quota_milli = Some(10);
+    assert_eq!(AutomaticPlacement::choose(&topology, Some(0), false).counts, AutomaticPlacement::counts_for(1));
+}
+
+#[test]
+fn siblings_pair_ldm_with_tc_and_recv_with_sql() {
+    let topology = fixture::machine(8, 4, 0..16);
+    let plan = PlacementPlan::automatic(&topology, None, false).unwrap();
+    let core_of = |module, instance| match plan.thread_of(module, instance).unwrap().cpu {
+        CpuBinding::One(cpu) => topology.cpu(cpu).unwrap().core,
+        _ => panic!("{module}/{instance} is not bound"),
+    };
+    for (first, second, count) in [(Module::Ldm, Module::Tc, 2), (Module::Recv, Module::Sql, 4)] {
+        for instance in 0..count {
+            assert_eq!(core_of(first, instance), core_of(second, instance), "{first} and {second} {instance}");
+        }
+    }
+    let caches = |module| {
+        let in_group = |group| plan.threads.iter().filter(|t| t.carries(module) && t.group == group).count();
+        (in_group(0), in_group(1))
+    };
+    assert_eq!((caches(Module::Ldm), caches(Module::Recv)), ((2, 2), (2, 2)));
+    assert_eq!(plan.thread_of(Module::Io, 0).unwrap().cpu, CpuBinding::None);
+}
+
+proptest! {
+    #[test]
+    fn every_machine_gets_a_plan_with_a_cpu_for_each_thread(
+        core_count in 1_u32..40, l3_core_count in 1_u32..10, missing in 0_u32..20, unpinned in any::<bool>(),
+    ) {
+        let affinity = (0..core_count * 2).filter(|cpu| cpu % 7 != missing || core_count == 1);
+        let topology = fixture::machine(core_count, l3_core_count, affinity);
+        let plan = PlacementPlan::automatic(&topology, None, unpinned).unwrap();
+        let mut cpus: Vec<u32> = plan.threads.iter().filter_map(|thread| match thread.cpu {
+            CpuBinding::One(cpu) => Some(cpu),
+            _ => None,
+        }).collect();
+        let bound = !unpinned && topology.cpus.len() >= 8;
+        prop_assert_eq!(cpus.len(), if bound { plan.threads.len() - 1 } else { 0 });
+        cpus.sort_unstable();
+        let count = cpus.len();
+        cpus.dedup();
+        prop_assert_eq!(cpus.len(), count, "a CPU is given twice");
+        for module in Module::ALL.into_iter().filter(|&module| module != Module::Send) {
+            prop_assert!(plan.instance_count(module) > 0);
+        }
+        let chosen = AutomaticPlacement::choose(&topology, None, unpinned);
+        prop_assert_eq!(ThreadConfig::parse(&chosen.config.to_string()), Ok(chosen.config));
+    }
+
+    #[test]
+    fn uniform_machines_of_any_size_get_a_plan(cpu_count in 1_u32..=1_024) {
+        let plan = PlacementPlan::automatic(&Topology::uniform(cpu_count), None, false).unwrap();
+        prop_assert_eq!(plan.instance_count(Module::Main), 1);
+        prop_assert!(plan.threads.len() <= cpu_count as usize + 1);
+    }
+}
