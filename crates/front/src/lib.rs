@@ -1,1 +1,4 @@
 //! What clients speak: the MySQL protocol, sessions, admission.
+#![forbid(unsafe_code)]
+
+pub mod mysql;

@@ -1,0 +1,280 @@
+use super::account::{Account, Accounts, PasswordHash, Peer, password_proof, salt_from_random};
+use super::{Handshake, HandshakeStep, emit_too_many_connections};
+use crate::mysql::wire::authentication_switch::AuthenticationSwitch;
+use crate::mysql::wire::capability::Capabilities;
+use crate::mysql::wire::change_user::ChangeUser;
+use crate::mysql::wire::connect_attributes::{ConnectAttributes, put_attribute};
+use crate::mysql::wire::greeting::{Greeting, NATIVE_PASSWORD, SALT_BYTES};
+use crate::mysql::wire::handshake_response::HandshakeResponse;
+use crate::mysql::wire::reply::ErrorReply;
+use proptest::prelude::*;
+
+const SALT: [u8; SALT_BYTES] = *b"abcdefghijklmnopqrst";
+
+fn local() -> Peer {
+    Peer::new([127, 0, 0, 1].into())
+}
+
+fn remote() -> Peer {
+    Peer::new([10, 1, 2, 3].into())
+}
+
+fn accounts() -> Accounts {
+    let mut accounts = Accounts::with_local_root();
+    accounts.insert("anna", Account::with_password(b"secret"));
+    accounts.insert("near", Account::with_password(b"secret").loopback_only());
+    accounts
+}
+
+fn login<'a>(user: &'a str, proof: &'a [u8]) -> HandshakeResponse<'a> {
+    HandshakeResponse {
+        capabilities: Capabilities::SERVER | Capabilities::MULTI_STATEMENTS | Capabilities::SESSION_TRACK,
+        packet_bytes_max: 0,
+        charset: 45,
+        user: user.as_bytes(),
+        authentication: proof,
+        database: b"test",
+        plugin: Some(NATIVE_PASSWORD),
+        attributes: ConnectAttributes::default(),
+    }
+}
+
+fn answer(peer: Peer, response: &HandshakeResponse<'_>, out: &mut Vec<u8>) -> (Handshake, HandshakeStep) {
+    let mut payload = Vec::new();
+    response.emit(&mut payload);
+    let mut handshake = Handshake::new(peer, SALT);
+    let step = handshake.on_packet(&payload, 1, &accounts(), out);
+    (handshake, step)
+}
+
+/// The error number and text of a refusal, which must be what was sent as packet `sequence`.
+fn refused(step: HandshakeStep, out: &[u8], sequence: u8) -> (u16, String) {
+    let HandshakeStep::Refused(refusal) = step else { panic!("refused, not {step:?}") };
+    assert_eq!(out[3], sequence);
+    let sent = ErrorReply::parse(&out[4..]).unwrap();
+    assert_eq!((sent.errno, sent.sqlstate), (refusal.errno, refusal.sqlstate));
+    assert_eq!(sent.message, refusal.message.as_bytes());
+    (refusal.errno, refusal.message)
+}
+
+fn is_authenticated(peer: Peer, user: &str, proof: &[u8]) -> bool {
+    let mut out = Vec::new();
+    let (_, step) = answer(peer, &login(user, proof), &mut out);
+    matches!(step, HandshakeStep::Authenticated(_))
+}
+
+#[test]
+fn the_kept_hash_is_the_one_of_mysql() {
+    let hash = [
+        0x24, 0x70, 0xc0, 0xc0, 0x6d, 0xee, 0x42, 0xfd, 0x16, 0x18, 0xbb, 0x99, 0x00, 0x5a, 0xdc, 0xa2, 0xec, 0x9d,
+        0x1e, 0x19,
+    ];
+    assert_eq!(PasswordHash::of_password(b"password"), PasswordHash::from_bytes(hash));
+    assert_eq!(format!("{:?}", PasswordHash::from_bytes(hash)), "PasswordHash(..)");
+}
+
+#[test]
+fn the_greeting_is_the_first_packet_and_carries_the_salt() {
+    let mut out = Vec::new();
+    Handshake::new(local(), SALT).greeting(7, "8.0.36-junctor", 255, &mut out);
+    assert_eq!(out[..4], [out.len() as u8 - 4, 0, 0, 0]);
+    let greeting = Greeting::parse(&out[4..]).unwrap();
+    assert_eq!((greeting.connection_id, greeting.salt, greeting.charset), (7, SALT, 255));
+    assert_eq!((greeting.capabilities, greeting.plugin), (Capabilities::SERVER, NATIVE_PASSWORD));
+}
+
+#[test]
+fn the_right_password_gets_in_with_what_both_sides_can_do() {
+    let proof = password_proof(b"secret", &SALT);
+    let mut attributes = Vec::new();
+    put_attribute(&mut attributes, b"program_name", b"mysql");
+    let attributes = ConnectAttributes::new(&attributes).unwrap();
+    let mut out = Vec::new();
+    let (_, step) = answer(remote(), &HandshakeResponse { attributes, ..login("anna", &proof) }, &mut out);
+    let HandshakeStep::Authenticated(authenticated) = step else { panic!("authenticated, not {step:?}") };
+    assert_eq!((authenticated.user.as_str(), authenticated.database.as_deref()), ("anna", Some("test")));
+    assert_eq!(authenticated.capabilities, Capabilities::SERVER);
+    assert_eq!((authenticated.charset, authenticated.reply_sequence), (Some(45), 2));
+    assert_eq!(authenticated.attributes().iter().next(), Some((&b"program_name"[..], &b"mysql"[..])));
+    assert!(out.is_empty(), "the OK packet waits for the database");
+}
+
+#[test]
+fn everything_but_the_right_password_is_denied() {
+    let right = password_proof(b"secret", &SALT);
+    let mut flipped = right.clone();
+    flipped[19] ^= 1;
+    for (user, proof, using) in [
+        ("anna", password_proof(b"Secret", &SALT), "YES"),
+        ("anna", password_proof(b"secret", b"another.challenge.20"), "YES"),
+        ("anna", flipped, "YES"),
+        ("anna", right[..19].to_vec(), "YES"),
+        ("anna", vec![0], "YES"),
+        ("anna", Vec::new(), "NO"),
+        ("nobody", right.clone(), "YES"),
+        ("nobody", Vec::new(), "NO"),
+        ("", Vec::new(), "NO"),
+        ("root", right, "YES"),
+    ] {
+        let mut out = Vec::new();
+        let (_, step) = answer(local(), &login(user, &proof), &mut out);
+        let expected = format!("Access denied for user '{user}'@'localhost' (using password: {using})");
+        assert_eq!(refused(step, &out, 2), (1045, expected));
+    }
+}
+
+#[test]
+fn root_without_a_password_is_for_this_machine_only() {
+    assert!(is_authenticated(local(), "root", b""));
+    assert!(is_authenticated(Peer::new("::1".parse().unwrap()), "root", b""));
+    assert!(is_authenticated(Peer::new("::ffff:127.0.0.1".parse().unwrap()), "root", b""));
+    let mut out = Vec::new();
+    let (_, step) = answer(remote(), &login("root", b""), &mut out);
+    let expected = "Access denied for user 'root'@'10.1.2.3' (using password: NO)";
+    assert_eq!(refused(step, &out, 2), (1045, expected.to_owned()));
+}
+
+#[test]
+fn an_account_can_be_closed_to_other_machines() {
+    let proof = password_proof(b"secret", &SALT);
+    assert!(is_authenticated(local(), "near", &proof));
+    assert!(!is_authenticated(remote(), "near", &proof));
+}
+
+#[test]
+fn an_empty_password_makes_a_local_account() {
+    assert_eq!(Account::with_password(b""), Account::without_password());
+}
+
+#[test]
+fn a_client_of_another_method_is_asked_for_ours() {
+    for plugin in [&b"caching_sha2_password"[..], b""] {
+        let mut out = Vec::new();
+        let response = HandshakeResponse { plugin: Some(plugin), ..login("anna", &[7; 32]) };
+        let (mut handshake, step) = answer(remote(), &response, &mut out);
+        assert_eq!(step, HandshakeStep::Replied { expected_sequence: 3 });
+        assert_eq!(out[3], 2);
+        let request = AuthenticationSwitch::parse(&out[4..]).unwrap();
+        assert_eq!((request.plugin, request.salt), (NATIVE_PASSWORD, &SALT[..]));
+        out.clear();
+        let step = handshake.on_packet(&password_proof(b"secret", &SALT), 3, &accounts(), &mut out);
+        let HandshakeStep::Authenticated(authenticated) = step else { panic!("authenticated, not {step:?}") };
+        assert_eq!((authenticated.user.as_str(), authenticated.reply_sequence), ("anna", 4));
+    }
+}
+
+#[test]
+fn a_wrong_password_after_the_switch_is_denied() {
+    let mut out = Vec::new();
+    let response = HandshakeResponse { plugin: Some(b"caching_sha2_password"), ..login("anna", b"") };
+    let (mut handshake, _) = answer(remote(), &response, &mut out);
+    out.clear();
+    let step = handshake.on_packet(b"", 3, &accounts(), &mut out);
+    let expected = "Access denied for user 'anna'@'10.1.2.3' (using password: NO)";
+    assert_eq!(refused(step, &out, 4), (1045, expected.to_owned()));
+    out.clear();
+    let step = handshake.on_packet(&password_proof(b"secret", &SALT), 5, &accounts(), &mut out);
+    assert_eq!(refused(step, &out, 6).0, 1043, "one guess for each connection");
+}
+
+#[test]
+fn a_client_that_names_no_method_uses_ours() {
+    let capabilities = Capabilities::PROTOCOL_41 | Capabilities::SECURE_CONNECTION;
+    let proof = password_proof(b"secret", &SALT);
+    let response = HandshakeResponse { capabilities, plugin: None, database: b"", ..login("anna", &proof) };
+    let (_, step) = answer(remote(), &response, &mut Vec::new());
+    let HandshakeStep::Authenticated(authenticated) = step else { panic!("authenticated, not {step:?}") };
+    assert_eq!((authenticated.capabilities, authenticated.database), (capabilities, None));
+}
+
+#[test]
+fn clients_that_cannot_be_served_are_told_why() {
+    let mut out = Vec::new();
+    let tls = HandshakeResponse { capabilities: Capabilities::SERVER | Capabilities::SSL, ..login("anna", b"") };
+    let (errno, message) = refused(answer(local(), &tls, &mut out).1, &out, 2);
+    assert!(errno == 1043 && message.contains("TLS is not supported"));
+    for capabilities in [Capabilities::SECURE_CONNECTION, Capabilities::PROTOCOL_41] {
+        out.clear();
+        let old = HandshakeResponse { capabilities, ..login("anna", b"") };
+        assert_eq!(refused(answer(local(), &old, &mut out).1, &out, 2).0, 1251);
+    }
+}
+
+#[test]
+fn names_that_cannot_exist_are_refused_and_cut_in_the_text() {
+    let mut out = Vec::new();
+    let long = "ü".repeat(5000);
+    let (errno, message) = refused(answer(local(), &login(&long, b""), &mut out).1, &out, 2);
+    assert!(errno == 1045 && message.len() < 200);
+    for database in [long.as_bytes(), b"\xff\xfe"] {
+        out.clear();
+        let (_, step) = answer(local(), &HandshakeResponse { database, ..login("root", b"") }, &mut out);
+        let (errno, message) = refused(step, &out, 2);
+        assert!(errno == 1049 && message.len() < 300);
+    }
+}
+
+#[test]
+fn a_change_of_user_is_a_login_with_the_same_salt() {
+    let proof = password_proof(b"secret", &SALT);
+    let change_user = ChangeUser {
+        user: b"anna",
+        authentication: &proof,
+        database: b"",
+        charset: None,
+        plugin: Some(NATIVE_PASSWORD),
+        attributes: ConnectAttributes::default(),
+    };
+    let mut handshake = Handshake::new(remote(), SALT);
+    let mut out = Vec::new();
+    let step = handshake.on_change_user(&change_user, Capabilities::SERVER, 0, &accounts(), &mut out);
+    let HandshakeStep::Authenticated(authenticated) = step else { panic!("authenticated, not {step:?}") };
+    assert_eq!((authenticated.user.as_str(), authenticated.reply_sequence), ("anna", 1));
+    assert_eq!((authenticated.charset, authenticated.database), (None, None));
+
+    let other = ChangeUser { plugin: Some(b"caching_sha2_password"), ..change_user };
+    let step = handshake.on_change_user(&other, Capabilities::SERVER, 0, &accounts(), &mut out);
+    assert_eq!(step, HandshakeStep::Replied { expected_sequence: 2 });
+    let step = handshake.on_packet(&proof, 2, &accounts(), &mut out);
+    assert!(matches!(step, HandshakeStep::Authenticated(_)));
+
+    let wrong = ChangeUser { authentication: b"", ..change_user };
+    out.clear();
+    let step = handshake.on_change_user(&wrong, Capabilities::SERVER, 0, &accounts(), &mut out);
+    assert_eq!(refused(step, &out, 1).0, 1045);
+}
+
+#[test]
+fn one_connection_too_many_gets_its_error_first() {
+    let mut out = Vec::new();
+    emit_too_many_connections(&mut out);
+    assert_eq!(out, b"\x1d\0\0\0\xff\x10\x04#08004Too many connections");
+}
+
+proptest! {
+    #[test]
+    fn salts_survive_zero_terminated_and_seven_bit_transport(random: [u8; SALT_BYTES]) {
+        prop_assert!(salt_from_random(random).iter().all(|byte| (1..128).contains(byte)));
+    }
+
+    #[test]
+    fn no_bytes_get_in_without_the_password(
+        payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 1..4),
+        capabilities: u32,
+    ) {
+        let mut accounts = Accounts::empty();
+        accounts.insert("anna", Account::with_password(b"secret"));
+        let mut handshake = Handshake::new(local(), SALT);
+        let mut out = Vec::new();
+        for (payload, sequence) in payloads.iter().zip((1..).step_by(2)) {
+            let mut bytes = capabilities.to_le_bytes().to_vec();
+            bytes.extend_from_slice(&[0; 28]);
+            bytes.extend_from_slice(b"anna\0");
+            bytes.extend_from_slice(payload);
+            for payload in [payload, &bytes] {
+                let step = handshake.on_packet(payload, sequence, &accounts, &mut out);
+                prop_assert!(!matches!(step, HandshakeStep::Authenticated(_)));
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The server's request to prove the password again by another method. The client's answer is the bare proof.
+
+use super::error::ProtocolError;
+use super::field::{FieldReader, put_zero_terminated};
+
+const HEADER: u8 = 0xfe;
+
+/// A request to use another authentication method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuthenticationSwitch<'a> {
+    /// Name of the method.
+    pub plugin: &'a [u8],
+    /// The challenge, without its closing zero byte.
+    pub salt: &'a [u8],
+}
+
+impl<'a> AuthenticationSwitch<'a> {
+    /// Appends the payload.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        out.push(HEADER);
+        put_zero_terminated(out, self.plugin);
+        out.extend_from_slice(self.salt);
+        out.push(0);
+    }
+
+    /// Reads the request, as a client does.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Malformed`] if the method's name does not end.
+    pub fn parse(payload: &'a [u8]) -> Result<Self, ProtocolError> {
+        let mut fields = FieldReader::new(payload);
+        if fields.u8("header")? != HEADER {
+            return Err(ProtocolError::Malformed { field: "header" });
+        }
+        let plugin = fields.zero_terminated("plugin")?;
+        let rest = fields.rest();
+        Ok(Self { plugin, salt: rest.strip_suffix(&[0]).unwrap_or(rest) })
+    }
+}

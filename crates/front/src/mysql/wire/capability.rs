@@ -1,0 +1,111 @@
+//! Capability bits: what server and client may use with each other.
+
+use std::ops::{BitAnd, BitOr};
+
+/// A set of capability bits. What holds on a connection is the intersection of what both sides named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Capabilities(u32);
+
+impl Capabilities {
+    /// No capability.
+    pub const NONE: Self = Self(0);
+    /// Passwords by the 4.1 method. MariaDB reads its absence as "a MariaDB server".
+    pub const LONG_PASSWORD: Self = Self(1);
+    /// Affected rows of an update are the rows matched, not the rows changed.
+    pub const FOUND_ROWS: Self = Self(1 << 1);
+    /// Column flags have 16 bits.
+    pub const LONG_FLAG: Self = Self(1 << 2);
+    /// The handshake response names a database.
+    pub const CONNECT_WITH_DB: Self = Self(1 << 3);
+    /// The client can read a compressed stream.
+    pub const COMPRESS: Self = Self(1 << 5);
+    /// The client can send files for LOAD DATA LOCAL.
+    pub const LOCAL_FILES: Self = Self(1 << 7);
+    /// The SQL parser ignores blanks before an opening parenthesis.
+    pub const IGNORE_SPACE: Self = Self(1 << 8);
+    /// The protocol of version 4.1 and later.
+    pub const PROTOCOL_41: Self = Self(1 << 9);
+    /// The session times out after `interactive_timeout`, not `wait_timeout`.
+    pub const INTERACTIVE: Self = Self(1 << 10);
+    /// The connection goes on with TLS.
+    pub const SSL: Self = Self(1 << 11);
+    /// Status flags of OK packets say whether a transaction is open.
+    pub const TRANSACTIONS: Self = Self(1 << 13);
+    /// Authentication by a 20-byte challenge.
+    pub const SECURE_CONNECTION: Self = Self(1 << 15);
+    /// Several statements in one query.
+    pub const MULTI_STATEMENTS: Self = Self(1 << 16);
+    /// Several results for one query.
+    pub const MULTI_RESULTS: Self = Self(1 << 17);
+    /// Several results for one prepared statement.
+    pub const PS_MULTI_RESULTS: Self = Self(1 << 18);
+    /// Authentication methods have names and can be switched.
+    pub const PLUGIN_AUTH: Self = Self(1 << 19);
+    /// The handshake response carries connection attributes.
+    pub const CONNECT_ATTRS: Self = Self(1 << 20);
+    /// The authentication response has a length-encoded length.
+    pub const PLUGIN_AUTH_LENENC: Self = Self(1 << 21);
+    /// OK packets may report changes of the session's state.
+    pub const SESSION_TRACK: Self = Self(1 << 23);
+    /// OK packets with header 0xFE end results, instead of EOF packets.
+    pub const DEPRECATE_EOF: Self = Self(1 << 24);
+    /// Queries and executions carry named attributes.
+    pub const QUERY_ATTRIBUTES: Self = Self(1 << 27);
+
+    /// What this server announces. A capability is here when everything it promises is kept; MULTI_STATEMENTS, SSL,
+    /// COMPRESS, LOCAL_FILES and SESSION_TRACK are not.
+    pub const SERVER: Self = Self(
+        Self::LONG_PASSWORD.0
+            | Self::FOUND_ROWS.0
+            | Self::LONG_FLAG.0
+            | Self::CONNECT_WITH_DB.0
+            | Self::IGNORE_SPACE.0
+            | Self::PROTOCOL_41.0
+            | Self::INTERACTIVE.0
+            | Self::TRANSACTIONS.0
+            | Self::SECURE_CONNECTION.0
+            | Self::MULTI_RESULTS.0
+            | Self::PS_MULTI_RESULTS.0
+            | Self::PLUGIN_AUTH.0
+            | Self::CONNECT_ATTRS.0
+            | Self::PLUGIN_AUTH_LENENC.0
+            | Self::DEPRECATE_EOF.0,
+    );
+
+    /// The set with exactly these bits.
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// The bits as they are sent.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Whether every capability of `other` is in this set.
+    #[inline]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// This set without the capabilities of `other`.
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl BitOr for Capabilities {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitAnd for Capabilities {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}

@@ -1,0 +1,72 @@
+//! COM_CHANGE_USER: a login on an open connection.
+
+use super::capability::Capabilities;
+use super::connect_attributes::ConnectAttributes;
+use super::error::ProtocolError;
+use super::field::{FieldReader, put_u16, put_zero_terminated};
+
+/// A login on an open connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangeUser<'a> {
+    /// User name.
+    pub user: &'a [u8],
+    /// Proof of the password, made with the challenge of the greeting; empty for no password.
+    pub authentication: &'a [u8],
+    /// Database to start in; empty for none.
+    pub database: &'a [u8],
+    /// Number of the collation the client wants; `None` keeps the connection's.
+    pub charset: Option<u16>,
+    /// Method the proof was made with; `None` if the client does not name methods.
+    pub plugin: Option<&'a [u8]>,
+    /// What the client says about itself.
+    pub attributes: ConnectAttributes<'a>,
+}
+
+impl<'a> ChangeUser<'a> {
+    /// Reads what follows the command byte, in the form that the connection's `capabilities` demand.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Malformed`] if a field is cut; everything after the database may be missing.
+    pub fn parse(body: &'a [u8], capabilities: Capabilities) -> Result<Self, ProtocolError> {
+        let mut fields = FieldReader::new(body);
+        let user = fields.zero_terminated("user")?;
+        let authentication = match capabilities.contains(Capabilities::SECURE_CONNECTION) {
+            true => {
+                let length = fields.u8("authentication")?;
+                fields.bytes(usize::from(length), "authentication")?
+            }
+            false => fields.zero_terminated("authentication")?,
+        };
+        let database = fields.zero_terminated_or_rest();
+        let charset = if fields.is_empty() { None } else { Some(fields.u16("charset")?) };
+        let plugin = (capabilities.contains(Capabilities::PLUGIN_AUTH) && !fields.is_empty())
+            .then(|| fields.zero_terminated_or_rest());
+        let attributes = match capabilities.contains(Capabilities::CONNECT_ATTRS) {
+            true => ConnectAttributes::parse(&mut fields)?,
+            false => ConnectAttributes::default(),
+        };
+        Ok(Self { user, authentication, database, charset, plugin, attributes })
+    }
+
+    /// Appends what follows the command byte. A proof longer than 255 bytes is cut.
+    pub fn emit(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
+        put_zero_terminated(out, self.user);
+        if capabilities.contains(Capabilities::SECURE_CONNECTION) {
+            let length = self.authentication.len().min(usize::from(u8::MAX));
+            out.push(length as u8);
+            out.extend_from_slice(&self.authentication[..length]);
+        } else {
+            put_zero_terminated(out, self.authentication);
+        }
+        put_zero_terminated(out, self.database);
+        let Some(charset) = self.charset else { return };
+        put_u16(out, charset);
+        let Some(plugin) = self.plugin else { return };
+        if capabilities.contains(Capabilities::PLUGIN_AUTH) {
+            put_zero_terminated(out, plugin);
+        }
+        if capabilities.contains(Capabilities::CONNECT_ATTRS) {
+            self.attributes.emit(out);
+        }
+    }
+}

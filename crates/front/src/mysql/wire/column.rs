@@ -1,0 +1,178 @@
+//! Column definitions: what a client is told about each column of a result, parameter of a statement, or field of a
+//! table.
+
+use std::ops::BitOr;
+
+use super::error::ProtocolError;
+use super::field::{FieldReader, NULL_MARK, put_length_encoded_bytes, put_u16, put_u32};
+use super::parameter_type::ColumnType;
+
+const CATALOG: &[u8] = b"def";
+const FIXED_BYTES: u64 = 12;
+
+/// Properties of a column as clients read them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ColumnFlags(u16);
+
+impl ColumnFlags {
+    /// No property.
+    pub const NONE: Self = Self(0);
+    /// Never NULL.
+    pub const NOT_NULL: Self = Self(1);
+    /// Part of the primary key.
+    pub const PRIMARY_KEY: Self = Self(1 << 1);
+    /// Part of a unique key.
+    pub const UNIQUE_KEY: Self = Self(1 << 2);
+    /// First column of a key that is not unique.
+    pub const MULTIPLE_KEY: Self = Self(1 << 3);
+    /// A BLOB or TEXT.
+    pub const BLOB: Self = Self(1 << 4);
+    /// A number without sign.
+    pub const UNSIGNED: Self = Self(1 << 5);
+    /// Shown with leading zeros.
+    pub const ZEROFILL: Self = Self(1 << 6);
+    /// Compares as bytes.
+    pub const BINARY: Self = Self(1 << 7);
+    /// An ENUM.
+    pub const ENUM: Self = Self(1 << 8);
+    /// Filled from a sequence.
+    pub const AUTO_INCREMENT: Self = Self(1 << 9);
+    /// A TIMESTAMP.
+    pub const TIMESTAMP: Self = Self(1 << 10);
+    /// A SET.
+    pub const SET: Self = Self(1 << 11);
+    /// Has no default, so INSERT must name it.
+    pub const NO_DEFAULT_VALUE: Self = Self(1 << 12);
+    /// Set to the current time by UPDATE.
+    pub const ON_UPDATE_NOW: Self = Self(1 << 13);
+    /// A number.
+    pub const NUMBER: Self = Self(1 << 15);
+
+    /// The set with exactly these bits.
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
+    /// The bits as they are sent.
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// Whether every property of `other` is in this set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for ColumnFlags {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// The definition of one column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnDefinition<'a> {
+    /// Database; empty for an expression.
+    pub schema: &'a [u8],
+    /// Table, by its alias in the statement; empty for an expression.
+    pub table: &'a [u8],
+    /// Table, by its own name.
+    pub table_original: &'a [u8],
+    /// Column, by its alias in the statement.
+    pub name: &'a [u8],
+    /// Column, by its own name; empty for an expression.
+    pub name_original: &'a [u8],
+    /// Number of the collation; 63 for bytes and numbers.
+    pub charset: u16,
+    /// Most bytes of a value as text.
+    pub length_bytes: u32,
+    /// Type.
+    pub column_type: ColumnType,
+    /// Properties.
+    pub flags: ColumnFlags,
+    /// Digits after the point; 31 for a floating one, 0 for whole numbers and plain strings.
+    pub decimals: u8,
+}
+
+/// The default of a column, which only COM_FIELD_LIST sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnDefault<'a> {
+    /// No default, or NULL.
+    Null,
+    /// The default as text.
+    Text(&'a [u8]),
+}
+
+impl<'a> ColumnDefinition<'a> {
+    /// Appends the payload as it stands in results and prepared statements.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        put_length_encoded_bytes(out, CATALOG);
+        put_length_encoded_bytes(out, self.schema);
+        put_length_encoded_bytes(out, self.table);
+        put_length_encoded_bytes(out, self.table_original);
+        put_length_encoded_bytes(out, self.name);
+        put_length_encoded_bytes(out, self.name_original);
+        out.push(FIXED_BYTES as u8);
+        put_u16(out, self.charset);
+        put_u32(out, self.length_bytes);
+        out.push(self.column_type.code());
+        put_u16(out, self.flags.bits());
+        out.extend_from_slice(&[self.decimals, 0, 0]);
+    }
+
+    /// Appends the payload as it stands in the answer to COM_FIELD_LIST.
+    pub fn emit_with_default(&self, default: ColumnDefault<'_>, out: &mut Vec<u8>) {
+        self.emit(out);
+        match default {
+            ColumnDefault::Null => out.push(NULL_MARK),
+            ColumnDefault::Text(text) => put_length_encoded_bytes(out, text),
+        }
+    }
+
+    /// Reads either form, as a client does; the default is `None` in the form without one.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Malformed`] if a field is cut or the type is unknown.
+    pub fn parse(payload: &'a [u8]) -> Result<(Self, Option<ColumnDefault<'a>>), ProtocolError> {
+        let mut fields = FieldReader::new(payload);
+        fields.length_encoded_bytes("catalog")?;
+        let schema = fields.length_encoded_bytes("schema")?;
+        let table = fields.length_encoded_bytes("table")?;
+        let table_original = fields.length_encoded_bytes("table_original")?;
+        let name = fields.length_encoded_bytes("name")?;
+        let name_original = fields.length_encoded_bytes("name_original")?;
+        if fields.length_encoded_integer("fixed_length")? != FIXED_BYTES {
+            return Err(ProtocolError::Malformed { field: "fixed_length" });
+        }
+        let charset = fields.u16("charset")?;
+        let length_bytes = fields.u32("length_bytes")?;
+        let column_type = ColumnType::from_code(fields.u8("column_type")?)
+            .ok_or(ProtocolError::Malformed { field: "column_type" })?;
+        let flags = ColumnFlags::from_bits(fields.u16("flags")?);
+        let decimals = fields.u8("decimals")?;
+        fields.bytes(2, "filler")?;
+        let default = match fields.is_empty() {
+            true => None,
+            false => Some(match fields.length_encoded_nullable("default")? {
+                Some(text) => ColumnDefault::Text(text),
+                None => ColumnDefault::Null,
+            }),
+        };
+        let definition = Self {
+            schema,
+            table,
+            table_original,
+            name,
+            name_original,
+            charset,
+            length_bytes,
+            column_type,
+            flags,
+            decimals,
+        };
+        Ok((definition, default))
+    }
+}

@@ -1,0 +1,270 @@
+//! Hot path, budget 30 instructions a command: no copy, no allocation, no formatting.
+//!
+//! The commands of clients. Names follow the protocol's own (`COM_STMT_PREPARE` is [`Command::StmtPrepare`]).
+
+use super::capability::Capabilities;
+use super::change_user::ChangeUser;
+use super::error::ProtocolError;
+use super::field::{FieldReader, put_u16, put_u32, put_zero_terminated};
+use super::parameter::{ParameterBlock, skip_query_attributes};
+
+/// A command of a client; its bytes lie in the payload it was read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command<'a> {
+    /// Ends the connection; there is no answer.
+    Quit,
+    /// Changes the default database.
+    InitDb {
+        /// Name of the database.
+        database: &'a [u8],
+    },
+    /// Runs a statement; the answer is in text form.
+    Query {
+        /// The statement's text, in the connection's character set.
+        statement: &'a [u8],
+    },
+    /// Lists the columns of a table.
+    FieldList {
+        /// Name of the table.
+        table: &'a [u8],
+        /// Pattern for column names; empty for all.
+        wildcard: &'a [u8],
+    },
+    /// Asks for a line of text about the server.
+    Statistics,
+    /// Lists connections.
+    ProcessInfo,
+    /// Ends another connection.
+    ProcessKill {
+        /// Number of the connection.
+        connection_id: u32,
+    },
+    /// Asks whether the server is there.
+    Ping,
+    /// Logs in again.
+    ChangeUser(ChangeUser<'a>),
+    /// Forgets the state of the session.
+    ResetConnection,
+    /// Allows or forbids several statements in one query.
+    SetOption {
+        /// Whether several statements are to be allowed.
+        multi_statements: bool,
+    },
+    /// Prepares a statement.
+    StmtPrepare {
+        /// The statement's text, in the connection's character set.
+        statement: &'a [u8],
+    },
+    /// Runs a prepared statement; the answer is in binary form.
+    StmtExecute(StmtExecute<'a>),
+    /// Appends to the value of a parameter; there is no answer.
+    StmtSendLongData {
+        /// Number of the statement.
+        statement_id: u32,
+        /// Position of the parameter, from 0.
+        parameter: u16,
+        /// The bytes to append.
+        data: &'a [u8],
+    },
+    /// Forgets a prepared statement; there is no answer.
+    StmtClose {
+        /// Number of the statement.
+        statement_id: u32,
+    },
+    /// Forgets the long data and closes the cursor of a statement.
+    StmtReset {
+        /// Number of the statement.
+        statement_id: u32,
+    },
+    /// Asks for rows of a cursor.
+    StmtFetch {
+        /// Number of the statement.
+        statement_id: u32,
+        /// Most rows wanted.
+        row_count: u32,
+    },
+    /// A command this server does not know, to be answered with error 1047. An empty payload is command 0.
+    Unknown(u8),
+}
+
+/// An execution of a prepared statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StmtExecute<'a> {
+    /// Number of the statement.
+    pub statement_id: u32,
+    /// Whether and how a cursor is wanted.
+    pub cursor: CursorKind,
+    /// The parameters, to be decoded with [`super::parameter::decode_parameters`].
+    pub parameters: ParameterBlock<'a>,
+}
+
+/// The cursor an execution asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CursorKind {
+    /// All rows at once.
+    #[default]
+    None,
+    /// Rows on demand, forward.
+    ReadOnly,
+    /// A kind that MySQL names but does not have: for update, or scrollable.
+    Unsupported,
+}
+
+mod code {
+    pub const QUIT: u8 = 0x01;
+    pub const INIT_DB: u8 = 0x02;
+    pub const QUERY: u8 = 0x03;
+    pub const FIELD_LIST: u8 = 0x04;
+    pub const STATISTICS: u8 = 0x09;
+    pub const PROCESS_INFO: u8 = 0x0a;
+    pub const PROCESS_KILL: u8 = 0x0c;
+    pub const PING: u8 = 0x0e;
+    pub const CHANGE_USER: u8 = 0x11;
+    pub const STMT_PREPARE: u8 = 0x16;
+    pub const STMT_EXECUTE: u8 = 0x17;
+    pub const STMT_SEND_LONG_DATA: u8 = 0x18;
+    pub const STMT_CLOSE: u8 = 0x19;
+    pub const STMT_RESET: u8 = 0x1a;
+    pub const SET_OPTION: u8 = 0x1b;
+    pub const STMT_FETCH: u8 = 0x1c;
+    pub const RESET_CONNECTION: u8 = 0x1f;
+}
+
+const OPTION_MULTI_STATEMENTS_ON: u16 = 0;
+const OPTION_MULTI_STATEMENTS_OFF: u16 = 1;
+const CURSOR_MASK: u8 = 0x07;
+
+impl<'a> Command<'a> {
+    /// Reads a payload on a connection with `capabilities`. Bytes behind a command's last field are ignored, as clients
+    /// of several generations send some.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Malformed`] if a field is cut.
+    #[inline]
+    pub fn parse(payload: &'a [u8], capabilities: Capabilities) -> Result<Self, ProtocolError> {
+        let Some((&command, body)) = payload.split_first() else { return Ok(Self::Unknown(0)) };
+        let mut fields = FieldReader::new(body);
+        Ok(match command {
+            code::QUERY => {
+                if capabilities.contains(Capabilities::QUERY_ATTRIBUTES) {
+                    skip_query_attributes(&mut fields)?;
+                }
+                Self::Query { statement: fields.rest() }
+            }
+            code::STMT_EXECUTE => Self::StmtExecute(StmtExecute::parse(fields, capabilities)?),
+            code::STMT_PREPARE => Self::StmtPrepare { statement: body },
+            code::STMT_CLOSE => Self::StmtClose { statement_id: fields.u32("statement_id")? },
+            code::STMT_RESET => Self::StmtReset { statement_id: fields.u32("statement_id")? },
+            code::STMT_SEND_LONG_DATA => Self::StmtSendLongData {
+                statement_id: fields.u32("statement_id")?,
+                parameter: fields.u16("parameter")?,
+                data: fields.rest(),
+            },
+            code::STMT_FETCH => {
+                Self::StmtFetch { statement_id: fields.u32("statement_id")?, row_count: fields.u32("row_count")? }
+            }
+            code::QUIT => Self::Quit,
+            code::INIT_DB => Self::InitDb { database: body },
+            code::FIELD_LIST => {
+                Self::FieldList { table: fields.zero_terminated_or_rest(), wildcard: fields.zero_terminated_or_rest() }
+            }
+            code::STATISTICS => Self::Statistics,
+            code::PROCESS_INFO => Self::ProcessInfo,
+            code::PROCESS_KILL => Self::ProcessKill { connection_id: fields.u32("connection_id")? },
+            code::PING => Self::Ping,
+            code::CHANGE_USER => Self::ChangeUser(ChangeUser::parse(body, capabilities)?),
+            code::RESET_CONNECTION => Self::ResetConnection,
+            code::SET_OPTION => match fields.u16("option")? {
+                OPTION_MULTI_STATEMENTS_ON => Self::SetOption { multi_statements: true },
+                OPTION_MULTI_STATEMENTS_OFF => Self::SetOption { multi_statements: false },
+                _ => Self::Unknown(command),
+            },
+            unknown => Self::Unknown(unknown),
+        })
+    }
+
+    /// Appends the payload, as a client with `capabilities` does; queries carry no attributes.
+    pub fn emit(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
+        match *self {
+            Self::Quit => out.push(code::QUIT),
+            Self::InitDb { database } => emit_text(code::INIT_DB, database, out),
+            Self::Query { statement } => {
+                out.push(code::QUERY);
+                if capabilities.contains(Capabilities::QUERY_ATTRIBUTES) {
+                    out.extend_from_slice(&[0, 1]);
+                }
+                out.extend_from_slice(statement);
+            }
+            Self::FieldList { table, wildcard } => {
+                out.push(code::FIELD_LIST);
+                put_zero_terminated(out, table);
+                out.extend_from_slice(wildcard);
+            }
+            Self::Statistics => out.push(code::STATISTICS),
+            Self::ProcessInfo => out.push(code::PROCESS_INFO),
+            Self::ProcessKill { connection_id } => emit_number(code::PROCESS_KILL, connection_id, out),
+            Self::Ping => out.push(code::PING),
+            Self::ChangeUser(change_user) => {
+                out.push(code::CHANGE_USER);
+                change_user.emit(capabilities, out);
+            }
+            Self::ResetConnection => out.push(code::RESET_CONNECTION),
+            Self::SetOption { multi_statements } => {
+                out.push(code::SET_OPTION);
+                put_u16(out, if multi_statements { OPTION_MULTI_STATEMENTS_ON } else { OPTION_MULTI_STATEMENTS_OFF });
+            }
+            Self::StmtPrepare { statement } => emit_text(code::STMT_PREPARE, statement, out),
+            Self::StmtExecute(execute) => execute.emit(out),
+            Self::StmtSendLongData { statement_id, parameter, data } => {
+                emit_number(code::STMT_SEND_LONG_DATA, statement_id, out);
+                put_u16(out, parameter);
+                out.extend_from_slice(data);
+            }
+            Self::StmtClose { statement_id } => emit_number(code::STMT_CLOSE, statement_id, out),
+            Self::StmtReset { statement_id } => emit_number(code::STMT_RESET, statement_id, out),
+            Self::StmtFetch { statement_id, row_count } => {
+                emit_number(code::STMT_FETCH, statement_id, out);
+                put_u32(out, row_count);
+            }
+            Self::Unknown(code) => out.push(code),
+        }
+    }
+}
+
+impl<'a> StmtExecute<'a> {
+    #[inline]
+    fn parse(mut fields: FieldReader<'a>, capabilities: Capabilities) -> Result<Self, ProtocolError> {
+        let statement_id = fields.u32("statement_id")?;
+        let flags = fields.u8("flags")?;
+        fields.u32("iteration_count")?;
+        let cursor = match flags & CURSOR_MASK {
+            0 => CursorKind::None,
+            1 => CursorKind::ReadOnly,
+            _ => CursorKind::Unsupported,
+        };
+        let named = capabilities.contains(Capabilities::QUERY_ATTRIBUTES);
+        let parameters = ParameterBlock { bytes: fields.rest(), named };
+        Ok(Self { statement_id, cursor, parameters })
+    }
+
+    fn emit(&self, out: &mut Vec<u8>) {
+        emit_number(code::STMT_EXECUTE, self.statement_id, out);
+        out.push(match self.cursor {
+            CursorKind::None => 0,
+            CursorKind::ReadOnly => 1,
+            CursorKind::Unsupported => 2,
+        });
+        put_u32(out, 1);
+        out.extend_from_slice(self.parameters.bytes);
+    }
+}
+
+fn emit_text(code: u8, text: &[u8], out: &mut Vec<u8>) {
+    out.push(code);
+    out.extend_from_slice(text);
+}
+
+fn emit_number(code: u8, number: u32, out: &mut Vec<u8>) {
+    out.push(code);
+    put_u32(out, number);
+}

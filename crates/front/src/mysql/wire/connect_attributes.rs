@@ -1,0 +1,66 @@
+//! Connection attributes: what a client says about itself (program, library, process) when it connects.
+
+use super::error::ProtocolError;
+use super::field::{FieldReader, put_length_encoded_bytes, put_length_encoded_integer};
+
+/// Most bytes of attributes one client may send.
+pub const CONNECT_ATTRIBUTES_BYTES_MAX: usize = 64 * 1024;
+
+/// A checked view on attributes: every name and value lies inside the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ConnectAttributes<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> ConnectAttributes<'a> {
+    /// Checks `bytes`, a run of length-encoded names and values.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Malformed`] if a name or value is cut or there are more than [`CONNECT_ATTRIBUTES_BYTES_MAX`].
+    pub fn new(bytes: &'a [u8]) -> Result<Self, ProtocolError> {
+        const FIELD: &str = "connect_attributes";
+        if bytes.len() > CONNECT_ATTRIBUTES_BYTES_MAX {
+            return Err(ProtocolError::Malformed { field: FIELD });
+        }
+        let mut fields = FieldReader::new(bytes);
+        while !fields.is_empty() {
+            fields.length_encoded_bytes(FIELD)?;
+            fields.length_encoded_bytes(FIELD)?;
+        }
+        Ok(Self { bytes })
+    }
+
+    /// Takes attributes from `fields`; none if nothing is left, as clients that have none leave the length out too.
+    pub(super) fn parse(fields: &mut FieldReader<'a>) -> Result<Self, ProtocolError> {
+        if fields.is_empty() {
+            return Ok(Self::default());
+        }
+        Self::new(fields.length_encoded_bytes("connect_attributes")?)
+    }
+
+    /// Appends the attributes with their length in front.
+    pub(super) fn emit(&self, out: &mut Vec<u8>) {
+        put_length_encoded_bytes(out, self.bytes);
+    }
+
+    /// The encoded attributes, to be kept and viewed again with [`ConnectAttributes::new`].
+    pub const fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Names and values in the order they were sent.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        let mut fields = FieldReader::new(self.bytes);
+        std::iter::from_fn(move || {
+            let name = fields.length_encoded_bytes("attribute_name").ok()?;
+            Some((name, fields.length_encoded_bytes("attribute_value").ok()?))
+        })
+    }
+}
+
+/// Appends one attribute to `attributes`, in the form [`ConnectAttributes::new`] reads.
+pub fn put_attribute(attributes: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    put_length_encoded_integer(attributes, name.len() as u64);
+    attributes.extend_from_slice(name);
+    put_length_encoded_bytes(attributes, value);
+}

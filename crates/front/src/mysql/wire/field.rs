@@ -1,0 +1,197 @@
+//! Hot path, budget 10 instructions a field: no allocation, no formatting.
+//!
+//! The field encodings every message is made of: little-endian integers, length-encoded integers and strings, strings
+//! that end with a zero byte. [`FieldReader`] is the checked view on a payload; the `put_` functions are its inverse.
+
+use super::error::ProtocolError;
+
+/// First byte of a length-encoded NULL.
+pub const NULL_MARK: u8 = 0xfb;
+
+/// A view on a payload that hands out fields from the front. A field that does not lie wholly inside the payload is
+/// [`ProtocolError::Malformed`] with the name given by the caller; no length in the payload is trusted.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldReader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> FieldReader<'a> {
+    /// A view on the whole of `payload`.
+    #[inline]
+    pub const fn new(payload: &'a [u8]) -> Self {
+        Self { rest: payload }
+    }
+
+    /// Whether every byte was taken.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Bytes not taken yet.
+    #[inline]
+    pub const fn remaining_bytes(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Takes everything that is left.
+    #[inline]
+    pub fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.rest)
+    }
+
+    /// Takes `count` bytes.
+    #[inline]
+    pub fn bytes(&mut self, count: usize, field: &'static str) -> Result<&'a [u8], ProtocolError> {
+        match self.rest.split_at_checked(count) {
+            Some((taken, rest)) => {
+                self.rest = rest;
+                Ok(taken)
+            }
+            None => Err(ProtocolError::Malformed { field }),
+        }
+    }
+
+    /// Takes `N` bytes as an array.
+    #[inline]
+    pub fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], ProtocolError> {
+        match self.rest.split_first_chunk::<N>() {
+            Some((taken, rest)) => {
+                self.rest = rest;
+                Ok(*taken)
+            }
+            None => Err(ProtocolError::Malformed { field }),
+        }
+    }
+
+    /// Takes one byte.
+    #[inline]
+    pub fn u8(&mut self, field: &'static str) -> Result<u8, ProtocolError> {
+        Ok(self.array::<1>(field)?[0])
+    }
+
+    /// Takes two bytes, least significant first.
+    #[inline]
+    pub fn u16(&mut self, field: &'static str) -> Result<u16, ProtocolError> {
+        Ok(u16::from_le_bytes(self.array(field)?))
+    }
+
+    /// Takes four bytes, least significant first.
+    #[inline]
+    pub fn u32(&mut self, field: &'static str) -> Result<u32, ProtocolError> {
+        Ok(u32::from_le_bytes(self.array(field)?))
+    }
+
+    /// Takes eight bytes, least significant first.
+    #[inline]
+    pub fn u64(&mut self, field: &'static str) -> Result<u64, ProtocolError> {
+        Ok(u64::from_le_bytes(self.array(field)?))
+    }
+
+    /// Takes a length-encoded integer of one, three, four or nine bytes. The marks for NULL and for an error packet
+    /// are not integers.
+    #[inline]
+    pub fn length_encoded_integer(&mut self, field: &'static str) -> Result<u64, ProtocolError> {
+        match self.u8(field)? {
+            small @ 0..=0xfa => Ok(u64::from(small)),
+            0xfc => Ok(u64::from(self.u16(field)?)),
+            0xfd => {
+                let [low, middle, high] = self.array(field)?;
+                Ok(u64::from(u32::from_le_bytes([low, middle, high, 0])))
+            }
+            0xfe => self.u64(field),
+            NULL_MARK | 0xff => Err(ProtocolError::Malformed { field }),
+        }
+    }
+
+    /// Takes a byte string that has its length in front.
+    #[inline]
+    pub fn length_encoded_bytes(&mut self, field: &'static str) -> Result<&'a [u8], ProtocolError> {
+        let length = self.length_encoded_integer(field)?;
+        match usize::try_from(length) {
+            Ok(length) => self.bytes(length, field),
+            Err(_) => Err(ProtocolError::Malformed { field }),
+        }
+    }
+
+    /// Takes a byte string that has its length in front, or NULL.
+    #[inline]
+    pub fn length_encoded_nullable(&mut self, field: &'static str) -> Result<Option<&'a [u8]>, ProtocolError> {
+        if self.rest.first() == Some(&NULL_MARK) {
+            self.rest = &self.rest[1..];
+            return Ok(None);
+        }
+        self.length_encoded_bytes(field).map(Some)
+    }
+
+    /// Takes a byte string up to its zero byte, which is taken but not returned.
+    pub fn zero_terminated(&mut self, field: &'static str) -> Result<&'a [u8], ProtocolError> {
+        match self.rest.iter().position(|&byte| byte == 0) {
+            Some(length) => {
+                let taken = &self.rest[..length];
+                self.rest = &self.rest[length + 1..];
+                Ok(taken)
+            }
+            None => Err(ProtocolError::Malformed { field }),
+        }
+    }
+
+    /// Takes a byte string up to its zero byte, or to the end of the payload: some clients leave the last zero out.
+    pub fn zero_terminated_or_rest(&mut self) -> &'a [u8] {
+        match self.rest.iter().position(|&byte| byte == 0) {
+            Some(length) => {
+                let taken = &self.rest[..length];
+                self.rest = &self.rest[length + 1..];
+                taken
+            }
+            None => self.rest(),
+        }
+    }
+}
+
+/// Appends two bytes, least significant first.
+#[inline]
+pub fn put_u16(out: &mut Vec<u8>, value: u16) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends four bytes, least significant first.
+#[inline]
+pub fn put_u32(out: &mut Vec<u8>, value: u32) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends eight bytes, least significant first.
+#[inline]
+pub fn put_u64(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends an integer in the shortest of its length-encoded forms.
+#[inline]
+pub fn put_length_encoded_integer(out: &mut Vec<u8>, value: u64) {
+    let bytes = value.to_le_bytes();
+    match value {
+        0..=0xfa => out.push(bytes[0]),
+        0xfb..=0xffff => out.extend_from_slice(&[0xfc, bytes[0], bytes[1]]),
+        0x1_0000..=0xff_ffff => out.extend_from_slice(&[0xfd, bytes[0], bytes[1], bytes[2]]),
+        _ => {
+            out.push(0xfe);
+            out.extend_from_slice(&bytes);
+        }
+    }
+}
+
+/// Appends a byte string with its length in front.
+#[inline]
+pub fn put_length_encoded_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_length_encoded_integer(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Appends a byte string and a zero byte. The string is cut at its first zero, which the form cannot express.
+pub fn put_zero_terminated(out: &mut Vec<u8>, bytes: &[u8]) {
+    let length = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    out.extend_from_slice(&bytes[..length]);
+    out.push(0);
+}

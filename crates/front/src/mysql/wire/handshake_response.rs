@@ -1,0 +1,129 @@
+//! The answer of a client to the greeting: who it is, what it can do, and its proof of the password.
+
+use super::capability::Capabilities;
+use super::connect_attributes::ConnectAttributes;
+use super::error::ProtocolError;
+use super::field::{FieldReader, put_length_encoded_bytes, put_u32, put_zero_terminated};
+
+const FILLER_BYTES: usize = 23;
+
+/// What a client may send in answer to the greeting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientAnswer<'a> {
+    /// A login in the form of protocol 4.1.
+    Response(HandshakeResponse<'a>),
+    /// The client wants TLS before it says who it is.
+    TlsRequest,
+    /// A client from before protocol 4.1.
+    TooOld,
+}
+
+/// The login of a client, protocol 4.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandshakeResponse<'a> {
+    /// What the client wants to use; it decides which of the other fields are present.
+    pub capabilities: Capabilities,
+    /// Longest packet in bytes the client takes; 0 if it does not say.
+    pub packet_bytes_max: u32,
+    /// Low byte of the collation the client wants.
+    pub charset: u8,
+    /// User name.
+    pub user: &'a [u8],
+    /// Proof of the password; empty for no password.
+    pub authentication: &'a [u8],
+    /// Database to start in; empty for none.
+    pub database: &'a [u8],
+    /// Method the proof was made with; `None` if the client does not name methods.
+    pub plugin: Option<&'a [u8]>,
+    /// What the client says about itself.
+    pub attributes: ConnectAttributes<'a>,
+}
+
+impl<'a> ClientAnswer<'a> {
+    /// Reads a client's first payload. Database, method and attributes may be missing at the end although the
+    /// capabilities promise them, as old clients do, and the last string may lack its zero byte.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Malformed`] if any other field is cut.
+    pub fn parse(payload: &'a [u8]) -> Result<Self, ProtocolError> {
+        let mut fields = FieldReader::new(payload);
+        let [low_0, low_1] = fields.array("capabilities")?;
+        let low = Capabilities::from_bits(u32::from(u16::from_le_bytes([low_0, low_1])));
+        if !low.contains(Capabilities::PROTOCOL_41) {
+            return Ok(Self::TooOld);
+        }
+        let [high_0, high_1] = fields.array("capabilities")?;
+        let capabilities = Capabilities::from_bits(u32::from_le_bytes([low_0, low_1, high_0, high_1]));
+        let packet_bytes_max = fields.u32("packet_bytes_max")?;
+        let charset = fields.u8("charset")?;
+        fields.bytes(FILLER_BYTES, "filler")?;
+        if capabilities.contains(Capabilities::SSL) {
+            return Ok(Self::TlsRequest);
+        }
+        let user = fields.zero_terminated("user")?;
+        let authentication = parse_authentication(&mut fields, capabilities)?;
+        let database: &[u8] = match capabilities.contains(Capabilities::CONNECT_WITH_DB) {
+            true => fields.zero_terminated_or_rest(),
+            false => &[],
+        };
+        let plugin = capabilities.contains(Capabilities::PLUGIN_AUTH).then(|| fields.zero_terminated_or_rest());
+        let attributes = match capabilities.contains(Capabilities::CONNECT_ATTRS) {
+            true => ConnectAttributes::parse(&mut fields)?,
+            false => ConnectAttributes::default(),
+        };
+        Ok(Self::Response(HandshakeResponse {
+            capabilities,
+            packet_bytes_max,
+            charset,
+            user,
+            authentication,
+            database,
+            plugin,
+            attributes,
+        }))
+    }
+}
+
+impl HandshakeResponse<'_> {
+    /// Appends the payload, with the fields that the capabilities name.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        put_u32(out, self.capabilities.bits());
+        put_u32(out, self.packet_bytes_max);
+        out.push(self.charset);
+        out.extend_from_slice(&[0; FILLER_BYTES]);
+        put_zero_terminated(out, self.user);
+        if self.capabilities.contains(Capabilities::PLUGIN_AUTH_LENENC) {
+            put_length_encoded_bytes(out, self.authentication);
+        } else if self.capabilities.contains(Capabilities::SECURE_CONNECTION) {
+            let length = self.authentication.len().min(usize::from(u8::MAX));
+            out.push(length as u8);
+            out.extend_from_slice(&self.authentication[..length]);
+        } else {
+            put_zero_terminated(out, self.authentication);
+        }
+        if self.capabilities.contains(Capabilities::CONNECT_WITH_DB) {
+            put_zero_terminated(out, self.database);
+        }
+        if self.capabilities.contains(Capabilities::PLUGIN_AUTH) {
+            put_zero_terminated(out, self.plugin.unwrap_or_default());
+        }
+        if self.capabilities.contains(Capabilities::CONNECT_ATTRS) {
+            self.attributes.emit(out);
+        }
+    }
+}
+
+fn parse_authentication<'a>(
+    fields: &mut FieldReader<'a>,
+    capabilities: Capabilities,
+) -> Result<&'a [u8], ProtocolError> {
+    const FIELD: &str = "authentication";
+    if capabilities.contains(Capabilities::PLUGIN_AUTH_LENENC) {
+        fields.length_encoded_bytes(FIELD)
+    } else if capabilities.contains(Capabilities::SECURE_CONNECTION) {
+        let length = fields.u8(FIELD)?;
+        fields.bytes(usize::from(length), FIELD)
+    } else {
+        fields.zero_terminated(FIELD)
+    }
+}

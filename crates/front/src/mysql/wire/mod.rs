@@ -1,0 +1,34 @@
+//! The bytes of the MySQL client/server protocol, one file per message, in the form "view, then representation":
+//! [`field::FieldReader`] checks bounds, the representations (`parse`, `emit`) carry meaning only.
+//!
+//! Every `emit` appends a payload; [`packet::PacketWriter`] puts headers in front. Every `parse` takes a payload that
+//! [`packet::PacketReader`] has delivered, never panics, and names the field it could not read.
+
+pub mod packet;
+
+pub mod capability;
+pub mod error;
+pub mod field;
+pub mod status;
+
+pub mod authentication_switch;
+pub mod change_user;
+pub mod connect_attributes;
+pub mod greeting;
+pub mod handshake_response;
+
+pub mod command;
+pub mod parameter;
+pub mod parameter_type;
+
+pub mod column;
+pub mod reply;
+
+pub use capability::Capabilities;
+pub use command::Command;
+pub use error::ProtocolError;
+pub use packet::{Packet, PacketReader, PacketWriter, patch_sequences};
+pub use status::StatusFlags;
+
+#[cfg(test)]
+mod tests;

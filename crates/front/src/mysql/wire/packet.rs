@@ -1,0 +1,302 @@
+//! Hot path, budget 40 instructions a whole packet in, 20 a packet out: no copy, no allocation, no formatting.
+//!
+//! Framing: a packet is a 3-byte length, a sequence number and at most 16 MiB - 1 bytes. A longer payload is cut into
+//! full packets and a shorter last one, which may be empty.
+
+use super::error::ProtocolError;
+
+/// Bytes in front of every packet: length (3) and sequence number (1).
+pub const HEADER_BYTES: usize = 4;
+
+/// Most bytes of payload in one packet; a packet of exactly this size is continued by the next one.
+pub const PACKET_PAYLOAD_BYTES_MAX: usize = 0xff_ffff;
+
+/// Most bytes of payload before a client is authenticated: a stranger cannot make the server keep more than this.
+pub const HANDSHAKE_PAYLOAD_BYTES_MAX: usize = 64 * 1024;
+
+/// A whole payload: a command, or a step of the handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// The bytes, joined when they came in several packets.
+    pub payload: &'a [u8],
+    /// Sequence number of the last packet of the payload.
+    pub sequence: u8,
+}
+
+impl Packet<'_> {
+    /// Sequence number of the first packet of the answer.
+    #[inline]
+    pub const fn reply_sequence(&self) -> u8 {
+        self.sequence.wrapping_add(1)
+    }
+}
+
+/// Finds payloads in received bytes. A packet that lies wholly in one received slice is handed out in place; bytes of
+/// an incomplete one are kept in a buffer that exists only while it is incomplete, so an idle connection holds none.
+///
+/// The buffer grows with the bytes that came, never with the length a header claims.
+#[derive(Debug)]
+pub struct PacketReader {
+    assembled: Vec<u8>,
+    stage: Stage,
+    payload_bytes_max: usize,
+    header: [u8; HEADER_BYTES],
+    header_bytes: u8,
+    first_sequence: u8,
+    next_sequence: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Between payloads: nothing is kept.
+    Idle,
+    /// Inside a header, or before a continuing one.
+    Header,
+    /// Inside a packet of which `missing_bytes` have not come; `last` if no other packet continues it.
+    Body { missing_bytes: usize, last: bool },
+    /// The payload in `assembled` was handed out and goes away at the next call.
+    Delivered,
+    /// The stream has no defined meaning any more.
+    Failed(ProtocolError),
+}
+
+impl PacketReader {
+    /// A reader whose payloads start with packets numbered `first_sequence` (0 for commands, 1 for the answer to the
+    /// greeting) and have at most `payload_bytes_max` bytes.
+    pub const fn new(first_sequence: u8, payload_bytes_max: usize) -> Self {
+        Self {
+            assembled: Vec::new(),
+            stage: Stage::Idle,
+            payload_bytes_max,
+            header: [0; HEADER_BYTES],
+            header_bytes: 0,
+            first_sequence,
+            next_sequence: first_sequence,
+        }
+    }
+
+    /// Sets the number that the first packet of each further payload has. Call it between payloads.
+    pub fn expect_sequence(&mut self, first_sequence: u8) {
+        self.first_sequence = first_sequence;
+    }
+
+    /// Sets the longest payload in bytes, from the next packet on.
+    pub fn set_payload_bytes_max(&mut self, payload_bytes_max: usize) {
+        self.payload_bytes_max = payload_bytes_max;
+    }
+
+    /// Bytes of memory kept for an incomplete payload.
+    pub fn buffered_bytes(&self) -> usize {
+        self.assembled.capacity()
+    }
+
+    /// Whether no part of a payload waits for its rest.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.stage, Stage::Idle | Stage::Delivered)
+    }
+
+    /// Sequence number for an answer to what failed: one more than the last number that came.
+    pub const fn failure_sequence(&self) -> u8 {
+        self.header[3].wrapping_add(1)
+    }
+
+    /// The next payload, taking its bytes from the front of `input`; `None` when all of `input` was taken and the next
+    /// payload is incomplete. Call it until it says `None`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::PacketsOutOfOrder`] and [`ProtocolError::PacketTooLarge`]; after the first error every call
+    /// returns it again and takes nothing.
+    #[inline]
+    pub fn next_packet<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<Packet<'s>>, ProtocolError> {
+        if matches!(self.stage, Stage::Idle)
+            && let Some((header, rest)) = input.split_first_chunk::<HEADER_BYTES>()
+        {
+            let length = payload_length(header);
+            if header[3] == self.first_sequence
+                && length < PACKET_PAYLOAD_BYTES_MAX
+                && length <= self.payload_bytes_max
+                && length <= rest.len()
+            {
+                let (payload, rest) = rest.split_at(length);
+                *input = rest;
+                return Ok(Some(Packet { payload, sequence: header[3] }));
+            }
+        }
+        self.next_packet_in_parts(input)
+    }
+
+    #[inline(never)]
+    fn next_packet_in_parts<'s, 'i: 's>(
+        &'s mut self,
+        input: &mut &'i [u8],
+    ) -> Result<Option<Packet<'s>>, ProtocolError> {
+        loop {
+            match self.stage {
+                Stage::Failed(error) => return Err(error),
+                Stage::Delivered => {
+                    self.assembled = Vec::new();
+                    self.stage = Stage::Idle;
+                }
+                Stage::Idle => {
+                    if input.is_empty() {
+                        return Ok(None);
+                    }
+                    self.next_sequence = self.first_sequence;
+                    self.stage = Stage::Header;
+                }
+                Stage::Header => {
+                    if !self.take_header(input) {
+                        return Ok(None);
+                    }
+                    self.stage = self.stage_after_header();
+                }
+                Stage::Body { missing_bytes, last } => {
+                    if last && self.assembled.is_empty() && missing_bytes <= input.len() {
+                        let (payload, rest) = input.split_at(missing_bytes);
+                        *input = rest;
+                        self.stage = Stage::Idle;
+                        return Ok(Some(Packet { payload, sequence: self.header[3] }));
+                    }
+                    let missing_bytes = missing_bytes - self.take_body(input, missing_bytes);
+                    if missing_bytes > 0 {
+                        self.stage = Stage::Body { missing_bytes, last };
+                        return Ok(None);
+                    }
+                    if last {
+                        self.stage = Stage::Delivered;
+                        return Ok(Some(Packet { payload: &self.assembled, sequence: self.header[3] }));
+                    }
+                    self.stage = Stage::Header;
+                }
+            }
+        }
+    }
+
+    /// Takes bytes of a header; true when it is complete.
+    fn take_header(&mut self, input: &mut &[u8]) -> bool {
+        let have = usize::from(self.header_bytes);
+        let (taken, rest) = input.split_at(input.len().min(HEADER_BYTES - have));
+        self.header[have..have + taken.len()].copy_from_slice(taken);
+        *input = rest;
+        let have = have + taken.len();
+        self.header_bytes = if have == HEADER_BYTES { 0 } else { have as u8 };
+        have == HEADER_BYTES
+    }
+
+    fn stage_after_header(&mut self) -> Stage {
+        let (length, received) = (payload_length(&self.header), self.header[3]);
+        if received != self.next_sequence {
+            self.assembled = Vec::new();
+            return Stage::Failed(ProtocolError::PacketsOutOfOrder { expected: self.next_sequence, received });
+        }
+        if length > self.payload_bytes_max.saturating_sub(self.assembled.len()) {
+            self.assembled = Vec::new();
+            return Stage::Failed(ProtocolError::PacketTooLarge);
+        }
+        self.next_sequence = received.wrapping_add(1);
+        Stage::Body { missing_bytes: length, last: length < PACKET_PAYLOAD_BYTES_MAX }
+    }
+
+    /// Moves up to `missing_bytes` of `input` into the buffer and returns how many.
+    fn take_body(&mut self, input: &mut &[u8], missing_bytes: usize) -> usize {
+        let (taken, rest) = input.split_at(input.len().min(missing_bytes));
+        *input = rest;
+        let needed = self.assembled.len() + taken.len();
+        if needed > self.assembled.capacity() {
+            let whole = self.assembled.len() + missing_bytes;
+            let wanted = needed.max(2 * self.assembled.capacity()).min(whole);
+            self.assembled.reserve_exact(wanted - self.assembled.len());
+        }
+        self.assembled.extend_from_slice(taken);
+        taken.len()
+    }
+}
+
+/// Appends packets to a buffer of the caller and counts sequence numbers.
+#[derive(Debug)]
+pub struct PacketWriter<'a> {
+    out: &'a mut Vec<u8>,
+    sequence: u8,
+}
+
+impl<'a> PacketWriter<'a> {
+    /// A writer whose next packet has the number `first_sequence`.
+    #[inline]
+    pub fn new(out: &'a mut Vec<u8>, first_sequence: u8) -> Self {
+        Self { out, sequence: first_sequence }
+    }
+
+    /// Number of the next packet.
+    #[inline]
+    pub const fn sequence(&self) -> u8 {
+        self.sequence
+    }
+
+    /// Appends one payload, which `emit` appends to the buffer it is given. `emit` must not take bytes away.
+    #[inline]
+    pub fn packet(&mut self, emit: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.out.len();
+        self.out.extend_from_slice(&[0, 0, 0, self.sequence]);
+        emit(self.out);
+        let length = self.out.len() - start - HEADER_BYTES;
+        if length >= PACKET_PAYLOAD_BYTES_MAX {
+            return self.split(start, length);
+        }
+        let bytes = (length as u32).to_le_bytes();
+        self.out[start..start + 3].copy_from_slice(&bytes[..3]);
+        self.sequence = self.sequence.wrapping_add(1);
+    }
+
+    /// Appends packets that others encoded, and numbers them.
+    #[inline]
+    pub fn encoded_packets(&mut self, packets: &[u8]) {
+        let start = self.out.len();
+        self.out.extend_from_slice(packets);
+        self.sequence = patch_sequences(&mut self.out[start..], self.sequence);
+    }
+
+    /// Makes room for the further headers of a long payload, from its end to its start, and writes all headers.
+    #[cold]
+    fn split(&mut self, start: usize, length: usize) {
+        let further_packets = length / PACKET_PAYLOAD_BYTES_MAX;
+        self.out.resize(self.out.len() + further_packets * HEADER_BYTES, 0);
+        let first_payload = start + HEADER_BYTES;
+        for packet in (0..=further_packets).rev() {
+            let from = first_payload + packet * PACKET_PAYLOAD_BYTES_MAX;
+            let bytes = (length - packet * PACKET_PAYLOAD_BYTES_MAX).min(PACKET_PAYLOAD_BYTES_MAX);
+            let to = from + packet * HEADER_BYTES;
+            self.out.copy_within(from..from + bytes, to);
+            let [low, middle, high, _] = (bytes as u32).to_le_bytes();
+            let sequence = self.sequence.wrapping_add(packet as u8);
+            self.out[to - HEADER_BYTES..to].copy_from_slice(&[low, middle, high, sequence]);
+        }
+        self.sequence = self.sequence.wrapping_add(further_packets as u8).wrapping_add(1);
+    }
+}
+
+/// Numbers the packets in `bytes` from `first_sequence` on and returns the number after the last one. Rows are encoded
+/// where they are read, with sequence number 0; only the connection knows how many packets went before.
+///
+/// # Panics
+/// If `bytes` is not a run of whole packets: bytes that this server encoded wrongly would corrupt the client's stream.
+#[inline]
+pub fn patch_sequences(bytes: &mut [u8], first_sequence: u8) -> u8 {
+    let mut sequence = first_sequence;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let Some((header, after)) = std::mem::take(&mut rest).split_first_chunk_mut::<HEADER_BYTES>() else {
+            panic!("an encoded packet has no whole header");
+        };
+        let length = payload_length(header);
+        assert!(length <= after.len(), "an encoded packet is longer than its buffer");
+        header[3] = sequence;
+        sequence = sequence.wrapping_add(1);
+        rest = &mut after[length..];
+    }
+    sequence
+}
+
+#[inline]
+fn payload_length(header: &[u8; HEADER_BYTES]) -> usize {
+    u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize
+}

@@ -1,0 +1,227 @@
+//! Hot path, budget 60 instructions an OK packet: no allocation, no formatting.
+//!
+//! The short answers of the server: OK, ERR, EOF, the number of columns, and the head of a prepared statement.
+
+use super::capability::Capabilities;
+use super::error::ProtocolError;
+use super::field::{FieldReader, put_length_encoded_bytes, put_length_encoded_integer, put_u16, put_u32};
+use super::status::StatusFlags;
+
+/// Most bytes of an error's text; longer texts are cut, because clients keep them in buffers of this size.
+pub const ERROR_MESSAGE_BYTES_MAX: usize = 511;
+
+const OK_HEADER: u8 = 0x00;
+const EOF_HEADER: u8 = 0xfe;
+const ERROR_HEADER: u8 = 0xff;
+
+/// A statement succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OkReply<'a> {
+    /// Rows changed, or matched if the client set FOUND_ROWS.
+    pub affected_rows: u64,
+    /// First value generated for an AUTO_INCREMENT column; 0 for none.
+    pub last_insert_id: u64,
+    /// State of the session after the statement.
+    pub status: StatusFlags,
+    /// Warnings of the statement; more than 65,535 are counted as that many.
+    pub warning_count: u16,
+    /// Text such as `Rows matched: 1  Changed: 1  Warnings: 0`; empty for none.
+    pub info: &'a [u8],
+}
+
+impl<'a> OkReply<'a> {
+    /// Appends the payload.
+    #[inline]
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        self.emit_with_header(OK_HEADER, out);
+    }
+
+    /// Appends the payload in the form that ends a result for clients with DEPRECATE_EOF.
+    #[inline]
+    pub fn emit_as_result_end(&self, out: &mut Vec<u8>) {
+        self.emit_with_header(EOF_HEADER, out);
+    }
+
+    /// The text has its length in front whether or not state is tracked: this is what client libraries read.
+    fn emit_with_header(&self, header: u8, out: &mut Vec<u8>) {
+        out.push(header);
+        put_length_encoded_integer(out, self.affected_rows);
+        put_length_encoded_integer(out, self.last_insert_id);
+        put_u16(out, self.status.bits());
+        put_u16(out, self.warning_count);
+        if !self.info.is_empty() {
+            put_length_encoded_bytes(out, self.info);
+        }
+    }
+
+    /// Reads either form, as a client does.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Malformed`] if the payload is another one.
+    pub fn parse(payload: &'a [u8]) -> Result<Self, ProtocolError> {
+        let mut fields = FieldReader::new(payload);
+        let header = fields.u8("header")?;
+        if header != OK_HEADER && header != EOF_HEADER {
+            return Err(ProtocolError::Malformed { field: "header" });
+        }
+        let affected_rows = fields.length_encoded_integer("affected_rows")?;
+        let last_insert_id = fields.length_encoded_integer("last_insert_id")?;
+        let status = StatusFlags::from_bits(fields.u16("status")?);
+        let warning_count = fields.u16("warning_count")?;
+        let info = if fields.is_empty() { &[] } else { fields.length_encoded_bytes("info")? };
+        Ok(Self { affected_rows, last_insert_id, status, warning_count, info })
+    }
+}
+
+/// A statement or a login failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErrorReply<'a> {
+    /// MySQL error number.
+    pub errno: u16,
+    /// SQLSTATE class and subclass.
+    pub sqlstate: [u8; 5],
+    /// Text in the connection's character set.
+    pub message: &'a [u8],
+}
+
+impl<'a> ErrorReply<'a> {
+    /// The reply to bytes that could not be understood.
+    pub const fn from_protocol_error(error: ProtocolError) -> ErrorReply<'static> {
+        ErrorReply { errno: error.errno(), sqlstate: error.sqlstate(), message: error.message().as_bytes() }
+    }
+
+    /// Appends the payload. A text longer than [`ERROR_MESSAGE_BYTES_MAX`] is cut between two characters.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        out.push(ERROR_HEADER);
+        put_u16(out, self.errno);
+        out.push(b'#');
+        out.extend_from_slice(&self.sqlstate);
+        out.extend_from_slice(cut_between_characters(self.message, ERROR_MESSAGE_BYTES_MAX));
+    }
+
+    /// Reads the payload, as a client does; a server that does not know the client yet may leave the SQLSTATE out.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Malformed`] if the payload is another one.
+    pub fn parse(payload: &'a [u8]) -> Result<Self, ProtocolError> {
+        let mut fields = FieldReader::new(payload);
+        if fields.u8("header")? != ERROR_HEADER {
+            return Err(ProtocolError::Malformed { field: "header" });
+        }
+        let errno = fields.u16("errno")?;
+        let rest = fields.rest();
+        match rest.split_first_chunk::<6>() {
+            Some(([b'#', sqlstate @ ..], message)) => Ok(Self { errno, sqlstate: *sqlstate, message }),
+            _ => Ok(Self { errno, sqlstate: *b"HY000", message: rest }),
+        }
+    }
+}
+
+/// The end of column definitions, of rows, or of a list of fields, in its two forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ResultEnd {
+    /// State of the session.
+    pub status: StatusFlags,
+    /// Warnings of the statement.
+    pub warning_count: u16,
+}
+
+impl ResultEnd {
+    /// Appends the payload that ends rows or a list of fields, in the form the client negotiated.
+    #[inline]
+    pub fn emit(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
+        if capabilities.contains(Capabilities::DEPRECATE_EOF) {
+            let ok = OkReply { status: self.status, warning_count: self.warning_count, ..OkReply::default() };
+            return ok.emit_as_result_end(out);
+        }
+        self.emit_eof(out);
+    }
+
+    /// Appends an EOF payload. Between column definitions and rows it is sent only if [`columns_have_end`].
+    #[inline]
+    pub fn emit_eof(&self, out: &mut Vec<u8>) {
+        out.push(EOF_HEADER);
+        put_u16(out, self.warning_count);
+        put_u16(out, self.status.bits());
+    }
+
+    /// Reads an EOF payload, as a client does.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Malformed`] if the payload is another one.
+    pub fn parse_eof(payload: &[u8]) -> Result<Self, ProtocolError> {
+        let mut fields = FieldReader::new(payload);
+        if fields.u8("header")? != EOF_HEADER || payload.len() != 5 {
+            return Err(ProtocolError::Malformed { field: "header" });
+        }
+        let warning_count = fields.u16("warning_count")?;
+        Ok(Self { status: StatusFlags::from_bits(fields.u16("status")?), warning_count })
+    }
+}
+
+/// Whether an EOF packet stands after column definitions (of a result, or of a prepared statement's columns and
+/// parameters, each when there are any).
+#[inline]
+pub const fn columns_have_end(capabilities: Capabilities) -> bool {
+    !capabilities.contains(Capabilities::DEPRECATE_EOF)
+}
+
+/// Appends the payload that starts a result: how many column definitions follow.
+#[inline]
+pub fn emit_column_count(column_count: u16, out: &mut Vec<u8>) {
+    put_length_encoded_integer(out, u64::from(column_count));
+}
+
+/// The head of the answer to COM_STMT_PREPARE; definitions of parameters, then of columns, follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrepareReply {
+    /// Number of the statement on this connection.
+    pub statement_id: u32,
+    /// Columns of the statement's result; 0 if it has none.
+    pub column_count: u16,
+    /// Parameter marks in the statement.
+    pub parameter_count: u16,
+    /// Warnings of the preparation.
+    pub warning_count: u16,
+}
+
+impl PrepareReply {
+    /// Appends the payload.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        out.push(OK_HEADER);
+        put_u32(out, self.statement_id);
+        put_u16(out, self.column_count);
+        put_u16(out, self.parameter_count);
+        out.push(0);
+        put_u16(out, self.warning_count);
+    }
+
+    /// Reads the payload, as a client does.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Malformed`] if the payload is another one.
+    pub fn parse(payload: &[u8]) -> Result<Self, ProtocolError> {
+        let mut fields = FieldReader::new(payload);
+        if fields.u8("header")? != OK_HEADER {
+            return Err(ProtocolError::Malformed { field: "header" });
+        }
+        let statement_id = fields.u32("statement_id")?;
+        let column_count = fields.u16("column_count")?;
+        let parameter_count = fields.u16("parameter_count")?;
+        fields.u8("filler")?;
+        let warning_count = fields.u16("warning_count")?;
+        Ok(Self { statement_id, column_count, parameter_count, warning_count })
+    }
+}
+
+/// The longest start of `text` that has at most `bytes_max` bytes and does not end inside a UTF-8 character.
+pub fn cut_between_characters(text: &[u8], bytes_max: usize) -> &[u8] {
+    if text.len() <= bytes_max {
+        return text;
+    }
+    let mut end = bytes_max;
+    while end > 0 && text[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    &text[..end]
+}

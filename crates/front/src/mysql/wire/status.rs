@@ -1,0 +1,63 @@
+//! Status flags: what an OK or EOF packet says about the session and the result before it.
+
+use std::ops::BitOr;
+
+/// A set of status flags. Drivers read AUTOCOMMIT and IN_TRANSACTION from every OK packet, so these two are never
+/// left out when they hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StatusFlags(u16);
+
+impl StatusFlags {
+    /// No flag.
+    pub const NONE: Self = Self(0);
+    /// A transaction is open.
+    pub const IN_TRANSACTION: Self = Self(1);
+    /// Statements outside a transaction commit by themselves.
+    pub const AUTOCOMMIT: Self = Self(1 << 1);
+    /// Another result of the same command follows.
+    pub const MORE_RESULTS_EXIST: Self = Self(1 << 3);
+    /// No index was good enough for the query.
+    pub const NO_GOOD_INDEX_USED: Self = Self(1 << 4);
+    /// The query read a whole table.
+    pub const NO_INDEX_USED: Self = Self(1 << 5);
+    /// A cursor is open for the statement.
+    pub const CURSOR_EXISTS: Self = Self(1 << 6);
+    /// The cursor has no more rows.
+    pub const LAST_ROW_SENT: Self = Self(1 << 7);
+    /// The schema was dropped by this statement.
+    pub const DATABASE_DROPPED: Self = Self(1 << 8);
+    /// Backslash is a plain character in string literals.
+    pub const NO_BACKSLASH_ESCAPES: Self = Self(1 << 9);
+    /// The statement must be prepared again, because its columns changed.
+    pub const METADATA_CHANGED: Self = Self(1 << 10);
+    /// The open transaction is read only.
+    pub const IN_TRANSACTION_READONLY: Self = Self(1 << 13);
+
+    /// The set with exactly these bits.
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
+    /// The bits as they are sent.
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// Whether every flag of `other` is in this set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// This set with the flags of `other` added or taken away.
+    pub const fn with(self, other: Self, on: bool) -> Self {
+        if on { Self(self.0 | other.0) } else { Self(self.0 & !other.0) }
+    }
+}
+
+impl BitOr for StatusFlags {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}

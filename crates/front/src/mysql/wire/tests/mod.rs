@@ -1,0 +1,12 @@
+//! What must hold of the wire format: golden bytes, round trips, and safety against any bytes.
+
+mod arbitrary;
+mod commands;
+mod framing;
+mod messages;
+mod parameters;
+
+/// Bytes from hexadecimal text with blanks.
+fn hex(text: &str) -> Vec<u8> {
+    text.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("two hexadecimal digits")).collect()
+}
