@@ -54,7 +54,6 @@ pub(super) fn compare<'t>(mut left: &'t [u8], mut right: &'t [u8]) -> Ordering {
 /// itself.
 pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = padding::trim_spaces(text);
-    out.reserve(rest.len() + padding::END_BYTES);
     while let Some(&first) = rest.first() {
         if first >= 0x80 {
             let Some((code, bytes)) = decode(rest) else { break };

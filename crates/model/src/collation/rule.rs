@@ -38,7 +38,7 @@ impl CollationId {
     }
 
     /// Appends the weight key of `text` to `out`: at most [`weight_key_bytes_max`](Self::weight_key_bytes_max) bytes
-    /// that compare as the text does. `out` grows only when its capacity is too small.
+    /// that compare as the text does. Where that many are reserved, `out` does not grow.
     ///
     /// A key may be the start of another one, so a key with several parts has to mark where each part ends.
     pub fn append_weight_key(self, text: &[u8], out: &mut Vec<u8>) {

@@ -35,6 +35,8 @@ fn percent_and_underscore_stand_for_any_and_one_character() {
         ("mississippi", "m%iss%ss%ss%", false),
         ("héllo", "h_llo", true),
         ("😀x", "_x", true),
+        ("一bq", "%__bq", false),
+        ("一bq", "%_bq", true),
         ("a%b", "a\\%b", true),
         ("axb", "a\\%b", false),
         ("a_b", "a\\_b", true),

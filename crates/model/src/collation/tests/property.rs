@@ -38,18 +38,21 @@ fn pair() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
 
 /// The order by definition, from the weights of one character at a time.
 fn expected(collation: CollationId, left: &[u8], right: &[u8]) -> Ordering {
-    let units = |text: &[u8]| match collation {
-        CollationId::UTF8MB4_GENERAL_CI => characters(text).map(general_ci::weight).collect(),
-        CollationId::UTF8MB4_0900_AI_CI => characters(text).flat_map(unicode_units).collect(),
-        _ => text.iter().map(|&byte| u32::from(byte)).collect::<Vec<u32>>(),
-    };
-    let (mut left, mut right) = (units(left), units(right));
+    let (mut left, mut right) = (units(collation, left), units(collation, right));
     if collation.pads_with_spaces() {
         let length = left.len().max(right.len());
         left.resize(length, u32::from(b' '));
         right.resize(length, u32::from(b' '));
     }
     left.cmp(&right)
+}
+
+fn units(collation: CollationId, text: &[u8]) -> Vec<u32> {
+    match collation {
+        CollationId::UTF8MB4_GENERAL_CI => characters(text).map(general_ci::weight).collect(),
+        CollationId::UTF8MB4_0900_AI_CI => characters(text).flat_map(unicode_units).collect(),
+        _ => text.iter().map(|&byte| u32::from(byte)).collect(),
+    }
 }
 
 fn characters(mut text: &[u8]) -> impl Iterator<Item = u32> {
@@ -84,10 +87,14 @@ proptest! {
     }
 
     #[test]
-    fn a_key_never_exceeds_its_bound(text in text()) {
+    fn a_key_never_exceeds_its_bound_nor_grows_a_vector_that_has_it(text in text()) {
         for collation in CollationId::ALL {
-            let characters = collation.character_set().character_count(&text);
-            prop_assert!(key(collation, &text).len() <= collation.weight_key_bytes_max(characters), "{}", collation);
+            let bound = collation.weight_key_bytes_max(collation.character_set().character_count(&text));
+            let mut key = Vec::with_capacity(bound);
+            let capacity = key.capacity();
+            collation.append_weight_key(&text, &mut key);
+            prop_assert!(key.len() <= bound, "{}", collation);
+            prop_assert_eq!(key.capacity(), capacity, "{}", collation);
         }
     }
 
@@ -136,13 +143,18 @@ fn decoding_and_keys_hold_for_every_code_point() {
 #[test]
 fn steps_of_eight_bytes_agree_with_single_characters_for_all_ascii_pairs() {
     for collation in CollationId::ALL {
-        for left in 0..0x80_u8 {
-            for right in 0..0x80_u8 {
-                let place = usize::from(left.wrapping_add(right)) % 8;
-                let (mut long_left, mut long_right) = (*b"abcdefgh12345678", *b"abcdefgh12345678");
-                (long_left[8 + place], long_right[8 + place]) = (left, right);
-                let order = collation.compare(&long_left, &long_right);
-                assert_eq!(order, expected(collation, &long_left, &long_right), "{collation} {left} {right}");
+        let units: Vec<Vec<u32>> = (0..0x80_u8).map(|byte| units(collation, &[byte])).collect();
+        let order_of = |left: &[u8], right: &[u8]| {
+            let weights =
+                |text: &[u8]| text.iter().flat_map(|&byte| &units[usize::from(byte)]).copied().collect::<Vec<_>>();
+            weights(left).cmp(&weights(right))
+        };
+        for (left, right) in (0..0x80_u8).flat_map(|left| (0..0x80_u8).map(move |right| (left, right))) {
+            for place in 8..16 {
+                let (mut long_left, mut long_right) = (*b"abcdefgh12345678z", *b"abcdefgh12345678z");
+                (long_left[place], long_right[place]) = (left, right);
+                let expected = order_of(&long_left[place..], &long_right[place..]);
+                assert_eq!(collation.compare(&long_left, &long_right), expected, "{collation} {left} {right} {place}");
             }
         }
     }

@@ -216,6 +216,36 @@ fn golden_weights() {
     assert_eq!(weights("\u{fdfa}").len(), 18);
 }
 
+/// First and last of each block, and the code points beside them.
+#[test]
+fn unified_ideographs_have_the_lead_weight_of_their_block() {
+    let blocks = [
+        (0xFB40, 0x4E00..=0x9FD5),
+        (0xFB80, 0x3400..=0x4DB5),
+        (0xFB80, 0x2_0000..=0x2_A6D6),
+        (0xFB80, 0x2_A700..=0x2_B734),
+        (0xFB80, 0x2_B740..=0x2_B81D),
+        (0xFB80, 0x2_B820..=0x2_CEA1),
+    ];
+    let lead = |code: u32| weights(&char::from_u32(code).unwrap().to_string())[0];
+    for (base, block) in blocks {
+        let (first, last) = block.into_inner();
+        assert_eq!(lead(first), base + (first >> 15) as u16, "U+{first:04X}");
+        assert_eq!(lead(last), base + (last >> 15) as u16, "U+{last:04X}");
+        assert_eq!(lead(last + 1), 0xFBC0 + ((last + 1) >> 15) as u16, "U+{:04X}", last + 1);
+    }
+    assert_eq!(lead(0x2_B73F), 0xFBC5);
+    assert_eq!(weights("\u{fa0e}\u{fa29}"), [0xFB41, 0xFA0E, 0xFB41, 0xFA29]);
+    assert_eq!(weights("\u{fa10}"), weights("塚"), "a compatibility ideograph weighs as the unified one");
+}
+
+#[test]
+fn weights_left_of_an_expansion_come_before_equal_text_behind_it() {
+    assert_eq!(UNICODE.compare("æbbbbbbbb".as_bytes(), b"abbbbbbbbz"), Ordering::Greater);
+    assert_eq!(UNICODE.compare(b"abbbbbbbbz", "æbbbbbbbb".as_bytes()), Ordering::Less);
+    assert!(UNICODE.equal("æbbbbbbbb".as_bytes(), b"AEBBBBBBBB"));
+}
+
 #[test]
 fn every_hangul_syllable_weighs_as_its_letters() {
     for syllable in 0..11_172_u32 {
