@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Directory, Handle, Module, Pool};
+use junctor_kernel::{Address, Directory, Handle, Module, Pool, PoolFull};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, TableId, TransactionId};
 use junctor_signals::change_schema::{Catalog, ChangeSchema, PublishCatalog, PublishCatalogReply, SchemaChange};
@@ -430,8 +430,8 @@ impl Client {
     fn open(&mut self, session: ConnectionId, work: Work) -> Result<OperationId> {
         match self.operations.insert(Operation { session, work }) {
             Ok(handle) => Ok(OperationId(handle.to_u64())),
-            Err(full) => {
-                if let Work::Read(ReadWork { own_snapshot: Some(handle), .. }) = full.0.work {
+            Err(PoolFull(refused)) => {
+                if let Work::Read(ReadWork { own_snapshot: Some(handle), .. }) = refused.work {
                     self.end_snapshot(handle);
                 }
                 Err(Error::new(ErrorCode::OutOfResources, "Out of resources: too many operations at once"))

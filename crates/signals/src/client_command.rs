@@ -2,19 +2,30 @@
 //! One command of a connection is under way at a time; a long answer comes in parts, the next part only when asked for.
 
 use junctor_kernel::Address;
-use junctor_kernel::Buffer;
+use junctor_kernel::{Buffer, SocketId};
 use junctor_model::id::ConnectionId;
 
-/// A connection has logged in: make its session.
+/// A connection has logged in: make its session. Answered by a `CommandReply` that says OK or why not.
 #[derive(Debug)]
 pub struct OpenSession {
     /// The connection.
     pub connection: ConnectionId,
     /// The recv block.
     pub reply_to: Address,
+    /// The connection's socket, which answers name.
+    pub socket: SocketId,
+    /// Whether the session exists already and is begun anew (COM_CHANGE_USER).
+    pub reset: bool,
+    /// Who it is.
+    pub login: Box<Login>,
+}
+
+/// What a login settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Login {
     /// The user name.
     pub user: Box<str>,
-    /// The client's address, as text.
+    /// The client's address, as text; `localhost` for the loopback.
     pub host: Box<str>,
     /// The database to begin with.
     pub database: Option<Box<str>>,
@@ -22,10 +33,6 @@ pub struct OpenSession {
     pub capabilities: u32,
     /// The client's character set number.
     pub character_set: u16,
-    /// The sequence number of the answer's first packet.
-    pub sequence: u8,
-    /// Whether the session exists already and is begun anew (COM_CHANGE_USER).
-    pub reset: bool,
 }
 
 /// One command.
@@ -33,8 +40,6 @@ pub struct OpenSession {
 pub struct ExecuteCommand {
     /// The connection.
     pub connection: ConnectionId,
-    /// The recv block.
-    pub reply_to: Address,
     /// Holds the command's payload.
     pub bytes: Buffer,
     /// Where in `bytes` the payload begins.
@@ -73,6 +78,8 @@ pub enum AfterReply {
 pub struct CommandReply {
     /// The connection.
     pub connection: ConnectionId,
+    /// Its socket, from `OpenSession`.
+    pub socket: SocketId,
     /// Packets.
     pub packets: Buffer,
     /// What follows.

@@ -156,6 +156,9 @@ pub enum Signal {
     World(WorldEvent),
 }
 
+// A signal is moved once or twice on its way; what is bigger belongs in a buffer or a box.
+const _: () = assert!(size_of::<Signal>() <= 128);
+
 impl junctor_kernel::Signal for Signal {
     #[inline]
     fn class(&self) -> SignalClass {

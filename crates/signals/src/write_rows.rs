@@ -92,7 +92,7 @@ pub struct WriteRowsReply {
     /// Rows of a locking read.
     pub output: Buffer,
     /// What other partitions have to do, in order.
-    pub follow_ups: Vec<FollowUp>,
+    pub follow_ups: Box<[FollowUp]>,
     /// Why it failed; versions of the statement stay until tc undoes it.
     pub error: Option<Box<Error>>,
 }
