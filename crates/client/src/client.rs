@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Directory, Handle, Module, Pool, PoolFull};
+use junctor_kernel::{Address, Directory, Handle, Module, Pool};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, TableId, TransactionId};
 use junctor_signals::change_schema::{Catalog, ChangeSchema, PublishCatalog, PublishCatalogReply, SchemaChange};
@@ -428,15 +428,14 @@ impl Client {
     }
 
     fn open(&mut self, session: ConnectionId, work: Work) -> Result<OperationId> {
-        match self.operations.insert(Operation { session, work }) {
-            Ok(handle) => Ok(OperationId(handle.to_u64())),
-            Err(PoolFull(refused)) => {
-                if let Work::Read(ReadWork { own_snapshot: Some(handle), .. }) = refused.work {
-                    self.end_snapshot(handle);
-                }
-                Err(Error::new(ErrorCode::OutOfResources, "Out of resources: too many operations at once"))
+        if self.operations.len() >= self.operations.capacity() {
+            if let Work::Read(ReadWork { own_snapshot: Some(handle), .. }) = work {
+                self.end_snapshot(handle);
             }
+            return Err(too_many_operations());
         }
+        let handle = self.operations.insert(Operation { session, work }).map_err(|_| too_many_operations())?;
+        Ok(OperationId(handle.to_u64()))
     }
 
     fn close(&mut self, operation: OperationId) {
@@ -492,6 +491,10 @@ impl Client {
         };
         door.outbox.send(self.own, Signal::Sql(SqlSignal::ReadRowsReply(reply)));
     }
+}
+
+fn too_many_operations() -> Box<Error> {
+    Error::new(ErrorCode::OutOfResources, "Out of resources: too many operations at once")
 }
 
 fn too_many_snapshots() -> Box<Error> {
