@@ -1,4 +1,4 @@
-//! Hot path, budget 30 instructions a command: no copy, no allocation, no formatting.
+//! Hot path, budget 35 instructions a query, 60 an execution: no copy, no allocation, no formatting.
 //!
 //! The commands of clients. Names follow the protocol's own (`COM_STMT_PREPARE` is [`Command::StmtPrepare`]).
 

@@ -1,4 +1,4 @@
-//! Hot path, budget 60 instructions an OK packet: no allocation, no formatting.
+//! Hot path, budget 90 instructions an OK packet with its header: no allocation, no formatting.
 //!
 //! The short answers of the server: OK, ERR, EOF, the number of columns, and the head of a prepared statement.
 
@@ -9,6 +9,9 @@ use super::status::StatusFlags;
 
 /// Most bytes of an error's text; longer texts are cut, because clients keep them in buffers of this size.
 pub const ERROR_MESSAGE_BYTES_MAX: usize = 511;
+
+/// Largest integer that is its own length-encoded form.
+const ONE_BYTE_INTEGER_MAX: u64 = 0xfa;
 
 const OK_HEADER: u8 = 0x00;
 const EOF_HEADER: u8 = 0xfe;
@@ -44,11 +47,17 @@ impl<'a> OkReply<'a> {
 
     /// The text has its length in front whether or not state is tracked: this is what client libraries read.
     fn emit_with_header(&self, header: u8, out: &mut Vec<u8>) {
-        out.push(header);
-        put_length_encoded_integer(out, self.affected_rows);
-        put_length_encoded_integer(out, self.last_insert_id);
-        put_u16(out, self.status.bits());
-        put_u16(out, self.warning_count);
+        let [status_low, status_high] = self.status.bits().to_le_bytes();
+        let [warnings_low, warnings_high] = self.warning_count.to_le_bytes();
+        if self.affected_rows <= ONE_BYTE_INTEGER_MAX && self.last_insert_id <= ONE_BYTE_INTEGER_MAX {
+            let (rows, id) = (self.affected_rows as u8, self.last_insert_id as u8);
+            out.extend_from_slice(&[header, rows, id, status_low, status_high, warnings_low, warnings_high]);
+        } else {
+            out.push(header);
+            put_length_encoded_integer(out, self.affected_rows);
+            put_length_encoded_integer(out, self.last_insert_id);
+            out.extend_from_slice(&[status_low, status_high, warnings_low, warnings_high]);
+        }
         if !self.info.is_empty() {
             put_length_encoded_bytes(out, self.info);
         }
@@ -140,9 +149,9 @@ impl ResultEnd {
     /// Appends an EOF payload. Between column definitions and rows it is sent only if [`columns_have_end`].
     #[inline]
     pub fn emit_eof(&self, out: &mut Vec<u8>) {
-        out.push(EOF_HEADER);
-        put_u16(out, self.warning_count);
-        put_u16(out, self.status.bits());
+        let [warnings_low, warnings_high] = self.warning_count.to_le_bytes();
+        let [status_low, status_high] = self.status.bits().to_le_bytes();
+        out.extend_from_slice(&[EOF_HEADER, warnings_low, warnings_high, status_low, status_high]);
     }
 
     /// Reads an EOF payload, as a client does.

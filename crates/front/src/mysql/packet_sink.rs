@@ -1,0 +1,157 @@
+//! Hot path, budget 100 instructions an answer besides its rows: no allocation once a plan's header is encoded.
+//! Results of sessions as MySQL packets, sequence 0; recv numbers them.
+
+use junctor_model::error::Error;
+use junctor_model::row_encoding::ResultColumn;
+use junctor_sql::result::{Completion, ResultHeader, ResultSink};
+
+use super::wire::capability::Capabilities;
+use super::wire::column::{ColumnDefault, ColumnDefinition, ColumnFlags};
+use super::wire::packet::PacketWriter;
+use super::wire::parameter_type::ColumnType;
+use super::wire::reply::{ErrorReply, OkReply, PrepareReply, ResultEnd, columns_have_end, emit_column_count};
+use super::wire::status::StatusFlags;
+
+/// Appends results to the output of one command.
+#[derive(Debug)]
+pub struct PacketSink<'a> {
+    /// The packets so far.
+    pub out: &'a mut Vec<u8>,
+    /// What the client can read.
+    pub capabilities: Capabilities,
+}
+
+impl PacketSink<'_> {
+    fn packet(&mut self, emit: impl FnOnce(&mut Vec<u8>)) {
+        PacketWriter::new(self.out, 0).packet(emit);
+    }
+}
+
+impl ResultSink for PacketSink<'_> {
+    fn header(&mut self, header: &ResultHeader, completion: &Completion) {
+        let encoded = header.encoded.get_or_init(|| encode_header(header));
+        self.out.extend_from_slice(encoded);
+        if columns_have_end(self.capabilities) {
+            self.packet(|out| result_end(completion).emit_eof(out));
+        }
+    }
+
+    fn row_packets(&mut self, packets: &[u8]) {
+        self.out.extend_from_slice(packets);
+    }
+
+    fn output(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
+    fn end_rows(&mut self, completion: &Completion) {
+        let capabilities = self.capabilities;
+        self.packet(|out| result_end(completion).emit(capabilities, out));
+    }
+
+    fn complete(&mut self, completion: &Completion) {
+        let reply = OkReply {
+            affected_rows: completion.affected_rows,
+            last_insert_id: completion.last_insert_id,
+            status: status_flags(completion),
+            warning_count: completion.warnings,
+            info: completion.info.as_bytes(),
+        };
+        self.packet(|out| reply.emit(out));
+    }
+
+    fn error(&mut self, error: &Error) {
+        let state = error.code.sqlstate().as_bytes();
+        let mut sqlstate = *b"HY000";
+        sqlstate.copy_from_slice(&state[..5]);
+        let reply = ErrorReply { errno: error.code.errno(), sqlstate, message: error.message.as_bytes() };
+        self.packet(|out| reply.emit(out));
+    }
+
+    fn prepared(&mut self, statement: u32, parameters: u16, header: &ResultHeader, completion: &Completion) {
+        let columns = header.columns.len() as u16;
+        let reply = PrepareReply {
+            statement_id: statement,
+            column_count: columns,
+            parameter_count: parameters,
+            warning_count: completion.warnings,
+        };
+        self.packet(|out| reply.emit(out));
+        for _ in 0..parameters {
+            self.packet(|out| PARAMETER_MARK.emit(out));
+        }
+        if parameters > 0 && columns_have_end(self.capabilities) {
+            self.packet(|out| result_end(completion).emit_eof(out));
+        }
+        for column in &header.columns {
+            self.packet(|out| definition(column).emit(out));
+        }
+        if columns > 0 && columns_have_end(self.capabilities) {
+            self.packet(|out| result_end(completion).emit_eof(out));
+        }
+    }
+
+    fn field_list(&mut self, columns: &[(ResultColumn, Option<Vec<u8>>)], completion: &Completion) {
+        for (column, default) in columns {
+            let default = default.as_deref().map_or(ColumnDefault::Null, ColumnDefault::Text);
+            self.packet(|out| definition(column).emit_with_default(default, out));
+        }
+        self.end_rows(completion);
+    }
+
+    fn plain_text(&mut self, text: &str) {
+        self.packet(|out| out.extend_from_slice(text.as_bytes()));
+    }
+
+    fn pending_bytes(&self) -> usize {
+        self.out.len()
+    }
+}
+
+/// What a parameter is said to be when a statement is prepared: MySQL says so too, whatever its use.
+const PARAMETER_MARK: ColumnDefinition<'static> = ColumnDefinition {
+    schema: b"",
+    table: b"",
+    table_original: b"",
+    name: b"?",
+    name_original: b"",
+    charset: 63,
+    length_bytes: 0,
+    column_type: ColumnType::VarString,
+    flags: ColumnFlags::BINARY,
+    decimals: 0,
+};
+
+fn encode_header(header: &ResultHeader) -> Box<[u8]> {
+    let mut out = Vec::new();
+    PacketWriter::new(&mut out, 0).packet(|out| emit_column_count(header.columns.len() as u16, out));
+    for column in &header.columns {
+        PacketWriter::new(&mut out, 0).packet(|out| definition(column).emit(out));
+    }
+    out.into_boxed_slice()
+}
+
+fn definition(column: &ResultColumn) -> ColumnDefinition<'_> {
+    ColumnDefinition {
+        schema: column.database.as_bytes(),
+        table: column.table.as_bytes(),
+        table_original: column.org_table.as_bytes(),
+        name: column.name.as_bytes(),
+        name_original: column.org_name.as_bytes(),
+        charset: column.charset,
+        length_bytes: column.length,
+        column_type: ColumnType::from_code(column.wire_type).unwrap_or(ColumnType::VarString),
+        flags: ColumnFlags::from_bits(column.flags),
+        decimals: column.decimals,
+    }
+}
+
+fn status_flags(completion: &Completion) -> StatusFlags {
+    StatusFlags::NONE
+        .with(StatusFlags::AUTOCOMMIT, completion.autocommit)
+        .with(StatusFlags::IN_TRANSACTION, completion.in_transaction)
+}
+
+fn result_end(completion: &Completion) -> ResultEnd {
+    ResultEnd { status: status_flags(completion), warning_count: completion.warnings }
+}

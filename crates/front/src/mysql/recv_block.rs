@@ -1,0 +1,460 @@
+//! Hot path, budget 120 instructions a command in and 60 an answer out: no copy of a command that came alone, no allocation.
+//! The block recv: owns the client connections of its thread, their framing and logins. In: socket events, answers of sql.
+//! Out: commands to sql, packets to sockets. It never waits for anything and never looks into a statement.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use junctor_client::block_signals::*;
+use junctor_kernel::{Address, Buffer, Context, Directory, Module, Outbox, SocketId, WorldEvent, WorldRequest};
+use junctor_model::id::ConnectionId;
+
+use super::auth::{Accounts, Authenticated, Handshake, HandshakeStep, Peer, emit_too_many_connections, salt_from_random};
+use super::wire::capability::Capabilities;
+use super::wire::command::Command;
+use super::wire::error::ProtocolError;
+use super::wire::packet::{HANDSHAKE_PAYLOAD_BYTES_MAX, PacketReader, PacketWriter, patch_sequences};
+use super::wire::reply::ErrorReply;
+
+/// Bytes of commands that may wait behind one that is under way, before the socket is not read any more.
+const PENDING_BYTES_MAX: usize = 64 * 1024;
+/// Default collation told in the greeting: utf8mb4_0900_ai_ci.
+const GREETING_CHARACTER_SET: u8 = 255;
+const QUIT: u8 = 0x01;
+const CHANGE_USER: u8 = 0x11;
+
+/// What the connections of a recv block agree on.
+#[derive(Clone, Debug)]
+pub struct RecvSettings {
+    /// What the greeting says.
+    pub server_version: Arc<str>,
+    /// Who may log in.
+    pub accounts: Arc<Accounts>,
+    /// Connections of this block at once.
+    pub connections_max: usize,
+    /// Bytes of one command.
+    pub max_allowed_packet: usize,
+}
+
+/// The block.
+#[derive(Debug)]
+pub struct RecvBlock {
+    settings: RecvSettings,
+    connections: Vec<Option<Box<Connection>>>,
+    count: usize,
+    next_number: u32,
+    recv_instances: u32,
+    sql_instances: u16,
+    local_sql: Option<u16>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    socket: SocketId,
+    id: ConnectionId,
+    sql: Address,
+    reader: PacketReader,
+    stage: Stage,
+    /// A session exists at sql.
+    has_session: bool,
+    handshake: Handshake,
+    peer: IpAddr,
+    capabilities: Capabilities,
+    /// Number of the next packet of the answer.
+    sequence: u8,
+    /// A command is at sql.
+    busy: bool,
+    /// The output is above its mark; the next part is asked for when it is below again.
+    blocked: bool,
+    part_wanted: bool,
+    reading_paused: bool,
+    /// Bytes received while a command was under way.
+    pending: Buffer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The client has not proved yet who it is, or is proving to be somebody else (COM_CHANGE_USER).
+    Login,
+    /// Logged in; a session exists at sql.
+    Ready,
+    /// Being closed: what comes is ignored.
+    Closing,
+}
+
+impl RecvBlock {
+    /// The block of recv instance `own`.
+    pub fn new(own: Address, directory: &Directory, settings: RecvSettings) -> RecvBlock {
+        let sql_instances = directory.instances(Module::Sql).max(1);
+        let beside = |instance: &u16| directory.share_thread((Module::Recv, own.instance), (Module::Sql, *instance));
+        RecvBlock {
+            settings,
+            connections: Vec::new(),
+            count: 0,
+            next_number: u32::from(own.instance) + 1,
+            recv_instances: u32::from(directory.instances(Module::Recv).max(1)),
+            sql_instances,
+            local_sql: (0..sql_instances).find(beside),
+        }
+    }
+
+    /// Takes one signal.
+    pub fn handle(&mut self, signal: RecvSignal, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        match signal {
+            RecvSignal::CommandReply(reply) => self.on_command_reply(reply, context, outbox),
+            RecvSignal::ContinueWork(_) => {}
+        }
+    }
+
+    /// Takes one event of the world.
+    pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        match event {
+            WorldEvent::SocketOpened { socket, peer, .. } => self.on_opened(socket, peer.ip(), context, outbox),
+            WorldEvent::Received { socket, bytes } => self.on_received(socket, bytes, context, outbox),
+            WorldEvent::SocketClosed { socket, .. } => self.on_closed(socket, context, outbox),
+            WorldEvent::SendBlocked { socket } => {
+                if let Some(connection) = find(&mut self.connections, socket) {
+                    connection.blocked = true;
+                }
+            }
+            WorldEvent::SendDrained { socket } => {
+                if let Some(connection) = find(&mut self.connections, socket) {
+                    connection.blocked = false;
+                    if std::mem::take(&mut connection.part_wanted) {
+                        connection.ask_for_part(outbox);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Connections at this moment.
+    pub fn connection_count(&self) -> usize {
+        self.count
+    }
+
+    fn on_opened(&mut self, socket: SocketId, peer: IpAddr, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let mut packets = context.buffers.take(512);
+        if self.count >= self.settings.connections_max {
+            emit_too_many_connections(&mut packets);
+            outbox.request(WorldRequest::SendBytes { socket, bytes: packets });
+            outbox.request(WorldRequest::CloseSocket { socket });
+            return;
+        }
+        let mut random = [0; 20];
+        context.random.bytes(&mut random);
+        let id = ConnectionId(self.next_number);
+        self.next_number = self.next_number.wrapping_add(self.recv_instances);
+        let sql = self.local_sql.unwrap_or((id.0 % u32::from(self.sql_instances)) as u16);
+        let handshake = Handshake::new(Peer::new(peer), salt_from_random(random));
+        handshake.greeting(id.0, &self.settings.server_version, GREETING_CHARACTER_SET, &mut packets);
+        outbox.request(WorldRequest::SendBytes { socket, bytes: packets });
+        let connection = Connection {
+            socket,
+            id,
+            sql: Address::new(context.own.node, Module::Sql, sql),
+            reader: PacketReader::new(1, HANDSHAKE_PAYLOAD_BYTES_MAX.min(self.settings.max_allowed_packet)),
+            stage: Stage::Login,
+            has_session: false,
+            handshake,
+            peer,
+            capabilities: Capabilities::NONE,
+            sequence: 0,
+            busy: false,
+            blocked: false,
+            part_wanted: false,
+            reading_paused: false,
+            pending: Buffer::new(),
+        };
+        let index = socket.index() as usize;
+        if self.connections.len() <= index {
+            self.connections.resize_with(index + 1, || None);
+        }
+        self.connections[index] = Some(Box::new(connection));
+        self.count += 1;
+    }
+
+    fn on_closed(&mut self, socket: SocketId, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let Some(slot) = self.connections.get_mut(socket.index() as usize) else { return };
+        if slot.as_ref().is_none_or(|connection| connection.socket != socket) {
+            return;
+        }
+        if let Some(connection) = slot.take() {
+            self.count -= 1;
+            context.buffers.give(connection.pending);
+            if connection.has_session {
+                let signal = CloseSession { connection: connection.id };
+                outbox.send(connection.sql, Signal::Sql(SqlSignal::CloseSession(signal)));
+            }
+        }
+    }
+
+    fn on_received(&mut self, socket: SocketId, bytes: Buffer, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        match find(&mut self.connections, socket) {
+            None => context.buffers.give(bytes),
+            Some(connection) if connection.busy => connection.keep_pending(bytes, context, outbox),
+            Some(connection) => connection.take_bytes(bytes, &self.settings, context, outbox),
+        }
+    }
+
+    fn on_command_reply(&mut self, reply: CommandReply, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let CommandReply { connection: id, socket, mut packets, after } = reply;
+        let Some(connection) = find(&mut self.connections, socket).filter(|connection| connection.id == id) else {
+            context.buffers.give(packets);
+            return;
+        };
+        if packets.is_empty() {
+            context.buffers.give(packets);
+        } else {
+            connection.sequence = patch_sequences(&mut packets, connection.sequence);
+            outbox.request(WorldRequest::SendBytes { socket: connection.socket, bytes: packets });
+        }
+        match after {
+            AfterReply::MoreParts if connection.blocked => connection.part_wanted = true,
+            AfterReply::MoreParts => connection.ask_for_part(outbox),
+            AfterReply::Close => connection.close(outbox),
+            AfterReply::NextCommand => {
+                connection.busy = false;
+                if !connection.pending.is_empty() {
+                    let pending = std::mem::take(&mut connection.pending);
+                    connection.take_bytes(pending, &self.settings, context, outbox);
+                }
+                if connection.reading_paused && connection.pending.len() < PENDING_BYTES_MAX {
+                    connection.reading_paused = false;
+                    outbox.request(WorldRequest::ResumeReading { socket: connection.socket });
+                }
+            }
+        }
+    }
+}
+
+fn find(connections: &mut [Option<Box<Connection>>], socket: SocketId) -> Option<&mut Connection> {
+    connections.get_mut(socket.index() as usize)?.as_deref_mut().filter(|connection| connection.socket == socket)
+}
+
+/// What a payload turned out to be, once the borrow of the bytes that it lies in has ended.
+enum Found {
+    /// A command that lies in the received bytes.
+    InPlace(std::ops::Range<usize>),
+    /// A command that was put together from several receptions.
+    Assembled(Buffer),
+    /// Handled here.
+    Handled,
+    /// No whole payload is left.
+    Nothing,
+}
+
+impl Connection {
+    /// Takes received bytes while no command is under way, up to the end of the first command.
+    fn take_bytes(
+        &mut self,
+        bytes: Buffer,
+        settings: &RecvSettings,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let mut position = 0;
+        while !self.busy && self.stage != Stage::Closing {
+            match self.next_payload(&bytes, &mut position, settings, context, outbox) {
+                Found::Handled => {}
+                Found::Nothing => break,
+                Found::InPlace(payload) if position == bytes.len() => {
+                    self.forward(bytes, payload, outbox);
+                    return;
+                }
+                Found::InPlace(payload) => {
+                    let mut command = context.buffers.take(payload.len());
+                    command.extend_from_slice(&bytes[payload]);
+                    let whole = 0..command.len();
+                    self.forward(command, whole, outbox);
+                }
+                Found::Assembled(command) => {
+                    let whole = 0..command.len();
+                    self.forward(command, whole, outbox);
+                }
+            }
+        }
+        if position < bytes.len() && self.stage != Stage::Closing {
+            let mut rest = context.buffers.take(bytes.len() - position);
+            rest.extend_from_slice(&bytes[position..]);
+            self.keep_pending(rest, context, outbox);
+        }
+        context.buffers.give(bytes);
+    }
+
+    fn next_payload(
+        &mut self,
+        bytes: &[u8],
+        position: &mut usize,
+        settings: &RecvSettings,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) -> Found {
+        let mut input = &bytes[*position..];
+        let was_idle = self.reader.is_idle();
+        let packet = match self.reader.next_packet(&mut input) {
+            Ok(Some(packet)) => packet,
+            Ok(None) => {
+                *position = bytes.len() - input.len();
+                return Found::Nothing;
+            }
+            Err(error) => {
+                let sequence = self.reader.failure_sequence();
+                self.refuse(error, sequence, context, outbox);
+                *position = bytes.len();
+                return Found::Handled;
+            }
+        };
+        let end = bytes.len() - input.len();
+        *position = end;
+        let (payload, sequence) = (packet.payload, packet.sequence);
+        if self.stage == Stage::Ready {
+            match payload.first() {
+                Some(&QUIT) => {
+                    self.close(outbox);
+                    return Found::Handled;
+                }
+                Some(&CHANGE_USER) => {
+                    let payload = payload.to_vec();
+                    self.change_user(&payload, sequence, settings, context, outbox);
+                    return Found::Handled;
+                }
+                _ => {}
+            }
+            self.sequence = sequence.wrapping_add(1);
+            let lies_here = was_idle && bytes[..end].ends_with(payload) && payload.len() < end;
+            return if lies_here {
+                Found::InPlace(end - payload.len()..end)
+            } else {
+                let mut command = context.buffers.take(payload.len());
+                command.extend_from_slice(payload);
+                Found::Assembled(command)
+            };
+        }
+        let payload = payload.to_vec();
+        self.log_in(&payload, sequence, settings, context, outbox);
+        Found::Handled
+    }
+
+    fn forward(&mut self, bytes: Buffer, payload: std::ops::Range<usize>, outbox: &mut Outbox<Signal>) {
+        self.busy = true;
+        let signal =
+            ExecuteCommand { connection: self.id, bytes, start: payload.start as u32, end: payload.end as u32 };
+        outbox.send(self.sql, Signal::Sql(SqlSignal::ExecuteCommand(signal)));
+    }
+
+    fn keep_pending(&mut self, bytes: Buffer, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        if self.pending.is_empty() {
+            context.buffers.give(std::mem::replace(&mut self.pending, bytes));
+        } else {
+            self.pending.extend_from_slice(&bytes);
+            context.buffers.give(bytes);
+        }
+        if self.pending.len() >= PENDING_BYTES_MAX && !self.reading_paused {
+            self.reading_paused = true;
+            outbox.request(WorldRequest::PauseReading { socket: self.socket });
+        }
+    }
+
+    fn log_in(
+        &mut self,
+        payload: &[u8],
+        sequence: u8,
+        settings: &RecvSettings,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let mut packets = context.buffers.take(512);
+        let step = self.handshake.on_packet(payload, sequence, &settings.accounts, &mut packets);
+        self.after_handshake(step, packets, settings, context, outbox);
+    }
+
+    fn change_user(
+        &mut self,
+        payload: &[u8],
+        sequence: u8,
+        settings: &RecvSettings,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let command = match Command::parse(payload, self.capabilities) {
+            Ok(Command::ChangeUser(command)) => command,
+            Ok(_) => return,
+            Err(error) => return self.refuse(error, sequence.wrapping_add(1), context, outbox),
+        };
+        self.stage = Stage::Login;
+        let mut packets = context.buffers.take(512);
+        let step = self.handshake.on_change_user(&command, self.capabilities, sequence, &settings.accounts, &mut packets);
+        self.after_handshake(step, packets, settings, context, outbox);
+    }
+
+    fn after_handshake(
+        &mut self,
+        step: HandshakeStep,
+        packets: Buffer,
+        settings: &RecvSettings,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        if packets.is_empty() {
+            context.buffers.give(packets);
+        } else {
+            outbox.request(WorldRequest::SendBytes { socket: self.socket, bytes: packets });
+        }
+        match step {
+            HandshakeStep::Replied { expected_sequence } => self.reader.expect_sequence(expected_sequence),
+            HandshakeStep::Refused(_) => self.close(outbox),
+            HandshakeStep::Authenticated(login) => self.open_session(*login, settings, context, outbox),
+        }
+    }
+
+    fn open_session(
+        &mut self,
+        login: Authenticated,
+        settings: &RecvSettings,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        self.capabilities = login.capabilities;
+        self.sequence = login.reply_sequence;
+        self.stage = Stage::Ready;
+        self.busy = true;
+        self.reader.expect_sequence(0);
+        self.reader.set_payload_bytes_max(settings.max_allowed_packet);
+        let host = if self.peer.is_loopback() { "localhost".into() } else { self.peer.to_string().into_boxed_str() };
+        let login = Login {
+            user: login.user.into_boxed_str(),
+            host,
+            database: login.database.map(String::into_boxed_str),
+            capabilities: login.capabilities.bits(),
+            character_set: login.charset.unwrap_or(u16::from(GREETING_CHARACTER_SET)),
+        };
+        let signal = OpenSession {
+            connection: self.id,
+            reply_to: context.own,
+            socket: self.socket,
+            reset: std::mem::replace(&mut self.has_session, true),
+            login: Box::new(login),
+        };
+        outbox.send(self.sql, Signal::Sql(SqlSignal::OpenSession(signal)));
+    }
+
+    fn refuse(&mut self, error: ProtocolError, sequence: u8, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let mut packets = context.buffers.take(512);
+        let reply = ErrorReply::from_protocol_error(error);
+        PacketWriter::new(&mut packets, sequence).packet(|out| reply.emit(out));
+        outbox.request(WorldRequest::SendBytes { socket: self.socket, bytes: packets });
+        self.close(outbox);
+    }
+
+    fn ask_for_part(&self, outbox: &mut Outbox<Signal>) {
+        let signal = ContinueCommand { connection: self.id };
+        outbox.send(self.sql, Signal::Sql(SqlSignal::ContinueCommand(signal)));
+    }
+
+    fn close(&mut self, outbox: &mut Outbox<Signal>) {
+        self.stage = Stage::Closing;
+        outbox.request(WorldRequest::CloseSocket { socket: self.socket });
+    }
+}

@@ -1,0 +1,362 @@
+//! Hot path, budget 150 instructions a command besides its execution.
+//! The block sql: owns the sessions of its connections. In: commands from recv, replies of the data plane. Out: what the
+//! client library of the data plane sends for the sessions, answers to recv. It never touches storage or sockets.
+
+use hashbrown::HashMap;
+use junctor_client::block_signals::*;
+use junctor_client::{Door, Event};
+use junctor_kernel::{Address, Buffer, Context, Outbox, SocketId, WorldEvent};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::ConnectionId;
+use junctor_sql::result::{Progress, ResultSink};
+use junctor_sql::{Engine, Session, SessionOpening, SqlCommand};
+
+use super::packet_sink::PacketSink;
+use super::statement_parameters::StatementParameters;
+use super::wire::capability::Capabilities;
+use super::wire::command::Command;
+use super::wire::error::ProtocolError;
+use crate::admission::Admission;
+
+type SeededState = foldhash::fast::FixedState;
+
+/// The block.
+pub struct SqlBlock {
+    engine: Engine,
+    sessions: HashMap<ConnectionId, Box<SessionRecord>, SeededState>,
+    admission: Admission,
+}
+
+struct SessionRecord {
+    session: Session,
+    reply_to: Address,
+    socket: SocketId,
+    capabilities: Capabilities,
+    parameters: StatementParameters,
+    /// The answer under way.
+    answer: Buffer,
+    /// A ticket of admission is held: a statement runs, or a transaction is open.
+    admitted: bool,
+    /// A command under way; its bytes while it waits for admission.
+    command: CommandState,
+    /// The connection is gone; the session goes when nothing of it is under way.
+    closing: bool,
+}
+
+enum CommandState {
+    None,
+    Waiting(ExecuteCommand),
+    Running,
+}
+
+/// What one command came to.
+enum Outcome {
+    Progress(Progress),
+    /// No answer at all (COM_STMT_CLOSE, COM_STMT_SEND_LONG_DATA).
+    Silent,
+}
+
+impl SqlBlock {
+    /// The block around an engine; at most `admitted_max` sessions are in the data plane at once.
+    pub fn new(engine: Engine, admitted_max: usize) -> SqlBlock {
+        let sessions = HashMap::with_hasher(SeededState::with_seed(0x6a75_6e63_746f_7221));
+        SqlBlock { engine, sessions, admission: Admission::new(admitted_max) }
+    }
+
+    /// Takes one signal.
+    pub fn handle(&mut self, signal: SqlSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let mut door = Door::new(context, outbox);
+        match signal {
+            SqlSignal::ExecuteCommand(command) => self.on_execute_command(command, &mut door),
+            SqlSignal::ReadRowsReply(reply) => {
+                if let Some((connection, event)) = self.engine.client.on_read_rows_reply(reply, from, &mut door) {
+                    self.resume(connection, event, &mut door);
+                }
+            }
+            SqlSignal::ExecuteStatementReply(reply) => {
+                let Some(connection) = self.engine.client.session_of(reply.operation) else { return };
+                let Some(record) = self.sessions.get_mut(&connection) else { return };
+                let transaction = record.session.transaction_mut();
+                if let Some(event) = self.engine.client.on_execute_statement_reply(reply, transaction) {
+                    self.resume(connection, event, &mut door);
+                }
+            }
+            SqlSignal::OpenSession(opening) => self.on_open_session(opening, &mut door),
+            SqlSignal::ContinueCommand(signal) => self.on_continue_command(signal.connection, &mut door),
+            SqlSignal::CloseSession(signal) => self.on_close_session(signal.connection, &mut door),
+            SqlSignal::PublishCatalog(signal) => self.engine.on_publish_catalog(signal, &mut door),
+            SqlSignal::ContinueWork(_) => {}
+            reply => {
+                if let Some((connection, event)) = self.engine.client.on_reply(reply) {
+                    self.resume(connection, event, &mut door);
+                }
+            }
+        }
+    }
+
+    /// Takes one event of the world.
+    pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let _ = (event, context, outbox);
+    }
+
+    fn on_open_session(&mut self, signal: OpenSession, door: &mut Door<'_>) {
+        let OpenSession { connection, reply_to, socket, reset, login } = signal;
+        if reset && let Some(mut old) = self.sessions.remove(&connection) {
+            self.engine.close_session(&mut old.session, door);
+            self.leave_admission(&mut old, door);
+        }
+        let capabilities = Capabilities::from_bits(login.capabilities);
+        let opening = SessionOpening {
+            connection,
+            user: &login.user,
+            host: &login.host,
+            database: login.database.as_deref(),
+            found_rows: capabilities.contains(Capabilities::FOUND_ROWS),
+            character_set: login.character_set,
+        };
+        let mut answer = door.buffers.take(64);
+        let mut sink = PacketSink { out: &mut answer, capabilities };
+        let after = match self.engine.open_session(&opening, door) {
+            Ok(session) => {
+                sink.complete(&session.completion());
+                let record = SessionRecord {
+                    session,
+                    reply_to,
+                    socket,
+                    capabilities,
+                    parameters: StatementParameters::default(),
+                    answer: Buffer::new(),
+                    admitted: false,
+                    command: CommandState::None,
+                    closing: false,
+                };
+                self.sessions.insert(connection, Box::new(record));
+                AfterReply::NextCommand
+            }
+            Err(error) => {
+                sink.error(&error);
+                AfterReply::Close
+            }
+        };
+        let reply = CommandReply { connection, socket, packets: answer, after };
+        door.outbox.send(reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
+    }
+
+    fn on_execute_command(&mut self, command: ExecuteCommand, door: &mut Door<'_>) {
+        let Some(record) = self.sessions.get_mut(&command.connection) else {
+            door.buffers.give(command.bytes);
+            return;
+        };
+        if !record.admitted {
+            if !self.admission.try_enter() {
+                self.admission.wait(command.connection);
+                record.command = CommandState::Waiting(command);
+                return;
+            }
+            record.admitted = true;
+        }
+        let connection = command.connection;
+        self.run(command, door);
+        self.admit_waiting(connection, door);
+    }
+
+    /// Runs a command of an admitted session.
+    fn run(&mut self, command: ExecuteCommand, door: &mut Door<'_>) {
+        let Some(record) = self.sessions.get_mut(&command.connection) else {
+            door.buffers.give(command.bytes);
+            return;
+        };
+        record.command = CommandState::Running;
+        record.answer = door.buffers.take(512);
+        let payload = command.bytes.get(command.start as usize..command.end as usize).unwrap_or(&[]);
+        let outcome = execute(&mut self.engine, record, payload, door);
+        door.buffers.give(command.bytes);
+        match outcome {
+            Outcome::Progress(progress) => after(&mut self.engine, record, progress, door),
+            Outcome::Silent => after(&mut self.engine, record, Progress::Done, door),
+        }
+        self.settle(command.connection, door);
+    }
+
+    fn resume(&mut self, connection: ConnectionId, event: Event, door: &mut Door<'_>) {
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        let mut sink = PacketSink { out: &mut record.answer, capabilities: record.capabilities };
+        let progress = self.engine.resume(&mut record.session, event, door, &mut sink);
+        after(&mut self.engine, record, progress, door);
+        self.settle(connection, door);
+        self.admit_waiting(connection, door);
+    }
+
+    fn on_continue_command(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        record.answer = door.buffers.take(4096);
+        let mut sink = PacketSink { out: &mut record.answer, capabilities: record.capabilities };
+        let progress = self.engine.continue_output(&mut record.session, door, &mut sink);
+        after(&mut self.engine, record, progress, door);
+        self.settle(connection, door);
+        self.admit_waiting(connection, door);
+    }
+
+    fn on_close_session(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        if let CommandState::Waiting(command) = std::mem::replace(&mut record.command, CommandState::None) {
+            self.admission.forget(connection);
+            door.buffers.give(command.bytes);
+        }
+        record.closing = true;
+        self.engine.interrupt(&mut record.session, door);
+        self.settle(connection, door);
+        self.admit_waiting(connection, door);
+    }
+
+    /// After every step of a session: gives its ticket back when nothing of it is in the data plane, and forgets it when its
+    /// connection is gone and nothing is under way.
+    fn settle(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        let idle = !self.engine.is_busy(&record.session);
+        if record.closing && idle {
+            self.engine.close_session(&mut record.session, door);
+            if let Some(mut record) = self.sessions.remove(&connection) {
+                door.buffers.give(std::mem::take(&mut record.answer));
+                self.leave_admission(&mut record, door);
+            }
+            return;
+        }
+        if record.admitted && idle && matches!(record.command, CommandState::None) && !record.session.in_transaction() {
+            record.admitted = false;
+            self.admission.leave();
+        }
+    }
+
+    fn leave_admission(&mut self, record: &mut SessionRecord, _door: &mut Door<'_>) {
+        if std::mem::take(&mut record.admitted) {
+            self.admission.leave();
+        }
+    }
+
+    /// Lets in who waits, as long as tickets are free. `own` is the session just served.
+    fn admit_waiting(&mut self, own: ConnectionId, door: &mut Door<'_>) {
+        let _ = own;
+        while let Some(connection) = self.admission.next() {
+            let Some(record) = self.sessions.get_mut(&connection) else {
+                self.admission.leave();
+                continue;
+            };
+            match std::mem::replace(&mut record.command, CommandState::None) {
+                CommandState::Waiting(command) => {
+                    record.admitted = true;
+                    self.run(command, door);
+                }
+                other => {
+                    record.command = other;
+                    self.admission.leave();
+                }
+            }
+        }
+    }
+}
+
+/// Sends what an answer came to, and notes that the command is over when it is.
+fn after(engine: &mut Engine, record: &mut SessionRecord, progress: Progress, door: &mut Door<'_>) {
+    let after = match progress {
+        Progress::Waiting => return,
+        Progress::MoreOutput => AfterReply::MoreParts,
+        Progress::Done => AfterReply::NextCommand,
+        Progress::Close => AfterReply::Close,
+    };
+    if progress != Progress::MoreOutput {
+        record.command = CommandState::None;
+    }
+    if record.closing {
+        if progress == Progress::MoreOutput {
+            engine.interrupt(&mut record.session, door);
+        }
+        door.buffers.give(std::mem::take(&mut record.answer));
+        return;
+    }
+    let reply = CommandReply {
+        connection: record.session.connection(),
+        socket: record.socket,
+        packets: std::mem::take(&mut record.answer),
+        after,
+    };
+    door.outbox.send(record.reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
+}
+
+fn execute(engine: &mut Engine, record: &mut SessionRecord, payload: &[u8], door: &mut Door<'_>) -> Outcome {
+    let SessionRecord { session, capabilities, parameters, answer, .. } = record;
+    let mut sink = PacketSink { out: answer, capabilities: *capabilities };
+    let command = match Command::parse(payload, *capabilities) {
+        Ok(command) => command,
+        Err(error) => return refuse(error, &mut sink),
+    };
+    let sql_command = match command {
+        Command::Query { statement } => SqlCommand::Query(statement),
+        Command::StmtExecute(execution) => {
+            let Some(count) = engine.parameter_count(session, execution.statement_id) else {
+                return unknown_statement(execution.statement_id, "mysqld_stmt_execute", &mut sink);
+            };
+            if let Err(error) = parameters.decode(&execution, usize::from(count)) {
+                return refuse(error, &mut sink);
+            }
+            let statement = execution.statement_id;
+            let progress = engine.execute_prepared(session, statement, parameters.decoded(), door, &mut sink);
+            return Outcome::Progress(progress);
+        }
+        Command::StmtPrepare { statement } => SqlCommand::Prepare(statement),
+        Command::StmtClose { statement_id } => {
+            parameters.forget(statement_id);
+            engine.close_statement(session, statement_id);
+            return Outcome::Silent;
+        }
+        Command::StmtReset { statement_id } => {
+            parameters.forget_long_data(statement_id);
+            if engine.parameter_count(session, statement_id).is_none() {
+                return unknown_statement(statement_id, "mysqld_stmt_reset", &mut sink);
+            }
+            SqlCommand::Ping
+        }
+        Command::StmtSendLongData { statement_id, parameter, data } => {
+            parameters.append_long_data(statement_id, parameter, data);
+            return Outcome::Silent;
+        }
+        Command::InitDb { database } => SqlCommand::UseDatabase(database),
+        Command::FieldList { table, wildcard } => SqlCommand::FieldList { table, wildcard },
+        Command::Statistics => SqlCommand::Statistics,
+        Command::Ping => SqlCommand::Ping,
+        Command::ResetConnection => {
+            *parameters = StatementParameters::default();
+            SqlCommand::ResetConnection
+        }
+        Command::SetOption { multi_statements } => SqlCommand::SetMultiStatements(multi_statements),
+        Command::ProcessKill { connection_id } => SqlCommand::Kill(ConnectionId(connection_id)),
+        Command::Quit | Command::ChangeUser(_) => return Outcome::Progress(Progress::Close),
+        Command::ProcessInfo => SqlCommand::Query(b"SHOW PROCESSLIST"),
+        Command::StmtFetch { .. } => {
+            sink.error(&Error::not_supported("cursors"));
+            return Outcome::Progress(Progress::Done);
+        }
+        Command::Unknown(_) => {
+            sink.error(&Error::new(ErrorCode::UnknownCommand, "Unknown command"));
+            return Outcome::Progress(Progress::Done);
+        }
+    };
+    Outcome::Progress(engine.command(session, sql_command, door, &mut sink))
+}
+
+/// A malformed packet ends its connection, after its error.
+fn refuse(error: ProtocolError, sink: &mut PacketSink<'_>) -> Outcome {
+    let code = match error {
+        ProtocolError::PacketsOutOfOrder { .. } => ErrorCode::PacketsOutOfOrder,
+        ProtocolError::PacketTooLarge => ErrorCode::PacketTooLarge,
+        ProtocolError::Malformed { .. } => ErrorCode::MalformedPacket,
+    };
+    sink.error(&Error::new(code, error.message()));
+    Outcome::Progress(Progress::Close)
+}
+
+fn unknown_statement(statement: u32, command: &str, sink: &mut PacketSink<'_>) -> Outcome {
+    let message = format!("Unknown prepared statement handler ({statement}) given to {command}");
+    sink.error(&Error::new(ErrorCode::UnknownPreparedStatement, message));
+    Outcome::Progress(Progress::Done)
+}
