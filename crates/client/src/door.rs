@@ -1,6 +1,6 @@
 //! What a session may use of its block while it handles a signal.
 
-use junctor_kernel::{BufferPool, Duration, LoadBoard, Outbox, Random, Time, WorldRequest};
+use junctor_kernel::{BufferPool, Context, Duration, LoadBoard, Outbox, Random, Time, WorldRequest};
 use junctor_signals::Signal;
 
 /// The outbox and the context, without the address of anything: sessions send only through the client.
@@ -19,7 +19,19 @@ pub struct Door<'a> {
     pub wall_clock_us: u64,
 }
 
-impl Door<'_> {
+impl<'a> Door<'a> {
+    /// The door of a handler.
+    pub fn new(context: &'a mut Context<'_>, outbox: &'a mut Outbox<Signal>) -> Door<'a> {
+        Door {
+            outbox,
+            buffers: &mut *context.buffers,
+            random: &mut *context.random,
+            loads: context.loads,
+            now: context.now,
+            wall_clock_us: context.wall_clock_us,
+        }
+    }
+
     /// Asks for a timer event with `token`.
     pub fn start_timer(&mut self, after: Duration, token: u64) {
         self.outbox.request(WorldRequest::StartTimer { after, token });

@@ -1,0 +1,159 @@
+//! Hot path, budget 50 instructions a parameter: no allocation after the first execution of a statement.
+//! What the protocol keeps of a session's prepared statements between executions: the types bound last, and long data; and the
+//! parameters of the execution at hand as the byte form that travels to the rows.
+
+use std::collections::BTreeMap;
+
+use junctor_expression::parameter::ParametersBuilder;
+use junctor_model::value::{Decimal, ValueRef};
+
+use super::wire::command::StmtExecute;
+use super::wire::error::ProtocolError;
+use super::wire::parameter::{
+    DateTimeValue, DateValue, ParameterType, ParameterValue, TimeValue, decode_parameters,
+};
+
+/// Bytes of long data that one session may keep.
+const LONG_DATA_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The protocol's memory of prepared statements.
+#[derive(Debug, Default)]
+pub struct StatementParameters {
+    statements: BTreeMap<u32, Statement>,
+    long_data_bytes: usize,
+    builder: ParametersBuilder,
+    decoded: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+struct Statement {
+    bound_types: Vec<ParameterType>,
+    long_data: Vec<(u16, Vec<u8>)>,
+}
+
+impl StatementParameters {
+    /// Decodes the parameters of an execution; long data is used up by it.
+    ///
+    /// # Errors
+    /// `Malformed` for what does not hold together.
+    pub fn decode(&mut self, execution: &StmtExecute<'_>, parameter_count: usize) -> Result<(), ProtocolError> {
+        self.builder.clear();
+        self.decoded.clear();
+        if parameter_count == 0 {
+            return Ok(());
+        }
+        let statement = self.statements.entry(execution.statement_id).or_default();
+        let Statement { bound_types, long_data } = statement;
+        let builder = &mut self.builder;
+        let long = |index: usize| {
+            long_data.iter().find(|(parameter, _)| usize::from(*parameter) == index).map(|(_, bytes)| bytes.as_slice())
+        };
+        let mut push = |_: usize, value: ParameterValue<'_>| push_value(builder, value);
+        if long_data.is_empty() {
+            decode_parameters(&execution.parameters, parameter_count, bound_types, |_| None, &mut push)?;
+        } else {
+            // Long data outlives the packet only in this map, so values are decoded while it is borrowed.
+            decode_with_long_data(execution, parameter_count, bound_types, &long, builder)?;
+            self.long_data_bytes -= long_data.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+            long_data.clear();
+        }
+        self.builder.append_to(&mut self.decoded).map_err(|_| ProtocolError::Malformed { field: "parameter_count" })
+    }
+
+    /// The parameters decoded last, in the form of `expression::Parameters`.
+    pub fn decoded(&self) -> &[u8] {
+        &self.decoded
+    }
+
+    /// Appends to a parameter's long data. More than the session may keep is dropped, and the execution fails for want of it.
+    pub fn append_long_data(&mut self, statement: u32, parameter: u16, data: &[u8]) {
+        if self.long_data_bytes + data.len() > LONG_DATA_BYTES_MAX {
+            return;
+        }
+        self.long_data_bytes += data.len();
+        let long_data = &mut self.statements.entry(statement).or_default().long_data;
+        match long_data.iter_mut().find(|(known, _)| *known == parameter) {
+            Some((_, bytes)) => bytes.extend_from_slice(data),
+            None => long_data.push((parameter, data.to_vec())),
+        }
+    }
+
+    /// Forgets the long data of a statement (COM_STMT_RESET).
+    pub fn forget_long_data(&mut self, statement: u32) {
+        if let Some(statement) = self.statements.get_mut(&statement) {
+            self.long_data_bytes -= statement.long_data.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+            statement.long_data.clear();
+        }
+    }
+
+    /// Forgets a statement (COM_STMT_CLOSE).
+    pub fn forget(&mut self, statement: u32) {
+        self.forget_long_data(statement);
+        self.statements.remove(&statement);
+    }
+}
+
+fn decode_with_long_data<'l>(
+    execution: &StmtExecute<'_>,
+    parameter_count: usize,
+    bound_types: &mut Vec<ParameterType>,
+    long: &dyn Fn(usize) -> Option<&'l [u8]>,
+    builder: &mut ParametersBuilder,
+) -> Result<(), ProtocolError> {
+    // The decoder wants packet and long data to live equally long; a copy of the packet's bytes gives them one owner.
+    let bytes = execution.parameters.bytes.to_vec();
+    let mut block = execution.parameters;
+    block.bytes = &bytes;
+    let mut push = |_: usize, value: ParameterValue<'_>| push_value(builder, value);
+    decode_parameters(&block, parameter_count, bound_types, |index| long(index), &mut push)
+}
+
+fn push_value(builder: &mut ParametersBuilder, value: ParameterValue<'_>) {
+    match value {
+        ParameterValue::Null => builder.push(ValueRef::Null),
+        ParameterValue::Signed(value) => builder.push(ValueRef::Int(value)),
+        ParameterValue::Unsigned(value) => builder.push(ValueRef::UInt(value)),
+        ParameterValue::Float(value) => builder.push(ValueRef::Double(f64::from(value))),
+        ParameterValue::Double(value) => builder.push(ValueRef::Double(value)),
+        ParameterValue::Decimal(text) => match decimal(text) {
+            Some(value) => builder.push(ValueRef::Decimal(value)),
+            None => builder.push(ValueRef::Bytes(text)),
+        },
+        ParameterValue::Text(bytes) | ParameterValue::Blob(bytes) => builder.push(ValueRef::Bytes(bytes)),
+        ParameterValue::Date(date) => builder.push(ValueRef::Bytes(date_text(date).as_bytes())),
+        ParameterValue::DateTime(value) => builder.push(ValueRef::Bytes(date_time_text(value).as_bytes())),
+        ParameterValue::Time(value) => builder.push(ValueRef::Bytes(time_text(value).as_bytes())),
+    }
+}
+
+/// A decimal number of at most 38 digits; longer ones stay text, which converts like any other.
+fn decimal(text: &[u8]) -> Option<Decimal> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > 30 || fraction.starts_with(['+', '-']) {
+        return None;
+    }
+    let digits = [whole, fraction].concat();
+    let mantissa = digits.parse::<i128>().ok()?;
+    Some(Decimal { mantissa, scale: fraction.len() as u8 })
+}
+
+fn date_text(date: DateValue) -> String {
+    format!("{:04}-{:02}-{:02}", date.year, date.month, date.day)
+}
+
+fn fraction_text(microseconds: u32) -> String {
+    if microseconds == 0 { String::new() } else { format!(".{microseconds:06}") }
+}
+
+fn date_time_text(value: DateTimeValue) -> String {
+    let DateTimeValue { date, hour, minute, second, microsecond } = value;
+    format!("{} {hour:02}:{minute:02}:{second:02}{}", date_text(date), fraction_text(microsecond))
+}
+
+fn time_text(value: TimeValue) -> String {
+    let TimeValue { negative, days, hours, minutes, seconds, microseconds } = value;
+    let sign = if negative { "-" } else { "" };
+    let hours = u64::from(days) * 24 + u64::from(hours);
+    format!("{sign}{hours:02}:{minutes:02}:{seconds:02}{}", fraction_text(microseconds))
+}
