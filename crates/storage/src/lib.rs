@@ -1,1 +1,3 @@
 //! Partitions: rows, versions, indexes, locks, pages, redo records.
+
+pub mod guard;
