@@ -317,7 +317,10 @@ fn execute(engine: &mut Engine, record: &mut SessionRecord, payload: &[u8], door
             SqlCommand::Ping
         }
         Command::StmtSendLongData { statement_id, parameter, data } => {
-            parameters.append_long_data(statement_id, parameter, data);
+            // Data for a statement that does not exist is dropped: nothing may be kept for it.
+            if engine.parameter_count(session, statement_id).is_some() {
+                parameters.append_long_data(statement_id, parameter, data);
+            }
             return Outcome::Silent;
         }
         Command::InitDb { database } => SqlCommand::UseDatabase(database),

@@ -1,0 +1,107 @@
+//! Configuration files: TOML, one key a setting. Errors name file, line, key and what is allowed.
+
+use std::fmt;
+use std::path::Path;
+
+use toml::de::{DeTable, DeValue};
+
+use crate::setting::{NodeConfig, Setting, SettingValue};
+
+/// Why a configuration cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError(pub String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Reads a file into the configuration.
+///
+/// # Errors
+/// The file cannot be read, or a line of it cannot be used; the configuration is half-changed then and not to be used.
+pub fn read_file(path: &Path, config: &mut NodeConfig) -> Result<(), ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|error| ConfigError(format!("{}: {error}", path.display())))?;
+    read_text(&path.display().to_string(), &text, config)
+}
+
+/// Reads the text of a file called `name`.
+///
+/// # Errors
+/// As [`read_file`].
+pub fn read_text(name: &str, text: &str, config: &mut NodeConfig) -> Result<(), ConfigError> {
+    let table = DeTable::parse(text).map_err(|error| {
+        let line = line_of(text, error.span().map_or(0, |span| span.start));
+        ConfigError(format!("{name}:{line}: {}", error.message()))
+    })?;
+    for (key, value) in table.get_ref() {
+        let line = line_of(text, key.span().start);
+        let name_of_key = key.get_ref();
+        let Some(setting) = Setting::named(name_of_key) else {
+            return Err(ConfigError(format!("{name}:{line}: unknown setting '{name_of_key}'{}", suggestion(name_of_key))));
+        };
+        let value = setting_value(value.get_ref());
+        let applied = value.ok_or_else(|| format!("allowed: {}", setting.allowed())).and_then(|value| setting.apply(&value, config));
+        applied.map_err(|allowed| ConfigError(format!("{name}:{line}: wrong value for '{name_of_key}'; {allowed}")))?;
+    }
+    Ok(())
+}
+
+fn setting_value(value: &DeValue<'_>) -> Option<SettingValue> {
+    match value {
+        DeValue::String(text) => Some(SettingValue::Text(text.to_string())),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(SettingValue::Integer),
+        DeValue::Boolean(value) => Some(SettingValue::Boolean(*value)),
+        DeValue::Array(values) => {
+            let text = |value: &toml::Spanned<DeValue<'_>>| match value.get_ref() {
+                DeValue::String(text) => Some(text.to_string()),
+                _ => None,
+            };
+            values.iter().map(text).collect::<Option<Vec<_>>>().map(SettingValue::List)
+        }
+        _ => None,
+    }
+}
+
+/// A hint when only the case or the underscores differ.
+fn suggestion(key: &str) -> String {
+    let plain = |text: &str| text.replace('_', "").to_ascii_lowercase();
+    let found = crate::setting::SETTINGS.iter().find(|setting| plain(setting.name) == plain(key));
+    found.map_or(String::new(), |setting| format!("; did you mean '{}'?", setting.name))
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        let mut config = NodeConfig::default();
+        read_text("node.toml", text, &mut config).expect_err("the text is wrong").0
+    }
+
+    #[test]
+    fn a_file_sets_what_it_names() {
+        let mut config = NodeConfig::default();
+        let text = "port = 3307\nTotalMemory = \"1G\"\nusers = [\"app:secret\"]\ncpu_binding = false\n";
+        read_text("node.toml", text, &mut config).expect("the text is right");
+        assert_eq!(config.port, 3307);
+        assert_eq!(config.total_memory_bytes, Some(1 << 30));
+        assert_eq!(config.users, [("app".to_string(), "secret".to_string())]);
+        assert!(!config.cpu_binding);
+    }
+
+    #[test]
+    fn errors_name_file_line_key_and_range() {
+        assert_eq!(error("\nport = 70000\n"), "node.toml:2: wrong value for 'port'; allowed: a whole number from 0 to 65535");
+        assert_eq!(error("total_memory = 5\n"), "node.toml:1: unknown setting 'total_memory'; did you mean 'TotalMemory'?");
+        assert_eq!(error("port = true\n"), "node.toml:1: wrong value for 'port'; allowed: a whole number from 0 to 65535");
+        assert!(error("a = 1\nport = = 3\n").starts_with("node.toml:2: "));
+    }
+}

@@ -1,0 +1,328 @@
+//! Every setting of a node in one table: name, kind, range, default, meaning. A setting that NDB has keeps NDB's name; the
+//! others are snake_case with the unit last. `docs/generated/settings.md` is printed from this table.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+/// The configuration of a node, all values checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeConfig {
+    /// Where the MySQL protocol listens.
+    pub listen_address: IpAddr,
+    /// Its port; 0 takes a free one.
+    pub port: u16,
+    /// `ThreadConfig`; `None` places by the CPUs.
+    pub thread_config: Option<String>,
+    /// CPUs that the automatic placement uses at most; `None` all.
+    pub cpu_count_max: Option<u32>,
+    /// Whether threads are bound to CPUs.
+    pub cpu_binding: bool,
+    /// Bytes of memory for data; `None` takes 70 per cent of what the machine or its cgroup allows.
+    pub total_memory_bytes: Option<u64>,
+    /// Client connections at once.
+    pub max_connections: u32,
+    /// What the greeting and VERSION() say.
+    pub server_version: String,
+    /// Users besides root: name and password.
+    pub users: Vec<(String, String)>,
+    /// The folder of the node's files.
+    pub data_directory: String,
+    /// Bytes of one command.
+    pub max_allowed_packet_bytes: u32,
+    /// Transactions with writes or locks at once.
+    pub transactions_max: u32,
+    /// Partitions of a table that names no number.
+    pub partitions_per_node: u16,
+    /// How long a lock is waited for.
+    pub lock_wait_timeout_s: u32,
+    /// AUTO_INCREMENT numbers taken at once by a thread.
+    pub auto_increment_prefetch: u32,
+    /// Memory for sorting one statement's result.
+    pub sort_memory_bytes_max: u64,
+    /// Milliseconds between two syncs of the redo log.
+    pub redo_sync_interval_ms: u32,
+    /// Bytes after which a redo file is followed by another.
+    pub redo_file_bytes: u64,
+}
+
+impl Default for NodeConfig {
+    fn default() -> NodeConfig {
+        NodeConfig {
+            listen_address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 3306,
+            thread_config: None,
+            cpu_count_max: None,
+            cpu_binding: true,
+            total_memory_bytes: None,
+            max_connections: 16_384,
+            server_version: "8.0.36-junctor".into(),
+            users: Vec::new(),
+            data_directory: "junctor-data".into(),
+            max_allowed_packet_bytes: 64 << 20,
+            transactions_max: 4096,
+            partitions_per_node: 2,
+            lock_wait_timeout_s: 50,
+            auto_increment_prefetch: 32,
+            sort_memory_bytes_max: 256 << 20,
+            redo_sync_interval_ms: 1000,
+            redo_file_bytes: 256 << 20,
+        }
+    }
+}
+
+/// A value as it stands in a file or on the command line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SettingValue {
+    /// A number.
+    Integer(i64),
+    /// Text; numbers and sizes may be written as text too.
+    Text(String),
+    /// A truth value.
+    Boolean(bool),
+    /// A list of texts.
+    List(Vec<String>),
+}
+
+/// What values a setting takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingKind {
+    /// Text that the setting checks itself.
+    Text(&'static str),
+    /// `true` or `false`.
+    Boolean,
+    /// A whole number.
+    Count(u64, u64),
+    /// A size in bytes, with K, M, G or T behind it if wanted.
+    Bytes(u64, u64),
+    /// A list of `NAME:PASSWORD`.
+    Users,
+}
+
+/// One setting.
+pub struct Setting {
+    /// The name in the file.
+    pub name: &'static str,
+    /// What values it takes.
+    pub kind: SettingKind,
+    /// The default as users read it.
+    pub default: &'static str,
+    /// What it is for.
+    pub meaning: &'static str,
+    set: fn(&mut NodeConfig, Checked),
+}
+
+/// A value that passed its setting's check.
+enum Checked {
+    Text(String),
+    Boolean(bool),
+    Number(u64),
+    Users(Vec<(String, String)>),
+}
+
+macro_rules! setting {
+    ($name:literal, $kind:expr, $default:literal, $meaning:literal, $variant:ident($value:ident) => |$config:ident| $body:expr) => {
+        Setting {
+            name: $name,
+            kind: $kind,
+            default: $default,
+            meaning: $meaning,
+            set: |$config, checked| {
+                if let Checked::$variant($value) = checked {
+                    $body
+                }
+            },
+        }
+    };
+}
+
+const GIB: u64 = 1 << 30;
+
+/// The table.
+pub static SETTINGS: &[Setting] = &[
+    setting!("listen_address", SettingKind::Text("an IP address"), "127.0.0.1", "Where the MySQL protocol listens.",
+        Text(value) => |config| if let Ok(address) = value.parse() { config.listen_address = address }),
+    setting!("port", SettingKind::Count(0, 65_535), "3306", "The port of the MySQL protocol; 0 takes a free one.",
+        Number(value) => |config| config.port = value as u16),
+    setting!("ThreadConfig", SettingKind::Text("entries such as ldm={count=2,cpubind=0-1}"), "automatic",
+        "Which threads there are and what they carry, in NDB's grammar with sql added.",
+        Text(value) => |config| config.thread_config = Some(value)),
+    setting!("NumCPUs", SettingKind::Count(0, 1024), "0", "CPUs that the automatic placement uses at most; 0 is all.",
+        Number(value) => |config| config.cpu_count_max = (value > 0).then_some(value as u32)),
+    setting!("cpu_binding", SettingKind::Boolean, "true", "Whether threads are bound to their CPUs.",
+        Boolean(value) => |config| config.cpu_binding = value),
+    setting!("TotalMemory", SettingKind::Bytes(64 << 20, 1024 * GIB), "70 % of the memory allowed",
+        "Memory for rows and indexes; reserved at start, touched when used.",
+        Number(value) => |config| config.total_memory_bytes = Some(value)),
+    setting!("max_connections", SettingKind::Count(1, 100_000), "16384",
+        "Client connections at once; lowered with a warning to what the file limit allows.",
+        Number(value) => |config| config.max_connections = value as u32),
+    setting!("server_version", SettingKind::Text("text of 1 to 60 characters"), "8.0.36-junctor",
+        "What the server says it is; clients choose their statements by it.",
+        Text(value) => |config| config.server_version = value),
+    setting!("users", SettingKind::Users, "[]",
+        "Users besides root, as NAME:PASSWORD; root has no password and is let in over the loopback only.",
+        Users(value) => |config| config.users = value),
+    setting!("DataDir", SettingKind::Text("a path"), "junctor-data", "The folder of the node's files.",
+        Text(value) => |config| config.data_directory = value),
+    setting!("max_allowed_packet_bytes", SettingKind::Bytes(1024, GIB), "64M", "The longest command.",
+        Number(value) => |config| config.max_allowed_packet_bytes = value as u32),
+    setting!("MaxNoOfConcurrentTransactions", SettingKind::Count(16, 4096), "4096",
+        "Transactions with writes or locks at once; more statements wait for admission.",
+        Number(value) => |config| config.transactions_max = value as u32),
+    setting!("PartitionsPerNode", SettingKind::Count(1, 256), "2", "Partitions of a table that names no number.",
+        Number(value) => |config| config.partitions_per_node = value as u16),
+    setting!("lock_wait_timeout_s", SettingKind::Count(1, 1_073_741_824), "50",
+        "Seconds that a row lock is waited for (innodb_lock_wait_timeout of new sessions).",
+        Number(value) => |config| config.lock_wait_timeout_s = value as u32),
+    setting!("auto_increment_prefetch", SettingKind::Count(1, 65_536), "32",
+        "AUTO_INCREMENT numbers that a thread takes at once.",
+        Number(value) => |config| config.auto_increment_prefetch = value as u32),
+    setting!("sort_memory_bytes_max", SettingKind::Bytes(32 << 10, 64 * GIB), "256M",
+        "Memory for sorting one statement's result; more is error 1038.",
+        Number(value) => |config| config.sort_memory_bytes_max = value),
+    setting!("redo_sync_interval_ms", SettingKind::Count(10, 60_000), "1000",
+        "Milliseconds between two syncs of the redo log.",
+        Number(value) => |config| config.redo_sync_interval_ms = value as u32),
+    setting!("FragmentLogFileSize", SettingKind::Bytes(4 << 20, 64 * GIB), "256M",
+        "Bytes after which a redo file is followed by another; two are kept.",
+        Number(value) => |config| config.redo_file_bytes = value),
+];
+
+impl Setting {
+    /// The setting of that name.
+    pub fn named(name: &str) -> Option<&'static Setting> {
+        SETTINGS.iter().find(|setting| setting.name == name)
+    }
+
+    /// Checks a value and puts it into the configuration.
+    ///
+    /// # Errors
+    /// What values are allowed, as a sentence for the user.
+    pub fn apply(&self, value: &SettingValue, config: &mut NodeConfig) -> Result<(), String> {
+        let checked = self.check(value).ok_or_else(|| format!("allowed: {}", self.allowed()))?;
+        (self.set)(config, checked);
+        Ok(())
+    }
+
+    /// The allowed values as users read them.
+    pub fn allowed(&self) -> String {
+        match self.kind {
+            SettingKind::Text(what) => what.to_string(),
+            SettingKind::Boolean => "true or false".to_string(),
+            SettingKind::Count(from, to) => format!("a whole number from {from} to {to}"),
+            SettingKind::Bytes(from, to) => format!("a size from {} to {}", show_bytes(from), show_bytes(to)),
+            SettingKind::Users => "a list of \"NAME:PASSWORD\"".to_string(),
+        }
+    }
+
+    fn check(&self, value: &SettingValue) -> Option<Checked> {
+        match (self.kind, value) {
+            (SettingKind::Text(_), SettingValue::Text(text)) => self.check_text(text),
+            (SettingKind::Boolean, SettingValue::Boolean(value)) => Some(Checked::Boolean(*value)),
+            (SettingKind::Count(from, to), value) => number(value).filter(|n| (from..=to).contains(n)).map(Checked::Number),
+            (SettingKind::Bytes(from, to), value) => bytes(value).filter(|n| (from..=to).contains(n)).map(Checked::Number),
+            (SettingKind::Users, SettingValue::List(users)) => users.iter().map(|user| parse_user(user)).collect::<Option<_>>().map(Checked::Users),
+            _ => None,
+        }
+    }
+
+    fn check_text(&self, text: &str) -> Option<Checked> {
+        let good = match self.name {
+            "listen_address" => text.parse::<IpAddr>().is_ok(),
+            "server_version" => (1..=60).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
+            _ => !text.is_empty(),
+        };
+        good.then(|| Checked::Text(text.to_string()))
+    }
+}
+
+/// `NAME:PASSWORD`; the name is not empty and at most 32 characters, as MySQL has it.
+pub fn parse_user(text: &str) -> Option<(String, String)> {
+    let (name, password) = text.split_once(':')?;
+    let good = !name.is_empty() && name.chars().count() <= 32;
+    good.then(|| (name.to_string(), password.to_string()))
+}
+
+fn number(value: &SettingValue) -> Option<u64> {
+    match value {
+        SettingValue::Integer(number) => u64::try_from(*number).ok(),
+        SettingValue::Text(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+fn bytes(value: &SettingValue) -> Option<u64> {
+    match value {
+        SettingValue::Text(text) => parse_bytes(text),
+        value => number(value),
+    }
+}
+
+/// A size such as `512M`, `4G` or a plain number of bytes.
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let shift = match text.chars().last()?.to_ascii_uppercase() {
+        'K' => 10,
+        'M' => 20,
+        'G' => 30,
+        'T' => 40,
+        _ => return text.parse().ok(),
+    };
+    let number: u64 = text[..text.len() - 1].trim_end().parse().ok()?;
+    number.checked_mul(1 << shift)
+}
+
+/// A size with the largest unit that divides it.
+pub fn show_bytes(bytes: u64) -> String {
+    for (shift, unit) in [(40, "T"), (30, "G"), (20, "M"), (10, "K")] {
+        if bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) {
+            return format!("{}{unit}", bytes >> shift);
+        }
+    }
+    bytes.to_string()
+}
+
+/// The page `docs/generated/settings.md`.
+pub fn settings_page() -> String {
+    use std::fmt::Write;
+    let mut page = String::from(
+        "# Settings\n\nPrinted from the table in `crates/node/src/setting.rs`; do not edit. A file in TOML is given by `junctor serve\n--config FILE`; options of the command line come after it.\n\n| name | default | allowed | meaning |\n|---|---|---|---|\n",
+    );
+    for setting in SETTINGS {
+        // Writing to a String cannot fail.
+        let _ = writeln!(page, "| `{}` | {} | {} | {} |", setting.name, setting.default, setting.allowed(), setting.meaning);
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_and_shown() {
+        for (text, size) in [("1", 1), ("64K", 65_536), ("2g", 2 << 30), ("3 M", 3 << 20)] {
+            assert_eq!(parse_bytes(text), Some(size), "{text}");
+        }
+        for text in ["", "K", "-1", "1.5G", "99999999999T", "12X"] {
+            assert_eq!(parse_bytes(text), None, "{text}");
+        }
+        assert_eq!(show_bytes(256 << 20), "256M");
+    }
+
+    #[test]
+    fn a_value_outside_its_range_is_refused_with_the_range() {
+        let mut config = NodeConfig::default();
+        let setting = Setting::named("port").expect("port is a setting");
+        let refusal = setting.apply(&SettingValue::Integer(70_000), &mut config).expect_err("70000 is no port");
+        assert_eq!(refusal, "allowed: a whole number from 0 to 65535");
+        setting.apply(&SettingValue::Integer(3307), &mut config).expect("3307 is a port");
+        assert_eq!(config.port, 3307);
+    }
+
+    #[test]
+    fn every_setting_is_named_once() {
+        for (position, setting) in SETTINGS.iter().enumerate() {
+            assert!(SETTINGS[position + 1..].iter().all(|other| other.name != setting.name), "{}", setting.name);
+        }
+    }
+}

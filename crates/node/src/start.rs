@@ -1,0 +1,138 @@
+//! Starting a real node: machine limits looked at, placement chosen, threads started.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use junctor_front::mysql::auth::{Account, Accounts};
+use junctor_kernel::placement::{CpuBinding, PlacementPlan, ThreadConfig, Topology};
+use junctor_kernel::real::{Node, NodeOptions, RunningNode};
+use junctor_kernel::{NodeLayout, ThreadLayout};
+use junctor_signals::Signal;
+
+use crate::machine;
+use crate::role::{NodeHost, Shared};
+use crate::setting::{NodeConfig, show_bytes};
+
+/// Why a node did not start, as a sentence for the user.
+#[derive(Debug)]
+pub struct StartError(pub String);
+
+impl fmt::Display for StartError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// A node that serves.
+pub struct RunningServer {
+    node: RunningNode,
+    placement: String,
+    notices: Vec<String>,
+}
+
+impl RunningServer {
+    /// Where the MySQL protocol listens.
+    pub fn address(&self) -> SocketAddr {
+        self.node.local_addresses()[0]
+    }
+
+    /// The placement and why it was chosen, on one line.
+    pub fn placement(&self) -> &str {
+        &self.placement
+    }
+
+    /// What the user should know about the start.
+    pub fn notices(&self) -> impl Iterator<Item = &str> {
+        self.notices.iter().map(String::as_str).chain(self.node.notices().iter().map(String::as_str))
+    }
+
+    /// Stops in good order: statements under way end, their answers are sent. Returns whether all came to rest in time.
+    pub fn stop(self) -> bool {
+        self.node.stop()
+    }
+
+    /// Returns when a block has asked for the node's stop, or a thread has ended.
+    pub fn wait_for_stop_request(&self) {
+        self.node.wait_for_stop_request();
+    }
+}
+
+/// Starts a node.
+///
+/// # Errors
+/// What is wrong with the configuration or the machine, as a sentence.
+pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
+    let mut notices = Vec::new();
+    let topology = Topology::read(Path::new("/"), &machine::allowed_cpus());
+    notices.extend(topology.notices.iter().cloned());
+    let plan = placement(config, &topology)?;
+    notices.extend(plan.notices.iter().cloned());
+    let layout = layout(&plan, config.cpu_binding);
+
+    let max_connections = machine::allow_files(config.max_connections, &mut notices);
+    let memory_bytes = match config.total_memory_bytes {
+        Some(bytes) => bytes,
+        None => machine::memory_allowed_bytes() / 10 * 7,
+    };
+    let mut config = config.clone();
+    config.max_connections = max_connections;
+    config.total_memory_bytes = Some(memory_bytes);
+    let shared = Shared::new(&config, accounts(&config), &plan).map_err(StartError)?;
+    let shared = Arc::new(shared);
+
+    let options = NodeOptions {
+        listeners: vec![SocketAddr::new(config.listen_address, config.port)],
+        data_folder: PathBuf::from(&config.data_directory),
+        pin: config.cpu_binding,
+        ..NodeOptions::default()
+    };
+    let make_host = move |seat: junctor_kernel::ThreadSeat| NodeHost::new(&seat, &shared);
+    let node = Node::start::<Signal, NodeHost, _>(&layout, options, make_host)
+        .map_err(|error| StartError(error.to_string()))?;
+    let names: Vec<&str> = plan.threads.iter().map(|thread| thread.name.as_str()).collect();
+    let placement =
+        format!("{} threads: {} memory: {}", plan.reason, names.join(","), show_bytes(memory_bytes & !((1 << 20) - 1)));
+    Ok(RunningServer { node, placement, notices })
+}
+
+fn placement(config: &NodeConfig, topology: &Topology) -> Result<PlacementPlan, StartError> {
+    let unpinned = !config.cpu_binding;
+    let plan = match &config.thread_config {
+        Some(text) => {
+            let parsed = ThreadConfig::parse(text).map_err(|error| StartError(format!("ThreadConfig: {}", error.render(text))))?;
+            PlacementPlan::from_thread_config(&parsed, topology, unpinned)
+        }
+        None => PlacementPlan::automatic(topology, config.cpu_count_max, unpinned),
+    };
+    plan.map_err(|error| StartError(format!("ThreadConfig: {error}")))
+}
+
+/// The layout that the kernel starts, from a plan.
+pub fn layout(plan: &PlacementPlan, bound: bool) -> NodeLayout {
+    let threads = plan.threads.iter().map(|thread| ThreadLayout {
+        name: thread.name.clone(),
+        modules: thread.modules.clone(),
+        cpus: match &thread.cpu {
+            _ if !bound => Vec::new(),
+            CpuBinding::None => Vec::new(),
+            CpuBinding::One(cpu) => vec![*cpu],
+            CpuBinding::Set(list) => list.iter().collect(),
+        },
+        spin_us: thread.spin_us.unwrap_or(0),
+        nosend: thread.nosend,
+    });
+    NodeLayout { threads: threads.collect() }
+}
+
+fn accounts(config: &NodeConfig) -> Accounts {
+    let mut accounts = Accounts::with_local_root();
+    for (name, password) in &config.users {
+        accounts.insert(name, Account::with_password(password.as_bytes()));
+    }
+    accounts
+}
+

@@ -1,0 +1,157 @@
+//! The command line.
+
+use std::io::Write;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use junctor_node::config_file;
+use junctor_node::setting::{NodeConfig, parse_bytes, parse_user};
+
+/// A distributed, in-memory first, key-value database with SQL.
+#[derive(Debug, Parser)]
+#[command(name = "junctor", version, about, max_term_width = 110)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a node that serves MySQL clients. Data lives in memory: a stop loses it.
+    #[command(after_help = SERVE_HELP)]
+    Serve(ServeOptions),
+    /// Print every setting of the configuration file: name, default, range, meaning.
+    Settings,
+}
+
+const SERVE_HELP: &str = "\
+The node prints `ready: mysql ADDRESS:PORT ...` on standard output when it serves, and logs on standard error.
+It stops cleanly on SIGTERM and SIGINT. User root needs no password and is let in over the loopback only.
+
+Thread configurations, for --thread-config:
+  recv={count=1},ldm={count=0},main={count=0},io={count=0}
+      everything in one thread
+  recv={count=4},ldm={count=0},main={count=0}
+      every recv thread does all the work of its connections (the default below 8 CPUs)
+  recv={count=2},ldm={count=1},query={count=1},tc={count=0},main={count=0}
+      recv with tc and sql, ldm and query apart
+  main={count=1},rep={count=1},recv={count=1},sql={count=1},tc={count=1},ldm={count=1},query={count=1},send={count=1},io={count=1}
+      every module in a thread of its own
+Each entry takes cpubind=LIST or cpuset=LIST, spintime=MICROSECONDS, thread_prio=0..10, realtime=0|1, nosend=0|1.
+
+Try it:
+  junctor serve --port 3307 &
+  mysql -h 127.0.0.1 -P 3307 -u root";
+
+#[derive(Debug, Args)]
+struct ServeOptions {
+    /// Configuration file in TOML; the options below come after it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address to listen at [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<IpAddr>,
+    /// Port to listen at; 0 takes a free one [default: 3306]
+    #[arg(long, value_name = "N")]
+    port: Option<u16>,
+    /// Threads and what they carry, in NDB's ThreadConfig grammar [default: by the CPUs]
+    #[arg(long, value_name = "STR")]
+    thread_config: Option<String>,
+    /// Use at most so many CPUs for the automatic placement
+    #[arg(long, value_name = "N")]
+    num_cpus: Option<u32>,
+    /// Do not bind threads to CPUs; a ThreadConfig may then name CPUs that do not exist
+    #[arg(long)]
+    no_cpu_binding: bool,
+    /// Memory for rows and indexes, such as 4G [default: 70 per cent of what is allowed]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    total_memory: Option<u64>,
+    /// Client connections at once [default: 16384]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    max_connections: Option<u32>,
+    /// Folder of the node's files [default: junctor-data]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<String>,
+    /// A user who may log in from anywhere; may be given several times
+    #[arg(long, value_name = "NAME:PASSWORD", value_parser = user)]
+    user: Vec<(String, String)>,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_bytes(text).filter(|size| *size >= 64 << 20).ok_or_else(|| "a size of at least 64M, such as 512M or 4G".into())
+}
+
+fn user(text: &str) -> Result<(String, String), String> {
+    parse_user(text).ok_or_else(|| "NAME:PASSWORD with a name of 1 to 32 characters".into())
+}
+
+
+/// Runs the command line to its end.
+pub fn run() -> ExitCode {
+    match CommandLine::parse().command {
+        Command::Settings => {
+            print!("{}", junctor_node::setting::settings_page());
+            ExitCode::SUCCESS
+        }
+        Command::Serve(options) => match serve(options) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("junctor: {error}");
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
+
+fn configuration(options: ServeOptions) -> Result<NodeConfig, config_file::ConfigError> {
+    let mut config = NodeConfig::default();
+    if let Some(path) = &options.config {
+        config_file::read_file(path, &mut config)?;
+    }
+    if let Some(address) = options.listen {
+        config.listen_address = address;
+    }
+    if let Some(port) = options.port {
+        config.port = port;
+    }
+    if options.thread_config.is_some() {
+        config.thread_config = options.thread_config;
+    }
+    if options.num_cpus.is_some() {
+        config.cpu_count_max = options.num_cpus;
+    }
+    if options.no_cpu_binding {
+        config.cpu_binding = false;
+    }
+    if options.total_memory.is_some() {
+        config.total_memory_bytes = options.total_memory;
+    }
+    if let Some(connections) = options.max_connections {
+        config.max_connections = connections;
+    }
+    if let Some(folder) = options.data_dir {
+        config.data_directory = folder;
+    }
+    config.users.extend(options.user);
+    Ok(config)
+}
+
+fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {
+    let config = configuration(options)?;
+    let stop = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT])?;
+    let server = junctor_node::start(&config)?;
+    for line in server.notices() {
+        eprintln!("level=notice {line}");
+    }
+    let mut out = std::io::stdout();
+    writeln!(out, "ready: mysql {} placement: {}", server.address(), server.placement())?;
+    out.flush()?;
+    let mut stop = stop;
+    let reason = stop.forever().next();
+    eprintln!("level=info stopping signal={}", reason.unwrap_or_default());
+    server.stop();
+    eprintln!("level=info stopped");
+    Ok(())
+}
