@@ -1,0 +1,46 @@
+//! Logical addresses of blocks: a node, a module and an instance of it; never a thread.
+
+use std::fmt;
+
+use crate::placement::Module;
+
+/// A node of the cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u8);
+
+/// Where a signal goes to or comes from. Which thread runs the instance is known to the kernel alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(C, align(4))]
+pub struct Address {
+    /// The node.
+    pub node: NodeId,
+    /// The kind of block.
+    pub module: Module,
+    /// Which of the node's instances of the module, from 0.
+    pub instance: u16,
+}
+
+impl Address {
+    /// The address of an instance of a module on a node.
+    pub const fn new(node: NodeId, module: Module, instance: u16) -> Self {
+        Self { node, module, instance }
+    }
+
+    /// All parts in one word, for traces and digests: node in the high byte, then module, then instance.
+    #[inline(always)]
+    pub const fn to_bits(self) -> u32 {
+        (self.node.0 as u32) << 24 | (self.module as u32) << 16 | self.instance as u32
+    }
+
+    /// The address that [`Address::to_bits`] made; none if the module number means nothing.
+    pub fn from_bits(bits: u32) -> Option<Self> {
+        let module = Module::ALL.get((bits >> 16 & 0xff) as usize).copied()?;
+        Some(Self { node: NodeId((bits >> 24) as u8), module, instance: bits as u16 })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}{}", self.node.0, self.module.name(), self.instance)
+    }
+}

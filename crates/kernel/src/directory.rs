@@ -1,0 +1,230 @@
+//! Which thread of a node runs which module instance.
+
+use std::sync::Arc;
+
+use crate::address::{Address, NodeId};
+use crate::limit::KernelLimits;
+use crate::placement::{CpuBinding, Module, PlacementPlan, ThreadPriority};
+use crate::scheduler::load::LoadBoard;
+
+/// One thread of a node: what it runs and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadLayout {
+    /// The thread's name; the first 15 bytes are shown by the operating system.
+    pub name: String,
+    /// The module instances that run here, at most one of a module.
+    pub modules: Vec<(Module, u16)>,
+    /// The CPUs that the thread may use; any if empty.
+    pub cpus: Vec<u32>,
+    /// How long the thread looks for work before it sleeps, in microseconds.
+    pub spin_us: u32,
+    /// The nice value of the thread, -20 to 19; left alone if none.
+    pub nice: Option<i32>,
+    /// Whether the thread shall run in the real-time class.
+    pub realtime: bool,
+}
+
+/// All threads of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeLayout {
+    /// The threads; the position is the thread's index.
+    pub threads: Vec<ThreadLayout>,
+}
+
+impl NodeLayout {
+    /// A layout of unbound threads that do not spin, one for each list of modules.
+    pub fn new(threads: &[&[(Module, u16)]]) -> Self {
+        let layout = |(index, modules): (usize, &&[(Module, u16)])| ThreadLayout {
+            name: format!("{}-{index}", modules.first().map_or("idle", |(module, _)| module.name())),
+            modules: modules.to_vec(),
+            ..ThreadLayout::default()
+        };
+        Self { threads: threads.iter().enumerate().map(layout).collect() }
+    }
+}
+
+impl From<&PlacementPlan> for NodeLayout {
+    fn from(plan: &PlacementPlan) -> Self {
+        let layout = |thread: &crate::placement::ThreadPlan| ThreadLayout {
+            name: thread.name.clone(),
+            modules: thread.modules.clone(),
+            cpus: match &thread.cpu {
+                CpuBinding::None => Vec::new(),
+                CpuBinding::One(cpu) => vec![*cpu],
+                CpuBinding::Set(cpus) => cpus.numbers().to_vec(),
+            },
+            spin_us: thread.spin_us.unwrap_or(0),
+            nice: thread.priority.nice(),
+            realtime: thread.priority == ThreadPriority::Realtime,
+        };
+        Self { threads: plan.threads.iter().map(layout).collect() }
+    }
+}
+
+/// Why a layout cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LayoutError {
+    /// There is no thread.
+    NoThread,
+    /// There are more threads than a node may have.
+    TooManyThreads,
+    /// Two threads, or one twice, run the same instance.
+    Twice(Module, u16),
+    /// A thread runs two instances of one module.
+    TwoOfOneModule(Module),
+    /// Instances of a module are not numbered from 0 without gaps.
+    Gap(Module),
+}
+
+impl std::fmt::Display for LayoutError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoThread => write!(formatter, "the layout has no thread"),
+            Self::TooManyThreads => {
+                write!(formatter, "the layout has more than {} threads", KernelLimits::THREADS_MAX)
+            }
+            Self::Twice(module, instance) => write!(formatter, "{}{instance} runs on two threads", module.name()),
+            Self::TwoOfOneModule(module) => write!(formatter, "a thread runs two instances of {}", module.name()),
+            Self::Gap(module) => write!(formatter, "the instances of {} are not numbered 0, 1, ...", module.name()),
+        }
+    }
+}
+
+impl std::error::Error for LayoutError {}
+
+/// Maps module instances of one node to the indexes of its threads; immutable, shared by all threads.
+#[derive(Debug)]
+pub struct Directory {
+    node: NodeId,
+    threads: Vec<ThreadLayout>,
+    /// Where each module's instances begin in `thread_of`; one more than there are modules.
+    first: [u16; Module::ALL.len() + 1],
+    thread_of: Vec<u16>,
+}
+
+impl Directory {
+    /// The directory of a layout; refuses a layout in which an instance is missing or runs twice.
+    pub fn new(node: NodeId, layout: &NodeLayout) -> Result<Self, LayoutError> {
+        if layout.threads.is_empty() {
+            return Err(LayoutError::NoThread);
+        }
+        if layout.threads.len() > KernelLimits::THREADS_MAX {
+            return Err(LayoutError::TooManyThreads);
+        }
+        let mut first = [0; Module::ALL.len() + 1];
+        let mut thread_of = Vec::new();
+        for module in Module::ALL {
+            let mut instances = Vec::new();
+            for (index, thread) in layout.threads.iter().enumerate() {
+                let mut here = thread.modules.iter().filter(|(other, _)| *other == module);
+                instances.extend(here.next().map(|&(_, instance)| (instance, index as u16)));
+                if here.next().is_some() {
+                    return Err(LayoutError::TwoOfOneModule(module));
+                }
+            }
+            instances.sort_unstable();
+            for (wanted, &(instance, thread)) in instances.iter().enumerate() {
+                if usize::from(instance) < wanted {
+                    return Err(LayoutError::Twice(module, instance));
+                }
+                if usize::from(instance) > wanted {
+                    return Err(LayoutError::Gap(module));
+                }
+                thread_of.push(thread);
+            }
+            first[module as usize + 1] = thread_of.len() as u16;
+        }
+        Ok(Self { node, threads: layout.threads.clone(), first, thread_of })
+    }
+
+    /// The node that this directory describes.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// All threads, by index.
+    pub fn threads(&self) -> &[ThreadLayout] {
+        &self.threads
+    }
+
+    /// How many instances of `module` the node has.
+    #[inline]
+    pub fn instances(&self, module: Module) -> u16 {
+        self.first[module as usize + 1] - self.first[module as usize]
+    }
+
+    /// The index of the thread that runs an instance; none if there is no such instance.
+    #[inline(always)]
+    pub fn thread_of(&self, module: Module, instance: u16) -> Option<u16> {
+        let position = usize::from(self.first[module as usize]) + usize::from(instance);
+        if position < usize::from(self.first[module as usize + 1]) {
+            self.thread_of.get(position).copied()
+        } else {
+            None
+        }
+    }
+
+    /// The instance of `module` that runs on a thread; none if it runs none.
+    pub fn instance_on(&self, module: Module, thread: u16) -> Option<u16> {
+        let modules = &self.threads.get(usize::from(thread))?.modules;
+        modules.iter().find(|(other, _)| *other == module).map(|&(_, instance)| instance)
+    }
+
+    /// Whether two module instances of this node run on one thread.
+    pub fn share_thread(&self, one: (Module, u16), other: (Module, u16)) -> bool {
+        let thread = self.thread_of(one.0, one.1);
+        thread.is_some() && thread == self.thread_of(other.0, other.1)
+    }
+
+    /// The address of an instance on this node.
+    pub fn address(&self, module: Module, instance: u16) -> Address {
+        Address::new(self.node, module, instance)
+    }
+}
+
+/// What the maker of a thread's blocks is told about the thread.
+#[derive(Clone, Debug)]
+pub struct ThreadSeat {
+    /// The node.
+    pub node: NodeId,
+    /// The index of the thread in the layout.
+    pub thread: u16,
+    /// The thread's name.
+    pub name: String,
+    /// The module instances that the thread runs.
+    pub modules: Vec<(Module, u16)>,
+    /// Which module instances the node has.
+    pub directory: Arc<Directory>,
+    /// The published load figures of the node's threads.
+    pub loads: Arc<LoadBoard>,
+    /// A random word for seeding hashes; differs between threads and, in the real world, between starts.
+    pub seed: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_instance_is_found_on_its_thread_and_others_nowhere() {
+        let layout = NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 1)], &[(Module::Tc, 0)], &[(Module::Ldm, 0)]]);
+        let directory = Directory::new(NodeId(1), &layout).unwrap();
+        assert_eq!(directory.thread_of(Module::Tc, 0), Some(1));
+        assert_eq!(directory.thread_of(Module::Tc, 1), Some(0));
+        assert_eq!(directory.thread_of(Module::Tc, 2), None);
+        assert_eq!(directory.thread_of(Module::Ldm, 0), Some(2));
+        assert_eq!(directory.thread_of(Module::Sql, 0), None);
+        assert_eq!(directory.thread_of(Module::Ldm, u16::MAX), None);
+        assert_eq!(directory.instances(Module::Tc), 2);
+        assert_eq!(directory.instance_on(Module::Tc, 0), Some(1));
+    }
+
+    #[test]
+    fn layouts_with_gaps_or_doubles_are_refused() {
+        let refused = |threads: &[&[(Module, u16)]]| Directory::new(NodeId(1), &NodeLayout::new(threads)).unwrap_err();
+        assert_eq!(refused(&[]), LayoutError::NoThread);
+        assert_eq!(refused(&[&[(Module::Tc, 1)]]), LayoutError::Gap(Module::Tc));
+        assert_eq!(refused(&[&[(Module::Tc, 0)], &[(Module::Tc, 0)]]), LayoutError::Twice(Module::Tc, 0));
+        assert_eq!(refused(&[&[(Module::Tc, 0), (Module::Tc, 1)]]), LayoutError::TwoOfOneModule(Module::Tc));
+    }
+}

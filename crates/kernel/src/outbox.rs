@@ -1,0 +1,331 @@
+//! Hot path. What a handler sends, on its way to the same thread, another thread, another node or the world.
+//!
+//! # Why full rings cannot stop a node
+//!
+//! 1. *A ring is always emptied by its consumer*, whatever else is full: a reply is handled, a request that has no
+//!    room is set aside. At most half a ring's capacity can be set aside from one ring, because a request keeps its
+//!    credit until it is handled. So what is in a ring never waits for anything but its consumer's next turn.
+//! 2. *Handling never waits*: what finds no slot or no credit goes to the backlog of its link. Replies and requests
+//!    wait apart, so a reply never waits for a credit; by (1) its slot comes.
+//! 3. *A request that was set aside is handled in the end*: when all links have room for what it may emit, which is
+//!    the usual case, or, if the thread took none for `stall_ns`, without room; each stall in a row takes twice as
+//!    many, up to a bound. So in a circle of threads that all wait for each other's credits each one handles a
+//!    request now and then, which gives a credit back, and the circle moves.
+//! 4. *What waits is bounded*: while a thread has a backlog or requests set aside it reads no socket, and other
+//!    threads run out of credits towards it and stop reading theirs. What is under way then is what the blocks
+//!    admitted, each piece of work a bounded number of signals. `waiting_max` is above that; reaching it is a broken
+//!    invariant.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::address::Address;
+use crate::block::{Priority, Signal, SignalClass};
+use crate::directory::Directory;
+use crate::envelope::{Envelope, Parcel};
+use crate::mailbox::Producer;
+use crate::require;
+use crate::world::{WorldEvent, WorldRequest};
+
+/// Room of a thread that has no other thread to send to.
+const ROOM_WITHOUT_LINKS: u64 = 1 << 32;
+
+/// What a handler sends. Nothing is seen by another thread before the end of the turn.
+pub struct Outbox<S> {
+    own: Address,
+    thread: u16,
+    directory: Arc<Directory>,
+    local: VecDeque<Envelope<S>>,
+    links: Vec<Option<Link<S>>>,
+    requests: Vec<(Address, WorldRequest)>,
+    remote: VecDeque<Envelope<S>>,
+    /// A lower bound of the requests that may be sent to any link; refreshed when used up.
+    room: u64,
+    /// The room when every ring is empty.
+    room_max: u64,
+    backlog: usize,
+    waiting_max: usize,
+}
+
+/// The way to another thread: a ring and two backlogs for each priority.
+struct Link<S> {
+    normal: Lane<S>,
+    high: Lane<S>,
+}
+
+struct Lane<S> {
+    ring: Producer<Parcel<S>>,
+    requests: VecDeque<Parcel<S>>,
+    replies: VecDeque<Parcel<S>>,
+}
+
+impl<S: Signal> Outbox<S> {
+    /// Sends a signal to a block of this or another thread or node. The address must exist.
+    #[inline]
+    pub fn send(&mut self, to: Address, signal: S) {
+        let envelope = Envelope { to, from: self.own, signal };
+        if to.node == self.own.node {
+            let thread = self.thread_of(to);
+            if thread == self.thread {
+                self.local.push_back(envelope);
+            } else {
+                self.send_to_thread(thread, envelope);
+            }
+        } else {
+            self.remote.push_back(envelope);
+        }
+    }
+
+    /// Asks something of the world. Carried out at the end of the turn, in order.
+    #[inline]
+    pub fn request(&mut self, request: WorldRequest) {
+        self.requests.push((self.own, request));
+    }
+
+    /// The address of the block whose handler runs.
+    #[inline]
+    pub fn own(&self) -> Address {
+        self.own
+    }
+
+    /// An outbox that belongs to no node, for tests of a block alone: everything sent stays in it until it is taken
+    /// out by [`Outbox::take_sent`] and [`Outbox::take_requests`].
+    pub fn detached(own: Address) -> Self {
+        let layout = crate::directory::NodeLayout::new(&[&[]]);
+        match Directory::new(own.node, &layout) {
+            Ok(directory) => {
+                let mut outbox = Self::new(Arc::new(directory), 0, Vec::new(), usize::MAX);
+                outbox.own = own;
+                outbox.thread = Self::DETACHED;
+                outbox
+            }
+            Err(fault) => crate::invariant::fail("a layout of one thread is valid", format_args!("{fault}")),
+        }
+    }
+
+    const DETACHED: u16 = u16::MAX;
+
+    /// Takes what was sent from a detached outbox, in order.
+    pub fn take_sent(&mut self) -> Vec<(Address, S)> {
+        self.local.drain(..).chain(self.remote.drain(..)).map(|envelope| (envelope.to, envelope.signal)).collect()
+    }
+
+    /// Takes what was asked of the world from a detached outbox, in order.
+    pub fn take_requests(&mut self) -> Vec<WorldRequest> {
+        self.requests.drain(..).map(|(_, request)| request).collect()
+    }
+
+    #[inline]
+    fn thread_of(&self, to: Address) -> u16 {
+        match self.directory.thread_of(to.module, to.instance) {
+            Some(thread) => thread,
+            None => self.thread_of_nobody(to),
+        }
+    }
+
+    #[cold]
+    fn thread_of_nobody(&self, to: Address) -> u16 {
+        require!(self.thread == Self::DETACHED, "{} sends to {to}, which does not exist", self.own);
+        self.thread
+    }
+
+    #[inline]
+    fn send_to_thread(&mut self, thread: u16, envelope: Envelope<S>) {
+        let (class, priority) = (envelope.signal.class(), envelope.signal.priority());
+        self.post(thread, class, priority, Parcel::Signal(envelope));
+    }
+
+    #[inline]
+    fn post(&mut self, thread: u16, class: SignalClass, priority: Priority, parcel: Parcel<S>) {
+        let Some(Some(link)) = self.links.get_mut(usize::from(thread)) else {
+            crate::invariant::fail("every other thread has a link", format_args!("thread {thread}"))
+        };
+        let lane = match priority {
+            Priority::Normal => &mut link.normal,
+            Priority::High => &mut link.high,
+        };
+        if !lane.post(class, parcel) {
+            self.backlog += 1;
+            require!(self.backlog <= self.waiting_max, "{} signals wait for other threads", self.backlog);
+        }
+    }
+}
+
+impl<S: Signal> Outbox<S> {
+    /// `links` holds the normal and the high ring to every thread, and nothing for the thread itself.
+    pub(crate) fn new(
+        directory: Arc<Directory>,
+        thread: u16,
+        links: Vec<Option<[Producer<Parcel<S>>; 2]>>,
+        waiting_max: usize,
+    ) -> Self {
+        let links: Vec<_> = links
+            .into_iter()
+            .map(|rings| rings.map(|[normal, high]| Link { normal: Lane::new(normal), high: Lane::new(high) }))
+            .collect();
+        let own = directory.address(crate::placement::Module::Main, 0);
+        let room_max = links.iter().flatten().map(|link| link.normal.ring.capacity() / 2).min();
+        Self {
+            own,
+            thread,
+            directory,
+            local: VecDeque::with_capacity(64),
+            links,
+            requests: Vec::with_capacity(64),
+            remote: VecDeque::new(),
+            room: 0,
+            room_max: room_max.unwrap_or(ROOM_WITHOUT_LINKS),
+            backlog: 0,
+            waiting_max,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn set_own(&mut self, own: Address) {
+        self.own = own;
+    }
+
+    /// Takes room for `emit_max` signals; false if some link may lack it. What exceeds the room of empty rings counts
+    /// as that.
+    #[inline]
+    pub(crate) fn take_room(&mut self, emit_max: u16) -> bool {
+        let wanted = u64::from(emit_max).min(self.room_max);
+        if self.backlog == 0 && self.room < wanted {
+            self.room = self.room_now();
+        }
+        let granted = self.backlog == 0 && self.room >= wanted;
+        if granted {
+            self.room -= wanted;
+        }
+        granted
+    }
+
+    /// Whether work from outside may be begun.
+    pub(crate) fn has_room(&mut self) -> bool {
+        if self.backlog == 0 && self.room == 0 {
+            self.room = self.room_now();
+        }
+        self.backlog == 0 && self.room > 0
+    }
+
+    #[cold]
+    fn room_now(&mut self) -> u64 {
+        let links = self.links.iter_mut().flatten();
+        links.map(|link| link.normal.ring.credits().min(link.normal.ring.free())).min().unwrap_or(ROOM_WITHOUT_LINKS)
+    }
+
+    #[inline]
+    pub(crate) fn pop_local(&mut self) -> Option<Envelope<S>> {
+        self.local.pop_front()
+    }
+
+    pub(crate) fn push_local(&mut self, envelope: Envelope<S>) {
+        self.local.push_back(envelope);
+    }
+
+    #[inline]
+    pub(crate) fn local_len(&self) -> usize {
+        self.local.len()
+    }
+
+    pub(crate) fn backlog(&self) -> usize {
+        self.backlog
+    }
+
+    /// Signals for other nodes.
+    pub(crate) fn remote(&mut self) -> &mut VecDeque<Envelope<S>> {
+        &mut self.remote
+    }
+
+    /// What was asked of the world; the emptied vector comes back by [`Outbox::return_requests`].
+    #[inline]
+    pub(crate) fn requests(&mut self) -> &mut Vec<(Address, WorldRequest)> {
+        &mut self.requests
+    }
+
+    /// Sends an event of the world to a block of this node.
+    pub(crate) fn deliver_event(&mut self, to: Address, event: WorldEvent) {
+        let thread = self.thread_of(to);
+        if thread == self.thread {
+            self.local.push_back(Envelope { to, from: to, signal: S::from_world(event) });
+        } else {
+            self.post(thread, SignalClass::Reply, Priority::Normal, Parcel::Event(to, event));
+        }
+    }
+
+    /// Sends what the kernel says to itself to another thread.
+    pub(crate) fn deliver_parcel(&mut self, thread: u16, parcel: Parcel<S>) {
+        self.post(thread, SignalClass::Reply, Priority::Normal, parcel);
+    }
+
+    /// Moves backlogs into rings as far as there is room, publishes all rings, and calls `published` with each thread
+    /// that has news. Returns whether a backlog moved.
+    #[inline]
+    pub(crate) fn flush(&mut self, mut published: impl FnMut(u16)) -> bool {
+        let mut moved = 0;
+        let waits = self.backlog > 0;
+        for (thread, link) in self.links.iter_mut().enumerate() {
+            let Some(link) = link else { continue };
+            if waits {
+                moved += link.high.move_backlog() + link.normal.move_backlog();
+            }
+            if link.normal.ring.publish() | link.high.ring.publish() {
+                published(thread as u16);
+            }
+        }
+        self.backlog -= moved;
+        moved > 0
+    }
+
+    /// Whether other threads have taken everything sent to them.
+    pub(crate) fn is_drained(&mut self) -> bool {
+        let links = self.links.iter_mut().flatten();
+        self.backlog == 0
+            && self.remote.is_empty()
+            && links.fold(true, |all, link| all & link.normal.ring.is_drained() & link.high.ring.is_drained())
+    }
+}
+
+impl<S: Signal> Lane<S> {
+    fn new(ring: Producer<Parcel<S>>) -> Self {
+        Self { ring, requests: VecDeque::new(), replies: VecDeque::new() }
+    }
+
+    /// Returns whether the parcel found a slot.
+    #[inline]
+    fn post(&mut self, class: SignalClass, parcel: Parcel<S>) -> bool {
+        let (waiting, posted) = match class {
+            SignalClass::Request if self.requests.is_empty() => (&mut self.requests, self.ring.push_request(parcel)),
+            SignalClass::Reply if self.replies.is_empty() => (&mut self.replies, self.ring.push(parcel)),
+            SignalClass::Request => (&mut self.requests, Err(parcel)),
+            SignalClass::Reply => (&mut self.replies, Err(parcel)),
+        };
+        match posted {
+            Ok(()) => true,
+            Err(parcel) => {
+                waiting.push_back(parcel);
+                false
+            }
+        }
+    }
+
+    /// Returns how many parcels found a slot. Replies go first, so that requests never take the last slots.
+    fn move_backlog(&mut self) -> usize {
+        let mut moved = 0;
+        while let Some(parcel) = self.replies.pop_front() {
+            if let Err(parcel) = self.ring.push(parcel) {
+                self.replies.push_front(parcel);
+                break;
+            }
+            moved += 1;
+        }
+        while let Some(parcel) = self.requests.pop_front() {
+            if let Err(parcel) = self.ring.push_request(parcel) {
+                self.requests.push_front(parcel);
+                break;
+            }
+            moved += 1;
+        }
+        moved
+    }
+}

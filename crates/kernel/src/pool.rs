@@ -1,0 +1,257 @@
+//! Records of fixed number, named by handles that notice when their record is gone.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Names a record of a [`Pool`]; worthless once the record was removed, even if the place is used again.
+pub struct Handle<T> {
+    /// The place in the pool.
+    pub index: u32,
+    /// How often the place had been used when the record was made.
+    pub generation: u32,
+    record: PhantomData<fn() -> T>,
+}
+
+impl<T> Handle<T> {
+    /// The handle of a place and a generation.
+    pub const fn new(index: u32, generation: u32) -> Self {
+        Self { index, generation, record: PhantomData }
+    }
+
+    /// Both parts in one word, the generation in the high half; never 0 for a handle that a pool gave.
+    pub const fn to_u64(self) -> u64 {
+        (self.generation as u64) << 32 | self.index as u64
+    }
+
+    /// The handle that [`Handle::to_u64`] made. Any word gives a handle; one that no pool gave finds nothing.
+    pub const fn from_u64(word: u64) -> Self {
+        Self::new(word as u32, (word >> 32) as u32)
+    }
+}
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Handle<T> {}
+
+impl<T> PartialEq for Handle<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_u64() == other.to_u64()
+    }
+}
+
+impl<T> Eq for Handle<T> {}
+
+impl<T> PartialOrd for Handle<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Handle<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.to_u64().cmp(&other.to_u64())
+    }
+}
+
+impl<T> std::hash::Hash for Handle<T> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.to_u64().hash(state);
+    }
+}
+
+impl<T> fmt::Debug for Handle<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}", self.index, self.generation)
+    }
+}
+
+/// The pool has no free record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolFull;
+
+impl std::error::Error for PoolFull {}
+
+impl fmt::Display for PoolFull {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the pool is full")
+    }
+}
+
+#[derive(Debug)]
+struct Place<T> {
+    /// Odd while a record is here.
+    generation: u32,
+    content: Content<T>,
+}
+
+#[derive(Debug)]
+enum Content<T> {
+    Free { next: u32 },
+    Record(T),
+}
+
+const NO_PLACE: u32 = u32::MAX;
+
+/// At most `capacity` records. Memory is taken as records are first needed and kept.
+#[derive(Debug)]
+pub struct Pool<T> {
+    places: Vec<Place<T>>,
+    free: u32,
+    len: u32,
+    high_water: u32,
+    capacity: u32,
+}
+
+impl<T> Pool<T> {
+    /// An empty pool for at most `capacity` records.
+    pub fn new(capacity: u32) -> Self {
+        Self { places: Vec::new(), free: NO_PLACE, len: 0, high_water: 0, capacity: capacity.min(NO_PLACE - 1) }
+    }
+
+    /// Stores a record, unless all are in use.
+    #[inline]
+    pub fn insert(&mut self, record: T) -> Result<Handle<T>, PoolFull> {
+        let index = self.free;
+        if index == NO_PLACE {
+            return self.insert_at_end(record);
+        }
+        let place = &mut self.places[index as usize];
+        if let Content::Free { next } = place.content {
+            self.free = next;
+        }
+        place.generation = place.generation.wrapping_add(1);
+        place.content = Content::Record(record);
+        let generation = place.generation;
+        Ok(self.inserted(index, generation))
+    }
+
+    fn insert_at_end(&mut self, record: T) -> Result<Handle<T>, PoolFull> {
+        let index = self.places.len() as u32;
+        if index >= self.capacity {
+            return Err(PoolFull);
+        }
+        self.places.push(Place { generation: 1, content: Content::Record(record) });
+        Ok(self.inserted(index, 1))
+    }
+
+    fn inserted(&mut self, index: u32, generation: u32) -> Handle<T> {
+        self.len += 1;
+        self.high_water = self.high_water.max(self.len);
+        Handle::new(index, generation)
+    }
+
+    /// The record; none if it was removed.
+    #[inline]
+    pub fn get(&self, handle: Handle<T>) -> Option<&T> {
+        match self.places.get(handle.index as usize) {
+            Some(Place { generation, content: Content::Record(record) }) if *generation == handle.generation => {
+                Some(record)
+            }
+            _ => None,
+        }
+    }
+
+    /// The record, to be changed; none if it was removed.
+    #[inline]
+    pub fn get_mut(&mut self, handle: Handle<T>) -> Option<&mut T> {
+        match self.places.get_mut(handle.index as usize) {
+            Some(Place { generation, content: Content::Record(record) }) if *generation == handle.generation => {
+                Some(record)
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes the record out and frees its place; none if it was removed before.
+    #[inline]
+    pub fn remove(&mut self, handle: Handle<T>) -> Option<T> {
+        self.get(handle)?;
+        let place = &mut self.places[handle.index as usize];
+        place.generation = place.generation.wrapping_add(1);
+        let content = std::mem::replace(&mut place.content, Content::Free { next: self.free });
+        self.free = handle.index;
+        self.len -= 1;
+        match content {
+            Content::Record(record) => Some(record),
+            Content::Free { .. } => None,
+        }
+    }
+
+    /// The handle of the record at a place now; none if the place is free.
+    pub fn handle_at(&self, index: u32) -> Option<Handle<T>> {
+        match self.places.get(index as usize) {
+            Some(Place { generation, content: Content::Record(_) }) => Some(Handle::new(index, *generation)),
+            _ => None,
+        }
+    }
+
+    /// All records with their handles, by place.
+    pub fn iter(&self) -> impl Iterator<Item = (Handle<T>, &T)> {
+        self.places.iter().enumerate().filter_map(|(index, place)| match &place.content {
+            Content::Record(record) => Some((Handle::new(index as u32, place.generation), record)),
+            Content::Free { .. } => None,
+        })
+    }
+
+    /// How many records there are.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The most records that there ever were at once.
+    pub fn high_water(&self) -> usize {
+        self.high_water as usize
+    }
+
+    /// The most records that there may be.
+    pub fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_removed_record_is_not_found_by_its_old_handle() {
+        let mut pool = Pool::new(2);
+        let first = pool.insert("first").unwrap();
+        assert_eq!(pool.remove(first), Some("first"));
+        let second = pool.insert("second").unwrap();
+        assert_eq!(second.index, first.index);
+        assert_eq!(pool.get(first), None);
+        assert_eq!(pool.remove(first), None);
+        assert_eq!(pool.get(Handle::from_u64(second.to_u64())), Some(&"second"));
+    }
+
+    #[test]
+    fn a_full_pool_refuses_until_a_record_is_removed() {
+        let mut pool = Pool::new(2);
+        let first = pool.insert(1).unwrap();
+        pool.insert(2).unwrap();
+        assert_eq!(pool.insert(3), Err(PoolFull));
+        pool.remove(first);
+        assert!(pool.insert(3).is_ok());
+        assert_eq!((pool.len(), pool.high_water()), (2, 2));
+        assert_eq!(pool.iter().map(|(_, &record)| record).collect::<Vec<_>>(), [3, 2]);
+    }
+
+    #[test]
+    fn words_that_no_pool_gave_find_nothing() {
+        let mut pool = Pool::new(4);
+        pool.insert(7).unwrap();
+        for word in [0, 1, u64::MAX, 1 << 33, 5] {
+            assert_eq!(pool.get(Handle::from_u64(word)), None);
+        }
+    }
+}

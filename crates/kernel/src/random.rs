@@ -1,0 +1,87 @@
+//! A small seedable generator of random numbers, so that a run can be repeated from its seed.
+
+/// The generator xoshiro256++ of Blackman and Vigna, filled from a seed by splitmix64. Not for secrets.
+#[derive(Clone, Debug)]
+pub struct Random {
+    state: [u64; 4],
+}
+
+/// One step of splitmix64: a well-mixed word for each value of a counter.
+pub const fn mix(word: u64) -> u64 {
+    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
+}
+
+impl Random {
+    /// A generator whose whole sequence is decided by `seed`.
+    pub const fn new(seed: u64) -> Self {
+        let first = mix(seed);
+        let second = mix(first);
+        let third = mix(second);
+        Self { state: [first, second, third, mix(third)] }
+    }
+
+    /// The next 64 random bits.
+    #[inline]
+    pub fn word(&mut self) -> u64 {
+        let [a, b, c, d] = self.state;
+        let result = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
+        let (c, d) = (c ^ a, d ^ b);
+        self.state = [a ^ d, b ^ c, c ^ b << 17, d.rotate_left(45)];
+        result
+    }
+
+    /// A number below `bound`, all nearly equally likely; 0 if `bound` is 0.
+    #[inline]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((self.word() as u128 * bound as u128) >> 64) as u64
+    }
+
+    /// True once in `chances` on average; never if `chances` is 0.
+    pub fn one_in(&mut self, chances: u64) -> bool {
+        chances > 0 && self.below(chances) == 0
+    }
+
+    /// Fills `target` with random bytes.
+    pub fn bytes(&mut self, target: &mut [u8]) {
+        for chunk in target.chunks_mut(8) {
+            let word = self.word().to_le_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_seeds_give_equal_sequences_and_others_differ() {
+        let draw = |seed| {
+            let mut random = Random::new(seed);
+            (0..16).map(|_| random.word()).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(7), draw(7));
+        assert_ne!(draw(7), draw(8));
+    }
+
+    #[test]
+    fn below_stays_below_and_reaches_every_value() {
+        let mut random = Random::new(1);
+        let mut seen = [0u32; 5];
+        for _ in 0..1_000 {
+            seen[random.below(5) as usize] += 1;
+        }
+        assert!(seen.iter().all(|&count| count > 100), "{seen:?}");
+        assert_eq!(random.below(0), 0);
+    }
+
+    #[test]
+    fn bytes_fills_lengths_that_are_no_multiple_of_a_word() {
+        let mut bytes = [0u8; 21];
+        Random::new(3).bytes(&mut bytes);
+        assert!(bytes[16..].iter().any(|&byte| byte != 0));
+    }
+}

@@ -1,0 +1,50 @@
+//! The only reader of clocks.
+#![allow(clippy::disallowed_methods, reason = "clocks are read here and nowhere else")]
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use crate::context::Time;
+
+/// How long a wall clock reading is carried on by the monotonic clock before it is read again.
+const WALL_REFRESH_NS: u64 = 1_000_000;
+
+/// One thread's view of the node's clock.
+#[derive(Clone, Debug)]
+pub(super) struct Clock {
+    start: Instant,
+    wall_us: u64,
+    wall_read: Time,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        Self { start: Instant::now(), wall_us: read_wall_us(), wall_read: Time(0) }
+    }
+
+    #[inline]
+    pub(super) fn now(&self) -> Time {
+        Time(self.start.elapsed().as_nanos() as u64)
+    }
+
+    /// The wall clock at `now`, right to a millisecond after the clock was set.
+    #[inline]
+    pub(super) fn wall_us(&mut self, now: Time) -> u64 {
+        let age = now.since(self.wall_read);
+        if age.0 < WALL_REFRESH_NS {
+            return self.wall_us + age.as_micros();
+        }
+        self.wall_read = now;
+        self.wall_us = read_wall_us();
+        self.wall_us
+    }
+}
+
+/// A word that differs between starts of a process.
+pub(super) fn seed_of_start() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    crate::random::mix(now.as_nanos() as u64 ^ u64::from(std::process::id()) << 40)
+}
+
+fn read_wall_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64
+}

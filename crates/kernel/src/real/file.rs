@@ -1,0 +1,178 @@
+//! Files: opened, read, written and synced on the thread that hosts the io module, never interpreted.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Error, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::address::Address;
+use crate::buffer::{Buffer, BufferPool};
+use crate::scheduler::run::Services;
+use crate::world::{FileError, FileId, FileMode, FileOutcome, FileResult, WorldEvent, WorldRequest};
+
+/// The most files that a node may have open at once.
+const OPEN_MAX: usize = 4096;
+
+/// The most bytes of one read.
+const READ_BYTES_MAX: u32 = 64 << 20;
+
+/// The open files of a node.
+#[derive(Debug)]
+pub(super) struct Files {
+    folder: PathBuf,
+    open: Vec<Option<OpenFile>>,
+}
+
+#[derive(Debug)]
+struct OpenFile {
+    file: File,
+    length: u64,
+    /// A sync failed, so what is on disk is unknown and stays so: the pages may be marked clean.
+    poisoned: bool,
+}
+
+impl Files {
+    /// Relative paths start at `folder`.
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder, open: Vec::new() }
+    }
+
+    /// Carries a request out, however long it takes, and answers `from`.
+    pub(super) fn carry_out(&mut self, from: Address, request: WorldRequest, services: &mut Services<'_>) {
+        let mut bytes = Buffer::new();
+        let (token, result) = match request {
+            WorldRequest::OpenFile { path, mode, token } => (token, self.open(&path, mode)),
+            WorldRequest::AppendFile { file, bytes: written, token } => {
+                bytes = written;
+                (token, self.append(file, &bytes))
+            }
+            WorldRequest::WriteFile { file, offset, bytes: written, token } => {
+                bytes = written;
+                (token, self.write(file, offset, &bytes))
+            }
+            WorldRequest::SyncFile { file, token } => (token, self.sync(file)),
+            WorldRequest::ReadFile { file, offset, length, token } => {
+                let (read, result) = self.read(file, offset, length, services.buffers);
+                bytes = read;
+                (token, result)
+            }
+            WorldRequest::CloseFile { file, token } => (token, self.close(file)),
+            WorldRequest::DeleteFile { path, token } => (token, self.delete(&path)),
+            // Not about files; the engine sends none of these here.
+            _ => return,
+        };
+        services.events.push((from, WorldEvent::FileDone { token, result, bytes }));
+    }
+
+    fn open(&mut self, path: &str, mode: FileMode) -> FileResult {
+        let place = match self.open.iter().position(Option::is_none) {
+            Some(place) => place,
+            None if self.open.len() >= OPEN_MAX => return Err(FileError::TooManyOpen),
+            None => {
+                self.open.push(None);
+                self.open.len() - 1
+            }
+        };
+        let path = self.folder.join(path);
+        let creates = matches!(mode, FileMode::CreateOrOpen | FileMode::CreateEmpty);
+        if creates && let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(file_error)?;
+        }
+        let is_new = creates && !path.exists();
+        let file = OpenOptions::new()
+            .read(true)
+            .write(mode != FileMode::Read)
+            .create(creates)
+            .truncate(mode == FileMode::CreateEmpty)
+            .open(&path)
+            .map_err(file_error)?;
+        if is_new {
+            sync_folder(&path)?;
+        }
+        let length = file.metadata().map_err(file_error)?.len();
+        self.open[place] = Some(OpenFile { file, length, poisoned: false });
+        Ok(FileOutcome::Opened { file: FileId(place as u32), length })
+    }
+
+    fn append(&mut self, file: FileId, bytes: &[u8]) -> FileResult {
+        let offset = self.opened(file)?.length;
+        self.write(file, offset, bytes)
+    }
+
+    fn write(&mut self, file: FileId, offset: u64, bytes: &[u8]) -> FileResult {
+        let file = self.opened(file)?;
+        file.file.write_all_at(bytes, offset).map_err(file_error)?;
+        file.length = file.length.max(offset + bytes.len() as u64);
+        Ok(FileOutcome::Written { offset, length: bytes.len() as u32 })
+    }
+
+    fn sync(&mut self, file: FileId) -> FileResult {
+        let file = self.opened(file)?;
+        match file.file.sync_data() {
+            Ok(()) => Ok(FileOutcome::Synced),
+            Err(error) => {
+                file.poisoned = true;
+                Err(file_error(error))
+            }
+        }
+    }
+
+    fn read(&mut self, file: FileId, offset: u64, length: u32, buffers: &mut BufferPool) -> (Buffer, FileResult) {
+        let length = length.min(READ_BYTES_MAX) as usize;
+        let mut bytes = buffers.take(length);
+        bytes.resize(length, 0);
+        let mut filled = 0;
+        let result = self.opened(file).and_then(|file| {
+            while filled < length {
+                match file.file.read_at(&mut bytes[filled..], offset + filled as u64) {
+                    Ok(0) => break,
+                    Ok(count) => filled += count,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) => return Err(file_error(error)),
+                }
+            }
+            Ok(FileOutcome::Read { length: filled as u32 })
+        });
+        bytes.truncate(filled);
+        (bytes, result)
+    }
+
+    fn close(&mut self, file: FileId) -> FileResult {
+        match self.open.get_mut(file.0 as usize).and_then(Option::take) {
+            Some(_) => Ok(FileOutcome::Closed),
+            None => Err(FileError::NotOpen),
+        }
+    }
+
+    fn delete(&mut self, path: &str) -> FileResult {
+        let path = self.folder.join(path);
+        match std::fs::remove_file(&path) {
+            Ok(()) => sync_folder(&path).map(|()| FileOutcome::Deleted),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(FileOutcome::Deleted),
+            Err(error) => Err(file_error(error)),
+        }
+    }
+
+    fn opened(&mut self, file: FileId) -> Result<&mut OpenFile, FileError> {
+        match self.open.get_mut(file.0 as usize) {
+            Some(Some(file)) if file.poisoned => Err(FileError::Poisoned),
+            Some(Some(file)) => Ok(file),
+            _ => Err(FileError::NotOpen),
+        }
+    }
+}
+
+/// A name that was made or removed survives a crash only once its folder is synced.
+fn sync_folder(path: &Path) -> Result<(), FileError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(file_error)
+}
+
+fn file_error(error: Error) -> FileError {
+    match error.kind() {
+        ErrorKind::NotFound => FileError::NotFound,
+        ErrorKind::PermissionDenied => FileError::Denied,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => FileError::DiskFull,
+        _ => FileError::System(error.raw_os_error().unwrap_or(0)),
+    }
+}

@@ -1,0 +1,15 @@
+//! The real world: threads of the operating system, sockets, files and clocks.
+
+mod clock;
+mod doorbell;
+mod file;
+mod node;
+mod output;
+mod sender;
+mod socket;
+mod thread;
+
+pub use node::{Node, NodeOptions, RunningNode, StartError};
+
+#[cfg(all(test, not(loom), not(shuttle)))]
+mod tests;

@@ -1,0 +1,454 @@
+//! A node of real threads: started, asked to stop, joined.
+#![allow(clippy::disallowed_methods, reason = "the waiting for a stop is by the clock, outside every block")]
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use mio::net::TcpListener;
+use mio::{Events, Poll, Token, Waker};
+
+use crate::address::NodeId;
+use crate::block::{Host, Signal};
+use crate::context::{Duration, Time};
+use crate::directory::{Directory, LayoutError, NodeLayout, ThreadLayout, ThreadSeat};
+use crate::limit::KernelLimits;
+use crate::placement::Module;
+use crate::random::mix;
+use crate::scheduler::load::LoadBoard;
+use crate::scheduler::run::{Engine, ThreadRings, connect_threads};
+
+use super::clock::{Clock, seed_of_start};
+use super::doorbell::Doorbell;
+use super::file::Files;
+use super::sender::Senders;
+use super::socket::{SocketCounts, Sockets};
+use super::thread::{Activity, NodeThread, RealWorld, Shared, WAKE_TOKEN};
+
+/// Events taken from one poll.
+const POLL_EVENTS: usize = 256;
+
+/// Connections that may wait to be accepted.
+const LISTEN_BACKLOG: i32 = 4096;
+
+/// How a node is run, besides its layout.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    /// The node's number.
+    pub node: NodeId,
+    /// Addresses on which connections are accepted; port 0 takes any free one.
+    pub listeners: Vec<SocketAddr>,
+    /// Where relative file paths start.
+    pub data_folder: PathBuf,
+    /// Whether threads are bound to the CPUs of the layout. A CPU that cannot be had is reported, not fatal.
+    pub pin: bool,
+    /// The kernel's maxima.
+    pub limits: KernelLimits,
+    /// The seed of all random numbers; chosen at start if none.
+    pub seed: Option<u64>,
+    /// How long a stop waits for the threads to come to rest.
+    pub stop_wait: Duration,
+}
+
+impl Default for NodeOptions {
+    fn default() -> Self {
+        Self {
+            node: NodeId(1),
+            listeners: Vec::new(),
+            data_folder: PathBuf::from("."),
+            pin: true,
+            limits: KernelLimits::default(),
+            seed: None,
+            stop_wait: Duration::from_seconds(10),
+        }
+    }
+}
+
+/// Why a node did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The layout is not usable.
+    Layout(LayoutError),
+    /// Listeners are wanted and no thread runs a recv module.
+    NoRecv,
+    /// An address cannot be listened on.
+    Listen(SocketAddr, std::io::Error),
+    /// The operating system refused something else.
+    System(&'static str, std::io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Layout(error) => error.fmt(formatter),
+            Self::NoRecv => formatter.write_str("no thread runs a recv module, so nobody can listen"),
+            Self::Listen(address, error) => write!(formatter, "cannot listen on {address}: {error}"),
+            Self::System(what, error) => write!(formatter, "cannot {what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// Starts nodes.
+#[derive(Debug)]
+pub struct Node;
+
+impl Node {
+    /// Starts all threads of a layout. `make_host` is called once on each thread, which then keeps what it made.
+    /// Returns when every thread runs and listens.
+    pub fn start<S, H, F>(layout: &NodeLayout, options: NodeOptions, make_host: F) -> Result<RunningNode, StartError>
+    where
+        S: Signal,
+        H: Host<S> + 'static,
+        F: Fn(ThreadSeat) -> H + Send + Sync + 'static,
+    {
+        crate::trace::dump_on_panic();
+        let directory = Arc::new(Directory::new(options.node, layout).map_err(StartError::Layout)?);
+        let mut listeners = Vec::new();
+        let mut local_addresses = Vec::new();
+        for &address in &options.listeners {
+            let listener = listen(address).map_err(|error| StartError::Listen(address, error))?;
+            local_addresses.push(listener.local_addr().map_err(|error| StartError::Listen(address, error))?);
+            listeners.push(listener);
+        }
+        if !listeners.is_empty() && directory.instances(Module::Recv) == 0 {
+            return Err(StartError::NoRecv);
+        }
+        let (shared, polls) = share(&directory)?;
+        let shared = Arc::new(shared);
+        let recv_instances = usize::from(directory.instances(Module::Recv));
+        let start = ThreadStart {
+            shared: shared.clone(),
+            counts: Arc::new(SocketCounts((0..recv_instances).map(|_| AtomicU32::new(0)).collect())),
+            seed: options.seed.unwrap_or_else(seed_of_start),
+            options,
+            directory,
+        };
+        let mut running = RunningNode {
+            shared,
+            threads: Vec::new(),
+            local_addresses,
+            notices: Vec::new(),
+            stop_wait: start.options.stop_wait,
+        };
+        let make_host = Arc::new(make_host);
+        let (sender, receiver) = mpsc::channel();
+        let rings = connect_threads::<S>(layout.threads.len(), &start.options.limits);
+        for (index, (rings, poll)) in rings.into_iter().zip(polls).enumerate() {
+            let mut start = start.clone();
+            let own_listeners = if start.directory.instance_on(Module::Recv, index as u16) == Some(0) {
+                std::mem::take(&mut listeners)
+            } else {
+                Vec::new()
+            };
+            let (make_host, sender) = (make_host.clone(), sender.clone());
+            let thread = std::thread::Builder::new().name(layout.threads[index].name.clone()).spawn(move || {
+                start.run(index as u16, rings, poll, own_listeners, &*make_host, sender);
+            });
+            match thread {
+                Ok(thread) => running.threads.push(thread),
+                Err(error) => {
+                    running.halt();
+                    return Err(StartError::System("start a thread", error));
+                }
+            }
+        }
+        drop(sender);
+        running.wait_for_threads(&receiver)?;
+        Ok(running)
+    }
+}
+
+/// A node whose threads run.
+pub struct RunningNode {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    local_addresses: Vec<SocketAddr>,
+    notices: Vec<String>,
+    stop_wait: Duration,
+}
+
+/// Asks a node to stop, from any thread.
+#[derive(Clone)]
+pub struct StopHandle(Arc<Shared>);
+
+impl StopHandle {
+    /// Asks the blocks to end what is begun; [`RunningNode::stop`] waits for it.
+    pub fn request_stop(&self) {
+        self.0.request_stop();
+    }
+}
+
+impl RunningNode {
+    /// The addresses that are listened on, with the ports that were found, in the order of the options.
+    pub fn local_addresses(&self) -> &[SocketAddr] {
+        &self.local_addresses
+    }
+
+    /// What did not go as wished at start, such as a thread that could not be bound.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// The published load figures.
+    pub fn loads(&self) -> &Arc<LoadBoard> {
+        &self.shared.loads
+    }
+
+    /// Asks the blocks to end what is begun; returns at once.
+    pub fn request_stop(&self) {
+        self.shared.request_stop();
+    }
+
+    /// Asks for a stop from elsewhere.
+    pub fn stop_handle(&self) -> StopHandle {
+        StopHandle(self.shared.clone())
+    }
+
+    /// Whether a stop was asked for, by whomever.
+    pub fn is_stopping(&self) -> bool {
+        self.shared.stop.load(Ordering::Acquire)
+    }
+
+    /// Waits until a stop is asked for, by a block or a handle.
+    pub fn wait_for_stop_request(&self) {
+        while !self.is_stopping() && !self.threads.iter().any(JoinHandle::is_finished) {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// Stops the node: the blocks end what is begun, output is written, threads end. Waits no longer than the
+    /// options say. Returns whether everything had come to rest by then.
+    pub fn stop(mut self) -> bool {
+        self.shared.request_stop();
+        let rested = self.wait_for_rest();
+        self.halt();
+        rested
+    }
+
+    /// Twice in a row every thread must have had nothing to do, and not have worked in between.
+    fn wait_for_rest(&self) -> bool {
+        let mut earlier: Option<u64> = None;
+        let deadline = self.shared.clock.now().plus(self.stop_wait);
+        while self.shared.clock.now() < deadline {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            self.shared.wake_all();
+            let activity = &self.shared.activity;
+            let idle = activity.iter().all(|activity| activity.idle.load(Ordering::Acquire));
+            let turns = activity.iter().map(|activity| activity.turns.load(Ordering::Relaxed)).sum();
+            if idle && earlier == Some(turns) {
+                return true;
+            }
+            earlier = idle.then_some(turns);
+        }
+        false
+    }
+
+    fn halt(&mut self) {
+        self.shared.halt.store(true, Ordering::Release);
+        for thread in self.threads.drain(..) {
+            while !thread.is_finished() {
+                self.shared.wake_all();
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            // A thread ends by itself or takes the process with it.
+            let _ = thread.join();
+        }
+    }
+
+    fn wait_for_threads(
+        &mut self,
+        receiver: &mpsc::Receiver<Result<Vec<String>, StartError>>,
+    ) -> Result<(), StartError> {
+        while let Ok(started) = receiver.recv() {
+            match started {
+                Ok(notices) => self.notices.extend(notices),
+                Err(error) => {
+                    self.halt();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for RunningNode {
+    fn drop(&mut self) {
+        self.halt();
+    }
+}
+
+/// What a new thread needs to know.
+#[derive(Clone)]
+struct ThreadStart {
+    shared: Arc<Shared>,
+    counts: Arc<SocketCounts>,
+    directory: Arc<Directory>,
+    options: NodeOptions,
+    seed: u64,
+}
+
+impl ThreadStart {
+    fn run<S: Signal, H: Host<S>>(
+        &mut self,
+        index: u16,
+        rings: ThreadRings<S>,
+        poll: Option<Poll>,
+        listeners: Vec<TcpListener>,
+        make_host: &impl Fn(ThreadSeat) -> H,
+        sender: mpsc::Sender<Result<Vec<String>, StartError>>,
+    ) {
+        let directory = self.directory.clone();
+        let layout = &directory.threads()[usize::from(index)];
+        let mut notices = if self.options.pin { bind(layout) } else { Vec::new() };
+        notices.extend(set_priority(layout));
+        let seat = ThreadSeat {
+            node: self.options.node,
+            thread: index,
+            name: layout.name.clone(),
+            modules: layout.modules.clone(),
+            directory: self.directory.clone(),
+            loads: self.shared.loads.clone(),
+            seed: mix(self.seed ^ u64::from(index)),
+        };
+        let world = match self.world(index, poll, listeners) {
+            Ok(world) => world,
+            Err(error) => return drop(sender.send(Err(StartError::System("watch sockets", error)))),
+        };
+        // A panic in a handler is a broken invariant: the hook has printed the traces, and no thread may go on.
+        let guard = AbortOnPanic;
+        let host = make_host(seat.clone());
+        let engine = Engine::new(seat, host, rings, &self.options.limits, Time(0));
+        let thread = NodeThread {
+            engine,
+            world,
+            clock: self.shared.clock.clone(),
+            spin: Duration::from_micros(u64::from(layout.spin_us)),
+            told_to_stop: false,
+            woken: Vec::new(),
+        };
+        // Should the starter be gone, nobody wants the news.
+        let _ = sender.send(Ok(notices));
+        // The starter waits until every sender is gone.
+        drop(sender);
+        thread.run();
+        std::mem::forget(guard);
+    }
+
+    fn world(&self, index: u16, poll: Option<Poll>, listeners: Vec<TcpListener>) -> std::io::Result<RealWorld> {
+        let mut sockets = None;
+        let mut senders = None;
+        if let Some(poll) = &poll {
+            let limits = &self.options.limits;
+            if let Some(instance) = self.directory.instance_on(Module::Recv, index) {
+                let own = self.directory.address(Module::Recv, instance);
+                let registry = poll.registry().try_clone()?;
+                let mut own_sockets =
+                    Sockets::new(own, self.directory.clone(), registry, limits.clone(), self.counts.clone());
+                for listener in listeners {
+                    own_sockets.listen(listener)?;
+                }
+                sockets = Some(own_sockets);
+            }
+            if self.directory.instance_on(Module::Send, index).is_some() {
+                senders = Some(Senders::new(self.directory.clone(), poll.registry().try_clone()?, limits.clone()));
+            }
+        }
+        Ok(RealWorld {
+            shared: self.shared.clone(),
+            poll: poll.map(|poll| (poll, Events::with_capacity(POLL_EVENTS))),
+            sockets,
+            senders,
+            files: Files::new(self.options.data_folder.clone()),
+        })
+    }
+}
+
+/// Ends the process when a thread unwinds.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
+/// What the threads share, and a poll for each that has sockets.
+fn share(directory: &Directory) -> Result<(Shared, Vec<Option<Poll>>), StartError> {
+    let (mut bells, mut polls) = (Vec::new(), Vec::new());
+    for thread in directory.threads() {
+        let has_sockets = thread.modules.iter().any(|(module, _)| matches!(module, Module::Recv | Module::Send));
+        if has_sockets {
+            let poll = Poll::new().map_err(|error| StartError::System("watch sockets", error))?;
+            let waker = Waker::new(poll.registry(), Token(WAKE_TOKEN));
+            bells.push(Doorbell::new(Some(waker.map_err(|error| StartError::System("make an event counter", error))?)));
+            polls.push(Some(poll));
+        } else {
+            bells.push(Doorbell::new(None));
+            polls.push(None);
+        }
+    }
+    let threads = bells.len();
+    let shared = Shared {
+        bells,
+        clock: Clock::start(),
+        loads: Arc::new(LoadBoard::new(threads)),
+        stop: AtomicBool::new(false),
+        halt: AtomicBool::new(false),
+        activity: (0..threads).map(|_| crate::sync::CachePadded(Activity::default())).collect(),
+    };
+    Ok((shared, polls))
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt};
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &address)?;
+    listen(&socket, LISTEN_BACKLOG)?;
+    Ok(TcpListener::from_std(std::net::TcpListener::from(socket)))
+}
+
+/// Binds the calling thread to the CPUs of its layout. Returns what did not go as wished.
+fn bind(layout: &ThreadLayout) -> Vec<String> {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    if layout.cpus.is_empty() {
+        return Vec::new();
+    }
+    let allowed = sched_getaffinity(None).unwrap_or_default();
+    let mut wanted = CpuSet::new();
+    for &cpu in &layout.cpus {
+        let cpu = cpu as usize;
+        if cpu < CpuSet::MAX_CPU && allowed.is_set(cpu) {
+            wanted.set(cpu);
+        }
+    }
+    if wanted.count() == 0 {
+        return vec![format!("thread {} is not bound: the process may not use CPU {:?}", layout.name, layout.cpus)];
+    }
+    match sched_setaffinity(None, &wanted) {
+        Ok(()) => Vec::new(),
+        Err(error) => vec![format!("thread {} is not bound: {error}", layout.name)],
+    }
+}
+
+/// Sets the calling thread's priority. Returns what did not go as wished.
+fn set_priority(layout: &ThreadLayout) -> Option<String> {
+    if layout.realtime {
+        return Some(format!("thread {} runs in the ordinary class: realtime is not supported", layout.name));
+    }
+    let nice = layout.nice?;
+    // No process id means the calling thread.
+    let error = rustix::process::setpriority_process(None, nice).err()?;
+    Some(format!("thread {} keeps its priority: nice {nice} is refused: {error}", layout.name))
+}

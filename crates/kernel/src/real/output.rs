@@ -1,0 +1,117 @@
+//! Bytes that wait to be written to one socket.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, IoSlice, Write};
+
+use mio::net::TcpStream;
+
+use crate::buffer::{Buffer, BufferPool};
+use crate::limit::KernelLimits;
+
+/// The most buffers given to one system call.
+const SLICES_MAX: usize = 32;
+
+/// Queued buffers, the first of them partly written.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    queue: VecDeque<Buffer>,
+    written: usize,
+    bytes: usize,
+    above_high_water: bool,
+}
+
+/// What became of an attempt to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WriteResult {
+    /// Everything is written.
+    Empty,
+    /// The socket takes no more for now.
+    Full,
+    /// The connection is broken.
+    Broken,
+}
+
+/// What the owner's block should be told about the amount queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pressure {
+    Unchanged,
+    Blocked,
+    Drained,
+    /// More is queued than may be.
+    Exceeded,
+}
+
+impl Output {
+    pub(super) fn push(&mut self, buffer: Buffer, limits: &KernelLimits) -> Pressure {
+        self.bytes += buffer.len();
+        self.queue.push_back(buffer);
+        if self.bytes > limits.send_bytes_max {
+            return Pressure::Exceeded;
+        }
+        if self.bytes > limits.send_high_water_bytes && !self.above_high_water {
+            self.above_high_water = true;
+            return Pressure::Blocked;
+        }
+        Pressure::Unchanged
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// One system call for all that is queued, more only if there are very many buffers.
+    pub(super) fn write(&mut self, mut stream: &TcpStream, buffers: &mut BufferPool) -> WriteResult {
+        while !self.queue.is_empty() {
+            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+            let mut wanted = 0;
+            let mut count = 0;
+            for (slice, buffer) in slices.iter_mut().zip(&self.queue) {
+                let bytes = if count == 0 { buffer.get(self.written..).unwrap_or_default() } else { buffer.as_slice() };
+                *slice = IoSlice::new(bytes);
+                wanted += bytes.len();
+                count += 1;
+            }
+            let result = if count == 1 { stream.write(&slices[0]) } else { stream.write_vectored(&slices[..count]) };
+            match result {
+                Ok(length) => {
+                    self.advance(length, buffers);
+                    if length < wanted {
+                        return WriteResult::Full;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return WriteResult::Full,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return WriteResult::Broken,
+            }
+        }
+        WriteResult::Empty
+    }
+
+    fn advance(&mut self, length: usize, buffers: &mut BufferPool) {
+        self.bytes -= length;
+        self.written += length;
+        while let Some(front) = self.queue.front() {
+            if self.written < front.len() {
+                return;
+            }
+            self.written -= front.len();
+            buffers.give(self.queue.pop_front().unwrap_or_default());
+        }
+    }
+
+    /// Whether the block, which was told to hold back, may go on.
+    pub(super) fn pressure_after_write(&mut self, limits: &KernelLimits) -> Pressure {
+        if self.above_high_water && self.bytes < limits.send_low_water_bytes {
+            self.above_high_water = false;
+            return Pressure::Drained;
+        }
+        Pressure::Unchanged
+    }
+
+    pub(super) fn discard(&mut self, buffers: &mut BufferPool) {
+        for buffer in self.queue.drain(..) {
+            buffers.give(buffer);
+        }
+        *self = Self::default();
+    }
+}

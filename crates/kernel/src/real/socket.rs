@@ -1,0 +1,472 @@
+//! Hot path. The sockets of one recv thread: accepted, read, and written unless send threads do that.
+//!
+//! Readiness is edge-triggered. A read that fills less than the buffer has drained the socket, so it is not read again
+//! before the next edge, unless the peer has closed its side. Idle sockets hold no buffer.
+
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use mio::net::{TcpListener, TcpStream};
+use mio::{Interest, Registry, Token};
+
+use crate::address::Address;
+use crate::block::{Host, Signal};
+use crate::buffer::Buffer;
+use crate::directory::Directory;
+use crate::envelope::SocketParcel;
+use crate::limit::KernelLimits;
+use crate::placement::Module;
+use crate::scheduler::run::{Engine, Services};
+use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
+
+use super::output::{Output, Pressure, WriteResult};
+
+/// The most sockets read in one turn.
+const READS_MAX: usize = 64;
+
+/// The most connections accepted in one turn.
+const ACCEPTS_MAX: usize = 64;
+
+/// Tokens from here up are listeners.
+pub(super) const LISTENER_TOKENS: usize = 1 << 32;
+
+/// Open sockets of each recv instance of a node.
+#[derive(Debug)]
+pub(super) struct SocketCounts(pub(super) Vec<AtomicU32>);
+
+impl SocketCounts {
+    fn total(&self) -> u32 {
+        self.0.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    /// The recv instance with the fewest sockets, the first of them after `last`.
+    fn least_loaded_after(&self, last: usize) -> usize {
+        let instances = self.0.len().max(1);
+        let turn = (1..=instances).map(|step| (last + step) % instances);
+        turn.min_by_key(|&instance| self.0.get(instance).map_or(0, |count| count.load(Ordering::Relaxed))).unwrap_or(0)
+    }
+}
+
+/// The sockets that one recv instance owns, and the node's listeners if it is the first.
+pub(super) struct Sockets {
+    own: Address,
+    directory: Arc<Directory>,
+    registry: Registry,
+    limits: KernelLimits,
+    counts: Arc<SocketCounts>,
+    listeners: Vec<TcpListener>,
+    /// Listeners that may have more connections waiting.
+    accepting: VecDeque<usize>,
+    last_instance: usize,
+    places: Vec<Place>,
+    free: Vec<u32>,
+    /// Sockets that may have bytes to read.
+    readable: VecDeque<u32>,
+    /// Sockets with output to write at the end of the turn.
+    dirty: Vec<u32>,
+    /// Given up to accept and close a connection when the process has no file descriptor left.
+    spare: Option<OwnedFd>,
+    stopping: bool,
+}
+
+#[derive(Default)]
+struct Place {
+    generation: u32,
+    socket: Option<Socket>,
+}
+
+struct Socket {
+    stream: TcpStream,
+    output: Output,
+    readable: bool,
+    peer_closed: bool,
+    paused: bool,
+    dirty: bool,
+    wants_writable: bool,
+    closing: bool,
+}
+
+/// What became of one read.
+enum Read {
+    Bytes(Buffer),
+    Nothing,
+    Closed(SocketCloseReason),
+}
+
+impl Sockets {
+    pub(super) fn new(
+        own: Address,
+        directory: Arc<Directory>,
+        registry: Registry,
+        limits: KernelLimits,
+        counts: Arc<SocketCounts>,
+    ) -> Self {
+        let last_instance = counts.0.len().saturating_sub(1);
+        Self {
+            own,
+            directory,
+            registry,
+            limits,
+            counts,
+            listeners: Vec::new(),
+            accepting: VecDeque::new(),
+            last_instance,
+            places: Vec::new(),
+            free: Vec::new(),
+            readable: VecDeque::new(),
+            dirty: Vec::new(),
+            spare: open_spare(),
+            stopping: false,
+        }
+    }
+
+    pub(super) fn listen(&mut self, mut listener: TcpListener) -> std::io::Result<()> {
+        let position = self.listeners.len();
+        self.registry.register(&mut listener, Token(LISTENER_TOKENS + position), Interest::READABLE)?;
+        self.listeners.push(listener);
+        self.accepting.push_back(position);
+        Ok(())
+    }
+
+    /// Accepts no more connections and reads no more bytes.
+    pub(super) fn stop_reading(&mut self) {
+        self.stopping = true;
+        self.accepting.clear();
+        self.readable.clear();
+        self.listeners.clear();
+    }
+
+    /// Takes note of an event of the poll.
+    pub(super) fn on_ready(&mut self, token: usize, readable: bool, writable: bool, peer_closed: bool) {
+        if self.stopping && !writable {
+            return;
+        }
+        if token >= LISTENER_TOKENS {
+            return self.accepting.push_back(token - LISTENER_TOKENS);
+        }
+        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(token) else { return };
+        socket.peer_closed |= peer_closed;
+        if (readable || peer_closed) && !socket.readable {
+            socket.readable = true;
+            self.readable.push_back(token as u32);
+        }
+        if writable && socket.wants_writable && !socket.dirty {
+            socket.dirty = true;
+            self.dirty.push(token as u32);
+        }
+    }
+
+    /// Whether there are connections to accept, or bytes to read.
+    pub(super) fn has_input(&self) -> bool {
+        !self.accepting.is_empty() || !self.readable.is_empty()
+    }
+
+    /// Whether there is output to write without waiting for anything.
+    pub(super) fn has_output(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
+    /// Whether nothing queued for any socket is unwritten.
+    pub(super) fn is_written(&self) -> bool {
+        self.places.iter().all(|place| place.socket.as_ref().is_none_or(|socket| socket.output.is_empty()))
+    }
+
+    /// Accepts connections, then reads each readable socket once, while the thread has room for the work that comes
+    /// of it.
+    pub(super) fn take_input<S: Signal, H: Host<S>>(&mut self, engine: &mut Engine<S, H>) {
+        if !self.accepting.is_empty() && engine.accepts_work() {
+            engine.with_services(|services| self.accept(services));
+        }
+        for _ in 0..self.readable.len().min(READS_MAX) {
+            if !engine.accepts_work() {
+                return;
+            }
+            let Some(index) = self.readable.pop_front() else { return };
+            self.read_socket(index, engine);
+        }
+    }
+
+    fn read_socket<S: Signal, H: Host<S>>(&mut self, index: u32, engine: &mut Engine<S, H>) {
+        let Some(place) = self.places.get_mut(index as usize) else { return };
+        let Some(socket) = &mut place.socket else { return };
+        let id = SocketId::new(self.own.instance, index, place.generation);
+        if socket.paused || !socket.readable {
+            // The list forgets it; resuming, or the next edge, puts it back.
+            return;
+        }
+        let mut buffer = engine.buffers.take(self.limits.read_bytes);
+        match socket.read(&mut buffer) {
+            Read::Bytes(bytes) => {
+                if socket.readable {
+                    self.readable.push_back(index);
+                }
+                engine.deliver_now(self.own, WorldEvent::Received { socket: id, bytes });
+            }
+            Read::Nothing => {
+                if socket.readable {
+                    self.readable.push_back(index);
+                }
+                engine.buffers.give(buffer);
+            }
+            Read::Closed(reason) => {
+                engine.buffers.give(buffer);
+                engine.with_services(|services| self.close(id, reason, services));
+            }
+        }
+    }
+
+    /// Writes what was queued in this turn, one system call a socket.
+    pub(super) fn write_output(&mut self, services: &mut Services<'_>) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for index in dirty.drain(..) {
+            self.write_socket(index, services);
+        }
+        // Closing a socket may have announced output of none, so the list is still empty.
+        self.dirty = dirty;
+    }
+
+    fn write_socket(&mut self, index: u32, services: &mut Services<'_>) {
+        let Some(place) = self.places.get_mut(index as usize) else { return };
+        let Some(socket) = &mut place.socket else { return };
+        let id = SocketId::new(self.own.instance, index, place.generation);
+        socket.dirty = false;
+        let result = socket.output.write(&socket.stream, services.buffers);
+        if socket.output.pressure_after_write(&self.limits) == Pressure::Drained {
+            services.events.push((self.own, WorldEvent::SendDrained { socket: id }));
+        }
+        let wants_writable = result == WriteResult::Full;
+        if wants_writable != socket.wants_writable {
+            socket.wants_writable = wants_writable;
+            let interest = if wants_writable { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+            if self.registry.reregister(&mut socket.stream, Token(index as usize), interest).is_err() {
+                return self.close(id, SocketCloseReason::Broken, services);
+            }
+        }
+        match result {
+            WriteResult::Empty if socket.closing => self.close(id, SocketCloseReason::Own, services),
+            WriteResult::Broken => self.close(id, SocketCloseReason::Broken, services),
+            WriteResult::Empty | WriteResult::Full => {}
+        }
+    }
+
+    /// Carries out a request of a block about a socket of this thread. A socket that is gone is ignored.
+    pub(super) fn carry_out(&mut self, request: WorldRequest, services: &mut Services<'_>) {
+        match request {
+            WorldRequest::SendBytes { socket, bytes } => self.send(socket, bytes, services),
+            WorldRequest::CloseSocket { socket } => self.close_when_written(socket, services),
+            WorldRequest::PauseReading { socket } => {
+                if let Some(socket) = self.socket(socket) {
+                    socket.paused = true;
+                }
+            }
+            WorldRequest::ResumeReading { socket: id } => {
+                if let Some(socket) = self.socket(id)
+                    && socket.paused
+                {
+                    socket.paused = false;
+                    if socket.readable {
+                        // It may be in the list already; reading it twice finds nothing the second time.
+                        self.readable.push_back(id.index());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, id: SocketId, bytes: Buffer, services: &mut Services<'_>) {
+        let index = id.index();
+        let Some(Place { generation, socket: Some(socket) }) = self.places.get_mut(index as usize) else {
+            return services.buffers.give(bytes);
+        };
+        if id.generation() != *generation || socket.closing || bytes.is_empty() {
+            return services.buffers.give(bytes);
+        }
+        if !socket.dirty && !socket.wants_writable {
+            socket.dirty = true;
+            self.dirty.push(index);
+        }
+        match socket.output.push(bytes, &self.limits) {
+            Pressure::Blocked => services.events.push((self.own, WorldEvent::SendBlocked { socket: id })),
+            Pressure::Exceeded => self.close(id, SocketCloseReason::OutputFull, services),
+            Pressure::Unchanged | Pressure::Drained => {}
+        }
+    }
+
+    fn close_when_written(&mut self, id: SocketId, services: &mut Services<'_>) {
+        let Some(socket) = self.socket(id) else { return };
+        socket.closing = true;
+        if socket.output.is_empty() {
+            self.close(id, SocketCloseReason::Own, services);
+        }
+    }
+
+    fn socket(&mut self, id: SocketId) -> Option<&mut Socket> {
+        let place = self.places.get_mut(id.index() as usize)?;
+        if place.generation == id.generation() { place.socket.as_mut() } else { None }
+    }
+
+    /// Closes a socket at once and tells its block.
+    pub(super) fn close(&mut self, id: SocketId, reason: SocketCloseReason, services: &mut Services<'_>) {
+        let index = id.index() as usize;
+        if self.socket(id).is_none() {
+            return;
+        }
+        let place = &mut self.places[index];
+        if let Some(mut socket) = place.socket.take() {
+            if reason == SocketCloseReason::Peer {
+                // What was queued may still be wanted by a peer that has closed only its own side.
+                let _ = socket.output.write(&socket.stream, services.buffers);
+            }
+            socket.output.discard(services.buffers);
+            // Closing the descriptor would end the registration too; an error changes nothing.
+            let _ = self.registry.deregister(&mut socket.stream);
+        }
+        // The generation wraps within the bits that a socket's name has.
+        place.generation = SocketId::new(0, 0, place.generation + 1).generation();
+        self.free.push(index as u32);
+        if let Some(count) = self.counts.0.get(usize::from(self.own.instance)) {
+            count.fetch_sub(1, Ordering::Relaxed);
+        }
+        services.events.push((self.own, WorldEvent::SocketClosed { socket: id, reason }));
+        if let Some(sender) = self.sender_of(id) {
+            services.parcels.push((sender, SocketParcel::DropOutput(id)));
+        }
+    }
+
+    /// The thread that writes to a socket, if that is not this one.
+    fn sender_of(&self, id: SocketId) -> Option<u16> {
+        match self.directory.instances(Module::Send) {
+            0 => None,
+            senders => self.directory.thread_of(Module::Send, (id.index() % u32::from(senders)) as u16),
+        }
+    }
+
+    /// Takes over an accepted connection.
+    pub(super) fn adopt(
+        &mut self,
+        stream: std::net::TcpStream,
+        peer: SocketAddr,
+        listener: u16,
+        services: &mut Services<'_>,
+    ) {
+        let index = self.free.pop().unwrap_or(self.places.len() as u32);
+        if index as usize == self.places.len() {
+            self.places.push(Place::default());
+        }
+        let id = SocketId::new(self.own.instance, index, self.places[index as usize].generation);
+        let output = self.sender_of(id).map(|sender| (sender, stream.try_clone()));
+        let mut stream = TcpStream::from_std(stream);
+        let registered = self.registry.register(&mut stream, Token(index as usize), Interest::READABLE);
+        let shared = match output {
+            None => Ok(None),
+            Some((sender, Ok(clone))) => Ok(Some((sender, clone))),
+            Some((_, Err(error))) => Err(error),
+        };
+        let (Ok(()), Ok(shared), false) = (registered, shared, self.stopping) else {
+            // Dropping the stream closes the connection before any block heard of it.
+            self.free.push(index);
+            if let Some(count) = self.counts.0.get(usize::from(self.own.instance)) {
+                count.fetch_sub(1, Ordering::Relaxed);
+            }
+            return;
+        };
+        self.places[index as usize].socket = Some(Socket::new(stream));
+        self.readable.push_back(index);
+        if let Some((sender, clone)) = shared {
+            services.parcels.push((sender, SocketParcel::ShareOutput(id, Box::new(clone))));
+        }
+        services.events.push((self.own, WorldEvent::SocketOpened { socket: id, peer, listener }));
+    }
+
+    fn accept(&mut self, services: &mut Services<'_>) {
+        let mut accepted = 0;
+        while let Some(&listener) = self.accepting.front() {
+            if accepted == ACCEPTS_MAX {
+                return;
+            }
+            accepted += 1;
+            match self.listeners[listener].accept() {
+                Ok((stream, peer)) => self.distribute(stream, peer, listener as u16, services),
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(error) if is_out_of_descriptors(&error) && self.refuse_one(listener) => {}
+                Err(_) => {
+                    self.accepting.pop_front();
+                }
+            }
+        }
+    }
+
+    /// Gives a connection to the recv instance that has the fewest, or closes it if there are too many.
+    fn distribute(&mut self, stream: TcpStream, peer: SocketAddr, listener: u16, services: &mut Services<'_>) {
+        if self.counts.total() >= self.limits.sockets_max || stream.set_nodelay(true).is_err() {
+            return;
+        }
+        let instance = self.counts.least_loaded_after(self.last_instance);
+        self.last_instance = instance;
+        if let Some(count) = self.counts.0.get(instance) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        let stream = std::net::TcpStream::from(stream);
+        if instance == usize::from(self.own.instance) {
+            return self.adopt(stream, peer, listener, services);
+        }
+        if let Some(thread) = self.directory.thread_of(Module::Recv, instance as u16) {
+            services.parcels.push((thread, SocketParcel::Adopt(Box::new((stream, peer, listener)))));
+        }
+    }
+
+    /// With no descriptor left a waiting connection would never be seen again, so one is accepted and closed.
+    fn refuse_one(&mut self, listener: usize) -> bool {
+        let had_spare = self.spare.take().is_some();
+        let refused = had_spare && self.listeners[listener].accept().is_ok();
+        self.spare = open_spare();
+        refused
+    }
+}
+
+impl Socket {
+    fn new(stream: TcpStream) -> Self {
+        Self {
+            stream,
+            output: Output::default(),
+            readable: true,
+            peer_closed: false,
+            paused: false,
+            dirty: false,
+            wants_writable: false,
+            closing: false,
+        }
+    }
+
+    /// Reads once. Clears `readable` when the socket is drained for now.
+    fn read(&mut self, buffer: &mut Buffer) -> Read {
+        let room = buffer.capacity() - buffer.len();
+        match rustix::io::read(self.stream.as_fd(), rustix::buffer::spare_capacity(buffer)) {
+            Ok(0) => Read::Closed(SocketCloseReason::Peer),
+            Ok(length) => {
+                self.readable = length == room || self.peer_closed;
+                Read::Bytes(std::mem::take(buffer))
+            }
+            Err(rustix::io::Errno::AGAIN) => {
+                self.readable = false;
+                Read::Nothing
+            }
+            Err(rustix::io::Errno::INTR) => Read::Nothing,
+            Err(_) => Read::Closed(SocketCloseReason::Broken),
+        }
+    }
+}
+
+fn is_out_of_descriptors(error: &std::io::Error) -> bool {
+    let number = error.raw_os_error();
+    number == Some(libc::EMFILE) || number == Some(libc::ENFILE)
+}
+
+fn open_spare() -> Option<OwnedFd> {
+    std::fs::File::open("/dev/null").ok().map(OwnedFd::from)
+}

@@ -1,0 +1,303 @@
+//! Hot path. What surrounds the turn of a thread in the real world: sockets, sending, spinning, sleeping.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mio::{Events, Poll};
+
+use crate::address::Address;
+use crate::block::{Host, Signal};
+use crate::context::{Duration, Time};
+use crate::envelope::SocketParcel;
+use crate::require;
+use crate::scheduler::load::{LoadBoard, ThreadState};
+use crate::scheduler::run::{Engine, Services, World};
+use crate::scheduler::sleep::SleepCell;
+use crate::sync::CachePadded;
+use crate::world::{WorldEvent, WorldRequest};
+
+use super::clock::Clock;
+use super::doorbell::Doorbell;
+use super::file::Files;
+use super::sender::{SENDER_TOKENS, Senders};
+use super::socket::Sockets;
+
+/// The poll's token for being woken.
+pub(super) const WAKE_TOKEN: usize = usize::MAX;
+
+/// Signals after which sockets are looked at although there is other work.
+const SIGNALS_PER_POLL: u64 = 64;
+
+/// The longest sleep, so that load figures and the wall clock never get old.
+const SLEEP_MAX: Duration = Duration::from_millis(1_000);
+
+/// The longest sleep of a thread that waits for room in other threads' rings, which do not wake it.
+const BLOCKED_SLEEP: Duration = Duration::from_micros(100);
+
+/// What all threads of a node share.
+pub(super) struct Shared {
+    pub(super) bells: Vec<Doorbell>,
+    pub(super) clock: Clock,
+    pub(super) loads: Arc<LoadBoard>,
+    /// Blocks shall end what is begun.
+    pub(super) stop: AtomicBool,
+    /// Threads shall end.
+    pub(super) halt: AtomicBool,
+    /// For each thread, whether it had nothing to do when it last looked, and how often it had something.
+    pub(super) activity: Vec<CachePadded<Activity>>,
+}
+
+#[derive(Default)]
+pub(super) struct Activity {
+    pub(super) idle: AtomicBool,
+    pub(super) turns: std::sync::atomic::AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn request_stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.wake_all();
+    }
+
+    pub(super) fn wake_all(&self) {
+        SleepCell::fence_before_claim();
+        for bell in &self.bells {
+            bell.wake();
+        }
+    }
+}
+
+/// Sockets and files of one thread.
+pub(super) struct RealWorld {
+    pub(super) shared: Arc<Shared>,
+    pub(super) poll: Option<(Poll, Events)>,
+    pub(super) sockets: Option<Sockets>,
+    pub(super) senders: Option<Senders>,
+    pub(super) files: Files,
+}
+
+impl World for RealWorld {
+    fn socket_request(&mut self, request: WorldRequest, services: &mut Services<'_>) {
+        let sends = matches!(request, WorldRequest::SendBytes { .. } | WorldRequest::CloseSocket { .. });
+        match (&mut self.senders, &mut self.sockets) {
+            (Some(senders), _) if sends => senders.carry_out(request, services),
+            (_, Some(sockets)) => sockets.carry_out(request, services),
+            // A block sent to a socket of a recv instance that never was.
+            _ => {}
+        }
+    }
+
+    fn file_request(&mut self, from: Address, request: WorldRequest, services: &mut Services<'_>) {
+        self.files.carry_out(from, request, services);
+    }
+
+    fn socket_parcel(&mut self, parcel: SocketParcel, services: &mut Services<'_>) {
+        match (parcel, &mut self.sockets, &mut self.senders) {
+            (SocketParcel::Adopt(accepted), Some(sockets), _) => {
+                let (stream, peer, listener) = *accepted;
+                sockets.adopt(stream, peer, listener, services);
+            }
+            (SocketParcel::OutputEnded(socket, reason), Some(sockets), _) => sockets.close(socket, reason, services),
+            (parcel, _, Some(senders)) => senders.on_parcel(parcel, services),
+            (parcel, ..) => require!(false, "{parcel:?} came to a thread without sockets"),
+        }
+    }
+
+    fn stop(&mut self) {
+        self.shared.request_stop();
+    }
+}
+
+impl RealWorld {
+    fn has_work(&self) -> bool {
+        self.has_output() || self.sockets.as_ref().is_some_and(Sockets::has_input)
+    }
+
+    fn has_output(&self) -> bool {
+        self.sockets.as_ref().is_some_and(Sockets::has_output) || self.senders.as_ref().is_some_and(Senders::has_output)
+    }
+
+    fn is_written(&self) -> bool {
+        self.sockets.as_ref().is_none_or(Sockets::is_written) && self.senders.as_ref().is_none_or(Senders::is_written)
+    }
+
+    fn write_output(&mut self, services: &mut Services<'_>) {
+        if let Some(sockets) = &mut self.sockets {
+            sockets.write_output(services);
+        }
+        if let Some(senders) = &mut self.senders {
+            senders.write_output(services);
+        }
+    }
+
+    /// Asks the operating system which sockets are ready, waiting up to `longest`.
+    fn poll(&mut self, longest: Duration) {
+        let Some((poll, events)) = &mut self.poll else { return };
+        let timeout = std::time::Duration::from_nanos(longest.0);
+        if poll.poll(events, Some(timeout)).is_err() {
+            // Interrupted by a signal; what is ready is told at the next poll.
+            return;
+        }
+        for event in events.iter() {
+            let token = event.token().0;
+            if token == WAKE_TOKEN {
+                continue;
+            }
+            if token >= SENDER_TOKENS {
+                if let Some(senders) = &mut self.senders {
+                    senders.on_writable(token);
+                }
+            } else if let Some(sockets) = &mut self.sockets {
+                let closed = event.is_read_closed() || event.is_error();
+                sockets.on_ready(token, event.is_readable(), event.is_writable(), closed);
+            }
+        }
+    }
+}
+
+/// One thread of a node, until the node halts.
+pub(super) struct NodeThread<S: Signal, H: Host<S>> {
+    pub(super) engine: Engine<S, H>,
+    pub(super) world: RealWorld,
+    pub(super) clock: Clock,
+    pub(super) spin: Duration,
+    pub(super) told_to_stop: bool,
+    pub(super) woken: Vec<u16>,
+}
+
+impl<S: Signal, H: Host<S>> NodeThread<S, H> {
+    pub(super) fn run(mut self) {
+        let mut first_ring = 0;
+        let mut unpolled = 0;
+        loop {
+            let now = self.clock.now();
+            self.engine.load.enter(ThreadState::Executing, now);
+            let wall_us = self.clock.wall_us(now);
+            unpolled += self.engine.run(now, wall_us, first_ring);
+            first_ring = first_ring.wrapping_add(1);
+            self.look_for_stop();
+            if unpolled >= SIGNALS_PER_POLL {
+                self.world.poll(Duration::ZERO);
+                unpolled = 0;
+            }
+            if let Some(sockets) = &mut self.world.sockets
+                && sockets.has_input()
+            {
+                sockets.take_input(&mut self.engine);
+            }
+            let handled = self.engine.end_turn();
+            self.engine.carry_out(&mut self.world);
+            let moved = self.publish();
+            if self.world.has_output() {
+                self.engine.load.enter(ThreadState::Sending, self.clock.now());
+                self.engine.with_services(|services| self.world.write_output(services));
+            }
+            if handled > 0 || moved || self.engine.has_local_work() {
+                continue;
+            }
+            self.publish();
+            if self.world.has_work() && !self.engine.is_blocked() {
+                continue;
+            }
+            if self.world.shared.halt.load(Ordering::Acquire) {
+                return;
+            }
+            if self.wait() {
+                unpolled = 0;
+            }
+        }
+    }
+
+    /// Publishes what was sent and wakes those who sleep. Returns whether a backlog moved.
+    #[inline]
+    fn publish(&mut self) -> bool {
+        let woken = &mut self.woken;
+        let moved = self.engine.flush(|thread| woken.push(thread));
+        require!(self.engine.remote().is_empty(), "a signal for another node, and no way to it");
+        if !self.woken.is_empty() {
+            SleepCell::fence_before_claim();
+            for thread in self.woken.drain(..) {
+                self.world.shared.bells[usize::from(thread)].wake();
+            }
+        }
+        moved
+    }
+
+    fn look_for_stop(&mut self) {
+        if self.told_to_stop || !self.world.shared.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        self.told_to_stop = true;
+        if let Some(sockets) = &mut self.world.sockets {
+            sockets.stop_reading();
+        }
+        let directory = self.engine.seat().directory.clone();
+        for (module, instance) in self.engine.seat().modules.clone() {
+            self.engine.deliver_now(directory.address(module, instance), WorldEvent::Stopping);
+        }
+    }
+
+    /// Spins, then sleeps, until there may be something to do. Returns whether the sockets were looked at.
+    fn wait(&mut self) -> bool {
+        if self.spin.0 > 0 && self.spin_for_work() {
+            return true;
+        }
+        let shared = self.world.shared.clone();
+        let index = usize::from(self.engine.seat().thread);
+        if self.told_to_stop {
+            self.tell_activity(&shared.activity[index]);
+        }
+        let cell = &shared.bells[index].cell;
+        cell.announce();
+        let flags = (shared.stop.load(Ordering::Acquire), shared.halt.load(Ordering::Acquire));
+        if self.engine.has_mail() || flags.0 != self.told_to_stop || flags.1 {
+            cell.cancel();
+            return false;
+        }
+        let now = self.clock.now();
+        let longest = self.longest_sleep(now);
+        self.engine.load.enter(ThreadState::Sleeping, now);
+        if self.world.poll.is_some() {
+            self.world.poll(longest);
+        } else {
+            cell.sleep(Some(longest));
+        }
+        cell.cancel();
+        true
+    }
+
+    fn longest_sleep(&self, now: Time) -> Duration {
+        let longest = if self.engine.is_blocked() { BLOCKED_SLEEP } else { SLEEP_MAX };
+        self.engine.next_timer().map_or(longest, |due| due.since(now).min(longest))
+    }
+
+    /// While the node stops, whoever asked for it looks at this until all threads have come to rest.
+    fn tell_activity(&mut self, activity: &Activity) {
+        let idle = self.engine.is_quiet() && self.world.is_written();
+        activity.turns.fetch_add(u64::from(!idle), Ordering::Relaxed);
+        activity.idle.store(idle, Ordering::Release);
+    }
+
+    /// Looks for work for the configured time. Returns whether there is some.
+    fn spin_for_work(&mut self) -> bool {
+        let start = self.clock.now();
+        self.engine.load.enter(ThreadState::Spinning, start);
+        loop {
+            for _ in 0..8 {
+                if self.engine.has_mail() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            self.world.poll(Duration::ZERO);
+            let now = self.clock.now();
+            let timer_due = self.engine.next_timer().is_some_and(|due| due <= now);
+            if self.world.has_work() || timer_due {
+                return true;
+            }
+            if now.since(start) >= self.spin || self.world.shared.halt.load(Ordering::Relaxed) {
+                return false;
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! One thread's turn: timers, queues, the host's handlers, back-pressure; and its load figures and sleep.
+//!
+//! [`run`] is the turn, the same in both worlds. What surrounds it, sockets and sleep or the seed of a simulation, is
+//! in [`crate::real`] and [`crate::simulated`].
+
+pub mod load;
+pub(crate) mod run;
+pub mod sleep;
+pub(crate) mod timer;

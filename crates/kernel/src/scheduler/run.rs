@@ -1,0 +1,516 @@
+//! Hot path. The turn of one thread, the same in the real and in the simulated world: at most 60 instructions for a
+//! signal from its own queue besides the handler's.
+//!
+//! A turn is [`Engine::run`], then the world's part of it ([`Engine::carry_out`], sockets), then [`Engine::flush`].
+//! Nothing that was sent in a turn is seen by another thread before the flush.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::address::Address;
+use crate::block::{Host, Priority, Signal, SignalClass};
+use crate::buffer::BufferPool;
+use crate::context::{Context, Duration, Time};
+use crate::directory::ThreadSeat;
+use crate::envelope::{Envelope, Parcel, SocketParcel};
+use crate::limit::KernelLimits;
+use crate::mailbox::{Consumer, Producer, ring};
+use crate::outbox::Outbox;
+use crate::placement::Module;
+use crate::random::{Random, mix};
+use crate::require;
+use crate::scheduler::load::LoadMeter;
+use crate::scheduler::timer::Timers;
+use crate::trace::Tracer;
+use crate::world::{WorldEvent, WorldRequest};
+
+/// A turn takes no more from rings and timers after so many signals, so that sockets are looked at.
+const TURN_SIGNALS_MAX: u64 = 256;
+
+/// A signal from a ring and everything that follows from it on this thread count as one piece of work down to this
+/// depth; a block that keeps sending to itself is then interrupted by the rings.
+const LOCAL_GENERATIONS_MAX: u32 = 16;
+
+/// The most requests that are taken without room at one stall.
+const STALL_BURST_MAX: u32 = 64;
+
+const NORMAL: usize = 0;
+const HIGH: usize = 1;
+
+/// What of a thread is the same in both worlds.
+pub(crate) struct Engine<S: Signal, H: Host<S>> {
+    seat: ThreadSeat,
+    host: H,
+    outbox: Outbox<S>,
+    incoming: Vec<Incoming<S>>,
+    deferred: [VecDeque<Deferred<S>>; 2],
+    timers: Timers,
+    random: Random,
+    pub(crate) buffers: BufferPool,
+    tracer: Tracer,
+    digest: Option<u64>,
+    pub(crate) load: LoadMeter,
+    socket_parcels: Vec<SocketParcel>,
+    events: Vec<(Address, WorldEvent)>,
+    parcels: Vec<(u16, SocketParcel)>,
+    now: Time,
+    wall_clock_us: u64,
+    handled: u64,
+    quota: u64,
+    waiting_max: usize,
+    stall: Stall,
+}
+
+/// The popping ends of the rings from one other thread, normal and high.
+struct Incoming<S> {
+    rings: [Consumer<Parcel<S>>; 2],
+}
+
+/// A request that waits for room, and the ring that gets its credit back: the position in `incoming` and the
+/// priority, or nothing if it came from this thread.
+struct Deferred<S> {
+    credit: Option<(u16, u8)>,
+    envelope: Envelope<S>,
+}
+
+/// How long no request was taken for lack of room.
+struct Stall {
+    since: Time,
+    after: Duration,
+    burst: u32,
+}
+
+/// The ends of all rings that one thread holds.
+pub(crate) struct ThreadRings<S> {
+    /// By target thread; nothing for the thread itself.
+    pub outgoing: Vec<Option<[Producer<Parcel<S>>; 2]>>,
+    pub incoming: Vec<[Consumer<Parcel<S>>; 2]>,
+}
+
+/// Rings between all threads of a node, by thread.
+pub(crate) fn connect_threads<S: Signal>(threads: usize, limits: &KernelLimits) -> Vec<ThreadRings<S>> {
+    let slots = limits.ring_slots_for(threads, size_of::<Parcel<S>>());
+    let high_slots = limits.high_ring_slots.next_power_of_two().max(4);
+    let empty = || ThreadRings { outgoing: Vec::with_capacity(threads), incoming: Vec::with_capacity(threads) };
+    let mut all: Vec<ThreadRings<S>> = (0..threads).map(|_| empty()).collect();
+    for from in 0..threads {
+        for to in 0..threads {
+            if from == to {
+                all[from].outgoing.push(None);
+                continue;
+            }
+            let (normal, high) = (ring(slots), ring(high_slots));
+            all[from].outgoing.push(Some([normal.0, high.0]));
+            all[to].incoming.push([normal.1, high.1]);
+        }
+    }
+    all
+}
+
+/// The part of a world that carries out requests on the thread where sockets or files live.
+pub(crate) trait World {
+    /// A request about a socket that this thread owns or writes to.
+    fn socket_request(&mut self, request: WorldRequest, services: &mut Services<'_>);
+
+    /// A request about a file; the answer goes to `from`.
+    fn file_request(&mut self, from: Address, request: WorldRequest, services: &mut Services<'_>);
+
+    /// What another thread says about sockets.
+    fn socket_parcel(&mut self, parcel: SocketParcel, services: &mut Services<'_>);
+
+    /// The node is asked to stop.
+    fn stop(&mut self);
+}
+
+/// What a world may use while it carries out requests.
+pub(crate) struct Services<'a> {
+    pub buffers: &'a mut BufferPool,
+    /// Events for blocks of this node.
+    pub events: &'a mut Vec<(Address, WorldEvent)>,
+    /// Parcels for threads of this node.
+    pub parcels: &'a mut Vec<(u16, SocketParcel)>,
+}
+
+impl<S: Signal, H: Host<S>> Engine<S, H> {
+    pub(crate) fn new(seat: ThreadSeat, host: H, rings: ThreadRings<S>, limits: &KernelLimits, now: Time) -> Self {
+        let waiting_max = limits.waiting_max as usize;
+        let mut outbox = Outbox::new(seat.directory.clone(), seat.thread, rings.outgoing, waiting_max);
+        for &(module, instance) in &seat.modules {
+            outbox.deliver_event(seat.directory.address(module, instance), WorldEvent::Started);
+        }
+        Self {
+            host,
+            outbox,
+            incoming: rings.incoming.into_iter().map(|rings| Incoming { rings }).collect(),
+            deferred: Default::default(),
+            timers: Timers::new(limits.timers_max),
+            random: Random::new(seat.seed),
+            buffers: BufferPool::new(limits.buffer_bytes_max),
+            tracer: Tracer::new(&seat.name, limits.trace_entries, S::name_of_number),
+            digest: None,
+            load: LoadMeter::new(Arc::clone(&seat.loads), seat.thread, now),
+            socket_parcels: Vec::new(),
+            events: Vec::new(),
+            parcels: Vec::new(),
+            now,
+            wall_clock_us: 0,
+            handled: 0,
+            quota: u64::from(limits.quota.max(1)),
+            waiting_max,
+            stall: Stall { since: now, after: Duration(limits.stall_ns), burst: 1 },
+            seat,
+        }
+    }
+
+    /// Takes what is due and what has come. `first_ring` decides which other thread is served first. Returns how many
+    /// signals were handled.
+    pub(crate) fn run(&mut self, now: Time, wall_clock_us: u64, first_ring: usize) -> u64 {
+        self.now = now;
+        self.wall_clock_us = wall_clock_us;
+        self.handled = 0;
+        self.drain_local();
+        self.run_timers();
+        self.run_deferred();
+        self.take_high();
+        let rings = self.incoming.len();
+        for step in 0..rings {
+            let position = (first_ring + step) % rings;
+            if self.take(position, NORMAL) > 0 {
+                self.take_high();
+            }
+            if self.handled >= TURN_SIGNALS_MAX {
+                break;
+            }
+        }
+        self.handled
+    }
+
+    /// Ends the part of the turn that handles signals. Returns how many signals the turn handled in all.
+    pub(crate) fn end_turn(&mut self) -> u64 {
+        if self.handled > 0 {
+            let first = self.seat.modules.first().copied().unwrap_or((Module::Main, 0));
+            let own = self.seat.directory.address(first.0, first.1);
+            let (host, mut context, outbox) = self.parts(own);
+            host.end_turn(&mut context, outbox);
+        }
+        for incoming in &mut self.incoming {
+            // A sender that waits for room looks again by itself after at most a short sleep.
+            let _ = incoming.rings[NORMAL].release() | incoming.rings[HIGH].release();
+        }
+        self.load.count_turn(self.handled, self.waiting());
+        std::mem::take(&mut self.handled)
+    }
+
+    /// Carries out what was asked of the world, here or by sending it to the thread where it belongs.
+    pub(crate) fn carry_out(&mut self, world: &mut impl World) {
+        if !self.outbox.requests().is_empty() {
+            let mut requests = std::mem::take(self.outbox.requests());
+            for (from, request) in requests.drain(..) {
+                self.carry_out_one(from, request, world);
+            }
+            // Nothing that carries out a request makes a new one, so the empty vector takes its place again.
+            *self.outbox.requests() = requests;
+        }
+        if !self.socket_parcels.is_empty() {
+            let mut services =
+                Services { buffers: &mut self.buffers, events: &mut self.events, parcels: &mut self.parcels };
+            for parcel in self.socket_parcels.drain(..) {
+                world.socket_parcel(parcel, &mut services);
+            }
+        }
+        self.deliver_events();
+    }
+
+    fn carry_out_one(&mut self, from: Address, request: WorldRequest, world: &mut impl World) {
+        let directory = &self.seat.directory;
+        let place = match &request {
+            WorldRequest::StartTimer { after, token } => {
+                return self.timers.start(self.now.plus(*after), from, *token);
+            }
+            WorldRequest::Stop => return world.stop(),
+            WorldRequest::SendBytes { socket, .. } | WorldRequest::CloseSocket { socket } => {
+                match directory.instances(Module::Send) {
+                    0 => directory.thread_of(Module::Recv, socket.owner()),
+                    senders => directory.thread_of(Module::Send, (socket.index() % u32::from(senders)) as u16),
+                }
+            }
+            WorldRequest::PauseReading { socket } | WorldRequest::ResumeReading { socket } => {
+                directory.thread_of(Module::Recv, socket.owner())
+            }
+            _ => directory.thread_of(Module::Io, 0),
+        };
+        let place = place.unwrap_or(self.seat.thread);
+        if place != self.seat.thread {
+            return self.outbox.deliver_parcel(place, Parcel::Request(from, request));
+        }
+        let mut services =
+            Services { buffers: &mut self.buffers, events: &mut self.events, parcels: &mut self.parcels };
+        match request {
+            WorldRequest::SendBytes { .. }
+            | WorldRequest::CloseSocket { .. }
+            | WorldRequest::PauseReading { .. }
+            | WorldRequest::ResumeReading { .. } => world.socket_request(request, &mut services),
+            _ => world.file_request(from, request, &mut services),
+        }
+    }
+
+    /// Gives the world the means to make events, and delivers those.
+    pub(crate) fn with_services<R>(&mut self, action: impl FnOnce(&mut Services<'_>) -> R) -> R {
+        let mut services =
+            Services { buffers: &mut self.buffers, events: &mut self.events, parcels: &mut self.parcels };
+        let result = action(&mut services);
+        self.deliver_events();
+        result
+    }
+
+    fn deliver_events(&mut self) {
+        for (to, event) in self.events.drain(..) {
+            self.outbox.deliver_event(to, event);
+        }
+        for (thread, parcel) in self.parcels.drain(..) {
+            if thread == self.seat.thread {
+                self.socket_parcels.push(parcel);
+            } else {
+                self.outbox.deliver_parcel(thread, Parcel::Socket(parcel));
+            }
+        }
+    }
+
+    /// Hands an event to its block, after all that waits on this thread, with what follows on this thread.
+    pub(crate) fn deliver_now(&mut self, to: Address, event: WorldEvent) {
+        self.outbox.deliver_event(to, event);
+        self.drain_local();
+    }
+
+    /// Publishes what was sent; `published` gets each thread that has news. Returns whether a backlog moved.
+    pub(crate) fn flush(&mut self, published: impl FnMut(u16)) -> bool {
+        self.outbox.flush(published)
+    }
+
+    /// Whether work from outside may be begun: nothing waits for room.
+    pub(crate) fn accepts_work(&mut self) -> bool {
+        self.deferred.iter().all(VecDeque::is_empty) && self.outbox.has_room()
+    }
+
+    /// Whether something waits for room that other threads must make.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.outbox.backlog() > 0 || !self.deferred.iter().all(VecDeque::is_empty)
+    }
+
+    /// Whether there is something to do without news from anybody.
+    pub(crate) fn has_local_work(&self) -> bool {
+        self.outbox.local_len() > 0 || !self.socket_parcels.is_empty()
+    }
+
+    /// Whether something has come from another thread.
+    pub(crate) fn has_mail(&mut self) -> bool {
+        self.incoming
+            .iter_mut()
+            .any(|incoming| incoming.rings[NORMAL].refresh() > 0 || incoming.rings[HIGH].refresh() > 0)
+    }
+
+    /// Whether nothing waits here and other threads have taken everything sent to them.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        !self.is_blocked() && !self.has_local_work() && !self.has_mail() && self.outbox.is_drained()
+    }
+
+    pub(crate) fn next_timer(&self) -> Option<Time> {
+        self.timers.next_due()
+    }
+
+    /// Signals for other nodes.
+    pub(crate) fn remote(&mut self) -> &mut VecDeque<Envelope<S>> {
+        self.outbox.remote()
+    }
+
+    /// A signal that came from another node; handled in the next turn.
+    pub(crate) fn receive(&mut self, envelope: Envelope<S>) {
+        self.outbox.push_local(envelope);
+    }
+
+    /// Handles what waits in the local queue.
+    pub(crate) fn run_local(&mut self) {
+        self.drain_local();
+    }
+
+    /// The most signals taken from one ring in a turn from now on.
+    pub(crate) fn set_quota(&mut self, quota: u64) {
+        self.quota = quota.max(1);
+    }
+
+    pub(crate) fn seat(&self) -> &ThreadSeat {
+        &self.seat
+    }
+
+    pub(crate) fn host_mut(&mut self) -> &mut H {
+        &mut self.host
+    }
+
+    /// From now on every delivered signal changes the digest.
+    pub(crate) fn keep_digest(&mut self) {
+        self.digest.get_or_insert(0);
+    }
+
+    /// The digest of the signals delivered since it was last taken.
+    pub(crate) fn take_digest(&mut self) -> u64 {
+        self.digest.as_mut().map_or(0, std::mem::take)
+    }
+
+    fn waiting(&self) -> usize {
+        self.outbox.local_len() + self.outbox.backlog() + self.deferred[NORMAL].len() + self.deferred[HIGH].len()
+    }
+
+    fn run_timers(&mut self) {
+        while self.handled < TURN_SIGNALS_MAX
+            && let Some((to, token)) = self.timers.take_due(self.now)
+        {
+            self.deliver_now(to, WorldEvent::Timer { token });
+        }
+    }
+
+    /// Takes requests that were set aside, as far as there is room, or some of them without room after a stall.
+    fn run_deferred(&mut self) {
+        if self.deferred[HIGH].is_empty() && self.deferred[NORMAL].is_empty() {
+            self.stall.since = self.now;
+            self.stall.burst = 1;
+            return;
+        }
+        let mut forced = 0;
+        if self.now.since(self.stall.since) >= self.stall.after {
+            forced = self.stall.burst;
+            self.stall.burst = (self.stall.burst * 2).min(STALL_BURST_MAX);
+        }
+        let waiting = self.deferred[HIGH].len() + self.deferred[NORMAL].len();
+        for _ in 0..waiting.min(TURN_SIGNALS_MAX as usize) {
+            let queue = if self.deferred[HIGH].is_empty() { NORMAL } else { HIGH };
+            let Some(front) = self.deferred[queue].front() else { break };
+            if !self.outbox.take_room(front.envelope.signal.emit_max()) {
+                if forced == 0 {
+                    break;
+                }
+                forced -= 1;
+            }
+            let Some(deferred) = self.deferred[queue].pop_front() else { break };
+            self.stall.since = self.now;
+            self.handle(deferred.envelope);
+            self.finish(deferred.credit);
+            self.drain_local();
+        }
+    }
+
+    fn take_high(&mut self) {
+        for position in 0..self.incoming.len() {
+            self.take(position, HIGH);
+        }
+    }
+
+    /// Takes up to a quota from one ring. Returns how many parcels.
+    fn take(&mut self, position: usize, priority: usize) -> u64 {
+        let available = self.incoming[position].rings[priority].refresh().min(self.quota);
+        for _ in 0..available {
+            let Some(parcel) = self.incoming[position].rings[priority].pop() else { break };
+            match parcel {
+                Parcel::Signal(envelope) => {
+                    self.offer(envelope, Some((position as u16, priority as u8)));
+                    self.drain_local();
+                }
+                Parcel::Event(to, event) => self.deliver_now(to, event),
+                Parcel::Request(from, request) => self.outbox.requests().push((from, request)),
+                Parcel::Socket(parcel) => self.socket_parcels.push(parcel),
+            }
+        }
+        available
+    }
+
+    /// Handles a reply; handles a request if there is room for what it may emit and none waits before it.
+    #[inline]
+    fn offer(&mut self, envelope: Envelope<S>, credit: Option<(u16, u8)>) {
+        if envelope.signal.class() == SignalClass::Reply {
+            return self.handle(envelope);
+        }
+        let unblocked = self.deferred[NORMAL].is_empty() && self.deferred[HIGH].is_empty();
+        if unblocked && self.outbox.take_room(envelope.signal.emit_max()) {
+            self.handle(envelope);
+            self.finish(credit);
+        } else {
+            self.defer(Deferred { credit, envelope });
+        }
+    }
+
+    #[cold]
+    fn defer(&mut self, deferred: Deferred<S>) {
+        let queue = match deferred.envelope.signal.priority() {
+            Priority::Normal => NORMAL,
+            Priority::High => HIGH,
+        };
+        self.deferred[queue].push_back(deferred);
+    }
+
+    #[inline]
+    fn finish(&mut self, credit: Option<(u16, u8)>) {
+        if let Some((position, priority)) = credit {
+            self.incoming[usize::from(position)].rings[usize::from(priority)].finish_request();
+        }
+    }
+
+    #[inline]
+    fn drain_local(&mut self) {
+        if self.outbox.local_len() > 0 {
+            self.drain_generations();
+        }
+    }
+
+    fn drain_generations(&mut self) {
+        for _ in 0..LOCAL_GENERATIONS_MAX {
+            let generation = self.outbox.local_len();
+            if generation == 0 {
+                return;
+            }
+            for _ in 0..generation {
+                let Some(envelope) = self.outbox.pop_local() else { break };
+                self.offer(envelope, None);
+            }
+        }
+        require!(self.waiting() <= self.waiting_max, "{} signals wait", self.waiting());
+    }
+
+    #[inline]
+    fn handle(&mut self, envelope: Envelope<S>) {
+        let Envelope { to, from, signal } = envelope;
+        let number = signal.number();
+        self.tracer.record(self.now, to, from, number);
+        if let Some(digest) = self.digest {
+            self.digest = Some(self.digest_with(digest, to, from, &signal));
+        }
+        self.handled += 1;
+        let (host, mut context, outbox) = self.parts(to);
+        host.handle(to, from, signal, &mut context, outbox);
+    }
+
+    /// The host, its context and its outbox, set to act for the block `own`.
+    #[inline]
+    fn parts(&mut self, own: Address) -> (&mut H, Context<'_>, &mut Outbox<S>) {
+        self.outbox.set_own(own);
+        let context = Context {
+            now: self.now,
+            wall_clock_us: self.wall_clock_us,
+            own,
+            random: &mut self.random,
+            buffers: &mut self.buffers,
+            directory: &self.seat.directory,
+            loads: &self.seat.loads,
+        };
+        (&mut self.host, context, &mut self.outbox)
+    }
+
+    #[cold]
+    fn digest_with(&self, digest: u64, to: Address, from: Address, signal: &S) -> u64 {
+        let route = u64::from(to.to_bits()) << 32 | u64::from(from.to_bits());
+        let thread = u64::from(self.seat.node.0) << 16 | u64::from(self.seat.thread);
+        let mut digest = mix(mix(mix(digest ^ self.now.0) ^ route) ^ thread);
+        for chunk in signal.name().as_bytes().chunks(8) {
+            digest = chunk.iter().fold(mix(digest), |word, &byte| word.rotate_left(8) ^ u64::from(byte));
+        }
+        mix(digest ^ u64::from(signal.number()))
+    }
+}

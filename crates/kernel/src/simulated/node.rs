@@ -1,0 +1,68 @@
+//! One node of a simulation: its threads and its part of the world.
+
+use std::sync::Arc;
+
+use crate::address::Address;
+use crate::block::{Host, Signal};
+use crate::context::Time;
+use crate::directory::{Directory, NodeLayout};
+use crate::envelope::SocketParcel;
+use crate::limit::KernelLimits;
+use crate::require;
+use crate::scheduler::run::{Engine, Services, World};
+use crate::world::{WorldEvent, WorldRequest};
+
+use super::file::VirtualFiles;
+use super::socket::VirtualSockets;
+
+pub(super) struct SimulatedNode<S: Signal, H: Host<S>> {
+    pub(super) layout: NodeLayout,
+    pub(super) directory: Arc<Directory>,
+    /// None while the node is down.
+    pub(super) threads: Vec<SimulatedThread<S, H>>,
+    pub(super) world: NodeWorld,
+    pub(super) started: Time,
+    /// How often the node was started; what was scheduled for an earlier life is void.
+    pub(super) life: u32,
+}
+
+pub(super) struct SimulatedThread<S: Signal, H: Host<S>> {
+    pub(super) engine: Engine<S, H>,
+    /// Between a turn and its flush.
+    pub(super) is_busy: bool,
+    /// When it runs next, if that is scheduled.
+    pub(super) next_run: Option<Time>,
+    /// When its last file request is done.
+    pub(super) files_done: Time,
+}
+
+/// The sockets and files of one node.
+pub(super) struct NodeWorld {
+    pub(super) directory: Arc<Directory>,
+    pub(super) limits: KernelLimits,
+    pub(super) sockets: VirtualSockets,
+    pub(super) files: VirtualFiles,
+    /// Answers that are given later, when the disk has had its time.
+    pub(super) answers: Vec<(Address, WorldEvent)>,
+    pub(super) stop_requested: bool,
+}
+
+impl World for NodeWorld {
+    fn socket_request(&mut self, request: WorldRequest, services: &mut Services<'_>) {
+        self.sockets.carry_out(request, &self.limits, &self.directory, services);
+    }
+
+    fn file_request(&mut self, from: Address, request: WorldRequest, services: &mut Services<'_>) {
+        if let Some((token, result, bytes)) = self.files.carry_out(request, services.buffers) {
+            self.answers.push((from, WorldEvent::FileDone { token, result, bytes }));
+        }
+    }
+
+    fn socket_parcel(&mut self, parcel: SocketParcel, _services: &mut Services<'_>) {
+        require!(false, "virtual sockets need no {parcel:?}");
+    }
+
+    fn stop(&mut self) {
+        self.stop_requested = true;
+    }
+}

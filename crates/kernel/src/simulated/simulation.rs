@@ -1,0 +1,468 @@
+//! The seeded scheduler: a queue of what happens when, and the seed decides how long everything takes.
+//!
+//! A thread's turn is two happenings: it runs at one time, and what it sent is published when its service time is
+//! over. Signals between threads are in the order sent per pair, priority and class, since the rings are the real
+//! ones; between nodes they are in order per pair of nodes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::address::{Address, NodeId};
+use crate::block::{Host, Signal};
+use crate::context::{Duration, Time};
+use crate::directory::{Directory, LayoutError, NodeLayout, ThreadSeat};
+use crate::envelope::Envelope;
+use crate::limit::KernelLimits;
+use crate::placement::Module;
+use crate::random::{Random, mix};
+use crate::scheduler::load::{LoadBoard, ThreadState};
+use crate::scheduler::run::{Engine, connect_threads};
+use crate::world::WorldEvent;
+
+use super::file::VirtualFiles;
+use super::node::{NodeWorld, SimulatedNode, SimulatedThread};
+use super::socket::{SocketFaults, VirtualSockets};
+
+/// How a thread that waits for room looks again.
+const BLOCKED_PAUSE: Duration = Duration::from_micros(100);
+
+/// The most socket events a thread takes in one turn.
+const INPUTS_MAX: usize = 16;
+
+/// How a simulation behaves.
+#[derive(Clone, Debug)]
+pub struct SimulationOptions {
+    /// Decides everything that is not decided by the blocks and the calls.
+    pub seed: u64,
+    /// The kernel's maxima, for every node.
+    pub limits: KernelLimits,
+    /// The longest time that a thread needs for one signal, in nanoseconds.
+    pub service_ns_max: u64,
+    /// The longest time until a thread notices news, in nanoseconds.
+    pub wake_ns_max: u64,
+    /// The longest way of a signal to another node, in nanoseconds.
+    pub link_ns_max: u64,
+    /// The longest time of a file request, in nanoseconds.
+    pub file_ns_max: u64,
+    /// What goes wrong with sockets.
+    pub sockets: SocketFaults,
+    /// What the wall clock shows at the start, in microseconds since 1970.
+    pub wall_clock_us: u64,
+}
+
+impl SimulationOptions {
+    /// The usual behaviour under a seed.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            limits: KernelLimits { trace_entries: 256, ..KernelLimits::default() },
+            service_ns_max: 2_000,
+            wake_ns_max: 50_000,
+            link_ns_max: 200_000,
+            file_ns_max: 2_000_000,
+            sockets: SocketFaults::default(),
+            wall_clock_us: 1_700_000_000_000_000,
+        }
+    }
+}
+
+/// The client's end of a virtual connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClientSocket {
+    /// The node that it is connected to.
+    pub node: NodeId,
+    position: usize,
+}
+
+enum Happening<S> {
+    /// A thread of a node takes a turn.
+    Run { life: u32, node: usize, thread: usize },
+    /// What a thread sent in its turn is published.
+    Flush { life: u32, node: usize, thread: usize },
+    /// A signal comes from another node.
+    Arrive { life: u32, node: usize, envelope: Envelope<S> },
+    /// A file request is done.
+    Answer { life: u32, node: usize, thread: usize, to: Address, event: WorldEvent },
+}
+
+/// A number of nodes in one thread of one process, deterministic.
+pub struct Simulation<S: Signal, H: Host<S>> {
+    options: SimulationOptions,
+    random: Random,
+    now: Time,
+    queue: BTreeMap<(Time, u64), Happening<S>>,
+    scheduled: u64,
+    nodes: Vec<SimulatedNode<S, H>>,
+    make_host: Box<dyn FnMut(ThreadSeat) -> H>,
+    /// When the last signal from one node to another arrives, so that none overtakes it.
+    arrivals: BTreeMap<(u8, u8), Time>,
+    digest: u64,
+    handled: u64,
+}
+
+impl<S: Signal, H: Host<S>> Simulation<S, H> {
+    /// A simulation without nodes. `make_host` makes the blocks of every thread, also of nodes started again.
+    pub fn new(options: SimulationOptions, make_host: impl FnMut(ThreadSeat) -> H + 'static) -> Self {
+        crate::invariant::panic_on_failure();
+        Self {
+            random: Random::new(options.seed),
+            options,
+            now: Time(0),
+            queue: BTreeMap::new(),
+            scheduled: 0,
+            nodes: Vec::new(),
+            make_host: Box::new(make_host),
+            arrivals: BTreeMap::new(),
+            digest: 0,
+            handled: 0,
+        }
+    }
+
+    /// Starts a node. Nodes are numbered from 1 in the order of adding.
+    pub fn add_node(&mut self, layout: &NodeLayout) -> Result<NodeId, LayoutError> {
+        let node = NodeId(self.nodes.len() as u8 + 1);
+        let directory = Arc::new(Directory::new(node, layout)?);
+        let world = NodeWorld {
+            directory: directory.clone(),
+            limits: self.options.limits.clone(),
+            sockets: VirtualSockets::new(directory.instances(Module::Recv)),
+            files: VirtualFiles::default(),
+            answers: Vec::new(),
+            stop_requested: false,
+        };
+        let layout = layout.clone();
+        self.nodes.push(SimulatedNode { layout, directory, threads: Vec::new(), world, started: self.now, life: 0 });
+        self.start_threads(self.nodes.len() - 1);
+        Ok(node)
+    }
+
+    /// Ends a node at once: signals, sockets and writes that were not synced are lost. Nothing if it is down.
+    pub fn crash(&mut self, node: NodeId) {
+        let Some(node) = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1)) else { return };
+        node.threads.clear();
+        node.life += 1;
+        node.world.answers.clear();
+        node.world.sockets.crash();
+        node.world.files.crash(&mut self.random);
+    }
+
+    /// Starts a node again after a crash, with the files that were left. Nothing if it runs.
+    pub fn restart(&mut self, node: NodeId) {
+        let position = usize::from(node.0).wrapping_sub(1);
+        if self.nodes.get(position).is_some_and(|node| node.threads.is_empty()) {
+            self.start_threads(position);
+        }
+    }
+
+    /// Tells the blocks of a node to end what is begun.
+    pub fn request_stop(&mut self, node: NodeId) {
+        let position = usize::from(node.0).wrapping_sub(1);
+        for thread in 0..self.nodes.get(position).map_or(0, |node| node.threads.len()) {
+            let node = &mut self.nodes[position];
+            let engine = &mut node.threads[thread].engine;
+            for (module, instance) in engine.seat().modules.clone() {
+                let to = node.directory.address(module, instance);
+                engine.with_services(|services| services.events.push((to, WorldEvent::Stopping)));
+            }
+            self.schedule_run(position, thread, self.now);
+        }
+    }
+
+    /// Virtual nanoseconds since the simulation began.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// A hash of every signal delivered so far, with its time, thread and name.
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// How many signals were delivered so far.
+    pub fn signals(&self) -> u64 {
+        self.handled
+    }
+
+    /// The blocks of a thread, for a look from outside; none if the node is down.
+    pub fn host_mut(&mut self, node: NodeId, thread: u16) -> Option<&mut H> {
+        let node = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1))?;
+        Some(node.threads.get_mut(usize::from(thread))?.engine.host_mut())
+    }
+
+    /// The content of a file of a node as its processes see it; none if there is no such file.
+    pub fn file(&self, node: NodeId, path: &str) -> Option<&[u8]> {
+        self.nodes.get(usize::from(node.0).wrapping_sub(1))?.world.files.content(path)
+    }
+
+    /// Lets the next thing happen. False if nothing ever happens again by itself.
+    pub fn step(&mut self) -> bool {
+        let Some(((time, _), happening)) = self.queue.pop_first() else { return false };
+        self.now = self.now.max(time);
+        match happening {
+            Happening::Run { life, node, thread } => {
+                if self.lives(life, node) && self.nodes[node].threads[thread].next_run == Some(time) {
+                    self.nodes[node].threads[thread].next_run = None;
+                    self.run_thread(node, thread);
+                }
+            }
+            Happening::Flush { life, node, thread } => {
+                if self.lives(life, node) {
+                    self.flush_thread(node, thread);
+                }
+            }
+            Happening::Arrive { life, node, envelope } => {
+                if self.lives(life, node) {
+                    self.arrive(node, envelope);
+                }
+            }
+            Happening::Answer { life, node, thread, to, event } => {
+                if self.lives(life, node) {
+                    let engine = &mut self.nodes[node].threads[thread].engine;
+                    engine.with_services(|services| services.events.push((to, event)));
+                    self.schedule_run(node, thread, self.now);
+                }
+            }
+        }
+        true
+    }
+
+    /// Lets things happen until so much virtual time has passed.
+    pub fn run_for(&mut self, duration: Duration) {
+        let end = self.now.plus(duration);
+        while self.queue.first_key_value().is_some_and(|(&(time, _), _)| time <= end) {
+            self.step();
+        }
+        self.now = end;
+    }
+
+    /// Lets things happen until a condition holds; false if it did not within so much virtual time.
+    pub fn run_until(&mut self, longest: Duration, mut condition: impl FnMut(&mut Self) -> bool) -> bool {
+        let end = self.now.plus(longest);
+        loop {
+            if condition(self) {
+                return true;
+            }
+            if self.now > end || !self.step() {
+                return condition(self);
+            }
+        }
+    }
+
+    fn lives(&self, life: u32, node: usize) -> bool {
+        self.nodes.get(node).is_some_and(|node| node.life == life && !node.threads.is_empty())
+    }
+
+    fn start_threads(&mut self, position: usize) {
+        let node = &mut self.nodes[position];
+        node.started = self.now;
+        node.life += 1;
+        node.world.stop_requested = false;
+        let threads = node.layout.threads.len();
+        let loads = Arc::new(LoadBoard::new(threads));
+        for (index, rings) in connect_threads::<S>(threads, &self.options.limits).into_iter().enumerate() {
+            let layout = &node.layout.threads[index];
+            let seat = ThreadSeat {
+                node: node.directory.node(),
+                thread: index as u16,
+                name: format!("{}:{}", node.directory.node().0, layout.name),
+                modules: layout.modules.clone(),
+                directory: node.directory.clone(),
+                loads: loads.clone(),
+                seed: self.random.word(),
+            };
+            let host = (self.make_host)(seat.clone());
+            let mut engine = Engine::new(seat, host, rings, &self.options.limits, Time(0));
+            engine.keep_digest();
+            node.threads.push(SimulatedThread { engine, is_busy: false, next_run: None, files_done: Time(0) });
+        }
+        for thread in 0..threads {
+            let delay = self.random.below(self.options.wake_ns_max + 1);
+            self.schedule_run(position, thread, self.now.plus(Duration(delay)));
+        }
+    }
+
+    fn schedule(&mut self, time: Time, happening: Happening<S>) {
+        self.scheduled += 1;
+        self.queue.insert((time, self.scheduled), happening);
+    }
+
+    /// A thread runs at `time`, unless it runs before anyhow or is busy, after which it looks by itself.
+    fn schedule_run(&mut self, node: usize, thread: usize, time: Time) {
+        let life = self.nodes[node].life;
+        let state = &mut self.nodes[node].threads[thread];
+        if state.is_busy || state.next_run.is_some_and(|next| next <= time) {
+            return;
+        }
+        state.next_run = Some(time);
+        self.schedule(time, Happening::Run { life, node, thread });
+    }
+
+    fn run_thread(&mut self, position: usize, thread: usize) {
+        let node = &mut self.nodes[position];
+        let local_now = Time(self.now.since(node.started).0);
+        let wall_clock_us = self.options.wall_clock_us + self.now.0 / 1_000;
+        let engine = &mut node.threads[thread].engine;
+        engine.load.enter(ThreadState::Executing, local_now);
+        engine.set_quota(1 + self.random.below(u64::from(self.options.limits.quota.max(1))));
+        engine.run(local_now, wall_clock_us, self.random.below(256) as usize);
+        if let Some(instance) = node.directory.instance_on(Module::Recv, thread as u16) {
+            let own = node.directory.address(Module::Recv, instance);
+            for connection in node.world.sockets.with_input(instance).into_iter().take(INPUTS_MAX) {
+                if !engine.accepts_work() {
+                    break;
+                }
+                let (limits, faults) = (&self.options.limits, &self.options.sockets);
+                let (sockets, random) = (&mut node.world.sockets, &mut self.random);
+                engine.with_services(|services| {
+                    sockets.take_input(connection, limits, faults, random, services, own);
+                });
+                engine.run_local();
+            }
+        }
+        let handled = engine.end_turn();
+        self.digest = mix(self.digest ^ engine.take_digest());
+        self.handled += handled;
+        node.threads[thread].is_busy = true;
+        let service = (0..handled).map(|_| 100 + self.random.below(self.options.service_ns_max.max(1))).sum::<u64>();
+        let life = node.life;
+        self.schedule(self.now.plus(Duration(service + 1)), Happening::Flush { life, node: position, thread });
+    }
+
+    fn flush_thread(&mut self, position: usize, thread: usize) {
+        let node = &mut self.nodes[position];
+        let SimulatedThread { engine, is_busy, files_done, .. } = &mut node.threads[thread];
+        *is_busy = false;
+        engine.carry_out(&mut node.world);
+        for &(module, instance) in &node.layout.threads[thread].modules {
+            if module == Module::Recv {
+                let own = node.directory.address(module, instance);
+                let (limits, faults) = (&self.options.limits, &self.options.sockets);
+                let sockets = &mut node.world.sockets;
+                engine.with_services(|services| sockets.write_output(instance, limits, faults, own, services));
+            }
+        }
+        let mut published = Vec::new();
+        let moved = engine.flush(|target| published.push(usize::from(target)));
+        let remote: Vec<Envelope<S>> = engine.remote().drain(..).collect();
+        let answers = std::mem::take(&mut node.world.answers);
+        let stop_requested = std::mem::take(&mut node.world.stop_requested);
+        let life = node.life;
+        for (to, event) in answers {
+            let start = self.now.max(*files_done);
+            *files_done = start.plus(Duration(1 + self.random.below(self.options.file_ns_max.max(1))));
+            self.scheduled += 1;
+            let happening = Happening::Answer { life, node: position, thread, to, event };
+            self.queue.insert((*files_done, self.scheduled), happening);
+        }
+        for target in published {
+            let delay = self.random.below(self.options.wake_ns_max + 1);
+            self.schedule_run(position, target, self.now.plus(Duration(delay)));
+        }
+        for envelope in remote {
+            self.send_to_node(envelope);
+        }
+        self.schedule_next(position, thread, moved);
+        if stop_requested {
+            self.request_stop(NodeId(position as u8 + 1));
+        }
+    }
+
+    /// When a thread that has just ended a turn looks again by itself.
+    fn schedule_next(&mut self, position: usize, thread: usize, moved: bool) {
+        let node = &mut self.nodes[position];
+        let engine = &mut node.threads[thread].engine;
+        let started = node.started;
+        let mut times = Vec::new();
+        if moved || engine.has_local_work() || engine.has_mail() {
+            times.push(self.now);
+        }
+        let has_input = node
+            .directory
+            .instance_on(Module::Recv, thread as u16)
+            .is_some_and(|instance| !node.world.sockets.with_input(instance).is_empty());
+        if engine.is_blocked() || has_input {
+            let pause = if engine.accepts_work() { Duration(1) } else { BLOCKED_PAUSE };
+            times.push(self.now.plus(pause));
+        }
+        if let Some(due) = engine.next_timer() {
+            times.push(started.plus(Duration(due.0)).max(self.now));
+        }
+        if let Some(&time) = times.iter().min() {
+            self.schedule_run(position, thread, time);
+        }
+    }
+
+    fn send_to_node(&mut self, envelope: Envelope<S>) {
+        let (from, to) = (envelope.from.node.0, envelope.to.node.0);
+        let Some(node) = usize::from(to).checked_sub(1).filter(|&node| node < self.nodes.len()) else { return };
+        let delay = Duration(1 + self.random.below(self.options.link_ns_max.max(1)));
+        let last = self.arrivals.entry((from, to)).or_default();
+        *last = (*last).max(self.now.plus(delay));
+        let time = *last;
+        let life = self.nodes[node].life;
+        self.schedule(time, Happening::Arrive { life, node, envelope });
+    }
+
+    fn arrive(&mut self, position: usize, envelope: Envelope<S>) {
+        let node = &mut self.nodes[position];
+        let thread = node.directory.thread_of(envelope.to.module, envelope.to.instance).map(usize::from);
+        let Some(thread) = thread else { return };
+        node.threads[thread].engine.receive(envelope);
+        self.schedule_run(position, thread, self.now);
+    }
+}
+
+impl<S: Signal, H: Host<S>> Simulation<S, H> {
+    /// Connects to a node. The connection is open at once, as a connection in a listen queue is. Fails if the node is
+    /// down or has no recv module.
+    pub fn connect(&mut self, node: NodeId, listener: u16) -> Option<ClientSocket> {
+        let index = usize::from(node.0).wrapping_sub(1);
+        let state = self.nodes.get_mut(index).filter(|node| !node.threads.is_empty())?;
+        let (position, owner) = state.world.sockets.connect(listener)?;
+        self.notify_owner(node, Some(owner));
+        Some(ClientSocket { node, position })
+    }
+
+    /// Writes bytes; the server reads them in pieces. False if the connection is closed.
+    pub fn write(&mut self, socket: ClientSocket, bytes: &[u8]) -> bool {
+        let owner = self.sockets(socket.node).and_then(|sockets| sockets.client_write(socket.position, bytes));
+        self.notify_owner(socket.node, owner);
+        owner.is_some()
+    }
+
+    /// Takes everything that has come.
+    pub fn read(&mut self, socket: ClientSocket) -> Vec<u8> {
+        let read = self.sockets(socket.node).map(|sockets| sockets.client_read(socket.position));
+        let (bytes, owner) = read.unwrap_or_default();
+        if !bytes.is_empty() {
+            self.notify_owner(socket.node, owner);
+        }
+        bytes
+    }
+
+    /// Whether neither side has closed the connection.
+    pub fn is_open(&mut self, socket: ClientSocket) -> bool {
+        self.sockets(socket.node).is_some_and(|sockets| sockets.is_open(socket.position))
+    }
+
+    /// Closes the client's end.
+    pub fn close(&mut self, socket: ClientSocket) {
+        let owner = self.sockets(socket.node).and_then(|sockets| sockets.client_close(socket.position));
+        self.notify_owner(socket.node, owner);
+    }
+
+    fn sockets(&mut self, node: NodeId) -> Option<&mut VirtualSockets> {
+        self.nodes.get_mut(usize::from(node.0).wrapping_sub(1)).map(|node| &mut node.world.sockets)
+    }
+
+    /// The thread that owns a socket notices that something happened to it.
+    fn notify_owner(&mut self, node: NodeId, owner: Option<u16>) {
+        let position = usize::from(node.0).wrapping_sub(1);
+        let Some(owner) = owner else { return };
+        let Some(node) = self.nodes.get(position).filter(|node| !node.threads.is_empty()) else { return };
+        if let Some(thread) = node.directory.thread_of(Module::Recv, owner) {
+            let delay = self.random.below(self.options.wake_ns_max + 1);
+            self.schedule_run(position, usize::from(thread), self.now.plus(Duration(delay)));
+        }
+    }
+}

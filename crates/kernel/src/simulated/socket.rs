@@ -1,0 +1,260 @@
+//! Virtual connections: both ends of each, in the node that was connected to.
+
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use crate::address::Address;
+use crate::directory::Directory;
+use crate::limit::KernelLimits;
+use crate::placement::Module;
+use crate::random::Random;
+use crate::scheduler::run::Services;
+use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
+
+/// What may go wrong with virtual sockets; a chance of 0 is never.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SocketFaults {
+    /// One read in so many gets only a part of what has come.
+    pub short_read_one_in: u64,
+    /// One read in so many finds the connection broken.
+    pub reset_one_in: u64,
+    /// Bytes that a client takes without reading them; more stay with the server.
+    pub client_window_bytes: usize,
+}
+
+impl Default for SocketFaults {
+    fn default() -> Self {
+        Self { short_read_one_in: 4, reset_one_in: 0, client_window_bytes: 1 << 20 }
+    }
+}
+
+/// The connections of one node, by the order of connecting, and the places of its recv instances.
+#[derive(Debug, Default)]
+pub(super) struct VirtualSockets {
+    connections: Vec<Connection>,
+    /// By recv instance and place: the generation and the connection that is there.
+    places: Vec<Vec<(u32, Option<usize>)>>,
+    last_instance: usize,
+}
+
+#[derive(Debug)]
+struct Connection {
+    id: SocketId,
+    peer: SocketAddr,
+    listener: u16,
+    announced: bool,
+    to_server: VecDeque<u8>,
+    /// Queued at the server, not yet taken by the client's window.
+    to_client: VecDeque<u8>,
+    received: VecDeque<u8>,
+    server_open: bool,
+    client_open: bool,
+    paused: bool,
+    closing: bool,
+    above_high_water: bool,
+}
+
+impl VirtualSockets {
+    pub(super) fn new(recv_instances: u16) -> Self {
+        Self { connections: Vec::new(), places: vec![Vec::new(); usize::from(recv_instances)], last_instance: 0 }
+    }
+
+    /// A new connection, owned by the recv instance that has the fewest. Returns its position and its owner.
+    pub(super) fn connect(&mut self, listener: u16) -> Option<(usize, u16)> {
+        let instances = self.places.len();
+        let load =
+            |instance: usize| self.places[instance].iter().filter(|(_, connection)| connection.is_some()).count();
+        let instance = (1..=instances).map(|step| (self.last_instance + step) % instances).min_by_key(|&i| load(i))?;
+        self.last_instance = instance;
+        let places = &mut self.places[instance];
+        let place = places.iter().position(|(_, connection)| connection.is_none()).unwrap_or(places.len());
+        if place == places.len() {
+            places.push((0, None));
+        }
+        let position = self.connections.len();
+        places[place].1 = Some(position);
+        self.connections.push(Connection {
+            id: SocketId::new(instance as u16, place as u32, places[place].0),
+            peer: SocketAddr::from((Ipv4Addr::LOCALHOST, 10_000 + (position % 50_000) as u16)),
+            listener,
+            announced: false,
+            to_server: VecDeque::new(),
+            to_client: VecDeque::new(),
+            received: VecDeque::new(),
+            server_open: true,
+            client_open: true,
+            paused: false,
+            closing: false,
+            above_high_water: false,
+        });
+        Some((position, instance as u16))
+    }
+
+    pub(super) fn client_write(&mut self, position: usize, bytes: &[u8]) -> Option<u16> {
+        let connection = self.connections.get_mut(position)?;
+        if !connection.client_open || !connection.server_open {
+            return None;
+        }
+        connection.to_server.extend(bytes);
+        Some(connection.id.owner())
+    }
+
+    pub(super) fn client_read(&mut self, position: usize) -> (Vec<u8>, Option<u16>) {
+        match self.connections.get_mut(position) {
+            Some(connection) => (connection.received.drain(..).collect(), Some(connection.id.owner())),
+            None => (Vec::new(), None),
+        }
+    }
+
+    pub(super) fn client_close(&mut self, position: usize) -> Option<u16> {
+        let connection = self.connections.get_mut(position)?;
+        connection.client_open = false;
+        Some(connection.id.owner())
+    }
+
+    pub(super) fn is_open(&self, position: usize) -> bool {
+        self.connections.get(position).is_some_and(|connection| connection.server_open && connection.client_open)
+    }
+
+    /// Breaks all connections, as the end of a node does.
+    pub(super) fn crash(&mut self) {
+        for connection in &mut self.connections {
+            connection.server_open = false;
+        }
+        for places in &mut self.places {
+            places.clear();
+        }
+    }
+
+    /// Which connections of a recv instance may have something for it.
+    pub(super) fn with_input(&self, instance: u16) -> Vec<usize> {
+        let places = self.places.get(usize::from(instance)).into_iter().flatten();
+        let here = places.filter_map(|&(_, connection)| connection);
+        here.filter(|&position| self.connections[position].has_input()).collect()
+    }
+
+    /// The next event of a connection for its owner.
+    pub(super) fn take_input(
+        &mut self,
+        position: usize,
+        limits: &KernelLimits,
+        faults: &SocketFaults,
+        random: &mut Random,
+        services: &mut Services<'_>,
+        own: Address,
+    ) {
+        let Some(connection) = self.connections.get_mut(position) else { return };
+        let socket = connection.id;
+        if !connection.announced {
+            connection.announced = true;
+            let (peer, listener) = (connection.peer, connection.listener);
+            return services.events.push((own, WorldEvent::SocketOpened { socket, peer, listener }));
+        }
+        if random.one_in(faults.reset_one_in) {
+            return self.close(own, socket, SocketCloseReason::Broken, services);
+        }
+        let whole = connection.to_server.len().min(limits.read_bytes);
+        if whole == 0 {
+            if !connection.client_open {
+                self.close(own, socket, SocketCloseReason::Peer, services);
+            }
+            return;
+        }
+        let short = random.one_in(faults.short_read_one_in);
+        let length = if short { 1 + random.below(whole as u64) as usize } else { whole };
+        let mut bytes = services.buffers.take(length);
+        bytes.extend(connection.to_server.drain(..length));
+        services.events.push((own, WorldEvent::Received { socket, bytes }));
+    }
+
+    pub(super) fn carry_out(
+        &mut self,
+        request: WorldRequest,
+        limits: &KernelLimits,
+        directory: &Directory,
+        services: &mut Services<'_>,
+    ) {
+        let (WorldRequest::SendBytes { socket, .. }
+        | WorldRequest::CloseSocket { socket }
+        | WorldRequest::PauseReading { socket }
+        | WorldRequest::ResumeReading { socket }) = request
+        else {
+            return;
+        };
+        let own = directory.address(Module::Recv, socket.owner());
+        let connection = self.position_of(socket).map(|position| &mut self.connections[position]);
+        match (request, connection) {
+            (WorldRequest::SendBytes { bytes, .. }, connection) => {
+                let mut exceeded = false;
+                if let Some(connection) = connection.filter(|connection| !connection.closing) {
+                    connection.to_client.extend(&bytes);
+                    let queued = connection.to_client.len();
+                    exceeded = queued > limits.send_bytes_max;
+                    if queued > limits.send_high_water_bytes && !connection.above_high_water {
+                        connection.above_high_water = true;
+                        services.events.push((own, WorldEvent::SendBlocked { socket }));
+                    }
+                }
+                services.buffers.give(bytes);
+                if exceeded {
+                    self.close(own, socket, SocketCloseReason::OutputFull, services);
+                }
+            }
+            (WorldRequest::CloseSocket { .. }, Some(connection)) => connection.closing = true,
+            (WorldRequest::PauseReading { .. }, Some(connection)) => connection.paused = true,
+            (WorldRequest::ResumeReading { .. }, Some(connection)) => connection.paused = false,
+            _ => {}
+        }
+    }
+
+    /// Lets clients take what is queued, as far as their windows allow, and closes what was to be closed then.
+    pub(super) fn write_output(
+        &mut self,
+        instance: u16,
+        limits: &KernelLimits,
+        faults: &SocketFaults,
+        own: Address,
+        services: &mut Services<'_>,
+    ) {
+        let here = self.places.get(usize::from(instance)).into_iter().flatten();
+        let positions: Vec<usize> = here.filter_map(|&(_, connection)| connection).collect();
+        for position in positions {
+            let connection = &mut self.connections[position];
+            let socket = connection.id;
+            let room = faults.client_window_bytes.saturating_sub(connection.received.len());
+            let length = connection.to_client.len().min(room);
+            let taken = connection.to_client.drain(..length);
+            if connection.client_open {
+                connection.received.extend(taken);
+            } else {
+                drop(taken);
+            }
+            if connection.above_high_water && connection.to_client.len() < limits.send_low_water_bytes {
+                connection.above_high_water = false;
+                services.events.push((own, WorldEvent::SendDrained { socket }));
+            }
+            if connection.closing && connection.to_client.is_empty() {
+                self.close(own, socket, SocketCloseReason::Own, services);
+            }
+        }
+    }
+
+    fn position_of(&self, socket: SocketId) -> Option<usize> {
+        let &(generation, connection) = self.places.get(usize::from(socket.owner()))?.get(socket.index() as usize)?;
+        connection.filter(|_| generation == socket.generation())
+    }
+
+    fn close(&mut self, own: Address, socket: SocketId, reason: SocketCloseReason, services: &mut Services<'_>) {
+        let Some(position) = self.position_of(socket) else { return };
+        self.connections[position].server_open = false;
+        let place = &mut self.places[usize::from(socket.owner())][socket.index() as usize];
+        *place = (place.0 + 1, None);
+        services.events.push((own, WorldEvent::SocketClosed { socket, reason }));
+    }
+}
+
+impl Connection {
+    fn has_input(&self) -> bool {
+        !self.announced || !self.paused && (!self.to_server.is_empty() || !self.client_open)
+    }
+}

@@ -1,0 +1,162 @@
+use super::*;
+use crate::address::NodeId;
+use crate::context::Duration;
+use crate::directory::NodeLayout;
+use crate::limit::KernelLimits;
+use crate::placement::Module;
+use crate::toy::{ToyHost, ToyPlan, ToySignal};
+
+type ToySimulation = Simulation<ToySignal, ToyHost>;
+
+const NODE: NodeId = NodeId(1);
+
+fn four_threads() -> NodeLayout {
+    NodeLayout::new(&[
+        &[(Module::Main, 0), (Module::Ldm, 0)],
+        &[(Module::Recv, 0), (Module::Ldm, 1)],
+        &[(Module::Tc, 0), (Module::Ldm, 2)],
+        &[(Module::Io, 0), (Module::Ldm, 3)],
+    ])
+}
+
+fn start(options: SimulationOptions, layout: &NodeLayout, plan: ToyPlan) -> ToySimulation {
+    let mut simulation = Simulation::new(options, move |seat| ToyHost::new(seat, plan));
+    assert_eq!(simulation.add_node(layout).unwrap(), NODE);
+    simulation
+}
+
+fn tiny_rings(seed: u64, ring_slots: u32) -> SimulationOptions {
+    let mut options = SimulationOptions::new(seed);
+    options.limits = KernelLimits { ring_slots, high_ring_slots: 4, ..options.limits };
+    options
+}
+
+#[test]
+fn a_storm_of_requests_through_tiny_rings_ends() {
+    for seed in 0..30 {
+        let slots = if seed % 2 == 0 { 4 } else { 8 };
+        let plan = ToyPlan { balls: 50, hops: 40, ..ToyPlan::default() };
+        let mut simulation = start(tiny_rings(seed, slots), &four_threads(), plan);
+        let all_ended = |simulation: &mut ToySimulation| simulation.host_mut(NODE, 0).unwrap().balls_ended == 200;
+        assert!(simulation.run_until(Duration::from_seconds(60), all_ended), "seed {seed} stands still");
+        let handled: u64 = (0..4).map(|thread| simulation.host_mut(NODE, thread).unwrap().balls_handled).sum();
+        assert_eq!(handled, 200 * 40, "seed {seed} lost or doubled signals");
+    }
+}
+
+#[test]
+fn equal_seeds_give_equal_digests_and_others_differ() {
+    let run = |seed| {
+        let plan = ToyPlan { balls: 20, hops: 20, ticks: 5, writes_file: true, stops: false };
+        let mut simulation = start(tiny_rings(seed, 8), &four_threads(), plan);
+        let socket = simulation.connect(NODE, 0).unwrap();
+        for line in 0..20 {
+            simulation.write(socket, format!("line {line}\n").as_bytes());
+            simulation.run_for(Duration::from_micros(300));
+        }
+        (simulation.digest(), simulation.signals(), simulation.read(socket))
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1).0, run(2).0);
+}
+
+#[test]
+fn an_echo_returns_every_byte_in_order_however_reads_are_cut() {
+    for seed in 0..20 {
+        let mut options = SimulationOptions::new(seed);
+        options.sockets.short_read_one_in = 2;
+        let mut simulation = start(options, &four_threads(), ToyPlan::default());
+        let sockets: Vec<_> = (0..3).map(|_| simulation.connect(NODE, 0).unwrap()).collect();
+        let sent: Vec<u8> = (0..10_000u32).map(|byte| (byte * 7) as u8).collect();
+        for chunk in sent.chunks(900) {
+            for &socket in &sockets {
+                assert!(simulation.write(socket, chunk));
+            }
+            simulation.run_for(Duration::from_micros(50));
+        }
+        for &socket in &sockets {
+            let mut echoed = Vec::new();
+            simulation.run_until(Duration::from_seconds(1), |simulation| {
+                echoed.extend(simulation.read(socket));
+                echoed.len() >= sent.len()
+            });
+            assert_eq!(echoed, sent, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_blocks_its_sender_and_frees_it_by_reading() {
+    let mut options = SimulationOptions::new(1);
+    options.sockets.client_window_bytes = 1_000;
+    options.limits.send_high_water_bytes = 4_000;
+    options.limits.send_low_water_bytes = 2_000;
+    let mut simulation = start(options, &four_threads(), ToyPlan::default());
+    let socket = simulation.connect(NODE, 0).unwrap();
+    simulation.write(socket, &[1; 8_000]);
+    simulation.run_for(Duration::from_millis(10));
+    let host = simulation.host_mut(NODE, 1).unwrap();
+    assert_eq!((host.blocked, host.drained), (1, 0));
+    let mut read = 0;
+    simulation.run_until(Duration::from_seconds(1), |simulation| {
+        read += simulation.read(socket).len();
+        read == 8_000
+    });
+    let host = simulation.host_mut(NODE, 1).unwrap();
+    assert_eq!((read, host.blocked, host.drained), (8_000, 1, 1));
+}
+
+#[test]
+fn either_side_may_close_and_the_block_hears_of_it() {
+    let mut simulation = start(SimulationOptions::new(1), &four_threads(), ToyPlan::default());
+    let (first, second) = (simulation.connect(NODE, 0).unwrap(), simulation.connect(NODE, 0).unwrap());
+    simulation.write(first, b"bye\nquit\n");
+    simulation.close(second);
+    simulation.run_for(Duration::from_millis(10));
+    assert_eq!(simulation.read(first), b"bye\nquit\n");
+    assert!(!simulation.is_open(first) && !simulation.is_open(second));
+    let host = simulation.host_mut(NODE, 1).unwrap();
+    assert_eq!((host.opened, host.closed), (2, 2));
+    assert!(!simulation.write(first, b"more"));
+}
+
+#[test]
+fn timers_fire_by_virtual_time_and_files_keep_what_was_written() {
+    let plan = ToyPlan { writes_file: true, ..ToyPlan::default() };
+    let mut simulation = start(SimulationOptions::new(3), &four_threads(), plan);
+    simulation.run_for(Duration::from_millis(100));
+    let host = simulation.host_mut(NODE, 0).unwrap();
+    assert!((80..=100).contains(&host.ticks), "{} ticks in 100 ms", host.ticks);
+    assert_eq!(host.file_read.as_deref(), Some(b"hello file".as_slice()));
+    assert_eq!(simulation.file(NODE, "folder/toy.bin"), Some(b"hello file".as_slice()));
+}
+
+#[test]
+fn a_crash_keeps_what_was_synced_and_breaks_connections() {
+    let plan = ToyPlan { writes_file: true, ..ToyPlan::default() };
+    let mut simulation = start(SimulationOptions::new(4), &four_threads(), plan);
+    let socket = simulation.connect(NODE, 0).unwrap();
+    simulation.run_for(Duration::from_millis(100));
+    simulation.crash(NODE);
+    assert!(!simulation.is_open(socket) && simulation.connect(NODE, 0).is_none());
+    assert_eq!(simulation.file(NODE, "folder/toy.bin"), Some(b"hello file".as_slice()));
+    simulation.restart(NODE);
+    let again = simulation.connect(NODE, 0).unwrap();
+    simulation.write(again, b"new life");
+    simulation.run_for(Duration::from_millis(10));
+    assert_eq!((simulation.read(socket), simulation.read(again)), (Vec::new(), b"new life".to_vec()));
+}
+
+#[test]
+fn one_thread_alone_runs_everything() {
+    let layout =
+        NodeLayout::new(&[&[(Module::Main, 0), (Module::Recv, 0), (Module::Tc, 0), (Module::Ldm, 0), (Module::Io, 0)]]);
+    let plan = ToyPlan { balls: 10, hops: 100, ticks: 1, writes_file: true, stops: true };
+    let mut simulation = start(SimulationOptions::new(5), &layout, plan);
+    let socket = simulation.connect(NODE, 0).unwrap();
+    simulation.write(socket, b"echo");
+    simulation.run_for(Duration::from_millis(50));
+    assert_eq!(simulation.read(socket), b"echo");
+    let host = simulation.host_mut(NODE, 0).unwrap();
+    assert_eq!((host.balls_handled, host.balls_ended, host.stopping), (1_000, 10, true));
+}

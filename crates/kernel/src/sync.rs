@@ -1,0 +1,64 @@
+//! Atomics, cells and threads: the standard ones, or those of a model checker under `--cfg loom` and `--cfg shuttle`.
+//!
+//! Code that shares memory between threads imports from here, so that its tests run under the checkers unchanged.
+
+#[cfg(loom)]
+pub use loom::{
+    cell::UnsafeCell,
+    hint,
+    sync::{Arc, Condvar, Mutex, atomic},
+    thread,
+};
+
+#[cfg(all(shuttle, not(loom)))]
+pub use shuttle::{
+    hint,
+    sync::{Arc, Condvar, Mutex, atomic},
+    thread,
+};
+
+#[cfg(not(any(loom, shuttle)))]
+pub use std::{
+    hint,
+    sync::{Arc, Condvar, Mutex, atomic},
+    thread,
+};
+
+/// A cell whose exclusion is the caller's business, with the accessors that loom checks.
+#[cfg(not(loom))]
+#[derive(Debug, Default)]
+pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    /// A cell that holds `value`.
+    pub const fn new(value: T) -> Self {
+        Self(std::cell::UnsafeCell::new(value))
+    }
+
+    /// Calls `action` with a pointer for reading.
+    #[inline(always)]
+    pub fn with<R>(&self, action: impl FnOnce(*const T) -> R) -> R {
+        action(self.0.get())
+    }
+
+    /// Calls `action` with a pointer for writing.
+    #[inline(always)]
+    pub fn with_mut<R>(&self, action: impl FnOnce(*mut T) -> R) -> R {
+        action(self.0.get())
+    }
+}
+
+/// Keeps its content on cache lines of its own; 128 bytes, since CPUs fetch lines in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct CachePadded<T>(pub T);
+
+impl<T> std::ops::Deref for CachePadded<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}

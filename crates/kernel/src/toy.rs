@@ -1,0 +1,206 @@
+//! A small program of blocks for the kernel's own tests: echo, balls thrown between threads, a timer and a file.
+
+use crate::address::Address;
+use crate::block::{Host, Priority, Signal, SignalClass};
+use crate::buffer::Buffer;
+use crate::context::{Context, Duration};
+use crate::directory::ThreadSeat;
+use crate::outbox::Outbox;
+use crate::placement::Module;
+use crate::world::{FileId, FileMode, FileOutcome, SocketId, WorldEvent, WorldRequest};
+
+#[derive(Debug)]
+pub(crate) enum ToySignal {
+    World(WorldEvent),
+    /// Asks tc 0 to give the bytes back.
+    Echo(SocketId, Buffer),
+    EchoReply(SocketId, Buffer),
+    /// A request that makes one more of itself, somewhere, until it has no hops left.
+    Ball(u32),
+    /// A ball has ended.
+    BallEnded,
+}
+
+impl Signal for ToySignal {
+    fn class(&self) -> SignalClass {
+        match self {
+            Self::EchoReply(..) | Self::BallEnded => SignalClass::Reply,
+            Self::World(WorldEvent::FileDone { .. }) => SignalClass::Reply,
+            Self::World(_) | Self::Echo(..) | Self::Ball(_) => SignalClass::Request,
+        }
+    }
+
+    fn priority(&self) -> Priority {
+        if matches!(self, Self::BallEnded) { Priority::High } else { Priority::Normal }
+    }
+
+    fn emit_max(&self) -> u16 {
+        if matches!(self, Self::Ball(_)) { 2 } else { 1 }
+    }
+
+    fn name(&self) -> &'static str {
+        Self::name_of_number(self.number()).unwrap_or_default()
+    }
+
+    fn number(&self) -> u16 {
+        match self {
+            Self::World(_) => 0,
+            Self::Echo(..) => 1,
+            Self::EchoReply(..) => 2,
+            Self::Ball(_) => 3,
+            Self::BallEnded => 4,
+        }
+    }
+
+    fn from_world(event: WorldEvent) -> Self {
+        Self::World(event)
+    }
+
+    fn name_of_number(number: u16) -> Option<&'static str> {
+        ["World", "Echo", "EchoReply", "Ball", "BallEnded"].get(usize::from(number)).copied()
+    }
+}
+
+/// What the toy blocks do at start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ToyPlan {
+    /// Balls that each ldm throws at start.
+    pub balls: u32,
+    /// Hops of each ball.
+    pub hops: u32,
+    /// How often main's timer fires.
+    pub ticks: u32,
+    /// Whether main writes, syncs and reads a file.
+    pub writes_file: bool,
+    /// Whether main stops the node when the balls, ticks and the file are done.
+    pub stops: bool,
+}
+
+/// The blocks of a thread, and what they counted.
+#[derive(Debug)]
+pub(crate) struct ToyHost {
+    pub seat: ThreadSeat,
+    pub plan: ToyPlan,
+    pub started: u32,
+    pub opened: u32,
+    pub closed: u32,
+    pub balls_handled: u64,
+    pub balls_ended: u32,
+    pub ticks: u32,
+    pub file_read: Option<Buffer>,
+    pub blocked: u32,
+    pub drained: u32,
+    pub stopping: bool,
+}
+
+impl ToyHost {
+    pub(crate) fn new(seat: ThreadSeat, plan: ToyPlan) -> Self {
+        Self {
+            seat,
+            plan,
+            started: 0,
+            opened: 0,
+            closed: 0,
+            balls_handled: 0,
+            balls_ended: 0,
+            ticks: 0,
+            file_read: None,
+            blocked: 0,
+            drained: 0,
+            stopping: false,
+        }
+    }
+
+    fn on_started(&mut self, own: Address, context: &mut Context<'_>, outbox: &mut Outbox<ToySignal>) {
+        self.started += 1;
+        if own.module == Module::Ldm {
+            for _ in 0..self.plan.balls {
+                throw(self.plan.hops, context, outbox);
+            }
+        }
+        if own.module == Module::Main {
+            outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(1), token: 1 });
+            if self.plan.writes_file {
+                let (path, mode) = ("folder/toy.bin".into(), FileMode::CreateEmpty);
+                outbox.request(WorldRequest::OpenFile { path, mode, token: 0 });
+            }
+        }
+    }
+
+    fn on_file_done(&mut self, outcome: FileOutcome, bytes: Buffer, outbox: &mut Outbox<ToySignal>) {
+        match outcome {
+            FileOutcome::Opened { file, .. } => {
+                outbox.request(WorldRequest::AppendFile { file, bytes: b"hello ".to_vec(), token: u64::from(file.0) });
+                outbox.request(WorldRequest::AppendFile { file, bytes: b"file".to_vec(), token: u64::MAX });
+                outbox.request(WorldRequest::SyncFile { file, token: u64::from(file.0) });
+            }
+            FileOutcome::Synced => {
+                outbox.request(WorldRequest::ReadFile { file: FileId(0), offset: 0, length: 100, token: 2 });
+                outbox.request(WorldRequest::CloseFile { file: FileId(0), token: 3 });
+            }
+            FileOutcome::Read { .. } => self.file_read = Some(bytes),
+            FileOutcome::Written { .. } | FileOutcome::Closed | FileOutcome::Deleted => {}
+        }
+    }
+
+    fn stop_if_done(&self, context: &Context<'_>, outbox: &mut Outbox<ToySignal>) {
+        let balls = self.plan.balls * u32::from(context.directory.instances(Module::Ldm));
+        let file = !self.plan.writes_file || self.file_read.is_some();
+        if self.plan.stops && self.balls_ended == balls && self.ticks >= self.plan.ticks && file {
+            outbox.request(WorldRequest::Stop);
+        }
+    }
+}
+
+fn throw(hops: u32, context: &mut Context<'_>, outbox: &mut Outbox<ToySignal>) {
+    let instance = context.random.below(u64::from(context.directory.instances(Module::Ldm))) as u16;
+    outbox.send(context.directory.address(Module::Ldm, instance), ToySignal::Ball(hops));
+}
+
+impl Host<ToySignal> for ToyHost {
+    fn handle(
+        &mut self,
+        to: Address,
+        from: Address,
+        signal: ToySignal,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<ToySignal>,
+    ) {
+        assert!(self.seat.modules.contains(&(to.module, to.instance)));
+        match signal {
+            ToySignal::World(WorldEvent::Started) => self.on_started(to, context, outbox),
+            ToySignal::World(WorldEvent::Stopping) => self.stopping = true,
+            ToySignal::World(WorldEvent::Timer { token }) => {
+                self.ticks += 1;
+                if !self.stopping {
+                    outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(1), token: token + 1 });
+                }
+                self.stop_if_done(context, outbox);
+            }
+            ToySignal::World(WorldEvent::SocketOpened { .. }) => self.opened += 1,
+            ToySignal::World(WorldEvent::SocketClosed { .. }) => self.closed += 1,
+            ToySignal::World(WorldEvent::SendBlocked { .. }) => self.blocked += 1,
+            ToySignal::World(WorldEvent::SendDrained { .. }) => self.drained += 1,
+            ToySignal::World(WorldEvent::Received { socket, bytes }) => {
+                outbox.send(context.directory.address(Module::Tc, 0), ToySignal::Echo(socket, bytes));
+            }
+            ToySignal::World(WorldEvent::FileDone { result, bytes, .. }) => {
+                self.on_file_done(result.unwrap(), bytes, outbox);
+            }
+            ToySignal::Echo(socket, bytes) => outbox.send(from, ToySignal::EchoReply(socket, bytes)),
+            ToySignal::EchoReply(socket, bytes) => {
+                let quits = bytes.ends_with(b"quit\n");
+                outbox.request(WorldRequest::SendBytes { socket, bytes });
+                if quits {
+                    outbox.request(WorldRequest::CloseSocket { socket });
+                }
+            }
+            ToySignal::Ball(0) => outbox.send(context.directory.address(Module::Main, 0), ToySignal::BallEnded),
+            ToySignal::Ball(hops) => {
+                self.balls_handled += 1;
+                throw(hops - 1, context, outbox);
+            }
+            ToySignal::BallEnded => self.balls_ended += 1,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What ran last on every thread, kept at the price of a few instructions a signal and printed when a node dies.
+//!
+//! A ring per thread holds the time, addresses and number of its last signals in two words each. The thread alone
+//! writes it; whoever stops the process reads it, and may find the newest entry half written.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Once, Weak};
+
+use crate::address::Address;
+use crate::context::Time;
+
+/// Entries of each thread that a dump prints.
+const DUMP_ENTRIES_MAX: u64 = 64;
+
+/// Times are kept in units of 16 ns so that time and number share a word for 52 days.
+const TIME_SHIFT: u32 = 4;
+
+static RINGS: Mutex<Vec<Weak<TraceRing>>> = Mutex::new(Vec::new());
+static HOOK: Once = Once::new();
+
+/// The last signals delivered on one thread.
+#[derive(Debug)]
+pub struct TraceRing {
+    name: String,
+    name_of_number: fn(u16) -> Option<&'static str>,
+    written: AtomicU64,
+    words: Box<[AtomicU64]>,
+}
+
+/// One signal that was delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceEntry {
+    /// When, in units of 16 ns rounded down.
+    pub time: Time,
+    /// The block that handled it.
+    pub to: Address,
+    /// The block that sent it.
+    pub from: Address,
+    /// The signal's number.
+    pub number: u16,
+}
+
+/// The writing side of a trace; one per ring.
+#[derive(Debug)]
+pub struct Tracer {
+    ring: Arc<TraceRing>,
+    written: u64,
+    mask: u64,
+}
+
+impl Tracer {
+    /// A tracer of at least 2 entries, listed among those that [`dump_all`] prints.
+    pub fn new(name: &str, entries: u32, name_of_number: fn(u16) -> Option<&'static str>) -> Self {
+        let entries = entries.clamp(2, 1 << 24).next_power_of_two();
+        let words = (0..u64::from(entries) * 2).map(|_| AtomicU64::new(0)).collect();
+        let ring = Arc::new(TraceRing { name: name.to_owned(), name_of_number, written: AtomicU64::new(0), words });
+        if let Ok(mut rings) = RINGS.lock() {
+            rings.retain(|other| other.strong_count() > 0);
+            rings.push(Arc::downgrade(&ring));
+        }
+        Self { ring, written: 0, mask: u64::from(entries) - 1 }
+    }
+
+    /// Remembers a signal.
+    #[inline]
+    pub fn record(&mut self, now: Time, to: Address, from: Address, number: u16) {
+        let place = ((self.written & self.mask) * 2) as usize;
+        if let Some([first, second]) = self.ring.words.get(place..place + 2) {
+            first.store(now.0 >> TIME_SHIFT << 16 | u64::from(number), Ordering::Relaxed);
+            second.store(u64::from(from.to_bits()) << 32 | u64::from(to.to_bits()), Ordering::Relaxed);
+        }
+        self.written += 1;
+        self.ring.written.store(self.written, Ordering::Relaxed);
+    }
+
+    /// How many signals were remembered, ever.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Arc<TraceRing> {
+        &self.ring
+    }
+}
+
+impl TraceRing {
+    /// The last `count` entries, oldest first, fewer if there are not so many.
+    pub fn last(&self, count: u64) -> Vec<TraceEntry> {
+        let written = self.written.load(Ordering::Relaxed);
+        let entries = self.words.len() as u64 / 2;
+        let first = written.saturating_sub(count.min(entries));
+        let entry = |position: u64| {
+            let place = ((position & (entries - 1)) * 2) as usize;
+            let (time, route) =
+                (self.words[place].load(Ordering::Relaxed), self.words[place + 1].load(Ordering::Relaxed));
+            let (from, to) = (Address::from_bits((route >> 32) as u32)?, Address::from_bits(route as u32)?);
+            Some(TraceEntry { time: Time(time >> 16 << TIME_SHIFT), to, from, number: time as u16 })
+        };
+        (first..written).filter_map(entry).collect()
+    }
+
+    /// Writes the last entries as lines of text.
+    pub fn dump(&self, target: &mut dyn Write) -> std::io::Result<()> {
+        writeln!(target, "last signals of thread {}, oldest first (seconds, from, to, signal):", self.name)?;
+        for entry in self.last(DUMP_ENTRIES_MAX) {
+            let (seconds, nanos) = (entry.time.0 / 1_000_000_000, entry.time.0 % 1_000_000_000);
+            let name = (self.name_of_number)(entry.number).unwrap_or("signal");
+            writeln!(target, "  {seconds}.{nanos:09} {} -> {} {name} ({})", entry.from, entry.to, entry.number)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the last entries of every thread of the process; skips all if another thread is changing the list.
+pub fn dump_all(target: &mut dyn Write) {
+    let Ok(rings) = RINGS.try_lock() else { return };
+    for ring in rings.iter().filter_map(Weak::upgrade) {
+        if ring.dump(target).is_err() {
+            return;
+        }
+    }
+}
+
+/// From now on a panic on any thread prints the traces after the usual message.
+pub fn dump_on_panic() {
+    HOOK.call_once(|| {
+        let earlier = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            earlier(panic);
+            dump_all(&mut std::io::stderr().lock());
+        }));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::NodeId;
+    use crate::placement::Module;
+
+    #[test]
+    fn a_trace_keeps_the_last_signals_and_prints_their_names() {
+        let name_of_number = |number| (number == 7).then_some("ReadRow");
+        let mut tracer = Tracer::new("tc-0", 4, name_of_number);
+        let (to, from) = (Address::new(NodeId(1), Module::Ldm, 3), Address::new(NodeId(1), Module::Tc, 2));
+        for number in 2..8 {
+            tracer.record(Time(u64::from(number) * 160), to, from, number);
+        }
+        let last = tracer.ring().last(100);
+        assert_eq!(last.iter().map(|entry| entry.number).collect::<Vec<_>>(), [4, 5, 6, 7]);
+        assert_eq!(last[3], TraceEntry { time: Time(1_120), to, from, number: 7 });
+        let mut text = Vec::new();
+        tracer.ring().dump(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.ends_with("  0.000001120 1:tc2 -> 1:ldm3 ReadRow (7)\n"), "{text}");
+    }
+}
