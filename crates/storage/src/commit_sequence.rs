@@ -1,0 +1,220 @@
+//! Hot path. Commit numbers and the stable number of one node: `stable` is one load; `take` and `mark_applied` are
+//! two to three uncontended atomic steps each, without a lock, an allocation or a wait.
+//!
+//! The protocol, and what a model of it has shown, is in `docs/decisions/0001-commit-numbers.md`.
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering, fence};
+#[cfg(shuttle)]
+use shuttle::sync::atomic::{AtomicU64, Ordering, fence};
+#[cfg(not(any(loom, shuttle)))]
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use junctor_model::id::CommitNumber;
+use junctor_model::limit::TRANSACTIONS_MAX;
+
+/// Numbers that may be taken and not yet stable at once.
+pub const COMMIT_SEQUENCE_SLOTS: usize = 8192;
+
+// A transaction holds at most one number, and holds it no longer than it is admitted.
+const _: () = assert!(COMMIT_SEQUENCE_SLOTS > TRANSACTIONS_MAX);
+const _: () = assert!(COMMIT_SEQUENCE_SLOTS.is_power_of_two());
+
+/// The source of commit numbers, dense from its start on, and of the stable number: the largest N such that every
+/// number up to N is applied at all its participants. Shared by all threads of a node.
+///
+/// Each number has a slot of a ring. `take` writes into it who owns the number, `mark_applied` sets a bit in it, and
+/// whoever finds the bit of the number after stable set moves stable by one. Moving is a compare-and-exchange of
+/// one number for the next, so each number is moved over by exactly one thread, and that thread reports it.
+#[derive(Debug)]
+pub struct CommitSequence {
+    taken: Line,
+    stable: Line,
+    slots: Box<[AtomicU64]>,
+}
+
+/// A word that shares its cache line with nothing.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Line(AtomicU64);
+
+/// Why a number was not given or not accepted. Each is a broken promise of the caller, never a user's mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitSequenceError {
+    /// More numbers are under way than there are slots: more transactions were admitted than allowed.
+    Full,
+    /// All 64-bit numbers are used up.
+    Exhausted,
+    /// The number was never taken.
+    NotTaken,
+    /// The number was marked before.
+    AlreadyApplied,
+}
+
+impl std::fmt::Display for CommitSequenceError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Full => "more commit numbers are under way than transactions may be admitted",
+            Self::Exhausted => "commit numbers are used up",
+            Self::NotTaken => "the commit number was not taken",
+            Self::AlreadyApplied => "the commit number was applied before",
+        })
+    }
+}
+
+impl std::error::Error for CommitSequenceError {}
+
+/// Set in a slot once its number is applied at all participants.
+const APPLIED: u64 = 1;
+const OWNER_SHIFT: u32 = 1;
+const OWNER_MASK: u64 = (u16::MAX as u64) << OWNER_SHIFT;
+/// The rest of a slot is the low bits of its number. Numbers that meet in one slot while both can be looked at are a
+/// few rings apart, so the bits that are cut off never matter.
+const NUMBER_SHIFT: u32 = 17;
+
+impl CommitSequence {
+    /// A sequence whose numbers up to and including `last` are stable already; the first one taken is the next.
+    pub fn starting_after(last: CommitNumber) -> Self {
+        Self::with_slots(last, COMMIT_SEQUENCE_SLOTS)
+    }
+
+    /// Takes the next number for a transaction whose prepares have all succeeded. `owner` is the index of the tc
+    /// thread that shall learn when the number is stable.
+    ///
+    /// # Errors
+    /// `Full` and `Exhausted`; no number is used up then. `Full` cannot happen while the transactions admitted by
+    /// all tc threads, each counted until its thread has learnt that it is stable, are at most
+    /// [`COMMIT_SEQUENCE_SLOTS`].
+    pub fn take(&self, owner: u16) -> Result<CommitNumber, CommitSequenceError> {
+        // Acquire: whoever took the number before knew how far stable was, and the load of stable below must not
+        // know less, or a ring that has room could look full.
+        let mut taken = self.taken.0.load(Ordering::Acquire);
+        let number = loop {
+            let stable = self.stable.0.load(Ordering::Acquire);
+            // A stale `taken` can be behind stable; the exchange below refuses it.
+            if taken.saturating_sub(stable) >= self.slots.len() as u64 {
+                return Err(CommitSequenceError::Full);
+            }
+            let next = taken.checked_add(1).ok_or(CommitSequenceError::Exhausted)?;
+            match self.taken.0.compare_exchange_weak(taken, next, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => break next,
+                Err(current) => taken = current,
+            }
+        };
+        // The number that used this slot before is stable, so nobody needs it any more.
+        self.slot(number).store(slot_word(number, owner), Ordering::Release);
+        Ok(CommitNumber(number))
+    }
+
+    /// Marks a number as applied at all its participants, and moves stable as far as it goes. Calls `on_stable`
+    /// with each number that became stable by this call, in ascending order, and its owner; over all calls of all
+    /// threads each number is reported once. Stable has reached a number when it is reported.
+    ///
+    /// # Errors
+    /// `NotTaken` and `AlreadyApplied`; nothing has changed then.
+    pub fn mark_applied(
+        &self,
+        number: CommitNumber,
+        on_stable: &mut impl FnMut(CommitNumber, u16),
+    ) -> Result<(), CommitSequenceError> {
+        // From the take on, the number is at most a ring above stable, and above it until it is applied.
+        let is_under_way = number.0.wrapping_sub(self.stable().0).wrapping_sub(1) < self.slots.len() as u64;
+        let slot = self.slot(number.0);
+        let word = slot.load(Ordering::Acquire);
+        if !is_under_way || number_bits(word) != number_bits(slot_word(number.0, 0)) {
+            let is_stable = number <= self.stable();
+            return Err(if is_stable { CommitSequenceError::AlreadyApplied } else { CommitSequenceError::NotTaken });
+        }
+        if word & APPLIED != 0 {
+            return Err(CommitSequenceError::AlreadyApplied);
+        }
+        slot.compare_exchange(word, word | APPLIED, Ordering::AcqRel, Ordering::Acquire)
+            .map_err(|_| CommitSequenceError::AlreadyApplied)?;
+        // Of two threads that mark neighbouring numbers at once, at least one must see the mark of the other, or
+        // neither would move stable over the later number. Both mark, fence, and only then look.
+        fence(Ordering::SeqCst);
+        self.advance(on_stable);
+        Ok(())
+    }
+
+    /// The stable number: the snapshot of a reader that starts now. Everything numbered up to it is applied in all
+    /// partitions, and visible to the thread that made this call.
+    #[inline]
+    pub fn stable(&self) -> CommitNumber {
+        CommitNumber(self.stable.0.load(Ordering::Acquire))
+    }
+
+    /// The last number taken. It may be ahead of stable, never behind it.
+    pub fn taken(&self) -> CommitNumber {
+        CommitNumber(self.taken.0.load(Ordering::Acquire))
+    }
+
+    /// `slots` is a power of two.
+    pub(crate) fn with_slots(last: CommitNumber, slots: usize) -> Self {
+        // The slots begin as the numbers up to `last` would have left them, so no slot ever looks like that of a
+        // number still to come.
+        let mut words = vec![0; slots];
+        for distance in 0..slots as u64 {
+            let number = last.0.wrapping_sub(distance);
+            words[slot_index(number, slots)] = slot_word(number, 0) | APPLIED;
+        }
+        let slots = words.into_iter().map(AtomicU64::new).collect();
+        Self { taken: Line(AtomicU64::new(last.0)), stable: Line(AtomicU64::new(last.0)), slots }
+    }
+
+    fn advance(&self, on_stable: &mut impl FnMut(CommitNumber, u16)) {
+        let mut stable = self.stable.0.load(Ordering::Acquire);
+        loop {
+            let next = stable.wrapping_add(1);
+            let word = self.slot(next).load(Ordering::Acquire);
+            if word & !OWNER_MASK != slot_word(next, 0) | APPLIED {
+                // Not applied, or the slot is in use for a later number already, which says that `stable` is old.
+                let current = self.stable.0.load(Ordering::Acquire);
+                if current == stable {
+                    return;
+                }
+                stable = current;
+                continue;
+            }
+            match self.stable.0.compare_exchange(stable, next, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => {
+                    on_stable(CommitNumber(next), slot_owner(word));
+                    stable = next;
+                }
+                Err(current) => stable = current,
+            }
+        }
+    }
+
+    #[inline]
+    fn slot(&self, number: u64) -> &AtomicU64 {
+        &self.slots[slot_index(number, self.slots.len())]
+    }
+}
+
+#[inline]
+fn slot_index(number: u64, slots: usize) -> usize {
+    (number & (slots as u64 - 1)) as usize
+}
+
+#[inline]
+fn slot_word(number: u64, owner: u16) -> u64 {
+    number << NUMBER_SHIFT | u64::from(owner) << OWNER_SHIFT
+}
+
+#[inline]
+fn number_bits(word: u64) -> u64 {
+    word >> NUMBER_SHIFT
+}
+
+#[inline]
+fn slot_owner(word: u64) -> u16 {
+    ((word & OWNER_MASK) >> OWNER_SHIFT) as u16
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, shuttle))]
+mod shuttle_tests;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

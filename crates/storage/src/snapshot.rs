@@ -1,0 +1,291 @@
+//! Hot path. Which snapshots are being read, so that no version is freed that one of them can reach. Beginning and
+//! ending a snapshot cost a list step each, and one fence when the thread had none; no allocation, lock or wait.
+//!
+//! # The rule, and why it holds
+//!
+//! A thread that begins a snapshot while it has none
+//! 1. loads stable and stores it in its word, as a lower bound;
+//! 2. fences (sequentially consistent);
+//! 3. loads stable again: this is the snapshot.
+//!
+//! A thread that purges
+//! 1. loads stable;
+//! 2. fences (sequentially consistent);
+//! 3. loads the words of all threads: the horizon is the least of them and of its stable.
+//!
+//! The two fences have an order. If the reader's comes first, the purger finds the lower bound, or what the same
+//! thread stored later, in the word; as long as the snapshot is read, that is never above it. If the purger's comes
+//! first, the reader's second load of stable finds the value that the purger loaded, or a later one, and stable never
+//! decreases. Either way the snapshot is at or above the horizon. It stays so for horizons computed before the
+//! snapshot began, since only the order of the fences was used.
+//!
+//! A thread that has a snapshot already takes the next one by a plain load of stable: its word is at or below the
+//! snapshots it had, which are at or below every later one. When its oldest snapshot ends, it raises its word
+//! by a release store, so that a purger that sees the raised word sees the reads of the ended snapshot as done.
+
+#[cfg(loom)]
+use loom::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering, fence},
+};
+#[cfg(shuttle)]
+use shuttle::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering, fence},
+};
+#[cfg(not(any(loom, shuttle)))]
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering, fence},
+};
+
+use crate::commit_sequence::CommitSequence;
+use junctor_model::id::CommitNumber;
+
+/// The word of a thread that reads no snapshot. It is above every commit number.
+const NO_SNAPSHOT: u64 = u64::MAX;
+/// The end of the list in [`ActiveSnapshots`].
+const NO_ENTRY: u32 = u32::MAX;
+
+/// One published word per thread: a number at or below every snapshot that the thread reads.
+#[derive(Debug)]
+pub struct SnapshotRegistry {
+    sequence: Arc<CommitSequence>,
+    lines: Box<[Line]>,
+}
+
+/// The word of one thread, on a cache line of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Line {
+    oldest: AtomicU64,
+    claimed: AtomicBool,
+}
+
+/// The right to write the word of one thread. There is one at a time for each word.
+#[derive(Debug)]
+pub struct SnapshotWord {
+    registry: Arc<SnapshotRegistry>,
+    thread: usize,
+}
+
+/// The snapshots that one thread reads, oldest first. They begin in non-decreasing order and end in any order; the
+/// oldest is the one published. Memory is taken at the start, for the most snapshots at once.
+#[derive(Debug)]
+pub struct ActiveSnapshots {
+    word: SnapshotWord,
+    entries: Box<[Entry]>,
+    oldest: u32,
+    newest: u32,
+    /// First of the entries that are not in use, linked by `next`.
+    free: u32,
+    count: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    snapshot: CommitNumber,
+    previous: u32,
+    next: u32,
+    /// Counts the uses of the entry, twice each: odd while it is in use.
+    generation: u32,
+}
+
+/// A snapshot that is being read. It is given back to [`ActiveSnapshots::end`] of the same thread; until then
+/// the versions that it can reach stay.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub struct SnapshotHandle {
+    snapshot: CommitNumber,
+    entry: u32,
+    generation: u32,
+}
+
+/// Why a snapshot or a word was not given or not taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotError {
+    /// The thread index is not below the number of threads of the registry.
+    NoSuchThread,
+    /// Another holder has the word of this thread.
+    ThreadClaimed,
+    /// The thread reads as many snapshots as it has room for.
+    TooManySnapshots,
+    /// The handle is not of a snapshot that this thread reads.
+    NotActive,
+}
+
+impl std::fmt::Display for SnapshotError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::NoSuchThread => "no such thread in the snapshot registry",
+            Self::ThreadClaimed => "the snapshot word of the thread is claimed",
+            Self::TooManySnapshots => "too many snapshots are read at once",
+            Self::NotActive => "the snapshot is not being read",
+        })
+    }
+}
+
+impl std::error::Error for SnapshotError {}
+
+impl SnapshotRegistry {
+    /// A registry with a word for each of `threads` threads, none of which reads a snapshot.
+    pub fn new(sequence: Arc<CommitSequence>, threads: usize) -> Self {
+        let line = |_| Line { oldest: AtomicU64::new(NO_SNAPSHOT), claimed: AtomicBool::new(false) };
+        Self { sequence, lines: (0..threads).map(line).collect() }
+    }
+
+    /// A number that every snapshot is at or above that is read now or begins later. Of each row, a purger keeps the
+    /// newest version at or below it and all above. One fence and a load per thread: once per purge, not once per row.
+    pub fn horizon(&self) -> CommitNumber {
+        let stable = self.sequence.stable();
+        fence(Ordering::SeqCst);
+        let oldest = self.lines.iter().map(|line| CommitNumber(line.oldest.load(Ordering::Acquire)));
+        oldest.fold(stable, CommitNumber::min)
+    }
+
+    /// The numbers of this sequence are the snapshots.
+    pub fn sequence(&self) -> &CommitSequence {
+        &self.sequence
+    }
+}
+
+impl SnapshotWord {
+    /// Claims the word of a thread until the result is dropped. `thread` counts from 0.
+    ///
+    /// # Errors
+    /// `NoSuchThread` and `ThreadClaimed`.
+    pub fn claim(registry: Arc<SnapshotRegistry>, thread: usize) -> Result<Self, SnapshotError> {
+        let line = registry.lines.get(thread).ok_or(SnapshotError::NoSuchThread)?;
+        if line.claimed.swap(true, Ordering::AcqRel) {
+            return Err(SnapshotError::ThreadClaimed);
+        }
+        Ok(Self { registry, thread })
+    }
+
+    /// Publishes and takes a first snapshot. No other snapshot may be read under this word.
+    pub fn publish_first(&mut self) -> CommitNumber {
+        let lower_bound = self.registry.sequence.stable();
+        self.line().oldest.store(lower_bound.0, Ordering::Release);
+        fence(Ordering::SeqCst);
+        let snapshot = self.registry.sequence.stable();
+        if snapshot != lower_bound {
+            self.publish(snapshot);
+        }
+        snapshot
+    }
+
+    /// Raises the word to the oldest snapshot that is still read.
+    pub fn publish(&mut self, oldest: CommitNumber) {
+        self.line().oldest.store(oldest.0, Ordering::Release);
+    }
+
+    /// Says that no snapshot is read any more.
+    pub fn clear(&mut self) {
+        self.line().oldest.store(NO_SNAPSHOT, Ordering::Release);
+    }
+
+    fn line(&self) -> &Line {
+        &self.registry.lines[self.thread]
+    }
+}
+
+impl Drop for SnapshotWord {
+    fn drop(&mut self) {
+        self.clear();
+        self.line().claimed.store(false, Ordering::Release);
+    }
+}
+
+impl ActiveSnapshots {
+    /// No snapshots yet, and room for `snapshots_max` (below 2^32 - 1) at once. `word` must be fresh or cleared.
+    pub fn new(word: SnapshotWord, snapshots_max: u32) -> Self {
+        let snapshots_max = snapshots_max.min(NO_ENTRY - 1);
+        let link = |entry: u32| if entry < snapshots_max { entry } else { NO_ENTRY };
+        let entry =
+            |index: u32| Entry { snapshot: CommitNumber(0), previous: NO_ENTRY, next: link(index + 1), generation: 0 };
+        let entries = (0..snapshots_max).map(entry).collect();
+        Self { word, entries, oldest: NO_ENTRY, newest: NO_ENTRY, free: link(0), count: 0 }
+    }
+
+    /// Begins a snapshot at the stable number of now.
+    ///
+    /// # Errors
+    /// `TooManySnapshots`; nothing has changed then.
+    pub fn begin(&mut self) -> Result<SnapshotHandle, SnapshotError> {
+        let entry = self.free;
+        let Some(&Entry { next, generation, .. }) = self.entries.get(entry as usize) else {
+            return Err(SnapshotError::TooManySnapshots);
+        };
+        let snapshot =
+            if self.oldest == NO_ENTRY { self.word.publish_first() } else { self.word.registry.sequence.stable() };
+        let generation = generation.wrapping_add(1);
+        self.free = next;
+        self.entries[entry as usize] = Entry { snapshot, previous: self.newest, next: NO_ENTRY, generation };
+        match self.newest {
+            NO_ENTRY => self.oldest = entry,
+            newest => self.entries[newest as usize].next = entry,
+        }
+        self.newest = entry;
+        self.count += 1;
+        Ok(SnapshotHandle { snapshot, entry, generation })
+    }
+
+    /// Ends a snapshot; versions that only it could reach may be freed from now on.
+    ///
+    /// # Errors
+    /// `NotActive` for a handle of another thread; nothing has changed then.
+    pub fn end(&mut self, handle: SnapshotHandle) -> Result<(), SnapshotError> {
+        let SnapshotHandle { snapshot, entry, generation } = handle;
+        let found = self.entries.get(entry as usize).copied();
+        let Some(ended) = found.filter(|found| found.generation == generation && found.snapshot == snapshot) else {
+            return Err(SnapshotError::NotActive);
+        };
+        match ended.next {
+            NO_ENTRY => self.newest = ended.previous,
+            next => self.entries[next as usize].previous = ended.previous,
+        }
+        match ended.previous {
+            NO_ENTRY => self.oldest = ended.next,
+            previous => self.entries[previous as usize].next = ended.next,
+        }
+        let generation = generation.wrapping_add(1);
+        self.entries[entry as usize] = Entry { next: self.free, generation, ..ended };
+        self.free = entry;
+        self.count -= 1;
+        if ended.previous == NO_ENTRY {
+            self.publish_oldest(ended.snapshot);
+        }
+        Ok(())
+    }
+
+    /// The oldest snapshot that is being read.
+    pub fn oldest(&self) -> Option<CommitNumber> {
+        self.entries.get(self.oldest as usize).map(|entry| entry.snapshot)
+    }
+
+    /// How many snapshots are being read.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    fn publish_oldest(&mut self, published: CommitNumber) {
+        match self.oldest() {
+            None => self.word.clear(),
+            Some(oldest) if oldest == published => {}
+            Some(oldest) => self.word.publish(oldest),
+        }
+    }
+}
+
+impl SnapshotHandle {
+    /// The commit number up to which this snapshot sees.
+    #[inline]
+    pub fn number(&self) -> CommitNumber {
+        self.snapshot
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
