@@ -1,5 +1,9 @@
 //! Partitions: rows, versions, indexes, locks, pages, redo records.
 
-pub mod guard;
 pub mod commit_sequence;
+pub mod guard;
 pub mod snapshot;
+pub mod index;
+pub mod page;
+pub mod partition_store;
+pub mod row;

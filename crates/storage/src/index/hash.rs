@@ -1,0 +1,385 @@
+//! The hash index of the primary key (hot path: `HashIndex::find`, 30 instructions beside the comparison of the key).
+//!
+//! Linear hashing (Litwin, 1980): one bucket is split at a time, so growth never stops a statement. A bucket is one cache line:
+//! 7 hashes of 32 bits, 7 row ids, the count and the next bucket of an overflow chain. The lower 32 bits of the key hash choose
+//! the bucket, and being stored they spare a look at the row when buckets are split and when keys differ.
+
+use std::sync::Arc;
+
+use junctor_model::id::RowId;
+
+use crate::page::{Need, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
+
+const BUCKET_BYTES: usize = 64;
+const ENTRIES_PER_BUCKET: usize = 7;
+const BUCKETS_PER_PAGE: usize = PAGE_BYTES / BUCKET_BYTES;
+const COUNT_AT: usize = 28;
+const ROWS_AT: usize = 32;
+const LINK_AT: usize = 60;
+/// A bucket is split when there are more entries than this per bucket on average.
+const ENTRIES_PER_BUCKET_MEAN: usize = 5;
+const LEVEL_MIN: u32 = BUCKETS_PER_PAGE.trailing_zeros();
+const NO_BUCKET: u32 = u32::MAX;
+
+type Bucket = [u8; BUCKET_BYTES];
+
+/// From key hashes to row ids.
+#[derive(Debug)]
+pub struct HashIndex {
+    /// The buckets that hashes choose; none while the index is empty.
+    home: Vec<Page>,
+    /// Buckets for what does not fit at home, chained from there.
+    spill: Vec<Page>,
+    spill_fresh: u32,
+    spill_free: u32,
+    /// Hashes choose among `2^level` buckets, and among twice as many for buckets below `split`.
+    level: u32,
+    split: usize,
+    entries: usize,
+    moving: Vec<(u32, u32)>,
+    pool: Arc<PagePool>,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Home(usize),
+    Spill(u32),
+}
+
+impl HashIndex {
+    /// An empty index.
+    pub fn new(pool: Arc<PagePool>) -> HashIndex {
+        HashIndex {
+            home: Vec::new(),
+            spill: Vec::new(),
+            spill_fresh: 0,
+            spill_free: NO_BUCKET,
+            level: LEVEL_MIN,
+            split: 0,
+            entries: 0,
+            moving: Vec::new(),
+            pool,
+        }
+    }
+
+    /// The row of that hash for which `is_it` says yes.
+    #[inline]
+    pub fn find(&self, hash: u64, mut is_it: impl FnMut(RowId) -> bool) -> Option<RowId> {
+        let hash = hash as u32;
+        if self.home.is_empty() {
+            return None;
+        }
+        let mut bucket = self.home_bucket(self.home_of(hash));
+        loop {
+            for slot in 0..usize::from(bucket[COUNT_AT]).min(ENTRIES_PER_BUCKET) {
+                if hash_at(bucket, slot) == hash {
+                    let row = RowId(row_at(bucket, slot));
+                    if is_it(row) {
+                        return Some(row);
+                    }
+                }
+            }
+            let link = link_of(bucket);
+            if link == 0 {
+                return None;
+            }
+            bucket = self.spill_bucket(link - 1);
+        }
+    }
+
+    /// Asks the processor for the bucket of a hash.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        let bucket = self.home_of(hash as u32);
+        if let Some(page) = self.home.get(bucket / BUCKETS_PER_PAGE) {
+            page.prefetch(bucket % BUCKETS_PER_PAGE * BUCKET_BYTES);
+        }
+    }
+
+    /// Makes sure that `insert` of this hash succeeds once.
+    pub(crate) fn reserve(&mut self, hash: u64, need: Need) -> Result<(), OutOfMemory> {
+        if self.home.is_empty() {
+            let page = self.empty_page(need)?;
+            self.home.push(page);
+        }
+        let bucket = self.home_bucket(self.home_of(hash as u32));
+        let is_full = usize::from(bucket[COUNT_AT]) == ENTRIES_PER_BUCKET;
+        let has_spill =
+            self.spill_free != NO_BUCKET || (self.spill_fresh as usize) < self.spill.len() * BUCKETS_PER_PAGE;
+        if is_full && !has_spill {
+            let page = self.empty_page(need)?;
+            self.spill.push(page);
+        }
+        Ok(())
+    }
+
+    /// Adds an entry; room must have been reserved.
+    pub(crate) fn insert(&mut self, hash: u64, row: RowId) {
+        self.add(hash as u32, row.0);
+        self.entries += 1;
+        if self.entries > self.bucket_count() * ENTRIES_PER_BUCKET_MEAN {
+            self.split_one();
+        }
+    }
+
+    /// Takes an entry out; false when there is none.
+    pub(crate) fn remove(&mut self, hash: u64, row: RowId) -> bool {
+        if self.home.is_empty() {
+            return false;
+        }
+        let hash = hash as u32;
+        let (mut place, mut before) = (Place::Home(self.home_of(hash)), None);
+        let mut found = None;
+        loop {
+            let bucket = self.bucket(place);
+            if found.is_none() {
+                let mut slots = 0..usize::from(bucket[COUNT_AT]);
+                found = slots.find(|slot| row_at(bucket, *slot) == row.0).map(|slot| (place, slot));
+            }
+            match link_of(bucket) {
+                0 => break,
+                link => {
+                    before = Some(place);
+                    place = Place::Spill(link - 1);
+                }
+            }
+        }
+        let Some((hole, slot)) = found else { return false };
+        // The last entry of the chain fills the hole, so that only the last bucket is ever not full.
+        let last = self.bucket_mut(place);
+        last[COUNT_AT] -= 1;
+        let end = usize::from(last[COUNT_AT]);
+        let (last_hash, last_row) = (hash_at(last, end), row_at(last, end));
+        set_entry(self.bucket_mut(hole), slot, last_hash, last_row);
+        if let (0, Some(before), Place::Spill(number)) = (end, before, place) {
+            set_link(self.bucket_mut(before), 0);
+            self.free_spill(number);
+        }
+        self.entries -= 1;
+        if self.entries == 0 {
+            self.clear();
+        }
+        true
+    }
+
+    /// Entries.
+    pub fn len(&self) -> usize {
+        self.entries
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries == 0
+    }
+
+    /// Bytes of the pages in use.
+    pub fn bytes(&self) -> u64 {
+        (self.home.len() + self.spill.len()) as u64 * PAGE_BYTES as u64
+    }
+
+    /// Verifies that every entry is in the bucket that its hash chooses, and calls `visit` for each.
+    pub(crate) fn check(&self, mut visit: impl FnMut(u32, RowId) -> Result<(), String>) -> Result<(), String> {
+        let (mut entries, mut spilled) = (0, 0);
+        for home in 0..if self.home.is_empty() { 0 } else { self.bucket_count() } {
+            let mut place = Place::Home(home);
+            loop {
+                let bucket = self.bucket(place);
+                let count = usize::from(bucket[COUNT_AT]);
+                let link = link_of(bucket);
+                if link != 0 && count != ENTRIES_PER_BUCKET {
+                    return Err(format!("hash bucket {home}: a bucket with {count} entries has a next one"));
+                }
+                for slot in 0..count {
+                    if self.home_of(hash_at(bucket, slot)) != home {
+                        return Err(format!("hash bucket {home}: an entry belongs elsewhere"));
+                    }
+                    visit(hash_at(bucket, slot), RowId(row_at(bucket, slot)))?;
+                    entries += 1;
+                }
+                if link == 0 {
+                    break;
+                }
+                spilled += 1;
+                place = Place::Spill(link - 1);
+            }
+        }
+        let (mut free, mut next) = (0, self.spill_free);
+        while next != NO_BUCKET {
+            free += 1;
+            next = link_of(self.spill_bucket(next));
+        }
+        if spilled + free != self.spill_fresh {
+            return Err(format!("{spilled} linked and {free} free spill buckets of {}", self.spill_fresh));
+        }
+        if entries != self.entries {
+            return Err(format!("the hash index has {entries} entries, counted {}", self.entries));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, hash: u32, row: u32) {
+        let mut place = Place::Home(self.home_of(hash));
+        loop {
+            let bucket = self.bucket_mut(place);
+            let count = usize::from(bucket[COUNT_AT]);
+            if count < ENTRIES_PER_BUCKET {
+                bucket[COUNT_AT] += 1;
+                set_entry(bucket, count, hash, row);
+                return;
+            }
+            match link_of(bucket) {
+                0 => {
+                    let number = self.take_spill();
+                    set_link(self.bucket_mut(place), number + 1);
+                    place = Place::Spill(number);
+                }
+                link => place = Place::Spill(link - 1),
+            }
+        }
+    }
+
+    /// Splits the next bucket in turn. Without memory for the new bucket the index stays as it is and only gets slower.
+    #[cold]
+    fn split_one(&mut self) {
+        let target = self.bucket_count();
+        if target / BUCKETS_PER_PAGE == self.home.len() {
+            let Ok(page) = self.empty_page(Need::Growth) else { return };
+            self.home.push(page);
+        }
+        let mut moving = std::mem::take(&mut self.moving);
+        let mut place = Place::Home(self.split);
+        loop {
+            let bucket = self.bucket_mut(place);
+            moving.extend((0..usize::from(bucket[COUNT_AT])).map(|slot| (hash_at(bucket, slot), row_at(bucket, slot))));
+            let link = link_of(bucket);
+            bucket[COUNT_AT] = 0;
+            set_link(bucket, 0);
+            if let Place::Spill(number) = place {
+                self.free_spill(number);
+            }
+            match link {
+                0 => break,
+                link => place = Place::Spill(link - 1),
+            }
+        }
+        self.split += 1;
+        if self.split == 1 << self.level {
+            self.level += 1;
+            self.split = 0;
+        }
+        // The two buckets together need no more spill buckets than the one did.
+        for (hash, row) in moving.drain(..) {
+            self.add(hash, row);
+        }
+        self.moving = moving;
+    }
+
+    fn clear(&mut self) {
+        self.home = Vec::new();
+        self.spill = Vec::new();
+        self.spill_fresh = 0;
+        self.spill_free = NO_BUCKET;
+        self.level = LEVEL_MIN;
+        self.split = 0;
+    }
+
+    fn bucket_count(&self) -> usize {
+        (1 << self.level) + self.split
+    }
+
+    #[inline]
+    fn home_of(&self, hash: u32) -> usize {
+        let hash = hash as usize;
+        let narrow = hash & ((1 << self.level) - 1);
+        if narrow < self.split { hash & ((2 << self.level) - 1) } else { narrow }
+    }
+
+    #[inline]
+    fn home_bucket(&self, bucket: usize) -> &Bucket {
+        bucket_in(&self.home[bucket / BUCKETS_PER_PAGE], bucket % BUCKETS_PER_PAGE)
+    }
+
+    #[inline]
+    fn spill_bucket(&self, number: u32) -> &Bucket {
+        let number = number as usize;
+        bucket_in(&self.spill[number / BUCKETS_PER_PAGE], number % BUCKETS_PER_PAGE)
+    }
+
+    fn bucket(&self, place: Place) -> &Bucket {
+        match place {
+            Place::Home(bucket) => self.home_bucket(bucket),
+            Place::Spill(number) => self.spill_bucket(number),
+        }
+    }
+
+    fn bucket_mut(&mut self, place: Place) -> &mut Bucket {
+        let (pages, number) = match place {
+            Place::Home(bucket) => (&mut self.home, bucket),
+            Place::Spill(number) => (&mut self.spill, number as usize),
+        };
+        let offset = number % BUCKETS_PER_PAGE * BUCKET_BYTES;
+        let page = &mut pages[number / BUCKETS_PER_PAGE];
+        page[offset..].first_chunk_mut().expect("a bucket lies within its page")
+    }
+
+    fn take_spill(&mut self) -> u32 {
+        let number = match self.spill_free {
+            NO_BUCKET => {
+                self.spill_fresh += 1;
+                self.spill_fresh - 1
+            }
+            number => {
+                self.spill_free = link_of(self.spill_bucket(number));
+                number
+            }
+        };
+        self.bucket_mut(Place::Spill(number)).fill(0);
+        number
+    }
+
+    fn free_spill(&mut self, number: u32) {
+        let next = self.spill_free;
+        set_link(self.bucket_mut(Place::Spill(number)), next);
+        self.spill_free = number;
+    }
+
+    fn empty_page(&self, need: Need) -> Result<Page, OutOfMemory> {
+        let mut page = self.pool.take(PageKind::HashIndex, need)?;
+        page.fill(0);
+        Ok(page)
+    }
+}
+
+#[inline]
+fn bucket_in(page: &Page, bucket: usize) -> &Bucket {
+    page[bucket * BUCKET_BYTES..].first_chunk().expect("a bucket lies within its page")
+}
+
+#[inline]
+fn u32_at(bucket: &Bucket, at: usize) -> u32 {
+    u32::from_le_bytes(*bucket[at..].first_chunk().expect("4 bytes of a bucket"))
+}
+
+#[inline]
+fn hash_at(bucket: &Bucket, slot: usize) -> u32 {
+    u32_at(bucket, slot * 4)
+}
+
+#[inline]
+fn row_at(bucket: &Bucket, slot: usize) -> u32 {
+    u32_at(bucket, ROWS_AT + slot * 4)
+}
+
+#[inline]
+fn link_of(bucket: &Bucket) -> u32 {
+    u32_at(bucket, LINK_AT)
+}
+
+fn set_entry(bucket: &mut Bucket, slot: usize, hash: u32, row: u32) {
+    bucket[slot * 4..slot * 4 + 4].copy_from_slice(&hash.to_le_bytes());
+    bucket[ROWS_AT + slot * 4..ROWS_AT + slot * 4 + 4].copy_from_slice(&row.to_le_bytes());
+}
+
+fn set_link(bucket: &mut Bucket, link: u32) {
+    bucket[LINK_AT..].copy_from_slice(&link.to_le_bytes());
+}

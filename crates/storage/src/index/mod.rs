@@ -1,0 +1,9 @@
+//! Indexes of one partition: the hash index of the primary key, and ordered indexes.
+
+mod hash;
+mod key_shape;
+pub mod ordered;
+
+pub use hash::HashIndex;
+pub(crate) use key_shape::KeyShape;
+pub use ordered::{Direction, OrderedIndex, RangeBounds};

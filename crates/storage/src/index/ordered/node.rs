@@ -1,0 +1,196 @@
+//! One node: `[kind: 1][0: 1][count: 2][heap start: 2][dead bytes: 2][first child: 4][0: 4][slots: 2 each] ... [entries]`.
+//!
+//! Slots are offsets of entries in order; entries grow down from the end. An entry is `[length: 2][bytes]` in a leaf and
+//! `[length: 2][child: 4][bytes]` above. The bytes of a leaf entry are a key and a row id; above, they separate: what is
+//! below the child is not less, what is below the child before is less.
+
+use std::cmp::Ordering;
+
+pub(super) const NODE_HEADER_BYTES: usize = 16;
+const SLOT_BYTES: usize = 2;
+const LEAF: u8 = 1;
+const INNER: u8 = 2;
+
+/// The number of a node within its tree.
+pub(super) type NodeId = u32;
+
+/// A node to read.
+#[derive(Clone, Copy)]
+pub(super) struct Node<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Node<'a> {
+    #[inline]
+    pub(super) fn new(bytes: &'a [u8]) -> Node<'a> {
+        Node { bytes }
+    }
+
+    #[inline]
+    pub(super) fn is_leaf(&self) -> bool {
+        self.bytes[0] == LEAF
+    }
+
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        u16_at(self.bytes, 2)
+    }
+
+    /// The bytes of entry `index`.
+    #[inline]
+    pub(super) fn entry(&self, index: usize) -> &'a [u8] {
+        let at = u16_at(self.bytes, NODE_HEADER_BYTES + index * SLOT_BYTES);
+        let start = at + if self.is_leaf() { 2 } else { 6 };
+        &self.bytes[start..start + u16_at(self.bytes, at)]
+    }
+
+    /// The child before all separators (0), or after separator `index - 1`.
+    #[inline]
+    pub(super) fn child(&self, index: usize) -> NodeId {
+        let at = match index {
+            0 => 8,
+            index => u16_at(self.bytes, NODE_HEADER_BYTES + (index - 1) * SLOT_BYTES) + 2,
+        };
+        u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("4 bytes"))
+    }
+
+    /// How many entries come first for which `is_before` holds; it must hold for a front part of the order.
+    #[inline]
+    pub(super) fn count_before(&self, is_before: impl Fn(&[u8]) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.count());
+        while low < high {
+            let middle = (low + high) / 2;
+            if is_before(self.entry(middle)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// Bytes of the node in use, slots included.
+    pub(super) fn used_bytes(&self) -> usize {
+        let heap = self.bytes.len() - u16_at(self.bytes, 4) - u16_at(self.bytes, 6);
+        NODE_HEADER_BYTES + self.count() * SLOT_BYTES + heap
+    }
+}
+
+/// Makes an empty node.
+pub(super) fn clear(bytes: &mut [u8], is_leaf: bool, first_child: NodeId) {
+    let length = bytes.len();
+    bytes[0] = if is_leaf { LEAF } else { INNER };
+    bytes[1] = 0;
+    set_u16(bytes, 2, 0);
+    set_u16(bytes, 4, length);
+    set_u16(bytes, 6, 0);
+    bytes[8..12].copy_from_slice(&first_child.to_le_bytes());
+    bytes[12..16].fill(0);
+}
+
+/// Bytes that an entry takes with its slot.
+pub(super) fn entry_bytes(is_leaf: bool, length: usize) -> usize {
+    length + SLOT_BYTES + if is_leaf { 2 } else { 6 }
+}
+
+/// Puts an entry at `index`; false when the node is too full. `scratch` serves to gather dead bytes.
+pub(super) fn insert(
+    bytes: &mut [u8],
+    index: usize,
+    entry: &[u8],
+    child: Option<NodeId>,
+    scratch: &mut Vec<u8>,
+) -> bool {
+    let needed = entry_bytes(child.is_none(), entry.len());
+    if Node::new(bytes).used_bytes() + needed > bytes.len() {
+        return false;
+    }
+    let count = u16_at(bytes, 2);
+    let slots_end = NODE_HEADER_BYTES + count * SLOT_BYTES;
+    if slots_end + needed > u16_at(bytes, 4) {
+        gather(bytes, scratch);
+    }
+    let at = u16_at(bytes, 4) - (needed - SLOT_BYTES);
+    set_u16(bytes, at, entry.len());
+    let start = match child {
+        Some(child) => {
+            bytes[at + 2..at + 6].copy_from_slice(&child.to_le_bytes());
+            at + 6
+        }
+        None => at + 2,
+    };
+    bytes[start..start + entry.len()].copy_from_slice(entry);
+    set_u16(bytes, 4, at);
+    let slot = NODE_HEADER_BYTES + index * SLOT_BYTES;
+    bytes.copy_within(slot..slots_end, slot + SLOT_BYTES);
+    set_u16(bytes, slot, at);
+    set_u16(bytes, 2, count + 1);
+    true
+}
+
+/// Takes entry `index` out, of an inner node together with the child after it.
+pub(super) fn remove(bytes: &mut [u8], index: usize) {
+    let node = Node::new(bytes);
+    let dead = entry_bytes(node.is_leaf(), node.entry(index).len()) - SLOT_BYTES;
+    let count = node.count();
+    let slot = NODE_HEADER_BYTES + index * SLOT_BYTES;
+    bytes.copy_within(slot + SLOT_BYTES..NODE_HEADER_BYTES + count * SLOT_BYTES, slot);
+    set_u16(bytes, 2, count - 1);
+    let dead = dead + u16_at(bytes, 6);
+    set_u16(bytes, 6, dead);
+}
+
+/// Takes a child out of an inner node; false when it was the only one, and the node is then useless.
+pub(super) fn remove_child(bytes: &mut [u8], index: usize) -> bool {
+    let node = Node::new(bytes);
+    match (index, node.count()) {
+        (0, 0) => return false,
+        (0, _) => {
+            let next = node.child(1);
+            bytes[8..12].copy_from_slice(&next.to_le_bytes());
+            remove(bytes, 0);
+        }
+        (index, _) => remove(bytes, index - 1),
+    }
+    true
+}
+
+/// The order of entries: as byte strings, with the first eight bytes compared as one number.
+#[inline]
+pub(super) fn compare(left: &[u8], right: &[u8]) -> Ordering {
+    if let (Some((left_head, left_rest)), Some((right_head, right_rest))) =
+        (left.split_first_chunk::<8>(), right.split_first_chunk::<8>())
+    {
+        let (left_head, right_head) = (u64::from_be_bytes(*left_head), u64::from_be_bytes(*right_head));
+        return left_head.cmp(&right_head).then_with(|| left_rest.cmp(right_rest));
+    }
+    left.cmp(right)
+}
+
+/// Writes the entries again without the dead bytes between them.
+#[cold]
+fn gather(bytes: &mut [u8], scratch: &mut Vec<u8>) {
+    scratch.clear();
+    scratch.extend_from_slice(bytes);
+    let old = Node::new(scratch);
+    let is_leaf = old.is_leaf();
+    let mut at = bytes.len();
+    for index in 0..old.count() {
+        let from = u16_at(scratch, NODE_HEADER_BYTES + index * SLOT_BYTES);
+        let length = entry_bytes(is_leaf, u16_at(scratch, from)) - SLOT_BYTES;
+        at -= length;
+        bytes[at..at + length].copy_from_slice(&scratch[from..from + length]);
+        set_u16(bytes, NODE_HEADER_BYTES + index * SLOT_BYTES, at);
+    }
+    set_u16(bytes, 4, at);
+    set_u16(bytes, 6, 0);
+}
+
+#[inline]
+fn u16_at(bytes: &[u8], at: usize) -> usize {
+    usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
+}
+
+fn set_u16(bytes: &mut [u8], at: usize, value: usize) {
+    bytes[at..at + 2].copy_from_slice(&(value as u16).to_le_bytes());
+}

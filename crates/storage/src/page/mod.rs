@@ -1,0 +1,9 @@
+//! Row memory: one pool of pages for the whole node, blocks of a size inside pages, and chains of blocks for long values.
+
+mod block_store;
+mod overflow;
+mod pool;
+
+pub use block_store::{BLOCK_BYTES_MAX, BlockStore, Location};
+pub use overflow::OverflowStore;
+pub use pool::{Need, OutOfMemory, PAGE_BYTES, PAGE_KINDS, Page, PageKind, PagePool};

@@ -1,0 +1,76 @@
+//! Verification of a whole partition, for tests and the simulator.
+
+use std::collections::BTreeSet;
+
+use junctor_model::id::RowId;
+use junctor_model::partition::key_hash;
+
+use super::{OrderedEntry, PartitionStore, key_view};
+
+impl PartitionStore {
+    /// Verifies every invariant: versions and links, hash index and rows, every ordered index and rows, counts.
+    /// The error says which one does not hold. Takes time and memory in proportion to the partition.
+    pub fn check(&self) -> Result<(), String> {
+        self.rows.check()?;
+        self.check_hash()?;
+        for entry in &self.ordered {
+            self.check_ordered(entry).map_err(|problem| format!("index {}: {problem}", entry.id))?;
+        }
+        let is_live = |row: &RowId| self.newest_committed(*row).is_some_and(|version| !version.is_deleted());
+        let live = (0..self.row_end().0).map(RowId).filter(is_live).count() as u64;
+        if live != self.live_rows {
+            return Err(format!("{live} live rows, counted {}", self.live_rows));
+        }
+        Ok(())
+    }
+
+    fn check_hash(&self) -> Result<(), String> {
+        let mut entries = 0;
+        let mut seen = BTreeSet::new();
+        self.hash.check(|hash, row| {
+            entries += 1;
+            let image = self.versions(row).find(|version| !version.is_deleted());
+            let image = image.ok_or_else(|| format!("the hash index has row {row}, which has no key"))?;
+            let (mut scratch, mut key) = (Vec::new(), Vec::new());
+            let view = key_view(&self.rows, self.format(), &self.primary, &image, &mut scratch);
+            self.primary.append(self.definitions(), view, &mut key);
+            if key_hash(&key) as u32 != hash {
+                return Err(format!("the hash index has another hash for row {row}"));
+            }
+            if !seen.insert(key) {
+                return Err(format!("row {row} has the primary key of another row"));
+            }
+            Ok(())
+        })?;
+        if entries != self.rows.map().used() {
+            return Err(format!("{entries} entries in the hash index for {} rows", self.rows.map().used()));
+        }
+        Ok(())
+    }
+
+    fn check_ordered(&self, entry: &OrderedEntry) -> Result<(), String> {
+        let mut expected: BTreeSet<(Vec<u8>, RowId)> = BTreeSet::new();
+        let mut scratch = Vec::new();
+        for row in (0..self.row_end().0).map(RowId) {
+            for version in self.versions(row).filter(|version| !version.is_deleted()) {
+                let mut key = Vec::new();
+                let view = key_view(&self.rows, self.format(), &entry.shape, &version, &mut scratch);
+                entry.shape.append(self.definitions(), view, &mut key);
+                key.truncate(entry.tree.truncated(&key).len());
+                expected.insert((key, row));
+            }
+        }
+        let mut found = 0;
+        entry.tree.check(|key, row| {
+            found += 1;
+            match expected.contains(&(key.to_vec(), row)) {
+                true => Ok(()),
+                false => Err(format!("an entry for row {row} that no version has")),
+            }
+        })?;
+        if entry.is_complete && found != expected.len() {
+            return Err(format!("{found} entries, {} keys of versions", expected.len()));
+        }
+        Ok(())
+    }
+}

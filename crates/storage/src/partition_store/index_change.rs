@@ -1,0 +1,68 @@
+//! Ordered indexes that come and go while the partition is in use.
+
+use std::sync::Arc;
+
+use junctor_model::id::{IndexId, RowId};
+use junctor_model::schema::{IndexDefinition, TableLayout};
+
+use super::{OrderedEntry, PartitionStore, key_view};
+use crate::page::{Need, OutOfMemory};
+
+impl PartitionStore {
+    /// Begins to keep an ordered index: every write from now on maintains it. Rows that exist already get their entries by
+    /// `build_index_step`. Nothing happens when it is kept already, or is none that partitions keep.
+    pub fn add_index(&mut self, definition: &IndexDefinition) {
+        if !definition.is_ordered() || self.ordered.iter().any(|entry| entry.id == definition.id) {
+            return;
+        }
+        let mut entry = OrderedEntry::new(definition, self.definitions(), Arc::clone(&self.pool));
+        entry.is_complete = self.rows.map().used() == 0;
+        self.ordered.push(entry);
+    }
+
+    /// Makes the entries of rows from `from` on, at most `budget_rows` row ids. Returns where to go on; `None` when the
+    /// index is complete. After `OutOfMemory` the caller drops the index.
+    pub fn build_index_step(
+        &mut self,
+        index: IndexId,
+        from: RowId,
+        budget_rows: usize,
+    ) -> Result<Option<RowId>, OutOfMemory> {
+        let PartitionStore { rows, ordered, layout, scratch, .. } = self;
+        let Some(entry) = ordered.iter_mut().find(|entry| entry.id == index) else { return Ok(None) };
+        let end = rows.map().end().0;
+        let stop = u64::from(from.0).saturating_add(budget_rows as u64).min(u64::from(end)) as u32;
+        for row in (from.0..stop).map(RowId) {
+            for version in rows.versions(row).filter(|version| !version.is_deleted()) {
+                let view = key_view(rows, &layout.row_format, &entry.shape, &version, &mut scratch.image);
+                scratch.key.clear();
+                entry.shape.append(&layout.definition.columns, view, &mut scratch.key);
+                entry.tree.reserve(&scratch.key, row, Need::Growth)?;
+                entry.tree.insert(&scratch.key, row);
+            }
+        }
+        entry.is_complete |= stop == end;
+        Ok((stop < end).then_some(RowId(stop)))
+    }
+
+    /// Stops keeping an ordered index and gives its memory back.
+    pub fn drop_index(&mut self, index: IndexId) {
+        self.ordered.retain(|entry| entry.id != index);
+    }
+
+    /// Takes another definition of the table with the same columns: indexes that it does not have any more are dropped,
+    /// new ones are added as `add_index` does.
+    pub fn replace_layout(&mut self, layout: Arc<TableLayout>) {
+        let is_kept = |entry: &OrderedEntry| layout.definition.index(entry.id).is_some_and(IndexDefinition::is_ordered);
+        self.ordered.retain(is_kept);
+        self.layout = Arc::clone(&layout);
+        for definition in &layout.definition.indexes {
+            self.add_index(definition);
+        }
+    }
+
+    /// Whether readers can use the index: it is kept here and complete.
+    pub fn has_index(&self, index: IndexId) -> bool {
+        self.ordered.iter().any(|entry| entry.id == index && entry.is_complete)
+    }
+}

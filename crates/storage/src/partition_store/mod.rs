@@ -1,0 +1,185 @@
+//! One partition: its rows, the hash index of the primary key and the ordered indexes, kept equal to each other.
+//!
+//! Plain owned data: readers need `&self`, the owner `&mut self`; the guard outside decides who has which. An operation that
+//! fails leaves everything as it was: what may need memory is reserved first, then nothing can fail.
+
+mod check;
+mod index_change;
+mod read;
+mod scan;
+mod settle;
+mod write;
+
+pub use scan::{ScanCursor, ScanEnd, ScanRange};
+pub use settle::PurgeProgress;
+pub use write::WriteError;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use junctor_model::id::{CommitNumber, IndexId, RowId};
+use junctor_model::row::{RowFormat, RowView};
+use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, TableLayout};
+
+use crate::index::{HashIndex, KeyShape, OrderedIndex};
+use crate::page::PagePool;
+use crate::row::{RowStore, RowVersion};
+
+/// The rows and indexes of one partition.
+#[derive(Debug)]
+pub struct PartitionStore {
+    layout: Arc<TableLayout>,
+    pool: Arc<PagePool>,
+    rows: RowStore,
+    hash: HashIndex,
+    primary: KeyShape,
+    ordered: Vec<OrderedEntry>,
+    /// Rows with a version that a later commit superseded, by the number of that commit.
+    purge_queue: VecDeque<(CommitNumber, RowId)>,
+    live_rows: u64,
+    scratch: Scratch,
+}
+
+/// Sizes of one partition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartitionStatistics {
+    /// Rows whose newest committed version exists.
+    pub live_rows: u64,
+    /// Versions of all rows, uncommitted and deleted ones too.
+    pub versions: u64,
+    /// Entries of the purge queue.
+    pub purge_queue: u64,
+    /// Bytes of pages with row versions.
+    pub row_bytes: u64,
+    /// Bytes of the map from row ids to locations.
+    pub row_map_bytes: u64,
+    /// Bytes of overflow pages.
+    pub overflow_bytes: u64,
+    /// Bytes of the hash index.
+    pub hash_bytes: u64,
+    /// Bytes of all ordered indexes.
+    pub ordered_bytes: u64,
+}
+
+#[derive(Debug)]
+struct OrderedEntry {
+    id: IndexId,
+    shape: KeyShape,
+    tree: OrderedIndex,
+    /// Whether every row has its entries: false while the index is being built.
+    is_complete: bool,
+}
+
+/// Buffers of the writer, kept so that writing allocates nothing.
+#[derive(Debug, Default)]
+struct Scratch {
+    image: Vec<u8>,
+    other_image: Vec<u8>,
+    key: Vec<u8>,
+    other_key: Vec<u8>,
+    /// The keys that a write adds, one after the other.
+    added_keys: Vec<u8>,
+    /// For each of them its index (position in `ordered`) and where it ends.
+    added: Vec<(usize, usize)>,
+}
+
+impl PartitionStore {
+    /// An empty partition of that table. It takes no page before the first row.
+    pub fn new(layout: Arc<TableLayout>, pool: Arc<PagePool>) -> PartitionStore {
+        let primary = KeyShape::new(&layout.definition.columns, &layout.definition.primary().columns);
+        let mut store = PartitionStore {
+            rows: RowStore::new(Arc::clone(&pool)),
+            hash: HashIndex::new(Arc::clone(&pool)),
+            primary,
+            ordered: Vec::new(),
+            purge_queue: VecDeque::new(),
+            live_rows: 0,
+            scratch: Scratch::default(),
+            pool,
+            layout: Arc::clone(&layout),
+        };
+        store.replace_layout(layout);
+        store
+    }
+
+    /// The table's layout.
+    #[inline]
+    pub fn layout(&self) -> &Arc<TableLayout> {
+        &self.layout
+    }
+
+    /// The format of row images.
+    #[inline]
+    pub fn format(&self) -> &RowFormat {
+        &self.layout.row_format
+    }
+
+    /// Sizes for the status tables.
+    pub fn statistics(&self) -> PartitionStatistics {
+        let (row_bytes, row_map_bytes, overflow_bytes) = self.rows.bytes();
+        PartitionStatistics {
+            live_rows: self.live_rows,
+            versions: self.rows.version_count(),
+            purge_queue: self.purge_queue.len() as u64,
+            row_bytes,
+            row_map_bytes,
+            overflow_bytes,
+            hash_bytes: self.hash.bytes(),
+            ordered_bytes: self.ordered.iter().map(|entry| entry.tree.bytes()).sum(),
+        }
+    }
+
+    fn definitions(&self) -> &[ColumnDefinition] {
+        &self.layout.definition.columns
+    }
+}
+
+impl PartitionStatistics {
+    /// Bytes of all pages in use.
+    pub fn total_bytes(&self) -> u64 {
+        self.row_bytes + self.row_map_bytes + self.overflow_bytes + self.hash_bytes + self.ordered_bytes
+    }
+}
+
+impl OrderedEntry {
+    fn new(definition: &IndexDefinition, columns: &[ColumnDefinition], pool: Arc<PagePool>) -> OrderedEntry {
+        let bytes = definition.columns.iter().map(|column| key_bytes_max(&columns[usize::from(column.0)])).sum();
+        OrderedEntry {
+            id: definition.id,
+            shape: KeyShape::new(columns, &definition.columns),
+            tree: OrderedIndex::new(pool, bytes),
+            is_complete: true,
+        }
+    }
+}
+
+/// A version's row as the key columns of `shape` need it; `scratch` takes the image when it must be put together.
+#[inline]
+fn key_view<'a>(
+    rows: &'a RowStore,
+    format: &'a RowFormat,
+    shape: &KeyShape,
+    version: &RowVersion<'a>,
+    scratch: &'a mut Vec<u8>,
+) -> RowView<'a> {
+    // Columns of the fixed part lie at the same place in a stored image with values cut out.
+    let image = if shape.is_fixed() { version.stored() } else { rows.image(version, scratch) };
+    RowView::new(format, image)
+}
+
+/// The most bytes that the key part of a column can take: a character has at most 18 weights of two bytes.
+fn key_bytes_max(column: &ColumnDefinition) -> usize {
+    const WEIGHT_BYTES_PER_CHARACTER_MAX: usize = 36;
+    let length = match column.column_type {
+        ColumnType::Integer { bytes, .. } => return 1 + usize::from(bytes),
+        ColumnType::Double => return 1 + 8,
+        ColumnType::Char { length, .. } | ColumnType::VarChar { length, .. } => usize::from(length),
+        ColumnType::Text { .. } => usize::from(u16::MAX),
+    };
+    3 + length * WEIGHT_BYTES_PER_CHARACTER_MAX
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod sample;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

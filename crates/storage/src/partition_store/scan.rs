@@ -1,0 +1,165 @@
+//! Scans: by an ordered index in key order, or by row id.
+
+use std::ops::{Bound, ControlFlow};
+
+use junctor_model::id::{CommitNumber, IndexId, RowId, TransactionId};
+use junctor_model::row::RowView;
+
+use super::{OrderedEntry, PartitionStore, key_view};
+use crate::index::{Direction, RangeBounds};
+
+/// What to read of which index.
+#[derive(Clone, Copy, Debug)]
+pub struct ScanRange<'a> {
+    /// An ordered index.
+    pub index: IndexId,
+    /// The keys.
+    pub bounds: RangeBounds<'a>,
+    /// The order.
+    pub direction: Direction,
+}
+
+/// Where a scan is: after this key and row. A new one stands before the first.
+#[derive(Clone, Debug, Default)]
+pub struct ScanCursor {
+    /// The key of the last entry looked at.
+    pub key: Vec<u8>,
+    /// Its row; `None` before the first.
+    pub row: Option<RowId>,
+}
+
+/// Why a scan returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanEnd {
+    /// Nothing is left in the range.
+    Exhausted,
+    /// The budget is used up; the cursor tells where to go on.
+    Budget,
+    /// The visitor broke off at the row that the cursor tells.
+    Stopped,
+}
+
+impl PartitionStore {
+    /// Calls `visit` for each row of the range that the reader sees, in key order, each once and with the version that has
+    /// that key. Looks at most at `budget_entries` index entries. `None` when the index does not exist here.
+    pub fn scan(
+        &self,
+        range: ScanRange<'_>,
+        cursor: &mut ScanCursor,
+        snapshot: CommitNumber,
+        own: Option<TransactionId>,
+        budget_entries: usize,
+        mut visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
+    ) -> Option<ScanEnd> {
+        let entry = self.ordered.iter().find(|entry| entry.id == range.index)?;
+        let is_long =
+            |bound| matches!(bound, Bound::Included(key) | Bound::Excluded(key) if entry.tree.truncated(key) != key);
+        let check_bounds = is_long(range.bounds.lower) || is_long(range.bounds.upper);
+        let mut budget = budget_entries;
+        let mut end = ScanEnd::Exhausted;
+        let mut last = ScanCursor::default();
+        let (mut image, mut whole_key) = (Vec::new(), Vec::new());
+        let start_after = cursor.row.map(|row| (&cursor.key[..], row));
+        let flow = entry.tree.scan(range.bounds, range.direction, start_after, |key, row| {
+            if budget == 0 {
+                end = ScanEnd::Budget;
+                return ControlFlow::Break(());
+            }
+            budget -= 1;
+            let accepted = self.accept(entry, key, row, snapshot, own, &mut image, &mut whole_key);
+            let is_stopped = match accepted {
+                Some(view) if !check_bounds || self.lies_within(entry, view, range.bounds) => {
+                    visit(row, view).is_break()
+                }
+                _ => false,
+            };
+            if is_stopped {
+                end = ScanEnd::Stopped;
+            }
+            if is_stopped || budget == 0 {
+                // Where to go on; the next entry, if any, ends the scan.
+                last.key.clear();
+                last.key.extend_from_slice(key);
+                last.row = Some(row);
+            }
+            if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        debug_assert_eq!(flow.is_break(), end != ScanEnd::Exhausted);
+        if last.row.is_some() {
+            *cursor = last;
+        }
+        Some(end)
+    }
+
+    /// Calls `visit` for each row that the reader sees, by row id from `from` on, looking at most at `budget_rows` ids.
+    /// Returns the id to go on with; `None` at the end. A visitor that breaks off has seen its row.
+    pub fn scan_rows(
+        &self,
+        from: RowId,
+        snapshot: CommitNumber,
+        own: Option<TransactionId>,
+        budget_rows: usize,
+        mut visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
+    ) -> Option<RowId> {
+        let mut scratch = Vec::new();
+        let end = self.row_end().0;
+        let stop = u64::from(from.0).saturating_add(budget_rows as u64).min(u64::from(end)) as u32;
+        for row in (from.0..stop).map(RowId) {
+            let Some(version) = self.visible(row, snapshot, own) else { continue };
+            if visit(row, self.view(&version, &mut scratch)).is_break() {
+                return (row.0 + 1 < end).then_some(RowId(row.0 + 1));
+            }
+        }
+        (stop < end).then_some(RowId(stop))
+    }
+
+    /// The version that the reader sees of an index entry's row, if it has the entry's key.
+    #[inline]
+    fn accept<'a>(
+        &'a self,
+        entry: &'a OrderedEntry,
+        key: &[u8],
+        row: RowId,
+        snapshot: CommitNumber,
+        own: Option<TransactionId>,
+        image: &'a mut Vec<u8>,
+        whole_key: &mut Vec<u8>,
+    ) -> Option<RowView<'a>> {
+        let newest = self.rows.newest(row)?;
+        let version = self.rows.visible_from(newest, snapshot, own)?;
+        let is_only = newest.older().is_none();
+        let view = RowView::new(self.format(), self.rows.image(&version, image));
+        if !is_only {
+            // Several versions: the entry may belong to another one.
+            whole_key.clear();
+            entry.shape.append(self.definitions(), view, whole_key);
+            if entry.tree.truncated(whole_key) != key {
+                return None;
+            }
+        }
+        Some(view)
+    }
+
+    #[cold]
+    fn lies_within(&self, entry: &OrderedEntry, view: RowView<'_>, bounds: RangeBounds<'_>) -> bool {
+        let mut key = Vec::new();
+        entry.shape.append(self.definitions(), view, &mut key);
+        bounds.contains(&key)
+    }
+
+    /// Appends the key of a row in an index of this partition; false when the index does not exist here.
+    pub fn append_index_key(&self, index: IndexId, row: RowView<'_>, out: &mut Vec<u8>) -> bool {
+        let Some(entry) = self.ordered.iter().find(|entry| entry.id == index) else { return false };
+        entry.shape.append(self.definitions(), row, out);
+        true
+    }
+
+    /// Whether the newest version of a row has exactly that primary key: to be asked again after waiting for its lock,
+    /// because the id may have been given to another row meanwhile.
+    pub fn is_row_of(&self, row: RowId, key: &[u8]) -> bool {
+        let Some(newest) = self.rows.newest(row).filter(|newest| !newest.is_deleted()) else { return false };
+        let mut scratch = Vec::new();
+        let view = key_view(&self.rows, self.format(), &self.primary, &newest, &mut scratch);
+        self.primary.matches(self.definitions(), view, key)
+    }
+}

@@ -1,0 +1,184 @@
+//! What becomes of versions: commit, undo, and purge of those that no snapshot can reach.
+
+use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
+use junctor_model::partition::key_hash;
+
+use super::{PartitionStore, Scratch, key_view};
+use crate::index::KeyShape;
+use crate::page::Location;
+use crate::row::{RowStore, RowVersion};
+
+/// What one step of the purge did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PurgeProgress {
+    /// Entries of the queue that were worked off.
+    pub rows: usize,
+    /// Whether more could be purged with the same horizon now.
+    pub has_more: bool,
+}
+
+/// Which versions of a row stay when one is removed.
+#[derive(Clone, Copy)]
+pub(super) enum Rest {
+    /// All others.
+    Except,
+    /// The newest ones down to this one.
+    DownTo(Location),
+    /// None.
+    Nothing,
+}
+
+impl PartitionStore {
+    /// Makes what the transaction did to the row its committed state under `commit_number`, which must be above every
+    /// number of the row. Nothing happens when the row has no version of the transaction. Never fails.
+    pub fn commit(&mut self, row: RowId, transaction: TransactionId, commit_number: CommitNumber) {
+        let Some(newest) = self.rows.newest(row).filter(|newest| newest.is_of(transaction)) else { return };
+        let (head, is_live) = (newest.location(), !newest.is_deleted());
+        let before = self.rows.newest_committed(row).map(|committed| !committed.is_deleted());
+        self.live_rows += u64::from(is_live);
+        self.live_rows -= u64::from(before == Some(true));
+        if before.is_none() && !is_live {
+            // Inserted and deleted by the same transaction: nobody else has seen it.
+            self.remove_row(row);
+            return;
+        }
+        while let Some(below) = self.rows.second(row).filter(|below| below.is_of(transaction)) {
+            let removed = below.location();
+            forget_keys(self, row, removed, Rest::Except);
+            self.rows.remove_below(head);
+        }
+        self.rows.stamp(row, commit_number);
+        if before.is_some() {
+            self.purge_queue.push_back((commit_number, row));
+        }
+    }
+
+    /// Takes back what the transaction did to the row in statements after `newer_than`; all of it with 0. Never fails.
+    pub fn undo(&mut self, row: RowId, transaction: TransactionId, newer_than: StatementNumber) {
+        let is_undone = |version: &RowVersion<'_>| version.is_of(transaction) && version.statement() > Some(newer_than);
+        if self.rows.newest(row).is_some() && self.rows.versions(row).all(|version| is_undone(&version)) {
+            self.remove_row(row);
+            return;
+        }
+        while let Some(newest) = self.rows.newest(row).filter(is_undone) {
+            let removed = newest.location();
+            forget_keys(self, row, removed, Rest::Except);
+            self.rows.pop(row);
+        }
+    }
+
+    /// Frees versions that no snapshot from `horizon` on can reach, working off at most `budget_rows` entries of the queue.
+    pub fn purge_step(&mut self, horizon: CommitNumber, budget_rows: usize) -> PurgeProgress {
+        let mut progress = PurgeProgress::default();
+        while let Some((commit_number, row)) = self.purge_queue.front().copied()
+            && commit_number <= horizon
+        {
+            if progress.rows == budget_rows {
+                progress.has_more = true;
+                break;
+            }
+            self.purge_queue.pop_front();
+            self.purge_row(row, horizon);
+            progress.rows += 1;
+        }
+        if self.purge_queue.is_empty() && self.purge_queue.capacity() > 1024 {
+            self.purge_queue = Default::default();
+        }
+        progress
+    }
+
+    /// The commit number from which on a horizon lets `purge_step` do something.
+    pub fn purge_pending(&self) -> Option<CommitNumber> {
+        self.purge_queue.front().map(|(commit_number, _)| *commit_number)
+    }
+
+    fn purge_row(&mut self, row: RowId, horizon: CommitNumber) {
+        // The oldest version that some snapshot may see; what is below it is out of reach.
+        let mut newer = None;
+        let mut base = None;
+        for version in self.rows.versions(row) {
+            if version.is_committed() && version.is_seen_by(horizon, None) {
+                base = Some(version);
+                break;
+            }
+            newer = Some(version.location());
+        }
+        let Some(base) = base else { return };
+        let last_kept = match (base.is_deleted(), newer) {
+            (true, None) => return self.remove_row(row),
+            // A deletion with nothing below it says no more than nothing.
+            (true, Some(newer)) => newer,
+            (false, _) => base.location(),
+        };
+        loop {
+            let below = self.rows.versions(row).skip_while(|version| version.location() != last_kept).nth(1);
+            let Some(below) = below else { break };
+            let removed = below.location();
+            forget_keys(self, row, removed, Rest::DownTo(last_kept));
+            self.rows.remove_below(last_kept);
+        }
+    }
+
+    /// Takes a row out of everything: all versions, index entries and the id.
+    fn remove_row(&mut self, row: RowId) {
+        let PartitionStore { rows, layout, primary, hash, scratch, .. } = self;
+        let image = rows.versions(row).find(|version| !version.is_deleted());
+        let image = image.expect("a row has a version with its key");
+        scratch.key.clear();
+        let view = key_view(rows, &layout.row_format, primary, &image, &mut scratch.image);
+        primary.append(&layout.definition.columns, view, &mut scratch.key);
+        let removed = hash.remove(key_hash(&scratch.key), row);
+        assert!(removed, "every row has an entry in the hash index");
+        while let Some(newest) = self.rows.newest(row) {
+            let location = newest.location();
+            forget_keys(self, row, location, Rest::Nothing);
+            self.rows.pop(row);
+        }
+        self.rows.map_mut().free(row);
+    }
+}
+
+/// Removes the index entries for the keys of a version about to be removed, unless one of the rest has the same key.
+pub(super) fn forget_keys(store: &mut PartitionStore, row: RowId, removed: Location, rest: Rest) {
+    let PartitionStore { rows, ordered, layout, scratch, .. } = store;
+    let rows: &RowStore = rows;
+    let Some(version) = rows.versions(row).find(|version| version.location() == removed) else { return };
+    if version.is_deleted() {
+        return;
+    }
+    let (format, columns) = (&layout.row_format, &layout.definition.columns[..]);
+    for entry in ordered {
+        let Scratch { image, other_image, key, other_key, .. } = scratch;
+        let view = key_view(rows, format, &entry.shape, &version, image);
+        key.clear();
+        entry.shape.append(columns, view, key);
+        let mut has_key = |other: RowVersion<'_>, shape: &KeyShape| {
+            if other.is_deleted() || other.location() == removed {
+                return false;
+            }
+            let other = key_view(rows, format, shape, &other, other_image);
+            if shape.has_same_values(view, other) {
+                return true;
+            }
+            other_key.clear();
+            shape.append(columns, other, other_key);
+            other_key == key
+        };
+        let is_kept = match rest {
+            Rest::Nothing => false,
+            Rest::Except => rows.versions(row).any(|other| has_key(other, &entry.shape)),
+            Rest::DownTo(last) => {
+                let mut is_past = false;
+                let mut kept = rows.versions(row).take_while(|other| {
+                    let is_kept = !is_past;
+                    is_past = other.location() == last;
+                    is_kept
+                });
+                kept.any(|other| has_key(other, &entry.shape))
+            }
+        };
+        if !is_kept {
+            entry.tree.remove(key, row);
+        }
+    }
+}

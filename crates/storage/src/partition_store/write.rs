@@ -1,0 +1,225 @@
+//! Inserts, updates and deletes: a new version on top, and index entries for the keys that it brings.
+
+use std::fmt;
+
+use junctor_model::id::{RowId, StatementNumber, TransactionId};
+use junctor_model::row::RowView;
+
+use super::settle::{Rest, forget_keys};
+use super::{PartitionStore, key_view};
+use crate::page::{Location, Need, OutOfMemory};
+
+/// Why a write did not happen. Everything is as before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteError {
+    /// The data memory is exhausted: error 1114.
+    OutOfMemory,
+    /// A row with that primary key exists: error 1062, once the caller holds its lock.
+    Duplicate(RowId),
+    /// The newest version belongs to another transaction: the caller must lock the row first.
+    Uncommitted(RowId),
+    /// The row does not exist (any more).
+    NotFound,
+}
+
+impl From<OutOfMemory> for WriteError {
+    fn from(_: OutOfMemory) -> WriteError {
+        WriteError::OutOfMemory
+    }
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WriteError::OutOfMemory => OutOfMemory.fmt(formatter),
+            WriteError::Duplicate(row) => write!(formatter, "row {row} has that primary key"),
+            WriteError::Uncommitted(row) => write!(formatter, "row {row} has a version of another transaction"),
+            WriteError::NotFound => formatter.write_str("the row does not exist"),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+#[derive(Clone, Copy)]
+enum Target {
+    Existing(RowId),
+    New { hash: u64, row: Option<RowId> },
+}
+
+impl PartitionStore {
+    /// Inserts a row. A row that was deleted and is still kept for snapshots is used again, so the id may be an old one.
+    pub fn insert(
+        &mut self,
+        key: &[u8],
+        hash: u64,
+        image: &[u8],
+        transaction: TransactionId,
+        statement: StatementNumber,
+    ) -> Result<RowId, WriteError> {
+        let target = match self.find_primary(key, hash) {
+            Some(row) => self.target_of_insert(row, transaction)?,
+            None => Target::New { hash, row: None },
+        };
+        Ok(self.put(target, Some(image), transaction, statement, Need::Growth)?)
+    }
+
+    /// Inserts a row under an id that another replica chose. `Uncommitted` when the id is in use for another key.
+    pub fn insert_at(
+        &mut self,
+        row: RowId,
+        key: &[u8],
+        hash: u64,
+        image: &[u8],
+        transaction: TransactionId,
+        statement: StatementNumber,
+    ) -> Result<RowId, WriteError> {
+        let target = match self.find_primary(key, hash) {
+            Some(found) if found == row => self.target_of_insert(row, transaction)?,
+            Some(found) => return Err(WriteError::Duplicate(found)),
+            None if self.rows.newest(row).is_some() => return Err(WriteError::Uncommitted(row)),
+            None => Target::New { hash, row: Some(row) },
+        };
+        Ok(self.put(target, Some(image), transaction, statement, Need::Growth)?)
+    }
+
+    /// Replaces the row's values; the primary key must stay as it is.
+    pub fn update(
+        &mut self,
+        row: RowId,
+        image: &[u8],
+        transaction: TransactionId,
+        statement: StatementNumber,
+    ) -> Result<(), WriteError> {
+        self.check_writable(row, transaction)?;
+        self.put(Target::Existing(row), Some(image), transaction, statement, Need::Growth)?;
+        Ok(())
+    }
+
+    /// Deletes the row. May use the memory reserve.
+    pub fn delete(
+        &mut self,
+        row: RowId,
+        transaction: TransactionId,
+        statement: StatementNumber,
+    ) -> Result<(), WriteError> {
+        self.check_writable(row, transaction)?;
+        self.put(Target::Existing(row), None, transaction, statement, Need::Release)?;
+        Ok(())
+    }
+
+    fn target_of_insert(&self, row: RowId, transaction: TransactionId) -> Result<Target, WriteError> {
+        match self.check_writable(row, transaction) {
+            Ok(()) => Err(WriteError::Duplicate(row)),
+            Err(WriteError::NotFound) => Ok(Target::Existing(row)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn check_writable(&self, row: RowId, transaction: TransactionId) -> Result<(), WriteError> {
+        let newest = self.rows.newest(row).ok_or(WriteError::NotFound)?;
+        match newest.transaction() {
+            Some(other) if other != transaction => Err(WriteError::Uncommitted(row)),
+            _ if newest.is_deleted() => Err(WriteError::NotFound),
+            _ => Ok(()),
+        }
+    }
+
+    fn put(
+        &mut self,
+        target: Target,
+        image: Option<&[u8]>,
+        transaction: TransactionId,
+        statement: StatementNumber,
+        need: Need,
+    ) -> Result<RowId, OutOfMemory> {
+        if let Target::New { hash, row } = target {
+            self.hash.reserve(hash, need)?;
+            match row {
+                Some(row) => self.rows.map_mut().reserve_at(row, need)?,
+                None => self.rows.map_mut().reserve(need)?,
+            }
+        }
+        let location = self.rows.make_version(&self.layout.row_format, image, transaction, statement, need)?;
+        if let Err(OutOfMemory) = self.reserve_added_keys(target, image, need) {
+            self.rows.free_version(location);
+            self.ordered.iter_mut().for_each(|entry| entry.tree.trim());
+            return Err(OutOfMemory);
+        }
+        // From here on nothing can fail.
+        let row = match target {
+            Target::Existing(row) => row,
+            Target::New { hash, row } => {
+                let map = self.rows.map_mut();
+                let row = match row {
+                    Some(row) => {
+                        map.allocate_at(row, Location::NONE);
+                        row
+                    }
+                    None => map.allocate(Location::NONE),
+                };
+                self.hash.insert(hash, row);
+                row
+            }
+        };
+        self.rows.push(row, location);
+        self.insert_added_keys(row);
+        if image.is_some() {
+            self.drop_replaced(row, location, transaction, statement);
+        }
+        Ok(row)
+    }
+
+    /// Gathers the keys of `image` that the newest version does not have, and reserves room for them in their indexes.
+    fn reserve_added_keys(&mut self, target: Target, image: Option<&[u8]>, need: Need) -> Result<(), OutOfMemory> {
+        let PartitionStore { rows, ordered, layout, scratch, .. } = self;
+        scratch.added.clear();
+        scratch.added_keys.clear();
+        let Some(image) = image else { return Ok(()) };
+        let view = RowView::new(&layout.row_format, image);
+        let (row, newest) = match target {
+            Target::Existing(row) => (row, rows.newest(row).filter(|newest| !newest.is_deleted())),
+            Target::New { row, .. } => (row.unwrap_or(rows.map().next()), None),
+        };
+        for (position, entry) in ordered.iter_mut().enumerate() {
+            if let Some(newest) = &newest {
+                let old = key_view(rows, &layout.row_format, &entry.shape, newest, &mut scratch.image);
+                if entry.is_complete && entry.shape.has_same_values(old, view) {
+                    continue;
+                }
+            }
+            let start = scratch.added_keys.len();
+            entry.shape.append(&layout.definition.columns, view, &mut scratch.added_keys);
+            entry.tree.reserve(&scratch.added_keys[start..], row, need)?;
+            scratch.added.push((position, scratch.added_keys.len()));
+        }
+        Ok(())
+    }
+
+    fn insert_added_keys(&mut self, row: RowId) {
+        let PartitionStore { ordered, scratch, .. } = self;
+        let mut start = 0;
+        for (position, end) in &scratch.added {
+            ordered[*position].tree.insert(&scratch.added_keys[start..*end], row);
+            start = *end;
+        }
+    }
+
+    /// Takes out versions of the same statement below the one at `location`: nothing can ask for them any more.
+    fn drop_replaced(
+        &mut self,
+        row: RowId,
+        location: Location,
+        transaction: TransactionId,
+        statement: StatementNumber,
+    ) {
+        while let Some(below) = self.rows.second(row)
+            && below.is_of(transaction)
+            && below.statement() == Some(statement)
+        {
+            let removed = below.location();
+            forget_keys(self, row, removed, Rest::Except);
+            self.rows.remove_below(location);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! From row ids to the newest version (hot path: `RowMap::get`, 10 instructions).
+//!
+//! Eight bytes a row in pages. An entry in use is a location; a free one has bit 63 and links to its neighbours in the list
+//! of free ids, in both directions so that a given id can be taken too, as a backup replica must.
+
+use std::sync::Arc;
+
+use junctor_model::id::RowId;
+
+use crate::page::{Location, Need, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
+
+/// Rows that a partition can hold.
+pub const ROWS_PER_PARTITION_MAX: u32 = (1 << 31) - 2;
+
+const ENTRIES_PER_PAGE: usize = PAGE_BYTES / 8;
+const FREE: u64 = 1 << 63;
+const NO_ROW: u32 = (1 << 31) - 1;
+
+/// Row ids of one partition, and where their newest versions are.
+#[derive(Debug)]
+pub struct RowMap {
+    pages: Vec<Page>,
+    /// Ids from this one on were never used.
+    fresh: u32,
+    first_free: u32,
+    used: u32,
+    pool: Arc<PagePool>,
+}
+
+impl RowMap {
+    /// No rows.
+    pub fn new(pool: Arc<PagePool>) -> RowMap {
+        RowMap { pages: Vec::new(), fresh: 0, first_free: NO_ROW, used: 0, pool }
+    }
+
+    /// Where the newest version of a row is; `Location::NONE` when there is no such row.
+    #[inline]
+    pub(crate) fn get(&self, row: RowId) -> Location {
+        let index = row.0 as usize;
+        let Some(page) = self.pages.get(index / ENTRIES_PER_PAGE) else { return Location::NONE };
+        let offset = index % ENTRIES_PER_PAGE * 8;
+        let entry = u64::from_le_bytes(page[offset..offset + 8].try_into().expect("8 bytes"));
+        if entry & FREE != 0 { Location::NONE } else { Location::from_bits(entry) }
+    }
+
+    /// Asks the processor for a row's entry.
+    #[inline]
+    pub(crate) fn prefetch(&self, row: RowId) {
+        let index = row.0 as usize;
+        if let Some(page) = self.pages.get(index / ENTRIES_PER_PAGE) {
+            page.prefetch(index % ENTRIES_PER_PAGE * 8);
+        }
+    }
+
+    /// Makes sure that `allocate` succeeds once.
+    pub(crate) fn reserve(&mut self, need: Need) -> Result<(), OutOfMemory> {
+        if self.first_free != NO_ROW || (self.fresh as usize) < self.pages.len() * ENTRIES_PER_PAGE {
+            return Ok(());
+        }
+        if self.fresh >= ROWS_PER_PARTITION_MAX {
+            return Err(OutOfMemory);
+        }
+        self.add_page(need)
+    }
+
+    /// Makes sure that `allocate_at(row)` succeeds.
+    pub(crate) fn reserve_at(&mut self, row: RowId, need: Need) -> Result<(), OutOfMemory> {
+        if row.0 >= ROWS_PER_PARTITION_MAX {
+            return Err(OutOfMemory);
+        }
+        while self.pages.len() <= row.0 as usize / ENTRIES_PER_PAGE {
+            self.add_page(need)?;
+        }
+        Ok(())
+    }
+
+    /// The id that `allocate` would give.
+    pub(crate) fn next(&self) -> RowId {
+        RowId(if self.first_free == NO_ROW { self.fresh } else { self.first_free })
+    }
+
+    /// Takes a free id; room must have been reserved.
+    pub(crate) fn allocate(&mut self, location: Location) -> RowId {
+        let row = match self.first_free {
+            NO_ROW => {
+                self.fresh += 1;
+                RowId(self.fresh - 1)
+            }
+            first => {
+                self.unlink(RowId(first));
+                RowId(first)
+            }
+        };
+        self.used += 1;
+        self.set(row, location);
+        row
+    }
+
+    /// Takes that very id, which must be free; room must have been reserved.
+    pub(crate) fn allocate_at(&mut self, row: RowId, location: Location) {
+        while self.fresh <= row.0 {
+            self.fresh += 1;
+            self.link(RowId(self.fresh - 1));
+        }
+        self.unlink(row);
+        self.used += 1;
+        self.set(row, location);
+    }
+
+    pub(crate) fn set(&mut self, row: RowId, location: Location) {
+        self.write(row, location.bits());
+    }
+
+    /// Gives an id back.
+    pub(crate) fn free(&mut self, row: RowId) {
+        self.used -= 1;
+        if self.used == 0 {
+            // With no row left every id is free again, and so are the pages.
+            self.pages = Vec::new();
+            self.fresh = 0;
+            self.first_free = NO_ROW;
+            return;
+        }
+        self.link(row);
+    }
+
+    /// Rows that exist in some version.
+    pub fn used(&self) -> u32 {
+        self.used
+    }
+
+    /// Ids from this one on are not in use.
+    pub fn end(&self) -> RowId {
+        RowId(self.fresh)
+    }
+
+    /// Bytes of the pages in use.
+    pub fn bytes(&self) -> u64 {
+        self.pages.len() as u64 * PAGE_BYTES as u64
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let (mut free, mut row, mut previous) = (0u32, self.first_free, NO_ROW);
+        while row != NO_ROW {
+            let entry = self.entry(RowId(row));
+            if entry & FREE == 0 || previous_of(entry) != previous || free > self.fresh {
+                return Err(format!("row id {row}: the list of free ids is broken"));
+            }
+            free += 1;
+            previous = row;
+            row = next_of(entry);
+        }
+        if free + self.used != self.fresh {
+            return Err(format!("{free} free and {} used row ids of {}", self.used, self.fresh));
+        }
+        Ok(())
+    }
+
+    fn add_page(&mut self, need: Need) -> Result<(), OutOfMemory> {
+        let mut page = self.pool.take(PageKind::RowMap, need)?;
+        // Ids that were never used look free to readers.
+        for entry in page.chunks_exact_mut(8) {
+            entry.copy_from_slice(&FREE.to_le_bytes());
+        }
+        self.pages.push(page);
+        Ok(())
+    }
+
+    fn link(&mut self, row: RowId) {
+        let next = self.first_free;
+        self.write(row, free_entry(NO_ROW, next));
+        if next != NO_ROW {
+            let after = next_of(self.entry(RowId(next)));
+            self.write(RowId(next), free_entry(row.0, after));
+        }
+        self.first_free = row.0;
+    }
+
+    fn unlink(&mut self, row: RowId) {
+        let entry = self.entry(row);
+        let (previous, next) = (previous_of(entry), next_of(entry));
+        match previous {
+            NO_ROW => self.first_free = next,
+            previous => {
+                let before = previous_of(self.entry(RowId(previous)));
+                self.write(RowId(previous), free_entry(before, next));
+            }
+        }
+        if next != NO_ROW {
+            let after = next_of(self.entry(RowId(next)));
+            self.write(RowId(next), free_entry(previous, after));
+        }
+    }
+
+    fn entry(&self, row: RowId) -> u64 {
+        let page = &self.pages[row.0 as usize / ENTRIES_PER_PAGE];
+        let offset = row.0 as usize % ENTRIES_PER_PAGE * 8;
+        u64::from_le_bytes(page[offset..offset + 8].try_into().expect("8 bytes"))
+    }
+
+    fn write(&mut self, row: RowId, entry: u64) {
+        let page = &mut self.pages[row.0 as usize / ENTRIES_PER_PAGE];
+        let offset = row.0 as usize % ENTRIES_PER_PAGE * 8;
+        page[offset..offset + 8].copy_from_slice(&entry.to_le_bytes());
+    }
+}
+
+fn free_entry(previous: u32, next: u32) -> u64 {
+    FREE | u64::from(previous) << 31 | u64::from(next)
+}
+
+fn previous_of(entry: u64) -> u32 {
+    (entry >> 31) as u32 & NO_ROW
+}
+
+fn next_of(entry: u64) -> u32 {
+    entry as u32 & NO_ROW
+}

@@ -1,0 +1,10 @@
+//! The rows of a partition: stable ids, and for each the versions from newest to oldest.
+
+mod cut;
+mod map;
+mod store;
+mod version;
+
+pub use map::{ROWS_PER_PARTITION_MAX, RowMap};
+pub use store::RowStore;
+pub use version::{RowVersion, VERSION_HEADER_BYTES};

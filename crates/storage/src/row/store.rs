@@ -1,0 +1,257 @@
+//! Rows and their versions (hot path: `visible`, 35 instructions for a row with one version).
+
+use std::sync::Arc;
+
+use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
+use junctor_model::row::RowFormat;
+
+use super::cut::{cut_image, free_cuts, is_inline, join_image, overflow_blocks};
+use super::map::RowMap;
+use super::version::{RowVersion, VERSION_HEADER_BYTES, write_commit, write_older, write_version};
+use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, Need, OutOfMemory, OverflowStore, PageKind, PagePool};
+
+/// The rows of one partition.
+#[derive(Debug)]
+pub struct RowStore {
+    map: RowMap,
+    blocks: BlockStore,
+    overflow: OverflowStore,
+    version_count: u64,
+    /// The stored form of an image that is being cut.
+    scratch: Vec<u8>,
+}
+
+impl RowStore {
+    /// No rows.
+    pub fn new(pool: Arc<PagePool>) -> RowStore {
+        RowStore {
+            map: RowMap::new(Arc::clone(&pool)),
+            blocks: BlockStore::new(Arc::clone(&pool), PageKind::Rows),
+            overflow: OverflowStore::new(pool),
+            version_count: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The newest version, committed or not, deleted or not.
+    #[inline]
+    pub fn newest(&self, row: RowId) -> Option<RowVersion<'_>> {
+        self.at(self.map.get(row))
+    }
+
+    /// The next older version.
+    #[inline]
+    pub fn older(&self, version: &RowVersion<'_>) -> Option<RowVersion<'_>> {
+        self.at(version.older())
+    }
+
+    /// The version that a reader sees, if the row exists for it.
+    #[inline]
+    pub fn visible(&self, row: RowId, snapshot: CommitNumber, own: Option<TransactionId>) -> Option<RowVersion<'_>> {
+        self.visible_from(self.newest(row)?, snapshot, own)
+    }
+
+    /// As `visible`, from the newest version on.
+    #[inline]
+    pub(crate) fn visible_from<'a>(
+        &'a self,
+        newest: RowVersion<'a>,
+        snapshot: CommitNumber,
+        own: Option<TransactionId>,
+    ) -> Option<RowVersion<'a>> {
+        let mut version = newest;
+        while !version.is_seen_by(snapshot, own) {
+            version = self.older(&version)?;
+        }
+        (!version.is_deleted()).then_some(version)
+    }
+
+    /// The newest committed version, deleted or not.
+    #[inline]
+    pub fn newest_committed(&self, row: RowId) -> Option<RowVersion<'_>> {
+        let mut version = self.newest(row)?;
+        while !version.is_committed() {
+            version = self.older(&version)?;
+        }
+        Some(version)
+    }
+
+    /// The version below the newest.
+    #[inline]
+    pub(crate) fn second(&self, row: RowId) -> Option<RowVersion<'_>> {
+        self.older(&self.newest(row)?)
+    }
+
+    /// All versions of a row, the newest first.
+    pub fn versions(&self, row: RowId) -> impl Iterator<Item = RowVersion<'_>> {
+        std::iter::successors(self.newest(row), |version| self.older(version))
+    }
+
+    /// The whole image of a version that is no deletion; `scratch` takes it when values live in overflow pages.
+    #[inline]
+    pub fn image<'a>(&'a self, version: &RowVersion<'a>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+        let stored = version.stored();
+        if !version.has_overflow() {
+            return stored;
+        }
+        join_image(stored, &self.overflow, scratch);
+        scratch
+    }
+
+    /// Asks the processor for a row's entry in the map.
+    #[inline]
+    pub(crate) fn prefetch_entry(&self, row: RowId) {
+        self.map.prefetch(row);
+    }
+
+    /// Asks the processor for a row's newest version.
+    #[inline]
+    pub(crate) fn prefetch_version(&self, row: RowId) {
+        self.blocks.prefetch(self.map.get(row));
+    }
+
+    /// The map of row ids, to read.
+    pub fn map(&self) -> &RowMap {
+        &self.map
+    }
+
+    pub(crate) fn map_mut(&mut self) -> &mut RowMap {
+        &mut self.map
+    }
+
+    /// Versions of all rows.
+    pub fn version_count(&self) -> u64 {
+        self.version_count
+    }
+
+    /// Bytes of pages with versions, with the map, and with long values.
+    pub fn bytes(&self) -> (u64, u64, u64) {
+        (self.blocks.bytes(), self.map.bytes(), self.overflow.bytes())
+    }
+
+    /// Writes an uncommitted version that no row refers to yet; `None` is a deletion.
+    pub(crate) fn make_version(
+        &mut self,
+        format: &RowFormat,
+        image: Option<&[u8]>,
+        transaction: TransactionId,
+        statement: StatementNumber,
+        need: Need,
+    ) -> Result<Location, OutOfMemory> {
+        let RowStore { blocks, overflow, scratch, .. } = self;
+        let stored = match image {
+            Some(image) if !is_inline(image) => {
+                cut_image(format, image, overflow, need, scratch)?;
+                Some(&scratch[..])
+            }
+            image => image,
+        };
+        let bytes = VERSION_HEADER_BYTES + stored.map_or(0, <[u8]>::len);
+        let allocated = if bytes <= BLOCK_BYTES_MAX - 8 { blocks.allocate(bytes, need) } else { Err(OutOfMemory) };
+        let Ok(location) = allocated else {
+            if let (Some(image), Some(stored)) = (image, stored)
+                && !is_inline(image)
+            {
+                free_cuts(stored, overflow);
+            }
+            return Err(OutOfMemory);
+        };
+        write_version(blocks.at_mut(location), stored, transaction, statement);
+        self.version_count += 1;
+        Ok(location)
+    }
+
+    /// Frees a version that nothing refers to any more.
+    pub(crate) fn free_version(&mut self, location: Location) {
+        let version = RowVersion::read(location, self.blocks.at(location));
+        if version.has_overflow() {
+            free_cuts(version.stored(), &mut self.overflow);
+        }
+        self.blocks.free(location);
+        self.version_count -= 1;
+    }
+
+    /// Puts a version made before on top of a row.
+    pub(crate) fn push(&mut self, row: RowId, location: Location) {
+        let older = self.map.get(row);
+        write_older(self.blocks.at_mut(location), older);
+        self.map.set(row, location);
+    }
+
+    /// Takes the newest version off a row and frees it; the row's entry is `Location::NONE` when none is left.
+    pub(crate) fn pop(&mut self, row: RowId) {
+        let location = self.map.get(row);
+        let older = RowVersion::read(location, self.blocks.at(location)).older();
+        self.map.set(row, older);
+        self.free_version(location);
+    }
+
+    /// Takes the version below `location` out and frees it.
+    pub(crate) fn remove_below(&mut self, location: Location) {
+        let below = RowVersion::read(location, self.blocks.at(location)).older();
+        let rest = RowVersion::read(below, self.blocks.at(below)).older();
+        write_older(self.blocks.at_mut(location), rest);
+        self.free_version(below);
+    }
+
+    /// Makes the newest version of a row a committed one.
+    pub(crate) fn stamp(&mut self, row: RowId, commit_number: CommitNumber) {
+        let location = self.map.get(row);
+        write_commit(self.blocks.at_mut(location), row, commit_number);
+    }
+
+    /// Verifies links, numbers and counts: versions newest first, uncommitted ones on top, nothing lost.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.map.check()?;
+        self.blocks.check()?;
+        self.overflow.check()?;
+        let (mut versions, mut overflow) = (0, 0);
+        for row in (0..self.map.end().0).map(RowId) {
+            let mut newer: Option<RowVersion<'_>> = None;
+            for version in self.versions(row) {
+                versions += 1;
+                if version.has_overflow() {
+                    overflow += overflow_blocks(version.stored(), &self.overflow);
+                }
+                if version.is_committed() && version.owner() != row.0 {
+                    return Err(format!("row {row}: a version says it belongs to row {}", version.owner()));
+                }
+                if let Some(newer) = newer {
+                    check_order(row, &newer, &version)?;
+                }
+                newer = Some(version);
+            }
+        }
+        if versions != self.version_count || self.blocks.used_blocks() as u64 != versions {
+            return Err(format!(
+                "{versions} versions are linked, {} counted, {} blocks used",
+                self.version_count,
+                self.blocks.used_blocks()
+            ));
+        }
+        if overflow != self.overflow.used_blocks() {
+            return Err(format!("{overflow} overflow blocks are linked, {} used", self.overflow.used_blocks()));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn at(&self, location: Location) -> Option<RowVersion<'_>> {
+        if location.is_none() {
+            return None;
+        }
+        Some(RowVersion::read(location, self.blocks.at(location)))
+    }
+}
+
+fn check_order(row: RowId, newer: &RowVersion<'_>, older: &RowVersion<'_>) -> Result<(), String> {
+    let in_order = match (newer.commit_number(), older.commit_number()) {
+        (Some(newer), Some(older)) => newer > older,
+        (None, Some(_)) => true,
+        (Some(_), None) => false,
+        // A deletion lies above what its own statement wrote: the key must be found in some version.
+        (None, None) if newer.is_deleted() && newer.statement() == older.statement() => true,
+        (None, None) => newer.transaction() == older.transaction() && newer.statement() > older.statement(),
+    };
+    if in_order { Ok(()) } else { Err(format!("row {row}: a version lies above a newer one")) }
+}
