@@ -1,0 +1,100 @@
+//! Why a text is not a statement, with MySQL's numbers and texts.
+
+use std::fmt;
+
+/// A statement that was refused before it was bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// What is wrong.
+    pub kind: ParseErrorKind,
+    /// Byte offset in the text of the first byte of the offending token.
+    pub position: usize,
+    /// Line of `position`, counted from 1.
+    pub line: usize,
+    /// What the text says from `position` on, at most [`NEAR_CHARACTERS_MAX`] characters.
+    pub near: String,
+}
+
+/// The kinds of [`ParseError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParseErrorKind {
+    /// The text is not in the grammar (1064).
+    Syntax,
+    /// There is no statement and no comment in the text (1065).
+    EmptyQuery,
+    /// Expressions are nested deeper than [`super::limit::NESTING_MAX`] (1473).
+    NestingTooDeep,
+    /// A statement has more than [`super::limit::PARAMETERS_MAX`] parameters (1390).
+    TooManyParameters,
+    /// A name is not valid UTF-8 (1300).
+    InvalidCharacter,
+    /// A name has more than [`super::limit::NAME_CHARACTERS_MAX`] characters (1059).
+    NameTooLong,
+    /// The text is longer than [`super::limit::STATEMENT_BYTES_MAX`] bytes (1153).
+    StatementTooLong,
+}
+
+/// How much of the statement a syntax error quotes, in characters.
+pub const NEAR_CHARACTERS_MAX: usize = 80;
+
+impl ParseError {
+    /// An error of `kind` at byte `position` of `text`.
+    pub fn at(kind: ParseErrorKind, text: &[u8], position: usize) -> ParseError {
+        let position = position.min(text.len());
+        let line = 1 + text[..position].iter().filter(|byte| **byte == b'\n').count();
+        // Four bytes a character at most, so the rest of a long statement is not converted.
+        let quoted = &text[position..text.len().min(position + 4 * NEAR_CHARACTERS_MAX)];
+        let near = String::from_utf8_lossy(quoted).chars().take(NEAR_CHARACTERS_MAX).collect();
+        ParseError { kind, position, line, near }
+    }
+
+    /// MySQL's error number.
+    pub fn errno(&self) -> u16 {
+        match self.kind {
+            ParseErrorKind::Syntax => 1064,
+            ParseErrorKind::EmptyQuery => 1065,
+            ParseErrorKind::NestingTooDeep => 1473,
+            ParseErrorKind::TooManyParameters => 1390,
+            ParseErrorKind::InvalidCharacter => 1300,
+            ParseErrorKind::NameTooLong => 1059,
+            ParseErrorKind::StatementTooLong => 1153,
+        }
+    }
+
+    /// MySQL's five-character state.
+    pub fn sqlstate(&self) -> &'static str {
+        match self.kind {
+            ParseErrorKind::Syntax | ParseErrorKind::EmptyQuery | ParseErrorKind::NameTooLong => "42000",
+            ParseErrorKind::StatementTooLong => "08S01",
+            _ => "HY000",
+        }
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let near = &self.near;
+        match self.kind {
+            ParseErrorKind::Syntax => write!(
+                formatter,
+                "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server \
+                 version for the right syntax to use near '{near}' at line {}",
+                self.line
+            ),
+            ParseErrorKind::EmptyQuery => formatter.write_str("Query was empty"),
+            ParseErrorKind::NestingTooDeep => formatter.write_str("Too high level of nesting for select"),
+            ParseErrorKind::TooManyParameters => {
+                formatter.write_str("Prepared statement contains too many placeholders")
+            }
+            ParseErrorKind::InvalidCharacter => {
+                write!(formatter, "Invalid utf8mb4 character string: '{near}'")
+            }
+            ParseErrorKind::NameTooLong => write!(formatter, "Identifier name '{near}' is too long"),
+            ParseErrorKind::StatementTooLong => {
+                formatter.write_str("Got a packet bigger than 'max_allowed_packet' bytes")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ParseError {}

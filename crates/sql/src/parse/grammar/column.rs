@@ -1,0 +1,352 @@
+//! Columns of CREATE TABLE: types and attributes.
+
+use super::parser::{Parse, Parser};
+use crate::parse::definition::{ColumnDefinition, ColumnType, IntegerSize, LongSize, TypeKind};
+use crate::parse::expression::Expression;
+use crate::parse::keyword::Keyword;
+use crate::parse::lexer::TokenKind;
+use crate::parse::statement::Unsupported;
+
+/// What a type's words alone say; a length, precision or attribute may follow.
+struct TypeHead {
+    kind: TypeKind,
+    national: bool,
+    serial: bool,
+}
+
+impl Parser<'_> {
+    /// A column with its type and attributes. Parts without a meaning yet are added to `unsupported`.
+    pub(super) fn column_definition(&mut self, unsupported: &mut Vec<Unsupported>) -> Parse<ColumnDefinition> {
+        let name = self.name()?;
+        let head = self.type_head()?;
+        let serial = head.serial;
+        let column_type = self.type_attributes(head)?;
+        let mut column = ColumnDefinition {
+            name,
+            column_type,
+            nullable: serial.then_some(false),
+            default: None,
+            on_update: None,
+            auto_increment: serial,
+            primary_key: false,
+            unique: serial,
+            invisible: false,
+            comment: None,
+            on_disk: None,
+        };
+        while self.column_attribute(&mut column, unsupported)? {}
+        Ok(column)
+    }
+
+    /// Takes one attribute; false if there is none.
+    fn column_attribute(&mut self, column: &mut ColumnDefinition, unsupported: &mut Vec<Unsupported>) -> Parse<bool> {
+        let Some(keyword) = self.word() else { return Ok(false) };
+        match keyword {
+            Keyword::Null => column.nullable = Some(true),
+            Keyword::AutoIncrement => column.auto_increment = true,
+            Keyword::Invisible => column.invisible = true,
+            Keyword::Visible => column.invisible = false,
+            Keyword::Key => column.primary_key = true,
+            Keyword::Unique => {
+                self.advance();
+                self.accept_word(Keyword::Key);
+                column.unique = true;
+                return Ok(true);
+            }
+            _ => return self.long_column_attribute(keyword, column, unsupported),
+        }
+        self.advance();
+        Ok(true)
+    }
+
+    /// The attributes of more than one token.
+    fn long_column_attribute(
+        &mut self,
+        keyword: Keyword,
+        column: &mut ColumnDefinition,
+        unsupported: &mut Vec<Unsupported>,
+    ) -> Parse<bool> {
+        match keyword {
+            Keyword::Not | Keyword::Default | Keyword::On | Keyword::Primary | Keyword::Comment | Keyword::Collate => {
+                self.advance();
+            }
+            Keyword::Storage | Keyword::ColumnFormat => {
+                self.advance();
+                let value = if self.at_word(Keyword::Default) { self.any_word()? } else { self.name()? };
+                if keyword == Keyword::Storage && !value.eq_ignore_ascii_case("DEFAULT") {
+                    column.on_disk = Some(value.eq_ignore_ascii_case("DISK"));
+                }
+                return Ok(true);
+            }
+            Keyword::Constraint | Keyword::Check => return self.column_check(unsupported).map(|()| true),
+            Keyword::References => {
+                unsupported.push(Unsupported { what: "foreign key" });
+                return self.skip_definition().map(|()| true);
+            }
+            Keyword::Generated | Keyword::As => {
+                unsupported.push(Unsupported { what: "generated column" });
+                return self.skip_definition().map(|()| true);
+            }
+            _ => return Ok(false),
+        }
+        match keyword {
+            Keyword::Not => {
+                self.expect_word(Keyword::Null)?;
+                column.nullable = Some(false);
+            }
+            Keyword::Default => column.default = Some(self.default_value()?),
+            Keyword::On => {
+                self.expect_word(Keyword::Update)?;
+                column.on_update = Some(self.default_value()?);
+            }
+            Keyword::Primary => {
+                self.accept_word(Keyword::Key);
+                column.primary_key = true;
+            }
+            Keyword::Comment => column.comment = Some(self.string()?),
+            _ => column.column_type.collation = Some(self.character_set_name()?),
+        }
+        Ok(true)
+    }
+
+    /// `[CONSTRAINT [name]] CHECK (...) [[NOT] ENFORCED]` of a column.
+    pub(super) fn column_check(&mut self, unsupported: &mut Vec<Unsupported>) -> Parse<()> {
+        if self.accept_word(Keyword::Constraint) && !self.at_word(Keyword::Check) {
+            self.name()?;
+        }
+        self.expect_word(Keyword::Check)?;
+        unsupported.push(Unsupported { what: "CHECK" });
+        self.skip_brackets()?;
+        if self.next_is_word(Keyword::Enforced) {
+            self.accept_word(Keyword::Not);
+        }
+        self.accept_word(Keyword::Enforced);
+        Ok(())
+    }
+
+    /// A default: a literal with a sign, a call of CURRENT_TIMESTAMP, or an expression in brackets.
+    fn default_value(&mut self) -> Parse<Expression> {
+        if self.current.kind == TokenKind::Open {
+            self.advance();
+            let value = self.expression()?;
+            self.expect(TokenKind::Close)?;
+            return Ok(value);
+        }
+        let sign = match self.current.kind {
+            TokenKind::Plus | TokenKind::Minus => Some(self.current.kind),
+            _ => None,
+        };
+        if sign.is_some() {
+            self.advance();
+        }
+        let value = self.primary()?;
+        let is_allowed = match &value {
+            Expression::Literal(_) => true,
+            Expression::Function(call) => sign.is_none() && call.database.is_none(),
+            _ => false,
+        };
+        if !is_allowed {
+            return self.syntax();
+        }
+        Ok(if sign == Some(TokenKind::Minus) { value.negate() } else { value })
+    }
+
+    fn type_head(&mut self) -> Parse<TypeHead> {
+        let Some(keyword) = self.word() else { return self.syntax() };
+        let kind = match keyword {
+            Keyword::National | Keyword::Nchar | Keyword::Nvarchar => {
+                let kind = self.national_type()?;
+                return Ok(TypeHead { kind, national: true, serial: false });
+            }
+            Keyword::Long => self.long_type()?,
+            _ => match self.numeric_type(keyword)? {
+                Some(kind) => kind,
+                None => self.other_type(keyword)?,
+            },
+        };
+        Ok(TypeHead { kind, national: false, serial: keyword == Keyword::Serial })
+    }
+
+    fn numeric_type(&mut self, keyword: Keyword) -> Parse<Option<TypeKind>> {
+        let size = match keyword {
+            Keyword::Tinyint | Keyword::Int1 | Keyword::Bool | Keyword::Boolean => IntegerSize::Tiny,
+            Keyword::Smallint | Keyword::Int2 => IntegerSize::Small,
+            Keyword::Mediumint | Keyword::Int3 | Keyword::Middleint => IntegerSize::Medium,
+            Keyword::Int | Keyword::Integer | Keyword::Int4 => IntegerSize::Int,
+            Keyword::Bigint | Keyword::Int8 | Keyword::Serial => IntegerSize::Big,
+            Keyword::Decimal | Keyword::Dec | Keyword::Numeric | Keyword::Float | Keyword::Float4 => {
+                self.advance();
+                let (precision, scale) = self.bracketed_precision()?;
+                return Ok(Some(match keyword {
+                    Keyword::Float | Keyword::Float4 => TypeKind::Float { precision, scale },
+                    _ => TypeKind::Decimal { precision, scale },
+                }));
+            }
+            Keyword::Double | Keyword::Real | Keyword::Float8 => {
+                self.advance();
+                self.accept_word(Keyword::Precision);
+                let (precision, scale) = self.bracketed_precision()?;
+                return Ok(Some(TypeKind::Double { precision, scale }));
+            }
+            _ => return Ok(None),
+        };
+        self.advance();
+        let display_width = match keyword {
+            Keyword::Bool | Keyword::Boolean => Some(1),
+            Keyword::Serial => None,
+            _ => self.bracketed_number()?,
+        };
+        Ok(Some(TypeKind::Integer { size, display_width }))
+    }
+
+    fn other_type(&mut self, keyword: Keyword) -> Parse<TypeKind> {
+        if let Some(size) = long_size(keyword) {
+            self.advance();
+            let length = if size == LongSize::Normal { self.bracketed_number()? } else { None };
+            return Ok(match keyword {
+                Keyword::Text | Keyword::Tinytext | Keyword::Mediumtext | Keyword::Longtext => {
+                    TypeKind::Text { size, length }
+                }
+                _ => TypeKind::Blob { size, length },
+            });
+        }
+        let position = self.current;
+        self.advance();
+        let kind = match keyword {
+            Keyword::Bit => TypeKind::Bit { length: self.bracketed_number()? },
+            Keyword::Date => TypeKind::Date,
+            Keyword::Time => TypeKind::Time { fraction_digits: self.bracketed_number()?.unwrap_or(0) },
+            Keyword::Datetime => TypeKind::DateTime { fraction_digits: self.bracketed_number()?.unwrap_or(0) },
+            Keyword::Timestamp => TypeKind::Timestamp { fraction_digits: self.bracketed_number()?.unwrap_or(0) },
+            Keyword::Year => {
+                self.bracketed_number()?;
+                TypeKind::Year
+            }
+            Keyword::Char | Keyword::Character if self.accept_word(Keyword::Varying) => {
+                TypeKind::VarChar { length: self.required_length()? }
+            }
+            Keyword::Char | Keyword::Character => TypeKind::Char { length: self.bracketed_number()? },
+            Keyword::Varchar | Keyword::Varcharacter => TypeKind::VarChar { length: self.required_length()? },
+            Keyword::Binary => TypeKind::Binary { length: self.bracketed_number()? },
+            Keyword::Varbinary => TypeKind::VarBinary { length: self.required_length()? },
+            Keyword::Enum => TypeKind::Enum(self.string_list()?),
+            Keyword::Set => TypeKind::Set(self.string_list()?),
+            Keyword::Json => TypeKind::Json,
+            Keyword::Geometry
+            | Keyword::Geometrycollection
+            | Keyword::Point
+            | Keyword::Linestring
+            | Keyword::Polygon
+            | Keyword::Multipoint
+            | Keyword::Multilinestring
+            | Keyword::Multipolygon => TypeKind::Geometry(keyword.text()),
+            _ => return self.syntax_at(position),
+        };
+        Ok(kind)
+    }
+
+    /// `NATIONAL CHAR`, `NCHAR`, `NATIONAL VARCHAR`, `NCHAR VARYING`, `NVARCHAR` and so on.
+    fn national_type(&mut self) -> Parse<TypeKind> {
+        let mut varying = self.at_word(Keyword::Nvarchar);
+        if self.accept_word(Keyword::National) {
+            varying =
+                match self.accept_any(&[Keyword::Char, Keyword::Character, Keyword::Varchar, Keyword::Varcharacter]) {
+                    Some(keyword) => matches!(keyword, Keyword::Varchar | Keyword::Varcharacter),
+                    None => return self.syntax(),
+                };
+        } else {
+            let is_nchar = self.at_word(Keyword::Nchar);
+            self.advance();
+            varying |= is_nchar && self.accept_word(Keyword::Varchar);
+        }
+        varying |= self.accept_word(Keyword::Varying);
+        if varying {
+            return Ok(TypeKind::VarChar { length: self.required_length()? });
+        }
+        Ok(TypeKind::Char { length: self.bracketed_number()? })
+    }
+
+    /// `LONG`, `LONG VARCHAR`, `LONG VARBINARY`: the medium types.
+    fn long_type(&mut self) -> Parse<TypeKind> {
+        self.advance();
+        if self.accept_word(Keyword::Varbinary) {
+            return Ok(TypeKind::Blob { size: LongSize::Medium, length: None });
+        }
+        if self.accept_any(&[Keyword::Char, Keyword::Character]).is_some() {
+            self.expect_word(Keyword::Varying)?;
+        } else {
+            let _ = self.accept_any(&[Keyword::Varchar, Keyword::Varcharacter]);
+        }
+        Ok(TypeKind::Text { size: LongSize::Medium, length: None })
+    }
+
+    fn required_length(&mut self) -> Parse<u32> {
+        match self.bracketed_number()? {
+            Some(length) => Ok(length),
+            None => self.syntax(),
+        }
+    }
+
+    fn string_list(&mut self) -> Parse<Vec<Vec<u8>>> {
+        self.expect(TokenKind::Open)?;
+        let strings = self.comma_list(Self::string)?;
+        self.expect(TokenKind::Close)?;
+        Ok(strings)
+    }
+
+    /// UNSIGNED, ZEROFILL, CHARACTER SET and so on, directly after the type.
+    fn type_attributes(&mut self, head: TypeHead) -> Parse<ColumnType> {
+        let mut column_type = ColumnType {
+            kind: head.kind,
+            unsigned: head.serial,
+            zerofill: false,
+            character_set: head.national.then(|| "utf8mb3".to_owned()),
+            collation: None,
+            binary_collation: false,
+        };
+        let is_number = matches!(
+            column_type.kind,
+            TypeKind::Integer { .. } | TypeKind::Decimal { .. } | TypeKind::Float { .. } | TypeKind::Double { .. }
+        );
+        let is_text = matches!(
+            column_type.kind,
+            TypeKind::Char { .. }
+                | TypeKind::VarChar { .. }
+                | TypeKind::Text { .. }
+                | TypeKind::Enum(_)
+                | TypeKind::Set(_)
+        );
+        loop {
+            match self.word() {
+                Some(Keyword::Unsigned) if is_number => column_type.unsigned = true,
+                Some(Keyword::Signed) if is_number => {}
+                Some(Keyword::Zerofill) if is_number => {
+                    column_type.zerofill = true;
+                    column_type.unsigned = true;
+                }
+                Some(Keyword::Binary) if is_text => column_type.binary_collation = true,
+                Some(Keyword::Ascii) if is_text => column_type.character_set = Some("latin1".to_owned()),
+                Some(Keyword::Unicode) if is_text => column_type.character_set = Some("ucs2".to_owned()),
+                Some(Keyword::Charset | Keyword::Character | Keyword::Char) if is_text => {
+                    match self.character_set_clause()? {
+                        Some(name) => column_type.character_set = Some(name),
+                        None => return self.syntax(),
+                    }
+                    continue;
+                }
+                _ => return Ok(column_type),
+            }
+            self.advance();
+        }
+    }
+}
+
+fn long_size(keyword: Keyword) -> Option<LongSize> {
+    match keyword {
+        Keyword::Tinytext | Keyword::Tinyblob => Some(LongSize::Tiny),
+        Keyword::Text | Keyword::Blob => Some(LongSize::Normal),
+        Keyword::Mediumtext | Keyword::Mediumblob => Some(LongSize::Medium),
+        Keyword::Longtext | Keyword::Longblob => Some(LongSize::Long),
+        _ => None,
+    }
+}

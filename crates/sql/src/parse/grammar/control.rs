@@ -1,0 +1,174 @@
+//! Transactions, locks, KILL, DESCRIBE and EXPLAIN.
+
+use super::parser::{Parse, Parser};
+use crate::parse::keyword::Keyword;
+use crate::parse::lexer::TokenKind;
+use crate::parse::statement::{Describe, Explain, Kill, StartTransaction, Statement, TableLock, TransactionEnd};
+
+impl Parser<'_> {
+    /// BEGIN [WORK].
+    pub(super) fn begin(&mut self) -> Parse<Statement> {
+        self.advance();
+        self.accept_word(Keyword::Work);
+        Ok(Statement::StartTransaction(StartTransaction::default()))
+    }
+
+    /// START TRANSACTION and START of what is not there yet.
+    pub(super) fn start(&mut self) -> Parse<Statement> {
+        self.advance();
+        if self.accept_any(&[Keyword::Replica, Keyword::Slave]).is_some() {
+            return self.unsupported("START REPLICA");
+        }
+        self.expect_word(Keyword::Transaction)?;
+        let mut start = StartTransaction::default();
+        if !matches!(self.current.kind, TokenKind::End | TokenKind::Semicolon) {
+            loop {
+                if self.accept_words(Keyword::With, Keyword::Consistent) {
+                    self.expect_word(Keyword::Snapshot)?;
+                    start.consistent_snapshot = true;
+                } else if start.access.is_none() {
+                    start.access = Some(self.access_mode()?);
+                } else {
+                    return self.syntax();
+                }
+                if !self.accept(TokenKind::Comma) {
+                    break;
+                }
+            }
+        }
+        Ok(Statement::StartTransaction(start))
+    }
+
+    /// COMMIT.
+    pub(super) fn commit(&mut self) -> Parse<Statement> {
+        self.advance();
+        Ok(Statement::Commit(self.transaction_end()?))
+    }
+
+    /// ROLLBACK, possibly to a savepoint.
+    pub(super) fn rollback(&mut self) -> Parse<Statement> {
+        self.advance();
+        if self.at_word(Keyword::To) || self.at_word(Keyword::Work) && self.next_is_word(Keyword::To) {
+            self.accept_word(Keyword::Work);
+            self.advance();
+            self.accept_word(Keyword::Savepoint);
+            return Ok(Statement::RollbackToSavepoint(self.name()?));
+        }
+        Ok(Statement::Rollback(self.transaction_end()?))
+    }
+
+    fn transaction_end(&mut self) -> Parse<TransactionEnd> {
+        self.accept_word(Keyword::Work);
+        let mut end = TransactionEnd::default();
+        if self.accept_word(Keyword::And) {
+            end.chain = Some(!self.accept_word(Keyword::No));
+            self.expect_word(Keyword::Chain)?;
+        }
+        if self.accept_words(Keyword::No, Keyword::Release) {
+            end.release = Some(false);
+        } else if self.accept_word(Keyword::Release) {
+            end.release = Some(true);
+        }
+        Ok(end)
+    }
+
+    /// SAVEPOINT.
+    pub(super) fn savepoint(&mut self) -> Parse<Statement> {
+        self.advance();
+        Ok(Statement::Savepoint(self.name()?))
+    }
+
+    /// RELEASE SAVEPOINT.
+    pub(super) fn release(&mut self) -> Parse<Statement> {
+        self.advance();
+        self.expect_word(Keyword::Savepoint)?;
+        Ok(Statement::ReleaseSavepoint(self.name()?))
+    }
+
+    /// LOCK TABLES.
+    pub(super) fn lock(&mut self) -> Parse<Statement> {
+        self.advance();
+        if self.accept_word(Keyword::Instance) {
+            return self.unsupported("LOCK INSTANCE");
+        }
+        if self.accept_any(&[Keyword::Table, Keyword::Tables]).is_none() {
+            return self.syntax();
+        }
+        Ok(Statement::LockTables(self.comma_list(Self::table_lock)?))
+    }
+
+    fn table_lock(&mut self) -> Parse<TableLock> {
+        let table = self.object_name()?;
+        let has_alias = self.accept_word(Keyword::As) || Self::is_name(self.current);
+        let alias = if has_alias { Some(self.name()?) } else { None };
+        if self.accept_word(Keyword::Read) {
+            let local = self.accept_word(Keyword::Local);
+            return Ok(TableLock { table, alias, write: false, local });
+        }
+        self.accept_word(Keyword::LowPriority);
+        self.expect_word(Keyword::Write)?;
+        Ok(TableLock { table, alias, write: true, local: false })
+    }
+
+    /// UNLOCK TABLES.
+    pub(super) fn unlock(&mut self) -> Parse<Statement> {
+        self.advance();
+        if self.accept_word(Keyword::Instance) {
+            return self.unsupported("UNLOCK INSTANCE");
+        }
+        match self.accept_any(&[Keyword::Table, Keyword::Tables]) {
+            Some(_) => Ok(Statement::UnlockTables),
+            None => self.syntax(),
+        }
+    }
+
+    /// KILL.
+    pub(super) fn kill(&mut self) -> Parse<Statement> {
+        self.advance();
+        let query_only = match self.accept_any(&[Keyword::Query, Keyword::Connection]) {
+            Some(keyword) => keyword == Keyword::Query,
+            None => false,
+        };
+        let connection = self.expression()?;
+        Ok(Statement::Kill(Box::new(Kill { query_only, connection })))
+    }
+
+    /// DESCRIBE of a table, or EXPLAIN of a statement: the words mean the same.
+    pub(super) fn explain(&mut self) -> Parse<Statement> {
+        self.advance();
+        let analyze = self.accept_word(Keyword::Analyze);
+        self.accept_word(Keyword::Extended);
+        let mut format = None;
+        if self.at_word(Keyword::Format) && self.next.kind == TokenKind::Equal {
+            self.advance();
+            self.advance();
+            format = Some(self.name_or_string()?);
+        }
+        let is_statement = matches!(
+            self.word(),
+            Some(
+                Keyword::Select
+                    | Keyword::Insert
+                    | Keyword::Replace
+                    | Keyword::Update
+                    | Keyword::Delete
+                    | Keyword::With
+                    | Keyword::Table
+            )
+        ) || self.current.kind == TokenKind::Open;
+        if is_statement {
+            let statement = self.statement()?;
+            return Ok(Statement::Explain(Box::new(Explain { analyze, format, statement })));
+        }
+        if self.at_word(Keyword::For) && self.next_is_word(Keyword::Connection) {
+            return self.unsupported("EXPLAIN FOR CONNECTION");
+        }
+        if analyze || format.is_some() {
+            return self.syntax();
+        }
+        let table = self.object_name()?;
+        let has_column = self.current.kind == TokenKind::String || Self::is_name(self.current);
+        let column = if has_column { Some(self.name_or_string()?) } else { None };
+        Ok(Statement::Describe(Box::new(Describe { table, column })))
+    }
+}

@@ -1,0 +1,395 @@
+//! CREATE and DROP of tables, indexes and databases.
+
+use super::parser::{Parse, Parser};
+use crate::parse::definition::{
+    CreateDatabase, CreateIndex, CreateTable, DropDatabase, DropIndex, DropTable, IndexAlgorithm, IndexColumn,
+    IndexDefinition, IndexKind, PartitionByKey, TableOption,
+};
+use crate::parse::keyword::Keyword;
+use crate::parse::lexer::TokenKind;
+use crate::parse::statement::{Statement, Unsupported};
+
+impl Parser<'_> {
+    /// CREATE TABLE, from TEMPORARY or TABLE on.
+    pub(super) fn create_table(&mut self) -> Parse<Statement> {
+        let temporary = self.accept_word(Keyword::Temporary);
+        self.expect_word(Keyword::Table)?;
+        let if_not_exists = self.if_not_exists()?;
+        let name = self.object_name()?;
+        if self.at_word(Keyword::Like) || self.current.kind == TokenKind::Open && self.next_is_word(Keyword::Like) {
+            return self.unsupported("CREATE TABLE ... LIKE");
+        }
+        let mut table = CreateTable {
+            temporary,
+            if_not_exists,
+            name,
+            columns: Vec::new(),
+            indexes: Vec::new(),
+            unsupported: Vec::new(),
+            options: Vec::new(),
+            partitioning: None,
+        };
+        if self.current.kind == TokenKind::Open && !matches!(self.next.kind, TokenKind::Open) {
+            self.advance();
+            if self.at_query() {
+                return self.unsupported("CREATE TABLE ... SELECT");
+            }
+            self.table_item(&mut table)?;
+            while self.accept(TokenKind::Comma) {
+                self.table_item(&mut table)?;
+            }
+            self.expect(TokenKind::Close)?;
+        }
+        self.table_options(&mut table.options)?;
+        if self.accept_words(Keyword::Partition, Keyword::By) {
+            table.partitioning = Some(self.partition_by()?);
+        }
+        if self.accept_any(&[Keyword::As, Keyword::Ignore, Keyword::Replace]).is_some()
+            || self.at_query()
+            || self.current.kind == TokenKind::Open
+        {
+            return self.unsupported("CREATE TABLE ... SELECT");
+        }
+        if table.columns.is_empty() {
+            return self.syntax();
+        }
+        Ok(Statement::CreateTable(Box::new(table)))
+    }
+
+    fn table_item(&mut self, table: &mut CreateTable) -> Parse<()> {
+        match self.word() {
+            Some(Keyword::Constraint) => self.constraint(table),
+            Some(Keyword::Check) => self.column_check(&mut table.unsupported),
+            Some(Keyword::Foreign) => self.skip_unsupported(table, "foreign key"),
+            Some(Keyword::Fulltext) => self.skip_unsupported(table, "FULLTEXT index"),
+            Some(Keyword::Spatial) => self.skip_unsupported(table, "SPATIAL index"),
+            Some(Keyword::Primary | Keyword::Unique | Keyword::Key | Keyword::Index) => {
+                let index = self.index_item(None)?;
+                table.indexes.push(index);
+                Ok(())
+            }
+            _ => {
+                let column = self.column_definition(&mut table.unsupported)?;
+                table.columns.push(column);
+                Ok(())
+            }
+        }
+    }
+
+    fn constraint(&mut self, table: &mut CreateTable) -> Parse<()> {
+        if self.next_is_word(Keyword::Check) {
+            return self.column_check(&mut table.unsupported);
+        }
+        self.advance();
+        let name = if Self::is_name(self.current) { Some(self.name()?) } else { None };
+        match self.word() {
+            Some(Keyword::Check) => self.column_check(&mut table.unsupported),
+            Some(Keyword::Foreign) => self.skip_unsupported(table, "foreign key"),
+            Some(Keyword::Primary | Keyword::Unique) => {
+                let index = self.index_item(name)?;
+                table.indexes.push(index);
+                Ok(())
+            }
+            _ => self.syntax(),
+        }
+    }
+
+    fn skip_unsupported(&mut self, table: &mut CreateTable, what: &'static str) -> Parse<()> {
+        table.unsupported.push(Unsupported { what });
+        self.skip_definition()
+    }
+
+    /// Passes the rest of an item of CREATE TABLE, up to its comma or the closing bracket.
+    pub(super) fn skip_definition(&mut self) -> Parse<()> {
+        loop {
+            match self.current.kind {
+                TokenKind::Comma | TokenKind::Close => return Ok(()),
+                TokenKind::Open => self.skip_brackets()?,
+                TokenKind::End | TokenKind::Bad | TokenKind::Semicolon => return self.syntax(),
+                _ => self.advance(),
+            }
+        }
+    }
+
+    /// Passes a pair of brackets and what is in it.
+    pub(super) fn skip_brackets(&mut self) -> Parse<()> {
+        self.expect(TokenKind::Open)?;
+        let mut open = 1u32;
+        while open > 0 {
+            match self.current.kind {
+                TokenKind::Open => open += 1,
+                TokenKind::Close => open -= 1,
+                TokenKind::End | TokenKind::Bad | TokenKind::Semicolon => return self.syntax(),
+                _ => {}
+            }
+            self.advance();
+        }
+        Ok(())
+    }
+
+    /// A key of CREATE TABLE from its first word on.
+    fn index_item(&mut self, constraint_name: Option<String>) -> Parse<IndexDefinition> {
+        let kind = match self.word() {
+            Some(Keyword::Primary) => IndexKind::Primary,
+            Some(Keyword::Unique) => IndexKind::Unique,
+            _ => IndexKind::Plain,
+        };
+        self.advance();
+        match kind {
+            IndexKind::Primary => self.expect_word(Keyword::Key)?,
+            IndexKind::Unique => {
+                let _ = self.accept_any(&[Keyword::Key, Keyword::Index]);
+            }
+            IndexKind::Plain => {}
+        }
+        let name = match Self::is_name(self.current) {
+            true => Some(self.name()?),
+            false => constraint_name,
+        };
+        self.index_rest(kind, name)
+    }
+
+    /// `[USING ...] (columns) [options]`
+    fn index_rest(&mut self, kind: IndexKind, name: Option<String>) -> Parse<IndexDefinition> {
+        let mut index =
+            IndexDefinition { kind, name, algorithm: None, columns: Vec::new(), comment: None, invisible: false };
+        index.algorithm = self.index_algorithm()?;
+        self.expect(TokenKind::Open)?;
+        index.columns = self.comma_list(Self::index_column)?;
+        self.expect(TokenKind::Close)?;
+        loop {
+            match self.word() {
+                Some(Keyword::Using | Keyword::Type) => index.algorithm = self.index_algorithm()?,
+                Some(Keyword::Comment) => {
+                    self.advance();
+                    index.comment = Some(self.string()?);
+                }
+                Some(Keyword::Visible | Keyword::Invisible) => {
+                    index.invisible = self.at_word(Keyword::Invisible);
+                    self.advance();
+                }
+                Some(Keyword::KeyBlockSize) => {
+                    self.advance();
+                    self.accept(TokenKind::Equal);
+                    self.long_number()?;
+                }
+                _ => return Ok(index),
+            }
+        }
+    }
+
+    fn index_algorithm(&mut self) -> Parse<Option<IndexAlgorithm>> {
+        if self.accept_any(&[Keyword::Using, Keyword::Type]).is_none() {
+            return Ok(None);
+        }
+        match self.accept_any(&[Keyword::Hash, Keyword::Btree]) {
+            Some(Keyword::Hash) => Ok(Some(IndexAlgorithm::Hash)),
+            Some(_) => Ok(Some(IndexAlgorithm::Ordered)),
+            None => self.syntax(),
+        }
+    }
+
+    fn index_column(&mut self) -> Parse<IndexColumn> {
+        if self.current.kind == TokenKind::Open {
+            return self.unsupported("functional key part");
+        }
+        let name = self.name()?;
+        let prefix_length = self.bracketed_number()?;
+        let descending = self.accept_any(&[Keyword::Asc, Keyword::Desc]) == Some(Keyword::Desc);
+        Ok(IndexColumn { name, prefix_length, descending })
+    }
+
+    fn table_options(&mut self, options: &mut Vec<TableOption>) -> Parse<()> {
+        while let Some(option) = self.table_option()? {
+            options.push(option);
+            self.accept(TokenKind::Comma);
+        }
+        Ok(())
+    }
+
+    fn table_option(&mut self) -> Parse<Option<TableOption>> {
+        let has_default = self.at_word(Keyword::Default);
+        if has_default {
+            self.advance();
+        }
+        if self.accept_character_set() {
+            self.accept(TokenKind::Equal);
+            return Ok(Some(TableOption::CharacterSet(self.name_or_default()?)));
+        }
+        if self.accept_word(Keyword::Collate) {
+            self.accept(TokenKind::Equal);
+            return Ok(Some(TableOption::Collation(self.name_or_default()?)));
+        }
+        let keyword = self.word();
+        let is_other = Self::is_name(self.current) || keyword == Some(Keyword::Union);
+        if has_default || !is_other && keyword != Some(Keyword::Insert) {
+            return if has_default { self.syntax() } else { Ok(None) };
+        }
+        let name = self.any_word()?.to_ascii_uppercase();
+        if matches!(name.as_str(), "DATA" | "INDEX") {
+            self.any_word()?;
+        }
+        self.accept(TokenKind::Equal);
+        let option = match keyword {
+            Some(Keyword::Engine) => TableOption::Engine(self.name_or_string()?),
+            Some(Keyword::AutoIncrement) => TableOption::AutoIncrement(self.long_number()?),
+            Some(Keyword::Comment) => TableOption::Comment(self.string()?),
+            Some(Keyword::RowFormat) => match self.name_or_default()? {
+                Some(format) => TableOption::RowFormat(format.to_ascii_uppercase()),
+                None => TableOption::RowFormat("DEFAULT".to_owned()),
+            },
+            Some(Keyword::Tablespace) => TableOption::Tablespace(self.name()?),
+            Some(Keyword::Storage) => TableOption::OnDisk(self.name()?.eq_ignore_ascii_case("DISK")),
+            _ => TableOption::Other { name, value: self.option_value()? },
+        };
+        Ok(Some(option))
+    }
+
+    /// The value of an option without a meaning: a number, word or string, or a list in brackets.
+    fn option_value(&mut self) -> Parse<String> {
+        let start = self.current.start;
+        match self.current.kind {
+            TokenKind::Open => self.skip_brackets()?,
+            TokenKind::Integer
+            | TokenKind::Decimal
+            | TokenKind::String
+            | TokenKind::Name
+            | TokenKind::QuotedName
+            | TokenKind::Keyword(_) => self.advance(),
+            _ => return self.syntax(),
+        }
+        Ok(self.text_since(start))
+    }
+
+    /// A name, or `None` for DEFAULT.
+    pub(super) fn name_or_default(&mut self) -> Parse<Option<String>> {
+        if self.accept_word(Keyword::Default) { Ok(None) } else { Ok(Some(self.character_set_name()?)) }
+    }
+
+    fn partition_by(&mut self) -> Parse<PartitionByKey> {
+        let linear = self.accept_word(Keyword::Linear);
+        match self.word() {
+            Some(Keyword::Key) => self.advance(),
+            Some(Keyword::Hash) => return self.unsupported("PARTITION BY HASH"),
+            Some(Keyword::Range) => return self.unsupported("PARTITION BY RANGE"),
+            _ if self.bytes(self.current).eq_ignore_ascii_case(b"LIST") => {
+                return self.unsupported("PARTITION BY LIST");
+            }
+            _ => return self.syntax(),
+        }
+        if self.accept_word(Keyword::Algorithm) {
+            self.expect(TokenKind::Equal)?;
+            self.long_number()?;
+        }
+        self.expect(TokenKind::Open)?;
+        let columns = match self.current.kind {
+            TokenKind::Close => Vec::new(),
+            _ => self.comma_list(Self::name)?,
+        };
+        self.expect(TokenKind::Close)?;
+        let partitions = if self.accept_word(Keyword::Partitions) { Some(self.long_number()?) } else { None };
+        if partitions == Some(0) {
+            return self.syntax();
+        }
+        if self.current.kind == TokenKind::Open || self.bytes(self.current).eq_ignore_ascii_case(b"SUBPARTITION") {
+            return self.unsupported("partition definitions");
+        }
+        Ok(PartitionByKey { columns, partitions, linear })
+    }
+
+    /// CREATE [UNIQUE] INDEX, from UNIQUE or INDEX on.
+    pub(super) fn create_index(&mut self) -> Parse<Statement> {
+        let kind = if self.accept_word(Keyword::Unique) { IndexKind::Unique } else { IndexKind::Plain };
+        self.expect_word(Keyword::Index)?;
+        let name = self.name()?;
+        let algorithm = self.index_algorithm()?;
+        self.expect_word(Keyword::On)?;
+        let table = self.object_name()?;
+        let mut index = self.index_rest(kind, Some(name))?;
+        index.algorithm = index.algorithm.or(algorithm);
+        self.alter_hints()?;
+        Ok(Statement::CreateIndex(Box::new(CreateIndex { table, index })))
+    }
+
+    /// `ALGORITHM = ...` and `LOCK = ...`, which say how, not what.
+    fn alter_hints(&mut self) -> Parse<()> {
+        while self.accept_any(&[Keyword::Algorithm, Keyword::Lock]).is_some() {
+            self.accept(TokenKind::Equal);
+            self.name_or_default()?;
+        }
+        Ok(())
+    }
+
+    /// CREATE DATABASE, from DATABASE on.
+    pub(super) fn create_database(&mut self) -> Parse<Statement> {
+        self.advance();
+        let if_not_exists = self.if_not_exists()?;
+        let name = self.name()?;
+        let mut database = CreateDatabase { if_not_exists, name, character_set: None, collation: None };
+        loop {
+            let has_default = self.accept_word(Keyword::Default);
+            if self.accept_character_set() {
+                self.accept(TokenKind::Equal);
+                database.character_set = self.name_or_default()?;
+            } else if self.accept_word(Keyword::Collate) {
+                self.accept(TokenKind::Equal);
+                database.collation = self.name_or_default()?;
+            } else if self.bytes(self.current).eq_ignore_ascii_case(b"ENCRYPTION") {
+                self.advance();
+                self.accept(TokenKind::Equal);
+                self.string()?;
+            } else if has_default {
+                return self.syntax();
+            } else {
+                return Ok(Statement::CreateDatabase(database));
+            }
+        }
+    }
+
+    /// DROP TABLE, from TEMPORARY or TABLE on.
+    pub(super) fn drop_table(&mut self) -> Parse<Statement> {
+        let temporary = self.accept_word(Keyword::Temporary);
+        if self.accept_any(&[Keyword::Table, Keyword::Tables]).is_none() {
+            return self.syntax();
+        }
+        let if_exists = self.if_exists()?;
+        let tables = self.comma_list(Self::object_name)?;
+        let _ = self.accept_any(&[Keyword::Restrict, Keyword::Cascade]);
+        Ok(Statement::DropTable(DropTable { temporary, if_exists, tables }))
+    }
+
+    /// DROP INDEX, from INDEX on.
+    pub(super) fn drop_index(&mut self) -> Parse<Statement> {
+        self.advance();
+        let name = if self.at_word(Keyword::Primary) { self.any_word()? } else { self.name()? };
+        self.expect_word(Keyword::On)?;
+        let table = self.object_name()?;
+        self.alter_hints()?;
+        Ok(Statement::DropIndex(DropIndex { table, name }))
+    }
+
+    /// DROP DATABASE, from DATABASE on.
+    pub(super) fn drop_database(&mut self) -> Parse<Statement> {
+        self.advance();
+        let if_exists = self.if_exists()?;
+        Ok(Statement::DropDatabase(DropDatabase { if_exists, name: self.name()? }))
+    }
+
+    /// IF NOT EXISTS if it is there.
+    pub(super) fn if_not_exists(&mut self) -> Parse<bool> {
+        if !self.accept_word(Keyword::If) {
+            return Ok(false);
+        }
+        self.expect_word(Keyword::Not)?;
+        self.expect_word(Keyword::Exists)?;
+        Ok(true)
+    }
+
+    fn if_exists(&mut self) -> Parse<bool> {
+        if !self.accept_word(Keyword::If) {
+            return Ok(false);
+        }
+        self.expect_word(Keyword::Exists)?;
+        Ok(true)
+    }
+}

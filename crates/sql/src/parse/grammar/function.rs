@@ -1,0 +1,270 @@
+//! Function calls, most of all those with a syntax of their own.
+
+use super::operator::Level;
+use super::parser::{Parse, Parser};
+use crate::parse::expression::{CastTarget, Expression, FunctionCall, TrimSide};
+use crate::parse::keyword::Keyword;
+use crate::parse::lexer::TokenKind;
+use crate::parse::literal::decode_integer;
+
+impl Parser<'_> {
+    /// The function that a word of the grammar begins here; `None` if the word is a name or out of place.
+    pub(super) fn function_by_word(&mut self, keyword: Keyword) -> Parse<Option<Expression>> {
+        let before_brackets = self.next.kind == TokenKind::Open;
+        let expression = match keyword {
+            Keyword::CurrentDate
+            | Keyword::CurrentTime
+            | Keyword::CurrentTimestamp
+            | Keyword::CurrentUser
+            | Keyword::Localtime
+            | Keyword::Localtimestamp
+            | Keyword::UtcDate
+            | Keyword::UtcTime
+            | Keyword::UtcTimestamp => self.call_with_optional_brackets()?,
+            _ if !before_brackets => return Ok(None),
+            Keyword::Cast => self.cast()?,
+            Keyword::Convert => self.convert()?,
+            Keyword::Trim => self.trim()?,
+            Keyword::Substring | Keyword::Substr => self.substring()?,
+            Keyword::Position => self.position()?,
+            Keyword::Extract => return self.unsupported("EXTRACT"),
+            Keyword::GroupConcat => return self.unsupported("GROUP_CONCAT"),
+            Keyword::Timestampadd => return self.unsupported("TIMESTAMPADD"),
+            Keyword::Timestampdiff => return self.unsupported("TIMESTAMPDIFF"),
+            Keyword::CumeDist
+            | Keyword::DenseRank
+            | Keyword::FirstValue
+            | Keyword::Lag
+            | Keyword::LastValue
+            | Keyword::Lead
+            | Keyword::NthValue
+            | Keyword::Ntile
+            | Keyword::PercentRank
+            | Keyword::Rank
+            | Keyword::RowNumber => return self.unsupported("window function"),
+            Keyword::If
+            | Keyword::Left
+            | Keyword::Right
+            | Keyword::Replace
+            | Keyword::Insert
+            | Keyword::Mod
+            | Keyword::Char
+            | Keyword::Database
+            | Keyword::Schema
+            | Keyword::Repeat
+            | Keyword::Grouping => {
+                let name = self.any_word()?;
+                self.call_arguments(FunctionCall { name, ..FunctionCall::default() })?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(expression))
+    }
+
+    fn call_with_optional_brackets(&mut self) -> Parse<Expression> {
+        let call = FunctionCall { name: self.any_word()?, ..FunctionCall::default() };
+        if self.current.kind == TokenKind::Open {
+            return self.call_arguments(call);
+        }
+        Ok(Expression::Function(Box::new(call)))
+    }
+
+    /// The brackets of a call and what is in them.
+    pub(super) fn call_arguments(&mut self, mut call: FunctionCall) -> Parse<Expression> {
+        self.expect(TokenKind::Open)?;
+        let is_count = call.name.eq_ignore_ascii_case("COUNT");
+        if is_count && self.accept(TokenKind::Star) {
+            call.star = true;
+        } else if self.current.kind != TokenKind::Close {
+            if is_aggregate(&call.name) && !self.accept_word(Keyword::All) {
+                call.distinct = self.accept_word(Keyword::Distinct);
+            }
+            call.arguments = self.comma_list(Self::expression)?;
+            if self.at_word(Keyword::Using) && call.name.eq_ignore_ascii_case("CHAR") {
+                return self.unsupported("CHAR with USING");
+            }
+        }
+        self.expect(TokenKind::Close)?;
+        if self.at_word(Keyword::Over) {
+            return self.unsupported("window function");
+        }
+        Ok(Expression::Function(Box::new(call)))
+    }
+
+    fn cast(&mut self) -> Parse<Expression> {
+        self.advance();
+        self.expect(TokenKind::Open)?;
+        let operand = Box::new(self.expression()?);
+        self.expect_word(Keyword::As)?;
+        let target = self.cast_target()?;
+        self.expect(TokenKind::Close)?;
+        Ok(Expression::Cast { operand, target })
+    }
+
+    fn convert(&mut self) -> Parse<Expression> {
+        self.advance();
+        self.expect(TokenKind::Open)?;
+        let operand = Box::new(self.expression()?);
+        let expression = if self.accept_word(Keyword::Using) {
+            Expression::ConvertUsing { operand, character_set: self.character_set_name()? }
+        } else {
+            self.expect(TokenKind::Comma)?;
+            Expression::Cast { operand, target: self.cast_target()? }
+        };
+        self.expect(TokenKind::Close)?;
+        Ok(expression)
+    }
+
+    fn cast_target(&mut self) -> Parse<CastTarget> {
+        let Some(keyword) = self.word() else { return self.syntax() };
+        self.advance();
+        let target = match keyword {
+            Keyword::Signed | Keyword::Unsigned => {
+                let _ = self.accept_any(&[Keyword::Int, Keyword::Integer]);
+                if keyword == Keyword::Signed { CastTarget::Signed } else { CastTarget::Unsigned }
+            }
+            Keyword::Binary => CastTarget::Binary(self.bracketed_number()?),
+            Keyword::Char | Keyword::Character => {
+                let length = self.bracketed_number()?;
+                CastTarget::Char { length, character_set: self.character_set_clause()? }
+            }
+            Keyword::Nchar => {
+                CastTarget::Char { length: self.bracketed_number()?, character_set: Some("utf8mb3".to_owned()) }
+            }
+            Keyword::Decimal | Keyword::Dec | Keyword::Numeric => {
+                let (precision, scale) = self.bracketed_precision()?;
+                CastTarget::Decimal { precision, scale }
+            }
+            Keyword::Double => {
+                self.accept_word(Keyword::Precision);
+                CastTarget::Double
+            }
+            Keyword::Real => CastTarget::Double,
+            Keyword::Float => CastTarget::Float(self.bracketed_number()?),
+            Keyword::Date => CastTarget::Date,
+            Keyword::Time => CastTarget::Time(self.bracketed_number()?),
+            Keyword::Datetime => CastTarget::DateTime(self.bracketed_number()?),
+            Keyword::Year => CastTarget::Year,
+            Keyword::Json => CastTarget::Json,
+            _ => return self.syntax(),
+        };
+        Ok(target)
+    }
+
+    /// `(number)` if there is one.
+    pub(super) fn bracketed_number(&mut self) -> Parse<Option<u32>> {
+        if !self.accept(TokenKind::Open) {
+            return Ok(None);
+        }
+        let number = self.number()?;
+        self.expect(TokenKind::Close)?;
+        Ok(Some(number))
+    }
+
+    /// `(precision)` or `(precision, scale)` if there is one.
+    pub(super) fn bracketed_precision(&mut self) -> Parse<(Option<u32>, Option<u32>)> {
+        if !self.accept(TokenKind::Open) {
+            return Ok((None, None));
+        }
+        let precision = self.number()?;
+        let scale = if self.accept(TokenKind::Comma) { Some(self.number()?) } else { None };
+        self.expect(TokenKind::Close)?;
+        Ok((Some(precision), scale))
+    }
+
+    /// A number of the grammar, such as a length. Beyond 32 bits it is the greatest one, which every limit refuses.
+    pub(super) fn number(&mut self) -> Parse<u32> {
+        Ok(u32::try_from(self.long_number()?).unwrap_or(u32::MAX))
+    }
+
+    /// A number of the grammar of 64 bits.
+    pub(super) fn long_number(&mut self) -> Parse<u64> {
+        if self.current.kind != TokenKind::Integer {
+            return self.syntax();
+        }
+        match decode_integer(self.bytes(self.current)) {
+            Some(value) => {
+                self.advance();
+                Ok(value)
+            }
+            None => self.syntax(),
+        }
+    }
+
+    /// `CHARACTER SET name` or `CHARSET name` if it is there.
+    pub(super) fn character_set_clause(&mut self) -> Parse<Option<String>> {
+        if self.accept_character_set() { Ok(Some(self.character_set_name()?)) } else { Ok(None) }
+    }
+
+    /// Takes `CHARACTER SET`, `CHAR SET` or `CHARSET`.
+    pub(super) fn accept_character_set(&mut self) -> bool {
+        self.accept_word(Keyword::Charset)
+            || self.accept_words(Keyword::Character, Keyword::Set)
+            || self.accept_words(Keyword::Char, Keyword::Set)
+    }
+
+    fn trim(&mut self) -> Parse<Expression> {
+        self.advance();
+        self.expect(TokenKind::Open)?;
+        let side = self.accept_any(&[Keyword::Both, Keyword::Leading, Keyword::Trailing]);
+        let mut removed = None;
+        let operand;
+        if side.is_some() && self.accept_word(Keyword::From) {
+            operand = self.expression()?;
+        } else {
+            let first = self.expression()?;
+            if side.is_some() && self.current.kind != TokenKind::Close || self.at_word(Keyword::From) {
+                self.expect_word(Keyword::From)?;
+                removed = Some(Box::new(first));
+                operand = self.expression()?;
+            } else if side.is_some() {
+                return self.syntax();
+            } else {
+                operand = first;
+            }
+        }
+        self.expect(TokenKind::Close)?;
+        let side = match side {
+            Some(Keyword::Leading) => TrimSide::Leading,
+            Some(Keyword::Trailing) => TrimSide::Trailing,
+            _ => TrimSide::Both,
+        };
+        Ok(Expression::Trim { side, removed, operand: Box::new(operand) })
+    }
+
+    fn substring(&mut self) -> Parse<Expression> {
+        let mut call = FunctionCall { name: self.any_word()?, ..FunctionCall::default() };
+        self.expect(TokenKind::Open)?;
+        call.arguments.push(self.expression()?);
+        if self.accept_word(Keyword::From) {
+            call.arguments.push(self.expression()?);
+            if self.accept_word(Keyword::For) {
+                call.arguments.push(self.expression()?);
+            }
+        } else {
+            while self.accept(TokenKind::Comma) {
+                call.arguments.push(self.expression()?);
+            }
+        }
+        self.expect(TokenKind::Close)?;
+        Ok(Expression::Function(Box::new(call)))
+    }
+
+    fn position(&mut self) -> Parse<Expression> {
+        self.advance();
+        self.expect(TokenKind::Open)?;
+        // The first operand ends before IN, which would otherwise be taken as a predicate.
+        let wanted = self.expression_at(Level::BitOr)?;
+        self.expect_word(Keyword::In)?;
+        let text = self.expression()?;
+        self.expect(TokenKind::Close)?;
+        let call = FunctionCall { name: "LOCATE".to_owned(), arguments: vec![wanted, text], ..FunctionCall::default() };
+        Ok(Expression::Function(Box::new(call)))
+    }
+}
+
+/// Whether DISTINCT may stand before the arguments.
+fn is_aggregate(name: &str) -> bool {
+    const AGGREGATES: [&str; 5] = ["COUNT", "SUM", "AVG", "MIN", "MAX"];
+    AGGREGATES.iter().any(|aggregate| aggregate.eq_ignore_ascii_case(name))
+}

@@ -1,0 +1,23 @@
+//! The grammar, by recursive descent over the lexer's tokens.
+//!
+//! - `parser`: the token window, names, limits and the way in;
+//! - `statement`: which statement a text is;
+//! - `operator`, `primary`, `function`: expressions;
+//! - `select`, `modify`: queries and changes of rows;
+//! - `define`, `column`: tables, indexes, databases and types;
+//! - `set`, `show`, `control`: the session.
+
+mod column;
+mod control;
+mod define;
+mod function;
+mod modify;
+mod operator;
+mod parser;
+mod primary;
+mod select;
+mod set;
+mod show;
+mod statement;
+
+pub use parser::{Parameterised, Parsed, parse, parse_next, parse_with_parameters};

@@ -1,0 +1,173 @@
+//! INSERT, REPLACE, UPDATE and DELETE.
+
+use super::parser::{Parse, Parser, Stop};
+use crate::parse::expression::Expression;
+use crate::parse::keyword::Keyword;
+use crate::parse::lexer::TokenKind;
+use crate::parse::statement::{Assignment, Delete, Insert, InsertSource, RowAlias, Update};
+
+impl Parser<'_> {
+    /// INSERT or REPLACE.
+    pub(super) fn insert(&mut self) -> Parse<Insert> {
+        let replace = self.at_word(Keyword::Replace);
+        self.advance();
+        let _ = self.accept_any(&[Keyword::LowPriority, Keyword::Delayed, Keyword::HighPriority]);
+        let ignore = !replace && self.accept_word(Keyword::Ignore);
+        self.accept_word(Keyword::Into);
+        let table = self.object_name()?;
+        if self.at_word(Keyword::Partition) {
+            return self.unsupported("PARTITION selection");
+        }
+        let mut columns = self.insert_columns()?;
+        let source = match self.word() {
+            Some(Keyword::Values | Keyword::Value) => {
+                self.advance();
+                self.insert_rows()?
+            }
+            Some(Keyword::Set) if columns.is_none() => {
+                self.advance();
+                let (names, row) = self.insert_set()?;
+                columns = Some(names);
+                InsertSource::Rows(vec![row])
+            }
+            Some(Keyword::Select) => InsertSource::Select(Box::new(self.select()?)),
+            Some(Keyword::With | Keyword::Table) => return self.unsupported("INSERT ... SELECT of this form"),
+            _ if self.current.kind == TokenKind::Open => InsertSource::Select(Box::new(self.bracketed_select()?)),
+            _ => return self.syntax(),
+        };
+        let row_alias = self.row_alias()?;
+        let mut on_duplicate = Vec::new();
+        if !replace && self.accept_word(Keyword::On) {
+            self.expect_word(Keyword::Duplicate)?;
+            self.expect_word(Keyword::Key)?;
+            self.expect_word(Keyword::Update)?;
+            on_duplicate = self.comma_list(Self::assignment)?;
+        }
+        let returning = match self.accept_word(Keyword::Returning) {
+            // The texts of the items name columns, and a shape does not keep their blanks.
+            true if self.lifted_count().is_some() => return Err(Stop::LiteralsMatter),
+            true => self.select_list()?,
+            false => Vec::new(),
+        };
+        Ok(Insert { replace, ignore, table, columns, source, row_alias, on_duplicate, returning })
+    }
+
+    /// The columns in brackets, unless the bracket opens a query.
+    fn insert_columns(&mut self) -> Parse<Option<Vec<String>>> {
+        let opens_query = matches!(
+            self.next.kind,
+            TokenKind::Open | TokenKind::Keyword(Keyword::Select | Keyword::With | Keyword::Table | Keyword::Values)
+        );
+        if self.current.kind != TokenKind::Open || opens_query {
+            return Ok(None);
+        }
+        self.advance();
+        if self.accept(TokenKind::Close) {
+            return Ok(Some(Vec::new()));
+        }
+        let columns = self.comma_list(|parser| Ok(parser.column_reference()?.name))?;
+        self.expect(TokenKind::Close)?;
+        Ok(Some(columns))
+    }
+
+    fn insert_rows(&mut self) -> Parse<InsertSource> {
+        let start = self.current.start;
+        let row = self.insert_row()?;
+        if let Some((first, width)) = self.skip_folded_rows(start) {
+            return Ok(InsertSource::FoldedRows { row, first, width });
+        }
+        let mut rows = vec![row];
+        while self.accept(TokenKind::Comma) {
+            rows.push(self.insert_row()?);
+        }
+        Ok(InsertSource::Rows(rows))
+    }
+
+    fn insert_row(&mut self) -> Parse<Vec<Expression>> {
+        self.accept_word(Keyword::Row);
+        self.expect(TokenKind::Open)?;
+        if self.accept(TokenKind::Close) {
+            return Ok(Vec::new());
+        }
+        let row = self.comma_list(Self::value_or_default)?;
+        self.expect(TokenKind::Close)?;
+        Ok(row)
+    }
+
+    fn insert_set(&mut self) -> Parse<(Vec<String>, Vec<Expression>)> {
+        let assignments = self.comma_list(Self::assignment)?;
+        Ok(assignments.into_iter().map(|assignment| (assignment.column.name, assignment.value)).unzip())
+    }
+
+    fn row_alias(&mut self) -> Parse<Option<RowAlias>> {
+        if !self.accept_word(Keyword::As) {
+            return Ok(None);
+        }
+        let name = self.name()?;
+        let mut columns = Vec::new();
+        if self.accept(TokenKind::Open) {
+            columns = self.comma_list(Self::name)?;
+            self.expect(TokenKind::Close)?;
+        }
+        Ok(Some(RowAlias { name, columns }))
+    }
+
+    /// `column = value`; `:=` is MySQL's other spelling.
+    fn assignment(&mut self) -> Parse<Assignment> {
+        let column = self.column_reference()?;
+        if !self.accept(TokenKind::Assign) {
+            self.expect(TokenKind::Equal)?;
+        }
+        Ok(Assignment { column, value: self.value_or_default()? })
+    }
+
+    fn value_or_default(&mut self) -> Parse<Expression> {
+        if self.at_word(Keyword::Default) && self.next.kind != TokenKind::Open {
+            self.advance();
+            return Ok(Expression::Default(None));
+        }
+        self.expression()
+    }
+
+    /// UPDATE.
+    pub(super) fn update(&mut self) -> Parse<Update> {
+        self.expect_word(Keyword::Update)?;
+        self.accept_word(Keyword::LowPriority);
+        let ignore = self.accept_word(Keyword::Ignore);
+        if self.current.kind == TokenKind::Open {
+            return self.unsupported("multi-table UPDATE");
+        }
+        let table = self.table_reference()?;
+        if self.at_join() {
+            return self.unsupported("multi-table UPDATE");
+        }
+        self.expect_word(Keyword::Set)?;
+        let assignments = self.comma_list(Self::assignment)?;
+        let filter = self.condition_after(Keyword::Where)?;
+        let order_by = self.order_by()?;
+        let limit = self.limit_count()?;
+        Ok(Update { ignore, table, assignments, filter, order_by, limit })
+    }
+
+    /// DELETE.
+    pub(super) fn delete(&mut self) -> Parse<Delete> {
+        self.expect_word(Keyword::Delete)?;
+        self.accept_word(Keyword::LowPriority);
+        self.accept_word(Keyword::Quick);
+        let ignore = self.accept_word(Keyword::Ignore);
+        if !self.accept_word(Keyword::From) {
+            if Self::is_name(self.current) {
+                return self.unsupported("multi-table DELETE");
+            }
+            return self.syntax();
+        }
+        let table = self.table_reference()?;
+        if self.at_join() || self.at_word(Keyword::Using) || self.current.kind == TokenKind::Dot {
+            return self.unsupported("multi-table DELETE");
+        }
+        let filter = self.condition_after(Keyword::Where)?;
+        let order_by = self.order_by()?;
+        let limit = self.limit_count()?;
+        Ok(Delete { ignore, table, filter, order_by, limit })
+    }
+}

@@ -1,0 +1,275 @@
+//! Operators and their precedence.
+//!
+//! The levels are those of MySQL's grammar rather than of its manual's table: a comparison has predicates on both
+//! sides, a predicate (IN, BETWEEN, LIKE, REGEXP) has bit expressions, and a predicate is no operand of another.
+
+use super::parser::{Parse, Parser};
+use crate::parse::expression::{BinaryOperator, Expression, InList, IsTest, UnaryOperator};
+use crate::parse::keyword::Keyword;
+use crate::parse::lexer::TokenKind;
+
+/// How tightly an operator binds. An operator is taken only within the bounds of the open rule.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Or,
+    Xor,
+    And,
+    Not,
+    Comparison,
+    Predicate,
+    BitOr,
+    BitAnd,
+    Shift,
+    Add,
+    Multiply,
+    BitXor,
+    Simple,
+}
+
+/// An operator after its first operand.
+#[derive(Clone, Copy)]
+enum Infix {
+    Or,
+    And,
+    Is,
+    Predicate,
+    Binary(BinaryOperator),
+}
+
+impl Parser<'_> {
+    /// An expression of any kind.
+    pub(super) fn expression(&mut self) -> Parse<Expression> {
+        self.expression_at(Level::Or)
+    }
+
+    /// A condition after WHERE, HAVING or the like if that word is here.
+    pub(super) fn condition_after(&mut self, keyword: Keyword) -> Parse<Option<Expression>> {
+        if self.accept_word(keyword) { Ok(Some(self.expression()?)) } else { Ok(None) }
+    }
+
+    /// An expression whose operators bind at least as tightly as `lowest`.
+    pub(super) fn expression_at(&mut self, lowest: Level) -> Parse<Expression> {
+        self.enter()?;
+        let outer_height = std::mem::take(&mut self.height);
+        let expression = self.operators(lowest)?;
+        self.height = self.height.max(outer_height);
+        self.leave();
+        Ok(expression)
+    }
+
+    fn operators(&mut self, lowest: Level) -> Parse<Expression> {
+        let (mut left, mut highest) = self.prefix(lowest)?;
+        self.grow()?;
+        while let Some((level, infix)) = self.infix() {
+            if level < lowest || level > highest {
+                break;
+            }
+            highest = level;
+            left = match infix {
+                Infix::Or | Infix::And => self.logical(left, level)?,
+                Infix::Is => self.is_test(left)?,
+                Infix::Predicate => {
+                    highest = Level::Comparison;
+                    self.predicate(left)?
+                }
+                Infix::Binary(operator) => {
+                    self.advance();
+                    self.refuse_quantified(level)?;
+                    let right = Box::new(self.expression_at(above(level))?);
+                    self.grow()?;
+                    Expression::Binary { operator, left: Box::new(left), right }
+                }
+            };
+        }
+        Ok(left)
+    }
+
+    /// A comparison with ANY, SOME or ALL of a query.
+    fn refuse_quantified(&self, level: Level) -> Parse<()> {
+        let is_quantifier = matches!(self.word(), Some(Keyword::Any | Keyword::Some | Keyword::All));
+        if level == Level::Comparison && is_quantifier && self.next.kind == TokenKind::Open {
+            return self.unsupported("subquery");
+        }
+        Ok(())
+    }
+
+    /// An operand with the operators before it, and the tightest operator that may follow it.
+    fn prefix(&mut self, lowest: Level) -> Parse<(Expression, Level)> {
+        let simple = match self.current.kind {
+            TokenKind::Keyword(Keyword::Not) => {
+                if lowest > Level::Not {
+                    return self.syntax();
+                }
+                self.advance();
+                let operand = Box::new(self.expression_at(Level::Not)?);
+                return Ok((Expression::Unary { operator: UnaryOperator::Not, operand }, Level::Not));
+            }
+            TokenKind::Minus => match self.lifted_literal() {
+                Some(ordinal) => Expression::Parameter(ordinal),
+                None => {
+                    self.advance();
+                    self.expression_at(Level::Simple)?.negate()
+                }
+            },
+            TokenKind::Plus => {
+                self.advance();
+                self.expression_at(Level::Simple)?
+            }
+            TokenKind::Tilde => self.unary(UnaryOperator::BitNot)?,
+            TokenKind::Exclamation => self.unary(UnaryOperator::Not)?,
+            _ => self.primary()?,
+        };
+        Ok((simple, Level::BitXor))
+    }
+
+    fn unary(&mut self, operator: UnaryOperator) -> Parse<Expression> {
+        self.advance();
+        let operand = Box::new(self.expression_at(Level::Simple)?);
+        Ok(Expression::Unary { operator, operand })
+    }
+
+    /// AND and OR; a run of the same operator is one node, however long it is.
+    fn logical(&mut self, left: Expression, level: Level) -> Parse<Expression> {
+        self.advance();
+        let left_height = std::mem::take(&mut self.height);
+        let right = self.expression_at(above(level))?;
+        self.grow()?;
+        let (mut operands, left_height) = match (left, level) {
+            (Expression::Or(operands), Level::Or) => (operands, left_height),
+            (Expression::And(operands), Level::And) => (operands, left_height),
+            (left, _) => (vec![left], left_height + 1),
+        };
+        match (right, level) {
+            (Expression::Or(right), Level::Or) | (Expression::And(right), Level::And) => operands.extend(right),
+            (right, _) => operands.push(right),
+        }
+        self.height = self.height.max(left_height);
+        self.check_height()?;
+        Ok(if level == Level::Or { Expression::Or(operands) } else { Expression::And(operands) })
+    }
+
+    fn is_test(&mut self, operand: Expression) -> Parse<Expression> {
+        self.advance();
+        let negated = self.accept_word(Keyword::Not);
+        let test = match self.word() {
+            Some(Keyword::Null) => IsTest::Null,
+            Some(Keyword::True) => IsTest::True,
+            Some(Keyword::False) => IsTest::False,
+            Some(Keyword::Unknown) => IsTest::Unknown,
+            _ => return self.syntax(),
+        };
+        self.advance();
+        self.grow()?;
+        Ok(Expression::Is { negated, operand: Box::new(operand), test })
+    }
+
+    fn predicate(&mut self, operand: Expression) -> Parse<Expression> {
+        let negated = self.accept_word(Keyword::Not);
+        let operand = Box::new(operand);
+        let keyword = self.word();
+        self.advance();
+        let expression = match keyword {
+            Some(Keyword::Between) => {
+                let low = Box::new(self.expression_at(Level::BitOr)?);
+                self.expect_word(Keyword::And)?;
+                let high = Box::new(self.expression_at(Level::Predicate)?);
+                Expression::Between { negated, operand, low, high }
+            }
+            Some(Keyword::In) => Expression::InList { negated, operand, list: self.in_list()? },
+            Some(Keyword::Like) => {
+                let pattern = Box::new(self.expression_at(Level::Simple)?);
+                let escape = match self.accept_word(Keyword::Escape) {
+                    true => Some(Box::new(self.expression_at(Level::Simple)?)),
+                    false => None,
+                };
+                Expression::Like { negated, operand, pattern, escape }
+            }
+            Some(Keyword::Sounds) => return self.unsupported("SOUNDS LIKE"),
+            Some(Keyword::Member) => return self.unsupported("MEMBER OF"),
+            _ => Expression::Regexp { negated, operand, pattern: Box::new(self.expression_at(Level::BitOr)?) },
+        };
+        self.grow()?;
+        Ok(expression)
+    }
+
+    fn in_list(&mut self) -> Parse<InList> {
+        self.expect(TokenKind::Open)?;
+        if self.at_query() {
+            return self.unsupported("subquery");
+        }
+        let list = match self.lifted_list() {
+            Some(ordinal) => InList::Parameters(ordinal),
+            None => InList::Expressions(self.comma_list(Self::expression)?),
+        };
+        self.expect(TokenKind::Close)?;
+        Ok(list)
+    }
+
+    /// The operator that the current token is.
+    fn infix(&self) -> Option<(Level, Infix)> {
+        let binary = |level, operator| Some((level, Infix::Binary(operator)));
+        match self.current.kind {
+            TokenKind::Keyword(keyword) => self.word_infix(keyword),
+            TokenKind::BarBar => Some((Level::Or, Infix::Or)),
+            TokenKind::AmpersandAmpersand => Some((Level::And, Infix::And)),
+            TokenKind::Equal => binary(Level::Comparison, BinaryOperator::Equal),
+            TokenKind::NullSafeEqual => binary(Level::Comparison, BinaryOperator::NullSafeEqual),
+            TokenKind::NotEqual => binary(Level::Comparison, BinaryOperator::NotEqual),
+            TokenKind::Less => binary(Level::Comparison, BinaryOperator::Less),
+            TokenKind::LessOrEqual => binary(Level::Comparison, BinaryOperator::LessOrEqual),
+            TokenKind::Greater => binary(Level::Comparison, BinaryOperator::Greater),
+            TokenKind::GreaterOrEqual => binary(Level::Comparison, BinaryOperator::GreaterOrEqual),
+            TokenKind::Bar => binary(Level::BitOr, BinaryOperator::BitOr),
+            TokenKind::Ampersand => binary(Level::BitAnd, BinaryOperator::BitAnd),
+            TokenKind::ShiftLeft => binary(Level::Shift, BinaryOperator::ShiftLeft),
+            TokenKind::ShiftRight => binary(Level::Shift, BinaryOperator::ShiftRight),
+            TokenKind::Plus => binary(Level::Add, BinaryOperator::Add),
+            TokenKind::Minus => binary(Level::Add, BinaryOperator::Subtract),
+            TokenKind::Star => binary(Level::Multiply, BinaryOperator::Multiply),
+            TokenKind::Slash => binary(Level::Multiply, BinaryOperator::Divide),
+            TokenKind::Percent => binary(Level::Multiply, BinaryOperator::Modulo),
+            TokenKind::Caret => binary(Level::BitXor, BinaryOperator::BitXor),
+            _ => None,
+        }
+    }
+
+    fn word_infix(&self, keyword: Keyword) -> Option<(Level, Infix)> {
+        let is_predicate = |keyword| {
+            matches!(keyword, Keyword::In | Keyword::Between | Keyword::Like | Keyword::Regexp | Keyword::Rlike)
+        };
+        match keyword {
+            Keyword::Or => Some((Level::Or, Infix::Or)),
+            Keyword::Xor => Some((Level::Xor, Infix::Binary(BinaryOperator::Xor))),
+            Keyword::And => Some((Level::And, Infix::And)),
+            Keyword::Is => Some((Level::Comparison, Infix::Is)),
+            Keyword::Div => Some((Level::Multiply, Infix::Binary(BinaryOperator::IntegerDivide))),
+            Keyword::Mod => Some((Level::Multiply, Infix::Binary(BinaryOperator::Modulo))),
+            Keyword::Sounds if self.next_is_word(Keyword::Like) => Some((Level::Predicate, Infix::Predicate)),
+            Keyword::Member if self.next_is_word(Keyword::Of) => Some((Level::Predicate, Infix::Predicate)),
+            Keyword::Not => match self.next.kind {
+                TokenKind::Keyword(next) if is_predicate(next) => Some((Level::Predicate, Infix::Predicate)),
+                _ => None,
+            },
+            keyword if is_predicate(keyword) => Some((Level::Predicate, Infix::Predicate)),
+            _ => None,
+        }
+    }
+}
+
+/// The level just above `level`: that of the right operand, which makes operators group from the left.
+fn above(level: Level) -> Level {
+    match level {
+        Level::Or => Level::Xor,
+        Level::Xor => Level::And,
+        Level::And => Level::Not,
+        Level::Not => Level::Comparison,
+        Level::Comparison => Level::Predicate,
+        Level::Predicate => Level::BitOr,
+        Level::BitOr => Level::BitAnd,
+        Level::BitAnd => Level::Shift,
+        Level::Shift => Level::Add,
+        Level::Add => Level::Multiply,
+        Level::Multiply => Level::BitXor,
+        Level::BitXor | Level::Simple => Level::Simple,
+    }
+}

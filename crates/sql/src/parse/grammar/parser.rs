@@ -1,0 +1,455 @@
+//! The token window, names, limits and the way in.
+
+use crate::parse::error::{ParseError, ParseErrorKind};
+use crate::parse::expression::Ordinal;
+use crate::parse::keyword::Keyword;
+use crate::parse::lexer::{Lexer, Token, TokenKind, is_blank_byte};
+use crate::parse::limit::{NAME_CHARACTERS_MAX, NESTING_MAX, PARAMETERS_MAX, STATEMENT_BYTES_MAX};
+use crate::parse::literal::decode_string;
+use crate::parse::shape::{Shape, Slot};
+use crate::parse::statement::{ObjectName, Statement, Unsupported};
+
+/// A statement and where it ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parsed {
+    /// The statement.
+    pub statement: Statement,
+    /// How many `?` it has.
+    pub parameter_count: u32,
+    /// Byte offset after the statement and its semicolon.
+    pub end: usize,
+}
+
+/// What became of a statement whose literals were lifted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parameterised {
+    /// Every lifted literal is a parameter of this statement.
+    Statement(Statement),
+    /// A lifted literal stands where its text matters (a column's name, an ordinal, a length): statements of this
+    /// shape must be parsed each time.
+    LiteralsMatter,
+}
+
+/// Parses a text that is one statement. Blanks and semicolons at its end are ignored.
+pub fn parse(text: &[u8]) -> Result<Parsed, ParseError> {
+    let parsed = parse_next(text, 0)?;
+    if parsed.end < text.len() {
+        let token = Lexer::new(text, parsed.end).next_token();
+        return Err(ParseError::at(ParseErrorKind::Syntax, without_end(text), token.start as usize));
+    }
+    Ok(parsed)
+}
+
+/// Parses the statement that begins at byte `from` of a text of several. Error positions count from the beginning of
+/// the text. The end is that of the text if nothing but blanks and semicolons follows.
+pub fn parse_next(text: &[u8], from: usize) -> Result<Parsed, ParseError> {
+    if text.len() > STATEMENT_BYTES_MAX {
+        return Err(ParseError::at(ParseErrorKind::StatementTooLong, text, 0));
+    }
+    let trimmed = without_end(text);
+    let mut parser = Parser::new(trimmed, from.min(trimmed.len()), None);
+    let mut parsed = match parser.whole_statement() {
+        Ok(statement) => parser.parsed(statement),
+        Err(stop) => parser.after_stop(stop)?,
+    };
+    if parser.current.kind == TokenKind::End {
+        parsed.end = text.len();
+    }
+    Ok(parsed)
+}
+
+/// Parses `text`, of which `shape` was scanned, so that every literal that the scanner lifted is a parameter with the
+/// same ordinal. The result is good for every statement of an equal shape.
+pub fn parse_with_parameters(text: &[u8], shape: &Shape) -> Result<Parameterised, ParseError> {
+    if text.len() > STATEMENT_BYTES_MAX {
+        return Err(ParseError::at(ParseErrorKind::StatementTooLong, text, 0));
+    }
+    let mut parser = Parser::new(without_end(text), 0, Some(shape));
+    match parser.whole_statement() {
+        Ok(_) if parser.current.kind != TokenKind::End => Ok(Parameterised::LiteralsMatter),
+        Ok(statement) if parser.used_all_lifted() => Ok(Parameterised::Statement(statement)),
+        Ok(_) | Err(Stop::LiteralsMatter) => Ok(Parameterised::LiteralsMatter),
+        Err(stop) => parser.after_stop(stop).map(|parsed| Parameterised::Statement(parsed.statement)),
+    }
+}
+
+/// The text without blanks and semicolons at its end, which no statement sees.
+fn without_end(text: &[u8]) -> &[u8] {
+    let last = text.iter().rposition(|byte| !is_blank_byte(*byte) && *byte != b';');
+    &text[..last.map_or(0, |last| last + 1)]
+}
+
+/// Why parsing ended early.
+pub(super) enum Stop {
+    /// The statement is wrong at this byte.
+    Error(ParseErrorKind, u32),
+    /// The statement uses something that is recognised but not there yet.
+    Unsupported(&'static str),
+    /// See [`Parameterised::LiteralsMatter`].
+    LiteralsMatter,
+}
+
+/// The result of a rule of the grammar.
+pub(super) type Parse<T> = Result<T, Stop>;
+
+/// The state of a descent: two tokens of the text, and what was counted.
+pub(super) struct Parser<'a> {
+    text: &'a [u8],
+    lexer: Lexer<'a>,
+    /// The token to be taken next.
+    pub(super) current: Token,
+    /// The one after it.
+    pub(super) next: Token,
+    /// Byte offset after the token that was taken last.
+    pub(super) previous_end: u32,
+    /// Calls of the expression rule that are open.
+    depth: u32,
+    /// Height of the highest expression made within the open call of the expression rule.
+    pub(super) height: u32,
+    parameter_count: u32,
+    shape: Option<&'a Shape>,
+    lifted_used: u32,
+    rows_used: bool,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a [u8], from: usize, shape: Option<&'a Shape>) -> Parser<'a> {
+        let mut lexer = Lexer::new(text, from);
+        let current = lexer.next_token();
+        let next = lexer.next_token();
+        Parser {
+            text,
+            lexer,
+            current,
+            next,
+            previous_end: from as u32,
+            depth: 0,
+            height: 0,
+            parameter_count: 0,
+            shape,
+            lifted_used: 0,
+            rows_used: false,
+        }
+    }
+
+    /// A statement with the semicolon or end of text after it.
+    fn whole_statement(&mut self) -> Parse<Statement> {
+        if matches!(self.current.kind, TokenKind::End | TokenKind::Semicolon) {
+            if !self.lexer.saw_comment() {
+                return Err(Stop::Error(ParseErrorKind::EmptyQuery, self.current.start));
+            }
+            self.accept(TokenKind::Semicolon);
+            return Ok(Statement::Empty);
+        }
+        let statement = self.statement()?;
+        if !self.accept(TokenKind::Semicolon) && self.current.kind != TokenKind::End {
+            return self.syntax();
+        }
+        Ok(statement)
+    }
+
+    fn parsed(&self, statement: Statement) -> Parsed {
+        Parsed { statement, parameter_count: self.parameter_count, end: self.previous_end as usize }
+    }
+
+    /// What an early end means for the user. The rest of an unsupported statement must at least be tokens.
+    fn after_stop(&mut self, stop: Stop) -> Result<Parsed, ParseError> {
+        match stop {
+            Stop::Error(kind, position) => Err(ParseError::at(kind, self.text, position as usize)),
+            Stop::LiteralsMatter => Err(ParseError::at(ParseErrorKind::Syntax, self.text, self.current.start as usize)),
+            Stop::Unsupported(what) => {
+                while self.current.kind != TokenKind::End {
+                    if self.current.kind == TokenKind::Bad {
+                        let position = self.current.start as usize;
+                        return Err(ParseError::at(ParseErrorKind::Syntax, self.text, position));
+                    }
+                    self.advance();
+                }
+                self.previous_end = self.text.len() as u32;
+                Ok(self.parsed(Statement::Unsupported(Unsupported { what })))
+            }
+        }
+    }
+
+    /// Takes the current token.
+    pub(super) fn advance(&mut self) {
+        self.previous_end = self.current.end;
+        self.current = self.next;
+        self.next = self.lexer.next_token();
+    }
+
+    /// Goes on at byte `at`, as if everything before it had been taken.
+    fn seek(&mut self, at: u32) {
+        self.lexer.seek(at as usize);
+        self.previous_end = at;
+        self.current = self.lexer.next_token();
+        self.next = self.lexer.next_token();
+    }
+
+    /// The kinds of the three tokens after `next`.
+    pub(super) fn peek_three(&self) -> [TokenKind; 3] {
+        let mut ahead = self.lexer;
+        [ahead.next_token().kind, ahead.next_token().kind, ahead.next_token().kind]
+    }
+
+    /// The bytes of a token.
+    pub(super) fn bytes(&self, token: Token) -> &'a [u8] {
+        &self.text[token.start as usize..token.end as usize]
+    }
+
+    /// The text from byte `start` to the end of what was taken.
+    pub(super) fn text_since(&self, start: u32) -> String {
+        let end = self.previous_end.max(start);
+        String::from_utf8_lossy(&self.text[start as usize..end as usize]).into_owned()
+    }
+
+    /// The error that the current token does not belong here.
+    pub(super) fn syntax<T>(&self) -> Parse<T> {
+        Err(Stop::Error(ParseErrorKind::Syntax, self.current.start))
+    }
+
+    /// The error that an earlier token did not belong where it was.
+    pub(super) fn syntax_at<T>(&self, token: Token) -> Parse<T> {
+        Err(Stop::Error(ParseErrorKind::Syntax, token.start))
+    }
+
+    /// The end that names a missing part.
+    pub(super) fn unsupported<T>(&self, what: &'static str) -> Parse<T> {
+        Err(Stop::Unsupported(what))
+    }
+
+    /// Takes the current token if it is of this kind.
+    pub(super) fn accept(&mut self, kind: TokenKind) -> bool {
+        let found = self.current.kind == kind;
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    /// Takes a token of this kind, or it is an error.
+    pub(super) fn expect(&mut self, kind: TokenKind) -> Parse<()> {
+        if self.accept(kind) { Ok(()) } else { self.syntax() }
+    }
+
+    /// Whether the current token is this word.
+    pub(super) fn at_word(&self, keyword: Keyword) -> bool {
+        self.current.kind == TokenKind::Keyword(keyword)
+    }
+
+    /// Whether the next token is this word.
+    pub(super) fn next_is_word(&self, keyword: Keyword) -> bool {
+        self.next.kind == TokenKind::Keyword(keyword)
+    }
+
+    /// The current token's word.
+    pub(super) fn word(&self) -> Option<Keyword> {
+        match self.current.kind {
+            TokenKind::Keyword(keyword) => Some(keyword),
+            _ => None,
+        }
+    }
+
+    /// Takes the current token if it is this word.
+    pub(super) fn accept_word(&mut self, keyword: Keyword) -> bool {
+        self.accept(TokenKind::Keyword(keyword))
+    }
+
+    /// Takes these words if all of them are there; at most two.
+    pub(super) fn accept_words(&mut self, first: Keyword, second: Keyword) -> bool {
+        let found = self.at_word(first) && self.next_is_word(second);
+        if found {
+            self.advance();
+            self.advance();
+        }
+        found
+    }
+
+    /// Takes this word, or it is an error.
+    pub(super) fn expect_word(&mut self, keyword: Keyword) -> Parse<()> {
+        self.expect(TokenKind::Keyword(keyword))
+    }
+
+    /// Takes any of these words; says whether it did.
+    pub(super) fn accept_any(&mut self, keywords: &[Keyword]) -> Option<Keyword> {
+        let keyword = self.word().filter(|keyword| keywords.contains(keyword))?;
+        self.advance();
+        Some(keyword)
+    }
+
+    /// Whether the token can be a name: quoted, or a word that is not reserved.
+    pub(super) fn is_name(token: Token) -> bool {
+        match token.kind {
+            TokenKind::Name | TokenKind::QuotedName => true,
+            TokenKind::Keyword(keyword) => !keyword.is_reserved(),
+            _ => false,
+        }
+    }
+
+    /// A name.
+    pub(super) fn name(&mut self) -> Parse<String> {
+        if Self::is_name(self.current) { self.any_word() } else { self.syntax() }
+    }
+
+    /// A name, a string in its place, or any word but the reserved ones.
+    pub(super) fn name_or_string(&mut self) -> Parse<String> {
+        if self.current.kind == TokenKind::String { self.string_as_name() } else { self.name() }
+    }
+
+    /// A string as a name.
+    pub(super) fn string_as_name(&mut self) -> Parse<String> {
+        let start = self.current.start;
+        let bytes = self.string()?;
+        self.utf8(bytes, start)
+    }
+
+    /// The current token as a name, even if it is a reserved word.
+    pub(super) fn any_word(&mut self) -> Parse<String> {
+        let token = self.current;
+        let bytes = self.bytes(token);
+        let bytes = match token.kind {
+            TokenKind::QuotedName => {
+                let mut name = Vec::with_capacity(bytes.len());
+                for (index, part) in bytes[1..bytes.len() - 1].split(|byte| *byte == b'`').enumerate() {
+                    // Doubled backticks leave every second part empty; each pair is one backtick.
+                    if index % 2 == 1 {
+                        name.push(b'`');
+                    }
+                    name.extend_from_slice(part);
+                }
+                name
+            }
+            TokenKind::Name | TokenKind::Keyword(_) => bytes.to_vec(),
+            _ => return self.syntax(),
+        };
+        if bytes.is_empty() {
+            return self.syntax();
+        }
+        let name = self.utf8(bytes, token.start)?;
+        if name.len() > NAME_CHARACTERS_MAX && name.chars().count() > NAME_CHARACTERS_MAX {
+            return Err(Stop::Error(ParseErrorKind::NameTooLong, token.start));
+        }
+        self.advance();
+        Ok(name)
+    }
+
+    /// Bytes as text, or the error that they are none.
+    pub(super) fn utf8(&self, bytes: Vec<u8>, position: u32) -> Parse<String> {
+        String::from_utf8(bytes).map_err(|_| Stop::Error(ParseErrorKind::InvalidCharacter, position))
+    }
+
+    /// `name` or `database.name`
+    pub(super) fn object_name(&mut self) -> Parse<ObjectName> {
+        let name = self.name()?;
+        if self.accept(TokenKind::Dot) {
+            return Ok(ObjectName { database: Some(name), name: self.any_word()? });
+        }
+        Ok(ObjectName { database: None, name })
+    }
+
+    /// A string whose text is wanted here; adjacent strings are joined.
+    pub(super) fn string(&mut self) -> Parse<Vec<u8>> {
+        if self.current.kind != TokenKind::String {
+            return self.syntax();
+        }
+        let mut value = Vec::new();
+        while self.current.kind == TokenKind::String {
+            let bytes = self.bytes(self.current);
+            decode_string(&bytes[1..bytes.len() - 1], bytes[0], &mut value);
+            self.advance();
+        }
+        Ok(value)
+    }
+
+    /// Things with commas between them.
+    pub(super) fn comma_list<T>(&mut self, mut member: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
+        let mut members = vec![member(self)?];
+        while self.accept(TokenKind::Comma) {
+            members.push(member(self)?);
+        }
+        Ok(members)
+    }
+
+    /// Opens a level of nesting.
+    pub(super) fn enter(&mut self) -> Parse<()> {
+        if self.depth >= NESTING_MAX {
+            return Err(Stop::Error(ParseErrorKind::NestingTooDeep, self.current.start));
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// Closes a level of nesting.
+    pub(super) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// Notes a node above everything that was made within the open call of the expression rule.
+    pub(super) fn grow(&mut self) -> Parse<()> {
+        self.height += 1;
+        self.check_height()
+    }
+
+    /// The error that an expression is too high.
+    pub(super) fn check_height(&self) -> Parse<()> {
+        if self.height > NESTING_MAX {
+            return Err(Stop::Error(ParseErrorKind::NestingTooDeep, self.current.start));
+        }
+        Ok(())
+    }
+
+    /// Takes a `?`.
+    pub(super) fn parameter(&mut self) -> Parse<Ordinal> {
+        // The scanner refuses texts with parameters, so the ordinals of the two kinds never meet.
+        if self.shape.is_some() {
+            return Err(Stop::LiteralsMatter);
+        }
+        if self.parameter_count >= PARAMETERS_MAX {
+            return Err(Stop::Error(ParseErrorKind::TooManyParameters, self.current.start));
+        }
+        let ordinal = Ordinal(self.parameter_count);
+        self.parameter_count += 1;
+        self.advance();
+        Ok(ordinal)
+    }
+
+    /// Takes the lifted literal that begins with the current token, if there is one.
+    pub(super) fn lifted_literal(&mut self) -> Option<Ordinal> {
+        let (shape, ordinal) = (self.shape?, self.shape?.slot_at(self.current.start)?);
+        match shape.slot(ordinal)? {
+            Slot::List { .. } => return None,
+            Slot::Literal { literal } | Slot::RowLiteral { literal } => {
+                self.lifted_used += 1;
+                self.seek(shape.literals()[literal as usize].end);
+            }
+        }
+        Some(ordinal)
+    }
+
+    /// Takes the lifted list of literals that begins with the current token, if there is one.
+    pub(super) fn lifted_list(&mut self) -> Option<Ordinal> {
+        let (shape, ordinal) = (self.shape?, self.shape?.slot_at(self.current.start)?);
+        let Slot::List { first, count } = shape.slot(ordinal)? else { return None };
+        self.lifted_used += 1;
+        self.seek(shape.literals()[(first + count - 1) as usize].end);
+        Some(ordinal)
+    }
+
+    /// Goes to the end of the folded rows whose first row was just taken; it began at `start`.
+    pub(super) fn skip_folded_rows(&mut self, start: u32) -> Option<(Ordinal, u32)> {
+        let rows = self.shape?.rows().filter(|rows| rows.start == start)?;
+        self.rows_used = true;
+        self.seek(rows.end);
+        Some((rows.first, rows.width))
+    }
+
+    /// How many lifted literals became parameters so far; `None` if none are lifted at all.
+    pub(super) fn lifted_count(&self) -> Option<u32> {
+        self.shape.map(|_| self.lifted_used)
+    }
+
+    fn used_all_lifted(&self) -> bool {
+        let Some(shape) = self.shape else { return true };
+        self.lifted_used as usize == shape.slot_count() && self.rows_used == shape.rows().is_some()
+    }
+}

@@ -1,0 +1,310 @@
+//! Operands: constants, variables, columns and what stands in brackets.
+
+use super::operator::Level;
+use super::parser::{Parse, Parser};
+use crate::parse::expression::{
+    Case, CaseBranch, CastTarget, ColumnReference, Expression, FunctionCall, Literal, StringLiteral, SystemVariable,
+    TemporalKind, VariableScope,
+};
+use crate::parse::keyword::Keyword;
+use crate::parse::lexer::{Token, TokenKind};
+use crate::parse::literal::{decode_bits, decode_hexadecimal, decode_integer, decode_string};
+
+impl Parser<'_> {
+    /// An operand with COLLATE after it.
+    pub(super) fn primary(&mut self) -> Parse<Expression> {
+        let mut expression = self.operand()?;
+        while self.accept_word(Keyword::Collate) {
+            let collation = self.character_set_name()?;
+            self.grow()?;
+            expression = Expression::Collate { operand: Box::new(expression), collation };
+        }
+        Ok(expression)
+    }
+
+    fn operand(&mut self) -> Parse<Expression> {
+        match self.current.kind {
+            TokenKind::Parameter => Ok(Expression::Parameter(self.parameter()?)),
+            TokenKind::Integer | TokenKind::Decimal | TokenKind::Double | TokenKind::String => {
+                match self.lifted_literal() {
+                    Some(ordinal) => Ok(Expression::Parameter(ordinal)),
+                    None => self.literal(),
+                }
+            }
+            TokenKind::NationalString | TokenKind::Hexadecimal | TokenKind::Bits => self.literal(),
+            TokenKind::UserVariable => self.user_variable(),
+            TokenKind::AtAt => Ok(Expression::SystemVariable(self.system_variable()?)),
+            TokenKind::Open => self.brackets(),
+            TokenKind::Name if self.at_introducer() => self.introduced_string(),
+            TokenKind::Keyword(keyword) => self.word_operand(keyword),
+            _ => self.name_operand(),
+        }
+    }
+
+    fn word_operand(&mut self, keyword: Keyword) -> Parse<Expression> {
+        match keyword {
+            Keyword::Null => self.constant(Literal::Null),
+            Keyword::True => self.constant(Literal::Boolean(true)),
+            Keyword::False => self.constant(Literal::Boolean(false)),
+            Keyword::Case => self.case(),
+            Keyword::Binary => {
+                self.advance();
+                let operand = Box::new(self.expression_at(Level::Simple)?);
+                Ok(Expression::Cast { operand, target: CastTarget::Binary(None) })
+            }
+            Keyword::Exists => self.unsupported("EXISTS subquery"),
+            Keyword::Interval => self.unsupported("INTERVAL"),
+            Keyword::Match => self.unsupported("full-text search"),
+            Keyword::Date | Keyword::Time | Keyword::Timestamp if self.next.kind == TokenKind::String => {
+                self.temporal(keyword)
+            }
+            Keyword::Row if self.next.kind == TokenKind::Open => {
+                self.advance();
+                self.brackets()
+            }
+            Keyword::Default if self.next.kind == TokenKind::Open => {
+                self.advance();
+                Ok(Expression::Default(Some(Box::new(self.bracketed_column()?))))
+            }
+            Keyword::Values if self.next.kind == TokenKind::Open => {
+                self.advance();
+                Ok(Expression::InsertedValue(Box::new(self.bracketed_column()?)))
+            }
+            _ => match self.function_by_word(keyword)? {
+                Some(expression) => Ok(expression),
+                None => self.name_operand(),
+            },
+        }
+    }
+
+    fn constant(&mut self, literal: Literal) -> Parse<Expression> {
+        self.advance();
+        Ok(Expression::Literal(literal))
+    }
+
+    /// A column, or a function by a name of no special form.
+    fn name_operand(&mut self) -> Parse<Expression> {
+        let mut parts = [Some(self.name()?), None, None];
+        let mut count = 1;
+        while self.current.kind == TokenKind::Dot && count < parts.len() {
+            self.advance();
+            parts[count] = Some(self.any_word()?);
+            count += 1;
+        }
+        if self.current.kind == TokenKind::Open && count <= 2 {
+            let [first, second, _] = parts;
+            let (database, name) = if count == 2 { (first, second) } else { (None, first) };
+            let call = FunctionCall { database, name: name.unwrap_or_default(), ..FunctionCall::default() };
+            return self.call_arguments(call);
+        }
+        if matches!(self.current.kind, TokenKind::Arrow | TokenKind::LongArrow) {
+            return self.unsupported("JSON path operator");
+        }
+        Ok(Expression::Column(Box::new(column_of(parts))))
+    }
+
+    /// A column's name with its qualifiers.
+    pub(super) fn column_reference(&mut self) -> Parse<ColumnReference> {
+        let mut parts = [Some(self.name()?), None, None];
+        let mut count = 1;
+        while count < parts.len() && self.accept(TokenKind::Dot) {
+            parts[count] = Some(self.any_word()?);
+            count += 1;
+        }
+        Ok(column_of(parts))
+    }
+
+    fn bracketed_column(&mut self) -> Parse<ColumnReference> {
+        self.expect(TokenKind::Open)?;
+        let column = self.column_reference()?;
+        self.expect(TokenKind::Close)?;
+        Ok(column)
+    }
+
+    fn brackets(&mut self) -> Parse<Expression> {
+        self.expect(TokenKind::Open)?;
+        if self.at_query() {
+            return self.unsupported("subquery");
+        }
+        let mut members = self.comma_list(Self::expression)?;
+        self.expect(TokenKind::Close)?;
+        match (members.pop(), members.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (last, _) => {
+                members.extend(last);
+                Ok(Expression::Row(members))
+            }
+        }
+    }
+
+    /// Whether a query begins here, so that brackets around it are a subquery.
+    pub(super) fn at_query(&self) -> bool {
+        matches!(self.word(), Some(Keyword::Select | Keyword::With | Keyword::Table))
+            || self.at_word(Keyword::Values) && self.next_is_word(Keyword::Row)
+    }
+
+    /// The literal that the current token is.
+    pub(super) fn literal(&mut self) -> Parse<Expression> {
+        let token = self.current;
+        let bytes = self.bytes(token);
+        let literal = match token.kind {
+            TokenKind::String => Literal::String(StringLiteral { bytes: self.string()?, character_set: None }),
+            TokenKind::NationalString => {
+                self.advance();
+                let mut value = Vec::new();
+                decode_string(&bytes[2..bytes.len() - 1], bytes[1], &mut value);
+                while self.current.kind == TokenKind::String {
+                    value.extend(self.string()?);
+                }
+                Literal::String(StringLiteral { bytes: value, character_set: Some("utf8mb3".to_owned()) })
+            }
+            _ => {
+                self.advance();
+                match number_or_bytes(token, bytes) {
+                    Some(literal) => literal,
+                    None => return self.syntax(),
+                }
+            }
+        };
+        Ok(Expression::Literal(literal))
+    }
+
+    /// Whether the current token is `_charset` before a string.
+    fn at_introducer(&self) -> bool {
+        self.bytes(self.current).starts_with(b"_")
+            && matches!(self.next.kind, TokenKind::String | TokenKind::Hexadecimal | TokenKind::Bits)
+    }
+
+    fn introduced_string(&mut self) -> Parse<Expression> {
+        let name = self.any_word()?;
+        let bytes = match self.literal()? {
+            Expression::Literal(Literal::String(string)) => string.bytes,
+            Expression::Literal(Literal::Hexadecimal(bytes) | Literal::Bits(bytes)) => bytes,
+            _ => return self.syntax(),
+        };
+        let character_set = Some(name[1..].to_owned());
+        Ok(Expression::Literal(Literal::String(StringLiteral { bytes, character_set })))
+    }
+
+    fn temporal(&mut self, keyword: Keyword) -> Parse<Expression> {
+        let kind = match keyword {
+            Keyword::Date => TemporalKind::Date,
+            Keyword::Time => TemporalKind::Time,
+            _ => TemporalKind::Timestamp,
+        };
+        self.advance();
+        Ok(Expression::Literal(Literal::Temporal { kind, text: self.string()? }))
+    }
+
+    fn user_variable(&mut self) -> Parse<Expression> {
+        let name = self.user_variable_name()?;
+        if self.accept(TokenKind::Assign) {
+            let value = Box::new(self.expression()?);
+            return Ok(Expression::AssignUserVariable { name, value });
+        }
+        Ok(Expression::UserVariable(name))
+    }
+
+    /// The name of `@name` without the sign and quotes.
+    pub(super) fn user_variable_name(&mut self) -> Parse<String> {
+        let token = self.current;
+        if token.kind != TokenKind::UserVariable {
+            return self.syntax();
+        }
+        let bytes = &self.bytes(token)[1..];
+        let mut name = Vec::new();
+        match bytes.first() {
+            Some(quote @ (b'\'' | b'"' | b'`')) => decode_string(&bytes[1..bytes.len() - 1], *quote, &mut name),
+            _ => name.extend_from_slice(bytes),
+        }
+        self.advance();
+        self.utf8(name, token.start)
+    }
+
+    /// `@@[scope.]name[.name]`
+    pub(super) fn system_variable(&mut self) -> Parse<SystemVariable> {
+        self.expect(TokenKind::AtAt)?;
+        let mut scope = None;
+        if self.next.kind == TokenKind::Dot
+            && let Some(found) = self.word().and_then(scope_of)
+        {
+            scope = Some(found);
+            self.advance();
+            self.advance();
+        }
+        let name = self.dotted_variable_name()?;
+        Ok(SystemVariable { scope, name })
+    }
+
+    /// A variable's name, with a full stop if it belongs to a component.
+    pub(super) fn dotted_variable_name(&mut self) -> Parse<String> {
+        let mut name = self.any_word()?;
+        if self.accept(TokenKind::Dot) {
+            name.push('.');
+            name.push_str(&self.any_word()?);
+        }
+        Ok(name)
+    }
+
+    fn case(&mut self) -> Parse<Expression> {
+        self.advance();
+        let operand = if self.at_word(Keyword::When) { None } else { Some(self.expression()?) };
+        let mut branches = Vec::new();
+        while self.accept_word(Keyword::When) {
+            let condition = self.expression()?;
+            self.expect_word(Keyword::Then)?;
+            branches.push(CaseBranch { condition, value: self.expression()? });
+        }
+        if branches.is_empty() {
+            return self.syntax();
+        }
+        let otherwise = self.condition_after(Keyword::Else)?;
+        self.expect_word(Keyword::End)?;
+        Ok(Expression::Case(Box::new(Case { operand, branches, otherwise })))
+    }
+
+    /// The name of a character set or collation, which may be in quotes or the word BINARY.
+    pub(super) fn character_set_name(&mut self) -> Parse<String> {
+        if self.at_word(Keyword::Binary) { self.any_word() } else { self.name_or_string() }
+    }
+}
+
+/// The scope that a word before a variable's name means.
+pub(super) fn scope_of(keyword: Keyword) -> Option<VariableScope> {
+    match keyword {
+        Keyword::Session | Keyword::Local => Some(VariableScope::Session),
+        Keyword::Global => Some(VariableScope::Global),
+        Keyword::Persist => Some(VariableScope::Persist),
+        Keyword::PersistOnly => Some(VariableScope::PersistOnly),
+        _ => None,
+    }
+}
+
+fn column_of(parts: [Option<String>; 3]) -> ColumnReference {
+    match parts {
+        [database, table, Some(name)] => ColumnReference { database, table, name },
+        [table, Some(name), None] => ColumnReference { database: None, table, name },
+        [name, None, None] => ColumnReference { database: None, table: None, name: name.unwrap_or_default() },
+    }
+}
+
+/// The value of a number, or of hexadecimal or binary digits; `None` if they are none.
+fn number_or_bytes(token: Token, bytes: &[u8]) -> Option<Literal> {
+    let text = || std::str::from_utf8(bytes).ok();
+    match token.kind {
+        TokenKind::Integer => match decode_integer(bytes) {
+            Some(value) => Some(Literal::Integer(i128::from(value))),
+            None => Some(Literal::Decimal(text()?.to_owned())),
+        },
+        TokenKind::Decimal => Some(Literal::Decimal(text()?.to_owned())),
+        TokenKind::Double => Some(Literal::Double(text()?.parse().ok()?)),
+        TokenKind::Hexadecimal => Some(Literal::Hexadecimal(decode_hexadecimal(digits_of(bytes))?)),
+        TokenKind::Bits => Some(Literal::Bits(decode_bits(digits_of(bytes))?)),
+        _ => None,
+    }
+}
+
+/// What stands between the quotes of `x'...'` or after `0x`.
+fn digits_of(bytes: &[u8]) -> &[u8] {
+    bytes[2..].strip_suffix(b"'").unwrap_or(&bytes[2..])
+}

@@ -1,0 +1,294 @@
+//! Queries, and the clauses that UPDATE and DELETE share with them.
+
+use super::parser::{Parse, Parser, Stop};
+use crate::parse::expression::Expression;
+use crate::parse::keyword::Keyword;
+use crate::parse::lexer::TokenKind;
+use crate::parse::literal::decode_integer;
+use crate::parse::statement::{
+    IndexHint, IndexHintKind, Limit, LimitValue, LockingClause, ObjectName, OrderItem, Select, SelectItem,
+    TableReference, WhenLocked,
+};
+
+impl Parser<'_> {
+    /// A query that begins with SELECT.
+    pub(super) fn select(&mut self) -> Parse<Select> {
+        self.expect_word(Keyword::Select)?;
+        let mut select = Select::default();
+        self.select_options(&mut select);
+        select.projection = self.select_list()?;
+        if self.at_word(Keyword::Into) {
+            return self.unsupported("SELECT ... INTO");
+        }
+        if self.accept_word(Keyword::From) && !self.accept_word(Keyword::Dual) {
+            select.from = Some(self.from()?);
+        }
+        select.filter = self.condition_after(Keyword::Where)?;
+        self.grouping(&mut select)?;
+        select.order_by = self.order_by()?;
+        select.limit = self.limit()?;
+        if self.at_word(Keyword::Into) {
+            return self.unsupported("SELECT ... INTO");
+        }
+        select.lock = self.locking_clause()?;
+        match self.word() {
+            Some(Keyword::Union) => self.unsupported("UNION"),
+            Some(Keyword::Intersect) => self.unsupported("INTERSECT"),
+            Some(Keyword::Except) => self.unsupported("EXCEPT"),
+            Some(Keyword::Into) => self.unsupported("SELECT ... INTO"),
+            _ => Ok(select),
+        }
+    }
+
+    /// A query in brackets as a statement.
+    pub(super) fn bracketed_select(&mut self) -> Parse<Select> {
+        self.enter()?;
+        self.expect(TokenKind::Open)?;
+        let select = if self.current.kind == TokenKind::Open { self.bracketed_select()? } else { self.select()? };
+        self.expect(TokenKind::Close)?;
+        self.leave();
+        match self.word() {
+            Some(Keyword::Union) => self.unsupported("UNION"),
+            Some(Keyword::Intersect) => self.unsupported("INTERSECT"),
+            Some(Keyword::Except) => self.unsupported("EXCEPT"),
+            Some(Keyword::Order | Keyword::Limit | Keyword::For | Keyword::Lock | Keyword::Into) => {
+                self.unsupported("clauses after a query in brackets")
+            }
+            _ => Ok(select),
+        }
+    }
+
+    fn select_options(&mut self, select: &mut Select) {
+        while let Some(keyword) = self.word() {
+            match keyword {
+                Keyword::Distinct | Keyword::Distinctrow => select.distinct = true,
+                Keyword::SqlCalcFoundRows => select.calc_found_rows = true,
+                Keyword::All
+                | Keyword::HighPriority
+                | Keyword::StraightJoin
+                | Keyword::SqlSmallResult
+                | Keyword::SqlBigResult
+                | Keyword::SqlBufferResult
+                | Keyword::SqlNoCache
+                | Keyword::SqlCache => {}
+                _ => return,
+            }
+            self.advance();
+        }
+    }
+
+    /// A select list.
+    pub(super) fn select_list(&mut self) -> Parse<Vec<SelectItem>> {
+        let lifted = self.lifted_count();
+        let items = self.comma_list(Self::select_item)?;
+        // A literal names its column by its text.
+        if lifted == self.lifted_count() { Ok(items) } else { Err(Stop::LiteralsMatter) }
+    }
+
+    /// A member of a select list.
+    fn select_item(&mut self) -> Parse<SelectItem> {
+        if self.accept(TokenKind::Star) {
+            return Ok(SelectItem::All(None));
+        }
+        if Self::is_name(self.current) && self.next.kind == TokenKind::Dot {
+            let table = match self.peek_three() {
+                [TokenKind::Star, ..] => Some(ObjectName { database: None, name: self.name()? }),
+                [_, TokenKind::Dot, TokenKind::Star] => Some(self.object_name()?),
+                _ => None,
+            };
+            if table.is_some() {
+                self.expect(TokenKind::Dot)?;
+                self.expect(TokenKind::Star)?;
+                return Ok(SelectItem::All(table));
+            }
+        }
+        let start = self.current.start;
+        let expression = self.expression()?;
+        let text = self.text_since(start);
+        let alias = match self.accept_word(Keyword::As) {
+            true => Some(self.name_or_string()?),
+            false if self.current.kind == TokenKind::String || Self::is_name(self.current) => {
+                Some(self.name_or_string()?)
+            }
+            false => None,
+        };
+        Ok(SelectItem::Expression { expression, alias, text })
+    }
+
+    fn from(&mut self) -> Parse<TableReference> {
+        if self.current.kind == TokenKind::Open {
+            let what = match self.next.kind {
+                TokenKind::Keyword(Keyword::Select | Keyword::With | Keyword::Values | Keyword::Table)
+                | TokenKind::Open => "derived table",
+                _ => "join",
+            };
+            return self.unsupported(what);
+        }
+        match self.word() {
+            Some(Keyword::Lateral) => return self.unsupported("LATERAL"),
+            Some(Keyword::JsonTable) => return self.unsupported("JSON_TABLE"),
+            _ => {}
+        }
+        let table = self.table_reference()?;
+        if self.at_join() {
+            return self.unsupported("join");
+        }
+        Ok(table)
+    }
+
+    /// Whether another table is joined here.
+    pub(super) fn at_join(&self) -> bool {
+        self.current.kind == TokenKind::Comma
+            || matches!(
+                self.word(),
+                Some(
+                    Keyword::Join
+                        | Keyword::Inner
+                        | Keyword::Cross
+                        | Keyword::Left
+                        | Keyword::Right
+                        | Keyword::Natural
+                        | Keyword::StraightJoin
+                )
+            )
+    }
+
+    /// A table with its alias and index hints.
+    pub(super) fn table_reference(&mut self) -> Parse<TableReference> {
+        let name = self.object_name()?;
+        if self.at_word(Keyword::Partition) {
+            return self.unsupported("PARTITION selection");
+        }
+        let alias = self.table_alias()?;
+        let mut index_hints = Vec::new();
+        loop {
+            let kind = match self.word() {
+                Some(Keyword::Use) => IndexHintKind::Use,
+                Some(Keyword::Force) => IndexHintKind::Force,
+                Some(Keyword::Ignore) => IndexHintKind::Ignore,
+                _ => return Ok(TableReference { name, alias, index_hints }),
+            };
+            self.advance();
+            index_hints.push(self.index_hint(kind)?);
+        }
+    }
+
+    fn table_alias(&mut self) -> Parse<Option<String>> {
+        if self.accept_word(Keyword::As) || Self::is_name(self.current) { Ok(Some(self.name()?)) } else { Ok(None) }
+    }
+
+    fn index_hint(&mut self, kind: IndexHintKind) -> Parse<IndexHint> {
+        if self.accept_any(&[Keyword::Index, Keyword::Key]).is_none() {
+            return self.syntax();
+        }
+        if self.accept_word(Keyword::For)
+            && !self.accept_word(Keyword::Join)
+            && !self.accept_words(Keyword::Order, Keyword::By)
+            && !self.accept_words(Keyword::Group, Keyword::By)
+        {
+            return self.syntax();
+        }
+        self.expect(TokenKind::Open)?;
+        let indexes = if kind == IndexHintKind::Use && self.current.kind == TokenKind::Close {
+            Vec::new()
+        } else {
+            self.comma_list(|parser| if parser.at_word(Keyword::Primary) { parser.any_word() } else { parser.name() })?
+        };
+        self.expect(TokenKind::Close)?;
+        Ok(IndexHint { kind, indexes })
+    }
+
+    fn grouping(&mut self, select: &mut Select) -> Parse<()> {
+        if self.accept_words(Keyword::Group, Keyword::By) {
+            select.group_by = self.comma_list(|parser| {
+                let expression = parser.expression()?;
+                let _ = parser.accept_any(&[Keyword::Asc, Keyword::Desc]);
+                parser.refuse_lifted(&expression)?;
+                Ok(expression)
+            })?;
+            select.with_rollup = self.accept_words(Keyword::With, Keyword::Rollup);
+        }
+        select.having = self.condition_after(Keyword::Having)?;
+        if self.at_word(Keyword::Window) {
+            return self.unsupported("WINDOW");
+        }
+        Ok(())
+    }
+
+    /// A literal alone counts select items, so it is part of the statement's meaning and no value.
+    fn refuse_lifted(&self, expression: &Expression) -> Parse<()> {
+        match (expression, self.lifted_count()) {
+            (Expression::Parameter(_), Some(_)) => Err(Stop::LiteralsMatter),
+            _ => Ok(()),
+        }
+    }
+
+    /// ORDER BY if it is there.
+    pub(super) fn order_by(&mut self) -> Parse<Vec<OrderItem>> {
+        if !self.accept_words(Keyword::Order, Keyword::By) {
+            return Ok(Vec::new());
+        }
+        self.comma_list(|parser| {
+            let expression = parser.expression()?;
+            parser.refuse_lifted(&expression)?;
+            let descending = parser.accept_any(&[Keyword::Asc, Keyword::Desc]) == Some(Keyword::Desc);
+            Ok(OrderItem { expression, descending })
+        })
+    }
+
+    /// LIMIT if it is there.
+    pub(super) fn limit(&mut self) -> Parse<Option<Limit>> {
+        if !self.accept_word(Keyword::Limit) {
+            return Ok(None);
+        }
+        let first = self.limit_value()?;
+        if self.accept(TokenKind::Comma) {
+            return Ok(Some(Limit { count: self.limit_value()?, offset: Some(first) }));
+        }
+        let offset = if self.accept_word(Keyword::Offset) { Some(self.limit_value()?) } else { None };
+        Ok(Some(Limit { count: first, offset }))
+    }
+
+    /// LIMIT with a count only if it is there.
+    pub(super) fn limit_count(&mut self) -> Parse<Option<LimitValue>> {
+        if self.accept_word(Keyword::Limit) { Ok(Some(self.limit_value()?)) } else { Ok(None) }
+    }
+
+    fn limit_value(&mut self) -> Parse<LimitValue> {
+        match self.current.kind {
+            TokenKind::Parameter => Ok(LimitValue::Parameter(self.parameter()?)),
+            // A number beyond 64 bits is wrong here, lifted or not.
+            TokenKind::Integer if decode_integer(self.bytes(self.current)).is_some() => match self.lifted_literal() {
+                Some(ordinal) => Ok(LimitValue::Parameter(ordinal)),
+                None => Ok(LimitValue::Rows(self.long_number()?)),
+            },
+            _ => self.syntax(),
+        }
+    }
+
+    fn locking_clause(&mut self) -> Parse<Option<LockingClause>> {
+        if self.accept_words(Keyword::Lock, Keyword::In) {
+            self.expect_word(Keyword::Share)?;
+            self.expect_word(Keyword::Mode)?;
+            return Ok(Some(LockingClause { exclusive: false, when_locked: WhenLocked::Wait }));
+        }
+        if !self.accept_word(Keyword::For) {
+            return Ok(None);
+        }
+        let exclusive = match self.accept_any(&[Keyword::Update, Keyword::Share]) {
+            Some(keyword) => keyword == Keyword::Update,
+            None => return self.syntax(),
+        };
+        if self.at_word(Keyword::Of) {
+            return self.unsupported("FOR UPDATE OF");
+        }
+        let when_locked = if self.accept_word(Keyword::Nowait) {
+            WhenLocked::Fail
+        } else if self.accept_words(Keyword::Skip, Keyword::Locked) {
+            WhenLocked::Skip
+        } else {
+            WhenLocked::Wait
+        };
+        Ok(Some(LockingClause { exclusive, when_locked }))
+    }
+}

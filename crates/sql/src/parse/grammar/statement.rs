@@ -1,0 +1,160 @@
+//! Which statement a text is, by its first words.
+
+use super::parser::{Parse, Parser};
+use crate::parse::keyword::Keyword;
+use crate::parse::lexer::TokenKind;
+use crate::parse::statement::Statement;
+
+impl Parser<'_> {
+    /// A statement without its semicolon.
+    pub(super) fn statement(&mut self) -> Parse<Statement> {
+        if self.current.kind == TokenKind::Open {
+            return Ok(Statement::Select(Box::new(self.bracketed_select()?)));
+        }
+        let Some(keyword) = self.word() else {
+            return self.unsupported_by_text();
+        };
+        match keyword {
+            Keyword::Select => Ok(Statement::Select(Box::new(self.select()?))),
+            Keyword::Insert | Keyword::Replace => Ok(Statement::Insert(Box::new(self.insert()?))),
+            Keyword::Update => Ok(Statement::Update(Box::new(self.update()?))),
+            Keyword::Delete => Ok(Statement::Delete(Box::new(self.delete()?))),
+            Keyword::Begin => self.begin(),
+            Keyword::Start => self.start(),
+            Keyword::Commit => self.commit(),
+            Keyword::Rollback => self.rollback(),
+            Keyword::Savepoint => self.savepoint(),
+            Keyword::Release => self.release(),
+            Keyword::Set => self.set(),
+            Keyword::Show => self.show(),
+            Keyword::Use => {
+                self.advance();
+                Ok(Statement::Use(self.name()?))
+            }
+            Keyword::Explain | Keyword::Describe | Keyword::Desc => self.explain(),
+            Keyword::Create => self.create(),
+            Keyword::Drop => self.drop_object(),
+            Keyword::Truncate => {
+                self.advance();
+                self.accept_word(Keyword::Table);
+                Ok(Statement::TruncateTable(self.object_name()?))
+            }
+            Keyword::Lock => self.lock(),
+            Keyword::Unlock => self.unlock(),
+            Keyword::Kill => self.kill(),
+            _ => self.unsupported_statement(keyword),
+        }
+    }
+
+    fn create(&mut self) -> Parse<Statement> {
+        self.advance();
+        match self.word() {
+            Some(Keyword::Table) => self.create_table(),
+            Some(Keyword::Temporary) if self.next_is_word(Keyword::Table) => self.create_table(),
+            Some(Keyword::Index) => self.create_index(),
+            Some(Keyword::Unique) if self.next_is_word(Keyword::Index) => self.create_index(),
+            Some(Keyword::Database | Keyword::Schema) => self.create_database(),
+            Some(Keyword::Fulltext) => self.unsupported("FULLTEXT index"),
+            Some(Keyword::Spatial) => self.unsupported("SPATIAL index"),
+            Some(Keyword::View | Keyword::Or | Keyword::Algorithm) => self.unsupported("CREATE VIEW"),
+            Some(Keyword::Definer | Keyword::Sql) => self.unsupported("CREATE with DEFINER"),
+            Some(Keyword::User) => self.unsupported("CREATE USER"),
+            Some(Keyword::Role) => self.unsupported("CREATE ROLE"),
+            Some(Keyword::Procedure) => self.unsupported("CREATE PROCEDURE"),
+            Some(Keyword::Function) => self.unsupported("CREATE FUNCTION"),
+            Some(Keyword::Trigger) => self.unsupported("CREATE TRIGGER"),
+            Some(Keyword::Event) => self.unsupported("CREATE EVENT"),
+            Some(Keyword::Server) => self.unsupported("CREATE SERVER"),
+            Some(Keyword::Tablespace | Keyword::Undo) => self.unsupported("CREATE TABLESPACE"),
+            Some(Keyword::Logfile) => self.unsupported("CREATE LOGFILE GROUP"),
+            _ => self.syntax(),
+        }
+    }
+
+    fn drop_object(&mut self) -> Parse<Statement> {
+        self.advance();
+        match self.word() {
+            Some(Keyword::Table | Keyword::Tables | Keyword::Temporary) => self.drop_table(),
+            Some(Keyword::Index) => self.drop_index(),
+            Some(Keyword::Database | Keyword::Schema) => self.drop_database(),
+            Some(Keyword::View) => self.unsupported("DROP VIEW"),
+            Some(Keyword::User) => self.unsupported("DROP USER"),
+            Some(Keyword::Role) => self.unsupported("DROP ROLE"),
+            Some(Keyword::Procedure) => self.unsupported("DROP PROCEDURE"),
+            Some(Keyword::Function) => self.unsupported("DROP FUNCTION"),
+            Some(Keyword::Trigger) => self.unsupported("DROP TRIGGER"),
+            Some(Keyword::Event) => self.unsupported("DROP EVENT"),
+            Some(Keyword::Server) => self.unsupported("DROP SERVER"),
+            Some(Keyword::Prepare) => self.unsupported("DEALLOCATE PREPARE"),
+            Some(Keyword::Tablespace | Keyword::Undo) => self.unsupported("DROP TABLESPACE"),
+            Some(Keyword::Logfile) => self.unsupported("DROP LOGFILE GROUP"),
+            _ => self.syntax(),
+        }
+    }
+
+    /// Statements that are recognised by their first words and not there yet.
+    fn unsupported_statement(&mut self, keyword: Keyword) -> Parse<Statement> {
+        let second = match self.next.kind {
+            TokenKind::Keyword(second) => Some(second),
+            _ => None,
+        };
+        let what = match (keyword, second) {
+            (Keyword::Alter, Some(Keyword::Table)) => "ALTER TABLE",
+            (Keyword::Alter, Some(Keyword::Database | Keyword::Schema)) => "ALTER DATABASE",
+            (Keyword::Alter, Some(Keyword::User)) => "ALTER USER",
+            (Keyword::Alter, Some(Keyword::Tablespace | Keyword::Undo)) => "ALTER TABLESPACE",
+            (Keyword::Alter, Some(Keyword::Logfile)) => "ALTER LOGFILE GROUP",
+            (Keyword::Alter, Some(Keyword::View | Keyword::Algorithm | Keyword::Definer | Keyword::Sql)) => {
+                "ALTER VIEW"
+            }
+            (Keyword::Alter, Some(Keyword::Procedure | Keyword::Function)) => "ALTER PROCEDURE",
+            (Keyword::Alter, Some(Keyword::Event)) => "ALTER EVENT",
+            (Keyword::Alter, Some(Keyword::Server | Keyword::Instance)) => "ALTER SERVER",
+            (Keyword::Rename, Some(Keyword::Table | Keyword::Tables)) => "RENAME TABLE",
+            (Keyword::Rename, Some(Keyword::User)) => "RENAME USER",
+            (Keyword::Analyze, _) => "ANALYZE TABLE",
+            (Keyword::Optimize, _) => "OPTIMIZE TABLE",
+            (Keyword::Check, _) => "CHECK TABLE",
+            (Keyword::Checksum, _) => "CHECKSUM TABLE",
+            (Keyword::Repair, _) => "REPAIR TABLE",
+            (Keyword::Import, _) => "IMPORT TABLE",
+            (Keyword::Table, _) => "TABLE statement",
+            (Keyword::Values, _) => "VALUES statement",
+            (Keyword::With, _) => "common table expression",
+            (Keyword::Load, _) => "LOAD DATA",
+            (Keyword::Call, _) => "CALL",
+            (Keyword::Do, _) => "DO",
+            (Keyword::Handler, _) => "HANDLER",
+            (Keyword::Xa, _) => "XA transactions",
+            (Keyword::Grant, _) => "GRANT",
+            (Keyword::Revoke, _) => "REVOKE",
+            (Keyword::Prepare, _) => "PREPARE",
+            (Keyword::Execute, _) => "EXECUTE",
+            (Keyword::Deallocate, _) => "DEALLOCATE PREPARE",
+            (Keyword::Flush, _) => "FLUSH",
+            (Keyword::Reset, _) => "RESET",
+            (Keyword::Purge, _) => "PURGE",
+            (Keyword::Change, _) => "CHANGE REPLICATION SOURCE",
+            (Keyword::Stop, _) => "STOP REPLICA",
+            (Keyword::Install | Keyword::Uninstall, _) => "INSTALL PLUGIN",
+            (Keyword::Shutdown, _) => "SHUTDOWN",
+            (Keyword::Restart, _) => "RESTART",
+            (Keyword::Signal | Keyword::Resignal, _) => "SIGNAL",
+            (Keyword::Get, _) => "GET DIAGNOSTICS",
+            (Keyword::Help, _) => "HELP",
+            (Keyword::Binlog, _) => "BINLOG",
+            _ => return self.syntax(),
+        };
+        self.unsupported(what)
+    }
+
+    /// The same for words that the grammar has nowhere else.
+    fn unsupported_by_text(&mut self) -> Parse<Statement> {
+        let first = self.bytes(self.current).to_ascii_uppercase();
+        match (self.current.kind, first.as_slice()) {
+            (TokenKind::Name, b"CACHE") => self.unsupported("CACHE INDEX"),
+            (TokenKind::Name, b"CLONE") => self.unsupported("CLONE"),
+            _ => self.syntax(),
+        }
+    }
+}

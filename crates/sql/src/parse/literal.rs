@@ -1,0 +1,83 @@
+//! From the bytes of a literal in a statement to its value. The lexer, the shape scanner and everybody who binds a
+//! lifted literal use these functions, so a literal has one meaning.
+
+/// Appends the value of a quoted literal. `inside` is what stands between the quotes, `quote` the quote character;
+/// a doubled quote is one, and backslash escapes are replaced as MySQL does without NO_BACKSLASH_ESCAPES.
+pub fn decode_string(inside: &[u8], quote: u8, value: &mut Vec<u8>) {
+    let mut rest = inside;
+    while let Some(special) = rest.iter().position(|byte| *byte == b'\\' || *byte == quote) {
+        value.extend_from_slice(&rest[..special]);
+        let next = rest.get(special + 1).copied();
+        if rest[special] == quote {
+            value.push(quote);
+        } else {
+            match next {
+                Some(escaped) => decode_escape(escaped, value),
+                None => value.push(b'\\'),
+            }
+        }
+        rest = rest.get(special + 2..).unwrap_or(&[]);
+    }
+    value.extend_from_slice(rest);
+}
+
+fn decode_escape(escaped: u8, value: &mut Vec<u8>) {
+    match escaped {
+        b'0' => value.push(0),
+        b'b' => value.push(8),
+        b'n' => value.push(b'\n'),
+        b'r' => value.push(b'\r'),
+        b't' => value.push(b'\t'),
+        b'Z' => value.push(26),
+        // LIKE gives these two their meaning, so the backslash stays for it.
+        b'%' | b'_' => value.extend_from_slice(&[b'\\', escaped]),
+        other => value.push(other),
+    }
+}
+
+/// The value of decimal digits, or `None` if it does not fit in 64 bits or a byte is no digit.
+pub fn decode_integer(digits: &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    Some(value)
+}
+
+/// The bytes that hexadecimal digits stand for, or `None` if a byte is no such digit. An odd count has a zero put
+/// before it.
+pub fn decode_hexadecimal(digits: &[u8]) -> Option<Vec<u8>> {
+    let mut value = Vec::with_capacity(digits.len().div_ceil(2));
+    let mut pending = if digits.len() % 2 == 1 { Some(0u8) } else { None };
+    for digit in digits {
+        let digit = char::from(*digit).to_digit(16)? as u8;
+        match pending.take() {
+            Some(high) => value.push(high << 4 | digit),
+            None => pending = Some(digit),
+        }
+    }
+    Some(value)
+}
+
+/// The bytes that binary digits stand for, the first byte filled with zeros from the left, or `None` if a byte is
+/// neither 0 nor 1.
+pub fn decode_bits(digits: &[u8]) -> Option<Vec<u8>> {
+    let mut value = Vec::with_capacity(digits.len().div_ceil(8));
+    let mut byte = 0u8;
+    for (index, digit) in digits.iter().enumerate() {
+        byte = match digit {
+            b'0' => byte << 1,
+            b'1' => byte << 1 | 1,
+            _ => return None,
+        };
+        if (digits.len() - index - 1).is_multiple_of(8) {
+            value.push(byte);
+            byte = 0;
+        }
+    }
+    Some(value)
+}

@@ -1,0 +1,138 @@
+//! Bytes that no client sends on purpose.
+
+use crate::parse::lexer::{Lexer, TokenKind};
+use crate::parse::shape::{Shape, scan};
+use crate::parse::{parse, parse_next, parse_with_parameters};
+use proptest::prelude::*;
+
+/// Runs everything that reads a statement's bytes; each must end, and none may panic.
+fn read_in_every_way(text: &[u8]) {
+    let mut lexer = Lexer::new(text, 0);
+    let mut end = 0;
+    loop {
+        let token = lexer.next_token();
+        assert!(token.start >= end && token.end >= token.start, "tokens run forward");
+        end = token.end;
+        // A token is at least a byte, except the error that an executable comment is open at the end.
+        if token.kind == TokenKind::End || token.start == token.end {
+            break;
+        }
+    }
+    if let Err(error) = parse(text) {
+        assert!(error.position <= text.len() && error.line >= 1);
+        assert!(!error.to_string().is_empty());
+    }
+    let mut from = 0;
+    while from < text.len() {
+        match parse_next(text, from) {
+            Ok(parsed) => {
+                assert!(parsed.end > from, "each statement takes at least a byte");
+                from = parsed.end;
+            }
+            Err(_) => break,
+        }
+    }
+    let mut shape = Shape::new(7);
+    scan(text, &mut shape);
+    let _ = parse_with_parameters(text, &shape);
+}
+
+/// Pieces of statements, so that random texts get past the first token.
+const PIECES: &[&str] = &[
+    "SELECT ",
+    "INSERT INTO t ",
+    "UPDATE t SET ",
+    "DELETE FROM t ",
+    "CREATE TABLE t ",
+    "SHOW ",
+    "SET ",
+    "FROM t ",
+    "WHERE ",
+    "VALUES ",
+    "IN ",
+    "(",
+    ")",
+    ",",
+    "a",
+    "b.c",
+    "5",
+    "1.5",
+    "2e3",
+    "-",
+    "'x'",
+    "'y\\'",
+    "\"",
+    "`",
+    "@",
+    "@@",
+    "?",
+    ";",
+    "=",
+    "<",
+    "*",
+    "/",
+    "/*",
+    "*/",
+    "/*!",
+    "-- ",
+    "#",
+    "\n",
+    " ",
+    "NOT ",
+    "NULL",
+    "LIKE ",
+    "BETWEEN ",
+    "AND ",
+    "ORDER BY ",
+    "LIMIT ",
+    "GROUP BY ",
+    "INT ",
+    "PRIMARY KEY ",
+    "DEFAULT ",
+    ".",
+    "0x",
+    "x'",
+    "_utf8",
+    "IS ",
+    "CASE ",
+    "WHEN ",
+    "THEN ",
+    "END ",
+    "ON DUPLICATE KEY UPDATE ",
+    "COUNT(",
+    "CAST(",
+    "AS ",
+    "\u{e9}",
+    "\0",
+    "\\",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    #[test]
+    fn arbitrary_bytes_never_panic(text in prop::collection::vec(any::<u8>(), 0..200)) {
+        read_in_every_way(&text);
+    }
+
+    #[test]
+    fn arbitrary_pieces_of_statements_never_panic(pieces in prop::collection::vec(0..PIECES.len(), 0..40)) {
+        let text: String = pieces.into_iter().map(|piece| PIECES[piece]).collect();
+        read_in_every_way(text.as_bytes());
+    }
+
+    #[test]
+    fn cut_and_changed_statements_never_panic(
+        which in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let statements = super::corpus::listed_statements();
+        let mut text = which.get(&statements).clone().into_bytes();
+        text.truncate(cut.index(text.len() + 1));
+        if !text.is_empty() {
+            let place = place.index(text.len());
+            text[place] = byte;
+        }
+        read_in_every_way(&text);
+    }
+}

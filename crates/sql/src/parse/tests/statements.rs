@@ -1,0 +1,260 @@
+//! Statements: what is kept of each, and what is refused where.
+
+use super::{error_of, missing_part, select, statement};
+use crate::parse::definition::{
+    IndexAlgorithm, IndexKind, IntegerSize, LongSize, PartitionByKey, TableOption, TypeKind,
+};
+use crate::parse::expression::{Expression, Literal, Ordinal, StringLiteral, VariableScope};
+use crate::parse::statement::{
+    AccessMode, InsertSource, IsolationLevel, Limit, LimitValue, LockingClause, SelectItem, SetItem, Show, ShowFilter,
+    StartTransaction, Statement, TransactionEnd, WhenLocked,
+};
+use crate::parse::{ParseErrorKind, parse, parse_next};
+
+fn string(text: &str) -> Option<Expression> {
+    let bytes = text.as_bytes().to_vec();
+    Some(Expression::Literal(Literal::String(StringLiteral { bytes, character_set: None })))
+}
+
+#[test]
+fn a_query_keeps_all_of_its_clauses() {
+    let query = select(
+        "SELECT DISTINCT a AS x, b+1 y, t.*, d.t.* FROM d.t AS u USE INDEX (k1, PRIMARY) WHERE a = 1 GROUP BY b \
+         HAVING c > 1 ORDER BY a DESC, b LIMIT 5, ? FOR UPDATE SKIP LOCKED",
+    );
+    assert!(query.distinct);
+    let SelectItem::Expression { alias, text, .. } = &query.projection[1] else { panic!("no expression") };
+    assert_eq!((alias.as_deref(), text.as_str()), (Some("y"), "b+1"));
+    let SelectItem::All(Some(table)) = &query.projection[3] else { panic!("no star") };
+    assert_eq!((table.database.as_deref(), table.name.as_str()), (Some("d"), "t"));
+    let table = query.from.expect("a table");
+    assert_eq!((table.name.database.as_deref(), table.alias.as_deref()), (Some("d"), Some("u")));
+    assert_eq!(table.index_hints[0].indexes, ["k1", "PRIMARY"]);
+    assert!(query.filter.is_some() && query.having.is_some() && query.group_by.len() == 1);
+    assert_eq!(query.order_by.iter().map(|item| item.descending).collect::<Vec<_>>(), [true, false]);
+    let (count, offset) = (LimitValue::Parameter(Ordinal(0)), Some(LimitValue::Rows(5)));
+    assert_eq!(query.limit, Some(Limit { count, offset }));
+    assert_eq!(query.lock, Some(LockingClause { exclusive: true, when_locked: WhenLocked::Skip }));
+    assert_eq!(select("SELECT 1 FROM DUAL").from, None);
+    let share = Some(LockingClause { exclusive: false, when_locked: WhenLocked::Wait });
+    assert_eq!(select("SELECT * FROM t LOCK IN SHARE MODE").lock, share);
+    assert_eq!(select("SELECT * FROM t FOR SHARE").lock, share);
+}
+
+#[test]
+fn an_insert_keeps_rows_defaults_and_flags() {
+    let Statement::Insert(insert) = statement("INSERT IGNORE INTO t (a, b) VALUES (1, DEFAULT), (2, DEFAULT(b))")
+    else {
+        panic!("no insert")
+    };
+    assert!(insert.ignore && !insert.replace);
+    assert_eq!(insert.columns.as_deref(), Some(["a".to_owned(), "b".to_owned()].as_slice()));
+    let InsertSource::Rows(rows) = &insert.source else { panic!("no rows") };
+    assert_eq!(rows[0][1], Expression::Default(None));
+    assert!(matches!(rows[1][1], Expression::Default(Some(_))));
+    let Statement::Insert(insert) = statement("REPLACE t SET a=1, b=DEFAULT") else { panic!("no insert") };
+    assert!(insert.replace && insert.columns.is_some_and(|columns| columns == ["a", "b"]));
+    let text = "INSERT INTO t VALUES (1,2) AS n(x,y) ON DUPLICATE KEY UPDATE a=n.x, b=VALUES(b)";
+    let Statement::Insert(insert) = statement(text) else { panic!("no insert") };
+    assert_eq!(insert.on_duplicate.len(), 2);
+    assert_eq!(insert.row_alias.map(|alias| alias.columns), Some(vec!["x".to_owned(), "y".to_owned()]));
+    let Statement::Insert(insert) = statement("INSERT INTO t () VALUES ()") else { panic!("no insert") };
+    assert_eq!((insert.columns, insert.source), (Some(vec![]), InsertSource::Rows(vec![vec![]])));
+    let Statement::Insert(insert) = statement("INSERT INTO t (SELECT * FROM u)") else { panic!("no insert") };
+    assert!(matches!(insert.source, InsertSource::Select(_)));
+}
+
+#[test]
+fn a_table_keeps_columns_keys_options_and_partitions() {
+    let text = "CREATE TABLE IF NOT EXISTS d.t (id BIGINT(20) UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, \
+        a VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'x' COMMENT 'it''s', b DECIMAL(10,2) ZEROFILL, \
+        c TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6), e ENUM('a','b'), f TEXT, \
+        KEY k1 (a(10), b DESC), UNIQUE KEY u1 (b) USING HASH, CONSTRAINT c1 FOREIGN KEY (id) REFERENCES p(id) ON DELETE \
+        CASCADE, CHECK (id > 0)) ENGINE=NDB DEFAULT CHARSET=utf8mb4 AUTO_INCREMENT=7 COMMENT='c' MAX_ROWS=5 \
+        PARTITION BY KEY (id) PARTITIONS 8";
+    let Statement::CreateTable(table) = statement(text) else { panic!("no table") };
+    assert!(table.if_not_exists && table.name.database.as_deref() == Some("d"));
+    let id = &table.columns[0];
+    assert_eq!(id.column_type.kind, TypeKind::Integer { size: IntegerSize::Big, display_width: Some(20) });
+    assert!(id.auto_increment && id.primary_key && id.column_type.unsigned && id.nullable == Some(false));
+    let a = &table.columns[1];
+    assert_eq!((a.default.clone(), a.comment.as_deref()), (string("x"), Some(b"it's".as_slice())));
+    assert_eq!(a.column_type.collation.as_deref(), Some("utf8mb4_bin"));
+    assert!(table.columns[2].column_type.unsigned && table.columns[3].on_update.is_some());
+    assert_eq!(table.columns[4].column_type.kind, TypeKind::Enum(vec![b"a".to_vec(), b"b".to_vec()]));
+    assert_eq!(table.columns[5].column_type.kind, TypeKind::Text { size: LongSize::Normal, length: None });
+    assert_eq!((table.indexes[0].kind, table.indexes[0].columns[0].prefix_length), (IndexKind::Plain, Some(10)));
+    assert!(table.indexes[0].columns[1].descending);
+    assert_eq!(table.indexes[1].algorithm, Some(IndexAlgorithm::Hash));
+    assert_eq!(table.unsupported.iter().map(|part| part.what).collect::<Vec<_>>(), ["foreign key", "CHECK"]);
+    assert_eq!(table.options[0], TableOption::Engine("NDB".to_owned()));
+    assert_eq!(table.options[2], TableOption::AutoIncrement(7));
+    let columns = vec!["id".to_owned()];
+    assert_eq!(table.partitioning, Some(PartitionByKey { columns, partitions: Some(8), linear: false }));
+}
+
+#[test]
+fn a_primary_key_may_name_its_algorithm_before_its_columns() {
+    let Statement::CreateTable(table) = statement("CREATE TABLE t (a INT, PRIMARY KEY USING HASH (a), INDEX (a))")
+    else {
+        panic!("no table")
+    };
+    assert_eq!((table.indexes[0].kind, table.indexes[0].algorithm), (IndexKind::Primary, Some(IndexAlgorithm::Hash)));
+}
+
+#[test]
+fn set_understands_every_spelling() {
+    let Statement::Set(items) = statement(
+        "SET @a := 1, @@x = 2, @@session.y = ON, GLOBAL z = DEFAULT, LOCAL w = utf8mb4, character_set_results = NULL, \
+         NAMES 'utf8mb4' COLLATE utf8mb4_bin, CHARACTER SET DEFAULT, sql_mode=CONCAT(@@sql_mode, ',ANSI')",
+    ) else {
+        panic!("no set")
+    };
+    assert!(matches!(&items[0], SetItem::UserVariable { name, .. } if name == "a"));
+    let variable = |item: &SetItem| match item {
+        SetItem::SystemVariable { scope, name, value } => (*scope, name.clone(), value.clone()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(variable(&items[1]), (None, "x".to_owned(), Some(Expression::Literal(Literal::Integer(2)))));
+    assert_eq!(variable(&items[2]), (Some(VariableScope::Session), "y".to_owned(), string("ON")));
+    assert_eq!(variable(&items[3]), (Some(VariableScope::Global), "z".to_owned(), None));
+    assert_eq!(variable(&items[4]), (Some(VariableScope::Session), "w".to_owned(), string("utf8mb4")));
+    assert_eq!(variable(&items[5]).2, Some(Expression::Literal(Literal::Null)));
+    let (character_set, collation) = (Some("utf8mb4".to_owned()), Some("utf8mb4_bin".to_owned()));
+    assert_eq!(items[6], SetItem::Names { character_set, collation });
+    assert_eq!(items[7], SetItem::CharacterSet(None));
+    assert!(matches!(variable(&items[8]).2, Some(Expression::Function(_))));
+}
+
+#[test]
+fn transactions_keep_their_characteristics() {
+    let transaction =
+        |scope, isolation, access| Statement::Set(vec![SetItem::Transaction { scope, isolation, access }]);
+    let read_committed = Some(IsolationLevel::ReadCommitted);
+    for (text, expected) in [
+        (
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            transaction(Some(VariableScope::Session), read_committed, None),
+        ),
+        (
+            "SET TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED",
+            transaction(None, read_committed, Some(AccessMode::ReadOnly)),
+        ),
+        ("BEGIN WORK", Statement::StartTransaction(StartTransaction::default())),
+        (
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+            Statement::StartTransaction(StartTransaction {
+                access: Some(AccessMode::ReadOnly),
+                consistent_snapshot: true,
+            }),
+        ),
+        ("COMMIT AND NO CHAIN RELEASE", Statement::Commit(TransactionEnd { chain: Some(false), release: Some(true) })),
+        ("ROLLBACK", Statement::Rollback(TransactionEnd::default())),
+        ("ROLLBACK WORK TO s", Statement::RollbackToSavepoint("s".to_owned())),
+        ("RELEASE SAVEPOINT s", Statement::ReleaseSavepoint("s".to_owned())),
+    ] {
+        assert_eq!(statement(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn show_keeps_its_arguments() {
+    let show = |text: &str| match statement(text) {
+        Statement::Show(show) => *show,
+        other => panic!("{other:?}"),
+    };
+    let like =
+        |text: &str| Some(ShowFilter::Like(StringLiteral { bytes: text.as_bytes().to_vec(), character_set: None }));
+    assert_eq!(
+        show("SHOW FULL TABLES FROM db LIKE 'a%'"),
+        Show::Tables { full: true, database: Some("db".to_owned()), filter: like("a%") }
+    );
+    assert_eq!(show("SHOW TABLE STATUS LIKE 't1'"), Show::TableStatus { database: None, filter: like("t1") });
+    assert_eq!(show("SHOW GLOBAL STATUS LIKE 'x'"), Show::Status { scope: VariableScope::Global, filter: like("x") });
+    let Show::Columns { table, full: true, .. } = show("SHOW FULL COLUMNS FROM t FROM d") else { panic!("no columns") };
+    assert_eq!(table.database.as_deref(), Some("d"));
+    let limit = Some(Limit { count: LimitValue::Rows(10), offset: None });
+    assert_eq!(show("SHOW WARNINGS LIMIT 10"), Show::Warnings { limit });
+    assert_eq!(show("SHOW COUNT(*) WARNINGS"), Show::WarningCount);
+    assert_eq!(show("SHOW GRANTS FOR 'root'@'%'"), Show::Grants { account: Some("'root'@'%'".to_owned()) });
+}
+
+#[test]
+fn syntax_errors_quote_the_text_from_the_offending_token() {
+    let error = parse(b"SELECT a\nFROM t\nWHERE WHERE b;").expect_err("two WHERE");
+    assert_eq!((error.kind, error.line, error.near.as_str()), (ParseErrorKind::Syntax, 3, "WHERE b"));
+    assert_eq!((error.errno(), error.sqlstate()), (1064, "42000"));
+    assert_eq!(
+        error.to_string(),
+        "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the \
+         right syntax to use near 'WHERE b' at line 3"
+    );
+    assert_eq!(parse(b"SELECT").expect_err("nothing selected").near, "");
+    let long = format!("SELECT * FORM {}", "\u{e9}".repeat(500));
+    assert_eq!(parse(long.as_bytes()).expect_err("FORM").near.chars().count(), 80);
+    assert_eq!(error_of("SELECT 1; SELECT 2"), (ParseErrorKind::Syntax, 10));
+    assert_eq!(error_of("FOO"), (ParseErrorKind::Syntax, 0));
+    assert_eq!(error_of("CREATE TABLE t (a FOO)"), (ParseErrorKind::Syntax, 18));
+}
+
+#[test]
+fn limits_of_names_and_parameters_are_errors() {
+    let long = "a".repeat(65);
+    assert_eq!(error_of(&format!("SELECT {long}")).0, ParseErrorKind::NameTooLong);
+    assert_eq!(select(&format!("SELECT {}", &long[1..])).projection.len(), 1);
+    let many = vec!["?"; 65_536].join(",");
+    assert_eq!(error_of(&format!("SELECT {many}")).0, ParseErrorKind::TooManyParameters);
+    assert_eq!(parse(b"SELECT `\xff`").expect_err("no text").kind, ParseErrorKind::InvalidCharacter);
+}
+
+#[test]
+fn texts_without_a_statement_are_empty_or_an_error() {
+    assert_eq!(error_of("").0, ParseErrorKind::EmptyQuery);
+    assert_eq!(error_of(" ; ").0, ParseErrorKind::EmptyQuery);
+    assert_eq!(statement("/*M!100100 SET WAIT_TIMEOUT=DEFAULT */"), Statement::Empty);
+    assert_eq!(statement("-- nothing"), Statement::Empty);
+}
+
+#[test]
+fn several_statements_are_read_one_after_the_other() {
+    let text = b"SELECT 1; BEGIN ; COMMIT;\n ";
+    let first = parse_next(text, 0).expect("the first");
+    let second = parse_next(text, first.end).expect("the second");
+    let third = parse_next(text, second.end).expect("the third");
+    assert_eq!(second.statement, statement("BEGIN"));
+    assert_eq!((third.statement, third.end), (statement("COMMIT"), text.len()));
+}
+
+#[test]
+fn missing_statements_are_named() {
+    for (text, what) in [
+        ("SELECT * FROM a JOIN b ON a.x = b.x", "join"),
+        ("SELECT * FROM a, b", "join"),
+        ("SELECT * FROM (SELECT 1) d", "derived table"),
+        ("SELECT 1 UNION SELECT 2", "UNION"),
+        ("(SELECT 1) UNION (SELECT 2)", "UNION"),
+        ("WITH c AS (SELECT 1) SELECT * FROM c", "common table expression"),
+        ("UPDATE a, b SET a.x = b.x", "multi-table UPDATE"),
+        ("DELETE a FROM a JOIN b", "multi-table DELETE"),
+        ("ALTER TABLE t ADD COLUMN x INT", "ALTER TABLE"),
+        ("CREATE TABLE t LIKE u", "CREATE TABLE ... LIKE"),
+        ("CREATE TABLE t SELECT * FROM u", "CREATE TABLE ... SELECT"),
+        ("CREATE TABLE t (a INT) PARTITION BY HASH(a) PARTITIONS 4", "PARTITION BY HASH"),
+        ("CREATE VIEW v AS SELECT 1", "CREATE VIEW"),
+        ("PREPARE s FROM 'SELECT ?'", "PREPARE"),
+        ("CHECK TABLE t", "CHECK TABLE"),
+    ] {
+        assert_eq!(missing_part(text), what, "{text}");
+    }
+    assert_eq!(error_of("SELECT * FROM a JOIN b ON 'open").0, ParseErrorKind::Syntax);
+}
+
+#[test]
+fn quoted_names_keep_their_content() {
+    let query = select("SELECT `a b`.`c``d` FROM `select`");
+    let SelectItem::Expression { expression: Expression::Column(column), .. } = &query.projection[0] else {
+        panic!("no column")
+    };
+    assert_eq!((column.table.as_deref(), column.name.as_str()), (Some("a b"), "c`d"));
+    assert_eq!(query.from.map(|table| table.name.name).as_deref(), Some("select"));
+}
