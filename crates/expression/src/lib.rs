@@ -1,1 +1,23 @@
 //! Typed programs over rows and the MySQL functions, evaluated in ldm, query and sql alike.
+#![forbid(unsafe_code)]
+
+pub mod aggregate;
+mod construct;
+mod decimal;
+mod describe;
+mod evaluate;
+pub mod function;
+mod number;
+pub mod parameter;
+pub mod program;
+pub mod result_type;
+pub mod scratch;
+pub mod store;
+
+pub use aggregate::{Accumulator, AggregateKind};
+pub use evaluate::compare_values;
+pub use parameter::{ParameterList, Parameters, ParametersBuilder};
+pub use program::{ArithmeticOperator, BitOperator, CastTarget, CompareOperator, Domain, Expression, IsTest, Node};
+pub use result_type::{Coercibility, Kind, ResultType};
+pub use scratch::{Scratch, Warning};
+pub use store::{StoreMode, StoreTarget};

@@ -178,6 +178,8 @@ errors! {
     TruncatedWrongValue = 1292, "22007";
     /// The transaction's admission failed: too many at once.
     TooManyTransactions = 1297, "HY000";
+    /// A function's result that is longer than max_allowed_packet (a warning).
+    ResultTooLong = 1301, "HY000";
     /// A function that does not exist.
     FunctionDoesNotExist = 1305, "42000";
     /// The query was interrupted.
@@ -214,6 +216,8 @@ errors! {
     NotInDistinctList = 3065, "HY000";
     /// An invalid byte string for the character set.
     InvalidCharacterString = 1300, "HY000";
+    /// A number that has no logarithm (a warning).
+    InvalidLogarithm = 3020, "2201E";
     /// Statement too deep or too large for the server's limits.
     StatementTooComplex = 1436, "HY000";
     /// A snapshot that is too old to be served.

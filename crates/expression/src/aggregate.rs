@@ -1,0 +1,345 @@
+//! Hot path, budget 30 instructions a number: COUNT, SUM, AVG, MIN, MAX. They are computed where the rows are, sent as
+//! partial states and merged.
+//!
+//! A partial state is a tag byte and its content, integers little-endian: 1 count, u64; 2 distinct values, u32 count and
+//! each with u32 length; 3 exact sum, u64 count and a value; 4 double sum, u64 count and 8 bytes; 5 extreme, a value.
+//! Values are encoded as in [`crate::parameter`].
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use junctor_model::collation::CollationId;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::value::{Decimal, Value, ValueRef};
+
+use crate::decimal;
+use crate::evaluate::{compare_values, to_decimal, to_double};
+use crate::parameter::{append_value, read_value};
+use crate::result_type::{DECIMAL_SCALE_MAX, DIVISION_SCALE_INCREMENT, Kind, ResultType};
+use crate::scratch::Scratch;
+
+/// Bytes of the distinct values that one accumulator may hold.
+pub const DISTINCT_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// What the bookkeeping of one distinct value is counted as, in bytes.
+const DISTINCT_OVERHEAD_BYTES: usize = 48;
+
+const TAG_COUNT: u8 = 1;
+const TAG_DISTINCT: u8 = 2;
+const TAG_EXACT: u8 = 3;
+const TAG_DOUBLE: u8 = 4;
+const TAG_EXTREME: u8 = 5;
+
+/// An aggregate function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AggregateKind {
+    /// COUNT(*).
+    CountRows,
+    /// COUNT(e): of the values that are not NULL.
+    Count,
+    /// COUNT(DISTINCT e).
+    CountDistinct,
+    /// SUM(e).
+    Sum,
+    /// AVG(e).
+    Average,
+    /// MIN(e).
+    Minimum,
+    /// MAX(e).
+    Maximum,
+}
+
+/// The running state of one aggregate over one group.
+#[derive(Clone, Debug)]
+pub struct Accumulator {
+    kind: AggregateKind,
+    operand: ResultType,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Count(u64),
+    Distinct { keys: BTreeSet<Box<[u8]>>, bytes: usize },
+    Exact { count: u64, sum: Decimal },
+    Double { count: u64, sum: f64 },
+    Extreme(Value),
+}
+
+impl AggregateKind {
+    /// The type of the result over an operand of that type (any type for COUNT(*)).
+    pub fn result_type(self, operand: &ResultType) -> ResultType {
+        let exact = !is_inexact(operand);
+        let (precision, scale) = (operand.precision(), operand.scale());
+        match self {
+            AggregateKind::CountRows | AggregateKind::Count | AggregateKind::CountDistinct => {
+                ResultType::integer(false, 21)
+            }
+            AggregateKind::Sum if exact => ResultType::decimal(precision + 22, scale).with_nullable(true),
+            AggregateKind::Average if exact => {
+                let increment = u32::from(DIVISION_SCALE_INCREMENT);
+                let scale = (scale + DIVISION_SCALE_INCREMENT).min(DECIMAL_SCALE_MAX);
+                ResultType::decimal(precision + increment, scale).with_nullable(true)
+            }
+            AggregateKind::Sum | AggregateKind::Average => ResultType::double().with_nullable(true),
+            AggregateKind::Minimum | AggregateKind::Maximum => operand.with_nullable(true),
+        }
+    }
+
+    /// The name as SQL writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            AggregateKind::CountRows | AggregateKind::Count | AggregateKind::CountDistinct => "count",
+            AggregateKind::Sum => "sum",
+            AggregateKind::Average => "avg",
+            AggregateKind::Minimum => "min",
+            AggregateKind::Maximum => "max",
+        }
+    }
+}
+
+impl Accumulator {
+    /// The state over no rows, for an operand of that type (any type for COUNT(*)).
+    pub fn new(kind: AggregateKind, operand: ResultType) -> Accumulator {
+        let state = match kind {
+            AggregateKind::CountRows | AggregateKind::Count => State::Count(0),
+            AggregateKind::CountDistinct => State::Distinct { keys: BTreeSet::new(), bytes: 0 },
+            AggregateKind::Sum | AggregateKind::Average if is_inexact(&operand) => State::Double { count: 0, sum: 0.0 },
+            AggregateKind::Sum | AggregateKind::Average => {
+                State::Exact { count: 0, sum: Decimal { mantissa: 0, scale: operand.scale() } }
+            }
+            AggregateKind::Minimum | AggregateKind::Maximum => State::Extreme(Value::Null),
+        };
+        Accumulator { kind, operand, state }
+    }
+
+    /// Back to the state over no rows.
+    pub fn clear(&mut self) {
+        *self = Accumulator::new(self.kind, self.operand);
+    }
+
+    /// Takes the value of one row; COUNT(*) counts whatever it gets.
+    ///
+    /// Errors: 1690 when an exact sum has more than 38 digits, 1041 when the distinct values take more than
+    /// [`DISTINCT_BYTES_MAX`]; in strict writes 1292 for a text that is no number.
+    #[inline]
+    pub fn add(&mut self, value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
+        if self.kind == AggregateKind::CountRows {
+            if let State::Count(count) = &mut self.state {
+                *count += 1;
+            }
+            return Ok(());
+        }
+        if value.is_null() {
+            return Ok(());
+        }
+        match &mut self.state {
+            State::Count(count) => *count += 1,
+            State::Exact { count, sum } => {
+                *count += 1;
+                add_exact(self.kind, sum, value, scratch)?;
+            }
+            State::Double { count, sum } => {
+                *count += 1;
+                *sum += to_double(value, scratch)?;
+            }
+            State::Extreme(best) => keep_extreme(self.kind, self.operand.collation, best, value),
+            State::Distinct { keys, bytes } => {
+                let collation = self.operand.collation;
+                let key = scratch.build_text(|buffer| match value {
+                    ValueRef::Bytes(text) => collation.append_weight_key(text, buffer),
+                    other => append_value(normal(other), buffer),
+                })?;
+                insert_distinct(keys, bytes, key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the state as bytes that tell their own end.
+    pub fn append_partial(&self, out: &mut Vec<u8>) {
+        match &self.state {
+            State::Count(count) => {
+                out.push(TAG_COUNT);
+                out.extend_from_slice(&count.to_le_bytes());
+            }
+            State::Distinct { keys, .. } => {
+                out.push(TAG_DISTINCT);
+                out.extend_from_slice(&(keys.len() as u32).to_le_bytes());
+                for key in keys {
+                    out.extend_from_slice(&(key.len() as u32).to_le_bytes());
+                    out.extend_from_slice(key);
+                }
+            }
+            State::Exact { count, sum } => {
+                out.push(TAG_EXACT);
+                out.extend_from_slice(&count.to_le_bytes());
+                append_value(ValueRef::Decimal(*sum), out);
+            }
+            State::Double { count, sum } => {
+                out.push(TAG_DOUBLE);
+                out.extend_from_slice(&count.to_le_bytes());
+                out.extend_from_slice(&sum.to_le_bytes());
+            }
+            State::Extreme(best) => {
+                out.push(TAG_EXTREME);
+                append_value(best.as_ref(), out);
+            }
+        }
+    }
+
+    /// Takes the state at the front of `bytes`, made by an accumulator of the same kind and operand; gives how many
+    /// bytes it took.
+    ///
+    /// Errors: 1105 for bytes that are no such state, and those of [`Accumulator::add`].
+    pub fn merge_partial(&mut self, bytes: &[u8]) -> Result<usize> {
+        let before = bytes.len();
+        let Some((tag, rest)) = bytes.split_first() else { return Err(broken()) };
+        let rest = match (&mut self.state, *tag) {
+            (State::Count(count), TAG_COUNT) => {
+                let (more, rest) = read_u64(rest)?;
+                *count = count.saturating_add(more);
+                rest
+            }
+            (State::Distinct { keys, bytes }, TAG_DISTINCT) => {
+                let (count, mut rest) = read_u32(rest)?;
+                for _ in 0..count {
+                    let (length, after) = read_u32(rest)?;
+                    let (key, after) = after.split_at_checked(length as usize).ok_or_else(broken)?;
+                    insert_distinct(keys, bytes, key)?;
+                    rest = after;
+                }
+                rest
+            }
+            (State::Exact { count, sum }, TAG_EXACT) => {
+                let (more, rest) = read_u64(rest)?;
+                let Some((ValueRef::Decimal(value), rest)) = read_value(rest) else { return Err(broken()) };
+                *count = count.saturating_add(more);
+                *sum = decimal::add(*sum, value).ok_or_else(|| sum_out_of_range(self.kind))?;
+                rest
+            }
+            (State::Double { count, sum }, TAG_DOUBLE) => {
+                let (more, rest) = read_u64(rest)?;
+                let (value, rest) = read_u64(rest)?;
+                *count = count.saturating_add(more);
+                *sum += f64::from_bits(value);
+                rest
+            }
+            (State::Extreme(best), TAG_EXTREME) => {
+                let (value, rest) = read_value(rest).ok_or_else(broken)?;
+                if !value.is_null() {
+                    keep_extreme(self.kind, self.operand.collation, best, value);
+                }
+                rest
+            }
+            _ => return Err(broken()),
+        };
+        Ok(before - rest.len())
+    }
+
+    /// The result over all rows taken so far. Error: 1690 when a sum of doubles is none any more.
+    pub fn finish(&self) -> Result<Value> {
+        Ok(match &self.state {
+            State::Count(count) => Value::Int(*count as i64),
+            State::Distinct { keys, .. } => Value::Int(keys.len() as i64),
+            State::Exact { count: 0, .. } | State::Double { count: 0, .. } => Value::Null,
+            State::Exact { count, sum } if self.kind == AggregateKind::Average => {
+                let scale = self.kind.result_type(&self.operand).decimals;
+                let count = decimal::of_integer((*count).into());
+                Value::Decimal(decimal::divide(*sum, count, scale).ok_or_else(|| sum_out_of_range(self.kind))?)
+            }
+            State::Exact { sum, .. } => Value::Decimal(*sum),
+            State::Double { count, sum } => {
+                let result = if self.kind == AggregateKind::Average { sum / *count as f64 } else { *sum };
+                if !result.is_finite() {
+                    let message = format!("DOUBLE value is out of range in '{}'", self.kind.name());
+                    return Err(Error::new(ErrorCode::NumericOutOfRange, message));
+                }
+                Value::Double(result)
+            }
+            State::Extreme(best) => best.clone(),
+        })
+    }
+}
+
+fn is_inexact(operand: &ResultType) -> bool {
+    matches!(operand.kind, Kind::Double | Kind::String)
+}
+
+#[inline]
+fn add_exact(kind: AggregateKind, sum: &mut Decimal, value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
+    // The sum of integers stays far below the limit for as many rows as there can be.
+    if let (ValueRef::Int(value), 0) = (value, sum.scale) {
+        sum.mantissa += i128::from(value);
+        return Ok(());
+    }
+    let value = to_decimal(value, scratch)?;
+    *sum = decimal::add(*sum, value).ok_or_else(|| sum_out_of_range(kind))?;
+    Ok(())
+}
+
+fn keep_extreme(kind: AggregateKind, collation: CollationId, best: &mut Value, value: ValueRef<'_>) {
+    let wanted = if kind == AggregateKind::Minimum { Ordering::Less } else { Ordering::Greater };
+    if !best.is_null() && compare_values(collation, value, best.as_ref()) != wanted {
+        return;
+    }
+    match (best, value) {
+        (Value::Bytes(kept), ValueRef::Bytes(bytes)) => {
+            kept.clear();
+            kept.extend_from_slice(bytes);
+        }
+        (best, value) => *best = value.to_value(),
+    }
+}
+
+/// One form for equal numbers.
+fn normal(value: ValueRef<'_>) -> ValueRef<'_> {
+    match value {
+        ValueRef::UInt(value) if i64::try_from(value).is_ok() => ValueRef::Int(value as i64),
+        // Adding 0 turns -0 into 0.
+        ValueRef::Double(value) => ValueRef::Double(value + 0.0),
+        ValueRef::Decimal(mut value) => {
+            while value.scale > 0 && value.mantissa % 10 == 0 {
+                value.mantissa /= 10;
+                value.scale -= 1;
+            }
+            ValueRef::Decimal(value)
+        }
+        other => other,
+    }
+}
+
+fn insert_distinct(keys: &mut BTreeSet<Box<[u8]>>, bytes: &mut usize, key: &[u8]) -> Result<()> {
+    if keys.contains(key) {
+        return Ok(());
+    }
+    *bytes += key.len() + DISTINCT_OVERHEAD_BYTES;
+    if *bytes > DISTINCT_BYTES_MAX {
+        let message = "Out of memory; the distinct values of an aggregate take too much";
+        return Err(Error::new(ErrorCode::OutOfResources, message));
+    }
+    keys.insert(key.into());
+    Ok(())
+}
+
+fn read_u64(bytes: &[u8]) -> Result<(u64, &[u8])> {
+    let (value, rest) = bytes.split_first_chunk().ok_or_else(broken)?;
+    Ok((u64::from_le_bytes(*value), rest))
+}
+
+fn read_u32(bytes: &[u8]) -> Result<(u32, &[u8])> {
+    let (value, rest) = bytes.split_first_chunk().ok_or_else(broken)?;
+    Ok((u32::from_le_bytes(*value), rest))
+}
+
+#[cold]
+fn broken() -> Box<Error> {
+    Error::new(ErrorCode::UnknownError, "A partial state of an aggregate is broken")
+}
+
+#[cold]
+fn sum_out_of_range(kind: AggregateKind) -> Box<Error> {
+    Error::new(ErrorCode::NumericOutOfRange, format!("DECIMAL value is out of range in '{}'", kind.name()))
+}
+
+#[cfg(test)]
+mod tests;

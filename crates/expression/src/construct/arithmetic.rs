@@ -1,0 +1,96 @@
+//! Arithmetic and bit operators: the type of the result.
+
+use junctor_model::value::{Decimal, Value};
+
+use crate::program::{ArithmeticOperator, BitOperator, Expression, Node};
+use crate::result_type::{DECIMAL_SCALE_MAX, DIVISION_SCALE_INCREMENT, Kind, ResultType};
+
+/// Characters of the longest BIGINT with its sign.
+const INTEGER_LENGTH_MAX: u32 = 21;
+
+impl Expression {
+    /// `left operator right`. Integers stay integers (unsigned if one is), except for `/`; a double or a string makes
+    /// the calculation one of doubles; all else is exact.
+    pub fn arithmetic(operator: ArithmeticOperator, left: Expression, right: Expression) -> Expression {
+        let divides = matches!(
+            operator,
+            ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger | ArithmeticOperator::Remainder
+        );
+        let nullable = divides || left.result.nullable || right.result.nullable;
+        let result = arithmetic_type(operator, &left.result, &right.result).with_nullable(nullable);
+        Expression { node: Node::Arithmetic(operator, Box::new([left, right])), result }
+    }
+
+    /// Unary minus; that of a literal is a literal again.
+    pub fn negate(operand: Expression) -> Expression {
+        let negated = match &operand.node {
+            Node::Constant(Value::Int(value)) => value.checked_neg().map(Value::Int),
+            Node::Constant(Value::UInt(value)) => Some(match 0i64.checked_sub_unsigned(*value) {
+                Some(value) => Value::Int(value),
+                None => Value::Decimal(Decimal { mantissa: -i128::from(*value), scale: 0 }),
+            }),
+            Node::Constant(Value::Double(value)) => Some(Value::Double(-value)),
+            Node::Constant(Value::Decimal(value)) => Some(Value::Decimal(crate::decimal::negate(*value))),
+            _ => None,
+        };
+        if let Some(value) = negated {
+            return Expression::constant(value, operand.result.collation);
+        }
+        let result = match operand.result.kind {
+            Kind::Int | Kind::UInt => ResultType::integer(false, operand.result.length + 1),
+            Kind::Decimal => operand.result,
+            Kind::Null | Kind::Double | Kind::String => ResultType::double(),
+        };
+        let result = result.with_nullable(operand.result.nullable);
+        Expression { node: Node::Negate(Box::new(operand)), result }
+    }
+
+    /// `& | ^ << >>`.
+    pub fn bits(operator: BitOperator, left: Expression, right: Expression) -> Expression {
+        let nullable = left.result.nullable || right.result.nullable;
+        let result = ResultType::integer(true, INTEGER_LENGTH_MAX).with_nullable(nullable);
+        Expression { node: Node::Bits(operator, Box::new([left, right])), result }
+    }
+
+    /// `~`.
+    pub fn bit_not(operand: Expression) -> Expression {
+        let result = ResultType::integer(true, INTEGER_LENGTH_MAX).with_nullable(operand.result.nullable);
+        Expression { node: Node::BitNot(Box::new(operand)), result }
+    }
+}
+
+fn arithmetic_type(operator: ArithmeticOperator, left: &ResultType, right: &ResultType) -> ResultType {
+    let unsigned = left.kind == Kind::UInt || right.kind == Kind::UInt;
+    if operator == ArithmeticOperator::DivideInteger {
+        return ResultType::integer(unsigned, left.length.clamp(1, INTEGER_LENGTH_MAX));
+    }
+    let inexact = |result: &ResultType| matches!(result.kind, Kind::Double | Kind::String);
+    if inexact(left) || inexact(right) {
+        return ResultType::double();
+    }
+    let (left_digits, right_digits) = (left.integer_digits(), right.integer_digits());
+    let scale_max = left.scale().max(right.scale());
+    let integers = left.kind != Kind::Decimal && right.kind != Kind::Decimal;
+    match operator {
+        ArithmeticOperator::Divide => {
+            let scale = (left.scale() + DIVISION_SCALE_INCREMENT).min(DECIMAL_SCALE_MAX);
+            let integer_digits = left_digits + u32::from(right.scale());
+            ResultType::decimal(integer_digits + u32::from(scale), scale)
+        }
+        ArithmeticOperator::Remainder if integers => {
+            ResultType::integer(left.kind == Kind::UInt, left.length.max(right.length).max(1))
+        }
+        ArithmeticOperator::Remainder => {
+            ResultType::decimal(left_digits.max(right_digits) + u32::from(scale_max), scale_max)
+        }
+        ArithmeticOperator::Multiply if integers => {
+            ResultType::integer(unsigned, (left.length + right.length).clamp(1, INTEGER_LENGTH_MAX))
+        }
+        ArithmeticOperator::Multiply => {
+            let scale = (left.scale() + right.scale()).min(DECIMAL_SCALE_MAX);
+            ResultType::decimal(left_digits + right_digits + u32::from(scale), scale)
+        }
+        _ if integers => ResultType::integer(unsigned, (left.length.max(right.length) + 1).min(INTEGER_LENGTH_MAX)),
+        _ => ResultType::decimal(left_digits.max(right_digits) + 1 + u32::from(scale_max), scale_max),
+    }
+}

@@ -1,0 +1,43 @@
+//! CASE, IF, IFNULL and COALESCE.
+
+use junctor_model::error::Result;
+
+use super::unify::{convert_to, unify};
+use crate::program::{CompareOperator, Expression, Node};
+
+impl Expression {
+    /// CASE: with an operand, each branch's first expression is compared with it. At least one branch.
+    /// Error: 1267 for an illegal mix of collations.
+    pub fn case(
+        operand: Option<Expression>,
+        branches: Vec<(Expression, Expression)>,
+        otherwise: Option<Expression>,
+    ) -> Result<Expression> {
+        let results = branches.iter().map(|(_, result)| result).chain(&otherwise);
+        let mut result = unify("case", results)?;
+        result.nullable |= otherwise.is_none();
+        let mut typed = Vec::with_capacity(branches.len());
+        for (condition, value) in branches {
+            let condition = match &operand {
+                Some(operand) => Expression::comparison(CompareOperator::Equal, operand.clone(), condition)?,
+                None => condition,
+            };
+            typed.push((condition, convert_to(value, result)));
+        }
+        let otherwise = otherwise.map(|otherwise| Box::new(convert_to(otherwise, result)));
+        Ok(Expression { node: Node::Case { branches: typed.into(), otherwise }, result })
+    }
+
+    /// IF(condition, then, otherwise). Error: 1267 for an illegal mix of collations.
+    pub fn choose(condition: Expression, then: Expression, otherwise: Expression) -> Result<Expression> {
+        Expression::case(None, vec![(condition, then)], Some(otherwise))
+    }
+
+    /// COALESCE and IFNULL; at least one operand. Error: 1267 for an illegal mix of collations.
+    pub fn coalesce(operands: Vec<Expression>) -> Result<Expression> {
+        let mut result = unify("coalesce", &operands)?;
+        result.nullable = operands.iter().all(|operand| operand.result.nullable);
+        let operands = operands.into_iter().map(|operand| convert_to(operand, result)).collect();
+        Ok(Expression { node: Node::Coalesce(operands), result })
+    }
+}

@@ -1,0 +1,95 @@
+//! Which collation an operation on several strings has.
+
+use junctor_model::collation::{CharacterSet, CollationId};
+use junctor_model::error::{Error, ErrorCode, Result};
+
+use crate::program::{Expression, Node};
+use crate::result_type::{Coercibility, Kind, ResultType};
+
+/// A collation with its strength.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Aggregation {
+    pub collation: CollationId,
+    pub coercibility: Coercibility,
+}
+
+impl Expression {
+    /// `operand COLLATE collation`. Error: 1253 when the operand's character set is another one.
+    pub fn collate(operand: Expression, collation: CollationId) -> Result<Expression> {
+        let is_string = operand.result.kind == Kind::String;
+        if is_string && operand.result.collation.character_set() != collation.character_set() {
+            let message = format!(
+                "COLLATION '{}' is not valid for CHARACTER SET '{}'",
+                collation.name(),
+                operand.result.collation.character_set().name()
+            );
+            return Err(Error::new(ErrorCode::CollationCharacterSetMismatch, message));
+        }
+        let length = operand.result.length;
+        let result =
+            ResultType::string(collation, Coercibility::Explicit, length).with_nullable(operand.result.nullable);
+        let node = if is_string { Node::Collate(Box::new(operand)) } else { Node::Convert(Box::new(operand)) };
+        Ok(Expression { node, result })
+    }
+}
+
+/// The collation of an operation on these strings; numbers and NULL take no part. With no string at all it is the
+/// default one. Error: 1267 when two collations are equally strong.
+pub(crate) fn aggregate_collations<'e>(
+    operation: &str,
+    operands: impl IntoIterator<Item = &'e Expression>,
+) -> Result<Aggregation> {
+    let mut best: Option<Aggregation> = None;
+    for operand in operands {
+        if operand.result.kind != Kind::String {
+            continue;
+        }
+        let next = Aggregation { collation: operand.result.collation, coercibility: operand.result.coercibility };
+        best = Some(match best {
+            Some(best) => stronger(operation, best, next)?,
+            None => next,
+        });
+    }
+    Ok(best.unwrap_or(Aggregation { collation: CollationId::DEFAULT, coercibility: Coercibility::Coercible }))
+}
+
+fn stronger(operation: &str, left: Aggregation, right: Aggregation) -> Result<Aggregation> {
+    if left.collation == right.collation {
+        return Ok(if left.coercibility <= right.coercibility { left } else { right });
+    }
+    if left.coercibility != right.coercibility {
+        return Ok(if left.coercibility < right.coercibility { left } else { right });
+    }
+    let is_binary = |side: Aggregation| side.collation.character_set() == CharacterSet::Binary;
+    if left.coercibility != Coercibility::Explicit {
+        // Bytes without meaning win over text, and code point order over collations of the same character set.
+        if is_binary(left) || is_binary(right) {
+            return Ok(if is_binary(left) { left } else { right });
+        }
+        for side in [left, right] {
+            if side.collation == CollationId::UTF8MB4_BIN {
+                return Ok(side);
+            }
+        }
+    }
+    let message = format!(
+        "Illegal mix of collations ({},{}) and ({},{}) for operation '{operation}'",
+        left.collation.name(),
+        strength_name(left.coercibility),
+        right.collation.name(),
+        strength_name(right.coercibility),
+    );
+    Err(Error::new(ErrorCode::CannotAggregateCollations, message))
+}
+
+fn strength_name(coercibility: Coercibility) -> &'static str {
+    match coercibility {
+        Coercibility::Explicit => "EXPLICIT",
+        Coercibility::NoCollation => "NONE",
+        Coercibility::Implicit => "IMPLICIT",
+        Coercibility::SystemConstant => "SYSCONST",
+        Coercibility::Coercible => "COERCIBLE",
+        Coercibility::Numeric => "NUMERIC",
+        Coercibility::Ignorable => "IGNORABLE",
+    }
+}

@@ -1,0 +1,127 @@
+//! Comparisons, BETWEEN, IN and LIKE: in which domain two operands meet.
+
+use junctor_model::collation::CollationId;
+use junctor_model::error::Result;
+use junctor_model::value::{Value, ValueRef};
+
+use super::collation::aggregate_collations;
+use crate::number::parse_number;
+use crate::program::{CompareOperator, Domain, Expression, Node};
+use crate::result_type::{Kind, ResultType};
+
+impl Expression {
+    /// `left operator right`. Error: 1267 for an illegal mix of collations.
+    pub fn comparison(operator: CompareOperator, left: Expression, right: Expression) -> Result<Expression> {
+        let mut operands = [left, right];
+        let domain = meet(operator.symbol(), &mut operands)?;
+        let nullable =
+            operator != CompareOperator::NullSafeEqual && operands.iter().any(|operand| operand.result.nullable);
+        let node = Node::Compare(operator, domain, Box::new(operands));
+        Ok(Expression { node, result: ResultType::boolean().with_nullable(nullable) })
+    }
+
+    /// `operand [NOT] BETWEEN low AND high`. Error: 1267 for an illegal mix of collations.
+    pub fn between(negated: bool, operand: Expression, low: Expression, high: Expression) -> Result<Expression> {
+        let low_domain = domain_of("between", &operand, &low)?;
+        let high_domain = domain_of("between", &operand, &high)?;
+        let low = for_domain(low, low_domain, &operand);
+        let high = for_domain(high, high_domain, &operand);
+        let domains = [exact_domain(low_domain, &operand, &low), exact_domain(high_domain, &operand, &high)];
+        let operands = [operand, low, high];
+        let nullable = operands.iter().any(|operand| operand.result.nullable);
+        let node = Node::Between { negated, domains, operands: Box::new(operands) };
+        Ok(Expression { node, result: ResultType::boolean().with_nullable(nullable) })
+    }
+
+    /// `operand [NOT] IN (list)`; the list is not empty. Error: 1267 for an illegal mix of collations.
+    pub fn in_list(negated: bool, operand: Expression, list: Vec<Expression>) -> Result<Expression> {
+        let mut nullable = operand.result.nullable;
+        let mut items = Vec::with_capacity(list.len());
+        for item in list {
+            nullable |= item.result.nullable;
+            let domain = domain_of(" IN ", &operand, &item)?;
+            let item = for_domain(item, domain, &operand);
+            items.push((exact_domain(domain, &operand, &item), item));
+        }
+        let node = Node::InList { negated, operand: Box::new(operand), list: items.into() };
+        Ok(Expression { node, result: ResultType::boolean().with_nullable(nullable) })
+    }
+
+    /// `operand [NOT] IN (...)` where one parameter holds all values of the list; `item` is the type of each.
+    /// Error: 1267 for an illegal mix of collations.
+    pub fn in_parameters(negated: bool, operand: Expression, parameter: u16, item: ResultType) -> Result<Expression> {
+        let domain = domain_of(" IN ", &operand, &Expression::parameter_of_type(parameter, item))?;
+        let node = Node::InParameters { negated, domain, operand: Box::new(operand), parameter };
+        Ok(Expression { node, result: ResultType::boolean().with_nullable(true) })
+    }
+
+    /// `text [NOT] LIKE pattern ESCAPE escape`. Error: 1267 for an illegal mix of collations.
+    pub fn like(negated: bool, text: Expression, pattern: Expression, escape: Option<char>) -> Result<Expression> {
+        let operands = [text, pattern];
+        let collation = aggregate_collations("like", &operands)?.collation;
+        let nullable = operands.iter().any(|operand| operand.result.nullable);
+        let node = Node::Like { negated, collation, escape, operands: Box::new(operands) };
+        Ok(Expression { node, result: ResultType::boolean().with_nullable(nullable) })
+    }
+
+    /// NULLIF(left, right). Error: 1267 for an illegal mix of collations.
+    pub fn null_if(left: Expression, right: Expression) -> Result<Expression> {
+        let result = left.result.with_nullable(true);
+        let domain = domain_of("nullif", &left, &right)?;
+        Ok(Expression { node: Node::NullIf(domain, Box::new([left, right])), result })
+    }
+}
+
+/// Finds the domain of two operands and converts a constant that meets something of another kind, once.
+fn meet(operation: &str, operands: &mut [Expression; 2]) -> Result<Domain> {
+    let [left, right] = operands;
+    let domain = domain_of(operation, left, right)?;
+    if right.as_constant().is_some() {
+        *right = for_domain(std::mem::replace(right, Expression::null()), domain, left);
+    } else if left.as_constant().is_some() {
+        *left = for_domain(std::mem::replace(left, Expression::null()), domain, right);
+    }
+    Ok(exact_domain(domain, left, right))
+}
+
+pub(super) fn domain_of(operation: &str, left: &Expression, right: &Expression) -> Result<Domain> {
+    let kinds = (left.result.kind, right.result.kind);
+    Ok(match kinds {
+        (Kind::String, Kind::String | Kind::Null) | (Kind::Null, Kind::String) => {
+            Domain::String(aggregate_collations(operation, [left, right])?.collation)
+        }
+        (Kind::Null, Kind::Null) => Domain::String(CollationId::BINARY),
+        (Kind::String, Kind::Int | Kind::UInt) | (Kind::Int | Kind::UInt, Kind::String) => Domain::Number,
+        (Kind::String | Kind::Double, _) | (_, Kind::String | Kind::Double) => Domain::Double,
+        (Kind::Decimal, _) | (_, Kind::Decimal) => Domain::Decimal,
+        _ => Domain::Integer,
+    })
+}
+
+/// A string constant that meets a number becomes a number now, if it is one wholly; one that is not stays a string, so
+/// that the warning comes when it is compared.
+fn for_domain(constant: Expression, domain: Domain, other: &Expression) -> Expression {
+    let Some(Value::Bytes(text)) = constant.as_constant() else { return constant };
+    if !matches!(domain, Domain::Number | Domain::Double) || other.result.kind == Kind::String {
+        return constant;
+    }
+    let parsed = parse_number(text);
+    if parsed.was_cut {
+        return constant;
+    }
+    let number = match (parsed.value, domain) {
+        (ValueRef::Int(value), Domain::Double) => Value::Double(value as f64),
+        (ValueRef::UInt(value), Domain::Double) => Value::Double(value as f64),
+        (value, _) => value.to_value(),
+    };
+    Expression::constant(number, CollationId::BINARY)
+}
+
+/// Once a constant was converted, two integers are compared as such.
+fn exact_domain(domain: Domain, left: &Expression, right: &Expression) -> Domain {
+    match domain {
+        Domain::Number if left.result.is_integer() && right.result.is_integer() => Domain::Integer,
+        Domain::Number if left.result.kind != Kind::String && right.result.kind != Kind::String => Domain::Double,
+        domain => domain,
+    }
+}

@@ -1,0 +1,79 @@
+//! The one type of several results, as CASE, COALESCE and LEAST need it.
+
+use junctor_model::error::Result;
+use junctor_model::value::Value;
+
+use super::collation::aggregate_collations;
+use crate::program::{Expression, Node};
+use crate::result_type::{Coercibility, Kind, ResultType};
+
+/// Digits of the longest integer that fits into a signed BIGINT whatever it is.
+const SAFE_UNSIGNED_DIGITS: u32 = 10;
+
+/// The type that all these expressions convert to: string over double over decimal over integer. NULL if all are.
+/// Error: 1267 as for any operation on strings.
+pub(crate) fn unify<'e>(
+    operation: &str,
+    operands: impl IntoIterator<Item = &'e Expression> + Clone,
+) -> Result<ResultType> {
+    let types = || operands.clone().into_iter().map(|operand| operand.result);
+    let nullable = types().any(|result| result.nullable);
+    let mut kind = Kind::Null;
+    for result in types() {
+        kind = unified_kind(kind, result.kind, types());
+    }
+    let of_kind = || types().filter(|result| result.kind != Kind::Null);
+    let length = of_kind().map(|result| result.length).max().unwrap_or(0);
+    let result = match kind {
+        Kind::Null => ResultType::null(),
+        Kind::Int | Kind::UInt => ResultType::integer(kind == Kind::UInt, length),
+        Kind::Decimal => {
+            let scale = of_kind().map(|result| result.scale()).max().unwrap_or(0);
+            let integer_digits = of_kind().map(|result| result.integer_digits()).max().unwrap_or(0);
+            ResultType::decimal(integer_digits + u32::from(scale), scale)
+        }
+        Kind::Double => ResultType::double(),
+        Kind::String => {
+            let all_text = of_kind().all(|result| result.kind == Kind::String);
+            let collation = aggregate_collations(operation, operands.clone())?;
+            let coercibility =
+                if all_text { collation.coercibility } else { collation.coercibility.min(Coercibility::Coercible) };
+            ResultType::string(collation.collation, coercibility, length)
+        }
+    };
+    Ok(result.with_nullable(nullable))
+}
+
+/// The expression as a value of that type's kind. A constant is converted at once where nothing is lost.
+pub(crate) fn convert_to(expression: Expression, result: ResultType) -> Expression {
+    let kind = expression.result.kind;
+    let same = kind == result.kind && (kind != Kind::Decimal || expression.result.decimals == result.decimals);
+    if same || kind == Kind::Null {
+        return expression;
+    }
+    let nullable = expression.result.nullable;
+    let converted = match (&expression.node, result.kind) {
+        (Node::Constant(Value::Int(value)), Kind::Double) => Some(Value::Double(*value as f64)),
+        (Node::Constant(Value::UInt(value)), Kind::Double) => Some(Value::Double(*value as f64)),
+        (Node::Constant(Value::Decimal(value)), Kind::Double) => Some(Value::Double(value.to_double())),
+        _ => None,
+    };
+    let node = match converted {
+        Some(value) => Node::Constant(value),
+        None => Node::Convert(Box::new(expression)),
+    };
+    Expression { node, result: result.with_nullable(nullable) }
+}
+
+fn unified_kind(left: Kind, right: Kind, mut types: impl Iterator<Item = ResultType>) -> Kind {
+    match (left, right) {
+        (Kind::Null, other) | (other, Kind::Null) => other,
+        (Kind::Int, Kind::UInt) | (Kind::UInt, Kind::Int) => {
+            match types.all(|result| result.kind != Kind::UInt || result.length <= SAFE_UNSIGNED_DIGITS) {
+                true => Kind::Int,
+                false => Kind::Decimal,
+            }
+        }
+        (left, right) => left.max(right),
+    }
+}

@@ -1,0 +1,174 @@
+//! Arithmetic of exact numbers of at most 38 digits. `None` is overflow.
+
+use std::cmp::Ordering;
+
+use junctor_model::value::Decimal;
+
+use crate::result_type::DECIMAL_SCALE_MAX;
+
+/// Mantissas stay below 10^38.
+pub const MANTISSA_LIMIT: u128 = 100_000_000_000_000_000_000_000_000_000_000_000_000;
+
+/// An integer.
+pub(crate) fn of_integer(value: i128) -> Decimal {
+    Decimal { mantissa: value, scale: 0 }
+}
+
+/// The number within the 38 digits.
+pub(crate) fn checked(value: Decimal) -> Option<Decimal> {
+    (value.mantissa.unsigned_abs() < MANTISSA_LIMIT).then_some(value)
+}
+
+/// The number with that many digits after the point, rounded half away from zero.
+pub(crate) fn with_scale(value: Decimal, scale: u8) -> Option<Decimal> {
+    if value.scale == scale {
+        return Some(value);
+    }
+    // Rescaling by more than 38 digits leaves nothing.
+    if value.scale.saturating_sub(scale) > 38 {
+        return Some(Decimal { mantissa: 0, scale });
+    }
+    value.rescale(scale).and_then(checked)
+}
+
+pub(crate) fn add(left: Decimal, right: Decimal) -> Option<Decimal> {
+    let scale = left.scale.max(right.scale);
+    let sum = with_scale(left, scale)?.mantissa.checked_add(with_scale(right, scale)?.mantissa)?;
+    checked(Decimal { mantissa: sum, scale })
+}
+
+pub(crate) fn subtract(left: Decimal, right: Decimal) -> Option<Decimal> {
+    add(left, negate(right))
+}
+
+pub(crate) fn negate(value: Decimal) -> Decimal {
+    Decimal { mantissa: -value.mantissa, scale: value.scale }
+}
+
+/// The product, rounded to `scale` digits after the point.
+pub(crate) fn multiply(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
+    let (left, right) = (trimmed(left), trimmed(right));
+    let product = Decimal { mantissa: left.mantissa.checked_mul(right.mantissa)?, scale: left.scale + right.scale };
+    if product.scale > DECIMAL_SCALE_MAX && product.scale - scale.min(product.scale) > 38 {
+        return Some(Decimal { mantissa: 0, scale });
+    }
+    with_scale(product, scale)
+}
+
+/// The quotient rounded to `scale` digits after the point. The divisor is not 0.
+pub(crate) fn divide(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
+    let right = trimmed(right);
+    let negative = (left.mantissa < 0) != (right.mantissa < 0);
+    let divisor = right.mantissa.unsigned_abs();
+    let mut quotient = left.mantissa.unsigned_abs() / divisor;
+    let mut rest = left.mantissa.unsigned_abs() % divisor;
+    // The integer quotient has left.scale - right.scale digits after the point.
+    let mut have = i32::from(left.scale) - i32::from(right.scale);
+    let want = i32::from(scale);
+    while have < want {
+        rest = rest.checked_mul(10)?;
+        quotient = quotient.checked_mul(10)?.checked_add(rest / divisor)?;
+        rest %= divisor;
+        have += 1;
+    }
+    let rounds_up = if have > want {
+        let factor = 10u128.checked_pow((have - want) as u32)?;
+        let cut = quotient % factor;
+        quotient /= factor;
+        cut >= factor - cut
+    } else {
+        rest >= divisor - rest
+    };
+    quotient = quotient.checked_add(u128::from(rounds_up))?;
+    let mantissa = i128::try_from(quotient).ok()?;
+    checked(Decimal { mantissa: if negative { -mantissa } else { mantissa }, scale })
+}
+
+/// The quotient cut to an integer. The divisor is not 0.
+pub(crate) fn divide_integer(left: Decimal, right: Decimal) -> Option<i128> {
+    let (left, right) = aligned(left, right)?;
+    Some(left / right)
+}
+
+/// What is left of the division, with the sign of `left`. The divisor is not 0.
+pub(crate) fn remainder(left: Decimal, right: Decimal) -> Option<Decimal> {
+    let scale = left.scale.max(right.scale);
+    let (left, right) = aligned(left, right)?;
+    Some(Decimal { mantissa: left % right, scale })
+}
+
+/// Rounding towards zero to `places` digits after the point, which may be negative; the scale stays at least 0.
+pub(crate) fn truncate(value: Decimal, places: i32) -> Decimal {
+    cut(value, places, |_, _| 0)
+}
+
+/// Rounding half away from zero to `places` digits after the point, which may be negative.
+pub(crate) fn round(value: Decimal, places: i32) -> Option<Decimal> {
+    checked(cut(value, places, |rest, factor| {
+        let magnitude = rest.unsigned_abs();
+        if magnitude >= factor.unsigned_abs() - magnitude { rest.signum() } else { 0 }
+    }))
+}
+
+/// The largest integer that is not above the value.
+pub(crate) fn floor(value: Decimal) -> i128 {
+    let factor = 10i128.pow(u32::from(value.scale));
+    value.mantissa.div_euclid(factor)
+}
+
+/// The smallest integer that is not below the value.
+pub(crate) fn ceiling(value: Decimal) -> i128 {
+    -floor(negate(value))
+}
+
+/// The integer nearest to the value, halves away from zero.
+pub(crate) fn to_integer(value: Decimal) -> i128 {
+    value.rescale(0).map_or(0, |value| value.mantissa)
+}
+
+/// The decimal with the digits that a double prints with, rounded to `scale`.
+pub(crate) fn of_double(value: f64, scale: Option<u8>) -> Option<Decimal> {
+    if value.abs() >= 1e38 {
+        return None;
+    }
+    let mut text = Vec::with_capacity(64);
+    junctor_model::row_encoding::append_double(value, &mut text);
+    let parsed = crate::number::parse_decimal(&text);
+    let value = parsed.value?;
+    match scale {
+        Some(scale) => with_scale(value, scale),
+        None => Some(value),
+    }
+}
+
+/// The same number with as few digits after the point as it needs.
+fn trimmed(mut value: Decimal) -> Decimal {
+    while value.scale > 0 && value.mantissa % 10 == 0 {
+        value.mantissa /= 10;
+        value.scale -= 1;
+    }
+    value
+}
+
+fn aligned(left: Decimal, right: Decimal) -> Option<(i128, i128)> {
+    match left.scale.cmp(&right.scale) {
+        Ordering::Equal => Some((left.mantissa, right.mantissa)),
+        _ => {
+            let scale = left.scale.max(right.scale);
+            Some((left.rescale(scale)?.mantissa, right.rescale(scale)?.mantissa))
+        }
+    }
+}
+
+fn cut(value: Decimal, places: i32, round: impl Fn(i128, i128) -> i128) -> Decimal {
+    let drop = i32::from(value.scale) - places;
+    if drop <= 0 {
+        return value;
+    }
+    let scale = places.max(0) as u8;
+    let Some(factor) = 10i128.checked_pow(drop as u32) else { return Decimal { mantissa: 0, scale } };
+    let quotient = value.mantissa / factor + round(value.mantissa % factor, factor);
+    // Digits before the point that were cut come back as zeros.
+    let zeros = 10i128.checked_pow((-places).max(0) as u32).unwrap_or(0);
+    Decimal { mantissa: quotient.checked_mul(zeros).unwrap_or(0), scale }
+}

@@ -1,0 +1,158 @@
+//! Expressions as messages show them, close to MySQL's own words.
+
+use std::fmt::Write;
+
+use junctor_model::value::ValueRef;
+
+use crate::parameter::Parameters;
+use crate::program::{CastTarget, Expression, IsTest, Node};
+
+/// Characters of the longest text that a message shows.
+const TEXT_CHARACTERS_MAX: usize = 1024;
+
+impl Expression {
+    /// The expression as SQL text, with the values of its parameters.
+    pub fn describe(&self, parameters: Parameters<'_>) -> String {
+        let mut out = String::new();
+        write_expression(self, parameters, &mut out);
+        if let Some((at, _)) = out.char_indices().nth(TEXT_CHARACTERS_MAX) {
+            out.truncate(at);
+        }
+        out
+    }
+}
+
+fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &mut String) {
+    // A long list need not be printed to its end.
+    if out.len() > TEXT_CHARACTERS_MAX * 4 {
+        return;
+    }
+    match &expression.node {
+        Node::Column { name, .. } => out.push_str(name),
+        Node::Parameter(ordinal) => write_value(parameters.get(*ordinal), out),
+        Node::Constant(value) => write_value(value.as_ref(), out),
+        Node::Convert(operand) => write_expression(operand, parameters, out),
+        Node::Cast(target, operand) => {
+            out.push_str("cast(");
+            write_expression(operand, parameters, out);
+            let _ = write!(out, " as {})", target_name(*target));
+        }
+        Node::Collate(operand) => {
+            write_expression(operand, parameters, out);
+            let _ = write!(out, " collate {}", expression.result.collation.name());
+        }
+        Node::Compare(operator, _, operands) => infix(operator.symbol(), &**operands, parameters, out),
+        Node::And(operands) => infix("and", operands, parameters, out),
+        Node::Or(operands) => infix("or", operands, parameters, out),
+        Node::Xor(operands) => infix("xor", &**operands, parameters, out),
+        Node::Arithmetic(operator, operands) => infix(operator.symbol(), &**operands, parameters, out),
+        Node::Bits(operator, operands) => infix(operator.symbol(), &**operands, parameters, out),
+        Node::Not(operand) => prefixed("(not ", operand, ")", parameters, out),
+        Node::Negate(operand) => prefixed("-(", operand, ")", parameters, out),
+        Node::BitNot(operand) => prefixed("~", operand, "", parameters, out),
+        Node::Is { test, negated, operand } => {
+            let test = match test {
+                IsTest::Null => "null",
+                IsTest::True => "true",
+                IsTest::False => "false",
+            };
+            prefixed("(", operand, if *negated { " is not " } else { " is " }, parameters, out);
+            out.push_str(test);
+            out.push(')');
+        }
+        Node::Between { negated, operands, .. } => {
+            let [value, low, high] = &**operands;
+            prefixed("(", value, if *negated { " not between " } else { " between " }, parameters, out);
+            prefixed("", low, " and ", parameters, out);
+            prefixed("", high, ")", parameters, out);
+        }
+        Node::InList { negated, operand, list } => {
+            prefixed("(", operand, if *negated { " not in (" } else { " in (" }, parameters, out);
+            separated(list.iter().map(|(_, item)| item), ",", parameters, out);
+            out.push_str("))");
+        }
+        Node::InParameters { negated, operand, parameter, .. } => {
+            prefixed("(", operand, if *negated { " not in (" } else { " in (" }, parameters, out);
+            for (position, value) in parameters.list(*parameter).take(TEXT_CHARACTERS_MAX).enumerate() {
+                out.push_str(if position == 0 { "" } else { "," });
+                write_value(value, out);
+            }
+            out.push_str("))");
+        }
+        Node::Like { negated, operands, .. } => {
+            infix(if *negated { "not like" } else { "like" }, &**operands, parameters, out);
+        }
+        Node::Case { branches, otherwise } => {
+            out.push_str("(case");
+            for (condition, result) in branches {
+                prefixed(" when ", condition, " then ", parameters, out);
+                write_expression(result, parameters, out);
+            }
+            if let Some(otherwise) = otherwise {
+                prefixed(" else ", otherwise, "", parameters, out);
+            }
+            out.push_str(" end)");
+        }
+        Node::Coalesce(operands) => call("coalesce", operands, parameters, out),
+        Node::NullIf(_, operands) => call("nullif", &**operands, parameters, out),
+        Node::Call(function, operands) => call(&function.name.to_ascii_lowercase(), operands, parameters, out),
+    }
+}
+
+fn infix(symbol: &str, operands: &[Expression], parameters: Parameters<'_>, out: &mut String) {
+    out.push('(');
+    separated(operands.iter(), &format!(" {symbol} "), parameters, out);
+    out.push(')');
+}
+
+fn prefixed(before: &str, operand: &Expression, after: &str, parameters: Parameters<'_>, out: &mut String) {
+    out.push_str(before);
+    write_expression(operand, parameters, out);
+    out.push_str(after);
+}
+
+fn call(name: &str, operands: &[Expression], parameters: Parameters<'_>, out: &mut String) {
+    out.push_str(name);
+    out.push('(');
+    separated(operands.iter(), ",", parameters, out);
+    out.push(')');
+}
+
+fn separated<'e>(
+    operands: impl Iterator<Item = &'e Expression>,
+    separator: &str,
+    parameters: Parameters<'_>,
+    out: &mut String,
+) {
+    for (position, operand) in operands.enumerate() {
+        out.push_str(if position == 0 { "" } else { separator });
+        write_expression(operand, parameters, out);
+    }
+}
+
+fn write_value(value: ValueRef<'_>, out: &mut String) {
+    match value {
+        ValueRef::Null => out.push_str("NULL"),
+        ValueRef::Bytes(text) => {
+            let _ = write!(out, "'{}'", String::from_utf8_lossy(text));
+        }
+        number => {
+            let mut text = Vec::new();
+            crate::evaluate::append_text(number, &mut text);
+            out.push_str(&String::from_utf8_lossy(&text));
+        }
+    }
+}
+
+fn target_name(target: CastTarget) -> String {
+    match target {
+        CastTarget::Signed => "signed".into(),
+        CastTarget::Unsigned => "unsigned".into(),
+        CastTarget::Double => "double".into(),
+        CastTarget::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
+        CastTarget::Char { length: Some(length), .. } => format!("char({length})"),
+        CastTarget::Char { .. } => "char".into(),
+        CastTarget::Binary { length: Some(length) } => format!("binary({length})"),
+        CastTarget::Binary { .. } => "binary".into(),
+    }
+}

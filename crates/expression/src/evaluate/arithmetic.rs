@@ -1,0 +1,179 @@
+//! Hot path: arithmetic and bit operators.
+
+use junctor_model::error::{ErrorCode, Result};
+use junctor_model::value::ValueRef;
+
+use super::Context;
+use super::convert::{to_decimal, to_double, to_integer};
+use crate::decimal;
+use crate::program::{ArithmeticOperator, BitOperator, Expression};
+use crate::result_type::{DECIMAL_SCALE_MAX, DIVISION_SCALE_INCREMENT, Kind};
+
+pub(super) fn arithmetic<'r>(
+    whole: &'r Expression,
+    operator: ArithmeticOperator,
+    operands: &'r [Expression; 2],
+    context: &Context<'r>,
+) -> Result<ValueRef<'r>> {
+    let left = operands[0].value(context)?;
+    let right = operands[1].value(context)?;
+    if left.is_null() || right.is_null() {
+        return Ok(ValueRef::Null);
+    }
+    match whole.result.kind {
+        Kind::Int | Kind::UInt => integers(whole, operator, left, right, context),
+        Kind::Double => doubles(whole, operator, left, right, context),
+        Kind::Decimal => decimals(whole, operator, left, right, context),
+        Kind::Null | Kind::String => Ok(ValueRef::Null),
+    }
+}
+
+pub(super) fn negate<'r>(
+    whole: &'r Expression,
+    operand: &'r Expression,
+    context: &Context<'r>,
+) -> Result<ValueRef<'r>> {
+    let value = operand.value(context)?;
+    match (value, whole.result.kind) {
+        (ValueRef::Null, _) => Ok(ValueRef::Null),
+        (value, Kind::Int) => integer_result(whole, Some(-to_integer(value, context.scratch)?), context),
+        (ValueRef::Decimal(value), _) => Ok(ValueRef::Decimal(decimal::negate(value))),
+        (value, _) => Ok(ValueRef::Double(-to_double(value, context.scratch)?)),
+    }
+}
+
+pub(super) fn bits<'r>(
+    operator: BitOperator,
+    operands: &'r [Expression; 2],
+    context: &Context<'r>,
+) -> Result<ValueRef<'r>> {
+    let (left, right) = (operands[0].value(context)?, operands[1].value(context)?);
+    if left.is_null() || right.is_null() {
+        return Ok(ValueRef::Null);
+    }
+    let (left, right) = (to_bits(left, context)?, to_bits(right, context)?);
+    let by = u32::try_from(right).unwrap_or(u32::MAX);
+    Ok(ValueRef::UInt(match operator {
+        BitOperator::And => left & right,
+        BitOperator::Or => left | right,
+        BitOperator::Xor => left ^ right,
+        BitOperator::ShiftLeft => left.checked_shl(by).unwrap_or(0),
+        BitOperator::ShiftRight => left.checked_shr(by).unwrap_or(0),
+    }))
+}
+
+pub(super) fn bit_not<'r>(operand: &'r Expression, context: &Context<'r>) -> Result<ValueRef<'r>> {
+    let value = operand.value(context)?;
+    if value.is_null() {
+        return Ok(ValueRef::Null);
+    }
+    Ok(ValueRef::UInt(!to_bits(value, context)?))
+}
+
+#[inline]
+fn integers<'r>(
+    whole: &'r Expression,
+    operator: ArithmeticOperator,
+    left: ValueRef<'r>,
+    right: ValueRef<'r>,
+    context: &Context<'r>,
+) -> Result<ValueRef<'r>> {
+    let exact = |value| matches!(value, ValueRef::Int(_) | ValueRef::UInt(_));
+    if !(exact(left) && exact(right)) {
+        let (left, right) = (to_decimal(left, context.scratch)?, to_decimal(right, context.scratch)?);
+        if right.mantissa == 0 {
+            return divided_by_zero(context);
+        }
+        return integer_result(whole, decimal::divide_integer(left, right), context);
+    }
+    let (left, right) = (to_integer(left, context.scratch)?, to_integer(right, context.scratch)?);
+    let result = match operator {
+        ArithmeticOperator::Add => Some(left + right),
+        ArithmeticOperator::Subtract => Some(left - right),
+        ArithmeticOperator::Multiply => left.checked_mul(right),
+        ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger | ArithmeticOperator::Remainder
+            if right == 0 =>
+        {
+            return divided_by_zero(context);
+        }
+        ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger => Some(left / right),
+        ArithmeticOperator::Remainder => Some(left % right),
+    };
+    integer_result(whole, result, context)
+}
+
+fn integer_result<'r>(whole: &'r Expression, result: Option<i128>, context: &Context<'r>) -> Result<ValueRef<'r>> {
+    if whole.result.kind == Kind::UInt {
+        return match result.and_then(|result| u64::try_from(result).ok()) {
+            Some(result) => Ok(ValueRef::UInt(result)),
+            None => Err(whole.out_of_range("BIGINT UNSIGNED", context)),
+        };
+    }
+    match result.and_then(|result| i64::try_from(result).ok()) {
+        Some(result) => Ok(ValueRef::Int(result)),
+        None => Err(whole.out_of_range("BIGINT", context)),
+    }
+}
+
+fn doubles<'r>(
+    whole: &'r Expression,
+    operator: ArithmeticOperator,
+    left: ValueRef<'r>,
+    right: ValueRef<'r>,
+    context: &Context<'r>,
+) -> Result<ValueRef<'r>> {
+    let (left, right) = (to_double(left, context.scratch)?, to_double(right, context.scratch)?);
+    let result = match operator {
+        ArithmeticOperator::Add => left + right,
+        ArithmeticOperator::Subtract => left - right,
+        ArithmeticOperator::Multiply => left * right,
+        _ if right == 0.0 => return divided_by_zero(context),
+        ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger => left / right,
+        ArithmeticOperator::Remainder => left % right,
+    };
+    if !result.is_finite() {
+        return Err(whole.out_of_range("DOUBLE", context));
+    }
+    Ok(ValueRef::Double(result))
+}
+
+fn decimals<'r>(
+    whole: &'r Expression,
+    operator: ArithmeticOperator,
+    left: ValueRef<'r>,
+    right: ValueRef<'r>,
+    context: &Context<'r>,
+) -> Result<ValueRef<'r>> {
+    let (left, right) = (to_decimal(left, context.scratch)?, to_decimal(right, context.scratch)?);
+    let result = match operator {
+        ArithmeticOperator::Add => decimal::add(left, right),
+        ArithmeticOperator::Subtract => decimal::subtract(left, right),
+        ArithmeticOperator::Multiply => {
+            decimal::multiply(left, right, (left.scale + right.scale).min(DECIMAL_SCALE_MAX))
+        }
+        _ if right.mantissa == 0 => return divided_by_zero(context),
+        ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger => {
+            decimal::divide(left, right, (left.scale + DIVISION_SCALE_INCREMENT).min(DECIMAL_SCALE_MAX))
+        }
+        ArithmeticOperator::Remainder => decimal::remainder(left, right),
+    };
+    match result {
+        Some(result) => Ok(ValueRef::Decimal(result)),
+        None => Err(whole.out_of_range("DECIMAL", context)),
+    }
+}
+
+/// NULL, with warning 1365, which is an error in a strict write.
+#[cold]
+pub(super) fn divided_by_zero<'r>(context: &Context<'r>) -> Result<ValueRef<'r>> {
+    context.scratch.warn(ErrorCode::DivisionByZero, || "Division by 0".into())?;
+    Ok(ValueRef::Null)
+}
+
+fn to_bits(value: ValueRef<'_>, context: &Context<'_>) -> Result<u64> {
+    let integer = to_integer(value, context.scratch)?;
+    Ok(match integer < 0 {
+        true => integer.max(i64::MIN.into()) as i64 as u64,
+        false => integer.min(u64::MAX.into()) as u64,
+    })
+}

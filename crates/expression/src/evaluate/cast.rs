@@ -1,0 +1,157 @@
+//! CAST: conversions that the user asked for, and the warnings they give.
+
+use junctor_model::error::{ErrorCode, Result};
+use junctor_model::value::{Decimal, ValueRef};
+
+use super::convert::{shown, to_decimal, to_double, to_integer, to_text};
+use crate::decimal;
+use crate::number::parse_integer;
+use crate::program::CastTarget;
+use crate::result_type::ResultType;
+use crate::scratch::{STRING_BYTES_MAX, Scratch};
+
+pub(super) fn cast<'r>(
+    target: CastTarget,
+    value: ValueRef<'r>,
+    result: &ResultType,
+    scratch: &'r Scratch,
+) -> Result<ValueRef<'r>> {
+    if value.is_null() {
+        return Ok(ValueRef::Null);
+    }
+    match target {
+        CastTarget::Signed => cast_signed(value, scratch).map(ValueRef::Int),
+        CastTarget::Unsigned => cast_unsigned(value, scratch).map(ValueRef::UInt),
+        CastTarget::Double => Ok(ValueRef::Double(to_double(value, scratch)?)),
+        CastTarget::Decimal { precision, .. } => {
+            let number = to_decimal(value, scratch)?;
+            cast_decimal(number, u32::from(precision), result.decimals, scratch).map(ValueRef::Decimal)
+        }
+        CastTarget::Char { length, .. } => {
+            let text = to_text(value, scratch)?;
+            let Some(length) = length else { return Ok(ValueRef::Bytes(text)) };
+            let cut = result.collation.character_set().prefix(text, length as usize);
+            if cut.len() < text.len() {
+                let type_name = format!("CHAR({length})");
+                super::convert::warn_cut(&type_name, text, scratch)?;
+            }
+            Ok(ValueRef::Bytes(cut))
+        }
+        CastTarget::Binary { length } => cast_binary(to_text(value, scratch)?, length, scratch),
+    }
+}
+
+fn cast_signed(value: ValueRef<'_>, scratch: &Scratch) -> Result<i64> {
+    match value {
+        ValueRef::Int(value) => Ok(value),
+        // The same 64 bits.
+        ValueRef::UInt(value) => Ok(value as i64),
+        ValueRef::Bytes(text) => {
+            let number = integer_of_text(text, scratch)?;
+            match (i64::try_from(number), u64::try_from(number)) {
+                (Ok(number), _) => Ok(number),
+                (_, Ok(number)) => {
+                    scratch.note(ErrorCode::UnknownError, || {
+                        "Cast to signed converted positive out-of-range integer to its negative complement".into()
+                    });
+                    Ok(number as i64)
+                }
+                _ => {
+                    super::convert::warn_cut("INTEGER", text, scratch)?;
+                    Ok(if number < 0 { i64::MIN } else { -1 })
+                }
+            }
+        }
+        _ => {
+            let number = to_integer(value, scratch)?;
+            let clamped = number.clamp(i64::MIN.into(), i64::MAX.into());
+            if clamped != number {
+                warn_range(value, scratch)?;
+            }
+            Ok(clamped as i64)
+        }
+    }
+}
+
+fn cast_unsigned(value: ValueRef<'_>, scratch: &Scratch) -> Result<u64> {
+    match value {
+        ValueRef::UInt(value) => Ok(value),
+        ValueRef::Int(value) => Ok(value as u64),
+        ValueRef::Bytes(text) => {
+            let number = integer_of_text(text, scratch)?;
+            if number < 0 && number >= i128::from(i64::MIN) {
+                scratch.note(ErrorCode::UnknownError, || {
+                    "Cast to unsigned converted negative integer to its positive complement".into()
+                });
+                return Ok(number as i64 as u64);
+            }
+            match u64::try_from(number) {
+                Ok(number) => Ok(number),
+                Err(_) => {
+                    super::convert::warn_cut("INTEGER", text, scratch)?;
+                    Ok(if number < 0 { i64::MIN as u64 } else { u64::MAX })
+                }
+            }
+        }
+        ValueRef::Double(double) if double < 0.0 && double >= i64::MIN as f64 => {
+            Ok(double.round_ties_even() as i64 as u64)
+        }
+        _ => {
+            let number = to_integer(value, scratch)?;
+            let clamped = number.clamp(0, u64::MAX.into());
+            if clamped != number {
+                warn_range(value, scratch)?;
+            }
+            Ok(clamped as u64)
+        }
+    }
+}
+
+fn integer_of_text(text: &[u8], scratch: &Scratch) -> Result<i128> {
+    let parsed = parse_integer(text, false);
+    if parsed.was_cut {
+        super::convert::warn_cut("INTEGER", text, scratch)?;
+    }
+    Ok(parsed.value)
+}
+
+/// Rounds to the scale; a number with more digits than the precision is the largest of it, with warning 1264.
+fn cast_decimal(number: Decimal, precision: u32, scale: u8, scratch: &Scratch) -> Result<Decimal> {
+    let limit = 10u128.checked_pow(precision).unwrap_or(decimal::MANTISSA_LIMIT).min(decimal::MANTISSA_LIMIT);
+    let rounded = decimal::with_scale(number, scale).filter(|number| number.mantissa.unsigned_abs() < limit);
+    if let Some(rounded) = rounded {
+        return Ok(rounded);
+    }
+    scratch.warn(ErrorCode::OutOfRange, || "Out of range value for column 'cast' at row 1".into())?;
+    let largest = (limit - 1) as i128;
+    Ok(Decimal { mantissa: if number.mantissa < 0 { -largest } else { largest }, scale })
+}
+
+fn cast_binary<'r>(text: &'r [u8], length: Option<u32>, scratch: &'r Scratch) -> Result<ValueRef<'r>> {
+    let Some(length) = length else { return Ok(ValueRef::Bytes(text)) };
+    let length = length as usize;
+    if length > STRING_BYTES_MAX {
+        crate::function::warn_too_long("cast_as_binary", scratch)?;
+        return Ok(ValueRef::Null);
+    }
+    if text.len() > length {
+        super::convert::warn_cut(&format!("BINARY({length})"), text, scratch)?;
+    }
+    if text.len() >= length {
+        return Ok(ValueRef::Bytes(&text[..length]));
+    }
+    let filled = scratch.build_text(|buffer| {
+        buffer.extend_from_slice(text);
+        buffer.resize(length, 0);
+    })?;
+    Ok(ValueRef::Bytes(filled))
+}
+
+#[cold]
+fn warn_range(value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
+    let type_name = if matches!(value, ValueRef::Decimal(_)) { "DECIMAL" } else { "INTEGER" };
+    let mut text = Vec::new();
+    super::convert::append_text(value, &mut text);
+    scratch
+        .warn(ErrorCode::TruncatedWrongValue, || format!("Truncated incorrect {type_name} value: '{}'", shown(&text)))
+}

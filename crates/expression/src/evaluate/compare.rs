@@ -1,0 +1,143 @@
+//! Hot path, budget 10 instructions two integers: the order of two values in a domain.
+
+use std::cmp::Ordering;
+
+use junctor_model::error::Result;
+use junctor_model::value::ValueRef;
+
+use super::convert::{to_decimal, to_double, to_number, to_text};
+use crate::program::{CompareOperator, Domain};
+use crate::scratch::Scratch;
+
+/// The result of a comparison; `None` for NULL.
+#[inline]
+pub(super) fn compare(
+    operator: CompareOperator,
+    domain: Domain,
+    left: ValueRef<'_>,
+    right: ValueRef<'_>,
+    scratch: &Scratch,
+) -> Result<Option<bool>> {
+    match operator {
+        CompareOperator::NullSafeEqual if left.is_null() || right.is_null() => {
+            return Ok(Some(left.is_null() && right.is_null()));
+        }
+        CompareOperator::Equal | CompareOperator::NullSafeEqual => {
+            return equal_in_domain(domain, left, right, scratch);
+        }
+        CompareOperator::NotEqual => {
+            return Ok(equal_in_domain(domain, left, right, scratch)?.map(|equal| !equal));
+        }
+        _ => {}
+    }
+    if left.is_null() || right.is_null() {
+        return Ok(None);
+    }
+    let order = order_in_domain(domain, left, right, scratch)?;
+    Ok(Some(match operator {
+        CompareOperator::Less => order.is_lt(),
+        CompareOperator::LessOrEqual => order.is_le(),
+        CompareOperator::Greater => order.is_gt(),
+        _ => order.is_ge(),
+    }))
+}
+
+/// Whether two values are equal; `None` when one is NULL.
+#[inline]
+pub(super) fn equal_in_domain(
+    domain: Domain,
+    left: ValueRef<'_>,
+    right: ValueRef<'_>,
+    scratch: &Scratch,
+) -> Result<Option<bool>> {
+    match (domain, left, right) {
+        (_, ValueRef::Null, _) | (_, _, ValueRef::Null) => Ok(None),
+        (Domain::String(collation), ValueRef::Bytes(left), ValueRef::Bytes(right)) => {
+            Ok(Some(collation.equal(left, right)))
+        }
+        _ => Ok(Some(order_in_domain(domain, left, right, scratch)?.is_eq())),
+    }
+}
+
+/// The order of two values that are not NULL.
+#[inline]
+pub(crate) fn order_in_domain(
+    domain: Domain,
+    left: ValueRef<'_>,
+    right: ValueRef<'_>,
+    scratch: &Scratch,
+) -> Result<Ordering> {
+    match (domain, left, right) {
+        (Domain::Integer, ValueRef::Int(left), ValueRef::Int(right)) => Ok(left.cmp(&right)),
+        (Domain::Integer, ValueRef::UInt(left), ValueRef::UInt(right)) => Ok(left.cmp(&right)),
+        (Domain::String(collation), ValueRef::Bytes(left), ValueRef::Bytes(right)) => {
+            Ok(collation.compare(left, right))
+        }
+        _ => order_converted(domain, left, right, scratch),
+    }
+}
+
+fn order_converted(domain: Domain, left: ValueRef<'_>, right: ValueRef<'_>, scratch: &Scratch) -> Result<Ordering> {
+    match domain {
+        Domain::Integer | Domain::Number => Ok(order_numbers(to_number(left, scratch)?, to_number(right, scratch)?)),
+        Domain::Decimal => Ok(to_decimal(left, scratch)?.cmp(&to_decimal(right, scratch)?)),
+        Domain::Double => Ok(order_doubles(to_double(left, scratch)?, to_double(right, scratch)?)),
+        Domain::String(collation) => Ok(collation.compare(to_text(left, scratch)?, to_text(right, scratch)?)),
+    }
+}
+
+/// The order of two values of one kind, as ORDER BY and MIN have it: NULL first, strings by the collation.
+pub fn compare_values(
+    collation: junctor_model::collation::CollationId,
+    left: ValueRef<'_>,
+    right: ValueRef<'_>,
+) -> Ordering {
+    match (left, right) {
+        (ValueRef::Bytes(left), ValueRef::Bytes(right)) => collation.compare(left, right),
+        (ValueRef::Null, ValueRef::Null) => Ordering::Equal,
+        (ValueRef::Null, _) => Ordering::Less,
+        (_, ValueRef::Null) => Ordering::Greater,
+        // One kind means that a string never meets a number; if it does, numbers come first.
+        (ValueRef::Bytes(_), _) => Ordering::Greater,
+        (_, ValueRef::Bytes(_)) => Ordering::Less,
+        (left, right) => order_numbers(left, right),
+    }
+}
+
+/// The order of two numbers, exact unless one is a double. What is no number counts as 0.
+fn order_numbers(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
+    match (left, right) {
+        (ValueRef::Double(left), right) => order_doubles(left, as_double(right)),
+        (left, ValueRef::Double(right)) => order_doubles(as_double(left), right),
+        (ValueRef::Decimal(left), right) => left.cmp(&as_decimal(right)),
+        (left, ValueRef::Decimal(right)) => as_decimal(left).cmp(&right),
+        (left, right) => as_integer(left).cmp(&as_integer(right)),
+    }
+}
+
+fn order_doubles(left: f64, right: f64) -> Ordering {
+    left.partial_cmp(&right).unwrap_or(Ordering::Equal)
+}
+
+fn as_integer(value: ValueRef<'_>) -> i128 {
+    match value {
+        ValueRef::Int(value) => i128::from(value),
+        ValueRef::UInt(value) => i128::from(value),
+        _ => 0,
+    }
+}
+
+fn as_decimal(value: ValueRef<'_>) -> junctor_model::value::Decimal {
+    match value {
+        ValueRef::Decimal(value) => value,
+        other => crate::decimal::of_integer(as_integer(other)),
+    }
+}
+
+fn as_double(value: ValueRef<'_>) -> f64 {
+    match value {
+        ValueRef::Double(value) => value,
+        ValueRef::Decimal(value) => value.to_double(),
+        other => as_integer(other) as f64,
+    }
+}

@@ -1,0 +1,136 @@
+//! Conversions between the kinds of values, as operands get them. A text that is cut gives warning 1292.
+
+use junctor_model::error::{ErrorCode, Result};
+use junctor_model::row_encoding::{append_double, append_signed, append_unsigned};
+use junctor_model::value::{Decimal, ValueRef};
+
+use crate::decimal;
+use crate::number::{parse_decimal, parse_double, parse_integer, parse_number};
+use crate::result_type::{Kind, ResultType};
+use crate::scratch::Scratch;
+
+/// Characters of a wrong value that a message shows.
+const SHOWN_CHARACTERS_MAX: usize = 128;
+
+/// The value as a double; NULL counts as 0.
+#[inline]
+pub(crate) fn to_double(value: ValueRef<'_>, scratch: &Scratch) -> Result<f64> {
+    Ok(match value {
+        ValueRef::Double(value) => value,
+        ValueRef::Int(value) => value as f64,
+        ValueRef::UInt(value) => value as f64,
+        ValueRef::Decimal(value) => value.to_double(),
+        ValueRef::Null => 0.0,
+        ValueRef::Bytes(text) => {
+            let parsed = parse_double(text);
+            if parsed.was_cut {
+                warn_cut("DOUBLE", text, scratch)?;
+            }
+            parsed.value
+        }
+    })
+}
+
+/// The value as an exact number; one that is too large for it is the largest.
+pub(crate) fn to_decimal(value: ValueRef<'_>, scratch: &Scratch) -> Result<Decimal> {
+    Ok(match value {
+        ValueRef::Decimal(value) => value,
+        ValueRef::Int(value) => decimal::of_integer(value.into()),
+        ValueRef::UInt(value) => decimal::of_integer(value.into()),
+        ValueRef::Null => decimal::of_integer(0),
+        ValueRef::Double(value) => decimal::of_double(value, None).unwrap_or(largest(value < 0.0)),
+        ValueRef::Bytes(text) => {
+            let parsed = parse_decimal(text);
+            if parsed.was_cut || parsed.value.is_none() {
+                warn_cut("DECIMAL", text, scratch)?;
+            }
+            parsed.value.unwrap_or(largest(text.trim_ascii_start().starts_with(b"-")))
+        }
+    })
+}
+
+/// The value as an integer that is not yet cut to 64 bits: fractions round half away from zero (doubles half to even);
+/// of a text only the digits at its front count.
+pub(crate) fn to_integer(value: ValueRef<'_>, scratch: &Scratch) -> Result<i128> {
+    Ok(match value {
+        ValueRef::Int(value) => value.into(),
+        ValueRef::UInt(value) => value.into(),
+        ValueRef::Null => 0,
+        ValueRef::Double(value) => value.round_ties_even() as i128,
+        ValueRef::Decimal(value) => decimal::to_integer(value),
+        ValueRef::Bytes(text) => {
+            let parsed = parse_integer(text, false);
+            if parsed.was_cut {
+                warn_cut("INTEGER", text, scratch)?;
+            }
+            parsed.value
+        }
+    })
+}
+
+/// The value as a number of the kind it is; a text is an exact integer if it can, else a double.
+pub(crate) fn to_number<'r>(value: ValueRef<'r>, scratch: &Scratch) -> Result<ValueRef<'r>> {
+    let ValueRef::Bytes(text) = value else { return Ok(value) };
+    let parsed = parse_number(text);
+    if parsed.was_cut {
+        warn_cut("DOUBLE", text, scratch)?;
+    }
+    Ok(parsed.value)
+}
+
+/// The value as text; NULL is empty.
+#[inline]
+pub(crate) fn to_text<'r>(value: ValueRef<'r>, scratch: &'r Scratch) -> Result<&'r [u8]> {
+    match value {
+        ValueRef::Bytes(text) => Ok(text),
+        ValueRef::Null => Ok(b""),
+        number => scratch.build_text(|buffer| append_text(number, buffer)),
+    }
+}
+
+/// Appends the value as text.
+pub(crate) fn append_text(value: ValueRef<'_>, out: &mut Vec<u8>) {
+    match value {
+        ValueRef::Bytes(text) => out.extend_from_slice(text),
+        ValueRef::Null => {}
+        ValueRef::Int(value) => append_signed(value, out),
+        ValueRef::UInt(value) => append_unsigned(value, out),
+        ValueRef::Double(value) => append_double(value, out),
+        ValueRef::Decimal(value) => value.append_text(out),
+    }
+}
+
+/// The value as one of the type's kind; NULL stays. An integer beyond the kind's range is its nearest end.
+pub(crate) fn to_kind<'r>(value: ValueRef<'r>, result: &ResultType, scratch: &'r Scratch) -> Result<ValueRef<'r>> {
+    if value.is_null() {
+        return Ok(ValueRef::Null);
+    }
+    Ok(match result.kind {
+        Kind::Null => ValueRef::Null,
+        Kind::Int => ValueRef::Int(to_integer(value, scratch)?.clamp(i64::MIN.into(), i64::MAX.into()) as i64),
+        Kind::UInt => ValueRef::UInt(to_integer(value, scratch)?.clamp(0, u64::MAX.into()) as u64),
+        Kind::Double => ValueRef::Double(to_double(value, scratch)?),
+        Kind::String => ValueRef::Bytes(to_text(value, scratch)?),
+        Kind::Decimal => {
+            let number = to_decimal(value, scratch)?;
+            // A number whose digits do not all fit with the type's zeros keeps the digits it has.
+            ValueRef::Decimal(decimal::with_scale(number, result.decimals).unwrap_or(number))
+        }
+    })
+}
+
+/// Warning 1292 about a text of which only the front counts.
+#[cold]
+pub(crate) fn warn_cut(type_name: &str, text: &[u8], scratch: &Scratch) -> Result<()> {
+    scratch.warn(ErrorCode::TruncatedWrongValue, || format!("Truncated incorrect {type_name} value: '{}'", shown(text)))
+}
+
+/// A wrong value as a message shows it.
+pub(crate) fn shown(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).chars().take(SHOWN_CHARACTERS_MAX).collect()
+}
+
+fn largest(negative: bool) -> Decimal {
+    let mantissa = (decimal::MANTISSA_LIMIT - 1) as i128;
+    decimal::of_integer(if negative { -mantissa } else { mantissa })
+}

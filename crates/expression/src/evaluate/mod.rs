@@ -1,0 +1,149 @@
+//! Hot path, budget 40 instructions a comparison of a column with a constant or parameter; nothing is allocated for
+//! numbers, columns, constants and parameters.
+//!
+//! An expression is walked as a tree. Values borrow from the row, the parameters, the expression or the scratch memory.
+
+mod arithmetic;
+mod cast;
+mod compare;
+mod convert;
+mod truth;
+
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::row::RowView;
+use junctor_model::value::ValueRef;
+
+use crate::function::Call;
+use crate::parameter::Parameters;
+use crate::program::{Expression, Node};
+use crate::result_type::Kind;
+use crate::scratch::Scratch;
+
+pub use compare::compare_values;
+pub(crate) use convert::{append_text, shown, to_decimal, to_double, to_integer, to_kind, to_text};
+
+/// What an evaluation reads and where it keeps strings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context<'r> {
+    pub row: Option<RowView<'r>>,
+    pub parameters: Parameters<'r>,
+    pub scratch: &'r Scratch,
+}
+
+impl Expression {
+    /// The value for one row: NULL or a value of `self.result.kind`. Without a row the expression names no column.
+    ///
+    /// Errors: 1690 when a number is out of range; under strict rules 1292 and 1365 instead of the warnings; 1041 when
+    /// the strings of one row take too much memory; 1105 for a column without a row.
+    #[inline]
+    pub fn evaluate<'r>(
+        &'r self,
+        row: Option<RowView<'r>>,
+        parameters: Parameters<'r>,
+        scratch: &'r Scratch,
+    ) -> Result<ValueRef<'r>> {
+        self.value(&Context { row, parameters, scratch })
+    }
+
+    /// Whether the value is true: neither NULL nor 0. Errors as [`Expression::evaluate`].
+    #[inline]
+    pub fn is_true<'r>(
+        &'r self,
+        row: Option<RowView<'r>>,
+        parameters: Parameters<'r>,
+        scratch: &'r Scratch,
+    ) -> Result<bool> {
+        Ok(self.truth(&Context { row, parameters, scratch })? == Some(true))
+    }
+
+    #[inline]
+    pub(crate) fn value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
+        match &self.node {
+            Node::Column { index, .. } => match &context.row {
+                Some(row) => Ok(row.column(*index)),
+                None => Err(no_row(self)),
+            },
+            Node::Constant(value) => Ok(value.as_ref()),
+            Node::Parameter(ordinal) => self.parameter_value(context.parameters.get(*ordinal), context),
+            _ => self.computed_value(context),
+        }
+    }
+
+    #[inline]
+    fn parameter_value<'r>(&'r self, value: ValueRef<'r>, context: &Context<'r>) -> Result<ValueRef<'r>> {
+        match (value, self.result.kind) {
+            (ValueRef::Null, _)
+            | (ValueRef::Int(_), Kind::Int)
+            | (ValueRef::Bytes(_), Kind::String)
+            | (ValueRef::UInt(_), Kind::UInt)
+            | (ValueRef::Double(_), Kind::Double)
+            | (ValueRef::Decimal(_), Kind::Decimal) => Ok(value),
+            _ => to_kind(value, &self.result, context.scratch),
+        }
+    }
+
+    fn computed_value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
+        match &self.node {
+            Node::Column { .. } | Node::Constant(_) | Node::Parameter(_) => self.value(context),
+            Node::Convert(operand) => to_kind(operand.value(context)?, &self.result, context.scratch),
+            Node::Cast(target, operand) => cast::cast(*target, operand.value(context)?, &self.result, context.scratch),
+            Node::Collate(operand) => operand.value(context),
+            Node::Compare(..)
+            | Node::And(_)
+            | Node::Or(_)
+            | Node::Xor(_)
+            | Node::Not(_)
+            | Node::Is { .. }
+            | Node::Between { .. }
+            | Node::InList { .. }
+            | Node::InParameters { .. }
+            | Node::Like { .. } => Ok(match self.truth(context)? {
+                Some(truth) => ValueRef::Int(i64::from(truth)),
+                None => ValueRef::Null,
+            }),
+            Node::Arithmetic(operator, operands) => arithmetic::arithmetic(self, *operator, operands, context),
+            Node::Negate(operand) => arithmetic::negate(self, operand, context),
+            Node::Bits(operator, operands) => arithmetic::bits(*operator, operands, context),
+            Node::BitNot(operand) => arithmetic::bit_not(operand, context),
+            Node::Case { branches, otherwise } => {
+                for (condition, result) in branches {
+                    if condition.truth(context)? == Some(true) {
+                        return result.value(context);
+                    }
+                }
+                otherwise.as_ref().map_or(Ok(ValueRef::Null), |otherwise| otherwise.value(context))
+            }
+            Node::Coalesce(operands) => {
+                for operand in operands {
+                    let value = operand.value(context)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Ok(ValueRef::Null)
+            }
+            Node::NullIf(domain, operands) => {
+                let [left, right] = &**operands;
+                let value = left.value(context)?;
+                let equal = compare::equal_in_domain(*domain, value, right.value(context)?, context.scratch)?;
+                Ok(if equal == Some(true) { ValueRef::Null } else { value })
+            }
+            Node::Call(function, arguments) => {
+                (function.evaluate)(Call { arguments, result: &self.result, whole: self, context: *context })
+            }
+        }
+    }
+
+    /// Error 1690: a number of this type is out of range in this expression.
+    #[cold]
+    pub(crate) fn out_of_range(&self, type_name: &str, context: &Context<'_>) -> Box<Error> {
+        let text = self.describe(context.parameters);
+        Error::new(ErrorCode::NumericOutOfRange, format!("{type_name} value is out of range in '{text}'"))
+    }
+}
+
+#[cold]
+fn no_row(expression: &Expression) -> Box<Error> {
+    let text = expression.describe(Parameters::NONE);
+    Error::new(ErrorCode::UnknownError, format!("Column {text} has no value here"))
+}

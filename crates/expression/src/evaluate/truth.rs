@@ -1,0 +1,160 @@
+//! Hot path: what is true, false or neither, without making a value of it.
+
+use junctor_model::error::Result;
+use junctor_model::value::ValueRef;
+
+use super::Context;
+use super::compare::{compare, equal_in_domain, order_in_domain};
+use super::convert::{to_double, to_text};
+use crate::program::{Domain, Expression, IsTest, Node};
+use crate::scratch::Scratch;
+
+impl Expression {
+    /// Whether the value is true; `None` for NULL.
+    #[inline]
+    pub(crate) fn truth<'r>(&'r self, context: &Context<'r>) -> Result<Option<bool>> {
+        match &self.node {
+            Node::Compare(operator, domain, operands) => {
+                let [left, right] = &**operands;
+                compare(*operator, *domain, left.value(context)?, right.value(context)?, context.scratch)
+            }
+            Node::And(operands) => {
+                let mut result = Some(true);
+                for operand in operands {
+                    match operand.truth(context)? {
+                        Some(false) => return Ok(Some(false)),
+                        None => result = None,
+                        Some(true) => {}
+                    }
+                }
+                Ok(result)
+            }
+            Node::Or(operands) => {
+                let mut result = Some(false);
+                for operand in operands {
+                    match operand.truth(context)? {
+                        Some(true) => return Ok(Some(true)),
+                        None => result = None,
+                        Some(false) => {}
+                    }
+                }
+                Ok(result)
+            }
+            _ => self.other_truth(context),
+        }
+    }
+
+    fn other_truth<'r>(&'r self, context: &Context<'r>) -> Result<Option<bool>> {
+        match &self.node {
+            Node::Not(operand) => Ok(operand.truth(context)?.map(|truth| !truth)),
+            Node::Xor(operands) => {
+                let [left, right] = &**operands;
+                let Some(left) = left.truth(context)? else { return Ok(None) };
+                Ok(right.truth(context)?.map(|right| left != right))
+            }
+            Node::Is { test, negated, operand } => {
+                let answer = match test {
+                    IsTest::Null => operand.value(context)?.is_null(),
+                    IsTest::True => operand.truth(context)? == Some(true),
+                    IsTest::False => operand.truth(context)? == Some(false),
+                };
+                Ok(Some(answer != *negated))
+            }
+            Node::Between { negated, domains, operands } => {
+                Ok(between(*domains, operands, context)?.map(|truth| truth != *negated))
+            }
+            Node::InList { negated, operand, list } => {
+                Ok(in_list(operand, list, context)?.map(|truth| truth != *negated))
+            }
+            Node::InParameters { negated, domain, operand, parameter } => {
+                Ok(in_parameters(operand, *domain, *parameter, context)?.map(|truth| truth != *negated))
+            }
+            Node::Like { negated, collation, escape, operands } => {
+                let [text, pattern] = &**operands;
+                let (text, pattern) = (text.value(context)?, pattern.value(context)?);
+                if text.is_null() || pattern.is_null() {
+                    return Ok(None);
+                }
+                let text = to_text(text, context.scratch)?;
+                let pattern = to_text(pattern, context.scratch)?;
+                Ok(Some(collation.like(text, pattern, *escape) != *negated))
+            }
+            _ => truth_of(self.value(context)?, context.scratch),
+        }
+    }
+}
+
+/// Whether a value counts as true.
+fn truth_of(value: ValueRef<'_>, scratch: &Scratch) -> Result<Option<bool>> {
+    Ok(match value {
+        ValueRef::Null => None,
+        ValueRef::Int(value) => Some(value != 0),
+        ValueRef::UInt(value) => Some(value != 0),
+        ValueRef::Decimal(value) => Some(value.mantissa != 0),
+        ValueRef::Double(_) | ValueRef::Bytes(_) => Some(to_double(value, scratch)? != 0.0),
+    })
+}
+
+fn between<'r>(domains: [Domain; 2], operands: &'r [Expression; 3], context: &Context<'r>) -> Result<Option<bool>> {
+    let [value, low, high] = operands;
+    let value = value.value(context)?;
+    let low = low.value(context)?;
+    let above = match value.is_null() || low.is_null() {
+        true => None,
+        false => Some(order_in_domain(domains[0], value, low, context.scratch)?.is_ge()),
+    };
+    if above == Some(false) {
+        return Ok(Some(false));
+    }
+    let high = high.value(context)?;
+    let below = match value.is_null() || high.is_null() {
+        true => None,
+        false => Some(order_in_domain(domains[1], value, high, context.scratch)?.is_le()),
+    };
+    Ok(match (above, below) {
+        (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    })
+}
+
+fn in_list<'r>(
+    operand: &'r Expression,
+    list: &'r [(Domain, Expression)],
+    context: &Context<'r>,
+) -> Result<Option<bool>> {
+    let value = operand.value(context)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    let mut result = Some(false);
+    for (domain, item) in list {
+        match equal_in_domain(*domain, value, item.value(context)?, context.scratch)? {
+            Some(true) => return Ok(Some(true)),
+            None => result = None,
+            Some(false) => {}
+        }
+    }
+    Ok(result)
+}
+
+fn in_parameters<'r>(
+    operand: &'r Expression,
+    domain: Domain,
+    parameter: u16,
+    context: &Context<'r>,
+) -> Result<Option<bool>> {
+    let value = operand.value(context)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    let mut result = Some(false);
+    for item in context.parameters.list(parameter) {
+        match equal_in_domain(domain, value, item, context.scratch)? {
+            Some(true) => return Ok(Some(true)),
+            None => result = None,
+            Some(false) => {}
+        }
+    }
+    Ok(result)
+}

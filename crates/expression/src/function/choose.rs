@@ -1,0 +1,44 @@
+//! LEAST and GREATEST.
+
+use std::cmp::Ordering;
+
+use junctor_model::error::Result;
+use junctor_model::value::ValueRef;
+
+use super::text::function;
+use super::{ANY, Call, Function, Resolved};
+use crate::construct::{convert_to, unify};
+use crate::evaluate::compare_values;
+use crate::program::Expression;
+
+pub(super) const TABLE: &[Function] =
+    &[function("LEAST", 2, ANY, resolve, least), function("GREATEST", 2, ANY, resolve, greatest)];
+
+fn resolve(name: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    let result = unify(&name.to_ascii_lowercase(), &arguments)?;
+    let arguments = arguments.into_iter().map(|argument| convert_to(argument, result)).collect();
+    Ok(Resolved { arguments, result })
+}
+
+fn least(call: Call<'_>) -> Result<ValueRef<'_>> {
+    choose(call, Ordering::Less)
+}
+
+fn greatest(call: Call<'_>) -> Result<ValueRef<'_>> {
+    choose(call, Ordering::Greater)
+}
+
+/// The first of the extreme values; NULL when any is.
+fn choose(call: Call<'_>, wanted: Ordering) -> Result<ValueRef<'_>> {
+    let mut best = call.value(0)?;
+    for position in 1..call.count() {
+        let value = call.value(position)?;
+        if best.is_null() || value.is_null() {
+            return Ok(ValueRef::Null);
+        }
+        if compare_values(call.result.collation, value, best) == wanted {
+            best = value;
+        }
+    }
+    Ok(best)
+}

@@ -1,0 +1,109 @@
+//! HEX, UNHEX and CRC32.
+
+use junctor_model::collation::CollationId;
+use junctor_model::error::Result;
+use junctor_model::value::ValueRef;
+
+use super::text::function;
+use super::{Call, Function, OWN_TEXT, Resolved, any_nullable};
+use crate::evaluate::to_integer;
+use crate::program::Expression;
+use crate::result_type::{Coercibility, Kind, ResultType};
+use crate::scratch::STRING_BYTES_MAX;
+
+pub(super) const TABLE: &[Function] = &[
+    function("HEX", 1, 1, resolve_hex, hex),
+    function("UNHEX", 1, 1, resolve_unhex, unhex),
+    function("CRC32", 1, 1, resolve_crc32, crc32),
+];
+
+/// The remainders of every byte for the polynomial of CRC-32 (IEEE 802.3), reflected.
+static CRC32_TABLE: [u32; 256] = crc32_table();
+
+fn resolve_hex(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    let operand = arguments[0].result;
+    let bytes = match operand.kind {
+        Kind::String => operand.length.saturating_mul(operand.collation.max_bytes_per_character() as u32),
+        _ => 8,
+    };
+    let result = ResultType::string(OWN_TEXT, Coercibility::Coercible, bytes.saturating_mul(2));
+    Ok(Resolved { result: result.with_nullable(true), arguments })
+}
+
+fn resolve_unhex(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    let length = arguments[0].result.length.div_ceil(2);
+    let result = ResultType::string(CollationId::BINARY, Coercibility::Coercible, length);
+    Ok(Resolved { result: result.with_nullable(true), arguments })
+}
+
+fn resolve_crc32(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    let result = ResultType::integer(true, 10).with_nullable(any_nullable(&arguments));
+    Ok(Resolved { arguments, result })
+}
+
+/// The digits of the bytes of a string, or of a number as an unsigned integer.
+fn hex(call: Call<'_>) -> Result<ValueRef<'_>> {
+    match call.value(0)? {
+        ValueRef::Null => Ok(ValueRef::Null),
+        ValueRef::Bytes(text) if text.len() > STRING_BYTES_MAX / 2 => call.too_long("hex"),
+        ValueRef::Bytes(text) => call.build(|buffer| {
+            for byte in text {
+                buffer.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+            }
+        }),
+        number => {
+            let integer = to_integer(number, call.scratch())?;
+            let bits = match integer < 0 {
+                true => integer.max(i64::MIN.into()) as i64 as u64,
+                false => integer.min(u64::MAX.into()) as u64,
+            };
+            let digits = bits.checked_ilog2().unwrap_or(0) / 4 + 1;
+            call.build(|buffer| {
+                buffer.extend((0..digits).rev().map(|position| digit((bits >> (position * 4)) as u8 & 15)));
+            })
+        }
+    }
+}
+
+fn unhex(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let Some(text) = call.text(0)? else { return Ok(ValueRef::Null) };
+    let built = call.scratch().build(|buffer| {
+        let (odd, pairs) = text.split_at(text.len() % 2);
+        for pair in std::iter::once(odd).filter(|odd| !odd.is_empty()).chain(pairs.chunks(2)) {
+            let mut byte = 0;
+            for character in pair {
+                let Some(value) = (*character as char).to_digit(16) else { return Ok(false) };
+                byte = byte << 4 | value as u8;
+            }
+            buffer.push(byte);
+        }
+        Ok(true)
+    })?;
+    Ok(built.map_or(ValueRef::Null, ValueRef::Bytes))
+}
+
+fn crc32(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let Some(text) = call.text(0)? else { return Ok(ValueRef::Null) };
+    let step = |state: u32, byte: &u8| CRC32_TABLE[usize::from(state as u8 ^ byte)] ^ (state >> 8);
+    Ok(ValueRef::UInt(u64::from(!text.iter().fold(u32::MAX, step))))
+}
+
+fn digit(value: u8) -> u8 {
+    b"0123456789ABCDEF"[usize::from(value & 15)]
+}
+
+const fn crc32_table() -> [u32; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut remainder = byte as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            remainder = if remainder & 1 == 1 { 0xEDB8_8320 ^ (remainder >> 1) } else { remainder >> 1 };
+            bit += 1;
+        }
+        table[byte] = remainder;
+        byte += 1;
+    }
+    table
+}

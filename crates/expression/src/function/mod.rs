@@ -1,0 +1,215 @@
+//! The functions of MySQL, one file a family, in one table by name.
+
+mod choose;
+mod digest;
+mod math;
+mod round;
+mod search;
+mod text;
+mod trim;
+
+use std::fmt;
+
+use junctor_model::collation::{CharacterSet, CollationId};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::value::ValueRef;
+
+use crate::evaluate::{Context, to_double, to_integer, to_text};
+use crate::program::{ArithmeticOperator, Expression, Node};
+use crate::result_type::ResultType;
+use crate::scratch::Scratch;
+
+/// A function of the table: what it is called, how it types its arguments and what it does.
+pub struct Function {
+    /// The name in capitals.
+    pub name: &'static str,
+    /// Fewest arguments.
+    pub arguments_min: usize,
+    /// Most arguments.
+    pub arguments_max: usize,
+    /// Whether equal arguments give equal results.
+    pub is_deterministic: bool,
+    pub(crate) resolve: fn(&'static str, Vec<Expression>) -> Result<Resolved>,
+    pub(crate) evaluate: for<'r> fn(Call<'r>) -> Result<ValueRef<'r>>,
+}
+
+/// The arguments as the function wants them and the type of its result.
+pub(crate) struct Resolved {
+    pub arguments: Vec<Expression>,
+    pub result: ResultType,
+}
+
+/// One evaluation of a function.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'r> {
+    pub arguments: &'r [Expression],
+    pub result: &'r ResultType,
+    pub whole: &'r Expression,
+    pub context: Context<'r>,
+}
+
+/// Any number of arguments.
+const ANY: usize = usize::MAX;
+
+/// The function of that name in any letter case.
+pub fn find(name: &str) -> Option<&'static Function> {
+    let families = [text::TABLE, trim::TABLE, search::TABLE, digest::TABLE, math::TABLE, round::TABLE, choose::TABLE];
+    families.into_iter().flatten().find(|function| function.name.eq_ignore_ascii_case(name))
+}
+
+impl Expression {
+    /// A call of the function of that name in any letter case; IF, IFNULL, NULLIF, COALESCE and MOD are known too.
+    ///
+    /// Errors: 1305 for an unknown function, 1582 for a wrong number of arguments, 1267 for an illegal mix of
+    /// collations.
+    pub fn call(name: &str, mut arguments: Vec<Expression>) -> Result<Expression> {
+        let special = ["IF", "IFNULL", "NULLIF", "COALESCE", "MOD"]
+            .into_iter()
+            .find(|special| special.eq_ignore_ascii_case(name));
+        match (special, arguments.len()) {
+            (Some("COALESCE"), 1..) | (Some("IFNULL"), 2) => return Expression::coalesce(arguments),
+            (Some("IF"), 3) => {
+                let (otherwise, then) = (arguments.pop(), arguments.pop());
+                if let (Some(condition), Some(then), Some(otherwise)) = (arguments.pop(), then, otherwise) {
+                    return Expression::choose(condition, then, otherwise);
+                }
+            }
+            (Some("NULLIF" | "MOD"), 2) => {
+                let right = arguments.pop();
+                if let (Some(left), Some(right)) = (arguments.pop(), right) {
+                    return match special {
+                        Some("MOD") => Ok(Expression::arithmetic(ArithmeticOperator::Remainder, left, right)),
+                        _ => Expression::null_if(left, right),
+                    };
+                }
+            }
+            (Some(_), _) => return Err(wrong_count(name)),
+            (None, _) => {}
+        }
+        let Some(function) = find(name) else {
+            return Err(Error::new(ErrorCode::FunctionDoesNotExist, format!("FUNCTION {name} does not exist")));
+        };
+        if arguments.len() < function.arguments_min || arguments.len() > function.arguments_max {
+            return Err(wrong_count(name));
+        }
+        let Resolved { arguments, result } = (function.resolve)(function.name, arguments)?;
+        Ok(Expression { node: Node::Call(function, arguments.into()), result })
+    }
+}
+
+impl<'r> Call<'r> {
+    fn scratch(&self) -> &'r Scratch {
+        self.context.scratch
+    }
+
+    fn count(&self) -> usize {
+        self.arguments.len()
+    }
+
+    fn value(&self, position: usize) -> Result<ValueRef<'r>> {
+        self.arguments[position].value(&self.context)
+    }
+
+    fn text(&self, position: usize) -> Result<Option<&'r [u8]>> {
+        match self.value(position)? {
+            ValueRef::Null => Ok(None),
+            value => to_text(value, self.context.scratch).map(Some),
+        }
+    }
+
+    /// An integer argument, cut to 64 bits.
+    fn integer(&self, position: usize) -> Result<Option<i64>> {
+        match self.value(position)? {
+            ValueRef::Null => Ok(None),
+            value => {
+                let integer = to_integer(value, self.context.scratch)?;
+                Ok(Some(integer.clamp(i64::MIN.into(), i64::MAX.into()) as i64))
+            }
+        }
+    }
+
+    fn double(&self, position: usize) -> Result<Option<f64>> {
+        match self.value(position)? {
+            ValueRef::Null => Ok(None),
+            value => to_double(value, self.context.scratch).map(Some),
+        }
+    }
+
+    /// The character set in which the characters of an argument are counted; a number's text is ASCII.
+    fn character_set(&self, position: usize) -> CharacterSet {
+        self.arguments[position].result.collation.character_set()
+    }
+
+    fn build(&self, build: impl FnOnce(&mut Vec<u8>)) -> Result<ValueRef<'r>> {
+        self.context.scratch.build_text(build).map(ValueRef::Bytes)
+    }
+
+    /// NULL with warning 1301, for a result longer than a packet.
+    fn too_long(&self, name: &str) -> Result<ValueRef<'r>> {
+        warn_too_long(name, self.context.scratch)?;
+        Ok(ValueRef::Null)
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Function) -> bool {
+        self.name == other.name
+    }
+}
+
+/// Warning 1301: a function's result would be longer than a packet.
+#[cold]
+pub(crate) fn warn_too_long(name: &str, scratch: &Scratch) -> Result<()> {
+    scratch.warn(ErrorCode::ResultTooLong, || {
+        let limit = crate::scratch::STRING_BYTES_MAX;
+        format!("Result of {name}() was larger than max_allowed_packet ({limit}) - truncated")
+    })
+}
+
+fn wrong_count(name: &str) -> Box<Error> {
+    let name = name.to_ascii_uppercase();
+    let message = format!("Incorrect parameter count in the call to native function '{name}'");
+    Error::new(ErrorCode::WrongParameterCount, message)
+}
+
+fn any_nullable(arguments: &[Expression]) -> bool {
+    arguments.iter().any(|argument| argument.result.nullable)
+}
+
+/// Gives an integer of so many characters.
+fn resolve_integer<const LENGTH: u32>(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    let result = ResultType::integer(false, LENGTH).with_nullable(any_nullable(&arguments));
+    Ok(Resolved { arguments, result })
+}
+
+/// Gives a string in the collation and length of the first argument.
+fn resolve_first(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    let collation = crate::construct::aggregate_collations("", &arguments[..1])?;
+    let length = arguments[0].result.length;
+    let result = ResultType::string(collation.collation, collation.coercibility, length);
+    let result = result.with_nullable(any_nullable(&arguments));
+    Ok(Resolved { arguments, result })
+}
+
+/// Gives a string in the collation that all the string arguments agree on, as long as all of them together.
+fn resolve_together(name: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    let collation = crate::construct::aggregate_collations(&name.to_ascii_lowercase(), &arguments)?;
+    let length = arguments.iter().fold(0u32, |length, argument| length.saturating_add(argument.result.length));
+    let result = ResultType::string(collation.collation, collation.coercibility, length);
+    let result = result.with_nullable(any_nullable(&arguments));
+    Ok(Resolved { arguments, result })
+}
+
+/// Gives a double that may be NULL.
+fn resolve_double(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    Ok(Resolved { arguments, result: ResultType::double().with_nullable(true) })
+}
+
+/// The collation of text that a function makes by itself.
+const OWN_TEXT: CollationId = CollationId::DEFAULT;

@@ -1,0 +1,135 @@
+//! FLOOR, CEILING, ROUND and TRUNCATE.
+
+use junctor_model::error::Result;
+use junctor_model::row_encoding::DECIMALS_NOT_FIXED;
+use junctor_model::value::{Decimal, Value, ValueRef};
+
+use super::text::function;
+use super::{Call, Function, Resolved, any_nullable};
+use crate::decimal;
+use crate::evaluate::to_double;
+use crate::program::Expression;
+use crate::result_type::{DECIMAL_SCALE_MAX, Kind, ResultType};
+
+pub(super) const TABLE: &[Function] = &[
+    function("FLOOR", 1, 1, resolve_whole, floor),
+    function("CEIL", 1, 1, resolve_whole, ceiling),
+    function("CEILING", 1, 1, resolve_whole, ceiling),
+    function("ROUND", 1, 2, resolve_places, round),
+    function("TRUNCATE", 2, 2, resolve_places, truncate),
+];
+
+/// Digits that always fit into a BIGINT.
+const BIGINT_DIGITS: u32 = 18;
+/// Places beyond which nothing changes any more.
+const PLACES_MAX: i64 = 400;
+
+fn resolve_whole(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    let operand = arguments[0].result;
+    let result = match operand.kind {
+        Kind::Int | Kind::UInt => operand,
+        Kind::Decimal if operand.integer_digits() < BIGINT_DIGITS => {
+            ResultType::integer(false, operand.integer_digits() + 2)
+        }
+        Kind::Decimal => ResultType::decimal(operand.integer_digits() + 1, 0),
+        Kind::Null | Kind::Double | Kind::String => ResultType::double(),
+    };
+    Ok(Resolved { result: result.with_nullable(any_nullable(&arguments)), arguments })
+}
+
+fn resolve_places(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    let operand = arguments[0].result;
+    let places = match arguments.get(1).map(|places| places.as_constant()) {
+        None => Some(0),
+        Some(Some(Value::Int(places))) => Some((*places).clamp(0, DECIMAL_SCALE_MAX.into()) as u8),
+        Some(Some(Value::UInt(places))) => Some((*places).min(DECIMAL_SCALE_MAX.into()) as u8),
+        Some(_) => None,
+    };
+    let result = match operand.kind {
+        Kind::Int | Kind::UInt => operand,
+        Kind::Decimal => {
+            let scale = places.map_or(operand.scale(), |places| places.min(operand.scale()));
+            ResultType::decimal(operand.integer_digits() + 1 + u32::from(scale), scale)
+        }
+        Kind::Null | Kind::Double | Kind::String => {
+            ResultType { decimals: places.unwrap_or(DECIMALS_NOT_FIXED), ..ResultType::double() }
+        }
+    };
+    Ok(Resolved { result: result.with_nullable(any_nullable(&arguments)), arguments })
+}
+
+fn floor(call: Call<'_>) -> Result<ValueRef<'_>> {
+    whole(call, decimal::floor, f64::floor)
+}
+
+fn ceiling(call: Call<'_>) -> Result<ValueRef<'_>> {
+    whole(call, decimal::ceiling, f64::ceil)
+}
+
+fn whole(call: Call<'_>, of_decimal: fn(Decimal) -> i128, of_double: fn(f64) -> f64) -> Result<ValueRef<'_>> {
+    Ok(match call.value(0)? {
+        value @ (ValueRef::Null | ValueRef::Int(_) | ValueRef::UInt(_)) => value,
+        ValueRef::Decimal(value) => {
+            let integer = of_decimal(value);
+            match (call.result.kind, i64::try_from(integer)) {
+                (Kind::Int, Ok(integer)) => ValueRef::Int(integer),
+                (Kind::Int, Err(_)) => return Err(call.whole.out_of_range("BIGINT", &call.context)),
+                _ => ValueRef::Decimal(decimal::of_integer(integer)),
+            }
+        }
+        other => ValueRef::Double(of_double(to_double(other, call.scratch())?)),
+    })
+}
+
+fn round(call: Call<'_>) -> Result<ValueRef<'_>> {
+    to_places(call, false)
+}
+
+fn truncate(call: Call<'_>) -> Result<ValueRef<'_>> {
+    to_places(call, true)
+}
+
+fn to_places(call: Call<'_>, truncates: bool) -> Result<ValueRef<'_>> {
+    let places = if call.count() > 1 { call.integer(1)? } else { Some(0) };
+    let value = call.value(0)?;
+    let Some(places) = places else { return Ok(ValueRef::Null) };
+    let places = places.clamp(-PLACES_MAX, PLACES_MAX) as i32;
+    let of_decimal = |value: Decimal| match truncates {
+        true => Some(decimal::truncate(value, places)),
+        false => decimal::round(value, places),
+    };
+    let of_integer = |value: i128| of_decimal(decimal::of_integer(value)).map(|value| value.mantissa);
+    Ok(match value {
+        ValueRef::Null => ValueRef::Null,
+        ValueRef::Int(value) => match of_integer(value.into()).map(i64::try_from) {
+            Some(Ok(value)) => ValueRef::Int(value),
+            _ => return Err(call.whole.out_of_range("BIGINT", &call.context)),
+        },
+        ValueRef::UInt(value) => match of_integer(value.into()).map(u64::try_from) {
+            Some(Ok(value)) => ValueRef::UInt(value),
+            _ => return Err(call.whole.out_of_range("BIGINT UNSIGNED", &call.context)),
+        },
+        ValueRef::Decimal(value) => {
+            let scaled = of_decimal(value).and_then(|value| decimal::with_scale(value, call.result.decimals));
+            match scaled.or_else(|| of_decimal(value)) {
+                Some(value) => ValueRef::Decimal(value),
+                None => return Err(call.whole.out_of_range("DECIMAL", &call.context)),
+            }
+        }
+        other => ValueRef::Double(round_double(to_double(other, call.scratch())?, places, truncates)),
+    })
+}
+
+/// Rounds to even at the last place that is kept; a number that is too large or too small for it stays or is 0.
+fn round_double(value: f64, places: i32, truncates: bool) -> f64 {
+    let whole = |value: f64| if truncates { value.trunc() } else { value.round_ties_even() };
+    let factor = 10f64.powi(places.abs());
+    if places >= 0 {
+        let scaled = value * factor;
+        if scaled.is_finite() && factor.is_finite() { whole(scaled) / factor } else { value }
+    } else if factor.is_finite() {
+        whole(value / factor) * factor
+    } else {
+        0.0
+    }
+}

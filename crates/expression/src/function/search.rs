@@ -1,0 +1,104 @@
+//! Positions in strings, and the order of strings.
+
+use junctor_model::collation::CollationId;
+use junctor_model::error::Result;
+use junctor_model::value::ValueRef;
+
+use super::text::function;
+use super::{ANY, Call, Function, Resolved, resolve_integer};
+use crate::construct::aggregate_collations;
+use crate::program::Expression;
+use crate::result_type::ResultType;
+
+pub(super) const TABLE: &[Function] = &[
+    function("INSTR", 2, 2, resolve_integer::<11>, instr),
+    function("LOCATE", 2, 3, resolve_integer::<11>, locate),
+    function("POSITION", 2, 2, resolve_integer::<11>, locate),
+    function("STRCMP", 2, 2, resolve_strcmp, strcmp),
+    function("FIELD", 2, ANY, resolve_field, field),
+    function("ASCII", 1, 1, resolve_integer::<3>, ascii),
+];
+
+fn resolve_strcmp(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    aggregate_collations("strcmp", &arguments)?;
+    resolve_integer::<2>("", arguments)
+}
+
+fn resolve_field(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    aggregate_collations("field", &arguments)?;
+    Ok(Resolved { arguments, result: ResultType::integer(false, 3) })
+}
+
+/// The collation of the arguments; that they agree on one was seen when the call was typed.
+fn collation(call: Call<'_>) -> CollationId {
+    aggregate_collations("", call.arguments).map_or(CollationId::BINARY, |aggregation| aggregation.collation)
+}
+
+fn instr(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let (Some(text), Some(part)) = (call.text(0)?, call.text(1)?) else { return Ok(ValueRef::Null) };
+    Ok(ValueRef::Int(find(collation(call), text, part, 1)))
+}
+
+fn locate(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let (Some(part), Some(text)) = (call.text(0)?, call.text(1)?) else { return Ok(ValueRef::Null) };
+    let start = if call.count() > 2 { call.integer(2)? } else { Some(1) };
+    let Some(start) = start else { return Ok(ValueRef::Null) };
+    Ok(ValueRef::Int(find(collation(call), text, part, start)))
+}
+
+/// The position of the first place from `start` on where the text has as many characters equal to the part; from 1, 0
+/// for none.
+fn find(collation: CollationId, text: &[u8], part: &[u8], start: i64) -> i64 {
+    let characters = collation.character_set();
+    let Some(skip) = usize::try_from(start).ok().and_then(|start| start.checked_sub(1)) else { return 0 };
+    let before = characters.prefix(text, skip);
+    if characters.character_count(before) < skip {
+        return 0;
+    }
+    let length = characters.character_count(part);
+    let mut rest = &text[before.len()..];
+    let mut position = start;
+    loop {
+        let window = characters.prefix(rest, length);
+        if collation.equal(window, part) && characters.character_count(window) == length {
+            return position;
+        }
+        let first = characters.prefix(rest, 1).len();
+        if first == 0 {
+            return 0;
+        }
+        rest = &rest[first..];
+        position += 1;
+    }
+}
+
+fn strcmp(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let (Some(left), Some(right)) = (call.text(0)?, call.text(1)?) else { return Ok(ValueRef::Null) };
+    Ok(ValueRef::Int(collation(call).compare(left, right) as i64))
+}
+
+fn field(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let Some(wanted) = call.text(0)? else { return Ok(ValueRef::Int(0)) };
+    let all_text = call.arguments.iter().all(|argument| argument.result.kind == crate::result_type::Kind::String);
+    let collation = collation(call);
+    for position in 1..call.count() {
+        let equal = match all_text {
+            true => call.text(position)?.is_some_and(|text| collation.equal(text, wanted)),
+            false => match (call.double(position)?, call.double(0)?) {
+                (Some(number), Some(wanted)) => number == wanted,
+                _ => false,
+            },
+        };
+        if equal {
+            return Ok(ValueRef::Int(position as i64));
+        }
+    }
+    Ok(ValueRef::Int(0))
+}
+
+fn ascii(call: Call<'_>) -> Result<ValueRef<'_>> {
+    Ok(match call.text(0)? {
+        None => ValueRef::Null,
+        Some(text) => ValueRef::Int(i64::from(text.first().copied().unwrap_or(0))),
+    })
+}

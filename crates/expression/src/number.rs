@@ -1,0 +1,149 @@
+//! Numbers from text, MySQL's way: leading space is skipped, the longest number at the front counts, the rest is cut.
+
+use junctor_model::value::{Decimal, ValueRef};
+
+use crate::result_type::DECIMAL_SCALE_MAX;
+
+/// A number at the front of a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Parsed<T> {
+    /// The number; 0 when there was none, `None` when it is out of the type's range.
+    pub value: T,
+    /// Whether anything but spaces stood beside the number, or there was no number.
+    pub was_cut: bool,
+    /// Whether there was no number at all.
+    pub is_missing: bool,
+}
+
+/// The parts of a number at the front of a text.
+struct Scan<'a> {
+    negative: bool,
+    integer: &'a [u8],
+    fraction: &'a [u8],
+    exponent: i32,
+    /// The whole number without leading space.
+    text: &'a [u8],
+    was_cut: bool,
+}
+
+/// A double; a number that is too large gives the largest.
+pub(crate) fn parse_double(text: &[u8]) -> Parsed<f64> {
+    let scan = scan(text, true);
+    let number = std::str::from_utf8(scan.text).ok().and_then(|text| text.parse::<f64>().ok());
+    let value = number.unwrap_or(0.0).clamp(-f64::MAX, f64::MAX);
+    Parsed { value, was_cut: scan.was_cut, is_missing: scan.is_missing() }
+}
+
+/// An integer: digits only, so that `1.9` is 1 and cut, or with `rounds`, any number, halves away from zero.
+/// A number that is too large gives the largest of its sign.
+pub(crate) fn parse_integer(text: &[u8], rounds: bool) -> Parsed<i128> {
+    let scan = scan(text, rounds);
+    let was_cut = scan.was_cut;
+    if rounds && (!scan.fraction.is_empty() || scan.exponent != 0) {
+        let value = scan.decimal(0).map_or(scan.limit(), |decimal| decimal.mantissa);
+        return Parsed { value, was_cut, is_missing: scan.is_missing() };
+    }
+    let mut value = Some(0i128);
+    for digit in scan.integer {
+        value = value.and_then(|value| value.checked_mul(10)?.checked_add(i128::from(digit - b'0')));
+    }
+    let value = value.map_or(scan.limit(), |value| if scan.negative { -value } else { value });
+    Parsed { value, was_cut, is_missing: scan.is_missing() }
+}
+
+/// A decimal with the digits after the point that the text has, at most 30. `None` above 38 digits.
+pub(crate) fn parse_decimal(text: &[u8]) -> Parsed<Option<Decimal>> {
+    let scan = scan(text, true);
+    let digits_after = (scan.fraction.len() as i64 - i64::from(scan.exponent)).clamp(0, i64::from(DECIMAL_SCALE_MAX));
+    Parsed { value: scan.decimal(digits_after as u8), was_cut: scan.was_cut, is_missing: scan.is_missing() }
+}
+
+/// The number that a text means when it meets an integer: an exact integer where it is one, else a double.
+pub(crate) fn parse_number(text: &[u8]) -> Parsed<ValueRef<'static>> {
+    let scan = scan(text, true);
+    if scan.fraction.is_empty() && scan.exponent == 0 && scan.integer.len() <= 20 {
+        let integer = parse_integer(text, false).value;
+        let value = match (i64::try_from(integer), u64::try_from(integer)) {
+            (Ok(value), _) => Some(ValueRef::Int(value)),
+            (_, Ok(value)) => Some(ValueRef::UInt(value)),
+            _ => None,
+        };
+        if let Some(value) = value {
+            return Parsed { value, was_cut: scan.was_cut, is_missing: scan.is_missing() };
+        }
+    }
+    let Parsed { value, was_cut, is_missing } = parse_double(text);
+    Parsed { value: ValueRef::Double(value), was_cut, is_missing }
+}
+
+impl Scan<'_> {
+    fn is_missing(&self) -> bool {
+        self.integer.is_empty() && self.fraction.is_empty()
+    }
+
+    fn limit(&self) -> i128 {
+        if self.negative { i128::MIN } else { i128::MAX }
+    }
+
+    /// The number rounded half away from zero to `scale` digits after the point; `None` above 38 digits.
+    fn decimal(&self, scale: u8) -> Option<Decimal> {
+        // Position of the point counted in digits from the first one.
+        let point = self.integer.len() as i64 + i64::from(self.exponent);
+        let wanted = point + i64::from(scale);
+        let mut mantissa = 0i128;
+        let mut taken = 0i64;
+        for digit in self.integer.iter().chain(self.fraction) {
+            if taken >= wanted {
+                break;
+            }
+            mantissa = mantissa.checked_mul(10)?.checked_add(i128::from(digit - b'0'))?;
+            taken += 1;
+        }
+        if wanted >= 0 {
+            let next = self.integer.iter().chain(self.fraction).nth(wanted as usize);
+            mantissa += i128::from(next.is_some_and(|digit| *digit >= b'5'));
+        }
+        if mantissa != 0 && taken < wanted {
+            let zeros = u32::try_from(wanted - taken).ok()?;
+            mantissa = mantissa.checked_mul(10i128.checked_pow(zeros)?)?;
+        }
+        crate::decimal::checked(Decimal { mantissa: if self.negative { -mantissa } else { mantissa }, scale })
+    }
+}
+
+fn scan(text: &[u8], with_fraction: bool) -> Scan<'_> {
+    let text = text.trim_ascii_start();
+    let negative = text.first() == Some(&b'-');
+    let sign = usize::from(matches!(text.first(), Some(b'-' | b'+')));
+    let integer = digits(&text[sign..]);
+    let mut end = sign + integer.len();
+    let mut fraction: &[u8] = &[];
+    let mut exponent = 0;
+    if with_fraction {
+        if text.get(end) == Some(&b'.') {
+            fraction = digits(&text[end + 1..]);
+            if !integer.is_empty() || !fraction.is_empty() {
+                end += 1 + fraction.len();
+            }
+        }
+        if !(integer.is_empty() && fraction.is_empty()) && matches!(text.get(end), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(text.get(end + 1), Some(b'-' | b'+')));
+            let digits = digits(&text[end + 1 + sign..]);
+            if !digits.is_empty() {
+                let size = digits.iter().fold(0i32, |size, digit| (size * 10 + i32::from(digit - b'0')).min(100_000));
+                exponent = if text[end + 1] == b'-' { -size } else { size };
+                end += 1 + sign + digits.len();
+            }
+        }
+    }
+    if integer.is_empty() && fraction.is_empty() {
+        end = 0;
+    }
+    let was_cut = end == 0 || !text[end..].trim_ascii_end().is_empty();
+    Scan { negative, integer, fraction, exponent, text: &text[..end], was_cut }
+}
+
+fn digits(text: &[u8]) -> &[u8] {
+    let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    &text[..count]
+}

@@ -1,0 +1,249 @@
+//! Hot path, budget 15 instructions a lookup: the parameter values of one execution in one byte string, which travels
+//! inside signals as it is.
+//!
+//! `[values][offset u32 of each value][count u16]`, integers little-endian. A value is a tag byte and its content: 0 NULL;
+//! 1 signed and 2 unsigned integer, 8 bytes; 3 double, 8 bytes; 4 decimal, scale u8 and 16 bytes; 5 bytes, length u32
+//! and content; 6 list, count u32 and so many values that are no lists.
+
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::limit;
+use junctor_model::value::{Decimal, ValueRef};
+
+const TAG_NULL: u8 = 0;
+const TAG_INT: u8 = 1;
+const TAG_UINT: u8 = 2;
+const TAG_DOUBLE: u8 = 3;
+const TAG_DECIMAL: u8 = 4;
+const TAG_BYTES: u8 = 5;
+const TAG_LIST: u8 = 6;
+
+/// Makes the byte string; kept and cleared by its owner so that nothing is allocated in the long run.
+#[derive(Clone, Debug, Default)]
+pub struct ParametersBuilder {
+    values: Vec<u8>,
+    offsets: Vec<u32>,
+    /// Where the count of the list that is being filled stands, and the count so far.
+    list: Option<(usize, u32)>,
+}
+
+/// The parameter values of one execution, borrowed. Broken bytes never fail a lookup: they read as NULL.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Parameters<'a> {
+    values: &'a [u8],
+    offsets: &'a [[u8; 4]],
+}
+
+/// The values of one folded list.
+#[derive(Clone, Copy, Debug)]
+pub struct ParameterList<'a> {
+    rest: &'a [u8],
+    remaining: u32,
+}
+
+impl ParametersBuilder {
+    /// An empty one.
+    pub fn new() -> ParametersBuilder {
+        ParametersBuilder::default()
+    }
+
+    /// Forgets all values and keeps the memory.
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.offsets.clear();
+        self.list = None;
+    }
+
+    /// Adds the next parameter, or the next value of the list that was begun.
+    #[inline]
+    pub fn push(&mut self, value: ValueRef<'_>) {
+        match &mut self.list {
+            Some((_, count)) => *count += 1,
+            None => self.offsets.push(self.values.len() as u32),
+        }
+        append_value(value, &mut self.values);
+    }
+
+    /// Begins a parameter that is a list: what is pushed until [`Self::end_list`] belongs to it.
+    pub fn begin_list(&mut self) {
+        self.end_list();
+        self.offsets.push(self.values.len() as u32);
+        self.values.push(TAG_LIST);
+        self.list = Some((self.values.len(), 0));
+        self.values.extend_from_slice(&[0; 4]);
+    }
+
+    /// Ends the list that was begun, if any.
+    pub fn end_list(&mut self) {
+        if let Some((at, count)) = self.list.take() {
+            self.values[at..at + 4].copy_from_slice(&count.to_le_bytes());
+        }
+    }
+
+    /// How many parameters there are; a list counts as one.
+    pub fn count(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// Appends the byte string to `out`.
+    ///
+    /// Errors: 1390 above [`limit::PARAMETERS_MAX`] parameters, 1153 when the values take 4 GiB.
+    pub fn append_to(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        self.end_list();
+        if self.offsets.len() > limit::PARAMETERS_MAX {
+            let message = "Prepared statement contains too many placeholders";
+            return Err(Error::new(ErrorCode::TooManyParameters, message));
+        }
+        if u32::try_from(self.values.len()).is_err() {
+            let message = "Got a packet bigger than 'max_allowed_packet' bytes";
+            return Err(Error::new(ErrorCode::PacketTooLarge, message));
+        }
+        out.extend_from_slice(&self.values);
+        for offset in &self.offsets {
+            out.extend_from_slice(&offset.to_le_bytes());
+        }
+        out.extend_from_slice(&(self.offsets.len() as u16).to_le_bytes());
+        Ok(())
+    }
+}
+
+impl<'a> Parameters<'a> {
+    /// No parameters.
+    pub const NONE: Parameters<'static> = Parameters { values: &[], offsets: &[] };
+
+    /// A view on the byte string that [`ParametersBuilder::append_to`] made; empty bytes are no parameters.
+    #[inline]
+    pub fn from_bytes(bytes: &'a [u8]) -> Parameters<'a> {
+        Parameters::split(bytes).unwrap_or(Parameters::NONE)
+    }
+
+    /// Whether the byte string is whole; worth a look before bytes from another node are used.
+    pub fn is_whole(bytes: &[u8]) -> bool {
+        if bytes.is_empty() {
+            return true;
+        }
+        let Some(parameters) = Parameters::split(bytes) else { return false };
+        (0..parameters.offsets.len()).all(|ordinal| {
+            let Some(at) = parameters.at(ordinal as u16) else { return false };
+            match at.first() {
+                Some(&TAG_LIST) => {
+                    let Some(count) = at.get(1..).and_then(|rest| rest.first_chunk::<4>()) else { return false };
+                    let mut rest = &at[5..];
+                    (0..u32::from_le_bytes(*count)).all(|_| match read_value(rest) {
+                        Some((_, after)) => {
+                            rest = after;
+                            true
+                        }
+                        None => false,
+                    })
+                }
+                _ => read_value(at).is_some(),
+            }
+        })
+    }
+
+    /// How many parameters there are; a list counts as one.
+    pub fn count(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// The value of one parameter; NULL for a list and for one that does not exist.
+    #[inline]
+    pub fn get(&self, ordinal: u16) -> ValueRef<'a> {
+        self.at(ordinal).and_then(read_value).map_or(ValueRef::Null, |(value, _)| value)
+    }
+
+    /// The values of a folded list; a parameter that is no list is a list of itself.
+    #[inline]
+    pub fn list(&self, ordinal: u16) -> ParameterList<'a> {
+        let Some(at) = self.at(ordinal) else { return ParameterList { rest: &[], remaining: 0 } };
+        match at {
+            [TAG_LIST, a, b, c, d, rest @ ..] => {
+                ParameterList { rest, remaining: u32::from_le_bytes([*a, *b, *c, *d]) }
+            }
+            _ => ParameterList { rest: at, remaining: 1 },
+        }
+    }
+
+    fn split(bytes: &'a [u8]) -> Option<Parameters<'a>> {
+        let (bytes, count) = bytes.split_last_chunk::<2>()?;
+        let offsets_bytes = usize::from(u16::from_le_bytes(*count)) * 4;
+        let (values, offsets) = bytes.split_at_checked(bytes.len().checked_sub(offsets_bytes)?)?;
+        Some(Parameters { values, offsets: offsets.as_chunks().0 })
+    }
+
+    #[inline]
+    fn at(&self, ordinal: u16) -> Option<&'a [u8]> {
+        let offset = self.offsets.get(usize::from(ordinal))?;
+        self.values.get(u32::from_le_bytes(*offset) as usize..)
+    }
+}
+
+impl<'a> Iterator for ParameterList<'a> {
+    type Item = ValueRef<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<ValueRef<'a>> {
+        self.remaining = self.remaining.checked_sub(1)?;
+        let (value, rest) = read_value(self.rest)?;
+        self.rest = rest;
+        Some(value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.remaining as usize))
+    }
+}
+
+/// Appends one value with its tag; [`read_value`] is the inverse.
+#[inline]
+pub fn append_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
+    let eight = |tag: u8, bytes: [u8; 8], out: &mut Vec<u8>| {
+        out.push(tag);
+        out.extend_from_slice(&bytes);
+    };
+    match value {
+        ValueRef::Null => out.push(TAG_NULL),
+        ValueRef::Int(value) => eight(TAG_INT, value.to_le_bytes(), out),
+        ValueRef::UInt(value) => eight(TAG_UINT, value.to_le_bytes(), out),
+        ValueRef::Double(value) => eight(TAG_DOUBLE, value.to_le_bytes(), out),
+        ValueRef::Decimal(value) => {
+            out.extend_from_slice(&[TAG_DECIMAL, value.scale]);
+            out.extend_from_slice(&value.mantissa.to_le_bytes());
+        }
+        ValueRef::Bytes(bytes) => {
+            out.push(TAG_BYTES);
+            out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+            out.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// The value at the front, and what follows; `None` when the bytes are broken.
+#[inline]
+pub fn read_value(bytes: &[u8]) -> Option<(ValueRef<'_>, &[u8])> {
+    let (tag, rest) = bytes.split_first()?;
+    match *tag {
+        TAG_NULL => Some((ValueRef::Null, rest)),
+        TAG_INT => rest.split_first_chunk().map(|(bytes, rest)| (ValueRef::Int(i64::from_le_bytes(*bytes)), rest)),
+        TAG_UINT => rest.split_first_chunk().map(|(bytes, rest)| (ValueRef::UInt(u64::from_le_bytes(*bytes)), rest)),
+        TAG_DOUBLE => {
+            let (bytes, rest) = rest.split_first_chunk()?;
+            let value = f64::from_le_bytes(*bytes);
+            value.is_finite().then_some((ValueRef::Double(value), rest))
+        }
+        TAG_DECIMAL => {
+            let (scale, rest) = rest.split_first()?;
+            let (bytes, rest) = rest.split_first_chunk()?;
+            let value = Decimal { mantissa: i128::from_le_bytes(*bytes), scale: *scale };
+            let fits = *scale <= crate::result_type::DECIMAL_SCALE_MAX
+                && value.mantissa.unsigned_abs() < crate::decimal::MANTISSA_LIMIT;
+            fits.then_some((ValueRef::Decimal(value), rest))
+        }
+        TAG_BYTES => {
+            let (length, rest) = rest.split_first_chunk()?;
+            let (bytes, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            Some((ValueRef::Bytes(bytes), rest))
+        }
+        _ => None,
+    }
+}

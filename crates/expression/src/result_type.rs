@@ -1,0 +1,221 @@
+//! The static type of an expression: its kind of value, and what a client is told about it.
+
+use junctor_model::collation::CollationId;
+use junctor_model::row_encoding::{DECIMALS_NOT_FIXED, ResultColumn, column_flag, wire_type};
+use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::value::ValueRef;
+
+/// Most digits that a DECIMAL type is announced with.
+pub const DECIMAL_PRECISION_MAX: u32 = 65;
+/// Most digits after the point of a DECIMAL.
+pub const DECIMAL_SCALE_MAX: u8 = 30;
+/// Digits that division adds after the point.
+pub const DIVISION_SCALE_INCREMENT: u8 = 4;
+
+/// The kind of value that an expression gives. Every value of an expression is NULL or of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// NULL always.
+    Null,
+    /// A signed integer of 64 bits.
+    Int,
+    /// An unsigned integer of 64 bits.
+    UInt,
+    /// An exact number with the type's count of digits after the point.
+    Decimal,
+    /// A binary floating-point number.
+    Double,
+    /// Text, or bytes when the collation is binary.
+    String,
+}
+
+/// How strongly an expression holds to its collation; the lower one wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Coercibility {
+    /// A COLLATE clause.
+    Explicit,
+    /// A mix without a collation of its own.
+    NoCollation,
+    /// A column.
+    Implicit,
+    /// A system constant such as USER().
+    SystemConstant,
+    /// A literal or parameter.
+    Coercible,
+    /// A number.
+    Numeric,
+    /// NULL.
+    Ignorable,
+}
+
+/// The static type of an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResultType {
+    /// The kind of value.
+    pub kind: Kind,
+    /// The collation of a string; [`CollationId::BINARY`] for numbers.
+    pub collation: CollationId,
+    /// How strongly the collation holds.
+    pub coercibility: Coercibility,
+    /// Most characters (bytes for binary strings) that the value takes as text, sign and point among them.
+    pub length: u32,
+    /// Digits after the point; 31 for numbers without a fixed count and for strings.
+    pub decimals: u8,
+    /// Whether the value can be NULL.
+    pub nullable: bool,
+}
+
+impl ResultType {
+    /// The type of a bare NULL.
+    pub fn null() -> ResultType {
+        ResultType { coercibility: Coercibility::Ignorable, nullable: true, ..ResultType::number(Kind::Null, 0, 0) }
+    }
+
+    /// An integer that prints in at most `length` characters.
+    pub fn integer(unsigned: bool, length: u32) -> ResultType {
+        ResultType::number(if unsigned { Kind::UInt } else { Kind::Int }, length, 0)
+    }
+
+    /// 0 or 1.
+    pub fn boolean() -> ResultType {
+        ResultType::integer(false, 1)
+    }
+
+    /// DOUBLE.
+    pub fn double() -> ResultType {
+        ResultType::number(Kind::Double, 23, DECIMALS_NOT_FIXED)
+    }
+
+    /// DECIMAL with so many digits, `scale` of them after the point; both are cut to what MySQL announces at most.
+    pub fn decimal(precision: u32, scale: u8) -> ResultType {
+        let scale = scale.min(DECIMAL_SCALE_MAX);
+        let precision = precision.clamp(u32::from(scale).max(1), DECIMAL_PRECISION_MAX);
+        ResultType::number(Kind::Decimal, precision + 1 + u32::from(scale > 0), scale)
+    }
+
+    /// A string of at most `length` characters.
+    pub fn string(collation: CollationId, coercibility: Coercibility, length: u32) -> ResultType {
+        ResultType {
+            kind: Kind::String,
+            collation,
+            coercibility,
+            length,
+            decimals: DECIMALS_NOT_FIXED,
+            nullable: false,
+        }
+    }
+
+    /// The type of a column's values.
+    pub fn of_column(column: &ColumnDefinition) -> ResultType {
+        let text = |collation, length| ResultType::string(collation, Coercibility::Implicit, length);
+        let result = match column.column_type {
+            ColumnType::Integer { unsigned, .. } => {
+                let mut plain = column.clone();
+                plain.display_width = None;
+                ResultType::integer(unsigned, ResultColumn::of_definition(&plain).length)
+            }
+            ColumnType::Double => ResultType::double(),
+            ColumnType::Char { length, collation } | ColumnType::VarChar { length, collation } => {
+                text(collation, u32::from(length))
+            }
+            ColumnType::Text { length_bytes, collation } => {
+                text(collation, ((1u64 << (8 * u32::from(length_bytes.clamp(1, 4)))) - 1) as u32)
+            }
+        };
+        ResultType { nullable: column.nullable, ..result }
+    }
+
+    /// The type of a literal or parameter with this value; a string has the given collation.
+    pub fn of_value(value: ValueRef<'_>, collation: CollationId) -> ResultType {
+        match value {
+            ValueRef::Null => ResultType::null(),
+            ValueRef::Int(value) => ResultType::integer(false, digits(value.unsigned_abs().into()) + 1),
+            ValueRef::UInt(value) => ResultType::integer(true, digits(value.into())),
+            ValueRef::Double(_) => ResultType::double(),
+            ValueRef::Decimal(value) => {
+                let digits = digits(value.mantissa.unsigned_abs()).max(u32::from(value.scale));
+                ResultType::decimal(digits, value.scale)
+            }
+            ValueRef::Bytes(bytes) => {
+                let length = collation.character_set().character_count(bytes) as u32;
+                ResultType::string(collation, Coercibility::Coercible, length)
+            }
+        }
+    }
+
+    /// The same type, NULL allowed or not.
+    pub fn with_nullable(self, nullable: bool) -> ResultType {
+        ResultType { nullable, ..self }
+    }
+
+    /// Whether the values are integers.
+    pub fn is_integer(&self) -> bool {
+        matches!(self.kind, Kind::Int | Kind::UInt)
+    }
+
+    /// Digits of an exact number, before and after the point.
+    pub fn precision(&self) -> u32 {
+        let sign = u32::from(self.kind != Kind::UInt);
+        let point = u32::from(self.decimals > 0 && self.decimals < DECIMALS_NOT_FIXED);
+        self.length.saturating_sub(sign + point).max(1)
+    }
+
+    /// Digits of an exact number before the point.
+    pub fn integer_digits(&self) -> u32 {
+        self.precision().saturating_sub(u32::from(self.scale()))
+    }
+
+    /// Digits after the point; 0 where they are not fixed.
+    pub fn scale(&self) -> u8 {
+        if self.decimals == DECIMALS_NOT_FIXED { 0 } else { self.decimals }
+    }
+
+    /// What a client is told about a result column of this type that is no plain table column.
+    pub fn result_column(&self, name: &str) -> ResultColumn {
+        let bytes_per_character = self.collation.max_bytes_per_character() as u32;
+        let length = self.length.saturating_mul(bytes_per_character);
+        let (wire_type, length) = match self.kind {
+            Kind::Null => (wire_type::NULL, 0),
+            Kind::Int | Kind::UInt => (wire_type::LONGLONG, self.length),
+            Kind::Decimal => (wire_type::NEWDECIMAL, self.length),
+            Kind::Double => (wire_type::DOUBLE, self.length),
+            Kind::String if length > 0xFFFF => (wire_type::BLOB, length),
+            Kind::String => (wire_type::VAR_STRING, length),
+        };
+        let mut flags = if self.nullable { 0 } else { column_flag::NOT_NULL };
+        if matches!(self.collation, CollationId::BINARY | CollationId::UTF8MB4_BIN) {
+            flags |= column_flag::BINARY;
+        }
+        if self.kind == Kind::UInt {
+            flags |= column_flag::UNSIGNED;
+        }
+        ResultColumn {
+            name: name.into(),
+            org_name: "".into(),
+            table: "".into(),
+            org_table: "".into(),
+            database: "".into(),
+            wire_type,
+            flags,
+            charset: self.collation.number(),
+            length,
+            decimals: self.decimals,
+        }
+    }
+
+    fn number(kind: Kind, length: u32, decimals: u8) -> ResultType {
+        ResultType {
+            kind,
+            collation: CollationId::BINARY,
+            coercibility: Coercibility::Numeric,
+            length,
+            decimals,
+            nullable: false,
+        }
+    }
+}
+
+/// Decimal digits of a number; 1 for 0.
+fn digits(value: u128) -> u32 {
+    value.checked_ilog10().unwrap_or(0) + 1
+}

@@ -1,0 +1,133 @@
+//! Memory of one evaluating thread: strings that live until the next row, and the warnings of the statement.
+
+use std::cell::{Cell, RefCell};
+
+use bumpalo::Bump;
+use junctor_model::error::{Error, ErrorCode, Result};
+
+/// Warnings of which the text is kept (`max_error_count`); further ones are counted only.
+pub const WARNINGS_KEPT_MAX: usize = 64;
+/// Bytes of the longest string that a function makes (`max_allowed_packet`); a longer one is NULL with warning 1301.
+pub const STRING_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of all strings that one row may need.
+const ROW_BYTES_MAX: usize = 8 * STRING_BYTES_MAX;
+/// Bytes kept from row to row; more is given back at once.
+const KEPT_BYTES_MAX: usize = 1024 * 1024;
+
+/// Something that the user should know and that did not stop the statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The stable code.
+    pub code: ErrorCode,
+    /// MySQL's words.
+    pub message: Box<str>,
+}
+
+/// Working memory for evaluation; one per thread, reset for every row.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    arena: Bump,
+    /// As many as evaluations were nested at most.
+    buffers: RefCell<Vec<Vec<u8>>>,
+    warnings: RefCell<Vec<Warning>>,
+    warning_count: Cell<u64>,
+    strict: bool,
+}
+
+impl Scratch {
+    /// Empty, for a statement that only reads: what is cut or divided by zero is a warning.
+    pub fn new() -> Scratch {
+        let scratch = Scratch::default();
+        scratch.arena.set_allocation_limit(Some(ROW_BYTES_MAX));
+        scratch
+    }
+
+    /// Whether the statement writes under a strict `sql_mode`, so that such warnings are errors.
+    pub fn set_strict(&mut self, strict: bool) {
+        self.strict = strict;
+    }
+
+    /// Whether warnings are errors.
+    pub fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// Frees the strings of the row before.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.arena.reset();
+        if self.arena.allocated_bytes() > KEPT_BYTES_MAX {
+            self.shrink();
+        }
+    }
+
+    /// How many warnings there were since [`Self::take_warnings`].
+    pub fn warning_count(&self) -> u64 {
+        self.warning_count.get()
+    }
+
+    /// The warnings with text, oldest first; the count starts again.
+    pub fn take_warnings(&mut self) -> Vec<Warning> {
+        self.warning_count.set(0);
+        std::mem::take(self.warnings.get_mut())
+    }
+
+    /// Records a warning; under strict rules it is the error instead.
+    #[cold]
+    pub(crate) fn warn(&self, code: ErrorCode, message: impl FnOnce() -> String) -> Result<()> {
+        if self.strict {
+            return Err(Error::new(code, message()));
+        }
+        self.note(code, message);
+        Ok(())
+    }
+
+    /// Records a warning that is none the worse under strict rules.
+    #[cold]
+    pub(crate) fn note(&self, code: ErrorCode, message: impl FnOnce() -> String) {
+        self.warning_count.set(self.warning_count.get() + 1);
+        let mut warnings = self.warnings.borrow_mut();
+        if warnings.len() < WARNINGS_KEPT_MAX {
+            warnings.push(Warning { code, message: message().into() });
+        }
+    }
+
+    /// A copy of the bytes that lives until the next row. Error: 1041 when the row needs too much.
+    pub(crate) fn keep(&self, bytes: &[u8]) -> Result<&[u8]> {
+        match self.arena.try_alloc_slice_copy(bytes) {
+            Ok(kept) => Ok(kept),
+            Err(_) => Err(Error::new(ErrorCode::OutOfResources, "Out of memory; the strings of one row are too long")),
+        }
+    }
+
+    /// What `build` appends to the buffer it gets, as bytes that live until the next row; `None` when it says false.
+    /// `build` may evaluate further expressions.
+    pub(crate) fn build(&self, build: impl FnOnce(&mut Vec<u8>) -> Result<bool>) -> Result<Option<&[u8]>> {
+        let mut buffer = self.buffers.borrow_mut().pop().unwrap_or_default();
+        let outcome = build(&mut buffer);
+        let kept = match outcome {
+            Ok(true) => self.keep(&buffer).map(Some),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
+        };
+        buffer.clear();
+        buffer.shrink_to(KEPT_BYTES_MAX);
+        self.buffers.borrow_mut().push(buffer);
+        kept
+    }
+
+    /// Like [`Self::build`] for what cannot fail.
+    pub(crate) fn build_text(&self, build: impl FnOnce(&mut Vec<u8>)) -> Result<&[u8]> {
+        let kept = self.build(|buffer| {
+            build(buffer);
+            Ok(true)
+        })?;
+        Ok(kept.unwrap_or_default())
+    }
+
+    #[cold]
+    fn shrink(&mut self) {
+        self.arena = Bump::new();
+        self.arena.set_allocation_limit(Some(ROW_BYTES_MAX));
+    }
+}

@@ -1,0 +1,262 @@
+//! Values on their way into a column: converted to its type, or refused as a strict `sql_mode` wants it.
+
+use std::fmt::Write;
+
+use junctor_model::collation::{CharacterSet, CollationId};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::value::ValueRef;
+
+use crate::decimal;
+use crate::evaluate::{shown, to_text};
+use crate::number::{parse_double, parse_integer};
+use crate::scratch::Scratch;
+
+/// Bytes of a wrong string that a message shows.
+const WRONG_BYTES_SHOWN: usize = 6;
+
+/// What happens to a value that does not fit its column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreMode {
+    /// The statement fails (strict `sql_mode`).
+    Strict,
+    /// The nearest value is stored, with a warning (IGNORE, or no strict mode).
+    Lenient,
+}
+
+/// Where a value goes, for messages.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreTarget<'c> {
+    /// The column.
+    pub column: &'c ColumnDefinition,
+    /// The number of the row within the statement, from 1.
+    pub row_number: u64,
+    /// What happens to a value that does not fit.
+    pub mode: StoreMode,
+}
+
+impl StoreTarget<'_> {
+    /// The value as the column stores it: an integer of its signedness, a double, or bytes without the trailing spaces
+    /// of a CHAR, a BINARY filled with zero bytes. A new string lives in the scratch memory.
+    ///
+    /// Errors in strict mode (warnings in lenient mode): 1048 NULL for a NOT NULL column, 1264 a number out of range,
+    /// 1265 a text that is only partly a number, 1366 a text that is no number or not valid in the character set, 1406 a
+    /// string that is too long.
+    pub fn convert<'r>(&self, value: ValueRef<'r>, scratch: &'r Scratch) -> Result<ValueRef<'r>> {
+        let column_type = self.column.column_type;
+        match (value, column_type) {
+            (ValueRef::Null, _) => self.null(scratch),
+            (ValueRef::Int(number), ColumnType::Integer { bytes, unsigned }) => {
+                self.integer(number.into(), bytes, unsigned, scratch)
+            }
+            (ValueRef::UInt(number), ColumnType::Integer { bytes, unsigned }) => {
+                self.integer(number.into(), bytes, unsigned, scratch)
+            }
+            (value, ColumnType::Integer { bytes, unsigned }) => {
+                let number = self.integer_of(value, scratch)?;
+                self.integer(number, bytes, unsigned, scratch)
+            }
+            (value, ColumnType::Double) => self.double(value, scratch).map(ValueRef::Double),
+            (value, ColumnType::Char { length, collation }) => {
+                let text = self.text(value, collation, usize::from(length), scratch)?;
+                self.char(text, usize::from(length), collation, scratch)
+            }
+            (value, ColumnType::VarChar { length, collation }) => {
+                self.text(value, collation, usize::from(length), scratch).map(ValueRef::Bytes)
+            }
+            (value, ColumnType::Text { length_bytes, collation }) => {
+                let bytes_max = (1usize << (8 * u32::from(length_bytes.clamp(1, 4)))) - 1;
+                let text = self.valid_text(value, collation, scratch)?;
+                if text.len() <= bytes_max {
+                    return Ok(ValueRef::Bytes(text));
+                }
+                // A character that would be cut in the middle goes too.
+                let mut cut = bytes_max;
+                while collation != CollationId::BINARY && cut > 0 && text[cut] & 0xC0 == 0x80 {
+                    cut -= 1;
+                }
+                self.refuse(ErrorCode::DataTooLong, "Data too long for column", scratch)?;
+                Ok(ValueRef::Bytes(&text[..cut]))
+            }
+        }
+    }
+
+    /// The value of a NOT NULL column that got NULL in lenient mode: 0 or the empty string.
+    fn null<'r>(&self, scratch: &'r Scratch) -> Result<ValueRef<'r>> {
+        if self.column.nullable {
+            return Ok(ValueRef::Null);
+        }
+        let message = || format!("Column '{}' cannot be null", self.column.name);
+        if self.mode == StoreMode::Strict {
+            return Err(Error::new(ErrorCode::ColumnNotNull, message()));
+        }
+        scratch.note(ErrorCode::ColumnNotNull, message);
+        Ok(match self.column.column_type {
+            ColumnType::Integer { unsigned: true, .. } => ValueRef::UInt(0),
+            ColumnType::Integer { .. } => ValueRef::Int(0),
+            ColumnType::Double => ValueRef::Double(0.0),
+            ColumnType::Char { length, collation } => self.char(b"", usize::from(length), collation, scratch)?,
+            ColumnType::VarChar { .. } | ColumnType::Text { .. } => ValueRef::Bytes(b""),
+        })
+    }
+
+    #[inline]
+    fn integer<'r>(&self, number: i128, bytes: u8, unsigned: bool, scratch: &Scratch) -> Result<ValueRef<'r>> {
+        let bits = u32::from(bytes) * 8;
+        let (low, high) = match unsigned {
+            true => (0, (1i128 << bits) - 1),
+            false => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        };
+        let stored = number.clamp(low, high);
+        if stored != number {
+            self.refuse(ErrorCode::OutOfRange, "Out of range value for column", scratch)?;
+        }
+        Ok(if unsigned { ValueRef::UInt(stored as u64) } else { ValueRef::Int(stored as i64) })
+    }
+
+    /// The integer nearest to a number that is none, or the one that a text says.
+    fn integer_of(&self, value: ValueRef<'_>, scratch: &Scratch) -> Result<i128> {
+        match value {
+            ValueRef::Double(value) => Ok(value.round_ties_even() as i128),
+            ValueRef::Decimal(value) => Ok(decimal::to_integer(value)),
+            ValueRef::Bytes(text) => {
+                let parsed = parse_integer(text, true);
+                if parsed.is_missing {
+                    self.refuse_value("integer", &shown(text), scratch)?;
+                } else if parsed.was_cut {
+                    self.refuse(ErrorCode::DataTruncated, "Data truncated for column", scratch)?;
+                }
+                Ok(parsed.value)
+            }
+            ValueRef::Int(value) => Ok(value.into()),
+            ValueRef::UInt(value) => Ok(value.into()),
+            ValueRef::Null => Ok(0),
+        }
+    }
+
+    fn double(&self, value: ValueRef<'_>, scratch: &Scratch) -> Result<f64> {
+        Ok(match value {
+            ValueRef::Double(value) => value,
+            ValueRef::Int(value) => value as f64,
+            ValueRef::UInt(value) => value as f64,
+            ValueRef::Decimal(value) => value.to_double(),
+            ValueRef::Null => 0.0,
+            ValueRef::Bytes(text) => {
+                let parsed = parse_double(text);
+                if parsed.was_cut {
+                    self.refuse(ErrorCode::DataTruncated, "Data truncated for column", scratch)?;
+                } else if parsed.value.abs() == f64::MAX {
+                    self.refuse(ErrorCode::OutOfRange, "Out of range value for column", scratch)?;
+                }
+                parsed.value
+            }
+        })
+    }
+
+    /// The value as text that is valid in the character set.
+    fn valid_text<'r>(&self, value: ValueRef<'r>, collation: CollationId, scratch: &'r Scratch) -> Result<&'r [u8]> {
+        let text = to_text(value, scratch)?;
+        if !matches!(value, ValueRef::Bytes(_)) || collation.character_set().is_valid(text) {
+            return Ok(text);
+        }
+        let valid = match std::str::from_utf8(text) {
+            Ok(_) => text.len(),
+            Err(error) => error.valid_up_to(),
+        };
+        self.refuse_value("string", &wrong_bytes(&text[valid..]), scratch)?;
+        Ok(&text[..valid])
+    }
+
+    /// Valid text of at most so many characters; spaces beyond are dropped without a word but in VARBINARY.
+    fn text<'r>(
+        &self,
+        value: ValueRef<'r>,
+        collation: CollationId,
+        length: usize,
+        scratch: &'r Scratch,
+    ) -> Result<&'r [u8]> {
+        let text = self.valid_text(value, collation, scratch)?;
+        if text.len() <= length {
+            return Ok(text);
+        }
+        let characters = collation.character_set();
+        let fitting = characters.prefix(text, length);
+        let rest = &text[fitting.len()..];
+        if rest.is_empty() {
+            return Ok(text);
+        }
+        let only_spaces = characters == CharacterSet::Utf8mb4 && rest.iter().all(|byte| *byte == b' ');
+        match (only_spaces, self.column.column_type) {
+            (true, ColumnType::Char { .. }) => {}
+            (true, _) => scratch.note(ErrorCode::DataTruncated, || self.message("Data truncated for column")),
+            (false, _) => self.refuse(ErrorCode::DataTooLong, "Data too long for column", scratch)?,
+        }
+        Ok(fitting)
+    }
+
+    /// CHAR loses its trailing spaces; BINARY is filled with zero bytes.
+    fn char<'r>(
+        &self,
+        text: &'r [u8],
+        length: usize,
+        collation: CollationId,
+        scratch: &'r Scratch,
+    ) -> Result<ValueRef<'r>> {
+        if collation.character_set() == CharacterSet::Binary {
+            if text.len() == length {
+                return Ok(ValueRef::Bytes(text));
+            }
+            let filled = scratch.build_text(|buffer| {
+                buffer.extend_from_slice(text);
+                buffer.resize(length, 0);
+            })?;
+            return Ok(ValueRef::Bytes(filled));
+        }
+        let spaces = text.iter().rev().take_while(|byte| **byte == b' ').count();
+        Ok(ValueRef::Bytes(&text[..text.len() - spaces]))
+    }
+
+    fn message(&self, what: &str) -> String {
+        format!("{what} '{}' at row {}", self.column.name, self.row_number)
+    }
+
+    #[cold]
+    fn refuse(&self, code: ErrorCode, what: &str, scratch: &Scratch) -> Result<()> {
+        if self.mode == StoreMode::Strict {
+            return Err(Error::new(code, self.message(what)));
+        }
+        // A string that was cut is told so as data that was truncated.
+        let code = if code == ErrorCode::DataTooLong { ErrorCode::DataTruncated } else { code };
+        let what = if code == ErrorCode::DataTruncated { "Data truncated for column" } else { what };
+        scratch.note(code, || self.message(what));
+        Ok(())
+    }
+
+    #[cold]
+    fn refuse_value(&self, type_name: &str, value: &str, scratch: &Scratch) -> Result<()> {
+        let message = || self.message(&format!("Incorrect {type_name} value: '{value}' for column"));
+        if self.mode == StoreMode::Strict {
+            return Err(Error::new(ErrorCode::WrongValueForType, message()));
+        }
+        scratch.note(ErrorCode::WrongValueForType, message);
+        Ok(())
+    }
+}
+
+/// The first bytes of an invalid string: printable ones as they are, others as `\xF0`.
+fn wrong_bytes(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for byte in bytes.iter().take(WRONG_BYTES_SHOWN) {
+        match byte {
+            b' '..=b'~' => out.push(*byte as char),
+            other => {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "\\x{other:02X}");
+            }
+        }
+    }
+    if bytes.len() > WRONG_BYTES_SHOWN {
+        out.push_str("...");
+    }
+    out
+}
