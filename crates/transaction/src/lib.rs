@@ -1,1 +1,4 @@
 //! The data plane: the blocks tc, ldm and query.
+#![forbid(unsafe_code)]
+
+pub mod tc;

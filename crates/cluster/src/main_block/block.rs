@@ -1,0 +1,98 @@
+//! The main block: its state and its inbox.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Context, Directory, Module, NodeId, Outbox, WorldEvent};
+use junctor_model::id::TableId;
+use junctor_signals::change_schema::Catalog;
+use junctor_signals::{MainSignal, Signal};
+
+use super::state::{Change, ChangeQueue};
+
+/// What main is told at the start.
+#[derive(Clone, Debug, Default)]
+pub struct MainConfiguration {
+    /// The nodes that back up every partition of this node, in the order of the chain; each has as many ldm instances as
+    /// this one. None without replicas.
+    pub backup_nodes: Vec<NodeId>,
+}
+
+/// The one instance of main.
+#[derive(Debug)]
+pub struct MainBlock {
+    pub(super) own: Address,
+    pub(super) configuration: MainConfiguration,
+    pub(super) ldm_instances: u16,
+    /// The blocks that get every catalog.
+    pub(super) subscribers: Vec<Address>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) next_table: TableId,
+    /// The ldm instance that gets the next partition.
+    pub(super) next_ldm: u16,
+    /// The next AUTO_INCREMENT value of each table.
+    pub(super) counters: BTreeMap<TableId, u64>,
+    pub(super) queue: ChangeQueue,
+    pub(super) running: Option<Change>,
+    /// The number that answers of the running stage carry.
+    pub(super) stage: u64,
+}
+
+impl MainBlock {
+    /// The instance at `own` of a node with this directory.
+    pub fn new(own: Address, directory: &Directory, configuration: MainConfiguration) -> MainBlock {
+        let modules = [Module::Tc, Module::Ldm, Module::Query, Module::Sql];
+        let instances = |module| (0..directory.instances(module)).map(move |instance| (module, instance));
+        let subscribers = modules.into_iter().flat_map(instances);
+        MainBlock {
+            own,
+            configuration,
+            ldm_instances: directory.instances(Module::Ldm).max(1),
+            subscribers: subscribers.map(|(module, instance)| directory.address(module, instance)).collect(),
+            catalog: Arc::new(Catalog::default()),
+            next_table: TableId(1),
+            next_ldm: 0,
+            counters: BTreeMap::new(),
+            queue: ChangeQueue::new(),
+            running: None,
+            stage: 0,
+        }
+    }
+
+    /// The newest catalog; blocks may not have it yet.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// Handles one signal.
+    pub fn handle(
+        &mut self,
+        signal: MainSignal,
+        _from: Address,
+        _context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        match signal {
+            MainSignal::ChangeSchema(signal) => self.on_change_schema(signal, outbox),
+            MainSignal::ChangePartitionReply(signal) => self.on_change_partition_reply(signal, outbox),
+            MainSignal::PublishCatalogReply(signal) => self.on_publish_catalog_reply(signal, outbox),
+            MainSignal::ReserveAutoIncrement(signal) => self.on_reserve_auto_increment(signal, outbox),
+            MainSignal::ContinueWork(_) => self.send_unsent(outbox),
+        }
+    }
+
+    /// Handles one event of the world. The catalog is empty at the start, as every block takes it to be.
+    pub fn on_world(&mut self, event: WorldEvent, _context: &mut Context<'_>, _outbox: &mut Outbox<Signal>) {
+        match event {
+            WorldEvent::Started
+            | WorldEvent::Stopping
+            | WorldEvent::Timer { .. }
+            | WorldEvent::SocketOpened { .. }
+            | WorldEvent::Received { .. }
+            | WorldEvent::SendBlocked { .. }
+            | WorldEvent::SendDrained { .. }
+            | WorldEvent::SocketClosed { .. }
+            | WorldEvent::FileDone { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Schema changes, one after the other: stage by stage, and back when a stage fails.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use junctor_kernel::{Module, Outbox};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_signals::change_schema::{
+    Catalog, ChangePartition, ChangePartitionReply, ChangeSchema, ChangeSchemaReply, PartitionChange, PublishCatalog,
+    PublishCatalogReply,
+};
+use junctor_signals::inbox::ContinueWork;
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
+
+use super::block::MainBlock;
+use super::state::{Change, PartitionWork, PartitionWorkKind, StageWork};
+
+/// Changes that may wait; the next one is refused.
+const QUEUE_MAX: usize = 256;
+
+/// Signals that one turn sends to ldm instances.
+const SIGNALS_PER_TURN: usize = 48;
+
+impl MainBlock {
+    pub(super) fn on_change_schema(&mut self, request: ChangeSchema, outbox: &mut Outbox<Signal>) {
+        if self.queue.len() >= QUEUE_MAX {
+            let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes wait");
+            return reply(request.operation, request.reply_to, Vec::new(), Some(error), outbox);
+        }
+        self.queue.push_back(request);
+        if self.running.is_none() {
+            self.begin_changes(outbox);
+        }
+    }
+
+    /// Takes changes from the queue until one has something to wait for.
+    fn begin_changes(&mut self, outbox: &mut Outbox<Signal>) {
+        while self.running.is_none() {
+            let Some(request) = self.queue.pop_front() else { return };
+            let ChangeSchema { operation, reply_to, change } = request;
+            let plan = match self.plan(*change) {
+                Ok(plan) => plan,
+                Err(error) => {
+                    reply(operation, reply_to, Vec::new(), Some(error), outbox);
+                    continue;
+                }
+            };
+            self.next_table.0 += plan.tables_made;
+            self.next_ldm =
+                ((usize::from(self.next_ldm) + plan.partitions_placed) % usize::from(self.ldm_instances)) as u16;
+            self.counters.extend(plan.counters);
+            self.running = Some(Change {
+                operation,
+                reply_to,
+                notes: plan.notes,
+                stages: plan.stages.into(),
+                undo: VecDeque::new(),
+                error: None,
+                unsent: VecDeque::new(),
+                outstanding: 0,
+            });
+            self.advance(outbox);
+        }
+    }
+
+    /// Begins stages until one has something to wait for, and ends the change when there is none left.
+    fn advance(&mut self, outbox: &mut Outbox<Signal>) {
+        while let Some(change) = &mut self.running {
+            if change.outstanding > 0 {
+                return;
+            }
+            let work = match (&change.error, change.stages.pop_front()) {
+                (None, Some(stage)) => {
+                    if let Some(undo) = stage.undo {
+                        change.undo.push_front(undo);
+                    }
+                    Some(stage.work)
+                }
+                (None, None) => None,
+                (Some(_), _) => change.undo.pop_front(),
+            };
+            match work {
+                Some(work) => self.begin_stage(work, outbox),
+                None => self.end_change(outbox),
+            }
+        }
+    }
+
+    fn end_change(&mut self, outbox: &mut Outbox<Signal>) {
+        if let Some(change) = self.running.take() {
+            let dictionary = &self.catalog.dictionary;
+            self.counters.retain(|table, _| dictionary.table(*table).is_some());
+            reply(change.operation, change.reply_to, change.notes, change.error, outbox);
+            self.begin_changes(outbox);
+        }
+    }
+
+    fn begin_stage(&mut self, work: StageWork, outbox: &mut Outbox<Signal>) {
+        self.stage += 1;
+        match work {
+            StageWork::Partitions(works) => {
+                let (own, operation) = (self.own, OperationId(self.stage));
+                let Some(change) = &mut self.running else { return };
+                for work in works {
+                    let PartitionWork { partition, layout, chain, kind } = work;
+                    let requests = chain.iter().map(|member| {
+                        let change = match kind {
+                            PartitionWorkKind::Create => PartitionChange::Create { chain: chain.clone() },
+                            PartitionWorkKind::Drop => PartitionChange::Drop,
+                            PartitionWorkKind::ReplaceLayout => PartitionChange::ReplaceLayout,
+                            PartitionWorkKind::BuildIndex(index) => PartitionChange::BuildIndex(index),
+                        };
+                        let layout = Arc::clone(&layout);
+                        (*member, ChangePartition { operation, reply_to: own, partition, layout, change })
+                    });
+                    change.unsent.extend(requests);
+                }
+                change.outstanding = change.unsent.len();
+                self.send_unsent(outbox);
+            }
+            StageWork::Publish(catalog) => self.publish(catalog, outbox),
+        }
+    }
+
+    /// Sends as much of the running stage as one turn may.
+    pub(super) fn send_unsent(&mut self, outbox: &mut Outbox<Signal>) {
+        let own = self.own;
+        let Some(change) = &mut self.running else { return };
+        let count = change.unsent.len().min(SIGNALS_PER_TURN);
+        for (to, request) in change.unsent.drain(..count) {
+            outbox.send(to, Signal::Ldm(LdmSignal::ChangePartition(request)));
+        }
+        if !change.unsent.is_empty() {
+            outbox.send(own, Signal::Main(MainSignal::ContinueWork(ContinueWork { work: 0 })));
+        }
+    }
+
+    fn publish(&mut self, catalog: Arc<Catalog>, outbox: &mut Outbox<Signal>) {
+        self.catalog = catalog;
+        for to in &self.subscribers {
+            let signal = PublishCatalog {
+                operation: OperationId(self.stage),
+                reply_to: self.own,
+                catalog: Arc::clone(&self.catalog),
+            };
+            let signal = match to.module {
+                Module::Tc => Signal::Tc(TcSignal::PublishCatalog(signal)),
+                Module::Ldm => Signal::Ldm(LdmSignal::PublishCatalog(signal)),
+                Module::Query => Signal::Query(QuerySignal::PublishCatalog(signal)),
+                _ => Signal::Sql(SqlSignal::PublishCatalog(signal)),
+            };
+            outbox.send(*to, signal);
+        }
+        if let Some(change) = &mut self.running {
+            change.outstanding = self.subscribers.len();
+        }
+    }
+
+    pub(super) fn on_change_partition_reply(&mut self, reply: ChangePartitionReply, outbox: &mut Outbox<Signal>) {
+        let Some(change) = self.running.as_mut().filter(|_| reply.operation.0 == self.stage) else { return };
+        // A failure while a change is taken back changes nothing any more; the first one is told.
+        if let Some(error) = reply.error {
+            change.error.get_or_insert(error);
+        }
+        change.outstanding -= 1;
+        self.advance(outbox);
+    }
+
+    pub(super) fn on_publish_catalog_reply(&mut self, reply: PublishCatalogReply, outbox: &mut Outbox<Signal>) {
+        let Some(change) = self.running.as_mut().filter(|_| reply.operation.0 == self.stage) else { return };
+        change.outstanding -= 1;
+        self.advance(outbox);
+    }
+}
+
+fn reply(
+    operation: OperationId,
+    reply_to: junctor_kernel::Address,
+    notes: Vec<(u16, Box<str>)>,
+    error: Option<Box<Error>>,
+    outbox: &mut Outbox<Signal>,
+) {
+    let notes = if error.is_some() { Vec::new() } else { notes };
+    let reply = ChangeSchemaReply { operation, notes, error };
+    outbox.send(reply_to, Signal::Sql(SqlSignal::ChangeSchemaReply(reply)));
+}

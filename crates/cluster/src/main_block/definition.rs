@@ -1,0 +1,142 @@
+//! Definitions as main makes them from what was asked: ids, versions, hidden tables of unique entries.
+
+use junctor_model::collation::CollationId;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
+use junctor_model::limit::INDEXES_MAX;
+use junctor_model::schema::{
+    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
+};
+
+/// The hidden table of an index.
+pub(super) fn entries_of(index: &IndexDefinition) -> Option<TableId> {
+    match index.kind {
+        IndexKind::Unique { entries, .. } => Some(entries),
+        IndexKind::Primary { .. } | IndexKind::Ordered => None,
+    }
+}
+
+/// Refuses what the definition of a new table may not have among its indexes.
+pub(super) fn check_indexes(table: &TableDefinition) -> Result<()> {
+    if table.indexes.len() > INDEXES_MAX {
+        let message = format!("Too many keys specified; max {INDEXES_MAX} keys allowed");
+        return Err(Error::new(ErrorCode::TooManyKeys, message));
+    }
+    let is_primary = |index: &IndexDefinition| matches!(index.kind, IndexKind::Primary { .. });
+    if !table.indexes.first().is_some_and(is_primary) || table.indexes.iter().skip(1).any(is_primary) {
+        return Err(Error::new(ErrorCode::MultiplePrimaryKey, "Multiple primary key defined"));
+    }
+    for (position, index) in table.indexes.iter().enumerate() {
+        let same = |other: &&IndexDefinition| other.name.eq_ignore_ascii_case(&index.name);
+        if table.indexes[..position].iter().any(|other| same(&other)) {
+            return Err(duplicate_key_name(&index.name));
+        }
+    }
+    Ok(())
+}
+
+/// The table with its ids, and after it the hidden tables of its unique indexes. Ids of indexes are given only to a table
+/// that never had any: one that is truncated keeps them.
+pub(super) fn with_ids(mut table: TableDefinition, first: TableId) -> Vec<TableDefinition> {
+    let is_new = table.next_index == IndexId(0);
+    table.id = first;
+    table.version = SchemaVersion(1);
+    table.kind = TableKind::Base;
+    if is_new {
+        for (position, index) in table.indexes.iter_mut().enumerate() {
+            index.id = IndexId(position as u16);
+            index.state = IndexState::Online;
+        }
+        table.next_index = IndexId(table.indexes.len() as u16);
+    }
+    let mut next = first;
+    let mut indexes = std::mem::take(&mut table.indexes);
+    let mut hidden = Vec::new();
+    for index in &mut indexes {
+        if let IndexKind::Unique { entries, .. } = &mut index.kind {
+            next.0 += 1;
+            *entries = next;
+            hidden.push(entries_table(&table, index, next));
+        }
+    }
+    table.indexes = indexes;
+    hidden.insert(0, table);
+    hidden
+}
+
+/// The table with a new index that is being built, and the hidden table if the index is unique.
+pub(super) fn with_index(
+    table: &TableDefinition,
+    mut index: IndexDefinition,
+    hidden: TableId,
+) -> (TableDefinition, Option<TableDefinition>) {
+    let mut table = table.clone();
+    table.version.0 += 1;
+    index.id = table.next_index;
+    index.state = IndexState::Building;
+    table.next_index.0 += 1;
+    let mut entries_definition = None;
+    if let IndexKind::Unique { entries, .. } = &mut index.kind {
+        *entries = hidden;
+        entries_definition = Some(entries_table(&table, &index, hidden));
+    }
+    table.indexes.push(index);
+    (table, entries_definition)
+}
+
+/// The next version of the table, with an index in that state.
+pub(super) fn with_state(table: &TableDefinition, index: IndexId, state: IndexState) -> TableDefinition {
+    let mut table = table.clone();
+    table.version.0 += 1;
+    if let Some(index) = table.indexes.iter_mut().find(|other| other.id == index) {
+        index.state = state;
+    }
+    table
+}
+
+/// The hidden table of a unique index: the key bytes and the reference of the row, partitioned by the key bytes.
+fn entries_table(base: &TableDefinition, index: &IndexDefinition, id: TableId) -> TableDefinition {
+    let column = |name: &str| ColumnDefinition {
+        name: name.into(),
+        column_type: ColumnType::VarChar { length: u16::MAX, collation: CollationId::BINARY },
+        nullable: false,
+        default: None,
+        auto_increment: false,
+        hidden: false,
+        comment: "".into(),
+        display_width: None,
+    };
+    let primary = IndexDefinition {
+        id: IndexId(0),
+        name: "PRIMARY".into(),
+        kind: IndexKind::Primary { ordered: false },
+        columns: vec![ColumnIndex(0)],
+        state: IndexState::Online,
+    };
+    TableDefinition {
+        id,
+        version: SchemaVersion(1),
+        database: base.database.clone(),
+        name: format!("{}.{}", base.name, index.name).into(),
+        kind: TableKind::UniqueEntries { base: base.id, index: index.id },
+        columns: vec![column("key"), column("row")],
+        indexes: vec![primary],
+        partition_columns: vec![ColumnIndex(0)],
+        partition_count: base.partition_count,
+        partition_by_written: false,
+        collation: CollationId::BINARY,
+        comment: "".into(),
+        next_index: IndexId(1),
+    }
+}
+
+#[cold]
+pub(super) fn duplicate_key_name(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::DuplicateKeyName, format!("Duplicate key name '{name}'"))
+}
+
+/// The plan that named a table or index was made for an older schema.
+#[cold]
+pub(super) fn changed() -> Box<Error> {
+    Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")
+}

@@ -1,0 +1,304 @@
+//! Which stages a schema change has.
+//!
+//! What is made exists before it is published, and what is published no longer goes away afterwards: a plan made from a
+//! catalog never meets a partition that is not there yet. An index is maintained by writers before it is built, and
+//! built before readers may use it. The stages before the first publication can be taken back without anybody having
+//! seen them.
+
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Module};
+use junctor_model::collation::CollationId;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{IndexId, PartitionId, TableId};
+use junctor_model::limit::{INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
+use junctor_model::schema::{DatabaseDefinition, IndexDefinition, IndexState, TableDefinition, TableKind, TableLayout};
+use junctor_signals::change_schema::{Catalog, SchemaChange};
+
+use super::block::MainBlock;
+use super::definition;
+use super::state::{PartitionWork, PartitionWorkKind, Plan, StageWork};
+
+impl MainBlock {
+    /// The stages of a change, or why it is refused.
+    pub(super) fn plan(&self, change: SchemaChange) -> Result<Plan> {
+        match change {
+            SchemaChange::CreateDatabase { name, collation, if_not_exists } => {
+                self.plan_create_database(name, collation, if_not_exists)
+            }
+            SchemaChange::DropDatabase { name, if_exists } => self.plan_drop_database(&name, if_exists),
+            SchemaChange::CreateTable { definition, if_not_exists, auto_increment } => {
+                self.plan_create_table(*definition, if_not_exists, auto_increment)
+            }
+            SchemaChange::DropTables { names, if_exists } => self.plan_drop_tables(&names, if_exists),
+            SchemaChange::TruncateTable { table } => self.plan_truncate_table(table),
+            SchemaChange::CreateIndex { table, index } => self.plan_create_index(table, index),
+            SchemaChange::FinishIndex { table, index } => self.plan_finish_index(table, index),
+            SchemaChange::DropIndex { table, index } => self.plan_drop_index(table, index),
+        }
+    }
+
+    fn plan_create_database(&self, name: Box<str>, collation: CollationId, if_not_exists: bool) -> Result<Plan> {
+        let mut plan = Plan::default();
+        if self.catalog.dictionary.database(&name).is_some() {
+            let message = format!("Can't create database '{name}'; database exists");
+            return note_or_refuse(plan, if_not_exists, ErrorCode::DatabaseExists, message);
+        }
+        let mut catalog = self.next_catalog();
+        catalog.dictionary.put_database(DatabaseDefinition { name, collation });
+        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        Ok(plan)
+    }
+
+    fn plan_drop_database(&self, name: &str, if_exists: bool) -> Result<Plan> {
+        let mut plan = Plan::default();
+        if self.catalog.dictionary.database(name).is_none() {
+            let message = format!("Can't drop database '{name}'; database doesn't exist");
+            return note_or_refuse(plan, if_exists, ErrorCode::DatabaseDropMissing, message);
+        }
+        let mut catalog = self.next_catalog();
+        let tables: Vec<TableId> = self.catalog.dictionary.tables_of(name).map(|layout| layout.definition.id).collect();
+        let works = self.drop_from(&mut catalog, &tables);
+        catalog.dictionary.remove_database(name);
+        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then(StageWork::Partitions(works), None);
+        Ok(plan)
+    }
+
+    fn plan_create_table(&self, definition: TableDefinition, if_not_exists: bool, auto_increment: u64) -> Result<Plan> {
+        let mut plan = Plan::default();
+        let dictionary = &self.catalog.dictionary;
+        if dictionary.database(&definition.database).is_none() {
+            let message = format!("Unknown database '{}'", definition.database);
+            return Err(Error::new(ErrorCode::UnknownDatabase, message));
+        }
+        if dictionary.table_named(&definition.database, &definition.name).is_some() {
+            let message = format!("Table '{}' already exists", definition.name);
+            return note_or_refuse(plan, if_not_exists, ErrorCode::TableExists, message);
+        }
+        if !(1..=PARTITIONS_PER_TABLE_MAX).contains(&definition.partition_count) {
+            let message = "Too many partitions (including subpartitions) were defined";
+            return Err(Error::new(ErrorCode::TooManyPartitions, message));
+        }
+        definition::check_indexes(&definition)?;
+        let tables = definition::with_ids(definition, self.next_table);
+        plan.counters.push((tables[0].id, auto_increment.max(1)));
+        let mut catalog = self.next_catalog();
+        let creates = self.add_to(&mut catalog, tables, &mut plan);
+        let drops = with_kind(&creates, PartitionWorkKind::Drop);
+        plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops)));
+        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        Ok(plan)
+    }
+
+    fn plan_drop_tables(&self, names: &[(Box<str>, Box<str>)], if_exists: bool) -> Result<Plan> {
+        let mut plan = Plan::default();
+        let mut found = Vec::new();
+        let mut missing = Vec::new();
+        for (database, name) in names {
+            match self.catalog.dictionary.table_named(database, name) {
+                Some(layout) => found.push(layout.definition.id),
+                None => missing.push(format!("{database}.{name}")),
+            }
+        }
+        if !missing.is_empty() && !if_exists {
+            return Err(Error::new(ErrorCode::UnknownTable, format!("Unknown table '{}'", missing.join(","))));
+        }
+        let note = |name: String| (ErrorCode::UnknownTable.errno(), format!("Unknown table '{name}'").into());
+        plan.notes.extend(missing.into_iter().map(note));
+        if found.is_empty() {
+            return Ok(plan);
+        }
+        let mut catalog = self.next_catalog();
+        let works = self.drop_from(&mut catalog, &found);
+        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then(StageWork::Partitions(works), None);
+        Ok(plan)
+    }
+
+    fn plan_truncate_table(&self, table: TableId) -> Result<Plan> {
+        let mut plan = Plan::default();
+        let old = self.base_table(table)?;
+        let tables = definition::with_ids(old.definition.clone(), self.next_table);
+        plan.counters.push((tables[0].id, 1));
+        let mut catalog = self.next_catalog();
+        let drops_old = self.drop_from(&mut catalog, &[table]);
+        let creates = self.add_to(&mut catalog, tables, &mut plan);
+        let drops_new = with_kind(&creates, PartitionWorkKind::Drop);
+        plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops_new)));
+        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then(StageWork::Partitions(drops_old), None);
+        Ok(plan)
+    }
+
+    fn plan_create_index(&self, table: TableId, index: IndexDefinition) -> Result<Plan> {
+        let mut plan = Plan::default();
+        let old = self.base_table(table)?;
+        if old.definition.index_named(&index.name).is_some() {
+            return Err(definition::duplicate_key_name(&index.name));
+        }
+        if old.definition.indexes.len() >= INDEXES_MAX {
+            let message = format!("Too many keys specified; max {INDEXES_MAX} keys allowed");
+            return Err(Error::new(ErrorCode::TooManyKeys, message));
+        }
+        let (building, hidden) = definition::with_index(&old.definition, index, self.next_table);
+        let id = old.definition.next_index;
+        let is_ordered = building.index(id).is_some_and(IndexDefinition::is_ordered);
+        // Were the change taken back, the table would be as before but for its version.
+        let mut without = old.definition.clone();
+        without.version.0 += 2;
+        without.next_index.0 += 1;
+        let mut taken_back = self.next_catalog();
+        taken_back.dictionary.put_table(without.clone());
+        let is_unique = hidden.is_some();
+        let mut catalog = self.next_catalog();
+        if let Some(hidden) = hidden {
+            let creates = self.add_to(&mut catalog, vec![hidden], &mut plan);
+            let drops = with_kind(&creates, PartitionWorkKind::Drop);
+            plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops)));
+        }
+        let replace = |definition: &TableDefinition| StageWork::Partitions(self.replace_layouts(definition));
+        plan.then(replace(&building), Some(replace(&without)));
+        let build = self.works(&Arc::new(TableLayout::new(building.clone())), PartitionWorkKind::BuildIndex(id));
+        if is_unique {
+            catalog.dictionary.put_table(building);
+            plan.then(StageWork::Publish(Arc::new(catalog)), Some(StageWork::Publish(Arc::new(taken_back))));
+            if is_ordered {
+                plan.then(StageWork::Partitions(build), None);
+            }
+        } else {
+            plan.then(StageWork::Partitions(build), None);
+            let online = definition::with_state(&building, id, IndexState::Online);
+            plan.then(replace(&online), None);
+            catalog.dictionary.put_table(online);
+            plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        }
+        Ok(plan)
+    }
+
+    fn plan_finish_index(&self, table: TableId, index: IndexId) -> Result<Plan> {
+        let mut plan = Plan::default();
+        let old = self.base_table(table)?;
+        if old.definition.index(index).is_none() {
+            return Err(definition::changed());
+        }
+        let online = definition::with_state(&old.definition, index, IndexState::Online);
+        plan.then(StageWork::Partitions(self.replace_layouts(&online)), None);
+        let mut catalog = self.next_catalog();
+        catalog.dictionary.put_table(online);
+        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        Ok(plan)
+    }
+
+    fn plan_drop_index(&self, table: TableId, index: IndexId) -> Result<Plan> {
+        let mut plan = Plan::default();
+        let old = self.base_table(table)?;
+        if index == old.definition.primary().id {
+            return Err(Error::not_supported("DROP PRIMARY KEY"));
+        }
+        let Some(dropped) = old.definition.index(index) else { return Err(definition::changed()) };
+        let mut catalog = self.next_catalog();
+        let drops = match definition::entries_of(dropped) {
+            Some(hidden) => self.drop_one(&mut catalog, hidden),
+            None => Vec::new(),
+        };
+        let mut without = old.definition.clone();
+        without.version.0 += 1;
+        without.indexes.retain(|other| other.id != index);
+        let replace = self.replace_layouts(&without);
+        catalog.dictionary.put_table(without);
+        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then(StageWork::Partitions(replace), None);
+        plan.then(StageWork::Partitions(drops), None);
+        Ok(plan)
+    }
+
+    fn next_catalog(&self) -> Catalog {
+        let mut catalog = (*self.catalog).clone();
+        catalog.dictionary.version += 1;
+        catalog
+    }
+
+    fn base_table(&self, table: TableId) -> Result<&Arc<TableLayout>> {
+        let layout = self.catalog.dictionary.table(table).filter(|layout| layout.definition.kind == TableKind::Base);
+        layout.ok_or_else(definition::changed)
+    }
+
+    /// Places the partitions of new tables and adds them to the catalog.
+    fn add_to(&self, catalog: &mut Catalog, tables: Vec<TableDefinition>, plan: &mut Plan) -> Vec<PartitionWork> {
+        let mut works = Vec::new();
+        for table in tables {
+            plan.tables_made += 1;
+            let (id, partition_count) = (table.id, table.partition_count);
+            catalog.dictionary.put_table(table);
+            let Some(layout) = catalog.dictionary.table(id).map(Arc::clone) else { continue };
+            for index in 0..partition_count {
+                let partition = PartitionId { table: id, index };
+                let chain = self.place(usize::from(self.next_ldm) + plan.partitions_placed);
+                plan.partitions_placed += 1;
+                catalog.distribution.put(partition, chain.clone());
+                works.push(PartitionWork {
+                    partition,
+                    layout: Arc::clone(&layout),
+                    chain,
+                    kind: PartitionWorkKind::Create,
+                });
+            }
+        }
+        works
+    }
+
+    /// The chain of the partition that is placed as number `position`: round robin over the ldm instances.
+    fn place(&self, position: usize) -> Vec<Address> {
+        let instance = (position % usize::from(self.ldm_instances)) as u16;
+        let nodes = std::iter::once(self.own.node).chain(self.configuration.backup_nodes.iter().copied());
+        nodes.map(|node| Address::new(node, Module::Ldm, instance)).collect()
+    }
+
+    /// Takes tables with their hidden ones out of the catalog.
+    fn drop_from(&self, catalog: &mut Catalog, tables: &[TableId]) -> Vec<PartitionWork> {
+        let mut works = Vec::new();
+        for table in tables {
+            let Some(layout) = self.catalog.dictionary.table(*table) else { continue };
+            let hidden = layout.definition.indexes.iter().filter_map(definition::entries_of);
+            for id in std::iter::once(*table).chain(hidden) {
+                works.extend(self.drop_one(catalog, id));
+            }
+        }
+        works
+    }
+
+    fn drop_one(&self, catalog: &mut Catalog, table: TableId) -> Vec<PartitionWork> {
+        catalog.dictionary.remove_table(table);
+        catalog.distribution.remove_table(table);
+        let layout = self.catalog.dictionary.table(table);
+        layout.map_or(Vec::new(), |layout| self.works(layout, PartitionWorkKind::Drop))
+    }
+
+    fn replace_layouts(&self, definition: &TableDefinition) -> Vec<PartitionWork> {
+        self.works(&Arc::new(TableLayout::new(definition.clone())), PartitionWorkKind::ReplaceLayout)
+    }
+
+    /// The same work for every partition of a table that is published.
+    fn works(&self, layout: &Arc<TableLayout>, kind: PartitionWorkKind) -> Vec<PartitionWork> {
+        let table = layout.definition.id;
+        let work = |index| {
+            let partition = PartitionId { table, index };
+            let chain = self.catalog.distribution.chain(partition).unwrap_or_default().to_vec();
+            PartitionWork { partition, layout: Arc::clone(layout), chain, kind }
+        };
+        (0..layout.definition.partition_count).map(work).collect()
+    }
+}
+
+fn with_kind(works: &[PartitionWork], kind: PartitionWorkKind) -> Vec<PartitionWork> {
+    works.iter().map(|work| PartitionWork { kind, ..work.clone() }).collect()
+}
+
+fn note_or_refuse(mut plan: Plan, as_note: bool, code: ErrorCode, message: String) -> Result<Plan> {
+    if !as_note {
+        return Err(Error::new(code, message));
+    }
+    plan.notes.push((code.errno(), message.into()));
+    Ok(plan)
+}

@@ -1,0 +1,26 @@
+//! AUTO_INCREMENT numbers, given in ranges that follow each other.
+
+use junctor_kernel::Outbox;
+use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
+use junctor_signals::{Signal, SqlSignal};
+
+use super::block::MainBlock;
+use super::definition;
+
+impl MainBlock {
+    pub(super) fn on_reserve_auto_increment(&mut self, request: ReserveAutoIncrement, outbox: &mut Outbox<Signal>) {
+        let ReserveAutoIncrement { operation, reply_to, table, count, beyond } = request;
+        let reply = match self.counters.get_mut(&table) {
+            None => ReserveAutoIncrementReply { operation, first: 0, count: 0, error: Some(definition::changed()) },
+            Some(next) => {
+                *next = (*next).max(beyond.saturating_add(1));
+                let first = *next;
+                // The counter stays at its end once it is there, so the last number is never given.
+                let count = count.min(u64::MAX - first);
+                *next += count;
+                ReserveAutoIncrementReply { operation, first, count, error: None }
+            }
+        };
+        outbox.send(reply_to, Signal::Sql(SqlSignal::ReserveAutoIncrementReply(reply)));
+    }
+}

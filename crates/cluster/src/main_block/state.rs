@@ -1,0 +1,86 @@
+//! A schema change as stages: each is sent to many blocks, and the next begins when all have answered.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use junctor_kernel::Address;
+use junctor_model::error::Error;
+use junctor_model::id::{IndexId, PartitionId, TableId};
+use junctor_model::schema::TableLayout;
+use junctor_signals::change_schema::{Catalog, ChangePartition, ChangeSchema};
+use junctor_signals::read_rows::OperationId;
+
+/// The change that is under way.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub operation: OperationId,
+    pub reply_to: Address,
+    pub notes: Vec<(u16, Box<str>)>,
+    /// What is left to do.
+    pub stages: VecDeque<Stage>,
+    /// What takes back the stages that were begun, in the order in which it is to be done.
+    pub undo: VecDeque<StageWork>,
+    /// Why the change failed; from then on only `undo` is run.
+    pub error: Option<Box<Error>>,
+    /// Signals of this stage that are not sent yet.
+    pub unsent: VecDeque<(Address, ChangePartition)>,
+    /// Answers that this stage still waits for.
+    pub outstanding: usize,
+}
+
+/// One stage and how to take it back.
+#[derive(Debug)]
+pub(super) struct Stage {
+    pub work: StageWork,
+    pub undo: Option<StageWork>,
+}
+
+/// What a stage does.
+#[derive(Clone, Debug)]
+pub(super) enum StageWork {
+    /// Changes partitions, at every member of their chains.
+    Partitions(Vec<PartitionWork>),
+    /// Makes this the catalog of every block.
+    Publish(Arc<Catalog>),
+}
+
+/// The change of one partition.
+#[derive(Clone, Debug)]
+pub(super) struct PartitionWork {
+    pub partition: PartitionId,
+    pub layout: Arc<TableLayout>,
+    pub chain: Vec<Address>,
+    pub kind: PartitionWorkKind,
+}
+
+/// As `PartitionChange`, but to be sent more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PartitionWorkKind {
+    Create,
+    Drop,
+    ReplaceLayout,
+    BuildIndex(IndexId),
+}
+
+/// The stages of a change, before it runs.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub stages: Vec<Stage>,
+    pub notes: Vec<(u16, Box<str>)>,
+    /// First AUTO_INCREMENT values of tables that are made.
+    pub counters: Vec<(TableId, u64)>,
+    /// How many tables ids were given to.
+    pub tables_made: u32,
+    /// How many partitions were placed.
+    pub partitions_placed: usize,
+}
+
+impl Plan {
+    /// Adds a stage.
+    pub fn then(&mut self, work: StageWork, undo: Option<StageWork>) {
+        self.stages.push(Stage { work, undo });
+    }
+}
+
+/// Changes that wait for their turn.
+pub(super) type ChangeQueue = VecDeque<ChangeSchema>;

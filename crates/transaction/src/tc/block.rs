@@ -1,0 +1,141 @@
+//! The tc block: its state and its inbox.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Context, Directory, Module, Outbox, Pool, WorldEvent};
+use junctor_model::id::{CommitNumber, TableId, TransactionId};
+use junctor_model::limit::TRANSACTIONS_MAX;
+use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
+use junctor_signals::lock_wait::ProbeDeadlock;
+use junctor_signals::{MainSignal, Signal, TcSignal};
+use junctor_storage::commit_sequence::CommitSequence;
+
+use super::follow_up::EntryPrograms;
+use super::state::{TransactionHandle, TransactionRecord};
+
+/// Bits of a transaction's counter that hold its place in the pool.
+const PLACE_BITS: u32 = 16;
+
+/// One instance of tc.
+#[derive(Debug)]
+pub struct TcBlock {
+    pub(super) own: Address,
+    pub(super) sequence: Arc<CommitSequence>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) transactions: Pool<TransactionRecord>,
+    /// Records of ended transactions, for their memory.
+    pub(super) spare: Vec<TransactionRecord>,
+    /// Applied commits that the stable number has not reached.
+    pub(super) waiting_stable: BTreeMap<CommitNumber, TransactionHandle>,
+    /// What one call of the sequence made stable.
+    pub(super) became_stable: Vec<(CommitNumber, u16)>,
+    /// How entries of a hidden table are inserted and deleted.
+    pub(super) entry_programs: BTreeMap<TableId, EntryPrograms>,
+    /// Probes that are being passed on.
+    pub(super) probes: Vec<ProbeDeadlock>,
+    /// Whether the timer that looks for waits past their deadline runs.
+    pub(super) wait_timer_runs: bool,
+}
+
+impl TcBlock {
+    /// The instance at `own` of a node with this directory. `sequence` is shared by the whole node.
+    pub fn new(own: Address, directory: &Directory, sequence: Arc<CommitSequence>) -> TcBlock {
+        let instances = u32::from(directory.instances(Module::Tc).max(1));
+        let transactions_max = (TRANSACTIONS_MAX as u32 / instances).max(1);
+        const { assert!(TRANSACTIONS_MAX <= 1 << PLACE_BITS) };
+        TcBlock {
+            own,
+            sequence,
+            catalog: Arc::new(Catalog::default()),
+            transactions: Pool::new(transactions_max),
+            spare: Vec::new(),
+            waiting_stable: BTreeMap::new(),
+            became_stable: Vec::new(),
+            entry_programs: BTreeMap::new(),
+            probes: Vec::new(),
+            wait_timer_runs: false,
+        }
+    }
+
+    /// How many transactions are open.
+    pub fn transactions_open(&self) -> usize {
+        self.transactions.len()
+    }
+
+    /// Handles one signal.
+    pub fn handle(&mut self, signal: TcSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        match signal {
+            TcSignal::ExecuteStatement(signal) => self.on_execute_statement(signal, context, outbox),
+            TcSignal::EndTransaction(signal) => self.on_end_transaction(signal, outbox),
+            TcSignal::WriteRowsReply(signal) => self.on_write_rows_reply(signal, from, context, outbox),
+            TcSignal::PrepareTransactionReply(signal) => self.on_prepare_transaction_reply(signal, outbox),
+            TcSignal::CommitTransactionReply(signal) => self.on_commit_transaction_reply(signal, outbox),
+            TcSignal::UndoTransactionReply(signal) => self.on_undo_transaction_reply(signal, outbox),
+            TcSignal::CommitStable(signal) => self.on_commit_stable(signal.number, outbox),
+            TcSignal::LockWaitStarted(signal) => self.on_lock_wait_started(signal, context, outbox),
+            TcSignal::LockWaitEnded(signal) => self.on_lock_wait_ended(signal),
+            TcSignal::ProbeDeadlock(signal) => self.on_probe_deadlock(signal, outbox),
+            TcSignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),
+            TcSignal::PublishCatalog(signal) => self.on_publish_catalog(signal, outbox),
+            // Every statement's work is bounded by its parts, so there is none to go on with.
+            TcSignal::ContinueWork(_) => {}
+        }
+    }
+
+    /// Handles one event of the world.
+    pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        match event {
+            WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),
+            WorldEvent::Started
+            | WorldEvent::Stopping
+            | WorldEvent::SocketOpened { .. }
+            | WorldEvent::Received { .. }
+            | WorldEvent::SendBlocked { .. }
+            | WorldEvent::SendDrained { .. }
+            | WorldEvent::SocketClosed { .. }
+            | WorldEvent::FileDone { .. } => {}
+        }
+    }
+
+    fn on_publish_catalog(&mut self, signal: PublishCatalog, outbox: &mut Outbox<Signal>) {
+        self.catalog = signal.catalog;
+        let dictionary = &self.catalog.dictionary;
+        self.entry_programs.retain(|table, _| dictionary.table(*table).is_some());
+        let reply = PublishCatalogReply { operation: signal.operation };
+        outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
+    }
+
+    /// Begins a transaction; none when the pool is full.
+    pub(super) fn begin(&mut self) -> Option<TransactionHandle> {
+        if self.transactions.len() == self.transactions.capacity() {
+            return None;
+        }
+        let record = self.spare.pop().unwrap_or_default();
+        let handle = self.transactions.insert(record).ok()?;
+        let counter = u64::from(handle.generation) << PLACE_BITS | u64::from(handle.index);
+        self.transactions.get_mut(handle)?.id = TransactionId::new(self.own.instance, counter);
+        Some(handle)
+    }
+
+    /// The transaction of this id, if it is one of this instance and open.
+    pub(super) fn find(&self, transaction: TransactionId) -> Option<TransactionHandle> {
+        let counter = transaction.0 & ((1 << 48) - 1);
+        let place = (counter & ((1 << PLACE_BITS) - 1)) as u32;
+        let handle = TransactionHandle::new(place, (counter >> PLACE_BITS) as u32);
+        let is_own = transaction.instance() == self.own.instance;
+        (is_own && self.transactions.get(handle).is_some()).then_some(handle)
+    }
+
+    pub(super) fn record(&mut self, handle: TransactionHandle) -> &mut TransactionRecord {
+        match self.transactions.get_mut(handle) {
+            Some(record) => record,
+            None => junctor_kernel::invariant::fail("a handle in use has its record", format_args!("{handle:?}")),
+        }
+    }
+
+    /// The address of another tc instance of the node.
+    pub(super) fn tc_address(&self, instance: u16) -> Address {
+        Address::new(self.own.node, Module::Tc, instance)
+    }
+}

@@ -1,0 +1,59 @@
+//! COMMIT and ROLLBACK as the client asks them, and the answer that ends a transaction.
+
+use junctor_kernel::Outbox;
+use junctor_model::error::Error;
+use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
+use junctor_signals::{Signal, SqlSignal};
+
+use super::block::TcBlock;
+use super::state::{EndRequest, Phase, TransactionHandle};
+
+impl TcBlock {
+    pub(super) fn on_end_transaction(&mut self, request: EndTransaction, outbox: &mut Outbox<Signal>) {
+        let EndTransaction { operation, reply_to, transaction, ending } = request;
+        let end = EndRequest { operation, reply_to, ending };
+        let Some(handle) = self.find(transaction) else {
+            // It has ended, as it does after a deadlock; there is nothing left to do.
+            return reply_end(end, None, outbox);
+        };
+        let record = self.record(handle);
+        if record.ending.is_some() {
+            return reply_end(end, None, outbox);
+        }
+        record.ending = Some(end);
+        match record.phase {
+            Phase::Idle => self.begin_ending(handle, outbox),
+            // The client is gone in the middle of a statement: it ends as soon as it can.
+            Phase::Executing => self.cancel_waits(handle, outbox),
+            _ => {}
+        }
+    }
+
+    /// Begins the end that was asked for, if one was and no statement runs.
+    pub(super) fn begin_ending(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
+        match self.record(handle).ending.map(|end| end.ending) {
+            Some(Ending::Commit) => self.commit(handle, outbox),
+            Some(Ending::Rollback) => self.release(handle, outbox),
+            None => {}
+        }
+    }
+
+    /// The transaction is over: whoever waits for it is told, and its record is free.
+    pub(super) fn answer(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
+        if self.record(handle).owes_statement {
+            self.reply_statement(handle, false, outbox);
+        }
+        let Some(mut record) = self.transactions.remove(handle) else { return };
+        let error = record.running.error.take();
+        if let Some(end) = record.ending {
+            reply_end(end, error, outbox);
+        }
+        record.clear();
+        self.spare.push(record);
+    }
+}
+
+fn reply_end(end: EndRequest, error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
+    let reply = EndTransactionReply { operation: end.operation, error };
+    outbox.send(end.reply_to, Signal::Sql(SqlSignal::EndTransactionReply(reply)));
+}

@@ -1,0 +1,299 @@
+//! Hot path. One statement: its parts go to the owners at once, the replies are gathered, follow-ups run, the statement is
+//! answered, committed or undone.
+
+use junctor_kernel::{Address, Buffer, Context, Outbox};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
+use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts};
+use junctor_signals::program::WriteProgram;
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::write_rows::{WriteRows, WriteRowsReply};
+use junctor_signals::{LdmSignal, Signal, SqlSignal};
+
+use std::sync::Arc;
+
+use super::block::TcBlock;
+use super::state::{Part, Phase, TransactionHandle};
+
+impl TcBlock {
+    pub(super) fn on_execute_statement(
+        &mut self,
+        request: ExecuteStatement,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let handle = if request.transaction.is_some() {
+            match self.find(request.transaction) {
+                Some(handle) => handle,
+                None => return refuse(request, TransactionId::default(), has_ended(), context, outbox),
+            }
+        } else {
+            match self.begin() {
+                Some(handle) => handle,
+                None => return refuse(request, TransactionId::default(), too_many_transactions(), context, outbox),
+            }
+        };
+        let record = self.record(handle);
+        if record.phase != Phase::Idle {
+            let id = record.id;
+            return refuse(request, id, is_busy(), context, outbox);
+        }
+        let (single, partition) = match &request.parts {
+            Parts::One(partition, _) => (true, *partition),
+            Parts::Many(_) => (false, 0),
+        };
+        record.running.clear();
+        record.statement = StatementNumber(record.statement.0 + 1);
+        record.phase = Phase::Executing;
+        record.owes_statement = true;
+        let is_first = record.participants.is_empty();
+        let running = &mut record.running;
+        running.operation = request.operation;
+        running.reply_to = request.reply_to;
+        running.autocommit = request.autocommit;
+        running.protocol = request.protocol;
+        running.lock_wait_ms = request.lock_wait_ms;
+        running.program = Some(Arc::clone(&request.program));
+        if self.is_stale(&request.program) {
+            self.record(handle).running.error = Some(definition_changed());
+            give_parts(request.parts, context);
+            return self.advance_statement(handle, context, outbox);
+        }
+        let table = request.program.table.definition.id;
+        let has_backups = self.has_backups(PartitionId { table, index: partition });
+        let one_phase = request.autocommit && is_first && single && request.program.unique_entries.is_empty();
+        self.record(handle).running.one_phase = one_phase && !has_backups;
+        match request.parts {
+            Parts::One(index, input) => {
+                self.send_part(
+                    handle,
+                    PartitionId { table, index },
+                    &request.program,
+                    input,
+                    Part::Base,
+                    context,
+                    outbox,
+                );
+            }
+            Parts::Many(parts) => {
+                for (index, input) in parts {
+                    let partition = PartitionId { table, index };
+                    self.send_part(handle, partition, &request.program, input, Part::Base, context, outbox);
+                }
+            }
+        }
+        if self.record(handle).outstanding == 0 {
+            self.advance_statement(handle, context, outbox);
+        }
+    }
+
+    /// Whether the plan was made for another definition of the table than the published one.
+    fn is_stale(&self, program: &WriteProgram) -> bool {
+        let published = |id| self.catalog.dictionary.table(id).map(|layout| layout.definition.version);
+        let own = &program.table.definition;
+        let has_entries = |(_, layout): &(_, Arc<junctor_model::schema::TableLayout>)| {
+            published(layout.definition.id) == Some(layout.definition.version)
+        };
+        published(own.id) != Some(own.version) || !program.unique_entries.iter().all(has_entries)
+    }
+
+    pub(super) fn has_backups(&self, partition: PartitionId) -> bool {
+        self.catalog.distribution.chain(partition).is_some_and(|chain| chain.len() > 1)
+    }
+
+    /// Sends one part to the owner of its partition. Without an owner the statement fails.
+    pub(super) fn send_part(
+        &mut self,
+        handle: TransactionHandle,
+        partition: PartitionId,
+        program: &Arc<WriteProgram>,
+        input: Buffer,
+        part: Part,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let owner = self.catalog.distribution.owner(partition);
+        let has_backups = self.has_backups(partition);
+        let own = self.own;
+        let record = self.record(handle);
+        let Some(owner) = owner else {
+            record.running.error.get_or_insert_with(definition_changed);
+            return context.buffers.give(input);
+        };
+        record.touch(owner, has_backups);
+        record.outstanding += 1;
+        let number = record.running.parts.len() as u64;
+        record.running.parts.push(part);
+        let request = WriteRows {
+            operation: OperationId(u64::from(record.statement.0) << 32 | number),
+            reply_to: own,
+            transaction: record.id,
+            statement: record.statement,
+            partition,
+            protocol: record.running.protocol,
+            one_phase: record.running.one_phase,
+            program: Arc::clone(program),
+            input,
+            output: Buffer::new(),
+        };
+        outbox.send(owner, Signal::Ldm(LdmSignal::WriteRows(request)));
+    }
+
+    pub(super) fn on_write_rows_reply(
+        &mut self,
+        reply: WriteRowsReply,
+        from: Address,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        context.buffers.give(reply.input);
+        let Some(handle) = self.find(reply.transaction) else { return context.buffers.give(reply.output) };
+        let record = self.record(handle);
+        let number = reply.operation.0 as u32 as usize;
+        let is_current = reply.operation.0 >> 32 == u64::from(record.statement.0) && record.phase == Phase::Executing;
+        if !is_current || number >= record.running.parts.len() {
+            return context.buffers.give(reply.output);
+        }
+        record.outstanding -= 1;
+        if reply.changed > 0 && reply.error.is_none() {
+            record.note_written(from, reply.partition);
+        }
+        let running = &mut record.running;
+        running.warnings += reply.warnings;
+        if let Part::Base = running.parts[number] {
+            running.matched += u64::from(reply.matched);
+            running.changed += u64::from(reply.changed);
+        }
+        match reply.output.is_empty() {
+            true => context.buffers.give(reply.output),
+            false => running.outputs.push(reply.output),
+        }
+        if reply.committed.0 != 0 {
+            record.number = reply.committed;
+        }
+        let running = &mut record.running;
+        match reply.error {
+            None => running.follow_ups.extend(reply.follow_ups),
+            Some(error) => {
+                let error = running.say_entry(number, reply.matched, error);
+                let is_first = running.error.is_none();
+                // A deadlock ends the transaction, so no other failure of the statement may hide it.
+                if is_first || error.code == ErrorCode::Deadlock {
+                    running.error = Some(error);
+                }
+                if is_first {
+                    self.cancel_waits(handle, outbox);
+                }
+            }
+        }
+        if self.record(handle).outstanding == 0 {
+            self.advance_statement(handle, context, outbox);
+        }
+    }
+
+    /// All parts under way have answered: what comes next.
+    pub(super) fn advance_statement(
+        &mut self,
+        handle: TransactionHandle,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let record = self.record(handle);
+        record.outstanding = 0;
+        if record.running.error.is_some() {
+            return self.fail_statement(handle, context, outbox);
+        }
+        if !record.running.follow_ups.is_empty() || !record.running.rounds.is_empty() {
+            record.running.one_phase = false;
+            if self.run_follow_ups(handle, context, outbox) {
+                return;
+            }
+        }
+        self.finish_statement(handle, outbox);
+    }
+
+    fn finish_statement(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
+        let record = self.record(handle);
+        if record.running.one_phase {
+            // The partition has committed by itself, or had nothing to commit and has released its locks.
+            match record.number.0 {
+                0 => self.answer(handle, outbox),
+                _ => self.wait_stable(handle, outbox),
+            }
+        } else if record.running.autocommit {
+            self.commit(handle, outbox);
+        } else {
+            record.phase = Phase::Idle;
+            self.reply_statement(handle, true, outbox);
+            self.begin_ending(handle, outbox);
+        }
+    }
+
+    /// Answers the statement; the transaction is named when it stays open.
+    pub(super) fn reply_statement(&mut self, handle: TransactionHandle, stays_open: bool, outbox: &mut Outbox<Signal>) {
+        let record = self.record(handle);
+        record.owes_statement = false;
+        let transaction = if stays_open { record.id } else { TransactionId::default() };
+        let running = &mut record.running;
+        running.program = None;
+        let failed = running.error.is_some();
+        let reply = ExecuteStatementReply {
+            operation: running.operation,
+            transaction,
+            matched: if failed { 0 } else { running.matched },
+            changed: if failed { 0 } else { running.changed },
+            warnings: running.warnings,
+            outputs: if failed { Vec::new() } else { std::mem::take(&mut running.outputs) },
+            written: if stays_open && !failed { running.written.clone() } else { Vec::new() },
+            error: running.error.take(),
+        };
+        outbox.send(running.reply_to, Signal::Sql(SqlSignal::ExecuteStatementReply(reply)));
+    }
+}
+
+fn refuse(
+    request: ExecuteStatement,
+    transaction: TransactionId,
+    error: Box<Error>,
+    context: &mut Context<'_>,
+    outbox: &mut Outbox<Signal>,
+) {
+    let reply = ExecuteStatementReply {
+        operation: request.operation,
+        transaction,
+        matched: 0,
+        changed: 0,
+        warnings: 0,
+        outputs: Vec::new(),
+        written: Vec::new(),
+        error: Some(error),
+    };
+    outbox.send(request.reply_to, Signal::Sql(SqlSignal::ExecuteStatementReply(reply)));
+    give_parts(request.parts, context);
+}
+
+fn give_parts(parts: Parts, context: &mut Context<'_>) {
+    match parts {
+        Parts::One(_, input) => context.buffers.give(input),
+        Parts::Many(parts) => parts.into_iter().for_each(|(_, input)| context.buffers.give(input)),
+    }
+}
+
+pub(super) fn definition_changed() -> Box<Error> {
+    Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")
+}
+
+#[cold]
+fn too_many_transactions() -> Box<Error> {
+    Error::new(ErrorCode::TooManyTransactions, "Got temporary error: too many transactions at once")
+}
+
+#[cold]
+fn has_ended() -> Box<Error> {
+    Error::new(ErrorCode::TemporaryFailure, "The transaction has ended")
+}
+
+#[cold]
+fn is_busy() -> Box<Error> {
+    Error::new(ErrorCode::TemporaryFailure, "A statement of the transaction is still under way")
+}

@@ -1,0 +1,247 @@
+//! The records of tc.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Buffer, Handle, Time};
+use junctor_model::error::Error;
+use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
+use junctor_signals::end_transaction::Ending;
+use junctor_signals::program::{RowProtocol, WriteProgram};
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::write_rows::FollowUp;
+
+/// A transaction's place in the pool.
+pub(super) type TransactionHandle = Handle<TransactionRecord>;
+
+/// How many probes a transaction remembers to have passed on.
+const PROBE_MARKS: usize = 8;
+
+/// One transaction that has written or locked, or is about to.
+#[derive(Debug, Default)]
+pub(super) struct TransactionRecord {
+    pub id: TransactionId,
+    /// The statement that runs or ran last, from 1.
+    pub statement: StatementNumber,
+    pub phase: Phase,
+    /// Replies that the phase still waits for.
+    pub outstanding: u32,
+    pub participants: Vec<Participant>,
+    /// The commit number, once taken.
+    pub number: CommitNumber,
+    pub running: Statement,
+    /// Who is told of the end, besides the statement if that commits by itself.
+    pub ending: Option<EndRequest>,
+    /// Whether the statement's reply is still owed.
+    pub owes_statement: bool,
+    pub waits: Vec<Wait>,
+    probes: [ProbeMark; PROBE_MARKS],
+    probe_next: usize,
+}
+
+/// Where a transaction is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Between statements.
+    #[default]
+    Idle,
+    /// Parts of a statement are under way.
+    Executing,
+    /// A failed statement is being undone.
+    UndoingStatement,
+    /// Participants make sure that the commit cannot fail.
+    Preparing,
+    /// The number is taken; participants apply it.
+    Committing,
+    /// Applied; the stable number has not reached it.
+    WaitingStable,
+    /// Everything is being undone, or the locks of a transaction without writes released.
+    Releasing,
+}
+
+impl Phase {
+    /// The word in `junctor_info.transactions`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Idle => "idle",
+            Phase::Executing => "executing",
+            Phase::UndoingStatement => "undoing statement",
+            Phase::Preparing => "preparing",
+            Phase::Committing => "committing",
+            Phase::WaitingStable => "waiting for stable",
+            Phase::Releasing => "releasing",
+        }
+    }
+}
+
+/// An ldm that holds locks or writes of the transaction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Participant {
+    pub at: Address,
+    /// Whether it has uncommitted versions.
+    pub has_written: bool,
+    /// Whether a partition written there has backups.
+    pub has_backups: bool,
+}
+
+/// COMMIT or ROLLBACK that was asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EndRequest {
+    pub operation: OperationId,
+    pub reply_to: Address,
+    pub ending: Ending,
+}
+
+/// The statement that runs.
+#[derive(Debug)]
+pub(super) struct Statement {
+    pub operation: OperationId,
+    pub reply_to: Address,
+    pub autocommit: bool,
+    pub one_phase: bool,
+    pub protocol: RowProtocol,
+    pub lock_wait_ms: u32,
+    pub program: Option<Arc<WriteProgram>>,
+    pub matched: u64,
+    pub changed: u64,
+    pub warnings: u32,
+    pub outputs: Vec<Buffer>,
+    pub written: Vec<PartitionId>,
+    pub error: Option<Box<Error>>,
+    /// Participants that got a part of this statement.
+    pub touched: Vec<Address>,
+    /// Every part sent, by its number; the reply names it.
+    pub parts: Vec<Part>,
+    /// What the base rows ask of other partitions and is not planned yet.
+    pub follow_ups: Vec<FollowUp>,
+    /// What is sent once all parts under way have answered, one round after the other.
+    pub rounds: VecDeque<Vec<RoundPart>>,
+}
+
+impl Default for Statement {
+    fn default() -> Statement {
+        Statement {
+            operation: OperationId(0),
+            reply_to: Address::new(Default::default(), junctor_kernel::Module::Sql, 0),
+            autocommit: false,
+            one_phase: false,
+            protocol: RowProtocol::Text,
+            lock_wait_ms: 0,
+            program: None,
+            matched: 0,
+            changed: 0,
+            warnings: 0,
+            outputs: Vec::new(),
+            written: Vec::new(),
+            error: None,
+            touched: Vec::new(),
+            parts: Vec::new(),
+            follow_ups: Vec::new(),
+            rounds: VecDeque::new(),
+        }
+    }
+}
+
+/// What a part is for.
+#[derive(Debug)]
+pub(super) enum Part {
+    /// Rows of the statement's table that the client asked for.
+    Base,
+    /// Rows that moved here from another partition; counted where they left.
+    Moved,
+    /// Unique entries; for inserts, in order, how error 1062 shows them.
+    Entries { index_name: Box<str>, shown: Vec<Box<str>> },
+}
+
+/// A part of a round.
+#[derive(Debug)]
+pub(super) struct RoundPart {
+    pub partition: PartitionId,
+    pub program: Arc<WriteProgram>,
+    pub input: Buffer,
+    pub part: Part,
+}
+
+/// One wait for a lock.
+#[derive(Debug)]
+pub(super) struct Wait {
+    pub at: Address,
+    pub sequence: u64,
+    pub blockers: Vec<TransactionId>,
+    pub since: Time,
+    pub deadline: Time,
+    /// Whether its ldm was told to give it up.
+    pub cancelled: bool,
+}
+
+/// A probe that was passed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ProbeMark {
+    pub initiator: TransactionId,
+    pub at: u32,
+    pub sequence: u64,
+}
+
+impl TransactionRecord {
+    /// Makes the record ready for another transaction; vectors keep their memory.
+    pub fn clear(&mut self) {
+        self.id = TransactionId::default();
+        self.statement = StatementNumber(0);
+        self.phase = Phase::Idle;
+        self.outstanding = 0;
+        self.participants.clear();
+        self.number = CommitNumber(0);
+        self.running.clear();
+        self.ending = None;
+        self.owes_statement = false;
+        self.waits.clear();
+        self.probes = Default::default();
+        self.probe_next = 0;
+    }
+
+    /// Notes that `at` gets a part of the statement that runs.
+    pub fn touch(&mut self, at: Address, has_backups: bool) {
+        match self.participants.iter_mut().find(|participant| participant.at == at) {
+            Some(participant) => participant.has_backups |= has_backups,
+            None => self.participants.push(Participant { at, has_written: false, has_backups }),
+        }
+        if !self.running.touched.contains(&at) {
+            self.running.touched.push(at);
+        }
+    }
+
+    /// Notes uncommitted versions at `at`.
+    pub fn note_written(&mut self, at: Address, partition: PartitionId) {
+        if let Some(participant) = self.participants.iter_mut().find(|participant| participant.at == at) {
+            participant.has_written = true;
+        }
+        if !self.running.written.contains(&partition) {
+            self.running.written.push(partition);
+        }
+    }
+
+    /// Whether this probe passes for the first time, as far as is remembered.
+    pub fn mark_probe(&mut self, mark: ProbeMark) -> bool {
+        if self.probes.contains(&mark) {
+            return false;
+        }
+        self.probes[self.probe_next] = mark;
+        self.probe_next = (self.probe_next + 1) % PROBE_MARKS;
+        true
+    }
+}
+
+impl Statement {
+    pub fn clear(&mut self) {
+        self.program = None;
+        self.one_phase = false;
+        (self.matched, self.changed, self.warnings) = (0, 0, 0);
+        self.outputs.clear();
+        self.written.clear();
+        self.error = None;
+        self.touched.clear();
+        self.parts.clear();
+        self.follow_ups.clear();
+        self.rounds.clear();
+    }
+}

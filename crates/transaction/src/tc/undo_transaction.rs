@@ -1,0 +1,83 @@
+//! Undo: of one statement that failed, or of everything. Participants undo in bounded steps and answer.
+
+use junctor_kernel::{Context, Outbox};
+use junctor_model::error::ErrorCode;
+use junctor_model::id::StatementNumber;
+use junctor_signals::commit_transaction::{UndoTransaction, UndoTransactionReply};
+use junctor_signals::{LdmSignal, Signal};
+
+use super::block::TcBlock;
+use super::state::{Phase, TransactionHandle};
+
+impl TcBlock {
+    /// The statement has an error, and none of its parts is under way.
+    pub(super) fn fail_statement(
+        &mut self,
+        handle: TransactionHandle,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let own = self.own;
+        let record = self.record(handle);
+        record.running.outputs.drain(..).for_each(|output| context.buffers.give(output));
+        let rounds = record.running.rounds.drain(..).flatten();
+        rounds.for_each(|part| context.buffers.give(part.input));
+        record.running.follow_ups.clear();
+        let is_deadlock = record.running.error.as_ref().is_some_and(|error| error.code == ErrorCode::Deadlock);
+        if is_deadlock || record.running.autocommit {
+            return self.release(handle, outbox);
+        }
+        record.phase = Phase::UndoingStatement;
+        record.outstanding = record.running.touched.len() as u32;
+        let newer_than = StatementNumber(record.statement.0 - 1);
+        for at in &record.running.touched {
+            let undo = UndoTransaction { transaction: record.id, reply_to: own, newer_than };
+            outbox.send(*at, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
+        }
+        if record.outstanding == 0 {
+            self.finish_undone_statement(handle, outbox);
+        }
+    }
+
+    /// Undoes everything and releases all locks; then the end is answered.
+    pub(super) fn release(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
+        let own = self.own;
+        let record = self.record(handle);
+        record.phase = Phase::Releasing;
+        record.outstanding = record.participants.len() as u32;
+        for participant in &record.participants {
+            let undo = UndoTransaction { transaction: record.id, reply_to: own, newer_than: StatementNumber(0) };
+            outbox.send(participant.at, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
+        }
+        if record.outstanding == 0 {
+            self.answer(handle, outbox);
+        }
+    }
+
+    pub(super) fn on_undo_transaction_reply(&mut self, reply: UndoTransactionReply, outbox: &mut Outbox<Signal>) {
+        let Some(handle) = self.find(reply.transaction) else { return };
+        let record = self.record(handle);
+        if !matches!(record.phase, Phase::UndoingStatement | Phase::Releasing) {
+            return;
+        }
+        record.outstanding -= 1;
+        if record.outstanding > 0 {
+            return;
+        }
+        match record.phase {
+            Phase::UndoingStatement => self.finish_undone_statement(handle, outbox),
+            _ => self.answer(handle, outbox),
+        }
+    }
+
+    fn finish_undone_statement(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
+        let record = self.record(handle);
+        record.phase = Phase::Idle;
+        // Undoing the first statement is undoing everything, which makes its participants forget the transaction.
+        if record.statement.0 == 1 {
+            record.participants.clear();
+        }
+        self.reply_statement(handle, true, outbox);
+        self.begin_ending(handle, outbox);
+    }
+}
