@@ -62,6 +62,13 @@ pub fn append_double(value: f64, out: &mut Vec<u8>) {
     append_digits(&digits[..count], exponent + 1, out);
 }
 
+/// Appends a double with exactly `decimals` digits after the point, as columns of a fixed count of them print.
+pub fn append_double_fixed(value: f64, decimals: u8, out: &mut Vec<u8>) {
+    use std::io::Write;
+    // Writing to a Vec cannot fail.
+    let _ = write!(out, "{value:.*}", usize::from(decimals));
+}
+
 /// Fills the end of the buffer with digits and gives the position of the first.
 #[inline]
 fn write_digits(mut value: u64, buffer: &mut [u8; INTEGER_DIGITS_MAX]) -> usize {

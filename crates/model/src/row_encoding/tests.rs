@@ -63,6 +63,19 @@ fn values_of_the_text_protocol_are_length_encoded() {
 }
 
 #[test]
+fn a_double_of_fixed_decimals_prints_all_of_them() {
+    let fixed = |value: f64, decimals: u8| {
+        let mut out = Vec::new();
+        append_text_column(ValueRef::Double(value), decimals, &mut out);
+        out
+    };
+    assert_eq!(fixed(1.5, 2), b"\x041.50");
+    assert_eq!(fixed(-2.0, 0), b"\x02-2");
+    assert_eq!(fixed(0.1, DECIMALS_NOT_FIXED), b"\x030.1");
+    assert_eq!(fixed(f64::MAX, 2)[..4], [0xFC, 56, 1, b'1']);
+}
+
+#[test]
 fn a_text_row_is_a_whole_packet() {
     let int = column(ColumnType::Integer { bytes: 4, unsigned: false });
     let name = column(ColumnType::VarChar { length: 9, collation: CollationId::DEFAULT });

@@ -1,7 +1,8 @@
 //! Hot path, budget 45 instructions an integer and 20 plus the copy a string: rows of the text protocol.
 
-use super::number::{append_double, append_integer_prefixed};
+use super::number::{append_double, append_double_fixed, append_integer_prefixed};
 use super::packet::{append_length_prefixed, begin_packet, end_packet};
+use super::result_column::DECIMALS_NOT_FIXED;
 use crate::id::ColumnIndex;
 use crate::row::RowView;
 use crate::value::{Decimal, ValueRef};
@@ -19,6 +20,21 @@ pub fn append_text_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
         ValueRef::Null => out.push(NULL_MARK),
         ValueRef::Double(value) => append_short(out, |out| append_double(value, out)),
         ValueRef::Decimal(value) => append_decimal(value, out),
+    }
+}
+
+/// Like [`append_text_value`] for a result column with that count of decimals: a double prints with exactly so many
+/// digits after the point, unless the count is not fixed (31).
+#[inline]
+pub fn append_text_column(value: ValueRef<'_>, decimals: u8, out: &mut Vec<u8>) {
+    match value {
+        ValueRef::Double(value) if decimals < DECIMALS_NOT_FIXED => {
+            // The largest double has 309 digits, which is more than a length byte tells.
+            let mut text = Vec::new();
+            append_double_fixed(value, decimals, &mut text);
+            append_length_prefixed(&text, out);
+        }
+        value => append_text_value(value, out),
     }
 }
 
