@@ -247,7 +247,10 @@ impl Accumulator {
                 let count = decimal::of_integer((*count).into());
                 Value::Decimal(decimal::divide(*sum, count, scale).ok_or_else(|| sum_out_of_range(self.kind))?)
             }
-            State::Exact { sum, .. } => Value::Decimal(*sum),
+            State::Exact { sum, .. } => {
+                let scale = self.kind.result_type(&self.operand).decimals;
+                Value::Decimal(decimal::with_scale(*sum, scale).ok_or_else(|| sum_out_of_range(self.kind))?)
+            }
             State::Double { count, sum } => {
                 let result = if self.kind == AggregateKind::Average { sum / *count as f64 } else { *sum };
                 if !result.is_finite() {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use junctor_model::value::Decimal;
 
-use crate::result_type::DECIMAL_SCALE_MAX;
+use crate::result_type::{DECIMAL_SCALE_MAX, DIVISION_SCALE_INCREMENT};
 
 /// Mantissas stay below 10^38.
 pub const MANTISSA_LIMIT: u128 = 100_000_000_000_000_000_000_000_000_000_000_000_000;
@@ -55,8 +55,24 @@ pub(crate) fn multiply(left: Decimal, right: Decimal, scale: u8) -> Option<Decim
     with_scale(product, scale)
 }
 
+/// The quotient with guard digits beyond the 4 that division adds, cut there, so that `1 / 3 * 3` is 1 once it is
+/// rounded to the digits of its type. Digits come in groups of nine, as many groups as both operands and the increment
+/// fill. The divisor is not 0.
+pub(crate) fn divide_guarded(left: Decimal, right: Decimal) -> Option<Decimal> {
+    let grouped = |scale: u8| scale.next_multiple_of(9);
+    let grown = grouped(left.scale) - left.scale + grouped(right.scale) - right.scale;
+    let increment = DIVISION_SCALE_INCREMENT.saturating_sub(grown);
+    let scale = grouped(grouped(left.scale) + grouped(right.scale) + increment).min(DECIMAL_SCALE_MAX);
+    let typed = (left.scale + DIVISION_SCALE_INCREMENT).min(DECIMAL_SCALE_MAX);
+    divide_to(left, right, scale, false).or_else(|| divide(left, right, typed))
+}
+
 /// The quotient rounded to `scale` digits after the point. The divisor is not 0.
 pub(crate) fn divide(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
+    divide_to(left, right, scale, true)
+}
+
+fn divide_to(left: Decimal, right: Decimal, scale: u8, rounds: bool) -> Option<Decimal> {
     let right = trimmed(right);
     let negative = (left.mantissa < 0) != (right.mantissa < 0);
     let divisor = right.mantissa.unsigned_abs();
@@ -79,7 +95,7 @@ pub(crate) fn divide(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal
     } else {
         rest >= divisor - rest
     };
-    quotient = quotient.checked_add(u128::from(rounds_up))?;
+    quotient = quotient.checked_add(u128::from(rounds && rounds_up))?;
     let mantissa = i128::try_from(quotient).ok()?;
     checked(Decimal { mantissa: if negative { -mantissa } else { mantissa }, scale })
 }

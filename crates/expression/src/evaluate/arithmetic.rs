@@ -7,7 +7,7 @@ use super::Context;
 use super::convert::{to_decimal, to_double, to_integer};
 use crate::decimal;
 use crate::program::{ArithmeticOperator, BitOperator, Expression};
-use crate::result_type::{DECIMAL_SCALE_MAX, DIVISION_SCALE_INCREMENT, Kind};
+use crate::result_type::{DECIMAL_SCALE_MAX, Kind};
 
 pub(super) fn arithmetic<'r>(
     whole: &'r Expression,
@@ -152,9 +152,7 @@ fn decimals<'r>(
             decimal::multiply(left, right, (left.scale + right.scale).min(DECIMAL_SCALE_MAX))
         }
         _ if right.mantissa == 0 => return divided_by_zero(context),
-        ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger => {
-            decimal::divide(left, right, (left.scale + DIVISION_SCALE_INCREMENT).min(DECIMAL_SCALE_MAX))
-        }
+        ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger => decimal::divide_guarded(left, right),
         ArithmeticOperator::Remainder => decimal::remainder(left, right),
     };
     match result {

@@ -42,6 +42,18 @@ impl Expression {
         parameters: Parameters<'r>,
         scratch: &'r Scratch,
     ) -> Result<ValueRef<'r>> {
+        self.settled_value(&Context { row, parameters, scratch })
+    }
+
+    /// Like [`Expression::evaluate`], but an exact number may have guard digits after those of its type: what an
+    /// aggregate takes, which rounds only in the end.
+    #[inline]
+    pub fn evaluate_unrounded<'r>(
+        &'r self,
+        row: Option<RowView<'r>>,
+        parameters: Parameters<'r>,
+        scratch: &'r Scratch,
+    ) -> Result<ValueRef<'r>> {
         self.value(&Context { row, parameters, scratch })
     }
 
@@ -56,6 +68,19 @@ impl Expression {
         Ok(self.truth(&Context { row, parameters, scratch })? == Some(true))
     }
 
+    /// The value with no more digits after the point than its type has.
+    #[inline]
+    pub(crate) fn settled_value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
+        let value = self.value(context)?;
+        match value {
+            ValueRef::Decimal(number) if number.scale > self.result.decimals => {
+                Ok(ValueRef::Decimal(crate::decimal::with_scale(number, self.result.decimals).unwrap_or(number)))
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// The value; an exact number may have guard digits.
     #[inline]
     pub(crate) fn value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
         match &self.node {
@@ -85,8 +110,10 @@ impl Expression {
     fn computed_value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
         match &self.node {
             Node::Column { .. } | Node::Constant(_) | Node::Parameter(_) => self.value(context),
-            Node::Convert(operand) => to_kind(operand.value(context)?, &self.result, context.scratch),
-            Node::Cast(target, operand) => cast::cast(*target, operand.value(context)?, &self.result, context.scratch),
+            Node::Convert(operand) => to_kind(operand.settled_value(context)?, &self.result, context.scratch),
+            Node::Cast(target, operand) => {
+                cast::cast(*target, operand.settled_value(context)?, &self.result, context.scratch)
+            }
             Node::Collate(operand) => operand.value(context),
             Node::Compare(..)
             | Node::And(_)

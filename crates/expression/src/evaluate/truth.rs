@@ -71,7 +71,7 @@ impl Expression {
             }
             Node::Like { negated, collation, escape, operands } => {
                 let [text, pattern] = &**operands;
-                let (text, pattern) = (text.value(context)?, pattern.value(context)?);
+                let (text, pattern) = (text.settled_value(context)?, pattern.settled_value(context)?);
                 if text.is_null() || pattern.is_null() {
                     return Ok(None);
                 }

@@ -110,8 +110,13 @@ impl<'r> Call<'r> {
         self.arguments[position].value(&self.context)
     }
 
+    /// The value with no more digits after the point than its type has, as text shows it.
+    fn settled(&self, position: usize) -> Result<ValueRef<'r>> {
+        self.arguments[position].settled_value(&self.context)
+    }
+
     fn text(&self, position: usize) -> Result<Option<&'r [u8]>> {
-        match self.value(position)? {
+        match self.settled(position)? {
             ValueRef::Null => Ok(None),
             value => to_text(value, self.context.scratch).map(Some),
         }

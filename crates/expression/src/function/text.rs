@@ -64,7 +64,7 @@ fn concat(call: Call<'_>) -> Result<ValueRef<'_>> {
     let mut is_too_long = false;
     let built = call.scratch().build(|buffer| {
         for position in 0..call.count() {
-            let value = call.value(position)?;
+            let value = call.settled(position)?;
             if value.is_null() {
                 return Ok(false);
             }
@@ -88,7 +88,7 @@ fn concat_ws(call: Call<'_>) -> Result<ValueRef<'_>> {
     let built = call.scratch().build(|buffer| {
         let mut is_first = true;
         for position in 1..call.count() {
-            let value = call.value(position)?;
+            let value = call.settled(position)?;
             if value.is_null() {
                 continue;
             }
@@ -239,7 +239,7 @@ fn padded<'r>(
     }
     let pad_count = characters.character_count(pad);
     if pad_count == 0 {
-        return Ok(ValueRef::Bytes(b""));
+        return Ok(ValueRef::Null);
     }
     let missing = length - count;
     if missing.saturating_mul(characters.max_bytes_per_character()) > STRING_BYTES_MAX {
