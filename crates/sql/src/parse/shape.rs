@@ -16,8 +16,8 @@
 //!   there too. Rows of different forms are not cacheable.
 //! - Where a lifted literal is no value (an ordinal in ORDER BY, a length, an alias), the parser finds out and says
 //!   so by [`super::grammar::Parameterised::LiteralsMatter`].
-//! - Blanks and comments between tokens become one space, and none beside brackets and commas. Executable comments,
-//!   optimizer hints, parameters, prefixed strings (`x'..'`, `_utf8mb4'..'`) and adjacent strings are not cacheable.
+//! - Blanks and comments become one space. Executable comments, optimizer hints, parameters, prefixed strings
+//!   (`x'..'`, `_utf8mb4'..'`) and adjacent strings are not cacheable.
 //!
 //! Equal normalised text means equal statements up to values, so a cache must compare it after a hash hit.
 

@@ -4,6 +4,7 @@ use super::{FoldedRows, LiftedLiteral, LiteralClass, Shape, Slot};
 use crate::parse::expression::Ordinal;
 use crate::parse::lexer::{is_blank_byte, is_word_byte, quoted_end};
 use crate::parse::limit::{SHAPE_LITERALS_MAX, STATEMENT_BYTES_MAX};
+use crate::parse::literal::decode_integer;
 
 /// What a byte begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,14 +53,17 @@ const fn classes() -> [Class; 256] {
     classes
 }
 
-/// Whether a byte continues a word, as a table for the copying loop.
-const WORD: [bool; 256] = word_bytes();
+/// Whether a byte continues a word, as a table for the loop over words.
+const WORD: [bool; 256] = bytes_of_words(false);
 
-const fn word_bytes() -> [bool; 256] {
+/// Whether a byte after digits makes them something other than an integer.
+const NUMBER_GOES_ON: [bool; 256] = bytes_of_words(true);
+
+const fn bytes_of_words(with_dot: bool) -> [bool; 256] {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 256 {
-        table[byte] = is_word_byte(byte as u8);
+        table[byte] = is_word_byte(byte as u8) || with_dot && byte == b'.' as usize;
         byte += 1;
     }
     table
@@ -80,27 +84,25 @@ const fn mark(class: LiteralClass, is_list: bool) -> u8 {
 /// The mark of a string.
 const STRING_MARK: u8 = mark(LiteralClass::String, false);
 
-/// A pass over one statement. Methods return `None` when the statement is not cacheable.
+/// What stands for the last byte of any word where only the kind of the last token counts.
+const WORD_MARK: u8 = b'a';
+
+/// The most digits that fit in 64 bits whatever they are.
+const SAFE_DIGITS: usize = 19;
+
+/// A pass over one statement. Methods return `None` when the statement is not cacheable. What stays as it is written
+/// is copied late and in long runs: `copied` is how far the text has been copied or left out.
 pub(super) struct Scanner<'a> {
     text: &'a [u8],
-    /// The next byte to look at.
-    at: usize,
+    copied: usize,
     out: &'a mut [u8],
     /// How much of `out` is written.
     length: usize,
     literals: &'a mut Vec<LiftedLiteral>,
     slots: &'a mut Vec<Slot>,
     rows: &'a mut Option<FoldedRows>,
-    /// Where the last word begins in `out`.
-    last_word: usize,
-    /// Blanks or a comment were passed since the last token.
-    blank_pending: bool,
-    /// Open brackets.
-    depth: u32,
     /// Whether the rows of VALUES may come.
     expects_rows: bool,
-    /// Whether the place is within a row of VALUES.
-    in_row: bool,
 }
 
 impl<'a> Scanner<'a> {
@@ -109,17 +111,13 @@ impl<'a> Scanner<'a> {
         let trimmed = text.iter().rposition(|byte| !is_blank_byte(*byte) && *byte != b';').map_or(0, |last| last + 1);
         Scanner {
             text: &text[..trimmed],
-            at: 0,
+            copied: 0,
             out: &mut shape.normalised,
             length: 0,
             literals: &mut shape.literals,
             slots: &mut shape.slots,
             rows: &mut shape.rows,
-            last_word: 0,
-            blank_pending: false,
-            depth: 0,
             expects_rows: false,
-            in_row: false,
         }
     }
 
@@ -129,41 +127,95 @@ impl<'a> Scanner<'a> {
         if self.text.len() > STATEMENT_BYTES_MAX {
             return None;
         }
-        self.skip_blanks()?;
-        self.blank_pending = false;
-        let first = self.copy_word()?;
-        match first.len() {
-            6 if first.eq_ignore_ascii_case(b"SELECT") => self.select_list()?,
-            6 if first.eq_ignore_ascii_case(b"INSERT") => self.expects_rows = true,
-            7 if first.eq_ignore_ascii_case(b"REPLACE") => self.expects_rows = true,
-            6 if first.eq_ignore_ascii_case(b"UPDATE") || first.eq_ignore_ascii_case(b"DELETE") => {}
-            5 if first.eq_ignore_ascii_case(b"BEGIN") || first.eq_ignore_ascii_case(b"START") => {}
-            6 if first.eq_ignore_ascii_case(b"COMMIT") => {}
-            8 if first.eq_ignore_ascii_case(b"ROLLBACK") => {}
+        let start = skip_blanks(self.text, 0)?;
+        self.copied = start;
+        let mut at = word_end(self.text, start);
+        let first = &self.text[start..at];
+        match first.first()?.to_ascii_lowercase() {
+            b's' if first.eq_ignore_ascii_case(b"SELECT") => at = select_list(self.text, at)?,
+            b'i' if first.eq_ignore_ascii_case(b"INSERT") => self.expects_rows = true,
+            b'r' if first.eq_ignore_ascii_case(b"REPLACE") => self.expects_rows = true,
+            b'u' if first.eq_ignore_ascii_case(b"UPDATE") => {}
+            b'd' if first.eq_ignore_ascii_case(b"DELETE") => {}
+            b'b' if first.eq_ignore_ascii_case(b"BEGIN") => {}
+            b's' if first.eq_ignore_ascii_case(b"START") => {}
+            b'c' if first.eq_ignore_ascii_case(b"COMMIT") => {}
+            b'r' if first.eq_ignore_ascii_case(b"ROLLBACK") => {}
             _ => return None,
         }
-        while self.at < self.text.len() {
-            self.token()?;
-        }
+        let end = self.tokens::<false>(at)?;
+        self.copy_to(end)?;
         Some(self.length)
     }
 
-    /// The byte `ahead` of the current one, or zero at the end.
-    #[inline]
-    fn byte(&self, ahead: usize) -> u8 {
-        self.text.get(self.at + ahead).copied().unwrap_or(0)
+    /// Tokens from byte `at` on: all of them, or those of a row up to its closing bracket. Returns the place after
+    /// them.
+    fn tokens<const IN_ROW: bool>(&mut self, mut at: usize) -> Option<usize> {
+        let text = self.text;
+        let mut depth = 0u32;
+        // The last byte of the token before, and where the last word begins.
+        let (mut before, mut last_word) = (0u8, at);
+        while let Some(byte) = text.get(at).copied() {
+            match CLASSES[usize::from(byte)] {
+                Class::Word => {
+                    last_word = at;
+                    at = word_end(text, at);
+                    before = WORD_MARK;
+                    if at - last_word == 2 && !IN_ROW && text[last_word..at].eq_ignore_ascii_case(b"IN") {
+                        at = self.list(last_word, at)?;
+                    } else if !IN_ROW && self.expects_rows && depth == 0 {
+                        at = self.rows_after(last_word, at)?;
+                    }
+                }
+                Class::Blank => at = self.blank(at)?,
+                Class::Digit => {
+                    if text[at - 1] == b'@' {
+                        return None;
+                    }
+                    (at, before) = self.lift::<IN_ROW>(at, read_number(text, at)?)?;
+                }
+                Class::Quote => {
+                    (at, before) = self.lift::<IN_ROW>(at, read_string(text, at, before, last_word)?)?;
+                }
+                Class::Dot if byte_at(text, at + 1).is_ascii_digit() => {
+                    if WORD[usize::from(text[at - 1])] || text[at - 1] == b'`' {
+                        return None;
+                    }
+                    (at, before) = self.lift::<IN_ROW>(at, read_number(text, at)?)?;
+                }
+                Class::Minus if is_line_comment(text, at) => at = self.blank(at)?,
+                Class::Minus if IN_ROW && depth == 1 && matches!(before, b'(' | b',') => {
+                    (at, before) = self.sign_in_row(at)?;
+                }
+                Class::Slash if byte_at(text, at + 1) == b'*' => at = self.blank(at)?,
+                Class::Hash => at = self.blank(at)?,
+                Class::Backtick => (at, before) = (quoted_end(text, at)?.0, byte),
+                Class::Open => {
+                    depth += 1;
+                    (at, before) = (at + 1, byte);
+                }
+                Class::Close => {
+                    depth = depth.checked_sub(1)?;
+                    (at, before) = (at + 1, byte);
+                    if IN_ROW && depth == 0 {
+                        return Some(at);
+                    }
+                }
+                Class::Bad => return None,
+                _ => (at, before) = (at + 1, byte),
+            }
+        }
+        if IN_ROW { None } else { Some(at) }
     }
 
-    /// Whether the byte before the current one can end a name.
+    /// Copies what has not been copied yet up to byte `end` of the text.
     #[inline]
-    fn follows_name(&self) -> bool {
-        self.at > 0 && (WORD[usize::from(self.text[self.at - 1])] || self.text[self.at - 1] == b'`')
-    }
-
-    /// The byte written last, or zero.
-    #[inline]
-    fn written(&self) -> u8 {
-        if self.length == 0 { 0 } else { self.out[self.length - 1] }
+    fn copy_to(&mut self, end: usize) -> Option<()> {
+        let source = &self.text[self.copied..end];
+        self.out.get_mut(self.length..self.length + source.len())?.copy_from_slice(source);
+        self.length += source.len();
+        self.copied = end;
+        Some(())
     }
 
     #[inline]
@@ -173,187 +225,43 @@ impl<'a> Scanner<'a> {
         Some(())
     }
 
-    /// Writes the space that blanks before a token beginning with `byte` leave: none beside brackets and commas.
+    /// Blanks and comments become one space, which a single space already is.
     #[inline]
-    fn settle_blank(&mut self, byte: u8) -> Option<()> {
-        if self.blank_pending {
-            self.blank_pending = false;
-            if !matches!(self.written(), b'(' | b',' | 0) && !matches!(byte, b')' | b',') {
-                self.emit(b' ')?;
-            }
+    fn blank(&mut self, at: usize) -> Option<usize> {
+        let next = CLASSES[usize::from(byte_at(self.text, at + 1))];
+        if self.text[at] == b' ' && matches!(next, Class::Word | Class::Digit | Class::Operator | Class::Quote) {
+            return Some(at + 1);
         }
-        Some(())
+        self.long_blank(at)
     }
 
-    /// One token of the main part.
+    #[inline(never)]
+    fn long_blank(&mut self, at: usize) -> Option<usize> {
+        let end = skip_blanks(self.text, at)?;
+        if end == at + 1 && self.text[at] == b' ' {
+            return Some(end);
+        }
+        self.copy_to(at)?;
+        self.emit(b' ')?;
+        self.copied = end;
+        Some(end)
+    }
+
+    /// Records a literal that begins at byte `at` and writes its mark; the place after it, and the mark.
     #[inline]
-    fn token(&mut self) -> Option<()> {
-        let byte = self.text[self.at];
-        match CLASSES[usize::from(byte)] {
-            Class::Blank => self.skip_blanks(),
-            Class::Word => self.word(),
-            Class::Digit => self.number(self.at),
-            Class::Quote => self.string(),
-            Class::Dot => {
-                if !self.byte(1).is_ascii_digit() {
-                    return self.operator(byte);
-                }
-                if self.follows_name() {
-                    return None;
-                }
-                self.number(self.at)
-            }
-            Class::Minus => self.minus(),
-            Class::Slash if self.byte(1) == b'*' => self.skip_blanks(),
-            Class::Hash => self.skip_blanks(),
-            Class::Open => {
-                self.depth += 1;
-                self.operator(byte)
-            }
-            Class::Close => {
-                self.depth = self.depth.checked_sub(1)?;
-                self.operator(byte)
-            }
-            Class::Backtick => self.backticks(),
-            Class::Slash | Class::Comma | Class::Operator => self.operator(byte),
-            Class::Bad => None,
-        }
-    }
-
-    #[inline]
-    fn operator(&mut self, byte: u8) -> Option<()> {
-        self.settle_blank(byte)?;
-        self.at += 1;
-        self.emit(byte)
-    }
-
-    fn backticks(&mut self) -> Option<()> {
-        self.settle_blank(b'`')?;
-        let (end, _) = quoted_end(self.text, self.at)?;
-        self.copy_until(end)
-    }
-
-    fn copy_until(&mut self, end: usize) -> Option<()> {
-        let source = &self.text[self.at..end];
-        self.out.get_mut(self.length..self.length + source.len())?.copy_from_slice(source);
-        self.length += source.len();
-        self.at = end;
-        Some(())
-    }
-
-    /// Copies a run of word bytes and returns it.
-    #[inline]
-    fn copy_word(&mut self) -> Option<&'a [u8]> {
-        let source = &self.text[self.at..];
-        let target = &mut self.out[self.length..];
-        let mut count = 0;
-        for (from, to) in source.iter().zip(target.iter_mut()) {
-            if !WORD[usize::from(*from)] {
-                break;
-            }
-            *to = *from;
-            count += 1;
-        }
-        if count == target.len() {
-            return None;
-        }
-        self.last_word = self.length;
-        self.length += count;
-        self.at += count;
-        Some(&source[..count])
-    }
-
-    #[inline]
-    fn word(&mut self) -> Option<()> {
-        self.settle_blank(b'a')?;
-        let is_qualified = self.written() == b'.' || self.written() == b'@';
-        let word = self.copy_word()?;
-        if is_qualified {
-            return Some(());
-        }
-        match word.len() {
-            2 if word.eq_ignore_ascii_case(b"IN") && !self.in_row => self.list(),
-            5 | 6 if self.expects_rows && self.depth == 0 => {
-                let is_values = word.eq_ignore_ascii_case(b"VALUES") || word.eq_ignore_ascii_case(b"VALUE");
-                if is_values { self.value_rows() } else { Some(()) }
-            }
-            _ => Some(()),
-        }
-    }
-
-    /// A minus sign: a comment's beginning, a sign of a literal in a row, or an operator.
-    #[inline]
-    fn minus(&mut self) -> Option<()> {
-        if self.byte(1) == b'-' && (self.byte(2).is_ascii_control() || is_blank_byte(self.byte(2))) {
-            return self.skip_blanks();
-        }
-        let begins_value = self.in_row && self.depth == 1 && matches!(self.written(), b'(' | b',');
-        if begins_value && (self.byte(1).is_ascii_digit() || self.byte(1) == b'.') {
-            return self.row_number();
-        }
-        self.operator(b'-')
-    }
-
-    /// A signed number that may be all of a row's member; otherwise the sign is an operator.
-    fn row_number(&mut self) -> Option<()> {
-        let literal = read_number(self.text, self.at + 1)?;
-        let mut after = literal.end as usize;
-        while self.text.get(after).is_some_and(|byte| is_blank_byte(*byte)) {
-            after += 1;
-        }
-        if !matches!(self.text.get(after), Some(b',' | b')')) {
-            return self.operator(b'-');
-        }
-        self.blank_pending = false;
-        let start = self.at as u32;
-        self.lift(LiftedLiteral { start, negative: true, ..literal })
-    }
-
-    #[inline]
-    fn number(&mut self, at: usize) -> Option<()> {
-        if self.written() == b'@' && !self.blank_pending {
-            return None;
-        }
-        let literal = read_number(self.text, at)?;
-        self.settle_blank(b'1')?;
-        self.lift(literal)
-    }
-
-    #[inline]
-    fn string(&mut self) -> Option<()> {
-        let before = self.written();
-        if before == STRING_MARK {
-            // Adjacent strings are one.
-            return None;
-        }
-        if before == b'@' || WORD[usize::from(before)] && (!self.blank_pending || self.out[self.last_word] == b'_') {
-            // A variable's name, or a string with a prefix.
-            return None;
-        }
-        let (end, has_escapes) = quoted_end(self.text, self.at)?;
-        self.settle_blank(b'\'')?;
-        self.lift(LiftedLiteral {
-            start: self.at as u32,
-            end: end as u32,
-            magnitude: 0,
-            class: LiteralClass::String,
-            negative: false,
-            has_escapes,
-        })
-    }
-
-    /// Records a literal, writes its mark and goes to its end.
-    #[inline]
-    fn lift(&mut self, literal: LiftedLiteral) -> Option<()> {
+    fn lift<const IN_ROW: bool>(&mut self, at: usize, literal: LiftedLiteral) -> Option<(usize, u8)> {
         let index = self.literals.len() as u32;
         self.push_literal(literal)?;
-        if !self.in_row {
+        if !IN_ROW {
             self.slots.push(Slot::Literal { literal: index });
-        } else if self.rows.is_none_or(|rows| rows.count == 0) {
+        } else if self.rows.is_none() {
             self.slots.push(Slot::RowLiteral { literal: index });
         }
-        self.at = literal.end as usize;
-        self.emit(mark(literal.class, false))
+        self.copy_to(at)?;
+        self.copied = literal.end as usize;
+        let mark = mark(literal.class, false);
+        self.emit(mark)?;
+        Some((self.copied, mark))
     }
 
     #[inline]
@@ -365,177 +273,213 @@ impl<'a> Scanner<'a> {
         Some(())
     }
 
-    /// Passes blanks and comments; `None` if a comment has a meaning or is not closed.
-    #[inline]
-    fn skip_blanks(&mut self) -> Option<()> {
-        self.blank_pending = true;
-        loop {
-            match self.byte(0) {
-                blank if is_blank_byte(blank) => self.at += 1,
-                b'#' => self.skip_line(),
-                b'-' if self.byte(1) == b'-' && (self.byte(2).is_ascii_control() || is_blank_byte(self.byte(2))) => {
-                    self.skip_line();
-                }
-                b'/' if self.byte(1) == b'*' => {
-                    if matches!(self.byte(2), b'!' | b'+') || self.byte(2) == b'M' && self.byte(3) == b'!' {
-                        return None;
-                    }
-                    let body = &self.text[self.at + 2..];
-                    self.at += body.windows(2).position(|pair| pair == b"*/")? + 4;
-                }
-                _ => return Some(()),
-            }
+    /// A minus sign at the beginning of a member of a row. It belongs to the number if that is the whole member.
+    fn sign_in_row(&mut self, at: usize) -> Option<(usize, u8)> {
+        let first = byte_at(self.text, at + 1);
+        if !first.is_ascii_digit() && first != b'.' {
+            return Some((at + 1, b'-'));
         }
-    }
-
-    fn skip_line(&mut self) {
-        self.at += self.text[self.at..].iter().take_while(|byte| **byte != b'\n').count();
-    }
-
-    /// Copies the select list, up to FROM outside brackets, without any change.
-    fn select_list(&mut self) -> Option<()> {
-        while self.at < self.text.len() {
-            let byte = self.text[self.at];
-            match CLASSES[usize::from(byte)] {
-                Class::Word | Class::Digit => {
-                    let is_qualified = self.written() == b'.';
-                    let word = self.copy_word()?;
-                    if word.len() == 4 && self.depth == 0 && !is_qualified && word.eq_ignore_ascii_case(b"FROM") {
-                        return Some(());
-                    }
-                }
-                Class::Quote | Class::Backtick => {
-                    let (end, _) = quoted_end(self.text, self.at)?;
-                    self.copy_until(end)?;
-                }
-                Class::Open => {
-                    self.depth += 1;
-                    self.copy_until(self.at + 1)?;
-                }
-                Class::Close => {
-                    self.depth = self.depth.checked_sub(1)?;
-                    self.copy_until(self.at + 1)?;
-                }
-                Class::Slash if self.byte(1) == b'*' => return None,
-                Class::Minus if self.byte(1) == b'-' => return None,
-                Class::Hash | Class::Bad => return None,
-                _ => {
-                    self.emit(byte)?;
-                    self.at += 1;
-                }
-            }
+        let literal = read_number(self.text, at + 1)?;
+        let after = skip_plain_blanks(self.text, literal.end as usize);
+        if !matches!(byte_at(self.text, after), b',' | b')') {
+            return Some((at + 1, b'-'));
         }
-        Some(())
+        self.lift::<true>(at, LiftedLiteral { start: at as u32, negative: true, ..literal })
     }
 
-    /// `(literal, ...)` after IN as one mark. If it is anything else, nothing is consumed and the ordinary way follows.
-    #[inline]
-    fn list(&mut self) -> Option<()> {
-        let open = skip_plain_blanks(self.text, self.at);
-        if self.text.get(open) != Some(&b'(') {
-            return Some(());
+    /// `(literal, ...)` after IN, which ends at byte `at`, as one mark. If it is anything else, nothing is consumed and
+    /// the ordinary way follows.
+    fn list(&mut self, word: usize, at: usize) -> Option<usize> {
+        let open = skip_plain_blanks(self.text, at);
+        if byte_at(self.text, open) != b'(' || is_qualified(self.text, word) {
+            return Some(at);
         }
         let first = self.literals.len();
-        let Some(end) = self.list_members(open + 1) else {
-            self.literals.truncate(first);
-            return Some(());
+        let end = match self.integer_members(open + 1) {
+            Some(end) => end,
+            None => {
+                self.literals.truncate(first);
+                let Some(end) = self.list_members(open + 1) else {
+                    self.literals.truncate(first);
+                    return Some(at);
+                };
+                end
+            }
         };
-        if self.literals.len() >= SHAPE_LITERALS_MAX {
-            return None;
-        }
         let class = self.literals[first].class;
         self.slots.push(Slot::List { first: first as u32, count: (self.literals.len() - first) as u32 });
-        self.at = end;
+        self.copy_to(at)?;
+        self.copied = end;
         self.emit(b'(')?;
         self.emit(mark(class, true))?;
-        self.emit(b')')
+        self.emit(b')')?;
+        Some(end)
+    }
+
+    /// The same as [`Self::list_members`] for the most frequent lists only: integers with at most a space between.
+    #[inline]
+    fn integer_members(&mut self, mut at: usize) -> Option<usize> {
+        let text = self.text;
+        loop {
+            let (magnitude, count) = read_digits(text, at);
+            if count == 0 || count > SAFE_DIGITS {
+                return None;
+            }
+            let (start, end, class) = (at as u32, (at + count) as u32, LiteralClass::Integer);
+            self.push_literal(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes: false })?;
+            at += count + 1;
+            match byte_at(text, at - 1) {
+                b',' => at += usize::from(byte_at(text, at) == b' '),
+                b')' => return Some(at),
+                _ => return None,
+            }
+        }
     }
 
     /// Records the members of a list from byte `at` on; the byte after its closing bracket, or `None` if the list is
     /// not of literals of one class.
-    #[inline]
     fn list_members(&mut self, mut at: usize) -> Option<usize> {
+        let text = self.text;
         let mut class = None;
         loop {
-            at = skip_plain_blanks(self.text, at);
-            let start = at;
-            let negative = *self.text.get(at)? == b'-';
-            at += usize::from(negative);
-            let literal = match CLASSES[usize::from(*self.text.get(at)?)] {
-                Class::Digit | Class::Dot => read_number(self.text, at)?,
-                Class::Quote if !negative => {
-                    let (end, has_escapes) = quoted_end(self.text, at)?;
-                    let class = LiteralClass::String;
-                    LiftedLiteral { start: 0, end: end as u32, magnitude: 0, class, negative, has_escapes }
+            let mut byte = *text.get(at)?;
+            if byte <= b' ' {
+                at = skip_plain_blanks(text, at);
+                byte = byte_at(text, at);
+            }
+            let literal = match CLASSES[usize::from(byte)] {
+                Class::Digit | Class::Dot => read_number(text, at)?,
+                Class::Minus => {
+                    let literal = read_number(text, at + 1)?;
+                    LiftedLiteral { start: at as u32, negative: true, ..literal }
                 }
+                Class::Quote => read_string(text, at, 0, at)?,
                 _ => return None,
             };
             if *class.get_or_insert(literal.class) != literal.class {
                 return None;
             }
-            self.push_literal(LiftedLiteral { start: start as u32, negative, ..literal })?;
-            at = skip_plain_blanks(self.text, literal.end as usize);
-            match *self.text.get(at)? {
-                b',' => at += 1,
-                b')' => return Some(at + 1),
+            self.push_literal(literal)?;
+            at = literal.end as usize;
+            let mut after = *text.get(at)?;
+            if after <= b' ' {
+                at = skip_plain_blanks(text, at);
+                after = byte_at(text, at);
+            }
+            at += 1;
+            match after {
+                b',' => {}
+                b')' => return Some(at),
                 _ => return None,
             }
         }
     }
 
-    /// The rows of VALUES. Each must have the form of the first, which alone is kept.
-    fn value_rows(&mut self) -> Option<()> {
-        self.skip_blanks()?;
-        if self.byte(0) != b'(' {
-            return Some(());
+    /// Goes through the rows if the word before byte `at` is VALUES.
+    fn rows_after(&mut self, word: usize, at: usize) -> Option<usize> {
+        let name = &self.text[word..at];
+        let is_values = name.eq_ignore_ascii_case(b"VALUES") || name.eq_ignore_ascii_case(b"VALUE");
+        if !is_values || is_qualified(self.text, word) {
+            return Some(at);
         }
-        self.blank_pending = false;
+        let start = skip_blanks(self.text, at)?;
+        if byte_at(self.text, start) != b'(' {
+            return Some(at);
+        }
+        self.copy_to(at)?;
+        self.value_rows(start)
+    }
+
+    /// The rows of VALUES. Each must have the form of the first, which alone is kept.
+    fn value_rows(&mut self, start: usize) -> Option<usize> {
         self.expects_rows = false;
         let first = Ordinal(self.slots.len() as u32);
-        let start = self.at as u32;
         let form = self.length;
-        self.row()?;
+        let mut end = self.row(start)?;
         let form_end = self.length;
         let width = self.slots.len() as u32 - first.0;
-        let mut rows = FoldedRows { start, end: self.at as u32, first, width, count: 1 };
+        let mut rows = FoldedRows { start: start as u32, end: end as u32, first, width, count: 1 };
         loop {
             *self.rows = Some(rows);
-            self.skip_blanks()?;
-            if self.byte(0) != b',' {
-                return Some(());
+            let comma = skip_blanks(self.text, end)?;
+            if byte_at(self.text, comma) != b',' {
+                self.copied = comma;
+                if comma < self.text.len() {
+                    self.emit(b' ')?;
+                }
+                return Some(comma);
             }
-            self.at += 1;
-            self.skip_blanks()?;
-            if self.byte(0) != b'(' {
+            let open = skip_blanks(self.text, comma + 1)?;
+            if byte_at(self.text, open) != b'(' {
                 return None;
             }
-            self.blank_pending = false;
-            self.row()?;
+            end = self.row(open)?;
             if self.out[form..form_end] != self.out[form_end..self.length] {
                 return None;
             }
             self.length = form_end;
             rows.count += 1;
-            rows.end = self.at as u32;
+            rows.end = end as u32;
         }
     }
 
     /// One row with its brackets.
     #[inline]
-    fn row(&mut self) -> Option<()> {
-        self.in_row = true;
-        loop {
-            if self.at >= self.text.len() {
-                return None;
-            }
-            self.token()?;
-            if self.depth == 0 {
-                break;
-            }
-        }
-        self.in_row = false;
-        Some(())
+    fn row(&mut self, open: usize) -> Option<usize> {
+        self.copied = open;
+        let end = self.tokens::<true>(open)?;
+        self.copy_to(end)?;
+        Some(end)
     }
+}
+
+/// The byte at `at`, or zero at the end of the text.
+#[inline]
+fn byte_at(text: &[u8], at: usize) -> u8 {
+    text.get(at).copied().unwrap_or(0)
+}
+
+/// The end of the run of word bytes that begins at byte `at`.
+#[inline]
+fn word_end(text: &[u8], at: usize) -> usize {
+    let rest = &text[at..];
+    at + rest.iter().position(|byte| !WORD[usize::from(*byte)]).unwrap_or(rest.len())
+}
+
+/// Whether the word at byte `word` is the second part of a name or the name of a variable.
+#[inline]
+fn is_qualified(text: &[u8], word: usize) -> bool {
+    word > 0 && matches!(text[word - 1], b'.' | b'@')
+}
+
+/// Whether `--` at byte `at` begins a comment.
+#[inline]
+fn is_line_comment(text: &[u8], at: usize) -> bool {
+    let after = byte_at(text, at + 2);
+    byte_at(text, at + 1) == b'-' && (after.is_ascii_control() || is_blank_byte(after))
+}
+
+/// Passes blanks and comments; `None` if a comment has a meaning or is not closed.
+fn skip_blanks(text: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match byte_at(text, at) {
+            blank if is_blank_byte(blank) => at += 1,
+            b'#' => at = line_end(text, at),
+            b'-' if is_line_comment(text, at) => at = line_end(text, at),
+            b'/' if byte_at(text, at + 1) == b'*' => {
+                let kind = byte_at(text, at + 2);
+                if matches!(kind, b'!' | b'+') || kind == b'M' && byte_at(text, at + 3) == b'!' {
+                    return None;
+                }
+                at += text[at + 2..].windows(2).position(|pair| pair == b"*/")? + 4;
+            }
+            _ => return Some(at),
+        }
+    }
+}
+
+fn line_end(text: &[u8], at: usize) -> usize {
+    at + text[at..].iter().take_while(|byte| **byte != b'\n').count()
 }
 
 /// Passes blanks, not comments.
@@ -547,45 +491,136 @@ fn skip_plain_blanks(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The number that begins at byte `at` without a sign; `None` if what begins there may be something else.
+/// The end of the select list that begins at byte `at`: after FROM outside brackets, or the end of the text. Nothing of
+/// it changes, so comments, which a column's name would contain, are not cacheable.
+fn select_list(text: &[u8], mut at: usize) -> Option<usize> {
+    let mut depth = 0u32;
+    while let Some(byte) = text.get(at).copied() {
+        match CLASSES[usize::from(byte)] {
+            Class::Word | Class::Digit => {
+                let word = at;
+                at = word_end(text, at);
+                let is_from = at - word == 4 && text[word..at].eq_ignore_ascii_case(b"FROM");
+                if is_from && depth == 0 && !is_qualified(text, word) {
+                    return Some(at);
+                }
+            }
+            Class::Quote | Class::Backtick => at = quoted_end(text, at)?.0,
+            Class::Open => {
+                depth += 1;
+                at += 1;
+            }
+            Class::Close => {
+                depth = depth.checked_sub(1)?;
+                at += 1;
+            }
+            Class::Slash if byte_at(text, at + 1) == b'*' => return None,
+            Class::Minus if byte_at(text, at + 1) == b'-' => return None,
+            Class::Hash | Class::Bad => return None,
+            _ => at += 1,
+        }
+    }
+    Some(at)
+}
+
+/// The string that opens at byte `at`; `None` if it is not closed or may be only a part of something. `before` is the
+/// last byte of the token before, `last_word` where the last word begins.
 #[inline]
+fn read_string(text: &[u8], at: usize, before: u8, last_word: usize) -> Option<LiftedLiteral> {
+    // Adjacent strings are one string.
+    let is_adjacent = before == STRING_MARK;
+    // A variable's name, or a prefix such as that of x'41'.
+    let is_prefixed = text[at - 1] == b'@' || WORD[usize::from(text[at - 1])];
+    let is_introduced = before == WORD_MARK && text[last_word] == b'_';
+    if is_adjacent || is_prefixed || is_introduced {
+        return None;
+    }
+    let (end, has_escapes) = quoted_end(text, at)?;
+    let (start, end, class) = (at as u32, end as u32, LiteralClass::String);
+    Some(LiftedLiteral { start, end, magnitude: 0, class, negative: false, has_escapes })
+}
+
+/// The number that begins at byte `at` without a sign; `None` if what begins there may be something else.
+#[inline(always)]
 fn read_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
+    let (magnitude, count) = read_digits(text, at);
+    let end = at + count;
+    if count == 0 || count > SAFE_DIGITS || NUMBER_GOES_ON[usize::from(byte_at(text, end))] {
+        return read_long_number(text, at);
+    }
+    let (start, end, class) = (at as u32, end as u32, LiteralClass::Integer);
+    Some(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes: false })
+}
+
+/// The value and number of the digits at byte `at`, the first eight at once. The value wraps beyond [`SAFE_DIGITS`].
+#[inline(always)]
+fn read_digits(text: &[u8], at: usize) -> (u64, usize) {
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    const TO_HIGH_BIT: u64 = 0x7676_7676_7676_7676;
+    const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+    let (mut value, mut count) = (0u64, 0);
+    if let Some(chunk) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        // Each byte becomes its digit, or more than nine. The first that is more is exact; a carry spoils later ones only.
+        let digits = u64::from_le_bytes(*chunk) ^ ZEROS;
+        let others = (digits.wrapping_add(TO_HIGH_BIT) | digits) & HIGH_BITS;
+        count = (others.trailing_zeros() / 8) as usize;
+        if count == 0 {
+            return (0, 0);
+        }
+        let digits = digits << (64 - 8 * count);
+        let pairs = (digits.wrapping_mul(10).wrapping_add(digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+        let fours = (pairs.wrapping_mul(100).wrapping_add(pairs >> 16)) & 0x0000_ffff_0000_ffff;
+        value = (fours.wrapping_mul(10_000).wrapping_add(fours >> 32)) & 0xffff_ffff;
+        if count < 8 {
+            return (value, count);
+        }
+    }
+    for byte in text.get(at + count..).unwrap_or(&[]) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        count += 1;
+    }
+    (value, count)
+}
+
+/// The same for numbers with a full stop, an exponent or many digits.
+#[cold]
+fn read_long_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
     let mut end = at;
-    let mut magnitude = 0u64;
-    let mut fits = true;
     let digits = |end: &mut usize| {
         let begin = *end;
-        while text.get(*end).is_some_and(u8::is_ascii_digit) {
+        while byte_at(text, *end).is_ascii_digit() {
             *end += 1;
         }
         *end - begin
     };
-    while let Some(digit) = text.get(end).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit <= 9) {
-        let next = magnitude.checked_mul(10).and_then(|product| product.checked_add(u64::from(digit)));
-        fits &= next.is_some();
-        magnitude = next.unwrap_or(0);
-        end += 1;
-    }
-    let mut class = if fits { LiteralClass::Integer } else { LiteralClass::Decimal };
-    if text.get(end) == Some(&b'.') {
-        let whole = end - at;
+    let whole = digits(&mut end);
+    let magnitude = decode_integer(&text[at..end]);
+    let mut class = if magnitude.is_some() { LiteralClass::Integer } else { LiteralClass::Decimal };
+    if byte_at(text, end) == b'.' {
         end += 1;
         if digits(&mut end) + whole == 0 {
             return None;
         }
         class = LiteralClass::Decimal;
+    } else if whole == 0 {
+        return None;
     }
-    if matches!(text.get(end), Some(b'e' | b'E')) {
-        end += 1 + usize::from(matches!(text.get(end + 1), Some(b'+' | b'-')));
+    if matches!(byte_at(text, end), b'e' | b'E') {
+        end += 1 + usize::from(matches!(byte_at(text, end + 1), b'+' | b'-'));
         if digits(&mut end) == 0 {
             return None;
         }
         class = LiteralClass::Double;
     }
-    if text.get(end).is_some_and(|byte| WORD[usize::from(*byte)] || *byte == b'.') {
+    if NUMBER_GOES_ON[usize::from(byte_at(text, end))] {
         // A name that begins with a digit, a hexadecimal number, or nothing at all.
         return None;
     }
-    let magnitude = if class == LiteralClass::Integer { magnitude } else { 0 };
-    Some(LiftedLiteral { start: at as u32, end: end as u32, magnitude, class, negative: false, has_escapes: false })
+    let magnitude = magnitude.filter(|_| class == LiteralClass::Integer).unwrap_or(0);
+    let (start, end) = (at as u32, end as u32);
+    Some(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes: false })
 }
