@@ -26,16 +26,16 @@ impl Address {
         Self { node, module, instance }
     }
 
-    /// All parts in one word, for traces and digests: node in the high byte, then module, then instance.
+    /// All parts in one word, for traces and digests: node in the low byte, then module, then instance.
     #[inline(always)]
     pub const fn to_bits(self) -> u32 {
-        (self.node.0 as u32) << 24 | (self.module as u32) << 16 | self.instance as u32
+        self.node.0 as u32 | (self.module as u32) << 8 | (self.instance as u32) << 16
     }
 
     /// The address that [`Address::to_bits`] made; none if the module number means nothing.
     pub fn from_bits(bits: u32) -> Option<Self> {
-        let module = Module::ALL.get((bits >> 16 & 0xff) as usize).copied()?;
-        Some(Self { node: NodeId((bits >> 24) as u8), module, instance: bits as u16 })
+        let module = Module::ALL.get((bits >> 8 & 0xff) as usize).copied()?;
+        Some(Self { node: NodeId(bits as u8), module, instance: (bits >> 16) as u16 })
     }
 }
 

@@ -97,9 +97,10 @@ impl std::error::Error for LayoutError {}
 pub struct Directory {
     node: NodeId,
     threads: Vec<ThreadLayout>,
-    /// Where each module's instances begin in `thread_of`; one more than there are modules.
-    first: [u16; Module::ALL.len() + 1],
-    thread_of: Vec<u16>,
+    instances: [u16; Module::ALL.len()],
+    /// The thread of each module and instance, `stride` for each module; [`Directory::NO_THREAD`] where there is none.
+    table: Vec<u16>,
+    stride: u16,
 }
 
 impl Directory {
@@ -111,31 +112,35 @@ impl Directory {
         if layout.threads.len() > KernelLimits::THREADS_MAX {
             return Err(LayoutError::TooManyThreads);
         }
-        let mut first = [0; Module::ALL.len() + 1];
-        let mut thread_of = Vec::new();
+        let stride = layout.threads.len() as u16;
+        let mut instances = [0; Module::ALL.len()];
+        let mut table = vec![Self::NO_THREAD; Module::ALL.len() * layout.threads.len()];
         for module in Module::ALL {
-            let mut instances = Vec::new();
+            let mut found = Vec::new();
             for (index, thread) in layout.threads.iter().enumerate() {
                 let mut here = thread.modules.iter().filter(|(other, _)| *other == module);
-                instances.extend(here.next().map(|&(_, instance)| (instance, index as u16)));
+                found.extend(here.next().map(|&(_, instance)| (instance, index as u16)));
                 if here.next().is_some() {
                     return Err(LayoutError::TwoOfOneModule(module));
                 }
             }
-            instances.sort_unstable();
-            for (wanted, &(instance, thread)) in instances.iter().enumerate() {
+            found.sort_unstable();
+            for (wanted, &(instance, thread)) in found.iter().enumerate() {
                 if usize::from(instance) < wanted {
                     return Err(LayoutError::Twice(module, instance));
                 }
                 if usize::from(instance) > wanted {
                     return Err(LayoutError::Gap(module));
                 }
-                thread_of.push(thread);
+                table[module as usize * usize::from(stride) + wanted] = thread;
             }
-            first[module as usize + 1] = thread_of.len() as u16;
+            instances[module as usize] = found.len() as u16;
         }
-        Ok(Self { node, threads: layout.threads.clone(), first, thread_of })
+        Ok(Self { node, threads: layout.threads.clone(), instances, table, stride })
     }
+
+    /// Stands for no thread.
+    pub(crate) const NO_THREAD: u16 = u16::MAX;
 
     /// The node that this directory describes.
     pub fn node(&self) -> NodeId {
@@ -150,18 +155,23 @@ impl Directory {
     /// How many instances of `module` the node has.
     #[inline]
     pub fn instances(&self, module: Module) -> u16 {
-        self.first[module as usize + 1] - self.first[module as usize]
+        self.instances[module as usize]
     }
 
     /// The index of the thread that runs an instance; none if there is no such instance.
-    #[inline(always)]
+    #[inline]
     pub fn thread_of(&self, module: Module, instance: u16) -> Option<u16> {
-        let position = usize::from(self.first[module as usize]) + usize::from(instance);
-        if position < usize::from(self.first[module as usize + 1]) {
-            self.thread_of.get(position).copied()
-        } else {
-            None
+        Some(self.thread_or_none(module, instance)).filter(|&thread| thread != Self::NO_THREAD)
+    }
+
+    /// As [`Directory::thread_of`], with [`Directory::NO_THREAD`] for none.
+    #[inline(always)]
+    pub(crate) fn thread_or_none(&self, module: Module, instance: u16) -> u16 {
+        if instance >= self.stride {
+            return Self::NO_THREAD;
         }
+        let position = module as usize * usize::from(self.stride) + usize::from(instance);
+        self.table.get(position).copied().unwrap_or(Self::NO_THREAD)
     }
 
     /// The instance of `module` that runs on a thread; none if it runs none.

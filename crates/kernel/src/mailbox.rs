@@ -18,6 +18,10 @@ use std::mem::MaybeUninit;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, CachePadded, UnsafeCell};
 
+mod local;
+
+pub(crate) use local::LocalQueue;
+
 struct Ring<T> {
     /// Items published, ever. Written by the producer.
     tail: CachePadded<AtomicU64>,
@@ -102,19 +106,29 @@ impl<T> Producer<T> {
     /// Puts an item into the next slot, unpublished; gives it back if the ring is full.
     #[inline]
     pub fn push(&mut self, item: T) -> Result<(), T> {
-        if self.next - self.head_seen > self.mask {
-            self.head_seen = self.ring.consumed.head.load(Ordering::Acquire);
-            if self.next - self.head_seen > self.mask {
-                return Err(item);
+        match self.slot() {
+            Some(slot) => {
+                slot.fill(item);
+                Ok(())
             }
+            None => Err(item),
         }
-        // SAFETY: invariant (2): `next` is at or beyond the published tail and less than a capacity beyond `head`, so
-        // the slot is the producer's; what it held was popped, so nothing is leaked by overwriting.
-        self.ring.slots[(self.next & self.mask) as usize].with_mut(|slot| unsafe {
-            (*slot).write(item);
-        });
-        self.next += 1;
-        Ok(())
+    }
+
+    /// The next slot, if it is free; looks at the consumer's index only if there seems to be none.
+    #[inline(always)]
+    pub(crate) fn slot(&mut self) -> Option<RingSlot<'_, T>> {
+        if self.next - self.head_seen > self.mask && !self.refresh_head() {
+            return None;
+        }
+        let place = &self.ring.slots[(self.next & self.mask) as usize];
+        Some(RingSlot { place, next: &mut self.next, requests: &mut self.requests, cost: 0 })
+    }
+
+    #[inline(never)]
+    fn refresh_head(&mut self) -> bool {
+        self.head_seen = self.ring.consumed.head.load(Ordering::Acquire);
+        self.next - self.head_seen <= self.mask
     }
 
     /// Lets the consumer see everything pushed. Returns whether there was anything to see.
@@ -152,15 +166,49 @@ impl<T> Producer<T> {
         (self.capacity() / 2).saturating_sub(self.requests - self.finished_seen)
     }
 
+    /// The next slot for a request, if there is a credit and a free slot; filling it spends the credit.
+    #[inline(always)]
+    pub(crate) fn request_slot(&mut self) -> Option<RingSlot<'_, T>> {
+        if self.credits_seen() == 0 && self.credits() == 0 {
+            return None;
+        }
+        self.slot().map(|slot| RingSlot { cost: 1, ..slot })
+    }
+
     /// Puts a request into the next slot and spends a credit; gives it back if there is no credit or no slot.
     #[inline]
     pub fn push_request(&mut self, item: T) -> Result<(), T> {
-        if self.credits_seen() == 0 && self.credits() == 0 {
-            return Err(item);
+        match self.request_slot() {
+            Some(slot) => {
+                slot.fill(item);
+                Ok(())
+            }
+            None => Err(item),
         }
-        self.push(item)?;
-        self.requests += 1;
-        Ok(())
+    }
+}
+
+/// A free slot of a ring. To look for it first and to make the item then saves moving the item twice.
+pub(crate) struct RingSlot<'a, T> {
+    place: &'a UnsafeCell<MaybeUninit<T>>,
+    next: &'a mut u64,
+    requests: &'a mut u64,
+    /// Credits spent by filling it.
+    cost: u64,
+}
+
+impl<T> RingSlot<'_, T> {
+    /// Puts an item into the slot, unpublished.
+    #[inline(always)]
+    pub(crate) fn fill(self, item: T) {
+        // SAFETY: invariant (2): the one maker of this value saw that `next` is at or beyond the published tail and
+        // less than a capacity beyond `head`, and it borrows the producer, so the slot is the producer's; what it held
+        // was popped, so nothing is leaked by overwriting.
+        self.place.with_mut(|slot| unsafe {
+            (*slot).write(item);
+        });
+        *self.next += 1;
+        *self.requests += self.cost;
     }
 }
 

@@ -23,9 +23,12 @@ use crate::address::Address;
 use crate::block::{Priority, Signal, SignalClass};
 use crate::directory::Directory;
 use crate::envelope::{Envelope, Parcel};
-use crate::mailbox::Producer;
+use crate::mailbox::{LocalQueue, Producer};
 use crate::require;
 use crate::world::{WorldEvent, WorldRequest};
+
+/// In place of the index of a thread of this node.
+const OTHER_NODE: u16 = u16::MAX - 1;
 
 /// Room of a thread that has no other thread to send to.
 const ROOM_WITHOUT_LINKS: u64 = 1 << 32;
@@ -35,7 +38,7 @@ pub struct Outbox<S> {
     own: Address,
     thread: u16,
     directory: Arc<Directory>,
-    local: VecDeque<Envelope<S>>,
+    local: LocalQueue<Envelope<S>>,
     links: Vec<Option<Link<S>>>,
     requests: Vec<(Address, WorldRequest)>,
     remote: VecDeque<Envelope<S>>,
@@ -44,6 +47,8 @@ pub struct Outbox<S> {
     /// The room when every ring is empty.
     room_max: u64,
     backlog: usize,
+    /// Whether requests are set aside.
+    is_closed: bool,
     waiting_max: usize,
 }
 
@@ -63,16 +68,14 @@ impl<S: Signal> Outbox<S> {
     /// Sends a signal to a block of this or another thread or node. The address must exist.
     #[inline]
     pub fn send(&mut self, to: Address, signal: S) {
-        let envelope = Envelope { to, from: self.own, signal };
-        if to.node == self.own.node {
-            let thread = self.thread_of(to);
-            if thread == self.thread {
-                self.local.push_back(envelope);
-            } else {
-                self.send_to_thread(thread, envelope);
-            }
+        let thread = if to.node == self.own.node { self.thread_of(to) } else { OTHER_NODE };
+        let from = self.own;
+        if thread == self.thread {
+            self.local.slot().fill(Envelope { to, from, signal });
+        } else if thread != OTHER_NODE {
+            self.send_to_thread(thread, to, signal);
         } else {
-            self.remote.push_back(envelope);
+            self.send_to_node(to, signal);
         }
     }
 
@@ -107,7 +110,8 @@ impl<S: Signal> Outbox<S> {
 
     /// Takes what was sent from a detached outbox, in order.
     pub fn take_sent(&mut self) -> Vec<(Address, S)> {
-        self.local.drain(..).chain(self.remote.drain(..)).map(|envelope| (envelope.to, envelope.signal)).collect()
+        let local = std::iter::from_fn(|| self.local.pop());
+        local.chain(self.remote.drain(..)).map(|envelope| (envelope.to, envelope.signal)).collect()
     }
 
     /// Takes what was asked of the world from a detached outbox, in order.
@@ -117,10 +121,8 @@ impl<S: Signal> Outbox<S> {
 
     #[inline]
     fn thread_of(&self, to: Address) -> u16 {
-        match self.directory.thread_of(to.module, to.instance) {
-            Some(thread) => thread,
-            None => self.thread_of_nobody(to),
-        }
+        let thread = self.directory.thread_or_none(to.module, to.instance);
+        if thread == Directory::NO_THREAD { self.thread_of_nobody(to) } else { thread }
     }
 
     #[cold]
@@ -129,24 +131,55 @@ impl<S: Signal> Outbox<S> {
         self.thread
     }
 
-    #[inline]
-    fn send_to_thread(&mut self, thread: u16, envelope: Envelope<S>) {
-        let (class, priority) = (envelope.signal.class(), envelope.signal.priority());
-        self.post(thread, class, priority, Parcel::Signal(envelope));
+    #[inline(never)]
+    fn send_to_node(&mut self, to: Address, signal: S) {
+        let from = self.own;
+        self.remote.push_back(Envelope { to, from, signal });
+    }
+
+    #[inline(never)]
+    fn send_to_thread(&mut self, thread: u16, to: Address, signal: S) {
+        let (class, priority, from) = (signal.class(), signal.priority(), self.own);
+        let lane = self.lane(thread, priority);
+        let slot = match class {
+            SignalClass::Request if lane.requests.is_empty() => lane.ring.request_slot(),
+            SignalClass::Reply if lane.replies.is_empty() => lane.ring.slot(),
+            _ => None,
+        };
+        match slot {
+            Some(slot) => slot.fill(Parcel::Signal(Envelope { to, from, signal })),
+            None => self.wait(thread, class, priority, Parcel::Signal(Envelope { to, from, signal })),
+        }
+    }
+
+    /// Sends a parcel of the kernel, as a reply.
+    fn post(&mut self, thread: u16, parcel: Parcel<S>) {
+        let lane = self.lane(thread, Priority::Normal);
+        match lane.ring.slot().filter(|_| lane.replies.is_empty()) {
+            Some(slot) => slot.fill(parcel),
+            None => self.wait(thread, SignalClass::Reply, Priority::Normal, parcel),
+        }
+    }
+
+    /// Puts a parcel that found no slot or no credit behind those before it.
+    #[cold]
+    fn wait(&mut self, thread: u16, class: SignalClass, priority: Priority, parcel: Parcel<S>) {
+        let lane = self.lane(thread, priority);
+        match class {
+            SignalClass::Request => lane.requests.push_back(parcel),
+            SignalClass::Reply => lane.replies.push_back(parcel),
+        }
+        self.backlog += 1;
+        self.room = 0;
+        require!(self.backlog <= self.waiting_max, "{} signals wait for other threads", self.backlog);
     }
 
     #[inline]
-    fn post(&mut self, thread: u16, class: SignalClass, priority: Priority, parcel: Parcel<S>) {
-        let Some(Some(link)) = self.links.get_mut(usize::from(thread)) else {
-            crate::invariant::fail("every other thread has a link", format_args!("thread {thread}"))
-        };
-        let lane = match priority {
-            Priority::Normal => &mut link.normal,
-            Priority::High => &mut link.high,
-        };
-        if !lane.post(class, parcel) {
-            self.backlog += 1;
-            require!(self.backlog <= self.waiting_max, "{} signals wait for other threads", self.backlog);
+    fn lane(&mut self, thread: u16, priority: Priority) -> &mut Lane<S> {
+        match (self.links.get_mut(usize::from(thread)), priority) {
+            (Some(Some(link)), Priority::Normal) => &mut link.normal,
+            (Some(Some(link)), Priority::High) => &mut link.high,
+            (_, _) => crate::invariant::fail("every other thread has a link", format_args!("thread {thread}")),
         }
     }
 }
@@ -169,13 +202,14 @@ impl<S: Signal> Outbox<S> {
             own,
             thread,
             directory,
-            local: VecDeque::with_capacity(64),
+            local: LocalQueue::new(64),
             links,
             requests: Vec::with_capacity(64),
             remote: VecDeque::new(),
             room: 0,
             room_max: room_max.unwrap_or(ROOM_WITHOUT_LINKS),
             backlog: 0,
+            is_closed: false,
             waiting_max,
         }
     }
@@ -187,40 +221,47 @@ impl<S: Signal> Outbox<S> {
 
     /// Takes room for `emit_max` signals; false if some link may lack it. What exceeds the room of empty rings counts
     /// as that.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_room(&mut self, emit_max: u16) -> bool {
         let wanted = u64::from(emit_max).min(self.room_max);
-        if self.backlog == 0 && self.room < wanted {
-            self.room = self.room_now();
+        if self.room < wanted && !self.find_room(wanted) {
+            return false;
         }
-        let granted = self.backlog == 0 && self.room >= wanted;
-        if granted {
-            self.room -= wanted;
-        }
-        granted
+        self.room -= wanted;
+        true
     }
 
     /// Whether work from outside may be begun.
     pub(crate) fn has_room(&mut self) -> bool {
-        if self.backlog == 0 && self.room == 0 {
-            self.room = self.room_now();
-        }
-        self.backlog == 0 && self.room > 0
+        self.room > 0 || self.find_room(1)
     }
 
-    #[cold]
+    /// From now on there is room for nothing, or again for what the rings take: a request was set aside, and no other
+    /// may overtake it; or none is set aside any more.
+    pub(crate) fn close_room(&mut self, closed: bool) {
+        self.is_closed = closed;
+        self.room = 0;
+    }
+
+    #[inline(never)]
+    fn find_room(&mut self, wanted: u64) -> bool {
+        // The backlog is counted here and not where it is emptied, so that room is never found while anything waits.
+        self.room = if self.backlog == 0 && !self.is_closed { self.room_now() } else { 0 };
+        self.room >= wanted
+    }
+
     fn room_now(&mut self) -> u64 {
         let links = self.links.iter_mut().flatten();
         links.map(|link| link.normal.ring.credits().min(link.normal.ring.free())).min().unwrap_or(ROOM_WITHOUT_LINKS)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_local(&mut self) -> Option<Envelope<S>> {
-        self.local.pop_front()
+        self.local.pop()
     }
 
     pub(crate) fn push_local(&mut self, envelope: Envelope<S>) {
-        self.local.push_back(envelope);
+        self.local.slot().fill(envelope);
     }
 
     #[inline]
@@ -247,15 +288,15 @@ impl<S: Signal> Outbox<S> {
     pub(crate) fn deliver_event(&mut self, to: Address, event: WorldEvent) {
         let thread = self.thread_of(to);
         if thread == self.thread {
-            self.local.push_back(Envelope { to, from: to, signal: S::from_world(event) });
+            self.local.slot().fill(Envelope { to, from: to, signal: S::from_world(event) });
         } else {
-            self.post(thread, SignalClass::Reply, Priority::Normal, Parcel::Event(to, event));
+            self.post(thread, Parcel::Event(to, event));
         }
     }
 
     /// Sends what the kernel says to itself to another thread.
     pub(crate) fn deliver_parcel(&mut self, thread: u16, parcel: Parcel<S>) {
-        self.post(thread, SignalClass::Reply, Priority::Normal, parcel);
+        self.post(thread, parcel);
     }
 
     /// Moves backlogs into rings as far as there is room, publishes all rings, and calls `published` with each thread
@@ -289,24 +330,6 @@ impl<S: Signal> Outbox<S> {
 impl<S: Signal> Lane<S> {
     fn new(ring: Producer<Parcel<S>>) -> Self {
         Self { ring, requests: VecDeque::new(), replies: VecDeque::new() }
-    }
-
-    /// Returns whether the parcel found a slot.
-    #[inline]
-    fn post(&mut self, class: SignalClass, parcel: Parcel<S>) -> bool {
-        let (waiting, posted) = match class {
-            SignalClass::Request if self.requests.is_empty() => (&mut self.requests, self.ring.push_request(parcel)),
-            SignalClass::Reply if self.replies.is_empty() => (&mut self.replies, self.ring.push(parcel)),
-            SignalClass::Request => (&mut self.requests, Err(parcel)),
-            SignalClass::Reply => (&mut self.replies, Err(parcel)),
-        };
-        match posted {
-            Ok(()) => true,
-            Err(parcel) => {
-                waiting.push_back(parcel);
-                false
-            }
-        }
     }
 
     /// Returns how many parcels found a slot. Replies go first, so that requests never take the last slots.

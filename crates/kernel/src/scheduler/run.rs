@@ -289,12 +289,12 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     /// Whether work from outside may be begun: nothing waits for room.
     pub(crate) fn accepts_work(&mut self) -> bool {
-        self.deferred.iter().all(VecDeque::is_empty) && self.outbox.has_room()
+        self.outbox.has_room()
     }
 
     /// Whether something waits for room that other threads must make.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.outbox.backlog() > 0 || !self.deferred.iter().all(VecDeque::is_empty)
+        self.outbox.backlog() > 0 || self.deferred_len() > 0
     }
 
     /// Whether there is something to do without news from anybody.
@@ -357,7 +357,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     }
 
     fn waiting(&self) -> usize {
-        self.outbox.local_len() + self.outbox.backlog() + self.deferred[NORMAL].len() + self.deferred[HIGH].len()
+        self.outbox.local_len() + self.outbox.backlog() + self.deferred_len()
     }
 
     fn run_timers(&mut self) {
@@ -370,18 +370,18 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     /// Takes requests that were set aside, as far as there is room, or some of them without room after a stall.
     fn run_deferred(&mut self) {
-        if self.deferred[HIGH].is_empty() && self.deferred[NORMAL].is_empty() {
+        if self.deferred_len() == 0 {
             self.stall.since = self.now;
             self.stall.burst = 1;
             return;
         }
+        self.outbox.close_room(false);
         let mut forced = 0;
         if self.now.since(self.stall.since) >= self.stall.after {
             forced = self.stall.burst;
             self.stall.burst = (self.stall.burst * 2).min(STALL_BURST_MAX);
         }
-        let waiting = self.deferred[HIGH].len() + self.deferred[NORMAL].len();
-        for _ in 0..waiting.min(TURN_SIGNALS_MAX as usize) {
+        for _ in 0..self.deferred_len().min(TURN_SIGNALS_MAX as usize) {
             let queue = if self.deferred[HIGH].is_empty() { NORMAL } else { HIGH };
             let Some(front) = self.deferred[queue].front() else { break };
             if !self.outbox.take_room(front.envelope.signal.emit_max()) {
@@ -392,10 +392,18 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             }
             let Some(deferred) = self.deferred[queue].pop_front() else { break };
             self.stall.since = self.now;
+            // What the handler sends to this thread waits behind the others that were set aside.
+            self.outbox.close_room(self.deferred_len() > 0);
             self.handle(deferred.envelope);
             self.finish(deferred.credit);
             self.drain_local();
+            self.outbox.close_room(false);
         }
+        self.outbox.close_room(self.deferred_len() > 0);
+    }
+
+    fn deferred_len(&self) -> usize {
+        self.deferred[HIGH].len() + self.deferred[NORMAL].len()
     }
 
     fn take_high(&mut self) {
@@ -422,18 +430,17 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         available
     }
 
-    /// Handles a reply; handles a request if there is room for what it may emit and none waits before it.
-    #[inline]
+    /// Handles a reply; handles a request if there is room for what it may emit, which there is not while another is
+    /// set aside.
+    #[inline(always)]
     fn offer(&mut self, envelope: Envelope<S>, credit: Option<(u16, u8)>) {
-        if envelope.signal.class() == SignalClass::Reply {
-            return self.handle(envelope);
+        let is_request = envelope.signal.class() == SignalClass::Request;
+        if is_request && !self.outbox.take_room(envelope.signal.emit_max()) {
+            return self.defer(Deferred { credit, envelope });
         }
-        let unblocked = self.deferred[NORMAL].is_empty() && self.deferred[HIGH].is_empty();
-        if unblocked && self.outbox.take_room(envelope.signal.emit_max()) {
-            self.handle(envelope);
+        self.handle(envelope);
+        if is_request {
             self.finish(credit);
-        } else {
-            self.defer(Deferred { credit, envelope });
         }
     }
 
@@ -444,6 +451,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             Priority::High => HIGH,
         };
         self.deferred[queue].push_back(deferred);
+        self.outbox.close_room(true);
     }
 
     #[inline]

@@ -25,7 +25,7 @@ pub struct TraceRing {
     name: String,
     name_of_number: fn(u16) -> Option<&'static str>,
     written: AtomicU64,
-    words: Box<[AtomicU64]>,
+    entries: Box<[[AtomicU64; 2]]>,
 }
 
 /// One signal that was delivered.
@@ -53,8 +53,9 @@ impl Tracer {
     /// A tracer of at least 2 entries, listed among those that [`dump_all`] prints.
     pub fn new(name: &str, entries: u32, name_of_number: fn(u16) -> Option<&'static str>) -> Self {
         let entries = entries.clamp(2, 1 << 24).next_power_of_two();
-        let words = (0..u64::from(entries) * 2).map(|_| AtomicU64::new(0)).collect();
-        let ring = Arc::new(TraceRing { name: name.to_owned(), name_of_number, written: AtomicU64::new(0), words });
+        let words = (0..entries).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
+        let written = AtomicU64::new(0);
+        let ring = Arc::new(TraceRing { name: name.to_owned(), name_of_number, written, entries: words });
         if let Ok(mut rings) = RINGS.lock() {
             rings.retain(|other| other.strong_count() > 0);
             rings.push(Arc::downgrade(&ring));
@@ -65,8 +66,7 @@ impl Tracer {
     /// Remembers a signal.
     #[inline]
     pub fn record(&mut self, now: Time, to: Address, from: Address, number: u16) {
-        let place = ((self.written & self.mask) * 2) as usize;
-        if let Some([first, second]) = self.ring.words.get(place..place + 2) {
+        if let Some([first, second]) = self.ring.entries.get((self.written & self.mask) as usize) {
             first.store(now.0 >> TIME_SHIFT << 16 | u64::from(number), Ordering::Relaxed);
             second.store(u64::from(from.to_bits()) << 32 | u64::from(to.to_bits()), Ordering::Relaxed);
         }
@@ -89,12 +89,11 @@ impl TraceRing {
     /// The last `count` entries, oldest first, fewer if there are not so many.
     pub fn last(&self, count: u64) -> Vec<TraceEntry> {
         let written = self.written.load(Ordering::Relaxed);
-        let entries = self.words.len() as u64 / 2;
+        let entries = self.entries.len() as u64;
         let first = written.saturating_sub(count.min(entries));
         let entry = |position: u64| {
-            let place = ((position & (entries - 1)) * 2) as usize;
-            let (time, route) =
-                (self.words[place].load(Ordering::Relaxed), self.words[place + 1].load(Ordering::Relaxed));
+            let [time, route] = &self.entries[(position & (entries - 1)) as usize];
+            let (time, route) = (time.load(Ordering::Relaxed), route.load(Ordering::Relaxed));
             let (from, to) = (Address::from_bits((route >> 32) as u32)?, Address::from_bits(route as u32)?);
             Some(TraceEntry { time: Time(time >> 16 << TIME_SHIFT), to, from, number: time as u16 })
         };
