@@ -1,15 +1,25 @@
 //! Project commands.
 #![forbid(unsafe_code)]
 
+mod generate;
 mod generate_collation;
+mod tidy;
 
 use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: xtask COMMAND
+  tidy                                       check the house rules (docs/style.md)
+  generate                                   write docs/generated from the tables in the code
+  generate-collation ALLKEYS GENERAL_CI_WEIGHTS   write the weight tables of crates/model";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.split_first() {
+        Some((command, [])) if command == "tidy" => tidy::run(),
+        Some((command, [])) if command == "generate" => generate::run(),
         Some((command, rest)) if command == "generate-collation" => generate_collation::run(rest),
-        _ => Err("usage: xtask generate-collation ALLKEYS GENERAL_CI_WEIGHTS".into()),
+        _ => Err(USAGE.into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

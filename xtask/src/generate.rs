@@ -1,0 +1,99 @@
+//! `generate`: the pages of `docs/generated`, printed from the tables that the code itself uses.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const ERROR_TABLE: &str = "crates/model/src/error.rs";
+
+/// The repository's root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Writes every page.
+///
+/// # Errors
+/// A sentence: the server did not build, or a file cannot be written.
+pub fn run() -> Result<(), String> {
+    for (path, page) in pages()? {
+        let path = root().join(path);
+        let folder = path.parent().unwrap_or(&path);
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Every page: its path under the root, and what it must hold.
+///
+/// # Errors
+/// A sentence: the server did not build, or the error table is not where it was.
+pub fn pages() -> Result<Vec<(&'static str, String)>, String> {
+    let source = fs::read_to_string(root().join(ERROR_TABLE)).map_err(|error| format!("{ERROR_TABLE}: {error}"))?;
+    Ok(vec![("docs/generated/errors.md", errors_page(&source)?), ("docs/generated/settings.md", settings_page()?)])
+}
+
+fn settings_page() -> Result<String, String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--package", "junctor", "--", "settings"])
+        .current_dir(root())
+        .output()
+        .map_err(|error| format!("cargo run -p junctor -- settings: {error}"))?;
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr);
+        let last: Vec<&str> = reason.lines().rev().take(3).collect();
+        return Err(format!("cargo run -p junctor -- settings: {}", last.join(" | ")));
+    }
+    String::from_utf8(output.stdout).map_err(|error| format!("junctor settings: {error}"))
+}
+
+/// The error page, from the text of the `errors!` table: a doc comment, then `Name = errno, "SQLSTATE";`.
+pub fn errors_page(source: &str) -> Result<String, String> {
+    let table = source.split_once("\nerrors! {\n").ok_or_else(|| format!("{ERROR_TABLE} has no errors! table"))?.1;
+    let mut rows = Vec::new();
+    let mut meaning = String::new();
+    for line in table.lines().map(str::trim).take_while(|line| *line != "}") {
+        if let Some(text) = line.strip_prefix("///") {
+            if !meaning.is_empty() {
+                meaning.push(' ');
+            }
+            meaning.push_str(text.trim());
+        } else if let Some((name, rest)) = line.trim_end_matches(';').split_once(" = ") {
+            let (errno, state) = rest.split_once(", ").ok_or_else(|| format!("{ERROR_TABLE}: {line}"))?;
+            let number: u16 = errno.parse().map_err(|error| format!("{ERROR_TABLE}: {line}: {error}"))?;
+            let meaning = std::mem::take(&mut meaning).replace('|', "\\|");
+            rows.push((number, format!("| {number} | {} | {name} | {meaning} |\n", state.trim_matches('"'))));
+        }
+    }
+    if rows.is_empty() {
+        return Err(format!("{ERROR_TABLE}: the errors! table is empty"));
+    }
+    rows.sort();
+    let head = format!(
+        "# Errors\n\nPrinted from the table in `{ERROR_TABLE}`; do not edit.\n\n\
+         | number | SQLSTATE | code | when |\n|---|---|---|---|\n"
+    );
+    Ok(head + &rows.into_iter().map(|(_, row)| row).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::errors_page;
+
+    const TABLE: &str = "macro\nerrors! {\n    /// Two\n    /// lines.\n    Second = 1050, \"42S01\";\n    \
+                         /// One.\n    First = 1007, \"HY000\";\n}\nfn after() {}\n";
+
+    #[test]
+    fn errors_are_listed_by_number_with_their_meaning() {
+        let page = errors_page(TABLE).expect("a good table");
+        let rows: Vec<&str> = page.lines().skip(6).collect();
+        assert_eq!(rows, ["| 1007 | HY000 | First | One. |", "| 1050 | 42S01 | Second | Two lines. |"]);
+    }
+
+    #[test]
+    fn a_source_without_its_table_is_an_error() {
+        assert!(errors_page("fn nothing() {}").is_err());
+        assert!(errors_page("x\nerrors! {\n}\n").is_err());
+    }
+}

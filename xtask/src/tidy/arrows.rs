@@ -1,0 +1,120 @@
+//! Dependencies between crates only go up the page of the architecture.
+
+use serde_json::Value;
+
+use super::Violation;
+
+/// Each crate, and the crates it may name.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("kernel", &[]),
+    ("storage", &["model"]),
+    ("expression", &["model"]),
+    ("signals", &["model", "kernel", "expression"]),
+    ("transaction", &["storage", "expression", "signals", "kernel", "model"]),
+    ("cluster", &["storage", "signals", "kernel", "model"]),
+    ("client", &["expression", "signals", "kernel", "model", "storage"]),
+    ("sql", &["client", "expression", "model"]),
+    ("front", &["sql", "client", "expression", "kernel", "model"]),
+    // All of them but itself, the last.
+    ("node", BELOW_SIM.split_at(BELOW_SIM.len() - 1).0),
+    ("sim", BELOW_SIM),
+    ("bench", BELOW_SERVER),
+    ("server", &["node", "bench", "model"]),
+    ("xtask", &[]),
+];
+
+const BELOW_SIM: &[&str] = &[
+    "model",
+    "kernel",
+    "storage",
+    "expression",
+    "signals",
+    "transaction",
+    "cluster",
+    "client",
+    "sql",
+    "front",
+    "node",
+];
+
+const BELOW_SERVER: &[&str] = &[
+    "model",
+    "kernel",
+    "storage",
+    "expression",
+    "signals",
+    "transaction",
+    "cluster",
+    "client",
+    "sql",
+    "front",
+    "node",
+    "sim",
+];
+
+/// Every arrow of `cargo metadata --no-deps` that the table does not allow, those of tests included.
+///
+/// # Errors
+/// A sentence when the value is not what cargo prints.
+pub fn check(metadata: &Value) -> Result<Vec<Violation>, String> {
+    let packages = metadata["packages"].as_array().ok_or("cargo metadata names no packages")?;
+    let mut violations = Vec::new();
+    for package in packages {
+        let name = short_name(package["name"].as_str().ok_or("a package without a name")?);
+        let Some((_, allowed)) = ALLOWED.iter().find(|(known, _)| *known == name) else {
+            violations.push(Violation::new("Cargo.toml", format!("crate {name} is not in the table of xtask")));
+            continue;
+        };
+        let dependencies = package["dependencies"].as_array().ok_or("a package without dependencies")?;
+        for dependency in dependencies.iter().filter(|dependency| dependency["path"].is_string()) {
+            let target = short_name(dependency["name"].as_str().ok_or("a dependency without a name")?);
+            if !allowed.contains(&target) {
+                violations.push(Violation::new(format!("crate {name}"), format!("may not depend on {target}")));
+            }
+        }
+    }
+    Ok(violations)
+}
+
+/// The folder of a crate: `junctor-sql` lies in `sql`, the binary `junctor` in `server`.
+fn short_name(name: &str) -> &str {
+    match name {
+        "junctor" => "server",
+        name => name.strip_prefix("junctor-").unwrap_or(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn with_dependency(package: &str, dependency: &str) -> Vec<Violation> {
+        let metadata = json!({"packages": [{"name": package, "dependencies": [
+            {"name": dependency, "path": "/somewhere"}, {"name": "clap", "path": null}]}]});
+        check(&metadata).expect("good metadata")
+    }
+
+    #[test]
+    fn an_arrow_up_is_allowed_and_an_arrow_down_is_not() {
+        assert_eq!(with_dependency("junctor-storage", "junctor-model"), []);
+        assert_eq!(with_dependency("junctor-model", "junctor-storage").len(), 1);
+        assert_eq!(with_dependency("junctor-sql", "junctor-storage").len(), 1);
+        assert_eq!(with_dependency("junctor-front", "junctor-transaction").len(), 1);
+        assert_eq!(with_dependency("junctor", "junctor-bench"), []);
+        assert_eq!(with_dependency("junctor-bench", "junctor").len(), 1);
+    }
+
+    #[test]
+    fn a_crate_that_the_table_does_not_know_fails() {
+        assert_eq!(with_dependency("junctor-surprise", "junctor-model").len(), 1);
+    }
+
+    #[test]
+    fn node_sees_all_below_it_and_not_itself() {
+        assert_eq!(with_dependency("junctor-node", "junctor-front"), []);
+        assert_eq!(with_dependency("junctor-node", "junctor-sim").len(), 1);
+    }
+}
