@@ -7,3 +7,5 @@ pub mod index;
 pub mod page;
 pub mod partition_store;
 pub mod row;
+pub mod lock;
+pub mod redo;

@@ -7,3 +7,6 @@ pub mod ordered;
 pub use hash::HashIndex;
 pub(crate) use key_shape::KeyShape;
 pub use ordered::{Direction, OrderedIndex, RangeBounds};
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -4,6 +4,7 @@
 //! fails leaves everything as it was: what may need memory is reserved first, then nothing can fail.
 
 mod check;
+mod export;
 mod index_change;
 mod read;
 mod scan;

@@ -2,7 +2,9 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
-use junctor_model::id::{ColumnIndex, CommitNumber, IndexId, RowId, StatementNumber, TransactionId};
+use junctor_model::id::{
+    ColumnIndex, CommitNumber, IndexId, PartitionId, RowId, SchemaVersion, StatementNumber, TransactionId,
+};
 use junctor_model::key::append_value;
 use junctor_model::schema::TableLayout;
 use junctor_model::value::ValueRef;
@@ -12,6 +14,7 @@ use super::sample::{INT, image, integer_key, layout, sysbench_layout};
 use super::{PartitionStore, ScanCursor, ScanEnd, ScanRange, WriteError};
 use crate::index::{Direction, RangeBounds};
 use crate::page::{PAGE_BYTES, PagePool};
+use crate::redo::{RedoBuffer, RedoHeader, RedoOperation, RedoRecords};
 
 const FIRST: TransactionId = TransactionId(1);
 const SECOND: TransactionId = TransactionId(2);
@@ -302,6 +305,45 @@ fn a_backup_takes_the_row_ids_of_its_primary() {
     let (key, hash) = integer_key(90);
     let image = row_image(&layout, 90, &values(90));
     assert_eq!(backup.insert_at(RowId(3), &key, hash, &image, FIRST, ONE), Err(WriteError::Uncommitted(RowId(3))));
+}
+
+#[test]
+fn redo_of_a_commit_says_what_became_of_each_row() {
+    let (mut store, mut replica) = (store(), store());
+    let layout = store.layout().clone();
+    let rows: Vec<RowId> = (0..3).map(|id| insert(&mut store, id, id, FIRST).unwrap()).collect();
+    rows.iter().for_each(|row| store.commit(*row, FIRST, CommitNumber(1)));
+    store.update(rows[0], &row_image(&layout, 0, &values(50)), SECOND, ONE).unwrap();
+    store.delete(rows[1], SECOND, ONE).unwrap();
+    let passing = insert(&mut store, 8, 8, SECOND).unwrap();
+    store.delete(passing, SECOND, TWO).unwrap();
+    let (mut redo, mut scratch) = (RedoBuffer::new(), Vec::new());
+    redo.begin(RedoHeader {
+        commit_number: CommitNumber(2),
+        transaction: SECOND,
+        participant_count: 1,
+        partition: PartitionId::default(),
+        schema_version: SchemaVersion(1),
+    });
+    for row in [rows[0], rows[1], rows[2], passing] {
+        store.append_redo(row, SECOND, &mut redo, &mut scratch);
+        store.commit(row, SECOND, CommitNumber(2));
+    }
+    let bytes = redo.take(Vec::new());
+    let record = RedoRecords::new(&bytes).next().unwrap().unwrap();
+    let image = row_image(&layout, 0, &values(50));
+    let expected = [
+        RedoOperation::Put { row: rows[0], image: &image },
+        RedoOperation::Delete { row: rows[1], key: &integer_key(1).0 },
+    ];
+    assert_eq!(record.operations().collect::<Vec<_>>(), expected);
+    for (id, k) in [(2, 2), (0, 50)] {
+        let (key, hash) = integer_key(id);
+        let row = replica.insert_at(rows[id as usize], &key, hash, &row_image(&layout, id, &values(k)), FIRST, ONE);
+        replica.commit(row.unwrap(), FIRST, CommitNumber(9));
+    }
+    assert_eq!(store.digest(CommitNumber(2)), replica.digest(CommitNumber(9)));
+    assert_ne!(store.digest(CommitNumber(1)), store.digest(CommitNumber(2)));
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,65 @@
+//! Records with small numbers for names, used again after they are freed.
+
+/// Says that there is no record.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A growing but bounded array of records. It never shrinks, so that the steady state allocates nothing.
+#[derive(Debug)]
+pub(super) struct Pool<T> {
+    records: Vec<T>,
+    free: Vec<u32>,
+    capacity: usize,
+}
+
+impl<T> Pool<T> {
+    pub(super) fn new(capacity: usize) -> Pool<T> {
+        Pool { records: Vec::new(), free: Vec::new(), capacity: capacity.min(NONE as usize) }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.free.is_empty() && self.records.len() >= self.capacity
+    }
+
+    /// Keeps a record; the caller made sure that the pool is not full.
+    pub(super) fn add(&mut self, record: T) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.records[number as usize] = record;
+                number
+            }
+            None => {
+                assert!(self.records.len() < self.capacity, "a pool is asked for room first");
+                self.records.push(record);
+                (self.records.len() - 1) as u32
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, number: u32) {
+        self.free.push(number);
+    }
+
+    pub(super) fn get(&self, number: u32) -> Option<&T> {
+        self.records.get(number as usize)
+    }
+
+    pub(super) fn used(&self) -> usize {
+        self.records.len() - self.free.len()
+    }
+}
+
+impl<T> std::ops::Index<u32> for Pool<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, number: u32) -> &T {
+        &self.records[number as usize]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Pool<T> {
+    #[inline]
+    fn index_mut(&mut self, number: u32) -> &mut T {
+        &mut self.records[number as usize]
+    }
+}

@@ -1,0 +1,476 @@
+//! The lock table (hot path: a request for a free row, and its release, 150 instructions together).
+//!
+//! Each lock has a list of holders and a queue of waiters, and each transaction a list of its requests, all linked by record
+//! numbers. Queues are first come, first served; only a holder who wants more than it has goes to the front, because
+//! everybody behind it waits for it anyway.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use std::fmt;
+use std::hash::BuildHasher;
+
+use junctor_model::id::{PartitionId, RowId, TransactionId};
+
+use super::pool::{NONE, Pool};
+
+/// Locks, and requests for locks, of one ldm.
+pub const LOCKS_MAX: usize = 1 << 20;
+
+/// What is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockKey {
+    /// The partition.
+    pub partition: PartitionId,
+    /// The row in it.
+    pub row: RowId,
+}
+
+/// How it is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockMode {
+    /// Others may share it.
+    Shared,
+    /// Nobody else may lock it.
+    Exclusive,
+}
+
+/// What the caller wants to be told when a waiting request is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WaiterToken(pub u64);
+
+/// A waiting request. Once it was granted or cancelled the name means nothing any more, also when its record is used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WaiterId {
+    request: u32,
+    generation: u32,
+}
+
+/// The answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockReply {
+    /// The transaction holds the lock.
+    Granted,
+    /// The request is in the queue; `LockTable::blockers_of` tells whom it waits for.
+    Waiting(WaiterId),
+}
+
+/// No record is free: error 1041 for the statement, and nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockTableFull;
+
+impl fmt::Display for LockTableFull {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "the lock table is full ({LOCKS_MAX} locks)")
+    }
+}
+
+impl std::error::Error for LockTableFull {}
+
+/// A line of the table of locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockEntry {
+    /// What is locked.
+    pub key: LockKey,
+    /// Who holds it or waits for it.
+    pub transaction: TransactionId,
+    /// In which mode.
+    pub mode: LockMode,
+    /// Whether it is held already.
+    pub is_granted: bool,
+}
+
+/// All row locks of one ldm.
+#[derive(Debug)]
+pub struct LockTable {
+    by_key: HashTable<u32>,
+    by_transaction: HashTable<(TransactionId, u32)>,
+    locks: Pool<Lock>,
+    requests: Pool<Request>,
+    hasher: FixedState,
+    waiter_count: usize,
+    generation: u32,
+}
+
+#[derive(Debug)]
+struct Lock {
+    key: LockKey,
+    holders: List,
+    waiters: List,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+#[derive(Debug)]
+struct Request {
+    lock: u32,
+    /// How often a holder asked for it.
+    count: u32,
+    transaction: TransactionId,
+    token: WaiterToken,
+    generation: u32,
+    mode: LockMode,
+    is_granted: bool,
+    /// Neighbours among the holders or waiters of the lock.
+    previous: u32,
+    next: u32,
+    /// Neighbours among the requests of the transaction.
+    transaction_previous: u32,
+    transaction_next: u32,
+}
+
+const EMPTY: List = List { first: NONE, last: NONE };
+
+impl LockTable {
+    /// An empty table of at most `capacity` locks and as many requests, its hash seeded with `seed`.
+    pub fn new(seed: u64, capacity: usize) -> LockTable {
+        LockTable {
+            by_key: HashTable::new(),
+            by_transaction: HashTable::new(),
+            locks: Pool::new(capacity),
+            requests: Pool::new(capacity),
+            hasher: FixedState::with_seed(seed),
+            waiter_count: 0,
+            generation: 0,
+        }
+    }
+
+    /// Asks for a lock. A holder asks again as often as it likes. `token` comes back when a waiting request is granted.
+    pub fn request(
+        &mut self,
+        key: LockKey,
+        transaction: TransactionId,
+        mode: LockMode,
+        token: WaiterToken,
+    ) -> Result<LockReply, LockTableFull> {
+        if self.requests.is_full() {
+            return Err(LockTableFull);
+        }
+        let lock = self.lock_of(key)?;
+        if let Some(holder) = self.holder_of(lock, transaction) {
+            if self.requests[holder].mode < mode && !self.is_only_holder(lock, holder) {
+                return Ok(self.wait(lock, transaction, mode, token, true));
+            }
+            self.strengthen(holder, mode);
+            return Ok(LockReply::Granted);
+        }
+        if self.locks[lock].waiters.first == NONE && self.is_compatible(lock, mode) {
+            let request = self.add_request(lock, transaction, mode, token);
+            self.hold(request);
+            return Ok(LockReply::Granted);
+        }
+        Ok(self.wait(lock, transaction, mode, token, false))
+    }
+
+    /// Gives back one request of a holder. Appends the tokens of requests that are granted by this.
+    pub fn release(&mut self, key: LockKey, transaction: TransactionId, granted: &mut Vec<WaiterToken>) {
+        let hash = self.hash_of_key(&key);
+        let found = self.by_key.find(hash, |lock| self.locks[*lock].key == key).copied();
+        let Some(holder) = found.and_then(|lock| self.holder_of(lock, transaction)) else { return };
+        self.requests[holder].count -= 1;
+        if self.requests[holder].count == 0 {
+            self.unlink_from_transaction(holder);
+            self.drop_request(holder, granted);
+        }
+    }
+
+    /// Gives back everything that a transaction holds or waits for. Appends the tokens of requests that are granted by this.
+    pub fn release_all(&mut self, transaction: TransactionId, granted: &mut Vec<WaiterToken>) {
+        let hash = self.hash_of_transaction(transaction);
+        let Ok(entry) = self.by_transaction.find_entry(hash, |(owner, _)| *owner == transaction) else { return };
+        let ((_, mut request), _) = entry.remove();
+        // The newest first: what the transaction waits for is younger than what it holds of the same lock, so nothing is
+        // granted to the one that is leaving.
+        while request != NONE {
+            let next = self.requests[request].transaction_next;
+            self.drop_request(request, granted);
+            request = next;
+        }
+    }
+
+    /// Takes a waiting request back; false when it does not wait any more. Appends the tokens of requests that are granted by this.
+    pub fn cancel(&mut self, waiter: WaiterId, granted: &mut Vec<WaiterToken>) -> bool {
+        if self.waiting(waiter).is_none() {
+            return false;
+        }
+        self.unlink_from_transaction(waiter.request);
+        self.drop_request(waiter.request, granted);
+        true
+    }
+
+    /// The transactions that a waiting request waits for: holders and earlier waiters whose mode excludes its own. A
+    /// transaction may come twice; there are never more than the lock has holders and waiters.
+    pub fn blockers_of(&self, waiter: WaiterId) -> impl Iterator<Item = TransactionId> {
+        let own = self.waiting(waiter);
+        let lock = own.map(|own| &self.locks[own.lock]);
+        let holders = self.walk(lock.map_or(NONE, |lock| lock.holders.first));
+        let earlier = self.walk(lock.map_or(NONE, |lock| lock.waiters.first));
+        let earlier = earlier.take_while(move |number| *number != waiter.request);
+        holders.chain(earlier).filter_map(move |number| {
+            let (own, other) = (own?, &self.requests[number]);
+            let excludes = own.mode == LockMode::Exclusive || other.mode == LockMode::Exclusive;
+            (excludes && other.transaction != own.transaction).then_some(other.transaction)
+        })
+    }
+
+    /// The transaction and the key of a waiting request; `None` when it does not wait any more.
+    pub fn waiter(&self, waiter: WaiterId) -> Option<(TransactionId, LockKey)> {
+        self.waiting(waiter).map(|request| (request.transaction, self.locks[request.lock].key))
+    }
+
+    /// The mode in which a transaction holds a lock.
+    pub fn held(&self, key: LockKey, transaction: TransactionId) -> Option<LockMode> {
+        let lock = *self.by_key.find(self.hash_of_key(&key), |lock| self.locks[*lock].key == key)?;
+        self.holder_of(lock, transaction).map(|holder| self.requests[holder].mode)
+    }
+
+    /// Everything held and waited for, grouped by lock.
+    pub fn locks(&self) -> impl Iterator<Item = LockEntry> {
+        self.by_key.iter().flat_map(move |number| {
+            let lock = &self.locks[*number];
+            let requests = self.walk(lock.holders.first).chain(self.walk(lock.waiters.first));
+            requests.map(move |request| {
+                let Request { transaction, mode, is_granted, .. } = self.requests[request];
+                LockEntry { key: lock.key, transaction, mode, is_granted }
+            })
+        })
+    }
+
+    /// Rows that are locked by somebody.
+    pub fn lock_count(&self) -> usize {
+        self.locks.used()
+    }
+
+    /// Requests held and waiting.
+    pub fn request_count(&self) -> usize {
+        self.requests.used()
+    }
+
+    /// Requests waiting.
+    pub fn waiter_count(&self) -> usize {
+        self.waiter_count
+    }
+
+    fn lock_of(&mut self, key: LockKey) -> Result<u32, LockTableFull> {
+        let hash = self.hash_of_key(&key);
+        let LockTable { by_key, locks, hasher, .. } = self;
+        if let Some(lock) = by_key.find(hash, |lock| locks[*lock].key == key) {
+            return Ok(*lock);
+        }
+        if locks.is_full() {
+            return Err(LockTableFull);
+        }
+        let lock = locks.add(Lock { key, holders: EMPTY, waiters: EMPTY });
+        by_key.insert_unique(hash, lock, |lock| hasher.hash_one(locks[*lock].key));
+        Ok(lock)
+    }
+
+    fn holder_of(&self, lock: u32, transaction: TransactionId) -> Option<u32> {
+        self.walk(self.locks[lock].holders.first).find(|holder| self.requests[*holder].transaction == transaction)
+    }
+
+    fn is_only_holder(&self, lock: u32, holder: u32) -> bool {
+        let holders = self.locks[lock].holders;
+        holders.first == holder && holders.last == holder
+    }
+
+    /// Whether a transaction that holds nothing of the lock may have it beside the holders.
+    fn is_compatible(&self, lock: u32, mode: LockMode) -> bool {
+        match self.locks[lock].holders.first {
+            NONE => true,
+            first => mode == LockMode::Shared && self.requests[first].mode == LockMode::Shared,
+        }
+    }
+
+    fn strengthen(&mut self, holder: u32, mode: LockMode) {
+        let request = &mut self.requests[holder];
+        request.count += 1;
+        request.mode = request.mode.max(mode);
+    }
+
+    /// Makes a request record and links it into its transaction's list.
+    fn add_request(&mut self, lock: u32, transaction: TransactionId, mode: LockMode, token: WaiterToken) -> u32 {
+        let hash = self.hash_of_transaction(transaction);
+        // 0 names no request, so that a freed record is nobody's.
+        self.generation = self.generation.wrapping_add(1).max(1);
+        let generation = self.generation;
+        let LockTable { by_transaction, requests, hasher, .. } = self;
+        let request = requests.add(Request {
+            lock,
+            count: 1,
+            transaction,
+            token,
+            generation,
+            mode,
+            is_granted: false,
+            previous: NONE,
+            next: NONE,
+            transaction_previous: NONE,
+            transaction_next: NONE,
+        });
+        match by_transaction.find_mut(hash, |(owner, _)| *owner == transaction) {
+            Some((_, first)) => {
+                requests[request].transaction_next = *first;
+                requests[*first].transaction_previous = request;
+                *first = request;
+            }
+            None => {
+                by_transaction.insert_unique(hash, (transaction, request), |(owner, _)| hasher.hash_one(owner));
+            }
+        }
+        request
+    }
+
+    fn hold(&mut self, request: u32) {
+        let lock = self.requests[request].lock;
+        self.requests[request].is_granted = true;
+        push_back(&mut self.requests, &mut self.locks[lock].holders, request);
+    }
+
+    fn wait(
+        &mut self,
+        lock: u32,
+        transaction: TransactionId,
+        mode: LockMode,
+        token: WaiterToken,
+        is_upgrade: bool,
+    ) -> LockReply {
+        let request = self.add_request(lock, transaction, mode, token);
+        match is_upgrade {
+            true => push_front(&mut self.requests, &mut self.locks[lock].waiters, request),
+            false => push_back(&mut self.requests, &mut self.locks[lock].waiters, request),
+        }
+        self.waiter_count += 1;
+        LockReply::Waiting(WaiterId { request, generation: self.requests[request].generation })
+    }
+
+    /// Takes a request out of its lock (not out of its transaction) and grants what can be granted then.
+    fn drop_request(&mut self, request: u32, granted: &mut Vec<WaiterToken>) {
+        let lock = self.requests[request].lock;
+        let list = match self.requests[request].is_granted {
+            true => &mut self.locks[lock].holders,
+            false => {
+                self.waiter_count -= 1;
+                &mut self.locks[lock].waiters
+            }
+        };
+        unlink(&mut self.requests, list, request);
+        self.free_request(request);
+        self.grant(lock, granted);
+        let Lock { key, holders, waiters } = self.locks[lock];
+        if holders.first == NONE && waiters.first == NONE {
+            let hash = self.hash_of_key(&key);
+            if let Ok(entry) = self.by_key.find_entry(hash, |other| *other == lock) {
+                entry.remove();
+            }
+            self.locks.remove(lock);
+        }
+    }
+
+    fn grant(&mut self, lock: u32, granted: &mut Vec<WaiterToken>) {
+        loop {
+            let waiter = self.locks[lock].waiters.first;
+            if waiter == NONE {
+                return;
+            }
+            let Request { transaction, mode, token, .. } = self.requests[waiter];
+            let holder = self.holder_of(lock, transaction);
+            let can_have = match holder {
+                Some(holder) => self.requests[holder].mode >= mode || self.is_only_holder(lock, holder),
+                None => self.is_compatible(lock, mode),
+            };
+            if !can_have {
+                return;
+            }
+            unlink(&mut self.requests, &mut self.locks[lock].waiters, waiter);
+            self.waiter_count -= 1;
+            match holder {
+                Some(holder) => {
+                    self.strengthen(holder, mode);
+                    self.unlink_from_transaction(waiter);
+                    self.free_request(waiter);
+                }
+                None => self.hold(waiter),
+            }
+            granted.push(token);
+        }
+    }
+
+    fn unlink_from_transaction(&mut self, request: u32) {
+        let Request { transaction, transaction_previous, transaction_next, .. } = self.requests[request];
+        if transaction_next != NONE {
+            self.requests[transaction_next].transaction_previous = transaction_previous;
+        }
+        if transaction_previous != NONE {
+            self.requests[transaction_previous].transaction_next = transaction_next;
+            return;
+        }
+        let hash = self.hash_of_transaction(transaction);
+        let Ok(mut entry) = self.by_transaction.find_entry(hash, |(owner, _)| *owner == transaction) else { return };
+        match transaction_next {
+            // `release_all` takes the entry out before it drops the requests, and a request it dropped may be first.
+            NONE => drop(entry.remove()),
+            next => entry.get_mut().1 = next,
+        }
+    }
+
+    fn free_request(&mut self, request: u32) {
+        self.requests[request].generation = 0;
+        self.requests.remove(request);
+    }
+
+    fn waiting(&self, waiter: WaiterId) -> Option<&Request> {
+        let request = self.requests.get(waiter.request)?;
+        (request.generation == waiter.generation && !request.is_granted).then_some(request)
+    }
+
+    fn walk(&self, first: u32) -> impl Iterator<Item = u32> {
+        let some = |number: u32| (number != NONE).then_some(number);
+        std::iter::successors(some(first), move |number| some(self.requests[*number].next))
+    }
+
+    #[inline]
+    fn hash_of_key(&self, key: &LockKey) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    #[inline]
+    fn hash_of_transaction(&self, transaction: TransactionId) -> u64 {
+        self.hasher.hash_one(transaction)
+    }
+}
+
+fn push_back(requests: &mut Pool<Request>, list: &mut List, request: u32) {
+    requests[request].previous = list.last;
+    requests[request].next = NONE;
+    match list.last {
+        NONE => list.first = request,
+        last => requests[last].next = request,
+    }
+    list.last = request;
+}
+
+fn push_front(requests: &mut Pool<Request>, list: &mut List, request: u32) {
+    requests[request].previous = NONE;
+    requests[request].next = list.first;
+    match list.first {
+        NONE => list.last = request,
+        first => requests[first].previous = request,
+    }
+    list.first = request;
+}
+
+fn unlink(requests: &mut Pool<Request>, list: &mut List, request: u32) {
+    let Request { previous, next, .. } = requests[request];
+    match previous {
+        NONE => list.first = next,
+        previous => requests[previous].next = next,
+    }
+    match next {
+        NONE => list.last = previous,
+        next => requests[next].previous = previous,
+    }
+}

@@ -1,0 +1,252 @@
+use std::collections::{BTreeMap, VecDeque};
+
+use junctor_model::id::{PartitionId, RowId, TableId, TransactionId};
+use proptest::prelude::*;
+
+use super::LockMode::{Exclusive, Shared};
+use super::{LockKey, LockMode, LockReply, LockTable, LockTableFull, WaiterId, WaiterToken};
+
+fn key(row: u32) -> LockKey {
+    LockKey { partition: PartitionId { table: TableId(1), index: 0 }, row: RowId(row) }
+}
+
+fn table() -> LockTable {
+    LockTable::new(7, 1000)
+}
+
+fn ask(table: &mut LockTable, row: u32, transaction: u64, mode: LockMode) -> LockReply {
+    table.request(key(row), TransactionId(transaction), mode, WaiterToken(transaction)).unwrap()
+}
+
+fn waiter(reply: LockReply) -> WaiterId {
+    match reply {
+        LockReply::Waiting(waiter) => waiter,
+        LockReply::Granted => panic!("granted at once"),
+    }
+}
+
+fn release(table: &mut LockTable, transaction: u64) -> Vec<u64> {
+    let mut granted = Vec::new();
+    table.release_all(TransactionId(transaction), &mut granted);
+    granted.into_iter().map(|token| token.0).collect()
+}
+
+#[test]
+fn shared_locks_are_shared_and_exclusive_ones_are_not() {
+    let mut table = table();
+    assert_eq!(ask(&mut table, 1, 1, Shared), LockReply::Granted);
+    assert_eq!(ask(&mut table, 1, 2, Shared), LockReply::Granted);
+    let third = waiter(ask(&mut table, 1, 3, Exclusive));
+    let blockers: Vec<u64> = table.blockers_of(third).map(|transaction| transaction.0).collect();
+    assert_eq!(blockers, [1, 2]);
+    assert_eq!(ask(&mut table, 2, 3, Exclusive), LockReply::Granted);
+    assert_eq!(release(&mut table, 1), []);
+    assert_eq!(release(&mut table, 2), [3]);
+    assert_eq!(table.held(key(1), TransactionId(3)), Some(Exclusive));
+    assert_eq!(release(&mut table, 3), []);
+    assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (0, 0, 0));
+}
+
+#[test]
+fn a_reader_does_not_overtake_a_waiting_writer() {
+    let mut table = table();
+    ask(&mut table, 1, 1, Shared);
+    waiter(ask(&mut table, 1, 2, Exclusive));
+    let reader = waiter(ask(&mut table, 1, 3, Shared));
+    waiter(ask(&mut table, 1, 4, Shared));
+    let blockers: Vec<u64> = table.blockers_of(reader).map(|transaction| transaction.0).collect();
+    assert_eq!(blockers, [2]);
+    assert_eq!(release(&mut table, 1), [2]);
+    assert_eq!(release(&mut table, 2), [3, 4]);
+}
+
+#[test]
+fn a_holder_that_wants_more_goes_first() {
+    let mut table = table();
+    ask(&mut table, 1, 1, Shared);
+    ask(&mut table, 1, 2, Shared);
+    waiter(ask(&mut table, 1, 3, Exclusive));
+    let upgrade = waiter(ask(&mut table, 1, 1, Exclusive));
+    let blockers: Vec<u64> = table.blockers_of(upgrade).map(|transaction| transaction.0).collect();
+    assert_eq!(blockers, [2]);
+    assert_eq!(release(&mut table, 2), [1]);
+    assert_eq!(table.held(key(1), TransactionId(1)), Some(Exclusive));
+    assert_eq!(release(&mut table, 1), [3]);
+}
+
+#[test]
+fn a_leaving_transaction_is_granted_nothing() {
+    let mut table = table();
+    ask(&mut table, 1, 1, Shared);
+    ask(&mut table, 1, 2, Shared);
+    waiter(ask(&mut table, 1, 1, Exclusive));
+    assert_eq!(release(&mut table, 1), []);
+    assert_eq!(table.request_count(), 1);
+}
+
+#[test]
+fn a_cancelled_waiter_lets_those_behind_it_pass() {
+    let mut table = table();
+    ask(&mut table, 1, 1, Shared);
+    let writer = waiter(ask(&mut table, 1, 2, Exclusive));
+    waiter(ask(&mut table, 1, 3, Shared));
+    let mut granted = Vec::new();
+    assert!(table.cancel(writer, &mut granted));
+    assert_eq!(granted, [WaiterToken(3)]);
+    assert!(!table.cancel(writer, &mut granted));
+    assert_eq!(table.waiter(writer), None);
+    assert_eq!(table.blockers_of(writer).count(), 0);
+}
+
+#[test]
+fn a_lock_asked_for_twice_is_given_back_twice() {
+    let mut table = table();
+    let mut granted = Vec::new();
+    ask(&mut table, 1, 1, Exclusive);
+    ask(&mut table, 1, 1, Shared);
+    table.release(key(1), TransactionId(1), &mut granted);
+    assert_eq!(table.held(key(1), TransactionId(1)), Some(Exclusive));
+    table.release(key(1), TransactionId(1), &mut granted);
+    assert_eq!(table.lock_count(), 0);
+}
+
+#[test]
+fn a_full_table_refuses_and_stays_as_it_is() {
+    let mut table = LockTable::new(7, 2);
+    ask(&mut table, 1, 1, Exclusive);
+    ask(&mut table, 2, 1, Exclusive);
+    let refused = table.request(key(3), TransactionId(2), Shared, WaiterToken(0));
+    assert_eq!(refused, Err(LockTableFull));
+    assert_eq!((table.lock_count(), table.request_count()), (2, 2));
+    release(&mut table, 1);
+    assert_eq!(ask(&mut table, 3, 2, Shared), LockReply::Granted);
+}
+
+/// The rules of one lock, said again with plain lists.
+#[derive(Default)]
+struct Model {
+    holders: BTreeMap<u64, (LockMode, u32)>,
+    waiters: VecDeque<(u64, LockMode, u64)>,
+}
+
+impl Model {
+    fn can_have(&self, transaction: u64, mode: LockMode) -> bool {
+        let others = |wanted: LockMode| {
+            let mut others = self.holders.iter().filter(|(other, _)| **other != transaction);
+            others.all(|(_, (held, _))| *held == Shared && wanted == Shared)
+        };
+        match self.holders.get(&transaction) {
+            Some((held, _)) => *held >= mode || others(mode),
+            None => others(mode),
+        }
+    }
+
+    fn hold(&mut self, transaction: u64, mode: LockMode) {
+        let held = self.holders.entry(transaction).or_insert((mode, 0));
+        *held = (held.0.max(mode), held.1 + 1);
+    }
+
+    fn request(&mut self, transaction: u64, mode: LockMode, token: u64) -> bool {
+        let holds = self.holders.contains_key(&transaction);
+        if self.can_have(transaction, mode) && (holds || self.waiters.is_empty()) {
+            self.hold(transaction, mode);
+            return true;
+        }
+        match holds {
+            true => self.waiters.push_front((transaction, mode, token)),
+            false => self.waiters.push_back((transaction, mode, token)),
+        }
+        false
+    }
+
+    fn grant(&mut self) -> Vec<u64> {
+        let mut granted = Vec::new();
+        while let Some((transaction, mode, token)) = self.waiters.front().copied()
+            && self.can_have(transaction, mode)
+        {
+            self.waiters.pop_front();
+            self.hold(transaction, mode);
+            granted.push(token);
+        }
+        granted
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Request { row: u32, transaction: u64, is_exclusive: bool },
+    ReleaseAll { transaction: u64 },
+    Cancel { which: usize },
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0u32..3, 1u64..6, any::<bool>())
+            .prop_map(|(row, transaction, is_exclusive)| Step::Request { row, transaction, is_exclusive }),
+        2 => (1u64..6).prop_map(|transaction| Step::ReleaseAll { transaction }),
+        1 => (0usize..10).prop_map(|which| Step::Cancel { which }),
+    ]
+}
+
+fn compare(table: &LockTable, models: &[Model]) {
+    let mut expected: Vec<(u32, u64, LockMode, bool)> = Vec::new();
+    for (row, model) in models.iter().enumerate() {
+        expected.extend(model.holders.iter().map(|(transaction, (mode, _))| (row as u32, *transaction, *mode, true)));
+        expected.extend(model.waiters.iter().map(|(transaction, mode, _)| (row as u32, *transaction, *mode, false)));
+    }
+    expected.sort();
+    let mut found: Vec<(u32, u64, LockMode, bool)> =
+        table.locks().map(|lock| (lock.key.row.0, lock.transaction.0, lock.mode, lock.is_granted)).collect();
+    found.sort();
+    assert_eq!(found, expected);
+    assert_eq!(table.request_count(), expected.len());
+    assert_eq!(table.waiter_count(), expected.iter().filter(|entry| !entry.3).count());
+}
+
+proptest! {
+    #[test]
+    fn the_table_does_what_plain_lists_do(steps in proptest::collection::vec(any_step(), 1..120)) {
+        let mut table = table();
+        let mut models: Vec<Model> = (0..3).map(|_| Model::default()).collect();
+        let mut waiting: Vec<(WaiterId, u64, usize)> = Vec::new();
+        for (token, step) in steps.into_iter().enumerate() {
+            let token = token as u64;
+            let mut granted = Vec::new();
+            let mut expected = Vec::new();
+            match step {
+                Step::Request { row, transaction, is_exclusive } => {
+                    let mode = if is_exclusive { Exclusive } else { Shared };
+                    let reply = table.request(key(row), TransactionId(transaction), mode, WaiterToken(token)).unwrap();
+                    let is_granted = models[row as usize].request(transaction, mode, token);
+                    prop_assert_eq!(reply == LockReply::Granted, is_granted);
+                    if let LockReply::Waiting(waiter) = reply {
+                        waiting.push((waiter, token, row as usize));
+                    }
+                }
+                Step::ReleaseAll { transaction } => {
+                    table.release_all(TransactionId(transaction), &mut granted);
+                    for model in &mut models {
+                        model.holders.remove(&transaction);
+                        model.waiters.retain(|(owner, _, _)| *owner != transaction);
+                        expected.extend(model.grant());
+                    }
+                }
+                Step::Cancel { which } if !waiting.is_empty() => {
+                    let (waiter, token, row) = waiting[which % waiting.len()];
+                    let is_waiting = models[row].waiters.iter().any(|(_, _, other)| *other == token);
+                    prop_assert_eq!(table.cancel(waiter, &mut granted), is_waiting);
+                    models[row].waiters.retain(|(_, _, other)| *other != token);
+                    expected = models[row].grant();
+                }
+                Step::Cancel { .. } => {}
+            }
+            let mut granted: Vec<u64> = granted.into_iter().map(|token| token.0).collect();
+            granted.sort();
+            expected.sort();
+            prop_assert_eq!(granted, expected);
+            compare(&table, &models);
+        }
+        (1..6).for_each(|transaction| drop(release(&mut table, transaction)));
+        prop_assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (0, 0, 0));
+    }
+}

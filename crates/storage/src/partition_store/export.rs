@@ -1,0 +1,42 @@
+//! What leaves a partition: redo operations, and a digest to compare replicas by.
+
+use junctor_model::id::{CommitNumber, RowId, TransactionId};
+use junctor_model::partition::key_hash;
+
+use super::{PartitionStore, key_view};
+use crate::redo::RedoBuffer;
+
+impl PartitionStore {
+    /// Adds what the transaction did to the row to the open redo record. To be called before `commit` of the row, while its
+    /// older versions are still there. A row inserted and deleted by the transaction leaves no trace. `scratch` is used as it likes.
+    pub fn append_redo(&self, row: RowId, transaction: TransactionId, redo: &mut RedoBuffer, scratch: &mut Vec<u8>) {
+        let Some(newest) = self.rows.newest(row).filter(|newest| newest.is_of(transaction)) else { return };
+        if !newest.is_deleted() {
+            redo.put(row, self.rows.image(&newest, scratch));
+            return;
+        }
+        let Some(committed) = self.rows.newest_committed(row) else { return };
+        if committed.is_deleted() {
+            return;
+        }
+        let mut image = Vec::new();
+        let view = key_view(&self.rows, self.format(), &self.primary, &committed, &mut image);
+        scratch.clear();
+        self.primary.append(self.definitions(), view, scratch);
+        redo.delete(row, scratch);
+    }
+
+    /// A digest of the rows that a snapshot sees with their ids; equal for replicas that agree.
+    pub fn digest(&self, snapshot: CommitNumber) -> u64 {
+        let mut scratch = Vec::new();
+        let mut digest = 0u64;
+        for row in (0..self.row_end().0).map(RowId) {
+            let Some(version) = self.visible(row, snapshot, None) else { continue };
+            let image = key_hash(self.rows.image(&version, &mut scratch));
+            let pair = [u64::from(row.0).to_le_bytes(), image.to_le_bytes()].concat();
+            // The order of rows is the order of ids, so a sum is as good as a chain, and ids without rows do not matter.
+            digest = digest.wrapping_add(key_hash(&pair));
+        }
+        digest
+    }
+}
