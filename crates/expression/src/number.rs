@@ -13,6 +13,8 @@ pub(crate) struct Parsed<T> {
     pub was_cut: bool,
     /// Whether there was no number at all.
     pub is_missing: bool,
+    /// Whether the number was too large and its type's largest stands for it.
+    pub is_out_of_range: bool,
 }
 
 /// The parts of a number at the front of a text.
@@ -30,8 +32,10 @@ struct Scan<'a> {
 pub(crate) fn parse_double(text: &[u8]) -> Parsed<f64> {
     let scan = scan(text, true);
     let number = std::str::from_utf8(scan.text).ok().and_then(|text| text.parse::<f64>().ok());
-    let value = number.unwrap_or(0.0).clamp(-f64::MAX, f64::MAX);
-    Parsed { value, was_cut: scan.was_cut, is_missing: scan.is_missing() }
+    let number = number.unwrap_or(0.0);
+    let value = number.clamp(-f64::MAX, f64::MAX);
+    let is_out_of_range = value != number;
+    Parsed { value, was_cut: scan.was_cut, is_missing: scan.is_missing(), is_out_of_range }
 }
 
 /// An integer: digits only, so that `1.9` is 1 and cut, or with `rounds`, any number, halves away from zero.
@@ -41,21 +45,24 @@ pub(crate) fn parse_integer(text: &[u8], rounds: bool) -> Parsed<i128> {
     let was_cut = scan.was_cut;
     if rounds && (!scan.fraction.is_empty() || scan.exponent != 0) {
         let value = scan.decimal(0).map_or(scan.limit(), |decimal| decimal.mantissa);
-        return Parsed { value, was_cut, is_missing: scan.is_missing() };
+        let is_out_of_range = value == scan.limit();
+        return Parsed { value, was_cut, is_missing: scan.is_missing(), is_out_of_range };
     }
     let mut value = Some(0i128);
     for digit in scan.integer {
         value = value.and_then(|value| value.checked_mul(10)?.checked_add(i128::from(digit - b'0')));
     }
     let value = value.map_or(scan.limit(), |value| if scan.negative { -value } else { value });
-    Parsed { value, was_cut, is_missing: scan.is_missing() }
+    let is_out_of_range = value == scan.limit();
+    Parsed { value, was_cut, is_missing: scan.is_missing(), is_out_of_range }
 }
 
 /// A decimal with the digits after the point that the text has, at most 30. `None` above 38 digits.
 pub(crate) fn parse_decimal(text: &[u8]) -> Parsed<Option<Decimal>> {
     let scan = scan(text, true);
     let digits_after = (scan.fraction.len() as i64 - i64::from(scan.exponent)).clamp(0, i64::from(DECIMAL_SCALE_MAX));
-    Parsed { value: scan.decimal(digits_after as u8), was_cut: scan.was_cut, is_missing: scan.is_missing() }
+    let value = scan.decimal(digits_after as u8);
+    Parsed { value, was_cut: scan.was_cut, is_missing: scan.is_missing(), is_out_of_range: value.is_none() }
 }
 
 /// The number that a text means when it meets an integer: an exact integer where it is one, else a double.
@@ -69,11 +76,12 @@ pub(crate) fn parse_number(text: &[u8]) -> Parsed<ValueRef<'static>> {
             _ => None,
         };
         if let Some(value) = value {
-            return Parsed { value, was_cut: scan.was_cut, is_missing: scan.is_missing() };
+            let (was_cut, is_missing) = (scan.was_cut, scan.is_missing());
+            return Parsed { value, was_cut, is_missing, is_out_of_range: false };
         }
     }
-    let Parsed { value, was_cut, is_missing } = parse_double(text);
-    Parsed { value: ValueRef::Double(value), was_cut, is_missing }
+    let Parsed { value, was_cut, is_missing, is_out_of_range } = parse_double(text);
+    Parsed { value: ValueRef::Double(value), was_cut, is_missing, is_out_of_range }
 }
 
 impl Scan<'_> {

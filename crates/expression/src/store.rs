@@ -145,7 +145,7 @@ impl StoreTarget<'_> {
                 let parsed = parse_double(text);
                 if parsed.was_cut {
                     self.refuse(ErrorCode::DataTruncated, "Data truncated for column", scratch)?;
-                } else if parsed.value.abs() == f64::MAX {
+                } else if parsed.is_out_of_range {
                     self.refuse(ErrorCode::OutOfRange, "Out of range value for column", scratch)?;
                 }
                 parsed.value

@@ -30,7 +30,7 @@ impl Expression {
     }
 
     /// NOT.
-    pub fn not(operand: Expression) -> Expression {
+    pub fn logical_not(operand: Expression) -> Expression {
         let nullable = operand.result.nullable;
         Expression { node: Node::Not(Box::new(operand)), result: ResultType::boolean().with_nullable(nullable) }
     }

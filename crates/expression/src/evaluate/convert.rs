@@ -23,7 +23,7 @@ pub(crate) fn to_double(value: ValueRef<'_>, scratch: &Scratch) -> Result<f64> {
         ValueRef::Null => 0.0,
         ValueRef::Bytes(text) => {
             let parsed = parse_double(text);
-            if parsed.was_cut {
+            if parsed.was_cut || parsed.is_out_of_range {
                 warn_cut("DOUBLE", text, scratch)?;
             }
             parsed.value
@@ -41,7 +41,7 @@ pub(crate) fn to_decimal(value: ValueRef<'_>, scratch: &Scratch) -> Result<Decim
         ValueRef::Double(value) => decimal::of_double(value, None).unwrap_or(largest(value < 0.0)),
         ValueRef::Bytes(text) => {
             let parsed = parse_decimal(text);
-            if parsed.was_cut || parsed.value.is_none() {
+            if parsed.was_cut || parsed.is_out_of_range {
                 warn_cut("DECIMAL", text, scratch)?;
             }
             parsed.value.unwrap_or(largest(text.trim_ascii_start().starts_with(b"-")))

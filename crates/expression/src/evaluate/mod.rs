@@ -151,8 +151,8 @@ impl Expression {
             }
             Node::NullIf(domain, operands) => {
                 let [left, right] = &**operands;
-                let value = left.value(context)?;
-                let equal = compare::equal_in_domain(*domain, value, right.value(context)?, context.scratch)?;
+                let value = left.settled_value(context)?;
+                let equal = compare::equal_in_domain(*domain, value, right.settled_value(context)?, context.scratch)?;
                 Ok(if equal == Some(true) { ValueRef::Null } else { value })
             }
             Node::Call(function, arguments) => {

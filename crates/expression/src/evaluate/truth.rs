@@ -16,7 +16,13 @@ impl Expression {
         match &self.node {
             Node::Compare(operator, domain, operands) => {
                 let [left, right] = &**operands;
-                compare(*operator, *domain, left.value(context)?, right.value(context)?, context.scratch)
+                compare(
+                    *operator,
+                    *domain,
+                    left.settled_value(context)?,
+                    right.settled_value(context)?,
+                    context.scratch,
+                )
             }
             Node::And(operands) => {
                 let mut result = Some(true);
@@ -54,7 +60,7 @@ impl Expression {
             }
             Node::Is { test, negated, operand } => {
                 let answer = match test {
-                    IsTest::Null => operand.value(context)?.is_null(),
+                    IsTest::Null => operand.settled_value(context)?.is_null(),
                     IsTest::True => operand.truth(context)? == Some(true),
                     IsTest::False => operand.truth(context)? == Some(false),
                 };
@@ -79,7 +85,7 @@ impl Expression {
                 let pattern = to_text(pattern, context.scratch)?;
                 Ok(Some(collation.like(text, pattern, *escape) != *negated))
             }
-            _ => truth_of(self.value(context)?, context.scratch),
+            _ => truth_of(self.settled_value(context)?, context.scratch),
         }
     }
 }
@@ -123,13 +129,13 @@ fn in_list<'r>(
     list: &'r [(Domain, Expression)],
     context: &Context<'r>,
 ) -> Result<Option<bool>> {
-    let value = operand.value(context)?;
+    let value = operand.settled_value(context)?;
     if value.is_null() {
         return Ok(None);
     }
     let mut result = Some(false);
     for (domain, item) in list {
-        match equal_in_domain(*domain, value, item.value(context)?, context.scratch)? {
+        match equal_in_domain(*domain, value, item.settled_value(context)?, context.scratch)? {
             Some(true) => return Ok(Some(true)),
             None => result = None,
             Some(false) => {}
@@ -144,7 +150,7 @@ fn in_parameters<'r>(
     parameter: u16,
     context: &Context<'r>,
 ) -> Result<Option<bool>> {
-    let value = operand.value(context)?;
+    let value = operand.settled_value(context)?;
     if value.is_null() {
         return Ok(None);
     }

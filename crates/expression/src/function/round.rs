@@ -41,14 +41,14 @@ fn resolve_places(_: &'static str, arguments: Vec<Expression>) -> Result<Resolve
     let operand = arguments[0].result;
     let places = match arguments.get(1).map(|places| places.as_constant()) {
         None => Some(0),
-        Some(Some(Value::Int(places))) => Some((*places).clamp(0, DECIMAL_SCALE_MAX.into()) as u8),
-        Some(Some(Value::UInt(places))) => Some((*places).min(DECIMAL_SCALE_MAX.into()) as u8),
+        Some(Some(Value::Int(places))) => Some((*places).clamp(0, DECIMALS_NOT_FIXED.into()) as u8),
+        Some(Some(Value::UInt(places))) => Some((*places).min(DECIMALS_NOT_FIXED.into()) as u8),
         Some(_) => None,
     };
     let result = match operand.kind {
         Kind::Int | Kind::UInt => operand,
         Kind::Decimal => {
-            let scale = places.map_or(operand.scale(), |places| places.min(operand.scale()));
+            let scale = places.unwrap_or(operand.scale()).min(DECIMAL_SCALE_MAX);
             ResultType::decimal(operand.integer_digits() + 1 + u32::from(scale), scale)
         }
         Kind::Null | Kind::Double | Kind::String => {
