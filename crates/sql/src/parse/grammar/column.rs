@@ -139,7 +139,8 @@ impl Parser<'_> {
         if sign.is_some() {
             self.advance();
         }
-        let value = self.primary()?;
+        // COLLATE after it belongs to the column.
+        let value = self.operand()?;
         let is_allowed = match &value {
             Expression::Literal(_) => true,
             Expression::Function(call) => sign.is_none() && call.database.is_none(),

@@ -221,9 +221,11 @@ impl Parser<'_> {
             return Ok(Some(TableOption::Collation(self.name_or_default()?)));
         }
         let keyword = self.word();
-        let is_other = Self::is_name(self.current) || keyword == Some(Keyword::Union);
-        if has_default || !is_other && keyword != Some(Keyword::Insert) {
-            return if has_default { self.syntax() } else { Ok(None) };
+        if has_default {
+            return self.syntax();
+        }
+        if !Self::is_name(self.current) && keyword != Some(Keyword::Union) {
+            return Ok(None);
         }
         let name = self.any_word()?.to_ascii_uppercase();
         if matches!(name.as_str(), "DATA" | "INDEX") {

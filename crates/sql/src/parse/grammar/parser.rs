@@ -4,7 +4,9 @@ use crate::parse::error::{ParseError, ParseErrorKind};
 use crate::parse::expression::Ordinal;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::{Lexer, Token, TokenKind, is_blank_byte};
-use crate::parse::limit::{NAME_CHARACTERS_MAX, NESTING_MAX, PARAMETERS_MAX, STATEMENT_BYTES_MAX};
+use crate::parse::limit::{
+    ALIAS_CHARACTERS_MAX, NAME_CHARACTERS_MAX, NESTING_MAX, PARAMETERS_MAX, STATEMENT_BYTES_MAX,
+};
 use crate::parse::literal::decode_string;
 use crate::parse::shape::{Shape, Slot};
 use crate::parse::statement::{ObjectName, Statement, Unsupported};
@@ -303,8 +305,21 @@ impl<'a> Parser<'a> {
         self.utf8(bytes, start)
     }
 
+    /// The name that something has in one statement only, or a string in its place.
+    pub(super) fn alias(&mut self) -> Parse<String> {
+        match self.current.kind {
+            TokenKind::String => self.string_as_name(),
+            _ if Self::is_name(self.current) => self.any_word_of(ALIAS_CHARACTERS_MAX),
+            _ => self.syntax(),
+        }
+    }
+
     /// The current token as a name, even if it is a reserved word.
     pub(super) fn any_word(&mut self) -> Parse<String> {
+        self.any_word_of(NAME_CHARACTERS_MAX)
+    }
+
+    fn any_word_of(&mut self, characters_max: usize) -> Parse<String> {
         let token = self.current;
         let bytes = self.bytes(token);
         let bytes = match token.kind {
@@ -326,7 +341,7 @@ impl<'a> Parser<'a> {
             return self.syntax();
         }
         let name = self.utf8(bytes, token.start)?;
-        if name.len() > NAME_CHARACTERS_MAX && name.chars().count() > NAME_CHARACTERS_MAX {
+        if name.len() > characters_max && name.chars().count() > characters_max {
             return Err(Stop::Error(ParseErrorKind::NameTooLong, token.start));
         }
         self.advance();

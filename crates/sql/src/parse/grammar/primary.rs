@@ -22,7 +22,8 @@ impl Parser<'_> {
         Ok(expression)
     }
 
-    fn operand(&mut self) -> Parse<Expression> {
+    /// An operand without operators.
+    pub(super) fn operand(&mut self) -> Parse<Expression> {
         match self.current.kind {
             TokenKind::Parameter => Ok(Expression::Parameter(self.parameter()?)),
             TokenKind::Integer | TokenKind::Decimal | TokenKind::Double | TokenKind::String => {

@@ -106,10 +106,8 @@ impl Parser<'_> {
         let expression = self.expression()?;
         let text = self.text_since(start);
         let alias = match self.accept_word(Keyword::As) {
-            true => Some(self.name_or_string()?),
-            false if self.current.kind == TokenKind::String || Self::is_name(self.current) => {
-                Some(self.name_or_string()?)
-            }
+            true => Some(self.alias()?),
+            false if self.current.kind == TokenKind::String || Self::is_name(self.current) => Some(self.alias()?),
             false => None,
         };
         Ok(SelectItem::Expression { expression, alias, text })
@@ -174,7 +172,7 @@ impl Parser<'_> {
     }
 
     fn table_alias(&mut self) -> Parse<Option<String>> {
-        if self.accept_word(Keyword::As) || Self::is_name(self.current) { Ok(Some(self.name()?)) } else { Ok(None) }
+        if self.accept_word(Keyword::As) || Self::is_name(self.current) { Ok(Some(self.alias()?)) } else { Ok(None) }
     }
 
     fn index_hint(&mut self, kind: IndexHintKind) -> Parse<IndexHint> {

@@ -115,6 +115,7 @@ fn literals_that_are_no_values_are_found_by_the_parser() {
         "SELECT a FROM t WHERE CAST(a AS CHAR(5)) = b",
         "SELECT a FROM t WHERE a COLLATE 'utf8mb4_bin' = b",
         "INSERT INTO t SELECT 1, a FROM u",
+        "UPDATE t SET a = NOW(6)",
         "INSERT INTO t SET a=VALUES(a)",
     ] {
         let shape = cacheable(text);

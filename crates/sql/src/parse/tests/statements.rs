@@ -103,6 +103,18 @@ fn a_primary_key_may_name_its_algorithm_before_its_columns() {
 }
 
 #[test]
+fn a_collation_after_a_default_belongs_to_the_column() {
+    let Statement::CreateTable(table) =
+        statement("CREATE TABLE t (a CHAR(5) DEFAULT 'x' COLLATE utf8mb4_bin NOT NULL)")
+    else {
+        panic!("no table")
+    };
+    let column = &table.columns[0];
+    assert_eq!((column.default.clone(), column.nullable), (string("x"), Some(false)));
+    assert_eq!(column.column_type.collation.as_deref(), Some("utf8mb4_bin"));
+}
+
+#[test]
 fn set_understands_every_spelling() {
     let Statement::Set(items) = statement(
         "SET @a := 1, @@x = 2, @@session.y = ON, GLOBAL z = DEFAULT, LOCAL w = utf8mb4, character_set_results = NULL, \
@@ -201,7 +213,8 @@ fn syntax_errors_quote_the_text_from_the_offending_token() {
 fn limits_of_names_and_parameters_are_errors() {
     let long = "a".repeat(65);
     assert_eq!(error_of(&format!("SELECT {long}")).0, ParseErrorKind::NameTooLong);
-    assert_eq!(select(&format!("SELECT {}", &long[1..])).projection.len(), 1);
+    assert_eq!(select(&format!("SELECT {} AS {long}", &long[1..])).projection.len(), 1);
+    assert_eq!(error_of(&format!("SELECT a AS {}", long.repeat(4))).0, ParseErrorKind::NameTooLong);
     let many = vec!["?"; 65_536].join(",");
     assert_eq!(error_of(&format!("SELECT {many}")).0, ParseErrorKind::TooManyParameters);
     assert_eq!(parse(b"SELECT `\xff`").expect_err("no text").kind, ParseErrorKind::InvalidCharacter);
