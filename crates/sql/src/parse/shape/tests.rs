@@ -38,9 +38,15 @@ fn literals_become_marks_of_their_class() {
         ("SELECT @@version_comment limit 1", "SELECT @@version_comment limit 1"),
         ("/* c */ DELETE FROM t -- x\nWHERE a IS NULL", "DELETE FROM t WHERE a IS NULL"),
         ("BEGIN", "BEGIN"),
+        ("INSERT INTO t VALUES (-5 + 1, -2)", "INSERT INTO t VALUES(-<i> + <i>, <i>)"),
+        (
+            "SELECT TRIM(LEADING 'x' FROM a), 5 FROM t WHERE b = 1",
+            "SELECT TRIM(LEADING 'x' FROM a), 5 FROM t WHERE b = <i>",
+        ),
         ("SELECT a FROM t WHERE f( 5 ,\n b )=(7)", "SELECT a FROM t WHERE f( <i> , b )=(<i>)"),
     ] {
         assert_eq!(shown(text), expected, "{text}");
+        assert!(agrees(text), "{text}");
     }
 }
 
