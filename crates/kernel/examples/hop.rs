@@ -57,7 +57,14 @@ struct Player {
 }
 
 impl Host<Ping> for Player {
-    fn handle(&mut self, _to: Address, _from: Address, signal: Ping, _context: &mut Context<'_>, outbox: &mut Outbox<Ping>) {
+    fn handle(
+        &mut self,
+        _to: Address,
+        _from: Address,
+        signal: Ping,
+        _context: &mut Context<'_>,
+        outbox: &mut Outbox<Ping>,
+    ) {
         match signal {
             Ping::World(WorldEvent::Started) => {
                 for number in 0..self.begins {

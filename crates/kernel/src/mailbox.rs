@@ -222,14 +222,29 @@ impl<T> Consumer<T> {
     /// Takes the oldest item of those seen; none when they are used up, until the next [`Consumer::refresh`].
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
+        if self.next == self.tail_seen { None } else { Some(self.take()) }
+    }
+
+    /// Takes the oldest item of those seen, of which there must be one.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> T {
+        crate::require!(self.next != self.tail_seen);
+        let place = &self.ring.slots[(self.next & self.mask) as usize];
+        self.next += 1;
+        // SAFETY: invariant (2): `next` was below the published tail and not below `head`, so the slot holds an item
+        // that is the consumer's; `next` has moved on, so it is read once.
+        place.with(|slot| unsafe { (*slot).assume_init_read() })
+    }
+
+    /// Asks something of the item that the next pop gives; none when there is none.
+    #[inline(always)]
+    pub(crate) fn inspect<R>(&self, question: impl FnOnce(&T) -> R) -> Option<R> {
         if self.next == self.tail_seen {
             return None;
         }
-        // SAFETY: invariant (2): `next` is below the published tail and not below `head`, so the slot holds an item
-        // that is the consumer's; `next` moves on, so it is read once.
-        let item = self.ring.slots[(self.next & self.mask) as usize].with(|slot| unsafe { (*slot).assume_init_read() });
-        self.next += 1;
-        Some(item)
+        let place = &self.ring.slots[(self.next & self.mask) as usize];
+        // SAFETY: invariant (2): as in `take`, the slot holds an item that is the consumer's, and it stays there.
+        Some(place.with(|slot| unsafe { question((*slot).assume_init_ref()) }))
     }
 
     /// Looks at what the producer published; returns how many items may be popped now.

@@ -256,8 +256,13 @@ impl<S: Signal> Outbox<S> {
     }
 
     #[inline(always)]
-    pub(crate) fn pop_local(&mut self) -> Option<Envelope<S>> {
-        self.local.pop()
+    pub(crate) fn front_local(&self) -> Option<&Envelope<S>> {
+        self.local.front()
+    }
+
+    #[inline(always)]
+    pub(crate) fn take_local(&mut self) -> Envelope<S> {
+        self.local.take()
     }
 
     pub(crate) fn push_local(&mut self, envelope: Envelope<S>) {

@@ -6,6 +6,8 @@
 
 use std::mem::MaybeUninit;
 
+use crate::require;
+
 /// A queue that grows when it is full and never shrinks.
 pub(crate) struct LocalQueue<T> {
     slots: Box<[MaybeUninit<T>]>,
@@ -35,17 +37,30 @@ impl<T> LocalQueue<T> {
         Slot { place: &mut self.slots[position], len: &mut self.len }
     }
 
-    /// Takes the oldest item.
+    /// The oldest item, left where it is.
     #[inline(always)]
-    pub(crate) fn pop(&mut self) -> Option<T> {
+    pub(crate) fn front(&self) -> Option<&T> {
         if self.len == 0 {
             return None;
         }
+        // SAFETY: the slot at `head` of a queue that is not empty holds an item.
+        Some(unsafe { self.slots[self.head & (self.slots.len() - 1)].assume_init_ref() })
+    }
+
+    /// Takes the oldest item.
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        if self.len == 0 { None } else { Some(self.take()) }
+    }
+
+    /// Takes the oldest item of a queue that is not empty.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> T {
+        require!(self.len > 0);
         let position = self.head & (self.slots.len() - 1);
         self.head = position + 1;
         self.len -= 1;
         // SAFETY: the slot at `head` of a queue that was not empty holds an item; `head` and `len` now exclude it.
-        Some(unsafe { self.slots[position].assume_init_read() })
+        unsafe { self.slots[position].assume_init_read() }
     }
 
     #[cold]

@@ -73,6 +73,33 @@ struct Deferred<S> {
     envelope: Envelope<S>,
 }
 
+/// What is asked of a signal while it is still in its slot.
+struct Question {
+    to: Address,
+    from: Address,
+    number: u16,
+    emit_max: u16,
+    is_request: bool,
+    /// Asked only if a digest is kept.
+    name: &'static str,
+}
+
+impl Question {
+    #[inline(always)]
+    fn of<S: Signal>(envelope: &Envelope<S>, named: bool) -> Self {
+        let signal = &envelope.signal;
+        let is_request = signal.class() == SignalClass::Request;
+        Self {
+            to: envelope.to,
+            from: envelope.from,
+            number: signal.number(),
+            emit_max: if is_request { signal.emit_max() } else { 0 },
+            is_request,
+            name: if named { signal.name() } else { "" },
+        }
+    }
+}
+
 /// How long no request was taken for lack of room.
 struct Stall {
     since: Time,
@@ -171,17 +198,20 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.drain_local();
         self.run_timers();
         self.run_deferred();
-        self.take_high();
-        let rings = self.incoming.len();
+        // Taken out so that a ring and the engine can be used side by side.
+        let mut incoming = std::mem::take(&mut self.incoming);
+        self.take_high(&mut incoming);
+        let rings = incoming.len();
         for step in 0..rings {
             let position = (first_ring + step) % rings;
-            if self.take(position, NORMAL) > 0 {
-                self.take_high();
+            if self.take(&mut incoming[position].rings[NORMAL], (position as u16, NORMAL as u8)) > 0 {
+                self.take_high(&mut incoming);
             }
             if self.handled >= TURN_SIGNALS_MAX {
                 break;
             }
         }
+        self.incoming = incoming;
         self.handled
     }
 
@@ -394,7 +424,9 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             self.stall.since = self.now;
             // What the handler sends to this thread waits behind the others that were set aside.
             self.outbox.close_room(self.deferred_len() > 0);
-            self.handle(deferred.envelope);
+            let question = Question::of(&deferred.envelope, self.digest.is_some());
+            self.record(&question);
+            self.call(&question, deferred.envelope.signal);
             self.finish(deferred.credit);
             self.drain_local();
             self.outbox.close_room(false);
@@ -406,42 +438,76 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.deferred[HIGH].len() + self.deferred[NORMAL].len()
     }
 
-    fn take_high(&mut self) {
-        for position in 0..self.incoming.len() {
-            self.take(position, HIGH);
+    fn take_high(&mut self, incoming: &mut [Incoming<S>]) {
+        for (position, incoming) in incoming.iter_mut().enumerate() {
+            self.take(&mut incoming.rings[HIGH], (position as u16, HIGH as u8));
         }
     }
 
     /// Takes up to a quota from one ring. Returns how many parcels.
-    fn take(&mut self, position: usize, priority: usize) -> u64 {
-        let available = self.incoming[position].rings[priority].refresh().min(self.quota);
+    fn take(&mut self, ring: &mut Consumer<Parcel<S>>, credit: (u16, u8)) -> u64 {
+        let available = ring.refresh().min(self.quota);
         for _ in 0..available {
-            let Some(parcel) = self.incoming[position].rings[priority].pop() else { break };
-            match parcel {
-                Parcel::Signal(envelope) => {
-                    self.offer(envelope, Some((position as u16, priority as u8)));
-                    self.drain_local();
-                }
-                Parcel::Event(to, event) => self.deliver_now(to, event),
-                Parcel::Request(from, request) => self.outbox.requests().push((from, request)),
-                Parcel::Socket(parcel) => self.socket_parcels.push(parcel),
-            }
+            self.take_one(ring, credit);
+            self.drain_local();
         }
         available
     }
 
-    /// Handles a reply; handles a request if there is room for what it may emit, which there is not while another is
-    /// set aside.
+    /// Takes the next parcel of a ring. It is looked at in its slot first, so that it is moved only once.
     #[inline(always)]
-    fn offer(&mut self, envelope: Envelope<S>, credit: Option<(u16, u8)>) {
-        let is_request = envelope.signal.class() == SignalClass::Request;
-        if is_request && !self.outbox.take_room(envelope.signal.emit_max()) {
-            return self.defer(Deferred { credit, envelope });
+    fn take_one(&mut self, ring: &mut Consumer<Parcel<S>>, credit: (u16, u8)) {
+        let named = self.digest.is_some();
+        let question = |parcel: &Parcel<S>| match parcel {
+            Parcel::Signal(envelope) => Some(Question::of(envelope, named)),
+            _ => None,
+        };
+        let Some(Some(question)) = ring.inspect(question) else {
+            return self.take_parcel(ring);
+        };
+        if self.is_granted(&question) {
+            self.record(&question);
+            if question.is_request {
+                // Nothing is released before the turn ends.
+                ring.finish_request();
+            }
+            let Parcel::Signal(Envelope { signal, .. }) = ring.take() else { return };
+            self.call(&question, signal);
+        } else if let Parcel::Signal(envelope) = ring.take() {
+            self.defer(Deferred { credit: Some(credit), envelope });
         }
-        self.handle(envelope);
-        if is_request {
-            self.finish(credit);
+    }
+
+    #[inline(never)]
+    fn take_parcel(&mut self, ring: &mut Consumer<Parcel<S>>) {
+        match ring.pop() {
+            Some(Parcel::Event(to, event)) => self.outbox.deliver_event(to, event),
+            Some(Parcel::Request(from, request)) => self.outbox.requests().push((from, request)),
+            Some(Parcel::Socket(parcel)) => self.socket_parcels.push(parcel),
+            Some(Parcel::Signal(_)) | None => {}
         }
+    }
+
+    /// Takes the next signal of the local queue, looked at in its slot first.
+    #[inline(always)]
+    fn take_local(&mut self) {
+        let Some(front) = self.outbox.front_local() else { return };
+        let question = Question::of(front, self.digest.is_some());
+        if self.is_granted(&question) {
+            self.record(&question);
+            let signal = self.outbox.take_local().signal;
+            self.call(&question, signal);
+        } else {
+            let envelope = self.outbox.take_local();
+            self.defer(Deferred { credit: None, envelope });
+        }
+    }
+
+    /// Whether a signal may be handled now: a reply always, a request if there is room for what it may emit, which
+    /// there is not while another is set aside.
+    #[inline(always)]
+    fn is_granted(&mut self, question: &Question) -> bool {
+        !question.is_request || self.outbox.take_room(question.emit_max)
     }
 
     #[cold]
@@ -454,7 +520,6 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.outbox.close_room(true);
     }
 
-    #[inline]
     fn finish(&mut self, credit: Option<(u16, u8)>) {
         if let Some((position, priority)) = credit {
             self.incoming[usize::from(position)].rings[usize::from(priority)].finish_request();
@@ -475,24 +540,25 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
                 return;
             }
             for _ in 0..generation {
-                let Some(envelope) = self.outbox.pop_local() else { break };
-                self.offer(envelope, None);
+                self.take_local();
             }
         }
         require!(self.waiting() <= self.waiting_max, "{} signals wait", self.waiting());
     }
 
-    #[inline]
-    fn handle(&mut self, envelope: Envelope<S>) {
-        let Envelope { to, from, signal } = envelope;
-        let number = signal.number();
-        self.tracer.record(self.now, to, from, number);
+    #[inline(always)]
+    fn record(&mut self, question: &Question) {
+        self.tracer.record(self.now, question.to, question.from, question.number);
         if let Some(digest) = self.digest {
-            self.digest = Some(self.digest_with(digest, to, from, &signal));
+            self.digest = Some(self.digest_with(digest, question));
         }
         self.handled += 1;
-        let (host, mut context, outbox) = self.parts(to);
-        host.handle(to, from, signal, &mut context, outbox);
+    }
+
+    #[inline(always)]
+    fn call(&mut self, question: &Question, signal: S) {
+        let (host, mut context, outbox) = self.parts(question.to);
+        host.handle(question.to, question.from, signal, &mut context, outbox);
     }
 
     /// The host, its context and its outbox, set to act for the block `own`.
@@ -512,13 +578,13 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     }
 
     #[cold]
-    fn digest_with(&self, digest: u64, to: Address, from: Address, signal: &S) -> u64 {
-        let route = u64::from(to.to_bits()) << 32 | u64::from(from.to_bits());
+    fn digest_with(&self, digest: u64, question: &Question) -> u64 {
+        let route = u64::from(question.to.to_bits()) << 32 | u64::from(question.from.to_bits());
         let thread = u64::from(self.seat.node.0) << 16 | u64::from(self.seat.thread);
         let mut digest = mix(mix(mix(digest ^ self.now.0) ^ route) ^ thread);
-        for chunk in signal.name().as_bytes().chunks(8) {
+        for chunk in question.name.as_bytes().chunks(8) {
             digest = chunk.iter().fold(mix(digest), |word, &byte| word.rotate_left(8) ^ u64::from(byte));
         }
-        mix(digest ^ u64::from(signal.number()))
+        mix(digest ^ u64::from(question.number))
     }
 }
