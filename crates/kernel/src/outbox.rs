@@ -1,4 +1,6 @@
-//! Hot path. What a handler sends, on its way to the same thread, another thread, another node or the world.
+//! Hot path: at most 80 instructions a signal of 128 bytes, those that move it included.
+//!
+//! What a handler sends, on its way to the same thread, another thread, another node or the world.
 //!
 //! # Why full rings cannot stop a node
 //!

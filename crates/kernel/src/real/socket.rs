@@ -1,4 +1,6 @@
-//! Hot path. The sockets of one recv thread: accepted, read, and written unless send threads do that.
+//! Hot path: one system call and at most 400 instructions a read or a write.
+//!
+//! The sockets of one recv thread: accepted, read, and written unless send threads do that.
 //!
 //! Readiness is edge-triggered. A read that fills less than the buffer has drained the socket, so it is not read again
 //! before the next edge, unless the peer has closed its side. Idle sockets hold no buffer.
@@ -142,7 +144,7 @@ impl Sockets {
 
     /// Takes note of an event of the poll.
     pub(super) fn on_ready(&mut self, token: usize, readable: bool, writable: bool, peer_closed: bool) {
-        if self.stopping && !writable {
+        if self.stopping && (!writable || token >= LISTENER_TOKENS) {
             return;
         }
         if token >= LISTENER_TOKENS {

@@ -1,5 +1,6 @@
-//! Hot path. The turn of one thread, the same in the real and in the simulated world: at most 60 instructions for a
-//! signal from its own queue besides the handler's.
+//! Hot path: at most 130 instructions for a signal of 128 bytes to a block of the same thread, besides the handler's.
+//!
+//! The turn of one thread, the same in the real and in the simulated world.
 //!
 //! A turn is [`Engine::run`], then the world's part of it ([`Engine::carry_out`], sockets), then [`Engine::flush`].
 //! Nothing that was sent in a turn is seen by another thread before the flush.
@@ -24,8 +25,9 @@ use crate::scheduler::timer::Timers;
 use crate::trace::Tracer;
 use crate::world::{WorldEvent, WorldRequest};
 
-/// A turn takes no more from rings and timers after so many signals, so that sockets are looked at.
-const TURN_SIGNALS_MAX: u64 = 256;
+/// A turn takes no more from rings and timers after so many signals, so that other threads soon see what was sent, and
+/// sockets are looked at.
+const TURN_SIGNALS_MAX: u64 = 64;
 
 /// A signal from a ring and everything that follows from it on this thread count as one piece of work down to this
 /// depth; a block that keeps sending to itself is then interrupted by the rings.

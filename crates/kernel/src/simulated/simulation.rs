@@ -343,6 +343,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         }
         let mut published = Vec::new();
         let moved = engine.flush(|target| published.push(usize::from(target)));
+        engine.load.enter(ThreadState::Sleeping, Time(self.now.since(node.started).0));
         let remote: Vec<Envelope<S>> = engine.remote().drain(..).collect();
         let answers = std::mem::take(&mut node.world.answers);
         let stop_requested = std::mem::take(&mut node.world.stop_requested);
