@@ -1,0 +1,235 @@
+//! SET: every part is checked and made in order; if one fails, none has happened.
+
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::value::Value;
+
+use super::Note;
+use super::character_set::{ConnectionCharacterSet, find_collation};
+use super::check::{check, unsigned_of};
+use super::declare::{Scope, Slot, VariableId, find};
+use super::global::GlobalVariables;
+use super::session::{IsolationChoice, SessionVariables};
+use crate::parse::Expression;
+use crate::parse::expression::VariableScope;
+use crate::parse::statement::{AccessMode, IsolationLevel, SetItem};
+
+/// A new value of the server's, to be told to those who keep a copy of the server's values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GlobalChange {
+    /// The variable.
+    pub id: VariableId,
+    /// Its value.
+    pub value: Value,
+}
+
+/// What SET asks of others besides the variables themselves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SetEffects {
+    /// Autocommit was off and is on now: an open transaction is committed.
+    pub commits: bool,
+    /// LAST_INSERT_ID() from now on.
+    pub last_insert_id: Option<u64>,
+    /// The server's new values.
+    pub global: Vec<GlobalChange>,
+    /// Warnings.
+    pub notes: Vec<Note>,
+}
+
+/// Gives the value of an expression of SET, with the variables as they are by then.
+pub type Evaluate<'a> = dyn FnMut(&Expression, &SessionVariables, &GlobalVariables) -> Result<Value> + 'a;
+
+impl GlobalVariables {
+    /// Takes a value that was set elsewhere.
+    pub fn apply(&mut self, change: &GlobalChange) {
+        self.put(change.id, change.value.clone());
+    }
+}
+
+/// Makes the assignments of a SET statement. `in_transaction` says whether a transaction is open.
+///
+/// # Errors
+/// 1193 for unknown variables, 1228, 1229 and 1238 for wrong scopes, 1231 and 1232 for wrong values, 1568 for SET TRANSACTION
+/// within a transaction, 1235 for what is not supported, and whatever `evaluate` fails with. No variable has changed then.
+pub fn set(
+    items: &[SetItem],
+    session: &mut SessionVariables,
+    globals: &mut GlobalVariables,
+    in_transaction: bool,
+    evaluate: &mut Evaluate<'_>,
+) -> Result<SetEffects> {
+    // One part either happens or not, so only several need a copy to be undone together.
+    let undo = (items.len() > 1).then(|| (session.clone(), globals.clone()));
+    let mut assignment = Assignment { session, globals, in_transaction, evaluate, effects: SetEffects::default() };
+    let outcome = items.iter().try_for_each(|item| assignment.item(item));
+    let effects = assignment.effects;
+    match (outcome, undo) {
+        (Ok(()), _) => Ok(effects),
+        (Err(error), None) => Err(error),
+        (Err(error), Some((old_session, old_globals))) => {
+            *session = old_session;
+            *globals = old_globals;
+            Err(error)
+        }
+    }
+}
+
+struct Assignment<'a, 'e> {
+    session: &'a mut SessionVariables,
+    globals: &'a mut GlobalVariables,
+    in_transaction: bool,
+    evaluate: &'a mut Evaluate<'e>,
+    effects: SetEffects,
+}
+
+impl Assignment<'_, '_> {
+    fn item(&mut self, item: &SetItem) -> Result<()> {
+        match item {
+            SetItem::SystemVariable { scope, name, value } => self.system(*scope, name, value.as_ref()),
+            SetItem::UserVariable { name, value } => {
+                let value = (self.evaluate)(value, self.session, self.globals)?;
+                self.session.put_user_variable(name, value)
+            }
+            SetItem::Names { character_set, collation } => self.names(character_set.as_deref(), collation.as_deref()),
+            SetItem::CharacterSet(name) => self.character_set(name.as_deref()),
+            SetItem::Transaction { scope, isolation, access } => self.transaction(*scope, *isolation, *access),
+        }
+    }
+
+    fn system(&mut self, scope: Option<VariableScope>, name: &str, value: Option<&Expression>) -> Result<()> {
+        let id = find(name).ok_or_else(|| unknown(name))?;
+        let variable = id.variable();
+        let is_global = match scope {
+            Some(VariableScope::Persist | VariableScope::PersistOnly) => {
+                return Err(Error::not_supported("SET PERSIST"));
+            }
+            Some(VariableScope::Global) => true,
+            Some(VariableScope::Session) | None => false,
+        };
+        check_scope(name, variable.scope, is_global)?;
+        let old = if is_global { self.globals.value(id) } else { self.session.value(id) };
+        let value = match value {
+            None if is_global => super::check::default_value(variable),
+            None if variable.has_global_value() => self.globals.value(id),
+            None => super::check::default_value(variable),
+            Some(expression) => {
+                let value = (self.evaluate)(expression, self.session, self.globals)?;
+                check(variable, name, &value, &old, self.session.sql_mode, &mut self.effects.notes)?
+            }
+        };
+        if is_global {
+            self.globals.put(id, value.clone());
+            self.effects.global.push(GlobalChange { id, value });
+            return Ok(());
+        }
+        match variable.slot {
+            Slot::LastInsertId => self.effects.last_insert_id = Some(unsigned_of(&value)),
+            Slot::Autocommit => self.effects.commits |= !self.session.autocommit && value == Value::Int(1),
+            _ => {}
+        }
+        self.session.put(id, value);
+        Ok(())
+    }
+
+    fn names(&mut self, character_set: Option<&str>, collation: Option<&str>) -> Result<()> {
+        let set = self.character_set_named(character_set)?;
+        let collation = match collation {
+            None => set.default_collation(),
+            Some(name) => find_collation(name)?,
+        };
+        if collation.character_set != set {
+            let text = format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", collation.name, set.name());
+            return Err(Error::new(ErrorCode::CollationCharacterSetMismatch, text));
+        }
+        self.session.character_set_client = set;
+        self.session.character_set_results = Some(set);
+        self.session.collation_connection = collation;
+        Ok(())
+    }
+
+    fn character_set(&mut self, name: Option<&str>) -> Result<()> {
+        let set = self.character_set_named(name)?;
+        self.session.character_set_client = set;
+        self.session.character_set_results = Some(set);
+        // Literals take the database's character set, and every database has utf8mb4.
+        self.session.collation_connection = ConnectionCharacterSet::Utf8mb4.default_collation();
+        Ok(())
+    }
+
+    fn character_set_named(&self, name: Option<&str>) -> Result<ConnectionCharacterSet> {
+        name.map_or(Ok(ConnectionCharacterSet::default()), ConnectionCharacterSet::from_name)
+    }
+
+    fn transaction(
+        &mut self,
+        scope: Option<VariableScope>,
+        isolation: Option<IsolationLevel>,
+        access: Option<AccessMode>,
+    ) -> Result<()> {
+        let isolation = isolation.map(choice_of).transpose()?;
+        let read_only = access.map(|access| access == AccessMode::ReadOnly);
+        match scope {
+            None if self.in_transaction => {
+                let text = "Transaction characteristics can't be changed while a transaction is in progress";
+                return Err(Error::new(ErrorCode::CannotChangeTransaction, text));
+            }
+            None => {
+                self.session.next_isolation = isolation.or(self.session.next_isolation);
+                self.session.next_read_only = read_only.or(self.session.next_read_only);
+            }
+            Some(VariableScope::Session) => {
+                let characteristics = &mut self.session.characteristics;
+                characteristics.isolation = isolation.unwrap_or(characteristics.isolation);
+                characteristics.read_only = read_only.unwrap_or(characteristics.read_only);
+            }
+            Some(VariableScope::Global) => {
+                let isolation = isolation.map(|choice| Value::Bytes(choice.name().as_bytes().to_vec()));
+                let read_only = read_only.map(|read_only| Value::Int(i64::from(read_only)));
+                for (name, value) in [("transaction_isolation", isolation), ("transaction_read_only", read_only)] {
+                    if let (Some(id), Some(value)) = (find(name), value) {
+                        self.globals.put(id, value.clone());
+                        self.effects.global.push(GlobalChange { id, value });
+                    }
+                }
+            }
+            Some(VariableScope::Persist | VariableScope::PersistOnly) => {
+                return Err(Error::not_supported("SET PERSIST"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn choice_of(level: IsolationLevel) -> Result<IsolationChoice> {
+    match level {
+        IsolationLevel::ReadUncommitted => Ok(IsolationChoice::ReadUncommitted),
+        IsolationLevel::ReadCommitted => Ok(IsolationChoice::ReadCommitted),
+        IsolationLevel::RepeatableRead => Ok(IsolationChoice::RepeatableRead),
+        IsolationLevel::Serializable => Err(Error::not_supported("isolation level SERIALIZABLE")),
+    }
+}
+
+fn check_scope(name: &str, scope: Scope, is_global: bool) -> Result<()> {
+    let (code, text) = match (scope, is_global) {
+        (Scope::GlobalReadOnly, _) | (Scope::SessionReadOnly, _) => {
+            (ErrorCode::ReadOnlyVariable, format!("Variable '{name}' is a read only variable"))
+        }
+        (Scope::SessionFixed, false) => (
+            ErrorCode::ReadOnlyVariable,
+            format!("SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value"),
+        ),
+        (Scope::Session, true) => (
+            ErrorCode::LocalVariable,
+            format!("Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL"),
+        ),
+        (Scope::Global, false) => (
+            ErrorCode::GlobalVariable,
+            format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL"),
+        ),
+        _ => return Ok(()),
+    };
+    Err(Error::new(code, text))
+}
+
+pub(super) fn unknown(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::UnknownSystemVariable, format!("Unknown system variable '{name}'"))
+}

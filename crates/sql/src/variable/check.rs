@@ -1,0 +1,220 @@
+//! Whether a value is one that a variable can have, and its one form.
+
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::value::Value;
+
+use super::Note;
+use super::character_set::{ConnectionCharacterSet, find_collation};
+use super::clock::zone_seconds;
+use super::declare::{Kind, Variable};
+use super::session::IsolationChoice;
+use super::sql_mode::SqlMode;
+
+/// What the variable has when nobody has said anything.
+pub(super) fn default_value(variable: &Variable) -> Value {
+    let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+    match variable.kind {
+        Kind::Flag(default) => Value::Int(i64::from(default)),
+        Kind::Number { default, .. } => Value::UInt(default),
+        Kind::Real(default) => Value::Double(default),
+        Kind::Text(default) => default.map_or(Value::Null, text),
+        Kind::Choice(words) => text(words[0]),
+        Kind::Switches(switches) => text(&switches_text(switches, |_, default| default)),
+        Kind::SqlMode => text(&SqlMode::DEFAULT.text()),
+        Kind::Isolation => text(IsolationChoice::default().name()),
+        Kind::CharacterSet(_) => text(ConnectionCharacterSet::default().name()),
+        Kind::Collation => text(ConnectionCharacterSet::default().default_collation().name),
+        Kind::TimeZone => text("SYSTEM"),
+    }
+}
+
+/// The one form of a value that `variable` can have. `name` is the name as written, `old` the value until now.
+///
+/// # Errors
+/// 1231 for a wrong value, 1232 for one of a wrong type, and those of character sets and collations.
+pub(super) fn check(
+    variable: &Variable,
+    name: &str,
+    value: &Value,
+    old: &Value,
+    mode: SqlMode,
+    notes: &mut Vec<Note>,
+) -> Result<Value> {
+    let text = |text: &str| Ok(Value::Bytes(text.as_bytes().to_vec()));
+    match variable.kind {
+        Kind::Flag(_) => check_flag(name, value),
+        Kind::Number { min, max, .. } => check_number(name, value, min, max, mode, notes),
+        Kind::Real(_) => match value {
+            Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_) => {
+                Ok(Value::Double(double_of(value).max(0.0)))
+            }
+            _ => Err(wrong_type(name)),
+        },
+        Kind::Text(default) => match value {
+            Value::Bytes(_) => Ok(value.clone()),
+            Value::Null if default.is_none() => Ok(Value::Null),
+            Value::Null => Err(wrong_value(name, "NULL")),
+            _ => Err(wrong_type(name)),
+        },
+        Kind::Choice(words) => text(check_choice(name, value, words)?),
+        Kind::Switches(switches) => text(&check_switches(name, value, old, switches)?),
+        Kind::SqlMode => {
+            let mode = match value {
+                Value::Bytes(_) => SqlMode::parse(&text_of(value)),
+                Value::Int(0..) | Value::UInt(_) => SqlMode::from_bits(unsigned_of(value)),
+                Value::Double(_) | Value::Decimal(_) => return Err(wrong_type(name)),
+                _ => Err(text_of(value)),
+            };
+            text(&mode.map_err(|offending| wrong_value(name, &offending))?.text())
+        }
+        Kind::Isolation => text(check_isolation(name, value)?.name()),
+        Kind::CharacterSet(nullable) => match value {
+            Value::Bytes(_) => text(ConnectionCharacterSet::from_name(&text_of(value))?.name()),
+            Value::Null if nullable => Ok(Value::Null),
+            Value::Null => Err(wrong_value(name, "NULL")),
+            _ => Err(wrong_type(name)),
+        },
+        Kind::Collation => match value {
+            Value::Bytes(_) => text(find_collation(&text_of(value))?.name),
+            Value::Null => Err(wrong_value(name, "NULL")),
+            _ => Err(wrong_type(name)),
+        },
+        Kind::TimeZone => match value {
+            Value::Bytes(_) if zone_seconds(&text_of(value)).is_some() => Ok(value.clone()),
+            Value::Bytes(_) | Value::Null => Err(wrong_value(name, &text_of(value))),
+            _ => Err(wrong_type(name)),
+        },
+    }
+}
+
+fn check_flag(name: &str, value: &Value) -> Result<Value> {
+    let on = match value {
+        Value::Int(0) | Value::UInt(0) => false,
+        Value::Int(1) | Value::UInt(1) => true,
+        Value::Bytes(bytes) if bytes.eq_ignore_ascii_case(b"ON") => true,
+        Value::Bytes(bytes) if bytes.eq_ignore_ascii_case(b"OFF") => false,
+        Value::Double(_) | Value::Decimal(_) => return Err(wrong_type(name)),
+        other => return Err(wrong_value(name, &text_of(other))),
+    };
+    Ok(Value::Int(i64::from(on)))
+}
+
+fn check_number(name: &str, value: &Value, min: u64, max: u64, mode: SqlMode, notes: &mut Vec<Note>) -> Result<Value> {
+    let wanted = match value {
+        Value::Int(value) => i128::from(*value),
+        Value::UInt(value) => i128::from(*value),
+        _ => return Err(wrong_type(name)),
+    };
+    let taken = wanted.clamp(i128::from(min), i128::from(max));
+    if taken != wanted {
+        if mode.is_strict_for_all() {
+            return Err(wrong_value(name, &text_of(value)));
+        }
+        let text = format!("Truncated incorrect {name} value: '{wanted}'");
+        notes.push((ErrorCode::TruncatedWrongValue.errno(), text.into()));
+    }
+    Ok(Value::UInt(taken as u64))
+}
+
+fn check_choice(name: &str, value: &Value, words: &[&'static str]) -> Result<&'static str> {
+    let found = match value {
+        Value::Bytes(_) => {
+            let text = text_of(value);
+            words.iter().find(|word| word.eq_ignore_ascii_case(&text))
+        }
+        Value::Int(0..) | Value::UInt(_) => usize::try_from(unsigned_of(value)).ok().and_then(|at| words.get(at)),
+        Value::Double(_) | Value::Decimal(_) => return Err(wrong_type(name)),
+        _ => None,
+    };
+    found.copied().ok_or_else(|| wrong_value(name, &text_of(value)))
+}
+
+fn check_isolation(name: &str, value: &Value) -> Result<IsolationChoice> {
+    let names = ["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
+    let found = check_choice(name, value, &names)?;
+    IsolationChoice::from_name(found).ok_or_else(|| Error::not_supported("isolation level SERIALIZABLE"))
+}
+
+fn check_switches(name: &str, value: &Value, old: &Value, switches: &[(&str, bool)]) -> Result<String> {
+    let Value::Bytes(_) = value else {
+        return Err(if value.is_null() { wrong_value(name, "NULL") } else { wrong_type(name) });
+    };
+    let old = text_of(old);
+    let mut state: Vec<bool> = switches
+        .iter()
+        .map(|(switch, default)| {
+            old.split(',')
+                .filter_map(|item| item.split_once('='))
+                .find(|(name, _)| name == switch)
+                .map_or(*default, |(_, word)| word == "on")
+        })
+        .collect();
+    let text = text_of(value);
+    for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        if item.eq_ignore_ascii_case("default") {
+            state = switches.iter().map(|(_, default)| *default).collect();
+            continue;
+        }
+        let (switch, word) = item.split_once('=').ok_or_else(|| wrong_value(name, item))?;
+        let at = switches.iter().position(|(known, _)| known.eq_ignore_ascii_case(switch.trim()));
+        let at = at.ok_or_else(|| wrong_value(name, item))?;
+        state[at] = match word.trim().to_ascii_lowercase().as_str() {
+            "on" => true,
+            "off" => false,
+            "default" => switches[at].1,
+            _ => return Err(wrong_value(name, item)),
+        };
+    }
+    Ok(switches_text(switches, |at, _| state[at]))
+}
+
+fn switches_text(switches: &[(&str, bool)], state: impl Fn(usize, bool) -> bool) -> String {
+    let word = |(at, (name, default)): (usize, &(&str, bool))| {
+        format!("{name}={}", if state(at, *default) { "on" } else { "off" })
+    };
+    switches.iter().enumerate().map(word).collect::<Vec<_>>().join(",")
+}
+
+/// A value as text; NULL is `NULL`.
+pub(super) fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Int(value) => value.to_string(),
+        Value::UInt(value) => value.to_string(),
+        Value::Double(value) => value.to_string(),
+        Value::Decimal(value) => {
+            let mut text = Vec::new();
+            value.append_text(&mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        }
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+/// A value as a whole number; 0 for what is none.
+pub(super) fn unsigned_of(value: &Value) -> u64 {
+    match value {
+        Value::Int(value) => (*value).max(0) as u64,
+        Value::UInt(value) => *value,
+        _ => 0,
+    }
+}
+
+fn double_of(value: &Value) -> f64 {
+    match value {
+        Value::Int(value) => *value as f64,
+        Value::UInt(value) => *value as f64,
+        Value::Double(value) if value.is_finite() => *value,
+        Value::Decimal(value) => value.to_double(),
+        _ => 0.0,
+    }
+}
+
+pub(super) fn wrong_value(name: &str, value: &str) -> Box<Error> {
+    let text = format!("Variable '{name}' can't be set to the value of '{value}'");
+    Error::new(ErrorCode::WrongValueForVariable, text)
+}
+
+pub(super) fn wrong_type(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::WrongTypeForVariable, format!("Incorrect argument type to variable '{name}'"))
+}

@@ -1,0 +1,170 @@
+//! Functions and variables that are constants of one execution: the session, the clock, the server.
+
+use junctor_model::collation::CollationId;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::value::Value;
+
+use super::check::text_of;
+use super::clock::{Moment, zone_seconds};
+use super::declare::{Scope, find};
+use super::global::GlobalVariables;
+use super::read::read_variable;
+use super::session::SessionVariables;
+use crate::parse::Expression;
+use crate::parse::expression::{FunctionCall, Literal};
+
+/// What a session is, for the expressions that ask.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionFacts<'a> {
+    /// The session's variables.
+    pub variables: &'a SessionVariables,
+    /// The server's variables.
+    pub globals: &'a GlobalVariables,
+    /// CONNECTION_ID().
+    pub connection: u32,
+    /// The name that the client logged in with.
+    pub user: &'a str,
+    /// Where the client is.
+    pub host: &'a str,
+    /// The host part of the account that was found for it; `%` for any.
+    pub account_host: &'a str,
+    /// The current database.
+    pub database: Option<&'a str>,
+    /// The current database's collation; the server's without one.
+    pub database_collation: CollationId,
+    /// LAST_INSERT_ID().
+    pub last_insert_id: u64,
+    /// ROW_COUNT(): -1 after a statement with rows.
+    pub row_count: i64,
+    /// FOUND_ROWS().
+    pub found_rows: u64,
+    /// Warnings, notes and errors of the last statement.
+    pub warning_count: u16,
+    /// Errors of the last statement.
+    pub error_count: u16,
+    /// Microseconds since 1970-01-01 UTC, one moment for the whole statement.
+    pub wall_clock_us: u64,
+}
+
+impl SessionFacts<'_> {
+    /// The moment of NOW(), in microseconds since 1970-01-01 UTC.
+    pub fn now_us(&self) -> u64 {
+        self.variables.timestamp_us.unwrap_or(self.wall_clock_us)
+    }
+
+    fn local(&self) -> Moment {
+        Moment::new(self.now_us(), self.variables.time_zone_seconds())
+    }
+}
+
+/// The value of an expression that only asks for the session, the clock or the server; `None` for every other one.
+///
+/// # Errors
+/// 1193 and 1238 for system variables, 1582 for a wrong number of arguments, 1235 for functions that are known and not
+/// supported.
+pub fn fold_session_expression(expression: &Expression, facts: &SessionFacts<'_>) -> Result<Option<Value>> {
+    match expression {
+        Expression::SystemVariable(variable) => read_variable(variable, facts).map(Some),
+        Expression::UserVariable(name) => Ok(Some(facts.variables.user_variable(name))),
+        Expression::Function(call) if call.database.is_none() => fold_call(call, facts),
+        _ => Ok(None),
+    }
+}
+
+/// Whether the value of an expression that folds may differ between executions of one plan, by session or by time.
+/// What is left depends on the server and the current database alone.
+pub fn is_volatile(expression: &Expression) -> bool {
+    match expression {
+        Expression::SystemVariable(variable) => {
+            find(&variable.name).is_none_or(|id| id.variable().scope != Scope::GlobalReadOnly)
+        }
+        Expression::Function(call) => {
+            !["VERSION", "DATABASE", "SCHEMA"].iter().any(|name| call.name.eq_ignore_ascii_case(name))
+        }
+        _ => true,
+    }
+}
+
+fn fold_call(call: &FunctionCall, facts: &SessionFacts<'_>) -> Result<Option<Value>> {
+    let name = call.name.to_ascii_uppercase();
+    let text = |text: String| Some(Value::Bytes(text.into_bytes()));
+    let value = match name.as_str() {
+        "VERSION" => text(text_of(&facts.globals.value_named("version"))),
+        "DATABASE" | "SCHEMA" => Some(facts.database.map_or(Value::Null, |name| Value::Bytes(name.into()))),
+        "USER" | "SESSION_USER" | "SYSTEM_USER" => text(format!("{}@{}", facts.user, facts.host)),
+        "CURRENT_USER" => text(format!("{}@{}", facts.user, facts.account_host)),
+        "CURRENT_ROLE" => text("NONE".to_owned()),
+        "CONNECTION_ID" => Some(Value::UInt(u64::from(facts.connection))),
+        "LAST_INSERT_ID" if call.arguments.is_empty() => Some(Value::UInt(facts.last_insert_id)),
+        "ROW_COUNT" => Some(Value::Int(facts.row_count)),
+        "FOUND_ROWS" => Some(Value::UInt(facts.found_rows)),
+        "UNIX_TIMESTAMP" if call.arguments.is_empty() => Some(Value::UInt(facts.now_us() / 1_000_000)),
+        "CONVERT_TZ" => return fold_convert_zone(call, facts),
+        "LAST_INSERT_ID" => return Err(Error::not_supported("LAST_INSERT_ID with an argument")),
+        "SLEEP" | "BENCHMARK" | "GET_LOCK" | "RELEASE_LOCK" | "RELEASE_ALL_LOCKS" | "IS_FREE_LOCK" | "IS_USED_LOCK" => {
+            return Err(Error::not_supported(&name));
+        }
+        _ => return fold_clock(&name, call, facts),
+    };
+    if !call.arguments.is_empty() {
+        return Err(wrong_count(&name));
+    }
+    Ok(value)
+}
+
+fn fold_clock(name: &str, call: &FunctionCall, facts: &SessionFacts<'_>) -> Result<Option<Value>> {
+    let utc = Moment::new(facts.now_us(), 0);
+    let value = match name {
+        "CURDATE" | "CURRENT_DATE" if call.arguments.is_empty() => facts.local().date(),
+        "UTC_DATE" if call.arguments.is_empty() => utc.date(),
+        "CURDATE" | "CURRENT_DATE" | "UTC_DATE" => return Err(wrong_count(name)),
+        "NOW" | "CURRENT_TIMESTAMP" | "LOCALTIME" | "LOCALTIMESTAMP" | "SYSDATE" => {
+            facts.local().date_time(fraction_digits(name, call)?)
+        }
+        "CURTIME" | "CURRENT_TIME" => facts.local().time(fraction_digits(name, call)?),
+        "UTC_TIMESTAMP" => utc.date_time(fraction_digits(name, call)?),
+        "UTC_TIME" => utc.time(fraction_digits(name, call)?),
+        _ => return Ok(None),
+    };
+    Ok(Some(Value::Bytes(value.into_bytes())))
+}
+
+fn fraction_digits(name: &str, call: &FunctionCall) -> Result<u32> {
+    match call.arguments.as_slice() {
+        [] => Ok(0),
+        [Expression::Literal(Literal::Integer(digits @ 0..=6))] => Ok(*digits as u32),
+        [_] => Err(Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {name}"))),
+        _ => Err(wrong_count(name)),
+    }
+}
+
+/// CONVERT_TZ of constants: NULL for what is no date or no zone. Zones with names other than UTC are unknown.
+fn fold_convert_zone(call: &FunctionCall, facts: &SessionFacts<'_>) -> Result<Option<Value>> {
+    let [date, from, to] = call.arguments.as_slice() else { return Err(wrong_count("CONVERT_TZ")) };
+    let mut texts = Vec::with_capacity(3);
+    for argument in [date, from, to] {
+        let value = match argument {
+            Expression::Literal(Literal::String(text)) => Value::Bytes(text.bytes.clone()),
+            Expression::Literal(Literal::Temporal { text, .. }) => Value::Bytes(text.clone()),
+            Expression::Literal(Literal::Null) => Value::Null,
+            other => match fold_session_expression(other, facts)? {
+                Some(value) => value,
+                None => return Err(Error::not_supported("CONVERT_TZ of a column")),
+            },
+        };
+        texts.push(value);
+    }
+    if texts.iter().any(Value::is_null) {
+        return Ok(Some(Value::Null));
+    }
+    let moment = Moment::parse(&text_of(&texts[0]));
+    let zones = (zone_seconds(&text_of(&texts[1])), zone_seconds(&text_of(&texts[2])));
+    let (Some((moment, digits)), (Some(from), Some(to))) = (moment, zones) else { return Ok(Some(Value::Null)) };
+    let moved = Moment { seconds: moment.seconds - from + to, ..moment };
+    Ok(Some(Value::Bytes(moved.date_time(digits).into_bytes())))
+}
+
+fn wrong_count(name: &str) -> Box<Error> {
+    let text = format!("Incorrect parameter count in the call to native function '{name}'");
+    Error::new(ErrorCode::WrongParameterCount, text)
+}

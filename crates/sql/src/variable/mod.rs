@@ -1,0 +1,36 @@
+//! What a session and the server remember by name: system variables, user variables, and the functions that tell them.
+//!
+//! [`TABLE`] declares every system variable once. A session keeps only what differs from the table's defaults; the few
+//! variables that statements look at all the time are plain fields of [`SessionVariables`].
+
+mod assign;
+mod character_set;
+mod check;
+mod clock;
+mod declare;
+mod fold;
+mod global;
+mod read;
+mod session;
+mod sql_mode;
+mod table;
+mod user;
+
+#[cfg(test)]
+mod tests;
+
+pub use assign::{GlobalChange, SetEffects, set};
+pub use character_set::{
+    COLLATIONS, ConnectionCharacterSet, KNOWN_CHARACTER_SETS, NamedCollation, collation_of, find_collation,
+};
+pub use declare::{Kind, Scope, Slot, Variable, VariableId, find};
+pub use fold::{SessionFacts, fold_session_expression, is_volatile};
+pub use global::{GlobalVariables, ServerFacts};
+pub use read::{read_variable, variable_rows};
+pub use session::{IsolationChoice, SessionVariables, TransactionCharacteristics};
+pub use sql_mode::SqlMode;
+pub use table::TABLE;
+pub use user::{USER_VARIABLES_BYTES_MAX, USER_VARIABLES_MAX, UserVariables};
+
+/// A warning beside a statement that succeeded: MySQL's number and text.
+pub type Note = (u16, Box<str>);

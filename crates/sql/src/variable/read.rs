@@ -1,0 +1,73 @@
+//! Values of system variables as expressions and as rows of SHOW VARIABLES.
+
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::value::Value;
+
+use super::assign::unknown;
+use super::check::text_of;
+use super::declare::{Kind, Scope, Slot, VariableId, find};
+use super::fold::SessionFacts;
+use super::table::{ALIASES, TABLE};
+use crate::parse::expression::{SystemVariable, VariableScope};
+
+/// The value of `@@name`: the session's if it has one and nothing else is written.
+///
+/// # Errors
+/// 1193 for an unknown variable, 1238 for one of another scope.
+pub fn read_variable(variable: &SystemVariable, facts: &SessionFacts<'_>) -> Result<Value> {
+    let name = &variable.name;
+    let id = find(name).ok_or_else(|| unknown(name))?;
+    let declared = id.variable();
+    let wrong =
+        |scope: &str| Err(Error::new(ErrorCode::ReadOnlyVariable, format!("Variable '{name}' is a {scope} variable")));
+    match variable.scope {
+        Some(VariableScope::Session) if !declared.has_session_value() => wrong("GLOBAL"),
+        Some(VariableScope::Session) => Ok(session_value(id, facts)),
+        Some(_) if !declared.has_global_value() => wrong("SESSION"),
+        Some(_) => Ok(facts.globals.value(id)),
+        None if declared.has_session_value() => Ok(session_value(id, facts)),
+        None => Ok(facts.globals.value(id)),
+    }
+}
+
+/// The rows of SHOW VARIABLES, name and value as text, by name; of the server only if `only_global`.
+pub fn variable_rows(only_global: bool, facts: &SessionFacts<'_>) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::with_capacity(TABLE.len() + ALIASES.len());
+    let aliases = ALIASES.iter().filter_map(|(alias, name)| find(name).map(|id| (*alias, id)));
+    let own = TABLE.iter().enumerate().map(|(position, variable)| (variable.name, VariableId(position as u16)));
+    for (name, id) in own.chain(aliases) {
+        let variable = id.variable();
+        if only_global && !variable.has_global_value() {
+            continue;
+        }
+        let of_session = !only_global && variable.has_session_value();
+        let value = if of_session { session_value(id, facts) } else { facts.globals.value(id) };
+        rows.push((name, shown(&variable.kind, &value)));
+    }
+    rows.sort_unstable();
+    rows
+}
+
+fn session_value(id: VariableId, facts: &SessionFacts<'_>) -> Value {
+    let variable = id.variable();
+    match variable.slot {
+        Slot::LastInsertId => Value::UInt(facts.last_insert_id),
+        Slot::WarningCount => Value::UInt(u64::from(facts.warning_count)),
+        Slot::ErrorCount => Value::UInt(u64::from(facts.error_count)),
+        Slot::Timestamp => Value::Double(facts.now_us() as f64 / 1e6),
+        Slot::CollationDatabase => Value::Bytes(facts.database_collation.name().into()),
+        Slot::CharacterSetDatabase => Value::Bytes(facts.database_collation.character_set().name().into()),
+        _ if variable.scope == Scope::SessionFixed => facts.globals.value(id),
+        _ => facts.variables.value(id),
+    }
+}
+
+fn shown(kind: &Kind, value: &Value) -> String {
+    match (kind, value) {
+        (Kind::Flag(_), Value::Int(0)) => "OFF".to_owned(),
+        (Kind::Flag(_), _) => "ON".to_owned(),
+        (Kind::Real(_), Value::Double(value)) => format!("{value:.6}"),
+        (_, Value::Null) => String::new(),
+        (_, value) => text_of(value),
+    }
+}

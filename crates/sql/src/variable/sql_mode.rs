@@ -1,0 +1,101 @@
+//! SQL modes: names, MySQL's bits, and which of them are supported.
+
+/// A set of SQL modes, with MySQL's bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SqlMode(pub u64);
+
+const NAMES: &[(&str, u64)] = &[
+    ("REAL_AS_FLOAT", 1),
+    ("PIPES_AS_CONCAT", 2),
+    ("ANSI_QUOTES", 4),
+    ("IGNORE_SPACE", 8),
+    ("ONLY_FULL_GROUP_BY", 32),
+    ("NO_UNSIGNED_SUBTRACTION", 64),
+    ("NO_DIR_IN_CREATE", 128),
+    ("ANSI", 1 << 18),
+    ("NO_AUTO_VALUE_ON_ZERO", 1 << 19),
+    ("NO_BACKSLASH_ESCAPES", 1 << 20),
+    ("STRICT_TRANS_TABLES", 1 << 21),
+    ("STRICT_ALL_TABLES", 1 << 22),
+    ("NO_ZERO_IN_DATE", 1 << 23),
+    ("NO_ZERO_DATE", 1 << 24),
+    ("ALLOW_INVALID_DATES", 1 << 25),
+    ("ERROR_FOR_DIVISION_BY_ZERO", 1 << 26),
+    ("TRADITIONAL", 1 << 27),
+    ("HIGH_NOT_PRECEDENCE", 1 << 29),
+    ("NO_ENGINE_SUBSTITUTION", 1 << 30),
+    ("PAD_CHAR_TO_FULL_LENGTH", 1 << 31),
+    ("TIME_TRUNCATE_FRACTIONAL", 1 << 32),
+];
+
+/// What a name without a bit says: nothing any more, but clients still write it.
+const FORGOTTEN: &str = "NO_AUTO_CREATE_USER";
+
+const ANSI: u64 = 1 << 18 | 1 | 2 | 4 | 8 | 32;
+const TRADITIONAL: u64 = 1 << 27 | 1 << 21 | 1 << 22 | 1 << 23 | 1 << 24 | 1 << 26 | 1 << 30;
+
+/// Modes that would change the meaning of statements in a way that is not there: setting one is an error, not a
+/// statement read wrongly.
+const REFUSED: u64 = 1 | 2 | 4 | 64 | 1 << 18 | 1 << 20 | 1 << 29 | 1 << 31;
+
+impl SqlMode {
+    /// What MySQL 8.0 begins with.
+    pub const DEFAULT: SqlMode = SqlMode(32 | 1 << 21 | 1 << 23 | 1 << 24 | 1 << 26 | 1 << 30);
+
+    /// The modes that a list of names separated by commas says, combinations expanded; the first name that is unknown
+    /// or not supported otherwise.
+    ///
+    /// # Errors
+    /// The offending name.
+    pub fn parse(names: &str) -> Result<SqlMode, String> {
+        let mut bits = 0;
+        for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            if name.eq_ignore_ascii_case(FORGOTTEN) {
+                continue;
+            }
+            match NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+                Some((_, bit)) if bit & REFUSED == 0 => bits |= bit,
+                _ => return Err(name.to_owned()),
+            }
+        }
+        Ok(SqlMode(bits).expanded())
+    }
+
+    /// The modes of a number.
+    ///
+    /// # Errors
+    /// The number, if a bit is unknown or not supported.
+    pub fn from_bits(bits: u64) -> Result<SqlMode, String> {
+        let known = NAMES.iter().fold(0, |all, (_, bit)| all | bit);
+        let mode = SqlMode(bits).expanded();
+        if mode.0 & !known != 0 || mode.0 & REFUSED != 0 { Err(bits.to_string()) } else { Ok(mode) }
+    }
+
+    fn expanded(self) -> SqlMode {
+        let ansi = if self.0 & 1 << 18 != 0 { ANSI } else { 0 };
+        let traditional = if self.0 & 1 << 27 != 0 { TRADITIONAL } else { 0 };
+        SqlMode(self.0 | ansi | traditional)
+    }
+
+    /// The names in MySQL's order, separated by commas.
+    pub fn text(self) -> String {
+        let names: Vec<&str> = NAMES.iter().filter(|(_, bit)| self.0 & bit != 0).map(|(name, _)| *name).collect();
+        names.join(",")
+    }
+
+    /// Whether 0 for an AUTO_INCREMENT column is stored as 0.
+    pub fn no_auto_value_on_zero(self) -> bool {
+        self.0 & 1 << 19 != 0
+    }
+
+    /// Whether STRICT_ALL_TABLES is set, which makes an error of a number out of a variable's range.
+    pub fn is_strict_for_all(self) -> bool {
+        self.0 & 1 << 22 != 0
+    }
+}
+
+impl Default for SqlMode {
+    fn default() -> SqlMode {
+        SqlMode::DEFAULT
+    }
+}
