@@ -247,3 +247,6 @@ pub fn read_value(bytes: &[u8]) -> Option<(ValueRef<'_>, &[u8])> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

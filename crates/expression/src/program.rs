@@ -337,3 +337,6 @@ impl Expression {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

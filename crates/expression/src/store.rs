@@ -52,6 +52,10 @@ impl StoreTarget<'_> {
             (ValueRef::UInt(number), ColumnType::Integer { bytes, unsigned }) => {
                 self.integer(number.into(), bytes, unsigned, scratch)
             }
+            // Out of range even if it rounds to 0.
+            (ValueRef::Decimal(number), ColumnType::Integer { bytes, unsigned: true }) if number.mantissa < 0 => {
+                self.integer(-1, bytes, true, scratch)
+            }
             (value, ColumnType::Integer { bytes, unsigned }) => {
                 let number = self.integer_of(value, scratch)?;
                 self.integer(number, bytes, unsigned, scratch)
@@ -260,3 +264,6 @@ fn wrong_bytes(bytes: &[u8]) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

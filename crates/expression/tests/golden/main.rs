@@ -2,6 +2,7 @@
 //! (or `ERROR` and the number), and after `!` the numbers of the warnings.
 
 mod parse;
+mod store;
 
 use junctor_expression::{Expression, Parameters, Scratch};
 use junctor_model::collation::CollationId;
