@@ -3,11 +3,72 @@
 use std::cmp::Ordering;
 
 use junctor_model::error::Result;
-use junctor_model::value::ValueRef;
+use junctor_model::value::{Value, ValueRef};
 
+use super::Context;
 use super::convert::{to_decimal, to_double, to_number, to_text};
-use crate::program::{CompareOperator, Domain};
+use crate::program::{CompareOperator, Domain, Expression, Node};
 use crate::scratch::Scratch;
+
+/// An integer or NULL, small enough to stay in registers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Integer {
+    Null,
+    Int(i64),
+    UInt(u64),
+}
+
+impl Expression {
+    /// The value of an operand of a comparison of integers.
+    #[inline]
+    pub(super) fn integer<'r>(&'r self, context: &Context<'r>) -> Result<Integer> {
+        match (&self.node, &context.row) {
+            (Node::Column { index, .. }, Some(row)) => match row.column(*index) {
+                ValueRef::Int(value) => Ok(Integer::Int(value)),
+                ValueRef::UInt(value) => Ok(Integer::UInt(value)),
+                _ => Ok(Integer::Null),
+            },
+            (Node::Constant(Value::Int(value)), _) => Ok(Integer::Int(*value)),
+            _ => self.other_integer(context),
+        }
+    }
+
+    fn other_integer<'r>(&'r self, context: &Context<'r>) -> Result<Integer> {
+        Ok(match self.value(context)? {
+            ValueRef::Int(value) => Integer::Int(value),
+            ValueRef::UInt(value) => Integer::UInt(value),
+            _ => Integer::Null,
+        })
+    }
+}
+
+/// The result of a comparison of integers; `None` for NULL.
+#[inline]
+pub(super) fn compare_integers(operator: CompareOperator, left: Integer, right: Integer) -> Option<bool> {
+    let order = match (left, right) {
+        (Integer::Int(left), Integer::Int(right)) => left.cmp(&right),
+        (Integer::UInt(left), Integer::UInt(right)) => left.cmp(&right),
+        (Integer::Int(left), Integer::UInt(right)) => i128::from(left).cmp(&i128::from(right)),
+        (Integer::UInt(left), Integer::Int(right)) => i128::from(left).cmp(&i128::from(right)),
+        (Integer::Null, other) | (other, Integer::Null) => {
+            let both = matches!(other, Integer::Null);
+            return (operator == CompareOperator::NullSafeEqual).then_some(both);
+        }
+    };
+    Some(holds(operator, order))
+}
+
+#[inline]
+fn holds(operator: CompareOperator, order: Ordering) -> bool {
+    match operator {
+        CompareOperator::Equal | CompareOperator::NullSafeEqual => order.is_eq(),
+        CompareOperator::NotEqual => order.is_ne(),
+        CompareOperator::Less => order.is_lt(),
+        CompareOperator::LessOrEqual => order.is_le(),
+        CompareOperator::Greater => order.is_gt(),
+        CompareOperator::GreaterOrEqual => order.is_ge(),
+    }
+}
 
 /// The result of a comparison; `None` for NULL.
 #[inline]
@@ -33,13 +94,7 @@ pub(super) fn compare(
     if left.is_null() || right.is_null() {
         return Ok(None);
     }
-    let order = order_in_domain(domain, left, right, scratch)?;
-    Ok(Some(match operator {
-        CompareOperator::Less => order.is_lt(),
-        CompareOperator::LessOrEqual => order.is_le(),
-        CompareOperator::Greater => order.is_gt(),
-        _ => order.is_ge(),
-    }))
+    Ok(Some(holds(operator, order_in_domain(domain, left, right, scratch)?)))
 }
 
 /// Whether two values are equal; `None` when one is NULL.

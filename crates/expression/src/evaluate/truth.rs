@@ -4,9 +4,9 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::Context;
-use super::compare::{compare, equal_in_domain, order_in_domain};
+use super::compare::{compare, compare_integers, equal_in_domain, order_in_domain};
 use super::convert::{to_double, to_text};
-use crate::program::{Domain, Expression, IsTest, Node};
+use crate::program::{CompareOperator, Domain, Expression, IsTest, Node};
 use crate::scratch::Scratch;
 
 impl Expression {
@@ -16,13 +16,13 @@ impl Expression {
         match &self.node {
             Node::Compare(operator, domain, operands) => {
                 let [left, right] = &**operands;
-                compare(
-                    *operator,
-                    *domain,
-                    left.settled_value(context)?,
-                    right.settled_value(context)?,
-                    context.scratch,
-                )
+                match domain {
+                    Domain::Integer => {
+                        let (left, right) = (left.integer(context)?, right.integer(context)?);
+                        Ok(compare_integers(*operator, left, right))
+                    }
+                    _ => self.compared(*operator, *domain, left, right, context),
+                }
             }
             Node::And(operands) => {
                 let mut result = Some(true);
@@ -48,6 +48,18 @@ impl Expression {
             }
             _ => self.other_truth(context),
         }
+    }
+
+    fn compared<'r>(
+        &'r self,
+        operator: CompareOperator,
+        domain: Domain,
+        left: &'r Expression,
+        right: &'r Expression,
+        context: &Context<'r>,
+    ) -> Result<Option<bool>> {
+        let (left, right) = (left.settled_value(context)?, right.settled_value(context)?);
+        compare(operator, domain, left, right, context.scratch)
     }
 
     fn other_truth<'r>(&'r self, context: &Context<'r>) -> Result<Option<bool>> {

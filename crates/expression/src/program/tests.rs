@@ -197,7 +197,7 @@ fn row_values() -> impl Strategy<Value = Vec<Value>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
     fn no_expression_panics_and_every_value_is_of_its_kind(
