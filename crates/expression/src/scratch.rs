@@ -24,7 +24,7 @@ pub struct Warning {
 }
 
 /// Working memory for evaluation; one per thread, reset for every row.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Scratch {
     arena: Bump,
     /// As many as evaluations were nested at most.
@@ -37,9 +37,13 @@ pub struct Scratch {
 impl Scratch {
     /// Empty, for a statement that only reads: what is cut or divided by zero is a warning.
     pub fn new() -> Scratch {
-        let scratch = Scratch::default();
-        scratch.arena.set_allocation_limit(Some(ROW_BYTES_MAX));
-        scratch
+        Scratch {
+            arena: limited_arena(),
+            buffers: RefCell::default(),
+            warnings: RefCell::default(),
+            warning_count: Cell::default(),
+            strict: false,
+        }
     }
 
     /// Whether the statement writes under a strict `sql_mode`, so that such warnings are errors.
@@ -57,7 +61,7 @@ impl Scratch {
     pub fn reset(&mut self) {
         self.arena.reset();
         if self.arena.allocated_bytes() > KEPT_BYTES_MAX {
-            self.shrink();
+            self.arena = limited_arena();
         }
     }
 
@@ -124,10 +128,16 @@ impl Scratch {
         })?;
         Ok(kept.unwrap_or_default())
     }
+}
 
-    #[cold]
-    fn shrink(&mut self) {
-        self.arena = Bump::new();
-        self.arena.set_allocation_limit(Some(ROW_BYTES_MAX));
+impl Default for Scratch {
+    fn default() -> Scratch {
+        Scratch::new()
     }
+}
+
+fn limited_arena() -> Bump {
+    let arena = Bump::new();
+    arena.set_allocation_limit(Some(ROW_BYTES_MAX));
+    arena
 }

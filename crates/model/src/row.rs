@@ -168,7 +168,7 @@ impl RowFormat {
     }
 
     /// Appends the image again with other variable values: `replace` is called for every variable column in order with
-    /// its ordinal and bytes, and appends what shall stand there to the vector it gets. The flag of overflow is set as
+    /// its ordinal and bytes (none for NULL, which must stay so), and appends what shall stand there to the vector it gets. The flag of overflow is set as
     /// `overflow` says. Storage moves long values to overflow pages and back with this.
     ///
     /// Error: 1118 when the result has more than [`limit::ROW_BYTES_MAX`] bytes; `out` is then as before.

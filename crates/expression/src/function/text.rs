@@ -2,10 +2,11 @@
 
 use junctor_model::collation::CharacterSet;
 use junctor_model::error::Result;
-use junctor_model::value::ValueRef;
+use junctor_model::value::{Value, ValueRef};
 
 use super::{ANY, Call, Function, Resolved, resolve_first, resolve_integer, resolve_together};
 use crate::evaluate::append_text;
+use crate::program::Expression;
 use crate::scratch::STRING_BYTES_MAX;
 
 pub(super) const TABLE: &[Function] = &[
@@ -37,13 +38,13 @@ pub(super) const fn function(
     name: &'static str,
     arguments_min: usize,
     arguments_max: usize,
-    resolve: fn(&'static str, Vec<crate::program::Expression>) -> Result<Resolved>,
+    resolve: fn(&'static str, Vec<Expression>) -> Result<Resolved>,
     evaluate: for<'r> fn(Call<'r>) -> Result<ValueRef<'r>>,
 ) -> Function {
     Function { name, arguments_min, arguments_max, is_deterministic: true, resolve, evaluate }
 }
 
-fn resolve_concat_ws(name: &'static str, arguments: Vec<crate::program::Expression>) -> Result<Resolved> {
+fn resolve_concat_ws(name: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
     let separators = arguments[0].result.length.saturating_mul(arguments.len() as u32);
     let nullable = arguments[0].result.nullable;
     let mut resolved = resolve_together(name, arguments)?;
@@ -52,10 +53,16 @@ fn resolve_concat_ws(name: &'static str, arguments: Vec<crate::program::Expressi
     Ok(resolved)
 }
 
-/// How long the result gets is known at run time only, and it is NULL when too long.
-fn resolve_long(name: &'static str, arguments: Vec<crate::program::Expression>) -> Result<Resolved> {
+/// The result is as long as a constant says, or its length is known at run time only; it is NULL when too long.
+fn resolve_long(name: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    let count = match arguments[usize::from(name != "SPACE")].as_constant() {
+        Some(Value::Int(count)) => Some(u32::try_from((*count).max(0)).unwrap_or(u32::MAX)),
+        _ => None,
+    };
+    let repeated = if name == "REPEAT" { arguments[0].result.length } else { 1 };
+    let length_max = (STRING_BYTES_MAX / 4) as u32;
     let mut resolved = resolve_together(name, arguments)?;
-    resolved.result.length = (STRING_BYTES_MAX / 4) as u32;
+    resolved.result.length = count.map_or(length_max, |count| count.saturating_mul(repeated).min(length_max));
     resolved.result.nullable = true;
     Ok(resolved)
 }
