@@ -230,6 +230,27 @@ mod tests {
     }
 
     #[test]
+    fn the_layout_of_a_plan_keeps_modules_cpus_and_spin_time() {
+        let thread = crate::placement::ThreadPlan {
+            name: "ldm0".to_owned(),
+            modules: vec![(Module::Ldm, 0)],
+            cpu: CpuBinding::One(3),
+            spin_us: Some(40),
+            ..Default::default()
+        };
+        let plan = PlacementPlan { threads: vec![thread], notices: Vec::new(), reason: String::new() };
+        let wanted = ThreadLayout {
+            name: "ldm0".to_owned(),
+            modules: vec![(Module::Ldm, 0)],
+            cpus: vec![3],
+            spin_us: 40,
+            nice: None,
+            realtime: false,
+        };
+        assert_eq!(NodeLayout::from(&plan).threads, [wanted]);
+    }
+
+    #[test]
     fn layouts_with_gaps_or_doubles_are_refused() {
         let refused = |threads: &[&[(Module, u16)]]| Directory::new(NodeId(1), &NodeLayout::new(threads)).unwrap_err();
         assert_eq!(refused(&[]), LayoutError::NoThread);

@@ -4,7 +4,7 @@
 //! - [`block`]: what a signal and a set of blocks are; [`address`] and [`directory`]: where they live;
 //! - [`context`], [`outbox`], [`world`]: all that a handler may see and do;
 //! - [`buffer`], [`pool`], [`random`]: what it works with;
-//! - [`mailbox`], [`envelope`]: how signals travel between threads;
+//! - [`mailbox`] and the private `envelope`: how signals travel between threads;
 //! - [`scheduler`]: the turn of a thread, its timers, load figures and sleep;
 //! - [`real`] and [`simulated`]: the two worlds that drain the outbox;
 //! - [`placement`]: which module runs on which thread;

@@ -1,6 +1,8 @@
 //! A small program of blocks for the kernel's own tests: echo, balls thrown between threads, a timer and a file.
 
-use crate::address::Address;
+use std::collections::BTreeMap;
+
+use crate::address::{Address, NodeId};
 use crate::block::{Host, Priority, Signal, SignalClass};
 use crate::buffer::Buffer;
 use crate::context::{Context, Duration};
@@ -19,6 +21,8 @@ pub(crate) enum ToySignal {
     Ball(u32),
     /// A ball has ended.
     BallEnded,
+    /// One of a row of requests, which must arrive in order.
+    Numbered(u32),
 }
 
 impl Signal for ToySignal {
@@ -26,7 +30,7 @@ impl Signal for ToySignal {
         match self {
             Self::EchoReply(..) | Self::BallEnded => SignalClass::Reply,
             Self::World(WorldEvent::FileDone { .. }) => SignalClass::Reply,
-            Self::World(_) | Self::Echo(..) | Self::Ball(_) => SignalClass::Request,
+            Self::World(_) | Self::Echo(..) | Self::Ball(_) | Self::Numbered(_) => SignalClass::Request,
         }
     }
 
@@ -49,6 +53,7 @@ impl Signal for ToySignal {
             Self::EchoReply(..) => 2,
             Self::Ball(_) => 3,
             Self::BallEnded => 4,
+            Self::Numbered(_) => 5,
         }
     }
 
@@ -57,7 +62,7 @@ impl Signal for ToySignal {
     }
 
     fn name_of_number(number: u16) -> Option<&'static str> {
-        ["World", "Echo", "EchoReply", "Ball", "BallEnded"].get(usize::from(number)).copied()
+        ["World", "Echo", "EchoReply", "Ball", "BallEnded", "Numbered"].get(usize::from(number)).copied()
     }
 }
 
@@ -68,6 +73,10 @@ pub(crate) struct ToyPlan {
     pub balls: u32,
     /// Hops of each ball.
     pub hops: u32,
+    /// Nodes that balls are thrown between, if more than one.
+    pub nodes: u8,
+    /// Numbered requests that each ldm sends to each ldm at start.
+    pub numbered: u32,
     /// How often main's timer fires.
     pub ticks: u32,
     /// Whether main writes, syncs and reads a file.
@@ -91,6 +100,8 @@ pub(crate) struct ToyHost {
     pub blocked: u32,
     pub drained: u32,
     pub stopping: bool,
+    /// The next number from each block.
+    pub numbers: BTreeMap<Address, u32>,
 }
 
 impl ToyHost {
@@ -108,6 +119,7 @@ impl ToyHost {
             blocked: 0,
             drained: 0,
             stopping: false,
+            numbers: BTreeMap::new(),
         }
     }
 
@@ -115,7 +127,12 @@ impl ToyHost {
         self.started += 1;
         if own.module == Module::Ldm {
             for _ in 0..self.plan.balls {
-                throw(self.plan.hops, context, outbox);
+                self.throw(self.plan.hops, context, outbox);
+            }
+            for number in 0..self.plan.numbered {
+                for instance in 0..context.directory.instances(Module::Ldm) {
+                    outbox.send(context.directory.address(Module::Ldm, instance), ToySignal::Numbered(number));
+                }
             }
         }
         if own.module == Module::Main {
@@ -143,6 +160,15 @@ impl ToyHost {
         }
     }
 
+    fn throw(&self, hops: u32, context: &mut Context<'_>, outbox: &mut Outbox<ToySignal>) {
+        let instance = context.random.below(u64::from(context.directory.instances(Module::Ldm))) as u16;
+        let mut to = context.directory.address(Module::Ldm, instance);
+        if self.plan.nodes > 1 {
+            to.node = NodeId(1 + context.random.below(u64::from(self.plan.nodes)) as u8);
+        }
+        outbox.send(to, ToySignal::Ball(hops));
+    }
+
     fn stop_if_done(&self, context: &Context<'_>, outbox: &mut Outbox<ToySignal>) {
         let balls = self.plan.balls * u32::from(context.directory.instances(Module::Ldm));
         let file = !self.plan.writes_file || self.file_read.is_some();
@@ -150,11 +176,6 @@ impl ToyHost {
             outbox.request(WorldRequest::Stop);
         }
     }
-}
-
-fn throw(hops: u32, context: &mut Context<'_>, outbox: &mut Outbox<ToySignal>) {
-    let instance = context.random.below(u64::from(context.directory.instances(Module::Ldm))) as u16;
-    outbox.send(context.directory.address(Module::Ldm, instance), ToySignal::Ball(hops));
 }
 
 impl Host<ToySignal> for ToyHost {
@@ -198,9 +219,14 @@ impl Host<ToySignal> for ToyHost {
             ToySignal::Ball(0) => outbox.send(context.directory.address(Module::Main, 0), ToySignal::BallEnded),
             ToySignal::Ball(hops) => {
                 self.balls_handled += 1;
-                throw(hops - 1, context, outbox);
+                self.throw(hops - 1, context, outbox);
             }
             ToySignal::BallEnded => self.balls_ended += 1,
+            ToySignal::Numbered(number) => {
+                let wanted = self.numbers.entry(from).or_default();
+                assert_eq!(number, *wanted, "from {from} to {to}");
+                *wanted += 1;
+            }
         }
     }
 }

@@ -109,7 +109,15 @@ fn balls_timers_and_files_work_over_threads_and_the_node_stops_itself() {
         &[(Module::Ldm, 2)],
         &[(Module::Io, 0)],
     ]);
-    let plan = ToyPlan { balls: 100, hops: 100, ticks: 3, writes_file: true, stops: true };
+    let plan = ToyPlan {
+        balls: 100,
+        hops: 100,
+        numbered: 500,
+        ticks: 3,
+        writes_file: true,
+        stops: true,
+        ..ToyPlan::default()
+    };
     for ring_slots in [4, 0] {
         let limits = KernelLimits { ring_slots, high_ring_slots: 4, stall_ns: 20_000, ..KernelLimits::default() };
         let (node, ended) = start(&layout, plan, limits);
@@ -121,6 +129,7 @@ fn balls_timers_and_files_work_over_threads_and_the_node_stops_itself() {
         let read = hosts.iter().find_map(|host| host.file_read.as_deref());
         assert_eq!(read, Some(b"hello file".as_slice()));
         assert!(hosts.iter().all(|host| host.stopping));
+        assert!(hosts.iter().flat_map(|host| host.numbers.values()).all(|&next| next == 500));
     }
 }
 

@@ -1,6 +1,6 @@
 //! One thread's turn: timers, queues, the host's handlers, back-pressure; and its load figures and sleep.
 //!
-//! [`run`] is the turn, the same in both worlds. What surrounds it, sockets and sleep or the seed of a simulation, is
+//! `run` is the turn, the same in both worlds. What surrounds it, sockets and sleep or the seed of a simulation, is
 //! in [`crate::real`] and [`crate::simulated`].
 
 pub mod load;

@@ -473,7 +473,11 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
                 // Nothing is released before the turn ends.
                 ring.finish_request();
             }
-            let Parcel::Signal(Envelope { signal, .. }) = ring.take() else { return };
+            let signal = match ring.take() {
+                Parcel::Signal(envelope) => envelope.signal,
+                // It was a signal when it was looked at. Dropping what cannot be would cost a copy of what is.
+                other => return std::mem::forget(other),
+            };
             self.call(&question, signal);
         } else if let Parcel::Signal(envelope) = ring.take() {
             self.defer(Deferred { credit: Some(credit), envelope });

@@ -45,9 +45,36 @@ fn a_storm_of_requests_through_tiny_rings_ends() {
 }
 
 #[test]
+fn requests_of_one_block_to_another_stay_in_order_under_pressure() {
+    for seed in 0..20 {
+        let plan = ToyPlan { balls: 20, hops: 20, numbered: 60, ..ToyPlan::default() };
+        let mut simulation = start(tiny_rings(seed, 4), &four_threads(), plan);
+        simulation.run_for(Duration::from_seconds(1));
+        for thread in 0..4 {
+            let numbers = &simulation.host_mut(NODE, thread).unwrap().numbers;
+            assert_eq!(numbers.values().copied().collect::<Vec<_>>(), [60; 4], "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn balls_fly_between_nodes_and_none_is_lost() {
+    let plan = ToyPlan { balls: 10, hops: 30, nodes: 3, ..ToyPlan::default() };
+    let mut simulation = start(tiny_rings(7, 8), &four_threads(), plan);
+    for _ in 0..2 {
+        simulation.add_node(&four_threads()).unwrap();
+    }
+    let ended = |simulation: &mut ToySimulation| {
+        let nodes = (1..=3).map(NodeId);
+        nodes.map(|node| simulation.host_mut(node, 0).unwrap().balls_ended).sum::<u32>() == 120
+    };
+    assert!(simulation.run_until(Duration::from_seconds(10), ended));
+}
+
+#[test]
 fn equal_seeds_give_equal_digests_and_others_differ() {
     let run = |seed| {
-        let plan = ToyPlan { balls: 20, hops: 20, ticks: 5, writes_file: true, stops: false };
+        let plan = ToyPlan { balls: 20, hops: 20, ticks: 5, writes_file: true, ..ToyPlan::default() };
         let mut simulation = start(tiny_rings(seed, 8), &four_threads(), plan);
         let socket = simulation.connect(NODE, 0).unwrap();
         for line in 0..20 {
@@ -151,7 +178,7 @@ fn a_crash_keeps_what_was_synced_and_breaks_connections() {
 fn one_thread_alone_runs_everything() {
     let layout =
         NodeLayout::new(&[&[(Module::Main, 0), (Module::Recv, 0), (Module::Tc, 0), (Module::Ldm, 0), (Module::Io, 0)]]);
-    let plan = ToyPlan { balls: 10, hops: 100, ticks: 1, writes_file: true, stops: true };
+    let plan = ToyPlan { balls: 10, hops: 100, ticks: 1, writes_file: true, stops: true, ..ToyPlan::default() };
     let mut simulation = start(SimulationOptions::new(5), &layout, plan);
     let socket = simulation.connect(NODE, 0).unwrap();
     simulation.write(socket, b"echo");
