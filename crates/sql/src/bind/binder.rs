@@ -1,0 +1,214 @@
+//! One expression after the other: names resolved, types given.
+
+use junctor_client::program::Aggregate;
+use junctor_expression::{Expression, IsTest};
+use junctor_model::collation::{CharacterSet, CollationId, CollationLookupError};
+use junctor_model::error::{Error, ErrorCode, Result};
+
+use super::literal::bind_literal;
+use super::{Environment, Scope, message};
+use crate::parse::expression as ast;
+
+/// The clause that messages name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clause {
+    /// The select list, SET, VALUES.
+    FieldList,
+    /// WHERE.
+    Where,
+    /// ORDER BY.
+    Order,
+    /// SHOW ... WHERE and the like.
+    Having,
+}
+
+impl Clause {
+    /// MySQL's name of it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Clause::FieldList => "field list",
+            Clause::Where => "where clause",
+            Clause::Order => "order clause",
+            Clause::Having => "having clause",
+        }
+    }
+}
+
+/// Whether aggregates may stand where the binder is.
+#[derive(Clone, Debug)]
+pub enum Aggregation {
+    /// They may not: error 1111.
+    Forbidden,
+    /// They are collected; each is bound as a parameter, counted from this ordinal.
+    Collected {
+        /// The ordinal of the first aggregate.
+        first_parameter: u16,
+        /// Those found so far.
+        aggregates: Vec<Aggregate>,
+    },
+}
+
+/// Binds the expressions of one statement.
+pub struct Binder<'a> {
+    /// The schema and session.
+    pub environment: &'a Environment<'a>,
+    /// The columns.
+    pub scope: Scope<'a>,
+    /// Where the binder is.
+    pub clause: Clause,
+    /// Whether aggregates may stand here.
+    pub aggregation: Aggregation,
+    /// The first column that was bound outside an aggregate since this was cleared, as messages show it.
+    pub plain_column: Option<String>,
+    /// Whether something was folded that another execution would see changed.
+    pub is_volatile: bool,
+}
+
+impl<'a> Binder<'a> {
+    /// A binder for a statement without aggregates.
+    pub fn new(environment: &'a Environment<'a>, scope: Scope<'a>) -> Binder<'a> {
+        Binder {
+            environment,
+            scope,
+            clause: Clause::FieldList,
+            aggregation: Aggregation::Forbidden,
+            plain_column: None,
+            is_volatile: false,
+        }
+    }
+
+    /// Binds an expression in a clause.
+    pub fn bind_in(&mut self, clause: Clause, expression: &ast::Expression) -> Result<Expression> {
+        self.clause = clause;
+        self.bind(expression)
+    }
+
+    /// Binds an expression. Errors: 1054, 1111, 1235, 1241, 1267, 1305 and what constructors of expressions refuse.
+    pub fn bind(&mut self, expression: &ast::Expression) -> Result<Expression> {
+        use ast::Expression as Ast;
+        match expression {
+            Ast::Literal(literal) => bind_literal(literal, self.environment.collation),
+            Ast::Parameter(ordinal) => self.parameter(*ordinal),
+            Ast::Column(reference) => self.column(reference),
+            Ast::UserVariable(_) | Ast::SystemVariable(_) => self.folded(expression),
+            Ast::AssignUserVariable { .. } => Err(Error::not_supported("assignment of user variables in expressions")),
+            Ast::Unary { operator, operand } => self.unary(*operator, operand),
+            Ast::Binary { operator, left, right } => self.binary(*operator, left, right),
+            Ast::And(operands) => Ok(Expression::and(self.bind_all(operands)?)),
+            Ast::Or(operands) => Ok(Expression::or(self.bind_all(operands)?)),
+            Ast::Between { negated, operand, low, high } => {
+                let operand = self.bind(operand)?;
+                let (low, high) = (self.bind(low)?, self.bind(high)?);
+                Expression::between(*negated, operand, low, high)
+            }
+            Ast::InList { negated, operand, list } => self.in_list(*negated, operand, list),
+            Ast::Is { negated, operand, test } => {
+                let test = match test {
+                    ast::IsTest::Null | ast::IsTest::Unknown => IsTest::Null,
+                    ast::IsTest::True => IsTest::True,
+                    ast::IsTest::False => IsTest::False,
+                };
+                Ok(Expression::is(test, *negated, self.bind(operand)?))
+            }
+            Ast::Like { negated, operand, pattern, escape } => {
+                let escape = self.escape(escape.as_deref())?;
+                let (operand, pattern) = (self.bind(operand)?, self.bind(pattern)?);
+                Expression::like(*negated, operand, pattern, escape)
+            }
+            Ast::Regexp { .. } => Err(Error::not_supported("REGEXP")),
+            Ast::Case(case) => self.case(case),
+            Ast::Cast { operand, target } => self.cast(operand, target),
+            Ast::ConvertUsing { operand, character_set } => self.convert_using(operand, character_set),
+            Ast::Collate { operand, collation } => {
+                let operand = self.bind(operand)?;
+                Expression::collate(operand, collation_named(collation)?)
+            }
+            Ast::Function(_) => self.function(expression),
+            Ast::Trim { side, removed, operand } => self.trim(*side, removed.as_deref(), operand),
+            Ast::Row(_) => Err(message::operand_columns(1)),
+            Ast::Default(_) => Err(Error::not_supported("DEFAULT in expressions")),
+            Ast::InsertedValue(_) => Err(Error::not_supported("VALUES()")),
+        }
+    }
+
+    /// Binds each of several.
+    pub fn bind_all(&mut self, expressions: &[ast::Expression]) -> Result<Vec<Expression>> {
+        expressions.iter().map(|expression| self.bind(expression)).collect()
+    }
+
+    fn parameter(&self, ordinal: ast::Ordinal) -> Result<Expression> {
+        let kind = self.environment.parameters.get(ordinal.0 as usize).filter(|kind| !kind.is_list);
+        match (kind, u16::try_from(ordinal.0)) {
+            (Some(kind), Ok(ordinal)) => Ok(Expression::parameter(ordinal, kind.kind, self.environment.collation)),
+            _ => Err(Error::new(ErrorCode::UnknownError, format!("Parameter {} has no value", ordinal.0))),
+        }
+    }
+
+    fn column(&mut self, reference: &ast::ColumnReference) -> Result<Expression> {
+        let found = self.scope.resolve(reference, self.clause.name())?;
+        if self.plain_column.is_none() {
+            let Scope { database, table, .. } = self.scope;
+            self.plain_column = Some(format!("{database}.{table}.{}", found.column.org_name));
+        }
+        Ok(found.expression)
+    }
+
+    /// What only the session knows. Error: 1235 for what it does not know.
+    fn folded(&mut self, expression: &ast::Expression) -> Result<Expression> {
+        match self.fold(expression)? {
+            Some(folded) => Ok(folded),
+            None => Err(Error::not_supported("this variable")),
+        }
+    }
+
+    /// The constant that the session replaces an expression with, if it does.
+    pub(super) fn fold(&mut self, expression: &ast::Expression) -> Result<Option<Expression>> {
+        let Some(folded) = (self.environment.fold)(expression)? else { return Ok(None) };
+        self.is_volatile |= folded.is_volatile;
+        Ok(Some(Expression::constant(folded.value, self.environment.collation)))
+    }
+
+    fn escape(&self, escape: Option<&ast::Expression>) -> Result<Option<char>> {
+        let Some(escape) = escape else { return Ok(Some('\\')) };
+        if let ast::Expression::Literal(ast::Literal::String(text)) = escape
+            && let Ok(text) = std::str::from_utf8(&text.bytes)
+        {
+            let mut characters = text.chars();
+            let first = characters.next();
+            if characters.next().is_none() {
+                return Ok(first);
+            }
+        }
+        Err(message::wrong_arguments("ESCAPE"))
+    }
+
+    fn case(&mut self, case: &ast::Case) -> Result<Expression> {
+        let operand = case.operand.as_ref().map(|operand| self.bind(operand)).transpose()?;
+        let mut branches = Vec::with_capacity(case.branches.len());
+        for branch in &case.branches {
+            branches.push((self.bind(&branch.condition)?, self.bind(&branch.value)?));
+        }
+        let otherwise = case.otherwise.as_ref().map(|otherwise| self.bind(otherwise)).transpose()?;
+        Expression::case(operand, branches, otherwise)
+    }
+}
+
+/// The collation of that name. Errors: 1273, 1235.
+pub(super) fn collation_named(name: &str) -> Result<CollationId> {
+    CollationId::from_name(name).map_err(|error| match error {
+        CollationLookupError::Unsupported => Error::not_supported(name),
+        CollationLookupError::Unknown => {
+            Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
+        }
+    })
+}
+
+/// The character set of that name. Errors: 1115, 1235.
+pub(super) fn character_set_named(name: &str) -> Result<CharacterSet> {
+    CharacterSet::from_name(name).map_err(|error| match error {
+        CollationLookupError::Unsupported => Error::not_supported(name),
+        CollationLookupError::Unknown => {
+            Error::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{name}'"))
+        }
+    })
+}

@@ -1,0 +1,126 @@
+//! Function calls: session functions, aggregates, and the functions of the table.
+
+use junctor_client::program::Aggregate;
+use junctor_expression::{Expression, ResultType};
+use junctor_expression::aggregate::AggregateKind;
+use junctor_model::error::{Error, Result};
+
+use super::{Aggregation, Binder, message};
+use crate::parse::expression as ast;
+
+/// Aggregates that are known and not there yet.
+const AGGREGATES_MISSING: [&str; 11] = [
+    "BIT_AND",
+    "BIT_OR",
+    "BIT_XOR",
+    "STD",
+    "STDDEV",
+    "STDDEV_POP",
+    "STDDEV_SAMP",
+    "VAR_POP",
+    "VAR_SAMP",
+    "VARIANCE",
+    "JSON_ARRAYAGG",
+];
+
+impl Binder<'_> {
+    pub(super) fn function(&mut self, expression: &ast::Expression) -> Result<Expression> {
+        let ast::Expression::Function(call) = expression else { return self.bind(expression) };
+        if call.database.is_some() {
+            return Err(Error::not_supported("stored functions"));
+        }
+        if let Some(kind) = aggregate_kind(&call.name) {
+            return self.aggregate(kind, call);
+        }
+        if let Some(missing) = AGGREGATES_MISSING.iter().find(|name| name.eq_ignore_ascii_case(&call.name)) {
+            return Err(Error::not_supported(missing));
+        }
+        if let Some(folded) = self.fold(expression)? {
+            return Ok(folded);
+        }
+        let arguments = self.bind_all(&call.arguments)?;
+        Expression::call(&call.name, arguments)
+    }
+
+    pub(super) fn trim(
+        &mut self,
+        side: ast::TrimSide,
+        removed: Option<&ast::Expression>,
+        operand: &ast::Expression,
+    ) -> Result<Expression> {
+        let name = match side {
+            ast::TrimSide::Both => "TRIM",
+            ast::TrimSide::Leading => "TRIM_LEADING",
+            ast::TrimSide::Trailing => "TRIM_TRAILING",
+        };
+        let mut arguments = vec![self.bind(operand)?];
+        if let Some(removed) = removed {
+            arguments.push(self.bind(removed)?);
+        }
+        Expression::call(name, arguments)
+    }
+
+    fn aggregate(&mut self, kind: AggregateKind, call: &ast::FunctionCall) -> Result<Expression> {
+        let Aggregation::Collected { first_parameter, mut aggregates } =
+            std::mem::replace(&mut self.aggregation, Aggregation::Forbidden)
+        else {
+            return Err(message::invalid_use_of_group());
+        };
+        // Columns within an aggregate are not plain ones.
+        let plain_column = self.plain_column.take();
+        let bound = self.aggregate_argument(kind, call);
+        self.plain_column = plain_column;
+        let place = bound.map(|aggregate| {
+            let result = aggregate.kind.result_type(&operand_type(&aggregate));
+            let known = aggregates.iter().position(|known| same_aggregate(known, &aggregate));
+            let position = known.unwrap_or_else(|| {
+                aggregates.push(aggregate);
+                aggregates.len() - 1
+            });
+            Expression::parameter_of_type(first_parameter.saturating_add(position as u16), result)
+        });
+        self.aggregation = Aggregation::Collected { first_parameter, aggregates };
+        place
+    }
+
+    fn aggregate_argument(&mut self, kind: AggregateKind, call: &ast::FunctionCall) -> Result<Aggregate> {
+        let argument = match (call.star, call.arguments.as_slice()) {
+            (true, _) => return Ok(Aggregate { kind: AggregateKind::CountRows, argument: None, distinct: false }),
+            (false, [argument]) => Some(self.bind(argument)?),
+            (false, [_, ..]) if kind == AggregateKind::Count => {
+                return Err(Error::not_supported("COUNT(DISTINCT) of several expressions"));
+            }
+            (false, _) => {
+                let name = call.name.to_ascii_uppercase();
+                let message = format!("Incorrect parameter count in the call to native function '{name}'");
+                return Err(Error::new(junctor_model::error::ErrorCode::WrongParameterCount, message));
+            }
+        };
+        match (kind, call.distinct) {
+            (AggregateKind::Count, true) => Ok(Aggregate { kind: AggregateKind::CountDistinct, argument, distinct: true }),
+            (AggregateKind::Sum | AggregateKind::Average, true) => Err(Error::not_supported("SUM(DISTINCT)")),
+            // The least and the greatest of the distinct values are those of all.
+            _ => Ok(Aggregate { kind, argument, distinct: false }),
+        }
+    }
+}
+
+/// The type of what an aggregate is over.
+pub fn operand_type(aggregate: &Aggregate) -> ResultType {
+    aggregate.argument.as_ref().map_or_else(ResultType::null, |argument| argument.result)
+}
+
+fn aggregate_kind(name: &str) -> Option<AggregateKind> {
+    const KINDS: [(&str, AggregateKind); 5] = [
+        ("COUNT", AggregateKind::Count),
+        ("SUM", AggregateKind::Sum),
+        ("AVG", AggregateKind::Average),
+        ("MIN", AggregateKind::Minimum),
+        ("MAX", AggregateKind::Maximum),
+    ];
+    KINDS.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| kind)
+}
+
+fn same_aggregate(left: &Aggregate, right: &Aggregate) -> bool {
+    left.kind == right.kind && left.distinct == right.distinct && left.argument == right.argument
+}

@@ -1,0 +1,68 @@
+//! What a statement is bound against.
+
+use junctor_expression::Kind;
+use junctor_model::collation::CollationId;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::schema::{Dictionary, TableLayout};
+use junctor_model::value::Value;
+use std::sync::Arc;
+
+use crate::parse::expression::Expression;
+use crate::parse::statement::ObjectName;
+
+/// A session function or variable, replaced by its value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Folded {
+    /// The value.
+    pub value: Value,
+    /// Whether another execution may give another value, so that the plan is good for this one only.
+    pub is_volatile: bool,
+}
+
+/// The kind of value that an ordinal of the statement stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParameterKind {
+    /// The kind of the value, or of every value of a list.
+    pub kind: Kind,
+    /// Whether it is a folded list.
+    pub is_list: bool,
+}
+
+/// The schema, the session's settings and the parameters, as far as meaning depends on them.
+pub struct Environment<'a> {
+    /// The tables.
+    pub dictionary: &'a Dictionary,
+    /// The session's database.
+    pub database: Option<&'a str>,
+    /// The collation of literals (`collation_connection`).
+    pub collation: CollationId,
+    /// The kinds of the parameters, by ordinal.
+    pub parameters: &'a [ParameterKind],
+    /// Gives the value of what concerns the session (`VERSION()`, `@@autocommit`), or nothing for all else.
+    pub fold: &'a dyn Fn(&Expression) -> Result<Option<Folded>>,
+}
+
+impl<'a> Environment<'a> {
+    /// The database that a name means. Error: 1046 when none is written and none is selected.
+    pub fn database_of<'n>(&self, name: &'n ObjectName) -> Result<&'n str>
+    where
+        'a: 'n,
+    {
+        name.database
+            .as_deref()
+            .or(self.database)
+            .ok_or_else(|| Error::new(ErrorCode::NoDatabaseSelected, "No database selected"))
+    }
+
+    /// The table that a name means. Errors: 1046, 1049 for an unknown database, 1146.
+    pub fn table(&self, name: &ObjectName) -> Result<&'a Arc<TableLayout>> {
+        let database = self.database_of(name)?;
+        if let Some(table) = self.dictionary.table_named(database, &name.name) {
+            return Ok(table);
+        }
+        if self.dictionary.database(database).is_none() {
+            return Err(super::message::unknown_database(database));
+        }
+        Err(super::message::no_such_table(database, &name.name))
+    }
+}

@@ -1,0 +1,75 @@
+//! Literals as values.
+
+use junctor_expression::Expression;
+use junctor_model::collation::{CharacterSet, CollationId};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::value::{Decimal, Value};
+
+use crate::parse::expression::{Literal, StringLiteral};
+
+/// Digits that an exact number may have.
+const DECIMAL_DIGITS_MAX: usize = 38;
+/// Digits after the point of an exact number.
+const DECIMAL_SCALE_MAX: usize = 30;
+
+/// A literal as a constant; strings without a character set of their own have the connection's collation.
+pub(super) fn bind_literal(literal: &Literal, collation: CollationId) -> Result<Expression> {
+    let constant = |value: Value| Expression::constant(value, collation);
+    Ok(match literal {
+        Literal::Null => Expression::null(),
+        Literal::Boolean(value) => constant(Value::Int(i64::from(*value))),
+        Literal::Integer(value) => constant(integer(*value)),
+        Literal::Decimal(text) => constant(decimal_of_text(text.as_bytes())),
+        Literal::Double(value) => constant(Value::Double(*value)),
+        Literal::String(text) => Expression::constant(Value::Bytes(text.bytes.clone()), collation_of(text, collation)?),
+        Literal::Hexadecimal(bytes) | Literal::Bits(bytes) => {
+            Expression::constant(Value::Bytes(bytes.clone()), CollationId::BINARY)
+        }
+        Literal::Temporal { .. } => return Err(Error::not_supported("DATE and TIME literals")),
+    })
+}
+
+fn collation_of(text: &StringLiteral, collation: CollationId) -> Result<CollationId> {
+    let Some(name) = &text.character_set else { return Ok(collation) };
+    match CharacterSet::from_name(name) {
+        Ok(set) if set == collation.character_set() => Ok(collation),
+        Ok(set) => Ok(set.default_collation()),
+        Err(junctor_model::collation::CollationLookupError::Unsupported) => Err(Error::not_supported(name)),
+        Err(_) => Err(Error::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{name}'"))),
+    }
+}
+
+fn integer(value: i128) -> Value {
+    match (i64::try_from(value), u64::try_from(value)) {
+        (Ok(value), _) => Value::Int(value),
+        (_, Ok(value)) => Value::UInt(value),
+        _ => Value::Decimal(Decimal { mantissa: value, scale: 0 }),
+    }
+}
+
+/// The value of digits with at most one point and a sign; a number of more digits than are exact here is a double.
+pub fn decimal_of_text(text: &[u8]) -> Value {
+    let mut mantissa = 0i128;
+    let mut digits = 0;
+    let mut scale = None;
+    for byte in text {
+        match byte {
+            b'0'..=b'9' => {
+                if digits > 0 || *byte != b'0' {
+                    digits += 1;
+                }
+                mantissa = mantissa.wrapping_mul(10).wrapping_add(i128::from(byte - b'0'));
+                scale = scale.map(|scale| scale + 1);
+            }
+            b'.' => scale = Some(0usize),
+            _ => {}
+        }
+    }
+    let scale = scale.unwrap_or(0);
+    if digits > DECIMAL_DIGITS_MAX || scale > DECIMAL_SCALE_MAX {
+        let double = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
+        return Value::Double(double.unwrap_or(0.0));
+    }
+    let mantissa = if text.first() == Some(&b'-') { -mantissa } else { mantissa };
+    Value::Decimal(Decimal { mantissa, scale: scale as u8 })
+}

@@ -1,0 +1,17 @@
+//! From names to columns and from syntax to types: a statement's expressions become typed programs, or MySQL's errors.
+
+mod environment;
+pub mod message;
+mod scope;
+mod literal;
+mod binder;
+mod call;
+mod operator;
+mod select_list;
+
+pub use binder::{Aggregation, Binder, Clause};
+pub use call::operand_type;
+pub use environment::{Environment, Folded, ParameterKind};
+pub use literal::decimal_of_text;
+pub use scope::{RowSource, Scope};
+pub use select_list::{SelectList, bind_select_list, item_named};

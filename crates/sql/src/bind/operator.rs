@@ -1,0 +1,155 @@
+//! Operators, IN with its row constructors, and casts.
+
+use junctor_expression::{ArithmeticOperator, BitOperator, CastTarget, CompareOperator, Expression};
+use junctor_model::error::{Error, Result};
+
+use super::binder::character_set_named;
+use super::{Binder, message};
+use crate::parse::expression as ast;
+
+/// Digits of a DECIMAL that names no precision.
+const DECIMAL_PRECISION_DEFAULT: u32 = 10;
+
+impl Binder<'_> {
+    pub(super) fn unary(&mut self, operator: ast::UnaryOperator, operand: &ast::Expression) -> Result<Expression> {
+        let operand = self.bind(operand)?;
+        Ok(match operator {
+            ast::UnaryOperator::Minus => Expression::negate(operand),
+            ast::UnaryOperator::BitNot => Expression::bit_not(operand),
+            ast::UnaryOperator::Not => Expression::logical_not(operand),
+        })
+    }
+
+    pub(super) fn binary(
+        &mut self,
+        operator: ast::BinaryOperator,
+        left: &ast::Expression,
+        right: &ast::Expression,
+    ) -> Result<Expression> {
+        use ast::BinaryOperator as Operator;
+        if let (ast::Expression::Row(left), ast::Expression::Row(right)) = (left, right) {
+            return self.compare_rows(operator, left, right);
+        }
+        let (left, right) = (self.bind(left)?, self.bind(right)?);
+        let compare = |operator, left, right| Expression::comparison(operator, left, right);
+        match operator {
+            Operator::Xor => Ok(Expression::xor(left, right)),
+            Operator::Equal => compare(CompareOperator::Equal, left, right),
+            Operator::NullSafeEqual => compare(CompareOperator::NullSafeEqual, left, right),
+            Operator::NotEqual => compare(CompareOperator::NotEqual, left, right),
+            Operator::Less => compare(CompareOperator::Less, left, right),
+            Operator::LessOrEqual => compare(CompareOperator::LessOrEqual, left, right),
+            Operator::Greater => compare(CompareOperator::Greater, left, right),
+            Operator::GreaterOrEqual => compare(CompareOperator::GreaterOrEqual, left, right),
+            Operator::BitOr => Ok(Expression::bits(BitOperator::Or, left, right)),
+            Operator::BitAnd => Ok(Expression::bits(BitOperator::And, left, right)),
+            Operator::ShiftLeft => Ok(Expression::bits(BitOperator::ShiftLeft, left, right)),
+            Operator::ShiftRight => Ok(Expression::bits(BitOperator::ShiftRight, left, right)),
+            Operator::BitXor => Ok(Expression::bits(BitOperator::Xor, left, right)),
+            Operator::Add => Ok(Expression::arithmetic(ArithmeticOperator::Add, left, right)),
+            Operator::Subtract => Ok(Expression::arithmetic(ArithmeticOperator::Subtract, left, right)),
+            Operator::Multiply => Ok(Expression::arithmetic(ArithmeticOperator::Multiply, left, right)),
+            Operator::Divide => Ok(Expression::arithmetic(ArithmeticOperator::Divide, left, right)),
+            Operator::IntegerDivide => Ok(Expression::arithmetic(ArithmeticOperator::DivideInteger, left, right)),
+            Operator::Modulo => Ok(Expression::arithmetic(ArithmeticOperator::Remainder, left, right)),
+        }
+    }
+
+    /// `(a, b) = (c, d)` is `a = c AND b = d`; `<>` is its opposite. The other comparisons of rows are refused.
+    fn compare_rows(
+        &mut self,
+        operator: ast::BinaryOperator,
+        left: &[ast::Expression],
+        right: &[ast::Expression],
+    ) -> Result<Expression> {
+        match operator {
+            ast::BinaryOperator::Equal => self.equal_rows(left, right),
+            ast::BinaryOperator::NotEqual => Ok(Expression::logical_not(self.equal_rows(left, right)?)),
+            _ => Err(Error::not_supported("this comparison of rows")),
+        }
+    }
+
+    fn equal_rows(&mut self, left: &[ast::Expression], right: &[ast::Expression]) -> Result<Expression> {
+        if left.len() != right.len() {
+            return Err(message::operand_columns(left.len()));
+        }
+        let mut operands = Vec::with_capacity(left.len());
+        for (left, right) in left.iter().zip(right) {
+            operands.push(self.binary(ast::BinaryOperator::Equal, left, right)?);
+        }
+        Ok(Expression::and(operands))
+    }
+
+    pub(super) fn in_list(
+        &mut self,
+        negated: bool,
+        operand: &ast::Expression,
+        list: &ast::InList,
+    ) -> Result<Expression> {
+        match (operand, list) {
+            (ast::Expression::Row(left), ast::InList::Expressions(members)) => {
+                let mut alternatives = Vec::with_capacity(members.len());
+                for member in members {
+                    let ast::Expression::Row(right) = member else {
+                        return Err(message::operand_columns(left.len()));
+                    };
+                    alternatives.push(self.equal_rows(left, right)?);
+                }
+                let found = Expression::or(alternatives);
+                Ok(if negated { Expression::logical_not(found) } else { found })
+            }
+            (operand, ast::InList::Expressions(members)) => {
+                let operand = self.bind(operand)?;
+                let members = self.bind_all(members)?;
+                Expression::in_list(negated, operand, members)
+            }
+            (operand, ast::InList::Parameters(ordinal)) => {
+                let operand = self.bind(operand)?;
+                let kind = self.environment.parameters.get(ordinal.0 as usize);
+                let (Some(kind), Ok(ordinal)) = (kind, u16::try_from(ordinal.0)) else {
+                    return Err(Error::not_supported("so many lists"));
+                };
+                let item = Expression::parameter(ordinal, kind.kind, self.environment.collation).result;
+                Expression::in_parameters(negated, operand, ordinal, item)
+            }
+        }
+    }
+
+    pub(super) fn cast(&mut self, operand: &ast::Expression, target: &ast::CastTarget) -> Result<Expression> {
+        let operand = self.bind(operand)?;
+        let target = match target {
+            ast::CastTarget::Signed => CastTarget::Signed,
+            ast::CastTarget::Unsigned => CastTarget::Unsigned,
+            ast::CastTarget::Double => CastTarget::Double,
+            ast::CastTarget::Binary(length) => CastTarget::Binary { length: *length },
+            ast::CastTarget::Char { length, character_set } => {
+                let collation = match character_set {
+                    Some(name) => character_set_named(name)?.default_collation(),
+                    None => self.environment.collation,
+                };
+                CastTarget::Char { length: *length, collation }
+            }
+            ast::CastTarget::Decimal { precision, scale } => {
+                let precision = precision.filter(|precision| *precision > 0).unwrap_or(DECIMAL_PRECISION_DEFAULT);
+                let scale = scale.unwrap_or(0);
+                if precision > 65 || scale > 30 || scale > precision {
+                    return Err(Error::not_supported("this precision of DECIMAL"));
+                }
+                CastTarget::Decimal { precision: precision as u8, scale: scale as u8 }
+            }
+            ast::CastTarget::Float(_) => return Err(Error::not_supported("CAST to FLOAT")),
+            ast::CastTarget::Date => return Err(Error::not_supported("CAST to DATE")),
+            ast::CastTarget::Time(_) => return Err(Error::not_supported("CAST to TIME")),
+            ast::CastTarget::DateTime(_) => return Err(Error::not_supported("CAST to DATETIME")),
+            ast::CastTarget::Year => return Err(Error::not_supported("CAST to YEAR")),
+            ast::CastTarget::Json => return Err(Error::not_supported("CAST to JSON")),
+        };
+        Ok(Expression::cast(target, operand))
+    }
+
+    pub(super) fn convert_using(&mut self, operand: &ast::Expression, character_set: &str) -> Result<Expression> {
+        let collation = character_set_named(character_set)?.default_collation();
+        let operand = self.bind(operand)?;
+        Ok(Expression::cast(CastTarget::Char { length: None, collation }, operand))
+    }
+}

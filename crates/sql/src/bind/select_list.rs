@@ -1,0 +1,120 @@
+//! What a query returns: values with their names.
+
+use junctor_client::program::{Aggregate, Projection};
+use junctor_expression::Expression;
+use junctor_model::error::{Error, ErrorCode, Result};
+
+use super::{Aggregation, Binder, Clause, RowSource, message};
+use crate::parse::expression as ast;
+use crate::parse::statement::SelectItem;
+
+/// A bound select list.
+#[derive(Clone, Debug)]
+pub struct SelectList {
+    /// The values and their columns.
+    pub projection: Projection,
+    /// The aggregates that the values name as parameters; empty for a query of rows.
+    pub aggregates: Vec<Aggregate>,
+}
+
+/// Binds a select list. With aggregates, they are parameters from `first_parameter` on.
+///
+/// # Errors
+/// 1140 for a mix of aggregates and columns, 1051 for an unknown table before `.*`, and those of [`Binder::bind`].
+pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_parameter: u16) -> Result<SelectList> {
+    let mut projection = Projection { values: Vec::with_capacity(items.len()), columns: Vec::new() };
+    let mut first_plain = None;
+    binder.aggregation = Aggregation::Collected { first_parameter, aggregates: Vec::new() };
+    for (position, item) in items.iter().enumerate() {
+        binder.plain_column = None;
+        match item {
+            SelectItem::All(table) => {
+                bind_all_columns(binder, table.as_ref().map(|table| (table.database.as_deref(), &*table.name)), &mut projection)?;
+            }
+            SelectItem::Expression { expression, alias, text } => {
+                bind_item(binder, expression, alias.as_deref().unwrap_or(text), alias.is_some(), &mut projection)?;
+            }
+        }
+        if first_plain.is_none() {
+            first_plain = binder.plain_column.take().map(|column| (position + 1, column));
+        }
+    }
+    let aggregates = match std::mem::replace(&mut binder.aggregation, Aggregation::Forbidden) {
+        Aggregation::Collected { aggregates, .. } => aggregates,
+        Aggregation::Forbidden => Vec::new(),
+    };
+    if let (false, Some((position, column))) = (aggregates.is_empty(), first_plain) {
+        return Err(message::mix_of_group_functions(position, &column));
+    }
+    Ok(SelectList { projection, aggregates })
+}
+
+fn bind_all_columns(
+    binder: &mut Binder<'_>,
+    table: Option<(Option<&str>, &str)>,
+    projection: &mut Projection,
+) -> Result<()> {
+    if let Some((database, table)) = table
+        && !binder.scope.is_named(database, table)
+    {
+        return Err(message::unknown_table(table));
+    }
+    if matches!(binder.scope.source, RowSource::Nothing) {
+        return Err(Error::new(ErrorCode::UnknownError, "No tables used"));
+    }
+    for index in binder.scope.visible_columns() {
+        let found = binder.scope.column(index);
+        if binder.plain_column.is_none() {
+            binder.plain_column =
+                Some(format!("{}.{}.{}", binder.scope.database, binder.scope.table, found.column.org_name));
+        }
+        projection.values.push(found.expression);
+        projection.columns.push(found.column);
+    }
+    Ok(())
+}
+
+fn bind_item(
+    binder: &mut Binder<'_>,
+    expression: &ast::Expression,
+    name: &str,
+    is_alias: bool,
+    projection: &mut Projection,
+) -> Result<()> {
+    let value = binder.bind_in(Clause::FieldList, expression)?;
+    let column = match expression {
+        ast::Expression::Column(reference) => {
+            let mut column = binder.scope.resolve(reference, Clause::FieldList.name())?.column;
+            column.name = if is_alias { name.into() } else { reference.name.as_str().into() };
+            column
+        }
+        _ => value.result.result_column(&column_name(expression, name, is_alias)),
+    };
+    projection.values.push(value);
+    projection.columns.push(column);
+    Ok(())
+}
+
+/// The name of a column without an alias is its text; a string literal's is its value.
+fn column_name(expression: &ast::Expression, text: &str, is_alias: bool) -> String {
+    match expression {
+        ast::Expression::Literal(ast::Literal::String(literal)) if !is_alias && literal.character_set.is_none() => {
+            String::from_utf8_lossy(&literal.bytes).into_owned()
+        }
+        ast::Expression::Literal(ast::Literal::Null) if !is_alias => "NULL".to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+/// The select item that an alias names, or that the number of an ORDER BY counts.
+pub fn item_named<'p>(items: &[SelectItem], projection: &'p Projection, name: &str) -> Option<&'p Expression> {
+    // A `*` makes positions differ; then names are looked up among the result's columns.
+    let aliased = items.iter().any(|item| {
+        matches!(item, SelectItem::Expression { alias: Some(alias), .. } if alias.eq_ignore_ascii_case(name))
+    });
+    if !aliased {
+        return None;
+    }
+    let position = projection.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))?;
+    projection.values.get(position)
+}

@@ -1,0 +1,328 @@
+//! The choice of the way to the rows: a unique key before the longest equal prefix of an index, that before a range, that before
+//! looking at every row.
+
+use std::sync::Arc;
+
+use junctor_client::program::{Access, Output, ReadProgram};
+use junctor_expression::Expression;
+use junctor_model::error::Result;
+use junctor_model::id::{ColumnIndex, IndexId};
+use junctor_model::schema::{Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout};
+
+use super::operand::{Interval, KeyValues, Operand, Piece};
+use super::restriction::{Restriction, alternatives_of, restrictions_of};
+use crate::bind::message;
+use crate::parse::statement::{IndexHint, IndexHintKind};
+
+/// Whole keys: one list of values for each column of the key, and that once for each alternative.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyTemplate {
+    /// The columns of the key.
+    pub columns: Vec<ColumnIndex>,
+    /// Each alternative has as many entries as there are columns; at most one entry of it has several values.
+    pub alternatives: Vec<Vec<KeyValues>>,
+}
+
+/// Ranges of index keys: values of the leading columns, then pieces of the next one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RangeTemplate {
+    /// The columns of the index.
+    pub columns: Vec<ColumnIndex>,
+    /// The values of the leading columns; at most one entry has several.
+    pub prefix: Vec<KeyValues>,
+    /// What the next column may be; empty leaves it free.
+    pub pieces: Vec<Piece>,
+}
+
+/// Which partitions a statement goes to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScopeTemplate {
+    /// All.
+    All,
+    /// The one of these values of the partition columns.
+    Bound(Vec<(ColumnIndex, Operand)>),
+}
+
+/// How rows are found.
+#[derive(Clone, Debug)]
+pub enum AccessPath {
+    /// The condition is never true.
+    Nothing,
+    /// By primary keys.
+    PrimaryKeys(KeyTemplate),
+    /// By a unique index: first its entries, then the rows that they name.
+    UniqueKeys {
+        /// The index.
+        index: IndexId,
+        /// The read of the entries.
+        lookup: Arc<ReadProgram>,
+        /// The keys.
+        keys: KeyTemplate,
+    },
+    /// By ranges of an ordered index.
+    Ranges {
+        /// The index.
+        index: IndexId,
+        /// Whether from the end to the beginning.
+        descending: bool,
+        /// The ranges.
+        ranges: RangeTemplate,
+        /// Where.
+        scope: ScopeTemplate,
+    },
+    /// Every row.
+    AllRows(ScopeTemplate),
+}
+
+/// The way chosen.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub path: AccessPath,
+    pub access: Access,
+    /// Conjuncts that the way implies.
+    pub implied: Vec<usize>,
+}
+
+/// What a way is wanted for.
+pub(super) struct Wanted<'a> {
+    pub dictionary: &'a Dictionary,
+    pub layout: &'a Arc<TableLayout>,
+    pub conjuncts: &'a [Expression],
+    pub hints: &'a [IndexHint],
+    /// Writes and locking reads need one step only.
+    pub for_write: bool,
+    /// Columns whose order would spare a sort, with LIMIT.
+    pub order: Option<&'a [ColumnIndex]>,
+    pub descending: bool,
+}
+
+/// Chooses the way. Error: 1176 for a hint that names no index.
+pub(super) fn choose(wanted: &Wanted<'_>) -> Result<Choice> {
+    let definition = &wanted.layout.definition;
+    check_hints(definition, wanted.hints)?;
+    let restrictions = restrictions_of(definition, wanted.conjuncts);
+    let usable = |index: &IndexDefinition| {
+        index.state == IndexState::Online && is_allowed(&index.name, wanted.hints)
+    };
+    let primary = definition.primary();
+    if usable(primary)
+        && let Some((keys, implied)) = whole_keys(definition, primary, &restrictions, wanted.conjuncts)
+    {
+        return Ok(Choice { path: AccessPath::PrimaryKeys(keys), access: Access::PrimaryKeys, implied });
+    }
+    if let Some(choice) = unique_keys(wanted, &restrictions, &usable) {
+        return Ok(choice);
+    }
+    let scope = scope_of(definition, &restrictions);
+    let candidates = definition.indexes.iter().filter(|index| index.is_ordered() && usable(index));
+    let mut best: Option<(usize, &IndexDefinition, RangeTemplate, Vec<usize>)> = None;
+    for index in candidates {
+        let (ranges, implied) = ranges_of(definition, index, &restrictions);
+        let mut score = 4 * ranges.prefix.len() + 2 * usize::from(!ranges.pieces.is_empty());
+        let gives_order = wanted.order.is_some_and(|order| order_is_served(&ranges, order));
+        if score == 0 && !gives_order {
+            continue;
+        }
+        score += usize::from(gives_order);
+        if best.as_ref().is_none_or(|(known, ..)| score > *known) {
+            best = Some((score, index, ranges, implied));
+        }
+    }
+    Ok(match best {
+        Some((_, index, ranges, implied)) => {
+            let descending = wanted.descending && wanted.order.is_some_and(|order| order_is_served(&ranges, order));
+            let access = Access::IndexRanges { index: index.id, descending };
+            Choice { path: AccessPath::Ranges { index: index.id, descending, ranges, scope }, access, implied }
+        }
+        None => Choice { path: AccessPath::AllRows(scope), access: Access::AllRows, implied: Vec::new() },
+    })
+}
+
+/// Whether rows of these ranges, taken in key order, are in the order of these columns.
+pub(super) fn order_is_served(ranges: &RangeTemplate, order: &[ColumnIndex]) -> bool {
+    let fixed = ranges.prefix.iter().take_while(|values| values.is_single()).count();
+    let is_fixed = |column: &ColumnIndex| ranges.columns[..fixed].contains(column);
+    let mut rest = ranges.columns[fixed..].iter();
+    order.iter().filter(|column| !is_fixed(column)).all(|column| rest.next() == Some(column))
+}
+
+fn check_hints(definition: &TableDefinition, hints: &[IndexHint]) -> Result<()> {
+    for name in hints.iter().flat_map(|hint| &hint.indexes) {
+        if definition.index_named(name).is_none() {
+            return Err(message::key_does_not_exist(name, &definition.name));
+        }
+    }
+    Ok(())
+}
+
+fn is_allowed(index: &str, hints: &[IndexHint]) -> bool {
+    let names = |hint: &IndexHint| hint.indexes.iter().any(|name| name.eq_ignore_ascii_case(index));
+    let mut positive = hints.iter().filter(|hint| hint.kind != IndexHintKind::Ignore).peekable();
+    let is_chosen = positive.peek().is_none() || positive.any(names);
+    is_chosen && !hints.iter().any(|hint| hint.kind == IndexHintKind::Ignore && names(hint))
+}
+
+/// The restriction that binds a column to values, the single value first.
+fn values_for(restrictions: &[Restriction], column: ColumnIndex) -> Option<(&Restriction, &KeyValues)> {
+    let values = restrictions.iter().filter(|restriction| restriction.column == column).filter_map(|restriction| {
+        match restriction.pieces.as_slice() {
+            [Piece::Values(values)] => Some((restriction, values)),
+            _ => None,
+        }
+    });
+    values.min_by_key(|(_, values)| !values.is_single())
+}
+
+/// Every column of an index bound to values other than NULL.
+fn whole_keys(
+    definition: &TableDefinition,
+    index: &IndexDefinition,
+    restrictions: &[Restriction],
+    conjuncts: &[Expression],
+) -> Option<(KeyTemplate, Vec<usize>)> {
+    let mut key = Vec::with_capacity(index.columns.len());
+    let mut implied = Vec::new();
+    for column in &index.columns {
+        let Some((restriction, values)) = values_for(restrictions, *column) else {
+            return whole_alternatives(definition, index, restrictions, conjuncts);
+        };
+        key.push(values.clone());
+        if restriction.exact {
+            implied.push(restriction.conjunct);
+        }
+    }
+    let lists = key.iter().filter(|values| !values.is_single()).count();
+    let has_null = key.iter().any(|values| matches!(values, KeyValues::Null));
+    if lists > 1 || has_null {
+        return None;
+    }
+    Some((KeyTemplate { columns: index.columns.clone(), alternatives: vec![key] }, implied))
+}
+
+/// A disjunction whose branches, together with the other conjuncts, bind every column.
+fn whole_alternatives(
+    definition: &TableDefinition,
+    index: &IndexDefinition,
+    restrictions: &[Restriction],
+    conjuncts: &[Expression],
+) -> Option<(KeyTemplate, Vec<usize>)> {
+    for (position, conjunct) in conjuncts.iter().enumerate() {
+        let Some(branches) = alternatives_of(definition, conjunct) else { continue };
+        let key_of = |branch: &Vec<(ColumnIndex, KeyValues, bool)>| -> Option<(Vec<KeyValues>, bool)> {
+            let mut key = Vec::with_capacity(index.columns.len());
+            for column in &index.columns {
+                let own = branch.iter().find(|(bound, ..)| bound == column).map(|(_, values, _)| values);
+                let values = own.or_else(|| values_for(restrictions, *column).map(|(_, values)| values))?;
+                key.push(values.clone());
+            }
+            let lists = key.iter().filter(|values| !values.is_single()).count();
+            let has_null = key.iter().any(|values| matches!(values, KeyValues::Null));
+            let is_exact = branch.iter().all(|(column, _, exact)| *exact && index.columns.contains(column));
+            let names_each_once = index.columns.iter().all(|column| {
+                branch.iter().filter(|(bound, ..)| bound == column).count() <= 1
+            });
+            (lists <= 1 && !has_null).then_some((key, is_exact && names_each_once))
+        };
+        let Some(keys) = branches.iter().map(key_of).collect::<Option<Vec<_>>>() else { continue };
+        let is_exact = keys.iter().all(|(_, exact)| *exact);
+        let implied = if is_exact { vec![position] } else { Vec::new() };
+        let alternatives = keys.into_iter().map(|(key, _)| key).collect();
+        return Some((KeyTemplate { columns: index.columns.clone(), alternatives }, implied));
+    }
+    None
+}
+
+fn unique_keys(
+    wanted: &Wanted<'_>,
+    restrictions: &[Restriction],
+    usable: &dyn Fn(&IndexDefinition) -> bool,
+) -> Option<Choice> {
+    if wanted.for_write {
+        return None;
+    }
+    let definition = &wanted.layout.definition;
+    definition.indexes.iter().filter(|index| usable(index)).find_map(|index| {
+        let IndexKind::Unique { entries, .. } = index.kind else { return None };
+        let (keys, _) = whole_keys(definition, index, restrictions, wanted.conjuncts)?;
+        let lookup = ReadProgram {
+            table: Arc::clone(wanted.dictionary.table(entries)?),
+            access: Access::PrimaryKeys,
+            filter: None,
+            output: Output::Images,
+            reads_parameters: false,
+        };
+        let path = AccessPath::UniqueKeys { index: index.id, lookup: Arc::new(lookup), keys };
+        // An entry and its row are read one after the other: the row is tested against the whole condition.
+        Some(Choice { path, access: Access::PrimaryKeys, implied: Vec::new() })
+    })
+}
+
+/// The ranges of an index that the restrictions allow.
+fn ranges_of(
+    definition: &TableDefinition,
+    index: &IndexDefinition,
+    restrictions: &[Restriction],
+) -> (RangeTemplate, Vec<usize>) {
+    let mut ranges = RangeTemplate { columns: index.columns.clone(), prefix: Vec::new(), pieces: Vec::new() };
+    let mut implied = Vec::new();
+    let mut has_list = false;
+    for column in &index.columns {
+        let is_string = definition.columns[usize::from(column.0)].column_type.collation().is_some();
+        if let Some((restriction, values)) = values_for(restrictions, *column)
+            && (values.is_single() || !has_list)
+        {
+            has_list |= !values.is_single();
+            ranges.prefix.push(values.clone());
+            if restriction.exact && !is_string {
+                implied.push(restriction.conjunct);
+            }
+            continue;
+        }
+        let (pieces, conjuncts) = pieces_for(restrictions, *column);
+        ranges.pieces = pieces;
+        implied.extend(conjuncts);
+        break;
+    }
+    (ranges, implied)
+}
+
+/// The pieces of a column that are no plain values: those of a disjunction, or one interval made of all bounds.
+fn pieces_for(restrictions: &[Restriction], column: ColumnIndex) -> (Vec<Piece>, Vec<usize>) {
+    let of_column = || restrictions.iter().filter(|restriction| restriction.column == column);
+    let implied = |restriction: &Restriction| restriction.exact.then_some(restriction.conjunct);
+    let mut interval = Interval::default();
+    let mut conjuncts = Vec::new();
+    for restriction in of_column() {
+        let [Piece::Interval(next)] = restriction.pieces.as_slice() else { continue };
+        let fits = (next.lower.is_none() || interval.lower.is_none())
+            && (next.upper.is_none() || interval.upper.is_none());
+        if fits {
+            interval.lower = interval.lower.take().or_else(|| next.lower.clone());
+            interval.upper = interval.upper.take().or_else(|| next.upper.clone());
+            conjuncts.extend(implied(restriction));
+        }
+    }
+    let several = of_column().find(|restriction| !matches!(restriction.pieces.as_slice(), [Piece::Interval(_)]));
+    match several {
+        Some(several) if interval.lower.is_none() || interval.upper.is_none() => {
+            (several.pieces.clone(), implied(several).into_iter().collect())
+        }
+        _ if interval == Interval::default() => (Vec::new(), Vec::new()),
+        _ => (vec![Piece::Interval(interval)], conjuncts),
+    }
+}
+
+/// One partition, when every partition column is bound to one value.
+fn scope_of(definition: &TableDefinition, restrictions: &[Restriction]) -> ScopeTemplate {
+    if definition.partition_columns.is_empty() {
+        return ScopeTemplate::All;
+    }
+    let mut bound = Vec::with_capacity(definition.partition_columns.len());
+    for column in &definition.partition_columns {
+        match values_for(restrictions, *column) {
+            Some((_, KeyValues::One(operand))) => bound.push((*column, operand.clone())),
+            _ => return ScopeTemplate::All,
+        }
+    }
+    ScopeTemplate::Bound(bound)
+}

@@ -1,0 +1,127 @@
+//! Queries whose rows the session itself has: none at all (SELECT 1), or those of a virtual table.
+
+use junctor_client::StatusTable;
+use junctor_client::program::{Aggregate, Projection, SortKey};
+use junctor_expression::{Coercibility, Expression, Kind, ResultType};
+use junctor_model::collation::CollationId;
+use junctor_model::error::Result;
+use junctor_model::row_encoding::{ResultColumn, column_flag, wire_type};
+use junctor_model::value::Value;
+
+use super::Plan;
+use super::operand::LimitTemplate;
+use super::order::{bind_order, check_distinct_order};
+use super::select::refuse_missing;
+use super::statement::{Planned, VirtualSource};
+use crate::bind::{Binder, Clause, Environment, RowSource, Scope, bind_select_list};
+use crate::parse::statement::Select;
+use crate::result::ResultHeader;
+
+/// Where the rows come from.
+#[derive(Clone, Debug)]
+pub enum ComputeSource {
+    /// One row without columns.
+    Nothing,
+    /// These rows.
+    Rows(Vec<Vec<Value>>),
+    /// Rows that blocks of the data plane tell.
+    Status(StatusTable),
+}
+
+/// A query that the session answers from its own rows. Their columns are parameters of its expressions.
+#[derive(Debug)]
+pub struct ComputePlan {
+    /// The columns of the result.
+    pub header: ResultHeader,
+    /// The rows.
+    pub source: ComputeSource,
+    /// What the rows are called in the statement; empty without FROM.
+    pub table_shown: Box<str>,
+    /// WHERE.
+    pub filter: Option<Expression>,
+    /// The result row.
+    pub projection: Projection,
+    /// The aggregates, which the projection names as parameters from `first_aggregate` on.
+    pub aggregates: Vec<Aggregate>,
+    /// ORDER BY.
+    pub sort: Vec<SortKey>,
+    /// DISTINCT.
+    pub distinct: bool,
+    /// LIMIT.
+    pub limit: Option<LimitTemplate>,
+    /// The ordinal of the first column of the rows.
+    pub first_column: u16,
+    /// The ordinal of the first aggregate.
+    pub first_aggregate: u16,
+}
+
+/// Plans a query without a table, or of a virtual one. Errors: as of a query of a table.
+pub(super) fn plan_compute(
+    environment: &Environment<'_>,
+    select: &Select,
+    source: Option<(&str, VirtualSource)>,
+) -> Result<Planned> {
+    refuse_missing(select)?;
+    let first_column = environment.parameters.len() as u16;
+    let (database, virtual_source) = source.unzip();
+    let columns = virtual_source.as_ref().map_or(&[][..], |source| &source.columns);
+    let types: Vec<ResultType> = columns.iter().map(type_of_column).collect();
+    let reference = select.from.as_ref();
+    let table = reference.map_or("", |reference| reference.alias.as_deref().unwrap_or(&reference.name.name));
+    let scope = Scope {
+        source: match virtual_source {
+            Some(_) => RowSource::Virtual { columns, types: &types, first_parameter: first_column },
+            None => RowSource::Nothing,
+        },
+        database: database.unwrap_or(""),
+        table,
+        has_alias: reference.is_some_and(|reference| reference.alias.is_some()),
+    };
+    let first_aggregate = first_column.saturating_add(columns.len() as u16);
+    let mut binder = Binder::new(environment, scope);
+    let list = bind_select_list(&mut binder, &select.projection, first_aggregate)?;
+    let filter = select.filter.as_ref().map(|filter| binder.bind_in(Clause::Where, filter)).transpose()?;
+    let sort = match list.aggregates.is_empty() {
+        true => bind_order(&mut binder, &select.order_by, &select.projection, &list.projection)?,
+        false => Vec::new(),
+    };
+    if select.distinct {
+        check_distinct_order(&sort, &list.projection)?;
+    }
+    let is_volatile = binder.is_volatile;
+    let plan = ComputePlan {
+        header: ResultHeader::new(list.projection.columns.clone()),
+        table_shown: table.into(),
+        filter,
+        projection: list.projection,
+        aggregates: list.aggregates,
+        sort,
+        distinct: select.distinct,
+        limit: select.limit.map(LimitTemplate::of).transpose()?,
+        first_column,
+        first_aggregate,
+        source: virtual_source.map_or(ComputeSource::Nothing, |source| source.rows),
+    };
+    Ok(Planned { plan: Plan::Compute(plan), is_volatile })
+}
+
+/// The type of the values of a column of which only the description is known.
+pub fn type_of_column(column: &ResultColumn) -> ResultType {
+    let nullable = column.flags & column_flag::NOT_NULL == 0;
+    let unsigned = column.flags & column_flag::UNSIGNED != 0;
+    let collation = CollationId::from_number(column.charset).unwrap_or(CollationId::DEFAULT);
+    let result = match column.wire_type {
+        wire_type::TINY | wire_type::SHORT | wire_type::INT24 | wire_type::LONG | wire_type::LONGLONG => {
+            ResultType::integer(unsigned, column.length)
+        }
+        wire_type::DOUBLE => ResultType::double(),
+        wire_type::NEWDECIMAL => ResultType { length: column.length, ..ResultType::decimal(38, column.decimals) },
+        wire_type::NULL => ResultType::null(),
+        _ => {
+            let characters = column.length / collation.max_bytes_per_character() as u32;
+            ResultType::string(collation, Coercibility::Implicit, characters)
+        }
+    };
+    debug_assert!(result.kind != Kind::Null || nullable);
+    result.with_nullable(nullable)
+}

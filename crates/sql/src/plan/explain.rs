@@ -1,0 +1,202 @@
+//! EXPLAIN: a plan in MySQL's columns.
+
+use junctor_client::program::{Output, ReadProgram};
+use junctor_expression::{Coercibility, ResultType};
+use junctor_model::collation::CollationId;
+use junctor_model::row_encoding::ResultColumn;
+use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, TableLayout};
+use junctor_model::value::Value;
+
+use super::access::{AccessPath, KeyTemplate, ScopeTemplate};
+use super::{ChangeKind, ComputeSource, Gather, KeyValues, Plan};
+
+/// The columns and the row of EXPLAIN.
+pub fn explain_plan(plan: &Plan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
+    let mut row = Row { select_type: "SIMPLE", ..Row::default() };
+    match plan {
+        Plan::Select(plan) => {
+            row.way(&plan.table, &plan.table_shown, &plan.path);
+            row.output(&plan.program, &plan.gather);
+        }
+        Plan::Change(plan) => {
+            row.select_type = if plan.kind == ChangeKind::Update { "UPDATE" } else { "DELETE" };
+            row.way(&plan.table, &plan.table_shown, &plan.path);
+            if plan.program.filter.is_some() {
+                row.extra.push("Using where");
+            }
+        }
+        Plan::Insert(plan) => {
+            row.select_type = "INSERT";
+            row.table = Some(plan.table.definition.name.to_string());
+            row.access = Some("ALL");
+        }
+        Plan::Compute(plan) => match plan.source {
+            ComputeSource::Nothing => row.extra.push("No tables used"),
+            _ => {
+                row.table = Some(plan.table_shown.to_string());
+                row.access = Some("ALL");
+                if plan.filter.is_some() {
+                    row.extra.push("Using where");
+                }
+                if !plan.sort.is_empty() {
+                    row.extra.push("Using filesort");
+                }
+            }
+        },
+        Plan::Control(_) => row.extra.push("No tables used"),
+    }
+    (columns(), vec![row.values()])
+}
+
+#[derive(Default)]
+struct Row {
+    select_type: &'static str,
+    table: Option<String>,
+    partitions: Option<String>,
+    access: Option<&'static str>,
+    key: Option<String>,
+    key_bytes: Option<usize>,
+    reference: Option<String>,
+    rows: Option<i64>,
+    extra: Vec<&'static str>,
+}
+
+impl Row {
+    fn way(&mut self, layout: &TableLayout, shown: &str, path: &AccessPath) {
+        self.table = Some(shown.to_owned());
+        let definition = &layout.definition;
+        let mut scope = &ScopeTemplate::All;
+        match path {
+            AccessPath::Nothing => {
+                self.table = None;
+                self.extra.push("Impossible WHERE");
+                return;
+            }
+            AccessPath::PrimaryKeys(keys) => self.keys(layout, definition.primary(), keys),
+            AccessPath::UniqueKeys { index, keys, .. } => {
+                if let Some(index) = definition.index(*index) {
+                    self.keys(layout, index, keys);
+                }
+            }
+            AccessPath::Ranges { index, ranges, scope: range_scope, .. } => {
+                scope = range_scope;
+                if let Some(index) = definition.index(*index) {
+                    let used = ranges.prefix.len() + usize::from(!ranges.pieces.is_empty());
+                    let only_single = ranges.prefix.iter().all(KeyValues::is_single);
+                    self.access = Some(match (used, ranges.pieces.is_empty() && only_single) {
+                        (0, _) => "index",
+                        (_, true) => "ref",
+                        _ => "range",
+                    });
+                    self.key_of(layout, index, used.max(usize::from(used == 0) * index.columns.len()));
+                    if self.access == Some("ref") {
+                        self.reference = Some(vec!["const"; used].join(","));
+                    }
+                }
+            }
+            AccessPath::AllRows(all_scope) => {
+                scope = all_scope;
+                self.access = Some("ALL");
+            }
+        }
+        if *scope == ScopeTemplate::All && !matches!(path, AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. }) {
+            let names: Vec<String> = (0..definition.partition_count).map(|index| format!("p{index}")).collect();
+            self.partitions = Some(names.join(","));
+        }
+    }
+
+    fn keys(&mut self, layout: &TableLayout, index: &IndexDefinition, keys: &KeyTemplate) {
+        self.key_of(layout, index, index.columns.len());
+        match keys.alternatives.as_slice() {
+            [key] if key.iter().all(KeyValues::is_single) => {
+                self.access = Some("const");
+                self.reference = Some(vec!["const"; key.len()].join(","));
+                self.rows = Some(1);
+            }
+            alternatives => {
+                self.access = Some("range");
+                let count = |values: &KeyValues| match values {
+                    KeyValues::One(_) | KeyValues::Null => Some(1),
+                    KeyValues::List(list) => Some(list.len() as i64),
+                    KeyValues::Parameters(_) => None,
+                };
+                let of_key = |key: &Vec<KeyValues>| key.iter().map(count).product::<Option<i64>>();
+                self.rows = alternatives.iter().map(of_key).sum::<Option<i64>>();
+            }
+        }
+    }
+
+    fn key_of(&mut self, layout: &TableLayout, index: &IndexDefinition, used: usize) {
+        self.key = Some(index.name.to_string());
+        let columns = &layout.definition.columns;
+        let used = index.columns.iter().take(used);
+        self.key_bytes = Some(used.map(|column| key_bytes(&columns[usize::from(column.0)])).sum());
+    }
+
+    fn output(&mut self, program: &ReadProgram, gather: &Gather) {
+        if program.filter.is_some() {
+            self.extra.push("Using where");
+        }
+        if let (Gather::Sort { distinct: true, .. }, _) = (gather, &program.output) {
+            self.extra.push("Using temporary");
+        }
+        if let (Gather::Sort { ordered: false, .. }, Output::Entries { sort, .. }) = (gather, &program.output)
+            && !sort.is_empty()
+        {
+            self.extra.push("Using filesort");
+        }
+    }
+
+    fn values(self) -> Vec<Value> {
+        let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+        let optional = |value: Option<String>| value.map_or(Value::Null, |value| Value::Bytes(value.into_bytes()));
+        let extra = self.extra.join("; ");
+        vec![
+            Value::Int(1),
+            text(self.select_type),
+            optional(self.table),
+            optional(self.partitions),
+            self.access.map_or(Value::Null, text),
+            optional(self.key.clone()),
+            optional(self.key),
+            optional(self.key_bytes.map(|bytes| bytes.to_string())),
+            optional(self.reference),
+            self.rows.map_or(Value::Null, Value::Int),
+            self.access.map_or(Value::Null, |_| Value::Double(100.0)),
+            if extra.is_empty() { Value::Null } else { text(&extra) },
+        ]
+    }
+}
+
+/// Bytes of a key column as MySQL counts them.
+fn key_bytes(column: &ColumnDefinition) -> usize {
+    let bytes = match column.column_type {
+        ColumnType::Integer { bytes, .. } => usize::from(bytes),
+        ColumnType::Double => 8,
+        ColumnType::Char { length, collation } => usize::from(length) * collation.max_bytes_per_character(),
+        ColumnType::VarChar { length, collation } => usize::from(length) * collation.max_bytes_per_character() + 2,
+        ColumnType::Text { .. } => 0,
+    };
+    bytes + usize::from(column.nullable)
+}
+
+fn columns() -> Vec<ResultColumn> {
+    let text = |name: &str, length| {
+        let result = ResultType::string(CollationId::UTF8MB4_0900_AI_CI, Coercibility::Implicit, length);
+        result.with_nullable(name != "select_type").result_column(name)
+    };
+    vec![
+        ResultType::integer(true, 10).result_column("id"),
+        text("select_type", 19),
+        text("table", 64),
+        text("partitions", 1024),
+        text("type", 10),
+        text("possible_keys", 4096),
+        text("key", 64),
+        text("key_len", 4096),
+        text("ref", 1024),
+        ResultType::integer(true, 10).with_nullable(true).result_column("rows"),
+        ResultType::double().with_nullable(true).result_column("filtered"),
+        text("Extra", 255),
+    ]
+}

@@ -1,0 +1,242 @@
+//! INSERT: for each column of the table, where its value comes from.
+
+use std::sync::Arc;
+
+use junctor_client::program::{Access, WriteAction, WriteProgram};
+use junctor_expression::store::{StoreMode, StoreTarget};
+use junctor_expression::{Expression, Node, Parameters, Scratch};
+use junctor_model::error::{Error, Result};
+use junctor_model::id::ColumnIndex;
+use junctor_model::schema::{ColumnType, TableDefinition, TableLayout};
+use junctor_model::value::Value;
+
+use super::Plan;
+use super::change::{default_of, no_default, unique_entries};
+use super::operand::needs_row;
+use super::statement::Planned;
+use crate::bind::{Binder, Environment, Scope, message};
+use crate::parse::expression as ast;
+use crate::parse::statement::{Insert, InsertSource};
+
+/// Where the value of one column of a new row comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InsertValue {
+    /// A parameter, converted at each execution.
+    Parameter(u16),
+    /// A value that is in the column's form already.
+    Stored(Value),
+    /// Computed and converted at each execution.
+    Computed(Expression),
+    /// The next AUTO_INCREMENT number.
+    Generated,
+}
+
+/// The literals of rows of equal form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoldedForm {
+    /// The ordinal of a row's first literal.
+    pub first: u16,
+    /// How many literals a row has.
+    pub width: u16,
+}
+
+/// The column that AUTO_INCREMENT numbers go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AutoColumn {
+    /// The column.
+    pub index: ColumnIndex,
+    /// Whether it is the hidden key, of which LAST_INSERT_ID() says nothing.
+    pub is_hidden: bool,
+    /// The largest number that it can hold.
+    pub number_max: u64,
+}
+
+/// An INSERT.
+#[derive(Debug)]
+pub struct InsertPlan {
+    /// The table.
+    pub table: Arc<TableLayout>,
+    /// The write.
+    pub program: Arc<WriteProgram>,
+    /// The rows as written, one value a column of the table; for folded rows the form of each.
+    pub rows: Vec<Vec<InsertValue>>,
+    /// Set when the rows come with the execution.
+    pub folded: Option<FoldedForm>,
+    /// The AUTO_INCREMENT column.
+    pub auto: Option<AutoColumn>,
+    /// Whether the hash of the primary key chooses the partition too.
+    pub key_is_partition: bool,
+}
+
+/// Plans an INSERT.
+///
+/// # Errors
+/// Those of binding; 1136 for a row of another length, 1110's words for a column twice, 1364 for a column left out that has no
+/// default, 1048 and the others of storing for constants; 1235 for IGNORE, REPLACE, ON DUPLICATE KEY, SELECT and RETURNING.
+pub(super) fn plan_insert(environment: &Environment<'_>, insert: &Insert) -> Result<Planned> {
+    refuse_missing(insert)?;
+    let layout = environment.table(&insert.table)?;
+    let definition = &layout.definition;
+    let targets = targets(definition, insert.columns.as_deref())?;
+    let mut binder = Binder::new(environment, Scope::empty());
+    let (forms, folded) = match &insert.source {
+        InsertSource::Rows(rows) => (rows.iter().collect::<Vec<_>>(), None),
+        InsertSource::FoldedRows { row, first, width } => {
+            let (Ok(first), Ok(width)) = (u16::try_from(first.0), u16::try_from(*width)) else {
+                return Err(Error::not_supported("so many values in a row"));
+            };
+            (vec![row], Some(FoldedForm { first, width }))
+        }
+        InsertSource::Select(_) => return Err(Error::not_supported("INSERT ... SELECT")),
+    };
+    let scratch = Scratch::new();
+    let omitted = omitted_values(definition, &targets)?;
+    let mut rows = Vec::with_capacity(forms.len());
+    for (position, form) in forms.into_iter().enumerate() {
+        let mut row = omitted.clone();
+        // An empty row takes every default; with a column list it must have as many values.
+        let all_defaults = form.is_empty() && insert.columns.is_none();
+        if !all_defaults && form.len() != targets.len() {
+            return Err(message::column_count(position + 1));
+        }
+        for (column, value) in targets.iter().zip(form) {
+            let maker = RowMaker { definition, binder: &mut binder, scratch: &scratch, row_number: position as u64 + 1 };
+            row[usize::from(column.0)] = Some(maker.value(*column, value)?);
+        }
+        rows.push(complete(definition, row)?);
+    }
+    let program = WriteProgram {
+        table: Arc::clone(layout),
+        action: WriteAction::Insert,
+        access: Access::PrimaryKeys,
+        filter: None,
+        reads_parameters: false,
+        unique_entries: unique_entries(environment.dictionary, definition, None)?,
+    };
+    let plan = InsertPlan {
+        table: Arc::clone(layout),
+        program: Arc::new(program),
+        rows,
+        folded,
+        auto: auto_column(definition),
+        key_is_partition: definition.partition_columns == definition.primary().columns,
+    };
+    Ok(Planned { plan: Plan::Insert(plan), is_volatile: binder.is_volatile })
+}
+
+fn refuse_missing(insert: &Insert) -> Result<()> {
+    let missing = [
+        (insert.replace, "REPLACE"),
+        (insert.ignore, "INSERT IGNORE"),
+        (!insert.on_duplicate.is_empty(), "ON DUPLICATE KEY UPDATE"),
+        (!insert.returning.is_empty(), "RETURNING"),
+    ];
+    match missing.iter().find(|(is_written, _)| *is_written) {
+        Some((_, what)) => Err(Error::not_supported(what)),
+        None => Ok(()),
+    }
+}
+
+/// The columns that values are given for.
+fn targets(definition: &TableDefinition, columns: Option<&[String]>) -> Result<Vec<ColumnIndex>> {
+    let Some(names) = columns else {
+        let visible = definition.columns.iter().enumerate().filter(|(_, column)| !column.hidden);
+        return Ok(visible.map(|(position, _)| ColumnIndex(position as u16)).collect());
+    };
+    let mut targets = Vec::with_capacity(names.len());
+    for name in names {
+        let column = definition.column(name).ok_or_else(|| message::unknown_column(name, "field list"))?;
+        if targets.contains(&column) {
+            return Err(message::column_twice(name));
+        }
+        targets.push(column);
+    }
+    Ok(targets)
+}
+
+/// What columns that are not named get; `None` for those that are.
+fn omitted_values(definition: &TableDefinition, targets: &[ColumnIndex]) -> Result<Vec<Option<InsertValue>>> {
+    let mut values = Vec::with_capacity(definition.columns.len());
+    for (position, column) in definition.columns.iter().enumerate() {
+        let index = ColumnIndex(position as u16);
+        values.push(match &column.default {
+            _ if column.auto_increment => Some(InsertValue::Generated),
+            _ if targets.contains(&index) => None,
+            Some(value) => Some(InsertValue::Stored(value.clone())),
+            None if column.nullable => Some(InsertValue::Stored(Value::Null)),
+            None => return Err(no_default(&column.name)),
+        });
+    }
+    Ok(values)
+}
+
+fn complete(definition: &TableDefinition, row: Vec<Option<InsertValue>>) -> Result<Vec<InsertValue>> {
+    let mut values = Vec::with_capacity(row.len());
+    for (value, column) in row.into_iter().zip(&definition.columns) {
+        match (value, &column.default) {
+            (Some(value), _) => values.push(value),
+            (None, Some(default)) => values.push(InsertValue::Stored(default.clone())),
+            (None, None) if column.nullable => values.push(InsertValue::Stored(Value::Null)),
+            (None, None) => return Err(no_default(&column.name)),
+        }
+    }
+    Ok(values)
+}
+
+fn auto_column(definition: &TableDefinition) -> Option<AutoColumn> {
+    let index = definition.auto_increment_column()?;
+    let column = &definition.columns[usize::from(index.0)];
+    let number_max = match column.column_type {
+        ColumnType::Integer { bytes, unsigned } => {
+            let bits = u32::from(bytes.clamp(1, 8)) * 8 - u32::from(!unsigned);
+            if bits == 64 { u64::MAX } else { (1 << bits) - 1 }
+        }
+        // A double holds integers exactly up to here.
+        _ => 1 << 53,
+    };
+    Some(AutoColumn { index, is_hidden: column.hidden, number_max })
+}
+
+struct RowMaker<'m, 'e> {
+    definition: &'m TableDefinition,
+    binder: &'m mut Binder<'e>,
+    scratch: &'m Scratch,
+    row_number: u64,
+}
+
+impl RowMaker<'_, '_> {
+    /// The source of one value. What is constant is converted now, so that it is refused now too.
+    fn value(self, index: ColumnIndex, value: &ast::Expression) -> Result<InsertValue> {
+        let column = &self.definition.columns[usize::from(index.0)];
+        let bound = match value {
+            ast::Expression::Default(None) if column.auto_increment => return Ok(InsertValue::Generated),
+            ast::Expression::Default(None) => default_of(self.definition, index)?,
+            value => self.binder.bind(value)?,
+        };
+        if let Node::Parameter(ordinal) = bound.node {
+            return Ok(InsertValue::Parameter(ordinal));
+        }
+        let is_constant = bound.is_constant() && !needs_row(&bound);
+        if !is_constant {
+            return Ok(InsertValue::Computed(bound));
+        }
+        let evaluated = bound.evaluate(None, Parameters::NONE, self.scratch)?;
+        if column.auto_increment && is_zero_or_null(&evaluated.to_value()) {
+            return Ok(InsertValue::Generated);
+        }
+        let target = StoreTarget { column, row_number: self.row_number, mode: StoreMode::Strict };
+        Ok(InsertValue::Stored(target.convert(evaluated, self.scratch)?.to_value()))
+    }
+}
+
+/// Whether a value asks for the next AUTO_INCREMENT number.
+fn is_zero_or_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Int(value) => *value == 0,
+        Value::UInt(value) => *value == 0,
+        Value::Double(value) => *value == 0.0,
+        Value::Decimal(value) => value.mantissa == 0,
+        Value::Bytes(bytes) => bytes.iter().all(|byte| *byte == b'0') && !bytes.is_empty(),
+    }
+}

@@ -1,0 +1,27 @@
+//! What a statement does, decided once for all its executions: which rows are looked at by which way, what is done with
+//! them, and what is left for the session to merge.
+
+mod operand;
+mod restriction;
+mod access;
+mod order;
+mod select;
+mod change;
+mod insert;
+mod compute;
+mod statement;
+mod cache;
+mod explain;
+
+pub use access::{AccessPath, KeyTemplate, RangeTemplate, ScopeTemplate};
+pub use cache::{PlanCache, PlanKey};
+pub use change::{ChangeKind, ChangePlan};
+pub use compute::{ComputePlan, ComputeSource, type_of_column};
+pub use explain::explain_plan;
+pub use insert::{AutoColumn, FoldedForm, InsertPlan, InsertValue};
+pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Piece, Quantity};
+pub use select::{Gather, SelectPlan};
+pub use statement::{ControlPlan, FindVirtual, Plan, Planned, VirtualSource, plan_statement};
+
+
+

@@ -1,0 +1,73 @@
+//! ORDER BY: which values it means, and whether an index gives the order for nothing.
+
+use junctor_client::program::{Projection, SortKey};
+use junctor_expression::Node;
+use junctor_model::error::Result;
+use junctor_model::id::ColumnIndex;
+
+use crate::bind::{Binder, Clause, item_named, message};
+use crate::parse::expression as ast;
+use crate::parse::statement::{OrderItem, SelectItem};
+
+/// Binds ORDER BY: numbers count select items, names are aliases first and columns then.
+pub(super) fn bind_order(
+    binder: &mut Binder<'_>,
+    order_by: &[OrderItem],
+    items: &[SelectItem],
+    projection: &Projection,
+) -> Result<Vec<SortKey>> {
+    let mut keys = Vec::with_capacity(order_by.len());
+    for item in order_by {
+        let value = match &item.expression {
+            ast::Expression::Literal(ast::Literal::Integer(number)) => {
+                let position = usize::try_from(*number).ok().and_then(|number| number.checked_sub(1));
+                let value = position.and_then(|position| projection.values.get(position));
+                value.cloned().ok_or_else(|| message::unknown_column(&number.to_string(), Clause::Order.name()))?
+            }
+            ast::Expression::Column(reference) if reference.table.is_none() => {
+                match item_named(items, projection, &reference.name) {
+                    Some(value) => value.clone(),
+                    None => binder.bind_in(Clause::Order, &item.expression)?,
+                }
+            }
+            expression => binder.bind_in(Clause::Order, expression)?,
+        };
+        // A constant orders nothing.
+        if !matches!(value.node, Node::Constant(_)) {
+            keys.push(SortKey { value, descending: item.descending });
+        }
+    }
+    Ok(keys)
+}
+
+/// With DISTINCT, what is ordered by must be in the select list. Error: 3065.
+pub(super) fn check_distinct_order(sort: &[SortKey], projection: &Projection) -> Result<()> {
+    for (position, key) in sort.iter().enumerate() {
+        if projection.values.contains(&key.value) {
+            continue;
+        }
+        let mut missing = None;
+        key.value.visit(&mut |inner| {
+            if let Node::Column { name, .. } = &inner.node
+                && !projection.values.contains(inner)
+            {
+                missing.get_or_insert_with(|| name.replace('`', ""));
+            }
+        });
+        if let Some(column) = missing {
+            return Err(message::not_in_distinct_list(position + 1, &column));
+        }
+    }
+    Ok(())
+}
+
+/// The columns ordered by and the common direction; `None` when anything else is ordered by.
+pub(super) fn plain_order(sort: &[SortKey]) -> Option<(Vec<ColumnIndex>, bool)> {
+    let descending = sort.first()?.descending;
+    let column = |key: &SortKey| match key.value.node {
+        Node::Column { index, .. } if key.descending == descending => Some(index),
+        _ => None,
+    };
+    Some((sort.iter().map(column).collect::<Option<_>>()?, descending))
+}
+

@@ -1,0 +1,191 @@
+//! What the conjuncts of a condition say about single columns, in a form that an index can serve.
+
+use junctor_expression::{CompareOperator, Domain, Expression, IsTest, Kind, Node};
+use junctor_model::collation::CollationId;
+use junctor_model::id::ColumnIndex;
+use junctor_model::schema::{ColumnType, TableDefinition};
+
+use super::operand::{Interval, KeyValues, Operand, Piece};
+
+/// What one conjunct says about one column.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Restriction {
+    pub column: ColumnIndex,
+    /// The column's value lies in one of these.
+    pub pieces: Vec<Piece>,
+    /// Whether the pieces say all that the conjunct says, so that rows found by them need not be tested again.
+    pub exact: bool,
+    /// Which conjunct.
+    pub conjunct: usize,
+}
+
+/// What the conjuncts say about single columns.
+pub(super) fn restrictions_of(definition: &TableDefinition, conjuncts: &[Expression]) -> Vec<Restriction> {
+    let restriction = |(conjunct, expression)| {
+        let (column, pieces, exact) = restriction_of(definition, expression)?;
+        Some(Restriction { column, pieces, exact, conjunct })
+    };
+    conjuncts.iter().enumerate().filter_map(restriction).collect()
+}
+
+/// The alternatives of a disjunction of which every branch binds columns to values: one list of bindings a branch.
+pub(super) fn alternatives_of(
+    definition: &TableDefinition,
+    expression: &Expression,
+) -> Option<Vec<Vec<(ColumnIndex, KeyValues, bool)>>> {
+    let Node::Or(branches) = &expression.node else { return None };
+    let bindings = |branch: &Expression| {
+        let mut bindings = Vec::new();
+        for conjunct in branch.conjuncts() {
+            let (column, mut pieces, exact) = restriction_of(definition, conjunct)?;
+            match (pieces.len(), pieces.pop()) {
+                (1, Some(Piece::Values(values))) => bindings.push((column, values, exact)),
+                _ => return None,
+            }
+        }
+        Some(bindings)
+    };
+    branches.iter().map(bindings).collect()
+}
+
+fn restriction_of(definition: &TableDefinition, expression: &Expression) -> Option<(ColumnIndex, Vec<Piece>, bool)> {
+    match &expression.node {
+        Node::Compare(operator, domain, operands) => {
+            let [left, right] = &**operands;
+            comparison(definition, *operator, *domain, left, right)
+                .or_else(|| comparison(definition, operator.mirrored(), *domain, right, left))
+        }
+        Node::Between { negated: false, domains, operands } => {
+            let [value, low, high] = &**operands;
+            let (column, low_exact) = indexable(definition, value, domains[0], low)?;
+            let (_, high_exact) = indexable(definition, value, domains[1], high)?;
+            let (low, high) = (Operand::of(low)?, Operand::of(high)?);
+            let interval = Interval { lower: Some((low, true)), upper: Some((high, true)) };
+            let exact = low_exact && high_exact && !is_string(definition, column);
+            Some((column, vec![Piece::Interval(interval)], exact))
+        }
+        Node::InList { negated: false, operand, list } => {
+            let mut values = Vec::with_capacity(list.len());
+            let mut exact = true;
+            let mut found = None;
+            for (domain, item) in list {
+                let (column, item_exact) = indexable(definition, operand, *domain, item)?;
+                found = Some(column);
+                exact &= item_exact;
+                values.push(Operand::of(item)?);
+            }
+            let values = match values.len() {
+                1 => KeyValues::One(values.pop()?),
+                _ => KeyValues::List(values),
+            };
+            Some((found?, vec![Piece::Values(values)], exact))
+        }
+        Node::InParameters { negated: false, domain, operand, parameter } => {
+            let column = column_of(operand)?;
+            let kind = list_kind(*domain);
+            let exact = fits(definition, column, *domain, kind)?;
+            Some((column, vec![Piece::Values(KeyValues::Parameters(*parameter))], exact))
+        }
+        Node::Like { negated: false, collation, escape, operands } => {
+            let [text, pattern] = &**operands;
+            let column = column_of(text)?;
+            // Only where order is that of bytes does a prefix of the text bound a range of keys.
+            let of_column = definition.columns[usize::from(column.0)].column_type.collation()?;
+            if of_column != *collation || of_column != CollationId::BINARY || pattern.result.kind != Kind::String {
+                return None;
+            }
+            Some((column, vec![Piece::Prefix { pattern: Operand::of(pattern)?, escape: *escape }], false))
+        }
+        Node::Is { test: IsTest::Null, negated: false, operand } => {
+            Some((column_of(operand)?, vec![Piece::Values(KeyValues::Null)], true))
+        }
+        Node::Or(branches) => {
+            let mut all = Vec::new();
+            let mut exact = true;
+            let mut found = None;
+            for branch in branches {
+                let (column, pieces, branch_exact) = restriction_of(definition, branch)?;
+                if found.is_some_and(|found| found != column) {
+                    return None;
+                }
+                found = Some(column);
+                exact &= branch_exact;
+                all.extend(pieces);
+            }
+            Some((found?, all, exact))
+        }
+        _ => None,
+    }
+}
+
+fn comparison(
+    definition: &TableDefinition,
+    operator: CompareOperator,
+    domain: Domain,
+    value: &Expression,
+    bound: &Expression,
+) -> Option<(ColumnIndex, Vec<Piece>, bool)> {
+    let (column, exact) = indexable(definition, value, domain, bound)?;
+    let bound = Operand::of(bound)?;
+    let interval = |lower: Option<bool>, upper: Option<bool>| {
+        let lower = lower.map(|inclusive| (bound.clone(), inclusive));
+        let upper = upper.map(|inclusive| (bound.clone(), inclusive));
+        Piece::Interval(Interval { lower, upper })
+    };
+    let piece = match operator {
+        CompareOperator::Equal => Piece::Values(KeyValues::One(bound)),
+        CompareOperator::Less => interval(None, Some(false)),
+        CompareOperator::LessOrEqual => interval(None, Some(true)),
+        CompareOperator::Greater => interval(Some(false), None),
+        CompareOperator::GreaterOrEqual => interval(Some(true), None),
+        CompareOperator::NullSafeEqual | CompareOperator::NotEqual => return None,
+    };
+    // Long strings are ordered in indexes by their first bytes only, so rows of a range are tested again.
+    let exact = exact && (operator == CompareOperator::Equal || !is_string(definition, column));
+    Some((column, vec![piece], exact))
+}
+
+fn is_string(definition: &TableDefinition, column: ColumnIndex) -> bool {
+    definition.columns[usize::from(column.0)].column_type.collation().is_some()
+}
+
+fn column_of(expression: &Expression) -> Option<ColumnIndex> {
+    match expression.node {
+        Node::Column { index, .. } => Some(index),
+        _ => None,
+    }
+}
+
+/// The column, and whether its keys say exactly what the comparison says; `None` if keys cannot serve it.
+fn indexable(
+    definition: &TableDefinition,
+    value: &Expression,
+    domain: Domain,
+    bound: &Expression,
+) -> Option<(ColumnIndex, bool)> {
+    let column = column_of(value)?;
+    fits(definition, column, domain, bound.result.kind).map(|exact| (column, exact))
+}
+
+fn fits(definition: &TableDefinition, column: ColumnIndex, domain: Domain, kind: Kind) -> Option<bool> {
+    match (definition.columns.get(usize::from(column.0))?.column_type, domain) {
+        (ColumnType::Integer { .. }, Domain::Integer | Domain::Decimal) => Some(kind != Kind::String),
+        // A text or double that meets an integer is a number first; the test of the row says what it warns of.
+        (ColumnType::Integer { .. }, Domain::Number | Domain::Double) => Some(false),
+        (ColumnType::Double, Domain::Double) => Some(kind != Kind::String),
+        (ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. }, Domain::String(of)) => {
+            (collation == of).then_some(true)
+        }
+        _ => None,
+    }
+}
+
+/// The kind of the values of a list, as far as its domain tells.
+fn list_kind(domain: Domain) -> Kind {
+    match domain {
+        Domain::Integer => Kind::Int,
+        Domain::Decimal => Kind::Decimal,
+        Domain::Double => Kind::Double,
+        Domain::Number | Domain::String(_) => Kind::String,
+    }
+}

@@ -1,0 +1,273 @@
+//! Queries of one table.
+
+use std::sync::Arc;
+
+use junctor_client::program::{Aggregate, LockMode, Output, Projection, ReadProgram, SortKey, WriteAction, WriteProgram};
+use junctor_expression::Expression;
+use junctor_model::error::{Error, Result};
+use junctor_model::id::ColumnIndex;
+use junctor_model::schema::{ColumnType, TableLayout};
+use junctor_model::value::Value;
+
+use super::access::{AccessPath, Choice, ScopeTemplate, Wanted, choose, order_is_served};
+use super::operand::{LimitTemplate, reads_parameter};
+use super::order::{bind_order, check_distinct_order, plain_order};
+use super::statement::Planned;
+use super::Plan;
+use crate::bind::{Binder, Clause, Environment, Scope, bind_select_list};
+use crate::parse::statement::{Select, WhenLocked};
+use crate::result::ResultHeader;
+
+/// Characters of the longest string column of which an index keeps the whole order.
+const ORDERED_CHARACTERS_MAX: u16 = 191;
+
+/// What the session does with the rows of the partitions.
+#[derive(Clone, Debug)]
+pub enum Gather {
+    /// Says them as they come.
+    Stream,
+    /// Sorts entries, and with DISTINCT says equal ones once.
+    Sort {
+        /// DISTINCT.
+        distinct: bool,
+        /// Whether each partition gives its rows in this order already, so that LIMIT holds for each.
+        ordered: bool,
+    },
+    /// Merges partial states, and computes the one row from them.
+    Aggregate {
+        /// The aggregates.
+        aggregates: Vec<Aggregate>,
+        /// The row; aggregates are its parameters from `first_parameter` on.
+        projection: Projection,
+        /// The ordinal of the first aggregate.
+        first_parameter: u16,
+    },
+}
+
+/// A query of one table.
+#[derive(Debug)]
+pub struct SelectPlan {
+    /// The columns of the result.
+    pub header: ResultHeader,
+    /// The table.
+    pub table: Arc<TableLayout>,
+    /// What it is called in the statement.
+    pub table_shown: Box<str>,
+    /// The way to the rows.
+    pub path: AccessPath,
+    /// The read.
+    pub program: Arc<ReadProgram>,
+    /// The same as a locking read, for FOR UPDATE and FOR SHARE.
+    pub lock: Option<Arc<WriteProgram>>,
+    /// What the session does with the rows.
+    pub gather: Gather,
+    /// LIMIT.
+    pub limit: Option<LimitTemplate>,
+    /// Whether FOUND_ROWS() counts without the limit.
+    pub calc_found_rows: bool,
+    /// Whether at most one row can be found, and it needs no merging.
+    pub is_single: bool,
+}
+
+/// Plans a query of a table.
+///
+/// # Errors
+/// Those of binding, 1176, 3065, and 1235 for GROUP BY, HAVING, NOWAIT, SKIP LOCKED and what else is not there yet.
+pub(super) fn plan_select(environment: &Environment<'_>, select: &Select, layout: &Arc<TableLayout>) -> Result<Planned> {
+    refuse_missing(select)?;
+    let reference = select.from.as_ref();
+    let alias = reference.and_then(|reference| reference.alias.as_deref());
+    let mut binder = Binder::new(environment, Scope::of_table(layout, alias));
+    let first_parameter = environment.parameters.len() as u16;
+    let list = bind_select_list(&mut binder, &select.projection, first_parameter)?;
+    let filter = select.filter.as_ref().map(|filter| binder.bind_in(Clause::Where, filter)).transpose()?;
+    let is_aggregate = !list.aggregates.is_empty();
+    let sort = match is_aggregate {
+        // One row needs no order, but what would order it must exist.
+        true => Vec::new(),
+        false => bind_order(&mut binder, &select.order_by, &select.projection, &list.projection)?,
+    };
+    if select.distinct {
+        check_distinct_order(&sort, &list.projection)?;
+    }
+    let conjuncts = filter.as_ref().map_or(&[][..], Expression::conjuncts);
+    let order = plain_order(&sort).filter(|_| !select.distinct);
+    let order_columns = order.as_ref().map(|(columns, _)| columns.as_slice());
+    let wanted = Wanted {
+        dictionary: environment.dictionary,
+        layout,
+        conjuncts,
+        hints: reference.map_or(&[][..], |reference| &reference.index_hints),
+        for_write: select.lock.is_some(),
+        order: order_columns.filter(|columns| {
+            (select.limit.is_some() || layout.definition.partition_count == 1) && keys_keep_order(layout, columns)
+        }),
+        descending: order.as_ref().is_some_and(|(_, descending)| *descending),
+    };
+    let choice = choose(&wanted)?;
+    let is_single = is_single_row(&choice.path);
+    let in_order = is_ordered(&choice, order_columns, wanted.descending, layout);
+    let gather = match (is_aggregate, select.distinct) {
+        (true, _) => Gather::Aggregate {
+            aggregates: list.aggregates.clone(),
+            projection: list.projection.clone(),
+            first_parameter,
+        },
+        (false, true) if !is_single => Gather::Sort { distinct: true, ordered: false },
+        (false, _) if sort.is_empty() || is_single || in_order && is_one_partition(&choice.path, layout) => Gather::Stream,
+        _ => Gather::Sort { distinct: false, ordered: in_order },
+    };
+    let header = ResultHeader::new(list.projection.columns.clone());
+    let output = output_of(&gather, list.projection, list.aggregates, sort);
+    let plan = build(select, layout, binder.scope.table, choice, filter, output, Parts { header, gather, is_single })?;
+    Ok(Planned { plan: Plan::Select(plan), is_volatile: binder.is_volatile })
+}
+
+struct Parts {
+    header: ResultHeader,
+    gather: Gather,
+    is_single: bool,
+}
+
+fn build(
+    select: &Select,
+    layout: &Arc<TableLayout>,
+    table_shown: &str,
+    choice: Choice,
+    filter: Option<Expression>,
+    output: Output,
+    parts: Parts,
+) -> Result<SelectPlan> {
+    let Choice { path, access, implied } = choice;
+    let never = filter.as_ref().is_some_and(is_never);
+    let filter = remaining(filter, &implied);
+    let path = if never { AccessPath::Nothing } else { path };
+    let reads_parameters = filter.as_ref().is_some_and(reads_parameter) || output_reads_parameter(&output);
+    let lock = select.lock.map(|lock| {
+        let mode = if lock.exclusive { LockMode::Exclusive } else { LockMode::Shared };
+        Arc::new(WriteProgram {
+            table: Arc::clone(layout),
+            action: WriteAction::LockRead { mode, output: output.clone() },
+            access,
+            filter: filter.clone(),
+            reads_parameters,
+            unique_entries: Vec::new(),
+        })
+    });
+    let program = ReadProgram { table: Arc::clone(layout), access, filter, output, reads_parameters };
+    Ok(SelectPlan {
+        header: parts.header,
+        table: Arc::clone(layout),
+        table_shown: table_shown.into(),
+        path,
+        program: Arc::new(program),
+        lock,
+        gather: parts.gather,
+        limit: select.limit.map(LimitTemplate::of).transpose()?,
+        calc_found_rows: select.calc_found_rows,
+        is_single: parts.is_single,
+    })
+}
+
+/// Refuses the clauses that are recognised and not there yet.
+pub(super) fn refuse_missing(select: &Select) -> Result<()> {
+    if select.with_rollup {
+        return Err(Error::not_supported("WITH ROLLUP"));
+    }
+    if !select.group_by.is_empty() {
+        return Err(Error::not_supported("GROUP BY"));
+    }
+    if select.having.is_some() {
+        return Err(Error::not_supported("HAVING"));
+    }
+    match select.lock.map(|lock| lock.when_locked) {
+        Some(WhenLocked::Fail) => Err(Error::not_supported("NOWAIT")),
+        Some(WhenLocked::Skip) => Err(Error::not_supported("SKIP LOCKED")),
+        Some(WhenLocked::Wait) | None => Ok(()),
+    }
+}
+
+fn output_of(gather: &Gather, projection: Projection, aggregates: Vec<Aggregate>, sort: Vec<SortKey>) -> Output {
+    match gather {
+        Gather::Stream => Output::Packets(projection),
+        Gather::Sort { distinct, .. } => Output::Entries { projection, sort, distinct: *distinct },
+        Gather::Aggregate { .. } => Output::Aggregates(aggregates),
+    }
+}
+
+/// The condition without the conjuncts that the way implies.
+pub(super) fn remaining(filter: Option<Expression>, implied: &[usize]) -> Option<Expression> {
+    let filter = filter?;
+    let rest = filter.conjuncts().iter().enumerate().filter(|(position, _)| !implied.contains(position));
+    let rest: Vec<Expression> = rest.map(|(_, conjunct)| conjunct.clone()).filter(|conjunct| !is_always(conjunct)).collect();
+    if rest.is_empty() { None } else { Some(Expression::and(rest)) }
+}
+
+/// Whether a condition has a conjunct that is constant and not true.
+pub(super) fn is_never(filter: &Expression) -> bool {
+    filter.conjuncts().iter().any(|conjunct| match conjunct.as_constant() {
+        Some(Value::Null) => true,
+        Some(Value::Int(value)) => *value == 0,
+        Some(Value::UInt(value)) => *value == 0,
+        _ => false,
+    })
+}
+
+fn is_always(conjunct: &Expression) -> bool {
+    match conjunct.as_constant() {
+        Some(Value::Int(value)) => *value != 0,
+        Some(Value::UInt(value)) => *value != 0,
+        _ => false,
+    }
+}
+
+/// Whether at most one row is found in every execution.
+pub(super) fn is_single_row(path: &AccessPath) -> bool {
+    match path {
+        AccessPath::Nothing => true,
+        AccessPath::PrimaryKeys(keys) | AccessPath::UniqueKeys { keys, .. } => match keys.alternatives.as_slice() {
+            [key] => key.iter().all(super::KeyValues::is_single),
+            _ => false,
+        },
+        AccessPath::Ranges { .. } | AccessPath::AllRows(_) => false,
+    }
+}
+
+fn is_one_partition(path: &AccessPath, layout: &TableLayout) -> bool {
+    let scope = match path {
+        AccessPath::Ranges { scope, .. } | AccessPath::AllRows(scope) => scope,
+        _ => return false,
+    };
+    layout.definition.partition_count == 1 || matches!(scope, ScopeTemplate::Bound(_))
+}
+
+fn is_ordered(choice: &Choice, order: Option<&[ColumnIndex]>, descending: bool, layout: &TableLayout) -> bool {
+    match (&choice.path, order) {
+        (AccessPath::Ranges { ranges, descending: walks_down, .. }, Some(order)) => {
+            *walks_down == descending && order_is_served(ranges, order) && keys_keep_order(layout, order)
+        }
+        _ => false,
+    }
+}
+
+/// Whether index keys of these columns are never cut, so that their order is that of the values.
+fn keys_keep_order(layout: &TableLayout, columns: &[ColumnIndex]) -> bool {
+    columns.iter().all(|column| match layout.definition.columns[usize::from(column.0)].column_type {
+        ColumnType::Integer { .. } | ColumnType::Double => true,
+        ColumnType::Char { length, .. } | ColumnType::VarChar { length, .. } => length <= ORDERED_CHARACTERS_MAX,
+        ColumnType::Text { .. } => false,
+    })
+}
+
+fn output_reads_parameter(output: &Output) -> bool {
+    match output {
+        Output::Packets(projection) => projection.values.iter().any(reads_parameter),
+        Output::Entries { projection, sort, .. } => {
+            projection.values.iter().any(reads_parameter) || sort.iter().any(|key| reads_parameter(&key.value))
+        }
+        Output::Aggregates(aggregates) => {
+            aggregates.iter().any(|aggregate| aggregate.argument.as_ref().is_some_and(reads_parameter))
+        }
+        Output::Images => false,
+    }
+}

@@ -1,0 +1,151 @@
+//! Plans by statement.
+
+use std::sync::Arc;
+
+use junctor_model::error::Result;
+use junctor_model::row_encoding::ResultColumn;
+use junctor_model::schema::{Dictionary, TableLayout};
+
+use super::change::{plan_delete, plan_update};
+use super::compute::plan_compute;
+use super::insert::plan_insert;
+use super::select::plan_select;
+use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, SelectPlan};
+use crate::bind::{Environment, message};
+use crate::parse::statement::{AccessMode, Select, Statement, TransactionEnd};
+use crate::result::ResultHeader;
+
+/// What a statement does.
+#[derive(Debug)]
+pub enum Plan {
+    /// A query of a table.
+    Select(SelectPlan),
+    /// A query of the session's own rows.
+    Compute(ComputePlan),
+    /// INSERT.
+    Insert(InsertPlan),
+    /// UPDATE or DELETE.
+    Change(ChangePlan),
+    /// The borders of transactions.
+    Control(ControlPlan),
+}
+
+/// The borders of transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlPlan {
+    /// BEGIN and START TRANSACTION.
+    Begin {
+        /// READ ONLY (true) or READ WRITE if written.
+        read_only: Option<bool>,
+        /// WITH CONSISTENT SNAPSHOT.
+        consistent_snapshot: bool,
+    },
+    /// COMMIT.
+    Commit(TransactionEnd),
+    /// ROLLBACK.
+    Rollback(TransactionEnd),
+}
+
+/// A plan, and for how long it is good.
+#[derive(Debug)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// Whether it is good for this execution only.
+    pub is_volatile: bool,
+}
+
+/// A virtual table, as it is when a statement is planned.
+#[derive(Clone, Debug)]
+pub struct VirtualSource {
+    /// The columns.
+    pub columns: Vec<ResultColumn>,
+    /// The rows, or who tells them.
+    pub rows: ComputeSource,
+}
+
+/// The virtual table of that database and name; `None` when the database has no such table.
+pub type FindVirtual<'a> = dyn Fn(&str, &str) -> Option<VirtualSource> + 'a;
+
+/// The databases whose tables are virtual.
+const VIRTUAL_DATABASES: [&str; 2] = ["information_schema", "junctor_info"];
+
+/// Plans a statement; `None` for statements that have no plan (definitions, SHOW, SET ...).
+///
+/// # Errors
+/// Whatever binding and planning refuse.
+pub fn plan_statement(
+    environment: &Environment<'_>,
+    statement: &Statement,
+    find_virtual: &FindVirtual<'_>,
+) -> Result<Option<Planned>> {
+    let control = |plan| Ok(Planned { plan: Plan::Control(plan), is_volatile: false });
+    let planned = match statement {
+        Statement::Select(select) => plan_query(environment, select, find_virtual),
+        Statement::Insert(insert) => plan_insert(environment, insert),
+        Statement::Update(update) => plan_update(environment, update),
+        Statement::Delete(delete) => plan_delete(environment, delete),
+        Statement::StartTransaction(start) => control(ControlPlan::Begin {
+            read_only: start.access.map(|access| access == AccessMode::ReadOnly),
+            consistent_snapshot: start.consistent_snapshot,
+        }),
+        Statement::Commit(end) => control(ControlPlan::Commit(*end)),
+        Statement::Rollback(end) => control(ControlPlan::Rollback(*end)),
+        _ => return Ok(None),
+    };
+    planned.map(Some)
+}
+
+fn plan_query(environment: &Environment<'_>, select: &Select, find_virtual: &FindVirtual<'_>) -> Result<Planned> {
+    let Some(reference) = &select.from else { return plan_compute(environment, select, None) };
+    let database = environment.database_of(&reference.name)?;
+    let virtual_database = VIRTUAL_DATABASES.iter().find(|name| name.eq_ignore_ascii_case(database));
+    let Some(virtual_database) = virtual_database else {
+        let layout = environment.table(&reference.name)?;
+        return plan_select(environment, select, layout);
+    };
+    let Some(source) = find_virtual(virtual_database, &reference.name.name) else {
+        return Err(match *virtual_database {
+            "information_schema" => {
+                message::unknown_information_table(&reference.name.name)
+            }
+            _ => message::no_such_table(virtual_database, &reference.name.name),
+        });
+    };
+    // What its rows are is settled now.
+    let planned = plan_compute(environment, select, Some((virtual_database, source)))?;
+    Ok(Planned { is_volatile: true, ..planned })
+}
+
+impl Plan {
+    /// The table that the plan was made for.
+    pub fn table(&self) -> Option<&Arc<TableLayout>> {
+        match self {
+            Plan::Select(plan) => Some(&plan.table),
+            Plan::Insert(plan) => Some(&plan.table),
+            Plan::Change(plan) => Some(&plan.table),
+            Plan::Compute(_) | Plan::Control(_) => None,
+        }
+    }
+
+    /// Whether the dictionary still has the table as the plan knows it.
+    pub fn is_current(&self, dictionary: &Dictionary) -> bool {
+        let Some(table) = self.table() else { return true };
+        let definition = &table.definition;
+        dictionary.table(definition.id).is_some_and(|now| now.definition.version == definition.version)
+    }
+
+    /// The columns of the result, for statements with rows.
+    pub fn header(&self) -> Option<&ResultHeader> {
+        match self {
+            Plan::Select(plan) => Some(&plan.header),
+            Plan::Compute(plan) => Some(&plan.header),
+            Plan::Insert(_) | Plan::Change(_) | Plan::Control(_) => None,
+        }
+    }
+
+    /// Whether it writes or locks rows.
+    pub fn writes(&self) -> bool {
+        matches!(self, Plan::Insert(_) | Plan::Change(_))
+    }
+}
