@@ -50,6 +50,30 @@ fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &m
         Node::Not(operand) => prefixed("(not ", operand, ")", parameters, out),
         Node::Negate(operand) => prefixed("-(", operand, ")", parameters, out),
         Node::BitNot(operand) => prefixed("~", operand, "", parameters, out),
+        Node::Like { negated, operands, .. } => {
+            infix(if *negated { "not like" } else { "like" }, &**operands, parameters, out);
+        }
+        Node::Case { branches, otherwise } => {
+            out.push_str("(case");
+            for (condition, result) in branches {
+                prefixed(" when ", condition, " then ", parameters, out);
+                write_expression(result, parameters, out);
+            }
+            if let Some(otherwise) = otherwise {
+                prefixed(" else ", otherwise, "", parameters, out);
+            }
+            out.push_str(" end)");
+        }
+        Node::Coalesce(operands) => call("coalesce", operands, parameters, out),
+        Node::NullIf(_, operands) => call("nullif", &**operands, parameters, out),
+        Node::Call(function, operands) => call(&function.name.to_ascii_lowercase(), operands, parameters, out),
+        _ => write_predicate(expression, parameters, out),
+    }
+}
+
+/// IS, BETWEEN and IN.
+fn write_predicate(expression: &Expression, parameters: Parameters<'_>, out: &mut String) {
+    match &expression.node {
         Node::Is { test, negated, operand } => {
             let test = match test {
                 IsTest::Null => "null",
@@ -79,23 +103,7 @@ fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &m
             }
             out.push_str("))");
         }
-        Node::Like { negated, operands, .. } => {
-            infix(if *negated { "not like" } else { "like" }, &**operands, parameters, out);
-        }
-        Node::Case { branches, otherwise } => {
-            out.push_str("(case");
-            for (condition, result) in branches {
-                prefixed(" when ", condition, " then ", parameters, out);
-                write_expression(result, parameters, out);
-            }
-            if let Some(otherwise) = otherwise {
-                prefixed(" else ", otherwise, "", parameters, out);
-            }
-            out.push_str(" end)");
-        }
-        Node::Coalesce(operands) => call("coalesce", operands, parameters, out),
-        Node::NullIf(_, operands) => call("nullif", &**operands, parameters, out),
-        Node::Call(function, operands) => call(&function.name.to_ascii_lowercase(), operands, parameters, out),
+        _ => {}
     }
 }
 

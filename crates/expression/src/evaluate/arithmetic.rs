@@ -1,4 +1,4 @@
-//! Hot path: arithmetic and bit operators.
+//! Hot path, budget 60 instructions an operation on integers: arithmetic and bit operators.
 
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::value::ValueRef;
