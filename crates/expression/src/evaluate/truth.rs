@@ -1,4 +1,5 @@
-//! Hot path, budget 40 instructions a comparison of integers: what is true, false or neither, without making a value of it.
+//! Hot path, budget 40 instructions a comparison of integers: what is true, false or neither, with no value made of
+//! it.
 
 use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
