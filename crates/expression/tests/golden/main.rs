@@ -89,7 +89,7 @@ impl Table {
         }
         let mut out = Vec::new();
         append_text_column(value, expression.result.decimals, &mut out);
-        Ok(String::from_utf8_lossy(&out[1..]).into_owned())
+        Ok(String::from_utf8_lossy(&out[1..]).replace('\0', "\\0"))
     }
 }
 
