@@ -62,22 +62,21 @@ impl HashIndex {
         }
     }
 
-    /// The row of that hash for which `is_it` says yes.
+    /// What `accept` says of the first row of that hash of which it says anything.
     #[inline]
-    pub fn find(&self, hash: u64, mut is_it: impl FnMut(RowId) -> bool) -> Option<RowId> {
+    pub fn find<T>(&self, hash: u64, mut accept: impl FnMut(RowId) -> Option<T>) -> Option<T> {
         let hash = hash as u32;
-        if self.home.is_empty() {
-            return None;
-        }
-        let mut bucket = self.home_bucket(self.home_of(hash));
+        let home = self.home_of(hash);
+        let mut bucket = bucket_in(self.home.get(home / BUCKETS_PER_PAGE)?, home % BUCKETS_PER_PAGE);
         loop {
-            for slot in 0..usize::from(bucket[COUNT_AT]).min(ENTRIES_PER_BUCKET) {
-                if hash_at(bucket, slot) == hash {
-                    let row = RowId(row_at(bucket, slot));
-                    if is_it(row) {
-                        return Some(row);
-                    }
+            let mut matches = slots_with(bucket, hash);
+            while matches != 0 {
+                let slot = matches.trailing_zeros() as usize;
+                let found = accept(RowId(row_at(bucket, slot)));
+                if found.is_some() {
+                    return found;
                 }
+                matches &= matches - 1;
             }
             let link = link_of(bucket);
             if link == 0 {
@@ -353,6 +352,17 @@ impl HashIndex {
 #[inline]
 fn bucket_in(page: &Page, bucket: usize) -> &Bucket {
     page[bucket * BUCKET_BYTES..].first_chunk().expect("a bucket lies within its page")
+}
+
+/// A bit for each slot in use with that hash; all slots are compared at once.
+#[inline]
+fn slots_with(bucket: &Bucket, hash: u32) -> u32 {
+    let words = bucket.as_chunks::<4>().0;
+    let mut matches = 0;
+    for (slot, word) in words[..ENTRIES_PER_BUCKET].iter().enumerate() {
+        matches |= u32::from(u32::from_le_bytes(*word) == hash) << slot;
+    }
+    matches & ((1 << bucket[COUNT_AT]) - 1)
 }
 
 #[inline]

@@ -7,11 +7,14 @@ use junctor_model::row::RowView;
 use super::{PartitionStore, key_view};
 use crate::row::RowVersion;
 
+/// An id that no row has.
+const NO_CANDIDATE: RowId = RowId(u32::MAX);
+
 impl PartitionStore {
     /// The row with that primary key in any version that is still kept: it may be deleted or not committed.
     #[inline]
     pub fn find_primary(&self, key: &[u8], hash: u64) -> Option<RowId> {
-        self.hash.find(hash, |row| self.has_primary(row, key))
+        self.hash.find(hash, |row| self.newest_with_primary(row, key).map(|_| row))
     }
 
     /// The version of the row with that primary key that the reader sees.
@@ -23,33 +26,56 @@ impl PartitionStore {
         snapshot: CommitNumber,
         own: Option<TransactionId>,
     ) -> Option<(RowId, RowVersion<'_>)> {
-        let row = self.find_primary(key, hash)?;
-        Some((row, self.visible(row, snapshot, own)?))
+        let (row, newest) =
+            self.hash.find(hash, |row| self.newest_with_primary(row, key).map(|newest| (row, newest)))?;
+        Some((row, self.rows.visible_from(newest, snapshot, own)?))
     }
 
-    /// Finds up to `limit::ROWS_PER_HOLD_MAX` keys (with their hashes) at once, so that the cache misses overlap, and appends
-    /// a row for each to `found`. Keys beyond that many are left out. The newest versions found are in the cache afterwards.
+    /// Reads up to `limit::ROWS_PER_HOLD_MAX` keys (with their hashes) so that their cache misses overlap; keys beyond that many
+    /// are left out. `visit` gets for each key in turn the row and the version that the reader sees.
+    #[inline]
+    pub fn read_batch<'a>(
+        &'a self,
+        keys: &[(&[u8], u64)],
+        snapshot: CommitNumber,
+        own: Option<TransactionId>,
+        mut visit: impl FnMut(Option<(RowId, RowVersion<'a>)>),
+    ) {
+        self.find_batch(keys, |found| {
+            let seen = found.and_then(|(row, newest)| Some((row, self.rows.visible_from(newest, snapshot, own)?)));
+            visit(seen);
+        });
+    }
+
+    /// Appends what `find_primary` says of up to `limit::ROWS_PER_HOLD_MAX` keys, with their cache misses overlapping.
     pub fn lookup_batch(&self, keys: &[(&[u8], u64)], found: &mut Vec<Option<RowId>>) {
+        self.find_batch(keys, |row| found.push(row.map(|(row, _)| row)));
+    }
+
+    #[inline]
+    fn find_batch<'a>(&'a self, keys: &[(&[u8], u64)], mut visit: impl FnMut(Option<(RowId, RowVersion<'a>)>)) {
         let keys = &keys[..keys.len().min(limit::ROWS_PER_HOLD_MAX)];
-        let mut candidates = [None; limit::ROWS_PER_HOLD_MAX];
+        let mut candidates = [NO_CANDIDATE; limit::ROWS_PER_HOLD_MAX];
         for (_, hash) in keys {
             self.hash.prefetch(*hash);
         }
         for ((_, hash), candidate) in keys.iter().zip(&mut candidates) {
-            *candidate = self.hash.find(*hash, |_| true);
-            candidate.inspect(|row| self.rows.prefetch_entry(*row));
+            if let Some(row) = self.hash.find(*hash, Some) {
+                *candidate = row;
+                self.rows.prefetch_entry(row);
+            }
         }
-        for row in candidates[..keys.len()].iter().flatten() {
+        for row in &candidates[..keys.len()] {
             self.rows.prefetch_version(*row);
         }
-        for ((key, hash), candidate) in keys.iter().zip(candidates) {
-            let row = match candidate {
-                Some(row) if self.has_primary(row, key) => Some(row),
+        for ((key, hash), row) in keys.iter().zip(candidates) {
+            let found = match self.newest_with_primary(row, key) {
+                Some(newest) => Some((row, newest)),
+                None if row == NO_CANDIDATE => None,
                 // Two keys with equal 32 bits of hash.
-                Some(_) => self.find_primary(key, *hash),
-                None => None,
+                None => self.hash.find(*hash, |row| self.newest_with_primary(row, key).map(|newest| (row, newest))),
             };
-            found.push(row);
+            visit(found);
         }
     }
 
@@ -87,17 +113,29 @@ impl PartitionStore {
         self.rows.map().end()
     }
 
+    /// Whether the newest version of a row exists and has exactly that primary key: to be asked again after waiting for the
+    /// row's lock, because the id may have been given to another row meanwhile.
+    pub fn is_row_of(&self, row: RowId, key: &[u8]) -> bool {
+        self.newest_with_primary(row, key).is_some_and(|newest| !newest.is_deleted())
+    }
+
+    /// The newest version of a row (which may be a deletion) if the row has that primary key.
     #[inline]
-    fn has_primary(&self, row: RowId, key: &[u8]) -> bool {
-        let mut version = self.rows.newest(row);
-        while let Some(newer) = version
-            && newer.is_deleted()
-        {
-            version = self.rows.older(&newer);
+    fn newest_with_primary(&self, row: RowId, key: &[u8]) -> Option<RowVersion<'_>> {
+        let newest = self.rows.newest(row)?;
+        // A deletion has no key; the version below it has.
+        let mut keyed = newest;
+        while keyed.is_deleted() {
+            keyed = self.rows.older(&keyed)?;
         }
-        let Some(version) = version else { return false };
-        let mut scratch = Vec::new();
-        let view = key_view(&self.rows, self.format(), &self.primary, &version, &mut scratch);
-        self.primary.matches(self.definitions(), view, key)
+        let is_equal = match self.primary.stored_matches(keyed.stored(), key) {
+            Some(is_equal) => is_equal,
+            None => {
+                let mut scratch = Vec::new();
+                let view = key_view(&self.rows, self.format(), &self.primary, &keyed, &mut scratch);
+                self.primary.matches(self.definitions(), view, key)
+            }
+        };
+        is_equal.then_some(newest)
     }
 }

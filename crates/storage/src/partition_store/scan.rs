@@ -5,7 +5,7 @@ use std::ops::{Bound, ControlFlow};
 use junctor_model::id::{CommitNumber, IndexId, RowId, TransactionId};
 use junctor_model::row::RowView;
 
-use super::{OrderedEntry, PartitionStore, key_view};
+use super::{OrderedEntry, PartitionStore};
 use crate::index::{Direction, RangeBounds};
 
 /// What to read of which index.
@@ -152,14 +152,5 @@ impl PartitionStore {
         let Some(entry) = self.ordered.iter().find(|entry| entry.id == index) else { return false };
         entry.shape.append(self.definitions(), row, out);
         true
-    }
-
-    /// Whether the newest version of a row has exactly that primary key: to be asked again after waiting for its lock,
-    /// because the id may have been given to another row meanwhile.
-    pub fn is_row_of(&self, row: RowId, key: &[u8]) -> bool {
-        let Some(newest) = self.rows.newest(row).filter(|newest| !newest.is_deleted()) else { return false };
-        let mut scratch = Vec::new();
-        let view = key_view(&self.rows, self.format(), &self.primary, &newest, &mut scratch);
-        self.primary.matches(self.definitions(), view, key)
     }
 }

@@ -3,8 +3,7 @@
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_model::partition::key_hash;
 
-use super::{PartitionStore, Scratch, key_view};
-use crate::index::KeyShape;
+use super::{OrderedEntry, PartitionStore, Scratch, key_view};
 use crate::page::Location;
 use crate::row::{RowStore, RowVersion};
 
@@ -111,8 +110,7 @@ impl PartitionStore {
             (false, _) => base.location(),
         };
         loop {
-            let below = self.rows.versions(row).skip_while(|version| version.location() != last_kept).nth(1);
-            let Some(below) = below else { break };
+            let (_, Some(below)) = self.rows.version_and_below(last_kept) else { break };
             let removed = below.location();
             forget_keys(self, row, removed, Rest::DownTo(last_kept));
             self.rows.remove_below(last_kept);
@@ -142,43 +140,52 @@ impl PartitionStore {
 pub(super) fn forget_keys(store: &mut PartitionStore, row: RowId, removed: Location, rest: Rest) {
     let PartitionStore { rows, ordered, layout, scratch, .. } = store;
     let rows: &RowStore = rows;
-    let Some(version) = rows.versions(row).find(|version| version.location() == removed) else { return };
+    let (version, _) = rows.version_and_below(removed);
     if version.is_deleted() {
         return;
     }
     let (format, columns) = (&layout.row_format, &layout.definition.columns[..]);
-    for entry in ordered {
-        let Scratch { image, other_image, key, other_key, .. } = scratch;
-        let view = key_view(rows, format, &entry.shape, &version, image);
+    let Scratch { image, other_image, key, other_key, .. } = scratch;
+    for OrderedEntry { shape, tree, .. } in ordered {
+        let view = key_view(rows, format, shape, &version, image);
+        let mut has_same_values =
+            |other: &RowVersion<'_>| shape.has_same_values(view, key_view(rows, format, shape, other, other_image));
+        if any_left(rows, row, removed, rest, &mut has_same_values) {
+            continue;
+        }
+        // Different values can still have one key.
         key.clear();
-        entry.shape.append(columns, view, key);
-        let mut has_key = |other: RowVersion<'_>, shape: &KeyShape| {
-            if other.is_deleted() || other.location() == removed {
-                return false;
-            }
-            let other = key_view(rows, format, shape, &other, other_image);
-            if shape.has_same_values(view, other) {
-                return true;
-            }
+        shape.append(columns, view, key);
+        let mut has_same_key = |other: &RowVersion<'_>| {
             other_key.clear();
-            shape.append(columns, other, other_key);
+            shape.append(columns, key_view(rows, format, shape, other, other_image), other_key);
             other_key == key
         };
-        let is_kept = match rest {
-            Rest::Nothing => false,
-            Rest::Except => rows.versions(row).any(|other| has_key(other, &entry.shape)),
-            Rest::DownTo(last) => {
-                let mut is_past = false;
-                let mut kept = rows.versions(row).take_while(|other| {
-                    let is_kept = !is_past;
-                    is_past = other.location() == last;
-                    is_kept
-                });
-                kept.any(|other| has_key(other, &entry.shape))
-            }
-        };
-        if !is_kept {
-            entry.tree.remove(key, row);
+        if !any_left(rows, row, removed, rest, &mut has_same_key) {
+            tree.remove(key, row);
         }
     }
+}
+
+/// Whether the condition holds for one of the versions that stay and are no deletions.
+fn any_left(
+    rows: &RowStore,
+    row: RowId,
+    removed: Location,
+    rest: Rest,
+    condition: &mut dyn FnMut(&RowVersion<'_>) -> bool,
+) -> bool {
+    if matches!(rest, Rest::Nothing) {
+        return false;
+    }
+    for version in rows.versions(row) {
+        let location = version.location();
+        if location != removed && !version.is_deleted() && condition(&version) {
+            return true;
+        }
+        if matches!(rest, Rest::DownTo(last) if last == location) {
+            return false;
+        }
+    }
+    false
 }

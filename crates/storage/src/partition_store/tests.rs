@@ -286,6 +286,10 @@ fn a_batch_finds_what_single_lookups_find() {
     let single: Vec<Option<RowId>> = keys.iter().map(|(key, hash)| store.find_primary(key, *hash)).collect();
     assert_eq!(found, single);
     assert_eq!(found.iter().flatten().count(), 30);
+    let mut read = Vec::new();
+    store.read_batch(&batch, CommitNumber(1), None, |found| read.push(found.map(|(row, _)| row)));
+    assert_eq!(read, single);
+    store.read_batch(&batch, CommitNumber(0), None, |found| assert!(found.is_none()));
 }
 
 #[test]

@@ -82,6 +82,13 @@ impl RowStore {
         self.older(&self.newest(row)?)
     }
 
+    /// The version at a location, and the one below it.
+    #[inline]
+    pub(crate) fn version_and_below(&self, location: Location) -> (RowVersion<'_>, Option<RowVersion<'_>>) {
+        let version = RowVersion::read(location, self.blocks.at(location));
+        (version, self.older(&version))
+    }
+
     /// All versions of a row, the newest first.
     pub fn versions(&self, row: RowId) -> impl Iterator<Item = RowVersion<'_>> {
         std::iter::successors(self.newest(row), |version| self.older(version))

@@ -31,7 +31,8 @@ pub struct RowVersion<'a> {
 impl<'a> RowVersion<'a> {
     #[inline]
     pub(crate) fn read(location: Location, bytes: &'a [u8]) -> RowVersion<'a> {
-        RowVersion { word: word_of(bytes), stamp: u64_at(bytes, 8), location, bytes }
+        let header = bytes.first_chunk::<VERSION_HEADER_BYTES>().expect("a block holds a version");
+        RowVersion { word: u64_at(header, 0), stamp: u64_at(header, 8), location, bytes }
     }
 
     /// Whether the version belongs to a transaction that has its commit number.

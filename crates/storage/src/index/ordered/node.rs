@@ -11,8 +11,32 @@ const SLOT_BYTES: usize = 2;
 const LEAF: u8 = 1;
 const INNER: u8 = 2;
 
+/// Which bits of a head belong to an entry of that many bytes.
+const HEAD_MASKS: [u64; 9] = {
+    let mut masks = [0; 9];
+    let mut bytes = 1;
+    while bytes <= 8 {
+        masks[bytes] = u64::MAX << (64 - bytes * 8);
+        bytes += 1;
+    }
+    masks
+};
+
 /// The number of a node within its tree.
 pub(super) type NodeId = u32;
+
+/// A byte string looked for, with its first eight bytes as a number.
+#[derive(Clone, Copy)]
+pub(super) struct Probe<'a> {
+    head: u64,
+    bytes: &'a [u8],
+}
+
+impl<'a> Probe<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Probe<'a> {
+        Probe { head: head_of(bytes), bytes }
+    }
+}
 
 /// A node to read.
 #[derive(Clone, Copy)]
@@ -61,6 +85,37 @@ impl<'a> Node<'a> {
         while low < high {
             let middle = (low + high) / 2;
             if is_before(self.entry(middle)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// How many entries are below the probe, or not above it.
+    #[inline]
+    pub(super) fn position_of(&self, probe: Probe<'_>, counts_equal: bool) -> usize {
+        let prefix_bytes = if self.is_leaf() { 2 } else { 6 };
+        let count = self.count();
+        let slots = self.bytes[NODE_HEADER_BYTES..NODE_HEADER_BYTES + count * SLOT_BYTES].as_chunks::<SLOT_BYTES>().0;
+        let (mut low, mut high) = (0, slots.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            let rest = &self.bytes[usize::from(u16::from_le_bytes(slots[middle]))..];
+            let length = u16_at(rest, 0);
+            let rest = &rest[prefix_bytes..];
+            let head = match rest.first_chunk() {
+                // What follows a short entry is shifted out; the head is padded with zeros like the probe's.
+                Some(chunk) => u64::from_be_bytes(*chunk) & HEAD_MASKS[length.min(8)],
+                None => head_of(&rest[..length]),
+            };
+            // Heads that differ order the whole, for the shorter of two that agree so far comes first.
+            let is_before = match head == probe.head {
+                false => head < probe.head,
+                true => is_before_in_full(&rest[..length], probe.bytes, counts_equal),
+            };
+            if is_before {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -167,6 +222,22 @@ pub(super) fn compare(left: &[u8], right: &[u8]) -> Ordering {
     left.cmp(right)
 }
 
+fn is_before_in_full(entry: &[u8], probe: &[u8], counts_equal: bool) -> bool {
+    match entry.cmp(probe) {
+        Ordering::Less => true,
+        Ordering::Equal => counts_equal,
+        Ordering::Greater => false,
+    }
+}
+
+/// The first eight bytes as a number, as if zeros followed.
+fn head_of(bytes: &[u8]) -> u64 {
+    if let Some(chunk) = bytes.first_chunk() {
+        return u64::from_be_bytes(*chunk);
+    }
+    bytes.iter().enumerate().fold(0, |head, (at, byte)| head | u64::from(*byte) << (56 - at * 8))
+}
+
 /// Writes the entries again without the dead bytes between them.
 #[cold]
 fn gather(bytes: &mut [u8], scratch: &mut Vec<u8>) {
@@ -188,7 +259,7 @@ fn gather(bytes: &mut [u8], scratch: &mut Vec<u8>) {
 
 #[inline]
 fn u16_at(bytes: &[u8], at: usize) -> usize {
-    usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
+    usize::from(u16::from_le_bytes(*bytes[at..].first_chunk().expect("two bytes of a node")))
 }
 
 fn set_u16(bytes: &mut [u8], at: usize, value: usize) {

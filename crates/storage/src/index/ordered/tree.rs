@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use junctor_model::id::RowId;
 
-use super::node::{self, NODE_HEADER_BYTES, Node, NodeId, compare};
+use super::node::{self, NODE_HEADER_BYTES, Node, NodeId, Probe};
 use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, Need, OutOfMemory, PageKind, PagePool};
 
 const NODE_BYTES_SMALL: usize = 4096;
@@ -75,10 +75,11 @@ impl OrderedIndex {
         let mut entry = Vec::new();
         self.compose(key, row, &mut entry);
         let Some(mut node) = self.root_node() else { return false };
+        let probe = Probe::new(&entry);
         while !node.is_leaf() {
-            node = self.node(node.child(node.count_before(|separator| compare(separator, &entry).is_le())));
+            node = self.node(node.child(node.position_of(probe, true)));
         }
-        let index = node.count_before(|other| compare(other, &entry).is_lt());
+        let index = node.position_of(probe, false);
         index < node.count() && node.entry(index) == entry
     }
 
@@ -90,7 +91,9 @@ impl OrderedIndex {
         if self.nodes.free_blocks(self.node_bytes) > self.height {
             return Ok(());
         }
-        let splits = self.splits_at_most(key, row);
+        // A page of small nodes lasts for long; a large node is a page, which is not taken before it is needed.
+        let is_small = self.node_bytes == NODE_BYTES_SMALL;
+        let splits = if is_small { self.height + 1 } else { self.splits_at_most(key, row) };
         self.nodes.reserve(self.node_bytes, splits, need)
     }
 
@@ -168,7 +171,7 @@ impl OrderedIndex {
         }
         let leaf = self.descend(entry);
         let node = self.node(leaf);
-        let index = node.count_before(|other| compare(other, entry).is_lt());
+        let index = node.position_of(Probe::new(entry), false);
         if index < node.count() && node.entry(index) == entry {
             return false;
         }
@@ -194,13 +197,14 @@ impl OrderedIndex {
     fn descend(&mut self, entry: &[u8]) -> NodeId {
         let mut path = std::mem::take(&mut self.path);
         path.clear();
+        let probe = Probe::new(entry);
         let mut id = self.root;
         loop {
             let node = self.node(id);
             if node.is_leaf() {
                 break;
             }
-            let index = node.count_before(|separator| compare(separator, entry).is_le());
+            let index = node.position_of(probe, true);
             path.push((id, index));
             id = node.child(index);
         }
@@ -269,7 +273,7 @@ impl OrderedIndex {
         }
         let leaf = self.descend(entry);
         let node = self.node(leaf);
-        let index = node.count_before(|other| compare(other, entry).is_lt());
+        let index = node.position_of(Probe::new(entry), false);
         if index >= node.count() || node.entry(index) != entry {
             return false;
         }
