@@ -4,7 +4,7 @@
 #![cfg(loom)]
 
 use junctor_kernel::mailbox::{Consumer, Producer, ring};
-use junctor_kernel::scheduler::sleep::SleepCell;
+use junctor_kernel::scheduler::sleep::{SleepCell, SleepPlace};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -13,7 +13,7 @@ fn send(producer: &mut Producer<u32>, cell: &SleepCell) {
     producer.push(1).unwrap();
     producer.publish();
     SleepCell::fence_before_claim();
-    if cell.claim() {
+    if cell.claim() == Some(SleepPlace::Cell) {
         cell.ring();
     }
 }
@@ -25,7 +25,7 @@ fn receive(consumers: &mut [Consumer<u32>], cell: &SleepCell) -> u32 {
         if taken > 0 {
             return taken;
         }
-        cell.announce();
+        cell.announce(SleepPlace::Cell);
         if consumers.iter_mut().any(|consumer| consumer.refresh() > 0) {
             cell.cancel();
             continue;

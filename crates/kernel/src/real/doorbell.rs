@@ -1,6 +1,6 @@
 //! Wakes a thread that sleeps: by futex, or through its poll if it has sockets.
 
-use crate::scheduler::sleep::SleepCell;
+use crate::scheduler::sleep::{SleepCell, SleepPlace};
 
 /// The means to wake one thread.
 #[derive(Debug)]
@@ -19,17 +19,17 @@ impl Doorbell {
     /// [`SleepCell::fence_before_claim`].
     #[inline]
     pub(super) fn wake(&self) {
-        if self.cell.claim() {
-            self.ring();
+        if let Some(place) = self.cell.claim() {
+            self.ring(place);
         }
     }
 
     #[cold]
-    fn ring(&self) {
-        match &self.waker {
+    fn ring(&self, place: SleepPlace) {
+        match (place, &self.waker) {
             // The write to the event counter fails only if the thread's poll is gone, and then so is the thread.
-            Some(waker) => drop(waker.wake()),
-            None => self.cell.ring(),
+            (SleepPlace::Elsewhere, Some(waker)) => drop(waker.wake()),
+            _ => self.cell.ring(),
         }
     }
 }

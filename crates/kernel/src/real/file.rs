@@ -176,3 +176,64 @@ fn file_error(error: Error) -> FileError {
         _ => FileError::System(error.raw_os_error().unwrap_or(0)),
     }
 }
+
+#[cfg(all(test, not(loom), not(shuttle)))]
+mod tests {
+    use super::*;
+    use crate::address::NodeId;
+    use crate::placement::Module;
+
+    /// Carries a request out and gives the result and the bytes of its answer.
+    fn ask(files: &mut Files, request: WorldRequest) -> (FileResult, Buffer) {
+        let (mut events, mut parcels, mut buffers) = (Vec::new(), Vec::new(), BufferPool::new(1 << 20));
+        let mut services = Services { buffers: &mut buffers, events: &mut events, parcels: &mut parcels };
+        files.carry_out(Address::new(NodeId(1), Module::Main, 0), request, &mut services);
+        match events.pop() {
+            Some((_, WorldEvent::FileDone { token: 9, result, bytes })) => (result, bytes),
+            other => panic!("{other:?} is no answer"),
+        }
+    }
+
+    fn open(files: &mut Files, path: &str, mode: FileMode) -> FileResult {
+        ask(files, WorldRequest::OpenFile { path: path.into(), mode, token: 9 }).0
+    }
+
+    #[test]
+    fn after_a_failed_sync_nothing_more_is_done_with_the_file() {
+        let mut files = Files::new(std::env::temp_dir());
+        // A device that cannot be synced.
+        let opened = open(&mut files, "/dev/null", FileMode::ReadWrite);
+        assert_eq!(opened, Ok(FileOutcome::Opened { file: FileId(0), length: 0 }));
+        let failed = ask(&mut files, WorldRequest::SyncFile { file: FileId(0), token: 9 }).0;
+        assert_eq!(failed, Err(FileError::System(libc::EINVAL)));
+        let written = ask(&mut files, WorldRequest::AppendFile { file: FileId(0), bytes: vec![1], token: 9 });
+        assert_eq!(written, (Err(FileError::Poisoned), vec![1]));
+        let synced = ask(&mut files, WorldRequest::SyncFile { file: FileId(0), token: 9 }).0;
+        assert_eq!(synced, Err(FileError::Poisoned));
+    }
+
+    #[test]
+    fn errors_are_told_apart() {
+        let mut files = Files::new(std::env::temp_dir());
+        assert_eq!(open(&mut files, "no/such/file", FileMode::Read), Err(FileError::NotFound));
+        let read = ask(&mut files, WorldRequest::ReadFile { file: FileId(7), offset: 0, length: 1, token: 9 }).0;
+        assert_eq!(read, Err(FileError::NotOpen));
+        assert!(open(&mut files, "/dev/full", FileMode::ReadWrite).is_ok());
+        let written = ask(&mut files, WorldRequest::AppendFile { file: FileId(0), bytes: vec![1], token: 9 }).0;
+        assert_eq!(written, Err(FileError::DiskFull));
+    }
+
+    #[test]
+    fn a_read_at_the_end_gives_what_is_left() {
+        let folder = format!("junctor-kernel-file-{}", std::process::id());
+        let mut files = Files::new(std::env::temp_dir());
+        assert!(open(&mut files, &format!("{folder}/a"), FileMode::CreateEmpty).is_ok());
+        let file = FileId(0);
+        ask(&mut files, WorldRequest::WriteFile { file, offset: 2, bytes: b"abc".to_vec(), token: 9 }).0.unwrap();
+        let read = ask(&mut files, WorldRequest::ReadFile { file, offset: 1, length: 100, token: 9 });
+        assert_eq!(read, (Ok(FileOutcome::Read { length: 4 }), b"\0abc".to_vec()));
+        let path = format!("{folder}/a").into();
+        assert_eq!(ask(&mut files, WorldRequest::DeleteFile { path, token: 9 }).0, Ok(FileOutcome::Deleted));
+        std::fs::remove_dir(std::env::temp_dir().join(folder)).unwrap();
+    }
+}

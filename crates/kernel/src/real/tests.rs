@@ -157,6 +157,27 @@ fn a_connection_too_many_is_closed_and_places_are_used_again() {
 }
 
 #[test]
+fn a_client_that_does_not_read_blocks_its_sender_and_frees_it_by_reading() {
+    const LENGTH: usize = 16 << 20;
+    let limits = KernelLimits { send_high_water_bytes: 64 << 10, send_low_water_bytes: 16 << 10, ..Default::default() };
+    for layout in [
+        NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)]]),
+        NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)], &[(Module::Send, 0)]]),
+    ] {
+        let (node, ended) = start(&layout, ToyPlan::default(), limits.clone());
+        let mut stream = TcpStream::connect(node.local_addresses()[0]).unwrap();
+        stream.write_all(&vec![7; LENGTH]).unwrap();
+        let mut received = vec![0; LENGTH];
+        stream.read_exact(&mut received).unwrap();
+        drop(stream);
+        assert!(node.stop());
+        let (blocked, drained) =
+            (total(&ended, |host| u64::from(host.blocked)), total(&ended, |host| u64::from(host.drained)));
+        assert!(blocked > 0 && blocked == drained, "blocked {blocked} times, drained {drained} times");
+    }
+}
+
+#[test]
 fn a_layout_without_recv_cannot_listen() {
     let options = NodeOptions { listeners: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))], ..NodeOptions::default() };
     let layout = NodeLayout::new(&[&[(Module::Tc, 0)]]);

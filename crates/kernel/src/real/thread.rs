@@ -14,7 +14,7 @@ use crate::envelope::SocketParcel;
 use crate::require;
 use crate::scheduler::load::{LoadBoard, ThreadState};
 use crate::scheduler::run::{Engine, Services, World};
-use crate::scheduler::sleep::SleepCell;
+use crate::scheduler::sleep::{SleepCell, SleepPlace};
 use crate::sync::CachePadded;
 use crate::world::{WorldEvent, WorldRequest};
 
@@ -250,21 +250,21 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             self.tell_activity(&shared.activity[index]);
         }
         let cell = &shared.bells[index].cell;
-        cell.announce();
+        // With input still to be read, it is room that is lacking; and new input is of no use then.
+        let is_blocked = self.engine.is_blocked() || self.world.has_input();
+        let place = if self.world.poll.is_some() && !is_blocked { SleepPlace::Elsewhere } else { SleepPlace::Cell };
+        cell.announce(place);
         let flags = (shared.stop.load(Ordering::Acquire), shared.halt.load(Ordering::Acquire));
         if self.engine.has_mail() || flags.0 != self.told_to_stop || flags.1 {
             cell.cancel();
             return false;
         }
         let now = self.clock.now();
-        // With input still to be read, it is room that is lacking; and new input is of no use then.
-        let is_blocked = self.engine.is_blocked() || self.world.has_input();
         let longest = self.longest_sleep(now, is_blocked);
         self.engine.load.enter(ThreadState::Sleeping, now);
-        if self.world.poll.is_some() && !is_blocked {
-            self.world.poll(longest);
-        } else {
-            cell.sleep(Some(longest));
+        match place {
+            SleepPlace::Elsewhere => self.world.poll(longest),
+            SleepPlace::Cell => cell.sleep(Some(longest)),
         }
         cell.cancel();
         !is_blocked

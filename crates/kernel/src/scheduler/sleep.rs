@@ -13,7 +13,17 @@ use crate::sync::{
 use crate::sync::{Condvar, Mutex};
 
 const AWAKE: u32 = 0;
-const ASLEEP: u32 = 1;
+const ASLEEP_HERE: u32 = 1;
+const ASLEEP_ELSEWHERE: u32 = 2;
+
+/// Where a thread sleeps, which decides how it is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SleepPlace {
+    /// In [`SleepCell::sleep`]; woken by [`SleepCell::ring`].
+    Cell,
+    /// In something else, such as a poll of sockets, which has a bell of its own.
+    Elsewhere,
+}
 
 /// Whether one thread sleeps. It alone announces and cancels; any thread may wake it.
 #[derive(Debug)]
@@ -34,8 +44,12 @@ impl SleepCell {
     }
 
     /// Says that the thread will sleep. It must look at everything that could wake it after this and before sleeping.
-    pub fn announce(&self) {
-        self.state.store(ASLEEP, Ordering::Relaxed);
+    pub fn announce(&self, place: SleepPlace) {
+        let state = match place {
+            SleepPlace::Cell => ASLEEP_HERE,
+            SleepPlace::Elsewhere => ASLEEP_ELSEWHERE,
+        };
+        self.state.store(state, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
@@ -50,15 +64,17 @@ impl SleepCell {
         fence(Ordering::SeqCst);
     }
 
-    /// Whether the thread announced sleep and the caller is the one to wake it.
+    /// Where the thread sleeps if it announced that and the caller is the one to wake it; nothing otherwise.
     #[inline]
-    pub fn claim(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == ASLEEP && self.state.swap(AWAKE, Ordering::AcqRel) == ASLEEP
-    }
-
-    /// Whether nobody has claimed since the announcement.
-    pub fn is_asleep(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == ASLEEP
+    pub fn claim(&self) -> Option<SleepPlace> {
+        if self.state.load(Ordering::Relaxed) == AWAKE {
+            return None;
+        }
+        match self.state.swap(AWAKE, Ordering::AcqRel) {
+            ASLEEP_HERE => Some(SleepPlace::Cell),
+            ASLEEP_ELSEWHERE => Some(SleepPlace::Elsewhere),
+            _ => None,
+        }
     }
 
     /// Sleeps on the cell's futex until somebody claims and rings, or the time is over. May return early.
@@ -70,7 +86,8 @@ impl SleepCell {
         });
         let futex: &std::sync::atomic::AtomicU32 = &self.state;
         // Every error means that the thread should look again: the state changed, a signal came, or the time is over.
-        let _ = rustix::thread::futex::wait(futex, rustix::thread::futex::Flags::PRIVATE, ASLEEP, timeout.as_ref());
+        let _ =
+            rustix::thread::futex::wait(futex, rustix::thread::futex::Flags::PRIVATE, ASLEEP_HERE, timeout.as_ref());
     }
 
     /// Wakes the thread out of [`SleepCell::sleep`]; for the one whose claim succeeded.
@@ -85,7 +102,7 @@ impl SleepCell {
     #[cfg(loom)]
     pub fn sleep(&self, _longest: Option<crate::context::Duration>) {
         let guard = self.bell.0.lock().expect("no holder panics");
-        if self.state.load(Ordering::Relaxed) == ASLEEP {
+        if self.state.load(Ordering::Relaxed) == ASLEEP_HERE {
             drop(self.bell.1.wait(guard));
         }
     }
