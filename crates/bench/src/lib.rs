@@ -1,1 +1,32 @@
-//! Comparisons and load generators.
+//! Comparisons and load generators. They see a node from outside, as its users do: a process with a port.
+//!
+//! In reading order:
+//! - [`failure`], [`random`], [`statistics`], [`report`]: what every command uses;
+//! - [`process`]: servers and other programs, started in folders of their own and stopped by their process id;
+//! - [`mysql`]: a small client of the MySQL protocol;
+//! - [`sysbench`], [`load`], [`echo`]: what makes load, and the yardstick;
+//! - [`consistency`]: whether a table agrees with its indexes;
+//! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`demo`], [`instructions`].
+#![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, reason = "measuring reads clocks; drivers have threads and wait for processes")]
+
+pub mod failure;
+pub mod random;
+pub mod report;
+pub mod statistics;
+
+pub mod consistency;
+pub mod echo;
+pub mod load;
+pub mod mysql;
+pub mod process;
+pub mod sysbench;
+
+pub mod compare;
+pub mod connections;
+pub mod demo;
+pub mod instructions;
+pub mod sysbench_matrix;
+pub mod torn_reads;
+
+pub use failure::{Failure, Outcome};

@@ -1,0 +1,118 @@
+//! Junctor against MariaDB and against an echo of equal bytes, in one run with the same clients.
+//!
+//! - `answers`: both databases hold the same rows and give the same answers, or nothing is measured;
+//! - `scripts`: sysbench, alternating between the two;
+//! - `reads`: the own load client, which drives the echo too;
+//! - `targets`: what the figures are held against.
+
+mod answers;
+mod reads;
+mod scripts;
+mod targets;
+
+use std::path::PathBuf;
+
+use crate::process::{JunctorOptions, Server, start_junctor, start_mariadb};
+use crate::report::print_verdicts;
+use crate::sysbench::{StatementMode, SysbenchRun};
+use crate::{Failure, Outcome};
+
+/// Compares.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CompareOptions {
+    /// The binary [default: junctor beside this program]
+    #[arg(long, value_name = "FILE")]
+    junctor: Option<PathBuf>,
+    /// Rows of the table
+    #[arg(long, default_value_t = 1_000_000)]
+    rows: u64,
+    /// Seconds of a run
+    #[arg(long, value_name = "S", default_value_t = 4)]
+    seconds: u64,
+    /// Runs of each kind on each side; medians are reported
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3)]
+    repetitions: u32,
+    /// Threads, each with a connection
+    #[arg(long, default_value_t = 8)]
+    threads: u32,
+    /// Only these scripts [default: all, and the IN list]
+    #[arg(long, value_delimiter = ',')]
+    scripts: Vec<String>,
+    /// ThreadConfig of the node [default: by the CPUs]
+    #[arg(long, value_name = "STR")]
+    thread_config: Option<String>,
+    /// 20,000 rows, runs of 1 second, one repetition
+    #[arg(long)]
+    quick: bool,
+    /// Measure MariaDB twice instead of Junctor, to see what the comparison itself is worth
+    #[arg(long)]
+    self_test: bool,
+}
+
+/// The two databases; the first is Junctor.
+struct Pair {
+    junctor: Server,
+    mariadb: Server,
+}
+
+impl Pair {
+    fn both(&self) -> [&Server; 2] {
+        [&self.junctor, &self.mariadb]
+    }
+}
+
+/// Compares, prints tables in Markdown, and fails when a target is missed.
+///
+/// # Errors
+/// A missed target, answers that differ, or a server that does not start.
+pub fn run(options: &CompareOptions) -> Outcome<()> {
+    let mut options = options.clone();
+    if options.quick {
+        (options.rows, options.seconds, options.repetitions) = (20_000, 1, 1);
+    }
+    let pair = Pair { junctor: start_measured(&options)?, mariadb: start_mariadb(&[])? };
+    let mut row_bytes = [0.0; 2];
+    for (server, row_bytes) in pair.both().into_iter().zip(&mut row_bytes) {
+        server.execute(&["CREATE DATABASE sbtest CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"])?;
+        let before = server.resident_bytes()?;
+        describe(&options, "oltp_read_write", StatementMode::Text).prepare(server)?;
+        *row_bytes = server.resident_bytes()?.saturating_sub(before) as f64 / options.rows as f64;
+    }
+    let compared = answers::compare(&pair, options.rows)?;
+    println!("{} rows, {} threads; {compared} answers are equal.\n", options.rows, options.threads);
+    let reads = reads::measure(&pair, &options)?;
+    println!("{}", reads::table(&reads));
+    let scripts = scripts::measure(&pair, &options)?;
+    println!("{}", scripts::table(&scripts));
+    let [junctor_row, mariadb_row] = row_bytes;
+    println!("Growth of resident memory by the table: {junctor_row:.0} bytes a row, MariaDB {mariadb_row:.0}.\n");
+    let missed = print_verdicts(&targets::verdicts(&reads, &scripts, junctor_row));
+    pair.junctor.stop()?;
+    pair.mariadb.stop()?;
+    if missed == 0 { Ok(()) } else { Err(Failure::new(format!("{missed} targets are missed"))) }
+}
+
+fn start_measured(options: &CompareOptions) -> Outcome<Server> {
+    if options.self_test {
+        return start_mariadb(&[]);
+    }
+    let junctor = JunctorOptions { binary: options.junctor.clone(), ..JunctorOptions::default() };
+    match &options.thread_config {
+        Some(thread_config) => start_junctor(&junctor.with_placement(thread_config)),
+        None => start_junctor(&junctor),
+    }
+}
+
+/// A run on the common table, with uniform keys.
+fn describe(options: &CompareOptions, script: &str, mode: StatementMode) -> SysbenchRun {
+    SysbenchRun {
+        script: script.into(),
+        database: "sbtest".into(),
+        rows: options.rows,
+        threads: options.threads,
+        time_s: options.seconds,
+        events: 0,
+        mode,
+        arguments: vec!["--rand-type=uniform".into()],
+    }
+}

@@ -1,0 +1,141 @@
+//! Point selects and IN lists by the own load client, of both databases and of the echo.
+
+use std::fs;
+use std::time::Duration;
+
+use super::{CompareOptions, Pair};
+use crate::echo;
+use crate::load::{Load, Until};
+use crate::process::junctor::start_with_ready_line;
+use crate::process::server::bound_command;
+use crate::process::{Server, TemporaryFolder};
+use crate::report::Table;
+use crate::statistics::median;
+use crate::sysbench::StatementMode;
+use crate::{Failure, Outcome};
+
+/// Keys of an IN list.
+pub const LIST_KEYS: u32 = 100;
+
+/// Who was measured.
+pub const SIDES: [&str; 3] = ["Junctor", "MariaDB", "echo"];
+
+/// One kind of read, measured on Junctor, MariaDB and the echo, in this order.
+pub struct Read {
+    /// Prepared or text.
+    pub mode: StatementMode,
+    /// Keys of a statement.
+    pub keys: u32,
+    /// The figures of each side.
+    pub sides: [Figures; 3],
+}
+
+/// Medians over the repetitions.
+#[derive(Clone, Copy, Default)]
+pub struct Figures {
+    /// Statements in a second.
+    pub per_s: f64,
+    /// Latency in microseconds that 95 per cent do not exceed.
+    pub p95_us: f64,
+    /// CPU time of the server for a statement, in microseconds.
+    pub cpu_us: f64,
+}
+
+impl Figures {
+    /// The median of each figure.
+    pub fn medians(samples: &[Figures]) -> Figures {
+        let of = |figure: fn(&Figures) -> f64| median(&samples.iter().map(figure).collect::<Vec<_>>());
+        Figures { per_s: of(|f| f.per_s), p95_us: of(|f| f.p95_us), cpu_us: of(|f| f.cpu_us) }
+    }
+}
+
+/// Measures all kinds of reads, the sides taking turns.
+///
+/// # Errors
+/// A server that fails, or rows that are missing in answers.
+pub fn measure(pair: &Pair, options: &CompareOptions) -> Outcome<Vec<Read>> {
+    let mut reads = Vec::new();
+    for keys in [1, LIST_KEYS] {
+        for mode in [StatementMode::Text, StatementMode::Prepared] {
+            let load = Load {
+                address: pair.junctor.address,
+                is_database: true,
+                connections: options.threads,
+                mode,
+                keys,
+                rows: options.rows,
+                until: Until::Elapsed(Duration::from_secs(options.seconds)),
+                seed: 11,
+            };
+            let echo = start_echo(&load.record()?)?;
+            let mut samples: [Vec<Figures>; 3] = Default::default();
+            for repetition in 0..options.repetitions {
+                for turn in 0..3 {
+                    // Each side goes first, second and last equally often.
+                    let side = (turn + repetition as usize) % 3;
+                    let server = [&pair.junctor, &pair.mariadb, &echo][side];
+                    samples[side].push(sample(server, &load, side < 2)?);
+                }
+            }
+            reads.push(Read { mode, keys, sides: samples.map(|samples| Figures::medians(&samples)) });
+        }
+    }
+    Ok(reads)
+}
+
+fn sample(server: &Server, load: &Load, is_database: bool) -> Outcome<Figures> {
+    let load = Load { address: server.address, is_database, ..load.clone() };
+    let before = server.cpu_time()?;
+    let report = load.run()?;
+    let cpu = server.cpu_time()? - before;
+    // A list may name a key twice, which gives its row once.
+    let enough = report.statements * u64::from(load.keys) * 9 / 10;
+    if report.statements == 0 || report.rows < enough {
+        let what = format!("{}: {} rows in {} answers", server.name, report.rows, report.statements);
+        return Err(Failure::new(what));
+    }
+    let cpu_us = cpu.as_secs_f64() * 1e6 / report.statements as f64;
+    Ok(Figures { per_s: report.per_s, p95_us: f64::from(report.p95_us), cpu_us })
+}
+
+fn start_echo(reply: &[u8]) -> Outcome<Server> {
+    let folder = TemporaryFolder::new("echo")?;
+    let file = folder.path().join("reply");
+    fs::write(&file, reply)?;
+    let program = std::env::current_exe()?;
+    let mut command = bound_command(&program.to_string_lossy());
+    command.args(["echo", "--reply"]).arg(&file);
+    start_with_ready_line("echo", command, echo::READY, folder, 10)
+}
+
+/// All figures as a table.
+pub fn table(reads: &[Read]) -> Table {
+    let columns = [
+        "own client",
+        "side",
+        "statements/s",
+        "p95 us",
+        "CPU us/statement",
+        "CPU us/key",
+        "CPU to MariaDB",
+        "CPU to echo",
+    ];
+    let mut table = Table::new(&columns);
+    for read in reads {
+        let [_, mariadb, echo] = read.sides;
+        for (name, side) in SIDES.iter().zip(read.sides) {
+            let what = if read.keys == 1 { "point select".into() } else { format!("IN list of {}", read.keys) };
+            table.row(vec![
+                format!("{what}, {}", read.mode.name()),
+                (*name).into(),
+                format!("{:.0}", side.per_s),
+                format!("{:.0}", side.p95_us),
+                format!("{:.2}", side.cpu_us),
+                format!("{:.2}", side.cpu_us / f64::from(read.keys)),
+                format!("{:.2}", side.cpu_us / mariadb.cpu_us),
+                format!("{:.2}", side.cpu_us / echo.cpu_us),
+            ]);
+        }
+    }
+    table
+}

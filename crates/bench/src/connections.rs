@@ -1,0 +1,112 @@
+//! What idle connections cost, and what one connection too many gets.
+
+use std::path::PathBuf;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::mysql::Connection;
+use crate::process::{JunctorOptions, start_junctor, start_mariadb};
+use crate::report::{Verdict, print_verdicts};
+use crate::{Failure, Outcome};
+
+/// MySQL's number of "Too many connections".
+const TOO_MANY_CONNECTIONS: u16 = 1040;
+const SMALL_LIMIT: usize = 20;
+
+/// Opens idle connections.
+#[derive(Debug, clap::Args)]
+pub struct ConnectionsOptions {
+    /// The binary [default: junctor beside this program]
+    #[arg(long, value_name = "FILE")]
+    junctor: Option<PathBuf>,
+    /// How many
+    #[arg(long, default_value_t = 5000)]
+    count: usize,
+    /// Mebibytes that they may cost in all
+    #[arg(long, value_name = "MIB", default_value_t = 40.0)]
+    mebibytes_max: f64,
+    /// Ask MariaDB instead, to see that this program measures something
+    #[arg(long)]
+    mariadb: bool,
+}
+
+/// Measures, prints, and fails when the memory or the refusal is not as wanted.
+///
+/// # Errors
+/// As said, or a server that does not start.
+pub fn run(options: &ConnectionsOptions) -> Outcome<()> {
+    raise_file_limit(options.count as u64 + 100)?;
+    let junctor = JunctorOptions { binary: options.junctor.clone(), ..JunctorOptions::default() };
+    let start = |limit: usize| {
+        let limit = limit.to_string();
+        if options.mariadb {
+            start_mariadb(&[&format!("--max-connections={limit}"), "--extra-max-connections=1"])
+        } else {
+            start_junctor(&junctor.with_arguments(&["--max-connections", &limit]))
+        }
+    };
+    let server = start(options.count + 10)?;
+    // The first connections make what is made once.
+    let mut idle: Vec<Connection> = (0..8).map(|_| server.connect()).collect::<Outcome<_>>()?;
+    idle[0].query("SELECT 1")?;
+    let before = server.resident_bytes()?;
+    for _ in 0..options.count {
+        idle.push(server.connect()?);
+    }
+    let growth = server.resident_bytes()?.saturating_sub(before) as f64 / f64::from(1 << 20);
+    println!(
+        "{} idle connections: {growth:.1} MiB, {:.2} KiB each",
+        options.count,
+        growth * 1024.0 / options.count as f64
+    );
+    for connection in idle.iter_mut().step_by(500) {
+        connection.query("SELECT 1")?;
+    }
+    drop(idle);
+    server.stop()?;
+    let server = start(SMALL_LIMIT)?;
+    check_refusal(&server)?;
+    server.stop()?;
+    let memory =
+        Verdict { what: "MiB of idle connections".into(), allowed_max: options.mebibytes_max, measured: growth };
+    match print_verdicts(&[memory]) {
+        0 => Ok(()),
+        _ => Err(Failure::new("idle connections cost too much")),
+    }
+}
+
+/// One too many gets 1040, those who are there go on, and a place that becomes free is given again.
+fn check_refusal(server: &crate::process::Server) -> Outcome<()> {
+    let mut held = Vec::new();
+    let refusal = loop {
+        match Connection::open(server.address, "") {
+            Ok(connection) => held.push(connection),
+            Err(error) => break error,
+        }
+        if held.len() > SMALL_LIMIT + 1 {
+            return Err(Failure::new(format!("{} connections with a limit of {SMALL_LIMIT}", held.len())));
+        }
+    };
+    if refusal.errno() != TOO_MANY_CONNECTIONS || held.len() < SMALL_LIMIT {
+        return Err(Failure::new(format!("connection {} of {SMALL_LIMIT} got {refusal}", held.len() + 1)));
+    }
+    held[0].query("SELECT 1")?;
+    held.pop();
+    // The server learns of the goodbye after this program has said it.
+    let given_again = (0..10_000).any(|_| Connection::open(server.address, "").is_ok());
+    println!("connection {} of {SMALL_LIMIT}: {refusal}", held.len() + 2);
+    if given_again { Ok(()) } else { Err(Failure::new("the place of a closed connection is never given again")) }
+}
+
+/// Lets this process and the servers that it starts have that many files each.
+///
+/// # Errors
+/// The hard limit is lower and this user cannot raise it.
+pub fn raise_file_limit(files: u64) -> Outcome<()> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= files) {
+        return Ok(());
+    }
+    let maximum = limit.maximum.map(|maximum| maximum.max(files));
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(files), maximum })?)
+}

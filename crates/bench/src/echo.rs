@@ -1,0 +1,94 @@
+//! The yardstick: one thread that waits with level-triggered epoll, takes a request, and sends the bytes of a recorded
+//! answer. It does what no server can leave out, and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::PathBuf;
+
+use rustix::event::epoll;
+
+use crate::failure::Explain;
+use crate::{Failure, Outcome};
+
+/// The line's beginning that says where the echo listens.
+pub const READY: &str = "ready: echo ";
+
+const LISTENER: u64 = 0;
+const REQUEST_BYTES_MAX: usize = 64 << 10;
+
+/// Serves an echo until it is killed.
+#[derive(Debug, clap::Args)]
+pub struct EchoOptions {
+    /// File with the bytes to answer each request with
+    #[arg(long, value_name = "FILE")]
+    reply: PathBuf,
+}
+
+struct Peer {
+    stream: TcpStream,
+    /// Bytes of a request that has not come wholly.
+    pending: Vec<u8>,
+}
+
+/// Runs the echo.
+///
+/// # Errors
+/// The file cannot be read, or the sockets cannot be opened.
+pub fn run(options: &EchoOptions) -> Outcome<()> {
+    let reply = fs::read(&options.reply).explain(options.reply.display())?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    listener.set_nonblocking(true)?;
+    println!("{READY}{}", listener.local_addr()?);
+    let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    epoll::add(&poll, &listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
+    let mut peers = BTreeMap::new();
+    let mut next_id = LISTENER + 1;
+    let mut events = Vec::with_capacity(256);
+    let mut buffer = vec![0; REQUEST_BYTES_MAX];
+    loop {
+        epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), None)?;
+        for event in events.drain(..) {
+            let id = event.data.u64();
+            if id == LISTENER {
+                let (stream, _) = listener.accept()?;
+                stream.set_nodelay(true)?;
+                stream.set_nonblocking(true)?;
+                epoll::add(&poll, &stream, epoll::EventData::new_u64(next_id), epoll::EventFlags::IN)?;
+                peers.insert(next_id, Peer { stream, pending: Vec::new() });
+                next_id += 1;
+            } else if let Some(peer) = peers.get_mut(&id)
+                && serve(peer, &mut buffer, &reply).is_err()
+            {
+                // Closing the socket takes it out of the poll.
+                peers.remove(&id);
+            }
+        }
+    }
+}
+
+fn serve(peer: &mut Peer, buffer: &mut [u8], reply: &[u8]) -> Outcome<()> {
+    let count = match peer.stream.read(buffer) {
+        Ok(0) => return Err(Failure::new("closed")),
+        Ok(count) => count,
+        Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    if peer.pending.is_empty() && request_length(&buffer[..count]) == Some(count) {
+        // A client that waits for each answer has always room for it.
+        return Ok(peer.stream.write_all(reply)?);
+    }
+    peer.pending.extend_from_slice(&buffer[..count]);
+    while let Some(length) = request_length(&peer.pending).filter(|length| *length <= peer.pending.len()) {
+        peer.pending.drain(..length);
+        peer.stream.write_all(reply)?;
+    }
+    Ok(())
+}
+
+/// Header and payload of the packet that begins here.
+fn request_length(bytes: &[u8]) -> Option<usize> {
+    let header = bytes.get(..4)?;
+    Some(4 + u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize)
+}

@@ -1,0 +1,231 @@
+//! A closed loop of reads: each connection sends a statement, waits for the whole answer, and sends the next, as
+//! sysbench does. The same program drives databases and the echo, so that their figures can be divided.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::failure::Explain;
+use crate::mysql::wire::{push_execute, push_query};
+use crate::mysql::{Connection, ReplyScanner};
+use crate::random::Random;
+use crate::statistics::percentile;
+use crate::sysbench::StatementMode;
+use crate::{Failure, Outcome};
+
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// What to read, how often, and from whom.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// The server.
+    pub address: SocketAddr,
+    /// Whether it speaks the whole protocol; an echo gets statements at once.
+    pub is_database: bool,
+    /// Connections, each with a thread of its own as in sysbench.
+    pub connections: u32,
+    /// Prepared or text.
+    pub mode: StatementMode,
+    /// Keys of one statement: 1 is a point select, more an IN list.
+    pub keys: u32,
+    /// Rows of table sbtest1, with ids from 1 on.
+    pub rows: u64,
+    /// When to stop.
+    pub until: Until,
+    /// What the keys follow from.
+    pub seed: u64,
+}
+
+/// When a load stops.
+#[derive(Clone, Copy, Debug)]
+pub enum Until {
+    /// After that time.
+    Elapsed(Duration),
+    /// After so many statements on each connection.
+    Statements(u64),
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Default)]
+pub struct LoadReport {
+    /// Statements answered.
+    pub statements: u64,
+    /// Rows in the answers.
+    pub rows: u64,
+    /// Statements in a second.
+    pub per_s: f64,
+    /// Latency in microseconds that 95 per cent do not exceed.
+    pub p95_us: u32,
+}
+
+impl Load {
+    /// The statement with parameters instead of keys.
+    pub fn prepared_text(&self) -> String {
+        match self.keys {
+            1 => "SELECT c FROM sbtest1 WHERE id=?".into(),
+            count => {
+                let marks = vec!["?"; count as usize].join(",");
+                format!("SELECT id, k, c, pad FROM sbtest1 WHERE id IN ({marks})")
+            }
+        }
+    }
+
+    /// Runs the load.
+    ///
+    /// # Errors
+    /// A connection that fails, or a statement that the server refuses.
+    pub fn run(&self) -> Outcome<LoadReport> {
+        let barrier = &Barrier::new(self.connections as usize + 1);
+        let (results, elapsed) = thread::scope(|scope| {
+            let workers: Vec<_> =
+                (0..self.connections).map(|number| scope.spawn(move || self.worker(number, barrier))).collect();
+            barrier.wait();
+            let start = Instant::now();
+            let results: Vec<_> = workers.into_iter().map(thread::ScopedJoinHandle::join).collect();
+            (results, start.elapsed())
+        });
+        let mut report = LoadReport::default();
+        let mut latencies = Vec::new();
+        for result in results {
+            let worker = result.map_err(|_| Failure::new("a thread of the load panicked"))??;
+            report.rows += worker.rows;
+            latencies.extend(worker.latencies_us);
+        }
+        report.statements = latencies.len() as u64;
+        report.per_s = report.statements as f64 / elapsed.as_secs_f64();
+        report.p95_us = percentile(&mut latencies, 95);
+        Ok(report)
+    }
+
+    fn worker(&self, number: u32, barrier: &Barrier) -> Outcome<WorkerReport> {
+        let opened = self.open();
+        // Others wait here whether this connection came about or not.
+        barrier.wait();
+        let mut channel = opened?;
+        let mut random = Random::new(self.seed ^ u64::from(number) << 32);
+        let mut report = WorkerReport::default();
+        let start = Instant::now();
+        let mut sent = start;
+        loop {
+            let done = match self.until {
+                Until::Elapsed(time) => sent - start >= time,
+                Until::Statements(count) => report.latencies_us.len() as u64 >= count,
+            };
+            if done {
+                return Ok(report);
+            }
+            channel.push_statement(self, &mut random);
+            report.rows += channel.exchange().explain(format!("connection {number}"))?;
+            let now = Instant::now();
+            report.latencies_us.push(u32::try_from((now - sent).as_micros()).unwrap_or(u32::MAX));
+            sent = now;
+        }
+    }
+
+    /// The bytes of one answer, which an echo needs.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn record(&self) -> Outcome<Vec<u8>> {
+        let mut channel = self.open()?;
+        channel.recording = Some(Vec::new());
+        channel.push_statement(self, &mut Random::new(self.seed));
+        channel.exchange()?;
+        Ok(channel.recording.unwrap_or_default())
+    }
+
+    fn open(&self) -> Outcome<Channel> {
+        let (mut statement, mut session) = (1, None);
+        let stream = if self.is_database {
+            let mut connection = Connection::open(self.address, "sbtest")?;
+            if self.mode == StatementMode::Prepared {
+                statement = connection.prepare(&self.prepared_text())?.id;
+            }
+            let stream = connection.stream()?;
+            session = Some(connection);
+            stream
+        } else {
+            TcpStream::connect(self.address)?
+        };
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
+        Ok(Channel {
+            stream,
+            _session: session,
+            statement,
+            request: Vec::new(),
+            text: String::new(),
+            keys: Vec::new(),
+            buffer: vec![0; 64 << 10],
+            recording: None,
+        })
+    }
+}
+
+#[derive(Default)]
+struct WorkerReport {
+    latencies_us: Vec<u32>,
+    rows: u64,
+}
+
+struct Channel {
+    stream: TcpStream,
+    /// Says goodbye when it goes.
+    _session: Option<Connection>,
+    statement: u32,
+    request: Vec<u8>,
+    text: String,
+    keys: Vec<i64>,
+    buffer: Vec<u8>,
+    /// Gathers the bytes of answers, if wanted.
+    recording: Option<Vec<u8>>,
+}
+
+impl Channel {
+    fn push_statement(&mut self, load: &Load, random: &mut Random) {
+        self.request.clear();
+        self.keys.clear();
+        self.keys.extend((0..load.keys).map(|_| 1 + random.below(load.rows) as i64));
+        if load.mode == StatementMode::Prepared {
+            push_execute(&mut self.request, self.statement, &self.keys);
+            return;
+        }
+        self.text.clear();
+        // Writing to a String cannot fail.
+        let _ = match self.keys.as_slice() {
+            [key] => write!(self.text, "SELECT c FROM sbtest1 WHERE id={key}"),
+            keys => {
+                self.text.push_str("SELECT id, k, c, pad FROM sbtest1 WHERE id IN (");
+                for key in keys {
+                    let _ = write!(self.text, "{key},");
+                }
+                self.text.pop();
+                self.text.push(')');
+                Ok(())
+            }
+        };
+        push_query(&mut self.request, &self.text);
+    }
+
+    /// Sends the request and reads its answer; gives the rows in it.
+    fn exchange(&mut self) -> Outcome<u64> {
+        self.stream.write_all(&self.request)?;
+        let mut scanner = ReplyScanner::default();
+        loop {
+            let count = self.stream.read(&mut self.buffer)?;
+            if count == 0 {
+                return Err(Failure::new("the server closed the connection"));
+            }
+            if let Some(recording) = &mut self.recording {
+                recording.extend_from_slice(&self.buffer[..count]);
+            }
+            if scanner.feed(&self.buffer[..count]) {
+                break;
+            }
+        }
+        if scanner.is_error { Err(Failure::new("the server refused a statement")) } else { Ok(scanner.rows) }
+    }
+}

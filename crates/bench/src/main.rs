@@ -1,0 +1,60 @@
+//! The binary `junctor-bench`.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use junctor_bench::{
+    Outcome, compare, connections, consistency, demo, echo, instructions, sysbench_matrix, torn_reads,
+};
+
+/// Comparisons, load generators and load tests of Junctor.
+#[derive(Debug, Parser)]
+#[command(name = "junctor-bench", version, about, max_term_width = 110)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start a node, run sysbench, show what each thread did
+    Demo(demo::DemoOptions),
+    /// Run every sysbench script in every placement and check the tables
+    SysbenchMatrix(sysbench_matrix::MatrixOptions),
+    /// Compare Junctor with MariaDB and with an echo of equal bytes
+    Compare(compare::CompareOptions),
+    /// Measure the memory of idle connections, and try one too many
+    Connections(connections::ConnectionsOptions),
+    /// Look for half-written rows and halves of transactions under load
+    TornReads(torn_reads::TornReadsOptions),
+    /// Count the server's instructions for each statement
+    Instructions(instructions::InstructionsOptions),
+    /// Check that a table of a running server agrees with its indexes
+    Check(consistency::CheckOptions),
+    /// Answer every request with the same bytes (used by compare)
+    Echo(echo::EchoOptions),
+}
+
+fn run(command: Command) -> Outcome<()> {
+    match command {
+        Command::Demo(options) => demo::run(&options),
+        Command::SysbenchMatrix(options) => sysbench_matrix::run(options),
+        Command::Compare(options) => compare::run(&options),
+        Command::Connections(options) => connections::run(&options),
+        Command::TornReads(options) => torn_reads::run(&options),
+        Command::Instructions(options) => instructions::run(&options),
+        Command::Check(options) => consistency::run(&options),
+        Command::Echo(options) => echo::run(&options),
+    }
+}
+
+fn main() -> ExitCode {
+    match run(CommandLine::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("junctor-bench: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

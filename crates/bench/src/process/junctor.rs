@@ -1,0 +1,107 @@
+//! Starting Junctor.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::server::{self, bound_command};
+use super::{Server, TemporaryFolder};
+use crate::failure::Explain;
+use crate::{Failure, Outcome};
+
+/// How Junctor is started.
+#[derive(Clone, Debug, Default)]
+pub struct JunctorOptions {
+    /// The binary; `None` is `junctor` beside this program.
+    pub binary: Option<PathBuf>,
+    /// More options of `junctor serve`.
+    pub arguments: Vec<String>,
+    /// A program with its options to run the binary under, such as valgrind.
+    pub wrapper: Vec<String>,
+    /// Seconds until it must be ready; 0 means 60.
+    pub ready_time_max_s: u64,
+}
+
+impl JunctorOptions {
+    /// The same with `--thread-config` and unbound threads.
+    pub fn with_placement(&self, thread_config: &str) -> JunctorOptions {
+        let mut options = self.clone();
+        options.arguments.extend(["--no-cpu-binding", "--thread-config", thread_config].map(String::from));
+        options
+    }
+
+    /// The same with more options.
+    pub fn with_arguments(&self, arguments: &[&str]) -> JunctorOptions {
+        let mut options = self.clone();
+        options.arguments.extend(arguments.iter().map(|argument| (*argument).to_string()));
+        options
+    }
+
+    fn binary(&self) -> Outcome<PathBuf> {
+        let path = match &self.binary {
+            Some(path) => path.clone(),
+            None => std::env::current_exe()?.with_file_name("junctor"),
+        };
+        if path.is_file() { Ok(path) } else { Err(Failure::new(format!("{} is not there; build it", path.display()))) }
+    }
+}
+
+/// Starts Junctor on a free port with a folder of its own, and waits for its line `ready: mysql ADDRESS:PORT`.
+///
+/// # Errors
+/// It did not become ready; the end of its log is in the failure.
+pub fn start_junctor(options: &JunctorOptions) -> Outcome<Server> {
+    let folder = TemporaryFolder::new("junctor")?;
+    let binary = options.binary()?.to_string_lossy().into_owned();
+    let mut words = options.wrapper.clone();
+    words.extend([binary, "serve".into(), "--port".into(), "0".into(), "--data-dir".into()]);
+    words.push(folder.path().join("data").to_string_lossy().into_owned());
+    words.extend(options.arguments.iter().cloned());
+    let mut command = bound_command(&words[0]);
+    command.args(&words[1..]);
+    start_with_ready_line("Junctor", command, "ready: mysql ", folder, options.ready_time_max_s)
+}
+
+/// Starts a server that prints `prefix ADDRESS:PORT` on standard output when it is ready.
+///
+/// # Errors
+/// It did not become ready; the end of its log is in the failure.
+pub fn start_with_ready_line(
+    name: &'static str,
+    mut command: Command,
+    prefix: &'static str,
+    folder: TemporaryFolder,
+    time_max_s: u64,
+) -> Outcome<Server> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(folder.path().join("log"))?);
+    let mut child = command.spawn().explain(name)?;
+    let time_max = Duration::from_secs(if time_max_s == 0 { 60 } else { time_max_s });
+    match ready_address(&mut child, prefix, time_max) {
+        Some(address) => Ok(Server::new(name, address, child, folder)),
+        None => {
+            child.kill()?;
+            let status = child.wait()?;
+            Err(Failure::new(format!("{name} did not get ready ({status})\n{}", server::log_end(&folder))))
+        }
+    }
+}
+
+fn ready_address(child: &mut Child, prefix: &'static str, time_max: Duration) -> Option<SocketAddr> {
+    let output = BufReader::new(child.stdout.take()?);
+    let (sender, receiver) = mpsc::channel();
+    // Reads to the end, so that the server never meets a full or closed pipe.
+    thread::spawn(move || {
+        for line in output.lines().map_while(Result::ok) {
+            if let Some(rest) = line.strip_prefix(prefix) {
+                let address = rest.split_whitespace().next().and_then(|word| word.parse().ok());
+                let _ = sender.send(address);
+            }
+        }
+    });
+    receiver.recv_timeout(time_max).ok().flatten()
+}

@@ -1,0 +1,78 @@
+//! CPU time and memory of a process, from `/proc`.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::Outcome;
+use crate::failure::Explain;
+
+/// CPU time in user and kernel mode of a process with all its threads, those that ended too, and all its descendants.
+///
+/// # Errors
+/// The process is gone.
+pub fn cpu_time(process_id: u32) -> Outcome<Duration> {
+    let mut ticks = read_stat(process_id)?.ticks;
+    let mut family = vec![process_id];
+    let all: Vec<Stat> = fs::read_dir("/proc")?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(|id| read_stat(id).ok())
+        .collect();
+    while let Some(parent) = family.pop() {
+        for child in all.iter().filter(|stat| stat.parent == parent) {
+            ticks += child.ticks;
+            family.push(child.process_id);
+        }
+    }
+    Ok(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
+}
+
+/// Resident memory of a process, in bytes.
+///
+/// # Errors
+/// The process is gone.
+pub fn resident_bytes(process_id: u32) -> Outcome<u64> {
+    let path = format!("/proc/{process_id}/status");
+    let text = fs::read_to_string(&path).explain(&path)?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kibibytes = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kibibytes.map(|number| number * 1024).ok_or("no VmRSS").explain(&path)
+}
+
+struct Stat {
+    process_id: u32,
+    parent: u32,
+    /// User and system time, with that of children that were waited for.
+    ticks: u64,
+}
+
+fn read_stat(process_id: u32) -> Outcome<Stat> {
+    let path = format!("/proc/{process_id}/stat");
+    let text = fs::read_to_string(&path).explain(&path)?;
+    parse_stat(process_id, &text).ok_or("not what the kernel prints").explain(&path)
+}
+
+fn parse_stat(process_id: u32, text: &str) -> Option<Stat> {
+    // The name in parentheses may hold spaces and parentheses; fields are counted after the last one.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = fields.get(11..15)?.iter().map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
+    Some(Stat { process_id, parent: fields.get(1)?.parse().ok()?, ticks })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stat_is_read_past_a_name_with_parentheses() {
+        let text = "7 (a) b (c)) S 5 7 7 0 -1 0 1 2 3 4 100 20 3 4 20 0 1 0 99";
+        let stat = parse_stat(7, text).expect("good text");
+        assert_eq!((stat.parent, stat.ticks), (5, 127));
+    }
+
+    #[test]
+    fn this_process_uses_memory_and_time() {
+        assert!(resident_bytes(std::process::id()).expect("alive") > 100_000);
+        assert!(cpu_time(std::process::id()).is_ok());
+        assert!(cpu_time(u32::MAX).is_err());
+    }
+}

@@ -1,0 +1,13 @@
+//! Programs from outside: each in a temporary folder, on a free port, stopped by its own process id.
+
+pub mod command;
+pub mod folder;
+pub mod junctor;
+pub mod mariadb;
+pub mod measure;
+pub mod server;
+
+pub use folder::TemporaryFolder;
+pub use junctor::{JunctorOptions, start_junctor};
+pub use mariadb::start_mariadb;
+pub use server::Server;

@@ -1,0 +1,125 @@
+//! A server process.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{TemporaryFolder, command, measure};
+use crate::mysql::Connection;
+use crate::{Failure, Outcome};
+
+const STOP_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// A running server; killed when this goes, unless it was stopped before.
+pub struct Server {
+    /// What reports call it.
+    pub name: &'static str,
+    /// Where it listens.
+    pub address: SocketAddr,
+    child: Child,
+    folder: TemporaryFolder,
+}
+
+impl Server {
+    /// A server that is ready at `address`; its files are in `folder`.
+    pub fn new(name: &'static str, address: SocketAddr, child: Child, folder: TemporaryFolder) -> Server {
+        Server { name, address, child, folder }
+    }
+
+    /// The process id.
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// CPU time used until now.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn cpu_time(&self) -> Outcome<Duration> {
+        measure::cpu_time(self.process_id())
+    }
+
+    /// Resident memory, in bytes.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn resident_bytes(&self) -> Outcome<u64> {
+        measure::resident_bytes(self.process_id())
+    }
+
+    /// A connection of user root, in no database.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub fn connect(&self) -> Outcome<Connection> {
+        Ok(Connection::open(self.address, "")?)
+    }
+
+    /// Runs statements that give no rows.
+    ///
+    /// # Errors
+    /// The first statement that fails.
+    pub fn execute(&self, statements: &[&str]) -> Outcome<()> {
+        let mut connection = self.connect()?;
+        for statement in statements {
+            connection.query(statement)?;
+        }
+        Ok(())
+    }
+
+    /// An error if the server has ended by itself, with the end of its log.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn require_alive(&mut self) -> Outcome<()> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) => Err(Failure::new(format!("{} ended: {status}\n{}", self.name, self.log_end()))),
+        }
+    }
+
+    /// Asks the server to stop, by SIGTERM, and waits.
+    ///
+    /// # Errors
+    /// It did not stop, or not cleanly.
+    pub fn stop(mut self) -> Outcome<()> {
+        self.require_alive()?;
+        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+        match command::wait(&mut self.child, STOP_TIME_MAX)? {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(Failure::new(format!("{} stopped with {status}\n{}", self.name, self.log_end()))),
+            None => Err(Failure::new(format!("{} did not stop within {} s", self.name, STOP_TIME_MAX.as_secs()))),
+        }
+    }
+
+    /// The last lines of the server's log.
+    pub fn log_end(&self) -> String {
+        log_end(&self.folder)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Fails when the server has ended already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A command that dies with the thread that starts it, so that a driver that is killed leaves no server behind.
+pub fn bound_command(program: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--", program]);
+    command
+}
+
+/// The last lines of the file `log` in the folder.
+pub fn log_end(folder: &TemporaryFolder) -> String {
+    let log = fs::read(folder.path().join("log")).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(20)..].join("\n")
+}
