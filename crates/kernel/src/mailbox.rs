@@ -1,4 +1,6 @@
-//! Hot path. A ring of fixed capacity from one thread to another: at most 40 instructions an item at each end.
+//! Hot path: at most 30 instructions an item at each end, besides those that move it.
+//!
+//! A ring of fixed capacity from one thread to another.
 //!
 //! One side pushes, the other pops; nothing is seen by the consumer before [`Producer::publish`], and no slot is used
 //! again before [`Consumer::release`], so that the shared lines move between CPUs once per batch and not once per

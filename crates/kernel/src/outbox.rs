@@ -1,4 +1,4 @@
-//! Hot path: at most 80 instructions a signal of 128 bytes, those that move it included.
+//! Hot path: at most 120 instructions a signal of 128 bytes, those that move it included.
 //!
 //! What a handler sends, on its way to the same thread, another thread, another node or the world.
 //!
@@ -221,11 +221,11 @@ impl<S: Signal> Outbox<S> {
         self.own = own;
     }
 
-    /// Takes room for `emit_max` signals; false if some link may lack it. What exceeds the room of empty rings counts
+    /// Takes room for so many signals, always if for none; false if some link may lack it. What exceeds the room of empty rings counts
     /// as that.
     #[inline(always)]
-    pub(crate) fn take_room(&mut self, emit_max: u16) -> bool {
-        let wanted = u64::from(emit_max).min(self.room_max);
+    pub(crate) fn take_room(&mut self, signals: u16) -> bool {
+        let wanted = u64::from(signals).min(self.room_max);
         if self.room < wanted && !self.find_room(wanted) {
             return false;
         }

@@ -1,5 +1,6 @@
-//! Hot path. The queue of a thread to itself: made in place and taken out once, at most 25 instructions each besides
-//! the bytes moved.
+//! Hot path: at most 25 instructions an item at each end, besides those that move it.
+//!
+//! The queue of a thread to itself; items are made in their slots and moved once.
 //!
 //! The unsafe code rests on one fact: the `len` slots from `head` on, wrapping, hold an item; no other does. The queue
 //! is used by one thread at a time, as `&mut self` says.

@@ -80,25 +80,18 @@ struct Question {
     to: Address,
     from: Address,
     number: u16,
-    emit_max: u16,
-    is_request: bool,
-    /// Asked only if a digest is kept.
-    name: &'static str,
+    /// Room that it needs to be handled now: for a request what it may emit, at least 1, so that no request passes
+    /// another that was set aside; nothing for a reply.
+    room: u16,
 }
 
 impl Question {
     #[inline(always)]
-    fn of<S: Signal>(envelope: &Envelope<S>, named: bool) -> Self {
+    fn of<S: Signal>(envelope: &Envelope<S>) -> Self {
         let signal = &envelope.signal;
         let is_request = signal.class() == SignalClass::Request;
-        Self {
-            to: envelope.to,
-            from: envelope.from,
-            number: signal.number(),
-            emit_max: if is_request { signal.emit_max() } else { 0 },
-            is_request,
-            name: if named { signal.name() } else { "" },
-        }
+        let room = if is_request { signal.emit_max().max(1) } else { 0 };
+        Self { to: envelope.to, from: envelope.from, number: signal.number(), room }
     }
 }
 
@@ -416,7 +409,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         for _ in 0..self.deferred_len().min(TURN_SIGNALS_MAX as usize) {
             let queue = if self.deferred[HIGH].is_empty() { NORMAL } else { HIGH };
             let Some(front) = self.deferred[queue].front() else { break };
-            if !self.outbox.take_room(front.envelope.signal.emit_max()) {
+            if !self.outbox.take_room(front.envelope.signal.emit_max().max(1)) {
                 if forced == 0 {
                     break;
                 }
@@ -426,7 +419,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             self.stall.since = self.now;
             // What the handler sends to this thread waits behind the others that were set aside.
             self.outbox.close_room(self.deferred_len() > 0);
-            let question = Question::of(&deferred.envelope, self.digest.is_some());
+            let question = Question::of(&deferred.envelope);
             self.record(&question);
             self.call(&question, deferred.envelope.signal);
             self.finish(deferred.credit);
@@ -459,17 +452,16 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     /// Takes the next parcel of a ring. It is looked at in its slot first, so that it is moved only once.
     #[inline(always)]
     fn take_one(&mut self, ring: &mut Consumer<Parcel<S>>, credit: (u16, u8)) {
-        let named = self.digest.is_some();
         let question = |parcel: &Parcel<S>| match parcel {
-            Parcel::Signal(envelope) => Some(Question::of(envelope, named)),
+            Parcel::Signal(envelope) => Some(Question::of(envelope)),
             _ => None,
         };
         let Some(Some(question)) = ring.inspect(question) else {
             return self.take_parcel(ring);
         };
-        if self.is_granted(&question) {
+        if self.outbox.take_room(question.room) {
             self.record(&question);
-            if question.is_request {
+            if question.room > 0 {
                 // Nothing is released before the turn ends.
                 ring.finish_request();
             }
@@ -498,8 +490,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     #[inline(always)]
     fn take_local(&mut self) {
         let Some(front) = self.outbox.front_local() else { return };
-        let question = Question::of(front, self.digest.is_some());
-        if self.is_granted(&question) {
+        let question = Question::of(front);
+        if self.outbox.take_room(question.room) {
             self.record(&question);
             let signal = self.outbox.take_local().signal;
             self.call(&question, signal);
@@ -507,13 +499,6 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             let envelope = self.outbox.take_local();
             self.defer(Deferred { credit: None, envelope });
         }
-    }
-
-    /// Whether a signal may be handled now: a reply always, a request if there is room for what it may emit, which
-    /// there is not while another is set aside.
-    #[inline(always)]
-    fn is_granted(&mut self, question: &Question) -> bool {
-        !question.is_request || self.outbox.take_room(question.emit_max)
     }
 
     #[cold]
@@ -587,10 +572,6 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     fn digest_with(&self, digest: u64, question: &Question) -> u64 {
         let route = u64::from(question.to.to_bits()) << 32 | u64::from(question.from.to_bits());
         let thread = u64::from(self.seat.node.0) << 16 | u64::from(self.seat.thread);
-        let mut digest = mix(mix(mix(digest ^ self.now.0) ^ route) ^ thread);
-        for chunk in question.name.as_bytes().chunks(8) {
-            digest = chunk.iter().fold(mix(digest), |word, &byte| word.rotate_left(8) ^ u64::from(byte));
-        }
-        mix(digest ^ u64::from(question.number))
+        mix(mix(mix(mix(digest ^ self.now.0) ^ route) ^ thread) ^ u64::from(question.number))
     }
 }

@@ -173,7 +173,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         self.now
     }
 
-    /// A hash of every signal delivered so far, with its time, thread and name.
+    /// A hash of every signal delivered so far, with its time, thread, addresses and number, which stands for its name.
     pub fn digest(&self) -> u64 {
         self.digest
     }
