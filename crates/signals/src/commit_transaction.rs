@@ -34,7 +34,7 @@ pub struct CommitTransaction {
     pub reply_to: Address,
     /// The number.
     pub number: CommitNumber,
-    /// How many participants the redo record names.
+    /// How many partitions the transaction has written, for the redo records.
     pub participants: u16,
 }
 

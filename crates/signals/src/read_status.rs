@@ -8,11 +8,14 @@ use crate::read_rows::OperationId;
 /// A status table whose rows blocks know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusTable {
-    /// `junctor_info.locks`: from every ldm.
+    /// `junctor_info.locks`: from every ldm. Columns: ldm instance, table id, partition, row id, transaction id, mode
+    /// (`SHARED`, `EXCLUSIVE`), state (`GRANTED`, `WAITING`).
     Locks,
-    /// `junctor_info.transactions`: from every tc.
+    /// `junctor_info.transactions`: from every tc. Columns: transaction id, state, tc instance, statements, participants,
+    /// milliseconds of its longest wait for a lock (or NULL).
     Transactions,
-    /// `junctor_info.memoryusage`: from every ldm.
+    /// `junctor_info.memoryusage`: from every ldm, a row for each partition. Columns: ldm instance, table id, partition, rows,
+    /// versions, versions to purge, bytes of rows, of the row map, of overflow pages, of the hash index, of ordered indexes.
     MemoryUsage,
 }
 

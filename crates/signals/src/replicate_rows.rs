@@ -3,6 +3,7 @@
 
 use junctor_kernel::Address;
 use junctor_kernel::Buffer;
+use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
 
 /// Keep these images as prepared, and pass them on; the last of the chain answers the primary.
@@ -20,7 +21,7 @@ pub struct ReplicateRows {
     pub images: Buffer,
 }
 
-/// The answer of the last backup.
+/// The answer of the last backup, or of the first one that could not keep the images.
 #[derive(Debug)]
 pub struct ReplicateRowsReply {
     /// The transaction.
@@ -29,6 +30,8 @@ pub struct ReplicateRowsReply {
     pub partition: PartitionId,
     /// The buffer given back.
     pub images: Buffer,
+    /// Why a backup could not keep the images (memory).
+    pub error: Option<Box<Error>>,
 }
 
 /// Apply (or, with number 0, forget) what is prepared; travels from the last backup towards the primary.

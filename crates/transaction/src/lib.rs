@@ -2,3 +2,12 @@
 #![forbid(unsafe_code)]
 
 pub mod tc;
+pub mod ldm;
+pub mod query;
+mod read;
+
+use junctor_storage::guard::PartitionGuard;
+use junctor_storage::partition_store::PartitionStore;
+
+/// What a `PartitionHandle` of the signals holds: a partition that one ldm writes and the query blocks of its node read.
+pub type GuardedPartition = PartitionGuard<PartitionStore>;

@@ -62,7 +62,7 @@ impl TcBlock {
         record.number = number;
         record.phase = Phase::Committing;
         record.outstanding = record.participants.len() as u32;
-        let participants = record.participants.iter().filter(|participant| participant.has_written).count() as u16;
+        let participants = record.written.len() as u16;
         for participant in &record.participants {
             let commit = CommitTransaction { transaction: record.id, reply_to: own, number, participants };
             outbox.send(participant.at, Signal::Ldm(LdmSignal::CommitTransaction(commit)));

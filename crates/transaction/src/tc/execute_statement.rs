@@ -155,7 +155,7 @@ impl TcBlock {
             return context.buffers.give(reply.output);
         }
         record.outstanding -= 1;
-        if reply.changed > 0 && reply.error.is_none() {
+        if reply.changed > 0 {
             record.note_written(from, reply.partition);
         }
         let running = &mut record.running;

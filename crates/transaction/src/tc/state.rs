@@ -27,6 +27,8 @@ pub(super) struct TransactionRecord {
     /// Replies that the phase still waits for.
     pub outstanding: u32,
     pub participants: Vec<Participant>,
+    /// Every partition in which versions were made, also those of a statement that was undone.
+    pub written: Vec<PartitionId>,
     /// The commit number, once taken.
     pub number: CommitNumber,
     pub running: Statement,
@@ -190,6 +192,7 @@ impl TransactionRecord {
         self.phase = Phase::Idle;
         self.outstanding = 0;
         self.participants.clear();
+        self.written.clear();
         self.number = CommitNumber(0);
         self.running.clear();
         self.ending = None;
@@ -215,8 +218,10 @@ impl TransactionRecord {
         if let Some(participant) = self.participants.iter_mut().find(|participant| participant.at == at) {
             participant.has_written = true;
         }
-        if !self.running.written.contains(&partition) {
-            self.running.written.push(partition);
+        for written in [&mut self.written, &mut self.running.written] {
+            if !written.contains(&partition) {
+                written.push(partition);
+            }
         }
     }
 

@@ -76,6 +76,7 @@ impl TcBlock {
         // Undoing the first statement is undoing everything, which makes its participants forget the transaction.
         if record.statement.0 == 1 {
             record.participants.clear();
+            record.written.clear();
         }
         self.reply_statement(handle, true, outbox);
         self.begin_ending(handle, outbox);

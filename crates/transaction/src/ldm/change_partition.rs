@@ -1,0 +1,185 @@
+//! Partitions come, change and go as main orders it.
+
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Context, Module, Outbox};
+use junctor_model::error::Error;
+use junctor_model::id::{IndexId, PartitionId, RowId, SchemaVersion};
+use junctor_model::limit::ROWS_PER_HOLD_MAX;
+use junctor_model::schema::{IndexDefinition, IndexKind, TableLayout};
+use junctor_signals::change_schema::{
+    ChangePartition, ChangePartitionReply, OpenPartition, PartitionChange, PartitionHandle,
+};
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::{MainSignal, QuerySignal, Signal};
+use junctor_storage::guard::{OwnerToken, PartitionGuard};
+use junctor_storage::partition_store::PartitionStore;
+
+use super::block::LdmBlock;
+use super::state::{Deferred, PartitionSlot, SlotIndex};
+
+impl LdmBlock {
+    pub(super) fn on_change_partition(
+        &mut self,
+        signal: ChangePartition,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let ChangePartition { operation, reply_to, partition, layout, change } = signal;
+        match change {
+            PartitionChange::Create { chain } => self.create_partition(partition, layout, chain, context, outbox),
+            PartitionChange::Drop => self.drop_partition(partition, context, outbox),
+            PartitionChange::ReplaceLayout => {
+                if !self.replace_layout(partition, &layout) {
+                    let change = PartitionChange::ReplaceLayout;
+                    let signal = ChangePartition { operation, reply_to, partition, layout, change };
+                    return self.defer(Deferred::ChangePartition(Box::new(signal)), outbox);
+                }
+            }
+            PartitionChange::BuildIndex(index) => {
+                return self.build_index(operation, reply_to, partition, index, RowId(0), outbox);
+            }
+        }
+        reply(operation, reply_to, partition, None, outbox);
+    }
+
+    fn create_partition(
+        &mut self,
+        partition: PartitionId,
+        layout: Arc<TableLayout>,
+        chain: Vec<Address>,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        if self.by_partition.contains_key(&partition) {
+            return;
+        }
+        let store = PartitionStore::new(Arc::clone(&layout), Arc::clone(&self.shared.pages));
+        let token = OwnerToken::new();
+        let guard = Arc::new(PartitionGuard::new(&token, &self.shared.readers, store));
+        let place = chain.iter().position(|member| *member == self.own).unwrap_or(0);
+        if place == 0 {
+            let handle = PartitionHandle(Arc::clone(&guard) as _);
+            self.open_partition(partition, Some(handle), context, outbox);
+        }
+        let slot = PartitionSlot {
+            id: partition,
+            guard,
+            token,
+            layout,
+            chain,
+            place,
+            writers_version: SchemaVersion(0),
+            participants: 0,
+            is_dropped: false,
+            is_purging: false,
+        };
+        let index = match self.free_slots.pop() {
+            Some(index) => {
+                self.slots[index as usize] = Some(slot);
+                index
+            }
+            None => {
+                self.slots.push(Some(slot));
+                (self.slots.len() - 1) as SlotIndex
+            }
+        };
+        self.by_partition.insert(partition, index);
+    }
+
+    /// Opens or closes a partition to the readers of the node.
+    fn open_partition(
+        &self,
+        partition: PartitionId,
+        handle: Option<PartitionHandle>,
+        context: &Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        for instance in 0..context.directory.instances(Module::Query) {
+            let signal = OpenPartition { partition, owner: self.own, handle: handle.clone() };
+            let to = context.directory.address(Module::Query, instance);
+            outbox.send(to, Signal::Query(QuerySignal::OpenPartition(signal)));
+        }
+    }
+
+    /// Nobody finds the partition from now on. Its memory comes back when the last transaction that touched it has ended;
+    /// main does not wait for that, so that an idle transaction holds up no other schema change.
+    fn drop_partition(&mut self, partition: PartitionId, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
+        let Some(index) = self.by_partition.remove(&partition) else { return };
+        self.open_partition(partition, None, context, outbox);
+        let slot = self.slot(index);
+        slot.is_dropped = true;
+        if slot.participants == 0 {
+            self.free_slot(index);
+        }
+    }
+
+    pub(super) fn free_slot(&mut self, index: SlotIndex) {
+        self.purging.retain(|other| *other != index);
+        if let Some(slot) = self.slots.get_mut(index as usize) {
+            *slot = None;
+            self.free_slots.push(index);
+        }
+    }
+
+    /// False when a reader is inside the guard.
+    fn replace_layout(&mut self, partition: PartitionId, layout: &Arc<TableLayout>) -> bool {
+        let Some(index) = self.by_partition.get(&partition).copied() else { return true };
+        let slot = self.slot(index);
+        let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
+        store.replace_layout(Arc::clone(layout));
+        drop(store);
+        // Plans that do not know a new unique index would leave its entries out.
+        let unique = |layout: &TableLayout| -> Vec<IndexId> {
+            let is_unique = |index: &&IndexDefinition| matches!(index.kind, IndexKind::Unique { .. });
+            layout.definition.indexes.iter().filter(is_unique).map(|index| index.id).collect()
+        };
+        let before = unique(&slot.layout);
+        if unique(layout).iter().any(|index| !before.contains(index)) {
+            slot.writers_version = layout.definition.version;
+        }
+        slot.layout = Arc::clone(layout);
+        true
+    }
+
+    pub(super) fn build_index(
+        &mut self,
+        operation: OperationId,
+        reply_to: Address,
+        partition: PartitionId,
+        index: IndexId,
+        from: RowId,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let Some(place) = self.by_partition.get(&partition).copied() else {
+            return reply(operation, reply_to, partition, None, outbox);
+        };
+        let slot = self.slot(place);
+        let next = match slot.guard.try_enter(&mut slot.token) {
+            None => Some(from),
+            Some(mut store) => match store.build_index_step(index, from, ROWS_PER_HOLD_MAX) {
+                Ok(next) => next,
+                Err(full) => {
+                    let error = full.to_error(&slot.layout.definition.name);
+                    drop(store);
+                    return reply(operation, reply_to, partition, Some(error), outbox);
+                }
+            },
+        };
+        match next {
+            Some(from) => self.defer(Deferred::BuildIndex { operation, reply_to, partition, index, from }, outbox),
+            None => reply(operation, reply_to, partition, None, outbox),
+        }
+    }
+}
+
+fn reply(
+    operation: OperationId,
+    reply_to: Address,
+    partition: PartitionId,
+    error: Option<Box<Error>>,
+    outbox: &mut Outbox<Signal>,
+) {
+    let reply = ChangePartitionReply { operation, partition, error };
+    outbox.send(reply_to, Signal::Main(MainSignal::ChangePartitionReply(reply)));
+}

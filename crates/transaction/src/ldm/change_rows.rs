@@ -1,0 +1,198 @@
+//! Hot path. Changes under the guard: rows of a batch whose locks are held, and inserts, which lock what they make.
+
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{RowId, StatementNumber};
+use junctor_model::limit::ROWS_PER_HOLD_MAX;
+use junctor_model::row::RowView;
+use junctor_model::schema::TableKind;
+use junctor_signals::input::{HashedKey, InputReader};
+use junctor_storage::lock::{LockKey, LockMode, LockReply, LockTable, WaiterId, WaiterToken};
+use junctor_storage::page::OutOfMemory;
+use junctor_storage::partition_store::{PartitionStore, WriteError};
+
+use super::block::LdmBlock;
+use super::state::{RowChange, TouchedRow, WriteWork};
+use super::unique_entry;
+use super::write_rows::StepEnd;
+use crate::read::plan_is_stale;
+
+/// What an insert needs besides the partition and the row.
+struct Inserter<'a> {
+    work: &'a mut WriteWork,
+    locks: &'a mut LockTable,
+    touched: &'a mut Vec<TouchedRow>,
+    token: WaiterToken,
+    granted: &'a mut Vec<WaiterToken>,
+}
+
+enum Inserted {
+    Row,
+    /// A unique entry that exists already for the same row: whoever fills an index may meet the writers of its table.
+    Same,
+    Waiting(WaiterId),
+}
+
+impl LdmBlock {
+    /// Makes the changes of the batch.
+    pub(super) fn write_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
+        let LdmBlock { slots, locks, participants, next_wait, granted_now, .. } = self;
+        let Some(Some(slot)) = slots.get_mut(work.slot as usize) else { return Err(plan_is_stale()) };
+        let Some(participant) = participants.get_mut(work.participant) else { return Err(plan_is_stale()) };
+        let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return Ok(StepEnd::Busy) };
+        let touched = &mut participant.rows;
+        let (transaction, statement) = (work.request.transaction, work.request.statement);
+        while let Some(change) = work.batch.changes.get(work.batch.done).cloned() {
+            let written = match &change {
+                RowChange::Update { row, image } => {
+                    let image = &work.batch.bytes[image.clone()];
+                    store.update(*row, image, transaction, statement).map(|()| *row)
+                }
+                RowChange::Delete { row } => store.delete(*row, transaction, statement).map(|()| *row),
+                RowChange::Rekey { row, hash, key, image } => {
+                    let bytes = std::mem::take(&mut work.batch.bytes);
+                    let key = HashedKey { hash: *hash, key: &bytes[key.clone()] };
+                    let token = WaiterToken(*next_wait);
+                    let mut inserter = Inserter { work, locks, touched, token, granted: granted_now };
+                    let inserted = inserter.insert(&mut store, key, &bytes[image.clone()]);
+                    work.batch.bytes = bytes;
+                    if let Inserted::Waiting(waiter) = inserted? {
+                        return Ok(StepEnd::Waiting(waiter));
+                    }
+                    store.delete(*row, transaction, statement).map(|()| *row)
+                }
+            };
+            match written {
+                Ok(row) => touched.push(TouchedRow { slot: work.slot, row, statement }),
+                // The statement names the row twice; it is deleted already.
+                Err(WriteError::NotFound) => {}
+                Err(error) => return Err(write_failed(error, work)),
+            }
+            work.batch.done += 1;
+        }
+        drop(store);
+        self.note_granted();
+        Ok(if work.is_exhausted { StepEnd::Done } else { StepEnd::More })
+    }
+
+    /// Inserts as many images of the input as one hold may.
+    pub(super) fn insert_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
+        let LdmBlock { slots, locks, participants, next_wait, granted_now, .. } = self;
+        let Some(Some(slot)) = slots.get_mut(work.slot as usize) else { return Err(plan_is_stale()) };
+        let Some(participant) = participants.get_mut(work.participant) else { return Err(plan_is_stale()) };
+        let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return Ok(StepEnd::Busy) };
+        let input = std::mem::take(&mut work.request.input);
+        let mut reader = InputReader::new(&input);
+        reader.seek(work.item);
+        let mut end = Ok(StepEnd::More);
+        for _ in 0..ROWS_PER_HOLD_MAX {
+            let Some(row) = reader.next_image() else {
+                end = Ok(StepEnd::Done);
+                break;
+            };
+            let token = WaiterToken(*next_wait);
+            let mut inserter = Inserter { work, locks, touched: &mut participant.rows, token, granted: granted_now };
+            match inserter.insert(&mut store, row.key, row.image) {
+                Ok(Inserted::Row) => {
+                    let program = &work.request.program;
+                    let view = RowView::new(&program.table.row_format, row.image);
+                    unique_entry::inserted(program, work.request.partition.index, view, &mut work.follow_ups);
+                    work.changed += 1;
+                }
+                Ok(Inserted::Same) => {}
+                Ok(Inserted::Waiting(waiter)) => {
+                    end = Ok(StepEnd::Waiting(waiter));
+                    break;
+                }
+                Err(error) => {
+                    end = Err(error);
+                    break;
+                }
+            }
+            work.matched += 1;
+            work.item = reader.position();
+        }
+        drop(store);
+        work.request.input = input;
+        self.note_granted();
+        end
+    }
+}
+
+impl Inserter<'_> {
+    /// Inserts a row and locks it. A key that exists is an error only once its lock is held, for whoever holds it may
+    /// be about to give it up.
+    fn insert(&mut self, store: &mut PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Result<Inserted> {
+        let (transaction, statement) = (self.work.request.transaction, self.work.request.statement);
+        let pending = self.work.pending_insert.take();
+        let outcome = match store.insert(key.key, key.hash, image, transaction, statement) {
+            Ok(row) => match self.lock(row, LockMode::Exclusive) {
+                Ok(None) => {
+                    self.touched.push(TouchedRow { slot: self.work.slot, row, statement });
+                    Ok(Inserted::Row)
+                }
+                // Somebody holds the id from a row that was here before. Without its lock the row may not stay.
+                waiting_or_full => {
+                    store.undo(row, transaction, StatementNumber(statement.0.saturating_sub(1)));
+                    waiting_or_full.map(|waiter| waiter.map_or(Inserted::Row, Inserted::Waiting))
+                }
+            },
+            Err(WriteError::Uncommitted(row)) => match self.lock(row, LockMode::Exclusive)? {
+                Some(waiter) => Ok(Inserted::Waiting(waiter)),
+                None => junctor_kernel::invariant::fail(
+                    "who locks a row made its newest version",
+                    format_args!("row {row}"),
+                ),
+            },
+            Err(WriteError::Duplicate(row)) => match self.lock(row, LockMode::Shared)? {
+                Some(waiter) => Ok(Inserted::Waiting(waiter)),
+                None if self.is_same_entry(store, row, image) => Ok(Inserted::Same),
+                None => {
+                    let table = &self.work.request.program.table;
+                    Err(unique_entry::duplicate_primary(&table.definition, RowView::new(&table.row_format, image)))
+                }
+            },
+            Err(error) => Err(write_failed(error, self.work)),
+        };
+        if let Some(row) = pending {
+            self.release_unless_used(store, row, key);
+        }
+        outcome
+    }
+
+    /// Gives the waiter when the lock must be waited for.
+    fn lock(&mut self, row: RowId, mode: LockMode) -> Result<Option<WaiterId>> {
+        let key = LockKey { partition: self.work.request.partition, row };
+        match self.locks.request(key, self.work.request.transaction, mode, self.token) {
+            Ok(LockReply::Granted) => Ok(None),
+            Ok(LockReply::Waiting(waiter)) => {
+                self.work.pending_insert = Some(row);
+                Ok(Some(waiter))
+            }
+            Err(full) => Err(Error::new(ErrorCode::OutOfResources, format!("Out of memory; {full}"))),
+        }
+    }
+
+    /// Gives back the lock that was waited for when the row of this key is another one now.
+    fn release_unless_used(&mut self, store: &PartitionStore, row: RowId, key: HashedKey<'_>) {
+        if store.find_primary(key.key, key.hash) != Some(row) {
+            let key = LockKey { partition: self.work.request.partition, row };
+            self.locks.release(key, self.work.request.transaction, self.granted);
+        }
+    }
+
+    fn is_same_entry(&self, store: &PartitionStore, row: RowId, image: &[u8]) -> bool {
+        if !matches!(self.work.request.program.table.definition.kind, TableKind::UniqueEntries { .. }) {
+            return false;
+        }
+        let mut scratch = Vec::new();
+        store.newest(row).is_some_and(|newest| store.view(&newest, &mut scratch).image() == image)
+    }
+}
+
+#[cold]
+fn write_failed(error: WriteError, work: &WriteWork) -> Box<Error> {
+    match error {
+        WriteError::OutOfMemory => OutOfMemory.to_error(&work.request.program.table.definition.name),
+        other => junctor_kernel::invariant::fail("a locked row can be written", format_args!("{other}")),
+    }
+}

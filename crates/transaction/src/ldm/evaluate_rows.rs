@@ -1,0 +1,299 @@
+//! Hot path. Finding the rows of a write in their newest versions: each is locked, filtered and evaluated.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use junctor_expression::Parameters;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{CommitNumber, IndexId, RowId};
+use junctor_model::limit::ROWS_PER_HOLD_MAX;
+use junctor_signals::input::InputReader;
+use junctor_signals::program::{self, Access, WriteAction, WriteProgram};
+use junctor_storage::index::{Direction, RangeBounds};
+use junctor_storage::lock::{LockKey, LockMode, LockReply, LockTable, WaiterId, WaiterToken};
+use junctor_storage::partition_store::{PartitionStore, ScanEnd, ScanRange};
+
+use super::block::LdmBlock;
+use super::state::{RowChange, WriteWork};
+use super::unique_entry;
+use super::update_row::{RowBuilder, UpdatedRow};
+use super::write_rows::{OUTPUT_BYTES_MAX, StepEnd};
+use crate::read::{Emitter, bounds_of, direction_of, plan_is_stale};
+
+/// A write sees the newest version of every row that is committed or its own.
+const NEWEST: CommitNumber = CommitNumber(u64::MAX);
+
+/// One batch of one write: what it reads, and what it changes besides the partition.
+struct Evaluation<'a> {
+    store: &'a PartitionStore,
+    program: &'a WriteProgram,
+    parameters: Parameters<'a>,
+    work: &'a mut WriteWork,
+    locks: &'a mut LockTable,
+    emitter: &'a mut Emitter,
+    rows: &'a mut RowBuilder,
+    /// The token of a lock request that may have to wait.
+    token: WaiterToken,
+    granted: &'a mut Vec<WaiterToken>,
+}
+
+/// What must hold of a row, once it is locked, for it to be the one that was looked for.
+#[derive(Clone, Copy)]
+enum Condition<'a> {
+    /// It was just found by what was looked for.
+    None,
+    /// It is within the range of the index.
+    Range(IndexId, RangeBounds<'a>),
+}
+
+impl LdmBlock {
+    /// Looks at rows until the batch is full, nothing is left, or a lock must be waited for.
+    pub(super) fn evaluate_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
+        let LdmBlock { slots, locks, reader, rows, next_wait, granted_now, .. } = self;
+        let Some(Some(slot)) = slots.get(work.slot as usize) else { return Err(plan_is_stale()) };
+        let program = Arc::clone(&work.request.program);
+        let input = std::mem::take(&mut work.request.input);
+        let emitter = &mut reader.emitter;
+        emitter.scratch.set_strict(!matches!(program.action, WriteAction::LockRead { .. }));
+        emitter.exchange(&mut work.accumulators);
+        let end = slot.guard.owner_read(&slot.token, |store| {
+            let mut evaluation = Evaluation {
+                store,
+                program: &program,
+                parameters: Parameters::from_bytes(InputReader::new(&input).parameters()),
+                work,
+                locks,
+                emitter,
+                rows,
+                token: WaiterToken(*next_wait),
+                granted: granted_now,
+            };
+            match program.access {
+                Access::PrimaryKeys => evaluation.keys(&input),
+                Access::IndexRanges { index, descending } => evaluation.ranges(&input, index, direction_of(descending)),
+                Access::AllRows => evaluation.all_rows(),
+            }
+        });
+        let emitter = &mut reader.emitter;
+        emitter.exchange(&mut work.accumulators);
+        emitter.scratch.set_strict(false);
+        work.warnings += emitter.scratch.warning_count() as u32;
+        emitter.scratch.take_warnings();
+        work.request.input = input;
+        self.note_granted();
+        if work.request.output.len() > OUTPUT_BYTES_MAX {
+            let message = "Out of memory; a locking read answers with too many rows";
+            return Err(Error::new(ErrorCode::OutOfResources, message));
+        }
+        end
+    }
+}
+
+impl Evaluation<'_> {
+    fn keys(&mut self, input: &[u8]) -> Result<StepEnd> {
+        let mut reader = InputReader::new(input);
+        reader.seek(self.work.item);
+        for _ in 0..ROWS_PER_HOLD_MAX {
+            let Some(key) = reader.next_key() else {
+                self.work.is_exhausted = true;
+                return Ok(StepEnd::Done);
+            };
+            let pending = self.work.pending.take();
+            let row = self.store.find_primary(key.key, key.hash);
+            if let Some(pending) = pending.filter(|pending| row != Some(*pending)) {
+                // While its lock was waited for, the row has gone.
+                self.release(pending);
+            }
+            if let Some(row) = row
+                && let Some(waiter) = self.consider(row, pending == Some(row), Condition::None)?
+            {
+                return Ok(StepEnd::Waiting(waiter));
+            }
+            self.work.item = reader.position();
+        }
+        self.work.is_exhausted = self.work.item >= input.len();
+        Ok(StepEnd::More)
+    }
+
+    fn ranges(&mut self, input: &[u8], index: IndexId, direction: Direction) -> Result<StepEnd> {
+        let mut reader = InputReader::new(input);
+        let mut budget = ROWS_PER_HOLD_MAX;
+        while budget > 0 {
+            reader.seek(self.work.item);
+            let Some(range) = reader.next_range() else {
+                self.work.is_exhausted = true;
+                return Ok(StepEnd::Done);
+            };
+            let bounds = bounds_of(&range);
+            if let Some(row) = self.work.pending.take() {
+                self.consider(row, true, Condition::Range(index, bounds))?;
+                budget -= 1;
+            }
+            let own = Some(self.work.request.transaction);
+            let mut cursor = std::mem::take(&mut self.work.cursor);
+            let mut outcome = Ok(None);
+            let mut seen = 0;
+            let store = self.store;
+            let range = ScanRange { index, bounds, direction };
+            let end = store.scan(range, &mut cursor, NEWEST, own, budget, |row, _| {
+                seen += 1;
+                outcome = self.consider(row, false, Condition::None);
+                if matches!(outcome, Ok(None)) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            if let Some(waiter) = outcome? {
+                self.work.cursor = cursor;
+                return Ok(StepEnd::Waiting(waiter));
+            }
+            match end {
+                None => return Err(plan_is_stale()),
+                Some(ScanEnd::Exhausted) => {
+                    self.work.item = reader.position();
+                    budget = budget.saturating_sub(seen + 1);
+                }
+                Some(ScanEnd::Budget | ScanEnd::Stopped) => {
+                    self.work.cursor = cursor;
+                    return Ok(StepEnd::More);
+                }
+            }
+        }
+        Ok(StepEnd::More)
+    }
+
+    fn all_rows(&mut self) -> Result<StepEnd> {
+        if let Some(row) = self.work.pending.take() {
+            self.consider(row, true, Condition::None)?;
+        }
+        let own = Some(self.work.request.transaction);
+        let mut outcome = Ok(None);
+        let store = self.store;
+        let next = store.scan_rows(self.work.next_row, NEWEST, own, ROWS_PER_HOLD_MAX, |row, _| {
+            outcome = self.consider(row, false, Condition::None);
+            if matches!(outcome, Ok(None)) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        // The scan has seen the row that is waited for; rows after the end cannot have appeared while it ran.
+        self.work.next_row = next.unwrap_or(store.row_end());
+        if let Some(waiter) = outcome? {
+            return Ok(StepEnd::Waiting(waiter));
+        }
+        self.work.is_exhausted = next.is_none();
+        Ok(StepEnd::More)
+    }
+
+    /// Locks a row and does with it what the program says. Gives the waiter when the lock must be waited for.
+    fn consider(&mut self, row: RowId, has_lock: bool, condition: Condition<'_>) -> Result<Option<WaiterId>> {
+        let mode = match &self.program.action {
+            WriteAction::LockRead { mode: program::LockMode::Shared, .. } => LockMode::Shared,
+            _ => LockMode::Exclusive,
+        };
+        let transaction = self.work.request.transaction;
+        if !has_lock {
+            match self.locks.request(self.key(row), transaction, mode, self.token) {
+                Ok(LockReply::Granted) => {}
+                Ok(LockReply::Waiting(waiter)) => {
+                    self.work.pending = Some(row);
+                    return Ok(Some(waiter));
+                }
+                Err(full) => return Err(Error::new(ErrorCode::OutOfResources, format!("Out of memory; {full}"))),
+            }
+        }
+        let statement = self.work.request.statement;
+        let newest = self.store.newest(row).filter(|newest| !newest.is_deleted());
+        // A version of this very statement was made by it, perhaps under a key that the scan comes to later.
+        let Some(newest) = newest.filter(|newest| newest.statement() != Some(statement)) else {
+            self.release(row);
+            return Ok(None);
+        };
+        if newest.transaction().is_some_and(|other| other != transaction) {
+            junctor_kernel::invariant::fail("who locks a row made its newest version", format_args!("row {row}"));
+        }
+        let mut image = std::mem::take(&mut self.rows.image);
+        let view = self.store.view(&newest, &mut image);
+        let considered = match self.meets(condition, view) {
+            false => {
+                self.release(row);
+                Ok(())
+            }
+            true => self.accept(row, view),
+        };
+        self.rows.image = image;
+        considered.map(|()| None)
+    }
+
+    fn meets(&mut self, condition: Condition<'_>, view: junctor_model::row::RowView<'_>) -> bool {
+        match condition {
+            Condition::None => true,
+            Condition::Range(index, bounds) => {
+                let key = &mut self.rows.key;
+                key.clear();
+                self.store.append_index_key(index, view, key) && bounds.contains(key)
+            }
+        }
+    }
+
+    fn accept(&mut self, row: RowId, view: junctor_model::row::RowView<'_>) -> Result<()> {
+        self.emitter.scratch.reset();
+        if let Some(filter) = &self.program.filter
+            && !filter.is_true(Some(view), self.parameters, &self.emitter.scratch)?
+        {
+            return Ok(());
+        }
+        let work = &mut *self.work;
+        let partition = work.request.partition.index;
+        match &self.program.action {
+            // Images are inserted without looking at rows.
+            WriteAction::Insert => {}
+            WriteAction::LockRead { output, .. } => {
+                let out = &mut work.request.output;
+                self.emitter.row(output, work.request.protocol, view, self.parameters, out)?;
+            }
+            WriteAction::Delete => {
+                unique_entry::deleted(self.program, view, &mut work.follow_ups);
+                work.batch.changes.push(RowChange::Delete { row });
+                work.changed += 1;
+            }
+            WriteAction::Update { assignments } => {
+                let row_number = u64::from(work.matched) + 1;
+                let scratch = &self.emitter.scratch;
+                self.rows.assign(&self.program.table, assignments, view, self.parameters, scratch, row_number)?;
+                match self.rows.updated(&self.program.table, assignments, view, partition) {
+                    UpdatedRow::Same => {}
+                    UpdatedRow::Changed => {
+                        let image = work.batch.keep(&self.rows.current);
+                        let new = junctor_model::row::RowView::new(&self.program.table.row_format, &self.rows.current);
+                        unique_entry::updated(self.program, partition, (view, new), false, &mut work.follow_ups);
+                        work.batch.changes.push(RowChange::Update { row, image });
+                        work.changed += 1;
+                    }
+                    UpdatedRow::Rekeyed { hash } => {
+                        let image = work.batch.keep(&self.rows.current);
+                        let key = work.batch.keep(&self.rows.key);
+                        let new = junctor_model::row::RowView::new(&self.program.table.row_format, &self.rows.current);
+                        unique_entry::updated(self.program, partition, (view, new), true, &mut work.follow_ups);
+                        work.batch.changes.push(RowChange::Rekey { row, hash, key, image });
+                        work.changed += 1;
+                    }
+                    UpdatedRow::Moved { partition, hash } => {
+                        unique_entry::deleted(self.program, view, &mut work.follow_ups);
+                        let (key, image) = (self.rows.key.clone(), self.rows.current.clone());
+                        let moved = junctor_signals::write_rows::FollowUp::MoveRow { partition, hash, key, image };
+                        work.follow_ups.push(moved);
+                        work.batch.changes.push(RowChange::Delete { row });
+                        work.changed += 1;
+                    }
+                }
+            }
+        }
+        self.work.matched += 1;
+        Ok(())
+    }
+
+    fn key(&self, row: RowId) -> LockKey {
+        LockKey { partition: self.work.request.partition, row }
+    }
+
+    /// Gives back the lock of a row that turned out to be none: its id may be given to another row.
+    fn release(&mut self, row: RowId) {
+        let key = self.key(row);
+        self.locks.release(key, self.work.request.transaction, self.granted);
+    }
+}

@@ -1,0 +1,65 @@
+//! Writes that wait for a lock: parked with their place, told to tc, gone on with when granted.
+
+use junctor_kernel::{Address, Outbox};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::TransactionId;
+use junctor_signals::lock_wait::{CancelReason, CancelWait, LockWaitEnded, LockWaitStarted};
+use junctor_signals::{Signal, TcSignal};
+use junctor_storage::lock::{WaiterId, WaiterToken};
+
+use super::block::LdmBlock;
+use super::state::{ParkedWrite, WriteWork};
+
+impl LdmBlock {
+    /// Parks a write whose lock request was made with the sequence of the next wait.
+    pub(super) fn park(&mut self, work: WriteWork, waiter: WaiterId, outbox: &mut Outbox<Signal>) {
+        let sequence = self.next_wait;
+        self.next_wait += 1;
+        let mut blockers: Vec<TransactionId> = self.locks.blockers_of(waiter).collect();
+        blockers.sort_unstable();
+        blockers.dedup();
+        let signal = LockWaitStarted {
+            transaction: work.request.transaction,
+            at: self.own,
+            sequence,
+            partition: work.request.partition,
+            blockers,
+        };
+        outbox.send(work.request.reply_to, Signal::Tc(TcSignal::LockWaitStarted(signal)));
+        self.parked.insert(sequence, ParkedWrite { work, waiter });
+    }
+
+    pub(super) fn on_granted(&mut self, token: WaiterToken, outbox: &mut Outbox<Signal>) {
+        let Some(ParkedWrite { work, .. }) = self.parked.remove(&token.0) else { return };
+        self.tell_ended(&work, token.0, outbox);
+        self.run_write(work, outbox);
+    }
+
+    pub(super) fn on_cancel_wait(&mut self, signal: CancelWait, _from: Address, outbox: &mut Outbox<Signal>) {
+        let CancelWait { transaction, sequence, reason } = signal;
+        let parked = self.parked.get(&sequence).filter(|parked| parked.work.request.transaction == transaction);
+        let Some(waiter) = parked.map(|parked| parked.waiter) else { return };
+        // Granted in this very turn: it goes on.
+        if !self.locks.cancel(waiter, &mut self.granted_now) {
+            return;
+        }
+        self.note_granted();
+        let Some(ParkedWrite { work, .. }) = self.parked.remove(&sequence) else { return };
+        self.tell_ended(&work, sequence, outbox);
+        let error = match reason {
+            CancelReason::Deadlock => {
+                Error::new(ErrorCode::Deadlock, "Deadlock found when trying to get lock; try restarting transaction")
+            }
+            CancelReason::Timeout => {
+                Error::new(ErrorCode::LockWaitTimeout, "Lock wait timeout exceeded; try restarting transaction")
+            }
+            CancelReason::Interrupted => Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted"),
+        };
+        self.finish_write(work, Some(error), outbox);
+    }
+
+    fn tell_ended(&self, work: &WriteWork, sequence: u64, outbox: &mut Outbox<Signal>) {
+        let signal = LockWaitEnded { transaction: work.request.transaction, at: self.own, sequence };
+        outbox.send(work.request.reply_to, Signal::Tc(TcSignal::LockWaitEnded(signal)));
+    }
+}

@@ -1,0 +1,60 @@
+//! Hot path. Reads at the owner: those that found the guard busy, and those that see their own transaction's writes.
+
+use junctor_kernel::{Context, Outbox};
+use junctor_model::error::Result;
+use junctor_signals::Signal;
+use junctor_signals::read_rows::ReadRows;
+
+use super::block::LdmBlock;
+use super::state::PartitionSlot;
+use crate::query::block::{answer, fail};
+use crate::read::{HOLDS_PER_TURN_MAX, ReadPosition, ReadView, RowReader, plan_is_stale};
+
+impl LdmBlock {
+    #[inline]
+    pub(super) fn on_read_rows(
+        &mut self,
+        mut request: ReadRows,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let index = self.by_partition.get(&request.partition).copied();
+        let LdmBlock { slots, reader, .. } = self;
+        let slot = index.and_then(|index| slots.get(index as usize)).and_then(Option::as_ref);
+        let Some(slot) = slot.filter(|slot| slot.place == 0) else {
+            return fail(request, plan_is_stale(), context, outbox);
+        };
+        let mut position = ReadPosition::new(&request);
+        match read(slot, reader, &mut request, &mut position) {
+            Ok(()) => answer(request, position, outbox),
+            Err(error) => fail(request, error, context, outbox),
+        }
+    }
+}
+
+fn read(
+    slot: &PartitionSlot,
+    reader: &mut RowReader,
+    request: &mut ReadRows,
+    position: &mut ReadPosition,
+) -> Result<()> {
+    let view = ReadView {
+        program: &request.program,
+        protocol: request.protocol,
+        input: &request.input,
+        snapshot: request.snapshot,
+        own: request.transaction.is_some().then_some(request.transaction),
+        rows_max: request.rows_max,
+    };
+    let out = &mut request.output;
+    reader.emitter.begin(&view.program.output)?;
+    for _ in 0..HOLDS_PER_TURN_MAX {
+        if slot.guard.owner_read(&slot.token, |store| reader.hold(store, &view, position, out))? {
+            break;
+        }
+    }
+    if reader.emitter.end(&view.program.output, out) {
+        position.rows = 1;
+    }
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! The redo stream of one ldm: records gather in memory and are appended to a file every 10 ms or 64 KiB, synced each second.
+//! One append is under way at a time, so that under load records gather into larger ones. Two files of 64 MiB are kept.
+
+use junctor_kernel::{
+    Buffer, Context, Duration, FileId, FileMode, FileOutcome, FileResult, Outbox, WorldRequest, require,
+};
+use junctor_model::id::{CommitNumber, RowId, TransactionId};
+use junctor_model::key::append_row_key;
+use junctor_signals::Signal;
+use junctor_storage::partition_store::PartitionStore;
+use junctor_storage::redo::{RedoBuffer, RedoHeader};
+
+use super::block::LdmBlock;
+use super::state::PartitionSlot;
+use super::update_row::RowBuilder;
+
+/// Bytes that are written without waiting for the timer.
+const FLUSH_BYTES: usize = 64 * 1024;
+/// Bytes of one file.
+const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Bytes that may wait to be written; beyond that no new write begins.
+const WAITING_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+const SHORT_TIMER_MS: u64 = 10;
+const SYNC_TIMER_MS: u64 = 1000;
+
+const SHORT_TIMER: u64 = 1;
+const SYNC_TIMER: u64 = 2;
+
+const OPENED: u64 = 1;
+const APPENDED: u64 = 2;
+const SYNCED: u64 = 3;
+const REMOVED: u64 = 4;
+
+/// The redo stream.
+#[derive(Debug)]
+pub(super) struct RedoLog {
+    instance: u16,
+    buffer: RedoBuffer,
+    file: Option<FileId>,
+    /// The number of the file that is open or being opened.
+    file_number: u64,
+    file_bytes: u64,
+    is_opening: bool,
+    /// Bytes of the append that is under way.
+    under_way: Option<usize>,
+    spare: Buffer,
+    /// Whether something was written since the last sync.
+    is_unsynced: bool,
+    sync_timer_runs: bool,
+}
+
+impl RedoLog {
+    pub fn new(instance: u16) -> RedoLog {
+        RedoLog {
+            instance,
+            buffer: RedoBuffer::new(),
+            file: None,
+            file_number: 0,
+            file_bytes: 0,
+            is_opening: false,
+            under_way: None,
+            spare: Buffer::new(),
+            is_unsynced: false,
+            sync_timer_runs: false,
+        }
+    }
+
+    /// Opens the first file.
+    pub fn start(&mut self, outbox: &mut Outbox<Signal>) {
+        self.open(outbox);
+    }
+
+    /// Begins the record of what a transaction changed in a partition.
+    pub fn begin(&mut self, slot: &PartitionSlot, transaction: TransactionId, number: CommitNumber, participants: u16) {
+        self.buffer.begin(RedoHeader {
+            commit_number: number,
+            transaction,
+            participant_count: u32::from(participants),
+            partition: slot.id,
+            schema_version: slot.layout.definition.version,
+        });
+    }
+
+    /// Adds the transaction's final version of a row, if it has one that others are to see.
+    pub fn add_newest(
+        &mut self,
+        store: &PartitionStore,
+        row: RowId,
+        transaction: TransactionId,
+        builder: &mut RowBuilder,
+    ) {
+        let Some(newest) = store.newest(row).filter(|newest| newest.transaction() == Some(transaction)) else { return };
+        if !newest.is_deleted() {
+            return self.buffer.put(row, store.view(&newest, &mut builder.image).image());
+        }
+        let Some(before) = store.newest_committed(row) else { return };
+        let before = if before.is_deleted() { None } else { Some(before) };
+        let Some(before) = before else { return };
+        let definition = &store.layout().definition;
+        let view = store.view(&before, &mut builder.image);
+        builder.key.clear();
+        append_row_key(&definition.columns, &definition.primary().columns, view, &mut builder.key);
+        self.buffer.delete(row, &builder.key);
+    }
+
+    /// Ends the record.
+    pub fn end(&mut self) {
+        self.buffer.end();
+    }
+
+    /// Whether so much waits to be written that no new write may begin.
+    pub fn is_behind(&self) -> bool {
+        self.waiting_bytes() > WAITING_BYTES_MAX
+    }
+
+    /// Bytes that are formed and not yet written.
+    pub fn waiting_bytes(&self) -> usize {
+        self.buffer.bytes().len() + self.under_way.unwrap_or(0)
+    }
+
+    /// Writes without waiting for the timer when enough has gathered.
+    pub fn flush_if_long(&mut self, outbox: &mut Outbox<Signal>) {
+        if self.buffer.bytes().len() >= FLUSH_BYTES {
+            self.flush(outbox);
+        }
+    }
+
+    /// Appends what has gathered, unless an append is under way or no file is open.
+    fn flush(&mut self, outbox: &mut Outbox<Signal>) {
+        let Some(file) = self.file.filter(|_| self.under_way.is_none() && !self.buffer.bytes().is_empty()) else {
+            return;
+        };
+        let bytes = self.buffer.take(std::mem::take(&mut self.spare));
+        self.under_way = Some(bytes.len());
+        outbox.request(WorldRequest::AppendFile { file, bytes, token: APPENDED });
+    }
+
+    fn open(&mut self, outbox: &mut Outbox<Signal>) {
+        self.is_opening = true;
+        let path = self.path(self.file_number);
+        outbox.request(WorldRequest::OpenFile { path, mode: FileMode::CreateEmpty, token: OPENED });
+    }
+
+    fn path(&self, number: u64) -> Box<str> {
+        format!("redo/ldm{}-{number}.redo", self.instance).into()
+    }
+
+    fn on_opened(&mut self, file: FileId, outbox: &mut Outbox<Signal>) {
+        self.is_opening = false;
+        self.file_bytes = 0;
+        if let Some(old) = self.file.replace(file) {
+            // The records of the old file are synced before it is let go.
+            outbox.request(WorldRequest::SyncFile { file: old, token: REMOVED });
+            outbox.request(WorldRequest::CloseFile { file: old, token: REMOVED });
+        }
+        if self.file_number >= 2 {
+            let path = self.path(self.file_number - 2);
+            outbox.request(WorldRequest::DeleteFile { path, token: REMOVED });
+        }
+        self.flush(outbox);
+    }
+
+    fn on_appended(&mut self, length: u32, bytes: Buffer, outbox: &mut Outbox<Signal>) {
+        self.under_way = None;
+        self.spare = bytes;
+        self.is_unsynced = true;
+        self.file_bytes += u64::from(length);
+        if self.file_bytes >= FILE_BYTES_MAX && !self.is_opening {
+            self.file_number += 1;
+            self.open(outbox);
+        }
+        if !self.sync_timer_runs {
+            self.sync_timer_runs = true;
+            let after = Duration::from_millis(SYNC_TIMER_MS);
+            outbox.request(WorldRequest::StartTimer { after, token: SYNC_TIMER });
+        }
+        self.flush_if_long(outbox);
+    }
+
+    fn on_sync_timer(&mut self, outbox: &mut Outbox<Signal>) {
+        self.sync_timer_runs = false;
+        if let Some(file) = self.file.filter(|_| self.is_unsynced) {
+            self.is_unsynced = false;
+            outbox.request(WorldRequest::SyncFile { file, token: SYNCED });
+        }
+    }
+}
+
+impl LdmBlock {
+    /// Bytes of redo that are formed and not yet written.
+    pub fn redo_bytes_waiting(&self) -> usize {
+        self.redo.waiting_bytes()
+    }
+
+    /// Starts the timer that writes redo and purges, unless it runs.
+    pub(super) fn start_short_timer(&mut self, outbox: &mut Outbox<Signal>) {
+        if !self.short_timer_runs {
+            self.short_timer_runs = true;
+            let after = Duration::from_millis(SHORT_TIMER_MS);
+            outbox.request(WorldRequest::StartTimer { after, token: SHORT_TIMER });
+        }
+    }
+
+    pub(super) fn on_timer(&mut self, token: u64, _context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        if token == SYNC_TIMER {
+            return self.redo.on_sync_timer(outbox);
+        }
+        self.short_timer_runs = false;
+        self.redo.flush(outbox);
+        if !self.purging.is_empty() {
+            self.purge(outbox);
+        }
+        if !self.purging.is_empty() || self.redo.waiting_bytes() > 0 {
+            self.start_short_timer(outbox);
+        }
+    }
+
+    pub(super) fn on_file_done(
+        &mut self,
+        _token: u64,
+        result: FileResult,
+        bytes: Buffer,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        // A record that cannot be written was promised already: nobody may go on as if it were on disk.
+        require!(result.is_ok(), "redo of ldm {}: {result:?}", self.own.instance);
+        match result {
+            Ok(FileOutcome::Opened { file, .. }) => self.redo.on_opened(file, outbox),
+            Ok(FileOutcome::Written { length, .. }) => {
+                self.redo.on_appended(length, bytes, outbox);
+                while !self.redo.is_behind()
+                    && let Some(request) = self.held_back.pop_front()
+                {
+                    self.begin_write_rows(request, context, outbox);
+                }
+            }
+            Ok(FileOutcome::Synced | FileOutcome::Read { .. } | FileOutcome::Closed | FileOutcome::Deleted)
+            | Err(_) => {}
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Replica chains. At the prepare the primary ships the images of its final versions; each backup writes them as uncommitted
+//! versions under the same row ids, so that lack of memory shows before the commit number is taken. At the end they are
+//! stamped, or undone, from the last backup back to the primary. Backups have no readers, so they keep no old versions.
+
+use junctor_kernel::{Address, Buffer, Context, Outbox};
+use junctor_model::error::Error;
+use junctor_model::id::{CommitNumber, PartitionId, RowId, StatementNumber, TransactionId};
+use junctor_model::key::append_row_key;
+use junctor_model::partition::key_hash;
+use junctor_signals::commit_transaction::PrepareTransactionReply;
+use junctor_signals::replicate_rows::{ApplyReplica, ReplicateRows, ReplicateRowsReply};
+use junctor_signals::{LdmSignal, Signal, TcSignal};
+use junctor_storage::page::OutOfMemory;
+use junctor_storage::partition_store::{PartitionStore, WriteError};
+
+use super::block::LdmBlock;
+use super::state::{Deferred, ParticipantHandle, SlotIndex};
+
+const PUT: u8 = 0;
+const DELETE: u8 = 1;
+
+/// All versions of a backup carry the first statement's number: what arrives is final.
+const SHIPPED: StatementNumber = StatementNumber(1);
+
+/// Versions that no commit waits for any more are below every number.
+const EVERYTHING: CommitNumber = CommitNumber(u64::MAX);
+
+/// One shipped row.
+struct ShippedRow<'a> {
+    row: RowId,
+    kind: u8,
+    key: &'a [u8],
+    image: &'a [u8],
+}
+
+impl LdmBlock {
+    /// Sends the images of every written partition with backups; counts the answers that are outstanding.
+    pub(super) fn ship_images(
+        &mut self,
+        handle: ParticipantHandle,
+        reply_to: Address,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let own = self.own;
+        let LdmBlock { slots, participants, rows: builder, .. } = self;
+        let Some(participant) = participants.get_mut(handle) else { return };
+        participant.rows.sort_by_key(|touched| (touched.slot, touched.row, touched.statement));
+        let transaction = participant.transaction;
+        for index in &participant.written {
+            let Some(Some(slot)) = slots.get(*index as usize) else { continue };
+            let Some(next) = slot.chain.get(1).copied() else { continue };
+            let mut images = context.buffers.take(4096);
+            let mut rows: Vec<RowId> =
+                participant.rows.iter().filter(|touched| touched.slot == *index).map(|touched| touched.row).collect();
+            rows.dedup();
+            slot.guard.owner_read(&slot.token, |store| {
+                for row in rows {
+                    append_newest(store, row, transaction, builder, &mut images);
+                }
+            });
+            participant.prepared.push(*index);
+            participant.outstanding += 1;
+            let signal = ReplicateRows { transaction, partition: slot.id, primary: own, place: 1, images };
+            outbox.send(next, Signal::Ldm(LdmSignal::ReplicateRows(signal)));
+        }
+        participant.prepare_reply_to = Some(reply_to);
+    }
+
+    pub(super) fn on_replicate_rows(&mut self, signal: ReplicateRows, outbox: &mut Outbox<Signal>) {
+        let ReplicateRows { transaction, partition, primary, place, images } = signal;
+        let index = self.by_partition.get(&partition).copied();
+        let Some(index) = index else {
+            // Main makes a partition at its whole chain before anybody writes it, and closes it to writers first.
+            return answer(transaction, partition, primary, images, Some(crate::read::plan_is_stale()), outbox);
+        };
+        let slot = self.slot(index);
+        let next = slot.chain.get(usize::from(place) + 1).copied();
+        let Some(mut store) = slot.guard.try_enter(&mut slot.token) else {
+            let signal = ReplicateRows { transaction, partition, primary, place, images };
+            return self.defer(Deferred::ReplicateRows(Box::new(signal)), outbox);
+        };
+        let mut rows = Vec::new();
+        let kept = keep_images(&mut store, &images, transaction, &mut rows);
+        if let Err(error) = kept {
+            rows.iter().for_each(|row| store.undo(*row, transaction, StatementNumber(0)));
+            drop(store);
+            return answer(transaction, partition, primary, images, Some(error), outbox);
+        }
+        drop(store);
+        self.backed_up.insert((transaction, partition), rows);
+        match next {
+            Some(next) => {
+                let signal = ReplicateRows { transaction, partition, primary, place: place + 1, images };
+                outbox.send(next, Signal::Ldm(LdmSignal::ReplicateRows(signal)));
+            }
+            None => answer(transaction, partition, primary, images, None, outbox),
+        }
+    }
+
+    pub(super) fn on_replicate_rows_reply(
+        &mut self,
+        signal: ReplicateRowsReply,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        context.buffers.give(signal.images);
+        let Some(handle) = self.by_transaction.get(&signal.transaction).copied() else { return };
+        let own = self.own;
+        let participant = self.participant(handle);
+        if let Some(error) = signal.error {
+            participant.prepare_error.get_or_insert(error);
+        }
+        participant.outstanding -= 1;
+        if participant.outstanding > 0 {
+            return;
+        }
+        let Some(reply_to) = participant.prepare_reply_to.take() else { return };
+        let error = participant.prepare_error.take();
+        let reply = PrepareTransactionReply { transaction: signal.transaction, from: own, error };
+        outbox.send(reply_to, Signal::Tc(TcSignal::PrepareTransactionReply(reply)));
+    }
+
+    pub(super) fn on_apply_replica(&mut self, signal: ApplyReplica, outbox: &mut Outbox<Signal>) {
+        let ApplyReplica { transaction, partition, primary, place, number } = signal;
+        if place == 0 {
+            return self.on_chain_applied(transaction, outbox);
+        }
+        let Some(index) = self.by_partition.get(&partition).copied() else { return };
+        if !self.apply_images(index, transaction, number, outbox) {
+            let signal = ApplyReplica { transaction, partition, primary, place, number };
+            return self.defer(Deferred::ApplyReplica(signal), outbox);
+        }
+        let place = place - 1;
+        let before = self.slot(index).chain.get(usize::from(place)).copied().unwrap_or(primary);
+        let signal = ApplyReplica { transaction, partition, primary, place, number };
+        outbox.send(before, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
+    }
+
+    /// False when a reader is inside the guard.
+    fn apply_images(
+        &mut self,
+        index: SlotIndex,
+        transaction: TransactionId,
+        number: CommitNumber,
+        outbox: &mut Outbox<Signal>,
+    ) -> bool {
+        let LdmBlock { slots, backed_up, redo, rows: builder, .. } = self;
+        let Some(Some(slot)) = slots.get_mut(index as usize) else { return true };
+        let key = (transaction, slot.id);
+        // A backup beyond the one that could not keep the images has none.
+        let Some(rows) = backed_up.get(&key) else { return true };
+        if number.0 != 0 {
+            redo.begin(slot, transaction, number, 1);
+            slot.guard.owner_read(&slot.token, |store| {
+                rows.iter().for_each(|row| redo.add_newest(store, *row, transaction, builder));
+            });
+            redo.end();
+        }
+        let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
+        for row in rows {
+            match number.0 {
+                0 => store.undo(*row, transaction, StatementNumber(0)),
+                _ => store.commit(*row, transaction, number),
+            }
+        }
+        store.purge_step(EVERYTHING, usize::MAX);
+        drop(store);
+        backed_up.remove(&key);
+        redo.flush_if_long(outbox);
+        self.start_short_timer(outbox);
+        true
+    }
+
+    /// The whole chain of one partition has done it; when all have, the rows here follow.
+    fn on_chain_applied(&mut self, transaction: TransactionId, outbox: &mut Outbox<Signal>) {
+        let Some(handle) = self.by_transaction.get(&transaction).copied() else { return };
+        let participant = self.participant(handle);
+        participant.outstanding -= 1;
+        if participant.outstanding == 0 {
+            self.run_settle(handle, outbox);
+        }
+    }
+}
+
+fn answer(
+    transaction: TransactionId,
+    partition: PartitionId,
+    primary: Address,
+    images: Buffer,
+    error: Option<Box<Error>>,
+    outbox: &mut Outbox<Signal>,
+) {
+    let reply = ReplicateRowsReply { transaction, partition, images, error };
+    outbox.send(primary, Signal::Ldm(LdmSignal::ReplicateRowsReply(reply)));
+}
+
+/// Appends the transaction's final version of a row, if it has one that others are to see.
+fn append_newest(
+    store: &PartitionStore,
+    row: RowId,
+    transaction: TransactionId,
+    builder: &mut super::update_row::RowBuilder,
+    out: &mut Vec<u8>,
+) {
+    let Some(newest) = store.newest(row).filter(|newest| newest.transaction() == Some(transaction)) else { return };
+    let is_new = store.newest_committed(row).is_none();
+    if newest.is_deleted() && is_new {
+        return;
+    }
+    // A deletion is told with the key of the version before it.
+    let Some(version) = store.versions(row).find(|version| !version.is_deleted()) else { return };
+    let definition = &store.layout().definition;
+    let view = store.view(&version, &mut builder.image);
+    builder.key.clear();
+    append_row_key(&definition.columns, &definition.primary().columns, view, &mut builder.key);
+    let image = if newest.is_deleted() { &[][..] } else { view.image() };
+    out.extend_from_slice(&row.0.to_le_bytes());
+    out.push(if newest.is_deleted() { DELETE } else { PUT });
+    out.extend_from_slice(&(builder.key.len() as u16).to_le_bytes());
+    out.extend_from_slice(&(image.len() as u32).to_le_bytes());
+    out.extend_from_slice(&builder.key);
+    out.extend_from_slice(image);
+}
+
+/// Writes shipped rows as uncommitted versions. Rows that were written before an error are in `rows`.
+fn keep_images(
+    store: &mut PartitionStore,
+    mut images: &[u8],
+    transaction: TransactionId,
+    rows: &mut Vec<RowId>,
+) -> Result<(), Box<Error>> {
+    while let Some(shipped) = next_shipped(&mut images) {
+        let ShippedRow { row, kind, key, image } = shipped;
+        let hash = key_hash(key);
+        let written = match kind {
+            DELETE => store.delete(row, transaction, SHIPPED),
+            _ => match store.insert_at(row, key, hash, image, transaction, SHIPPED) {
+                Err(WriteError::Duplicate(found)) if found == row => store.update(row, image, transaction, SHIPPED),
+                inserted => inserted.map(|_| ()),
+            },
+        };
+        match written {
+            Ok(()) => rows.push(row),
+            Err(WriteError::OutOfMemory) => return Err(OutOfMemory.to_error(&store.layout().definition.name)),
+            Err(error) => {
+                junctor_kernel::invariant::fail("a backup has the rows of its primary", format_args!("{error}"))
+            }
+        }
+    }
+    Ok(())
+}
+
+fn next_shipped<'a>(images: &mut &'a [u8]) -> Option<ShippedRow<'a>> {
+    let (row, rest) = images.split_first_chunk::<4>()?;
+    let (kind, rest) = rest.split_first()?;
+    let (key_length, rest) = rest.split_first_chunk::<2>()?;
+    let (image_length, rest) = rest.split_first_chunk::<4>()?;
+    let (key, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*key_length)))?;
+    let (image, rest) = rest.split_at_checked(u32::from_le_bytes(*image_length) as usize)?;
+    *images = rest;
+    Some(ShippedRow { row: RowId(u32::from_le_bytes(*row)), kind: *kind, key, image })
+}

@@ -1,0 +1,236 @@
+//! Hot path. Commit and undo of the rows that a transaction has touched here, in holds of bounded length; then its locks are
+//! released and tc is answered.
+
+use junctor_kernel::{Address, Module, Outbox, require};
+use junctor_model::id::{CommitNumber, StatementNumber};
+use junctor_model::limit::ROWS_PER_HOLD_MAX;
+use junctor_signals::commit_transaction::{CommitStable, CommitTransactionReply, UndoTransactionReply};
+use junctor_signals::{Signal, TcSignal};
+use junctor_storage::lock::LockKey;
+
+use super::block::LdmBlock;
+use super::state::{Deferred, ParticipantHandle, Settle, SettleKind, TouchedRow};
+
+/// Holds of one transaction in one turn.
+const HOLDS_PER_TURN_MAX: usize = 4;
+
+impl LdmBlock {
+    /// Commits a transaction of which a single write is all, in this partition alone.
+    pub(super) fn commit_one_phase(
+        &mut self,
+        handle: ParticipantHandle,
+        reply_to: Address,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let participant = self.participant(handle);
+        let has_rows = !participant.rows.is_empty();
+        let owner = participant.transaction.instance();
+        let number = match has_rows {
+            false => CommitNumber(0),
+            true => match self.shared.sequence.take(owner) {
+                Ok(number) => number,
+                Err(error) => junctor_kernel::invariant::fail("a commit number is free", format_args!("{error}")),
+            },
+        };
+        let kind = SettleKind::CommitOnePhase { number };
+        self.participant(handle).settle = Some(Settle { kind, reply_to, next: 0, recorded: 0 });
+        self.run_settle(handle, outbox);
+    }
+
+    /// Goes on until it is done or has had its share of the turn.
+    pub(super) fn run_settle(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
+        let Some(mut settle) = self.participants.get(handle).and_then(|participant| participant.settle) else { return };
+        for _ in 0..HOLDS_PER_TURN_MAX {
+            let is_done = match settle.kind {
+                SettleKind::Commit { number, participants } => {
+                    self.hold_commit(handle, &mut settle, number, participants, outbox)
+                }
+                SettleKind::CommitOnePhase { number } => self.hold_commit(handle, &mut settle, number, 1, outbox),
+                SettleKind::Undo { newer_than } => self.hold_undo(handle, newer_than),
+            };
+            match is_done {
+                Some(true) => return self.end_settle(handle, settle, outbox),
+                Some(false) => {}
+                None => break,
+            }
+        }
+        self.participant(handle).settle = Some(settle);
+        self.defer(Deferred::Settle(handle), outbox);
+    }
+
+    /// Stamps the rows of one partition, as many as one hold may. True when none is left, `None` when a reader is inside.
+    fn hold_commit(
+        &mut self,
+        handle: ParticipantHandle,
+        settle: &mut Settle,
+        number: CommitNumber,
+        participants: u16,
+        outbox: &mut Outbox<Signal>,
+    ) -> Option<bool> {
+        if settle.next == 0 && settle.recorded == 0 {
+            self.order_rows(handle);
+        }
+        if settle.next == settle.recorded && !self.record_next(handle, settle, number, participants, outbox) {
+            return Some(true);
+        }
+        let LdmBlock { slots, participants, purging, .. } = self;
+        let participant = participants.get(handle)?;
+        let rows = &participant.rows[settle.next..settle.recorded];
+        let first = rows.first()?;
+        let slot = slots.get_mut(first.slot as usize)?.as_mut()?;
+        let mut store = slot.guard.try_enter(&mut slot.token)?;
+        let count = rows.len().min(ROWS_PER_HOLD_MAX);
+        for touched in &rows[..count] {
+            store.commit(touched.row, participant.transaction, number);
+        }
+        if store.purge_pending().is_some() && !slot.is_purging {
+            slot.is_purging = true;
+            purging.push(first.slot);
+        }
+        drop(store);
+        settle.next += count;
+        self.start_short_timer(outbox);
+        Some(false)
+    }
+
+    /// Groups the rows by partition, each once.
+    fn order_rows(&mut self, handle: ParticipantHandle) {
+        let rows = &mut self.participant(handle).rows;
+        if rows.len() > 1 {
+            rows.sort_unstable_by_key(|touched| (touched.slot, touched.row));
+            rows.dedup_by_key(|touched| (touched.slot, touched.row));
+        }
+    }
+
+    /// Forms the redo record of the next partition; false when there is none. Its changes are read as the owner, without
+    /// keeping readers out.
+    fn record_next(
+        &mut self,
+        handle: ParticipantHandle,
+        settle: &mut Settle,
+        number: CommitNumber,
+        participants: u16,
+        outbox: &mut Outbox<Signal>,
+    ) -> bool {
+        let LdmBlock { slots, participants: pool, redo, rows: builder, .. } = self;
+        let Some(participant) = pool.get(handle) else { return false };
+        let rows = &participant.rows[settle.recorded..];
+        if settle.recorded == 0 && number.0 != 0 {
+            // Partitions whose changes were all undone still count among those that tc counts.
+            for index in &participant.written {
+                let has_rows = participant.rows.iter().any(|touched| touched.slot == *index);
+                if !has_rows && let Some(Some(slot)) = slots.get(*index as usize) {
+                    redo.begin(slot, participant.transaction, number, participants);
+                    redo.end();
+                }
+            }
+        }
+        let Some(TouchedRow { slot: index, .. }) = rows.first().copied() else {
+            redo.flush_if_long(outbox);
+            return false;
+        };
+        let count = rows.partition_point(|touched| touched.slot == index);
+        if let Some(Some(slot)) = slots.get(index as usize) {
+            redo.begin(slot, participant.transaction, number, participants);
+            slot.guard.owner_read(&slot.token, |store| {
+                for touched in &rows[..count] {
+                    redo.add_newest(store, touched.row, participant.transaction, builder);
+                }
+            });
+            redo.end();
+        }
+        settle.recorded += count;
+        true
+    }
+
+    /// Undoes as many versions as one hold may, the newest first. True when none is left, `None` when a reader is inside.
+    fn hold_undo(&mut self, handle: ParticipantHandle, newer_than: StatementNumber) -> Option<bool> {
+        let LdmBlock { slots, participants, locks, granted_now, .. } = self;
+        let Some(participant) = participants.get_mut(handle) else { return Some(true) };
+        let is_undone = |touched: &TouchedRow| touched.statement > newer_than;
+        let Some(last) = participant.rows.last().copied().filter(is_undone) else { return Some(true) };
+        let slot = slots.get_mut(last.slot as usize)?.as_mut()?;
+        let mut store = slot.guard.try_enter(&mut slot.token)?;
+        for _ in 0..ROWS_PER_HOLD_MAX {
+            let next = participant.rows.pop_if(|touched| touched.statement > newer_than && touched.slot == last.slot);
+            let Some(touched) = next else { break };
+            store.undo(touched.row, participant.transaction, newer_than);
+            if newer_than.0 > 0 && store.newest(touched.row).is_none() {
+                // The row is gone and its id free for another one, which nobody may find locked.
+                let key = LockKey { partition: slot.id, row: touched.row };
+                while locks.held(key, participant.transaction).is_some() {
+                    locks.release(key, participant.transaction, granted_now);
+                }
+            }
+        }
+        drop(store);
+        self.note_granted();
+        Some(false)
+    }
+
+    fn end_settle(&mut self, handle: ParticipantHandle, settle: Settle, outbox: &mut Outbox<Signal>) {
+        let own = self.own;
+        let participant = self.participant(handle);
+        let transaction = participant.transaction;
+        participant.settle = None;
+        if let SettleKind::Undo { newer_than } = settle.kind
+            && newer_than.0 > 0
+        {
+            let reply = UndoTransactionReply { transaction, from: own };
+            return outbox.send(settle.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
+        }
+        let one_phase_reply = participant.one_phase_reply.take();
+        self.locks.release_all(transaction, &mut self.granted_now);
+        self.note_granted();
+        self.forget(handle);
+        match settle.kind {
+            SettleKind::Commit { .. } => {
+                let reply = CommitTransactionReply { transaction, from: own };
+                outbox.send(settle.reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
+            }
+            SettleKind::Undo { .. } => {
+                let reply = UndoTransactionReply { transaction, from: own };
+                outbox.send(settle.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
+            }
+            SettleKind::CommitOnePhase { number } => {
+                if number.0 != 0 {
+                    self.mark_applied(number, outbox);
+                }
+                if let Some((reply_to, mut reply)) = one_phase_reply {
+                    reply.committed = number;
+                    outbox.send(reply_to, Signal::Tc(TcSignal::WriteRowsReply(reply)));
+                }
+            }
+        }
+    }
+
+    /// Tells the tc instances whose numbers became stable by this one.
+    fn mark_applied(&mut self, number: CommitNumber, outbox: &mut Outbox<Signal>) {
+        let node = self.own.node;
+        let marked = self.shared.sequence.mark_applied(number, &mut |number, owner| {
+            let signal = Signal::Tc(TcSignal::CommitStable(CommitStable { number }));
+            outbox.send(Address::new(node, Module::Tc, owner), signal);
+        });
+        require!(marked.is_ok(), "commit {number}: {marked:?}");
+    }
+
+    /// The transaction has ended here.
+    fn forget(&mut self, handle: ParticipantHandle) {
+        let Some(mut participant) = self.participants.remove(handle) else { return };
+        self.by_transaction.remove(&participant.transaction);
+        for index in participant.touched.drain(..) {
+            let slot = self.slot(index);
+            slot.participants -= 1;
+            if slot.participants == 0 && slot.is_dropped {
+                self.free_slot(index);
+            }
+        }
+        participant.rows.clear();
+        participant.written.clear();
+        participant.prepared.clear();
+        participant.outstanding = 0;
+        participant.prepare_error = None;
+        participant.prepare_reply_to = None;
+        self.spare_participants.push(participant);
+    }
+}

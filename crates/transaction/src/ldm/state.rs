@@ -1,0 +1,192 @@
+//! The records of ldm.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use junctor_expression::Accumulator;
+use junctor_kernel::{Address, Handle};
+use junctor_model::error::Error;
+use junctor_model::id::{CommitNumber, IndexId, PartitionId, RowId, SchemaVersion, StatementNumber, TransactionId};
+use junctor_model::schema::TableLayout;
+use junctor_signals::change_schema::ChangePartition;
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::replicate_rows::ApplyReplica;
+use junctor_signals::write_rows::{FollowUp, WriteRows, WriteRowsReply};
+use junctor_storage::guard::OwnerToken;
+use junctor_storage::lock::WaiterId;
+use junctor_storage::partition_store::ScanCursor;
+
+use crate::GuardedPartition;
+
+/// A participant's place in the pool.
+pub(super) type ParticipantHandle = Handle<Participant>;
+
+/// The place of a partition in the block's list; it stays while any transaction touches the partition.
+pub(super) type SlotIndex = u32;
+
+/// One partition, as primary or as backup.
+#[derive(Debug)]
+pub(super) struct PartitionSlot {
+    pub id: PartitionId,
+    pub guard: Arc<GuardedPartition>,
+    pub token: OwnerToken,
+    pub layout: Arc<TableLayout>,
+    /// The ldm instances of the partition, the primary first.
+    pub chain: Vec<Address>,
+    /// This one's place in the chain.
+    pub place: usize,
+    /// Writers with older plans are refused: they do not know all unique indexes.
+    pub writers_version: SchemaVersion,
+    /// Transactions that have touched it and not ended.
+    pub participants: u32,
+    /// Freed when the last of them ends.
+    pub is_dropped: bool,
+    /// Whether it is in the list of partitions to purge.
+    pub is_purging: bool,
+}
+
+/// What one transaction has touched here.
+#[derive(Debug, Default)]
+pub(super) struct Participant {
+    pub transaction: TransactionId,
+    /// A row for every version made, in the order of statements until the commit begins.
+    pub rows: Vec<TouchedRow>,
+    /// Partitions in which it locks or writes.
+    pub touched: Vec<SlotIndex>,
+    /// Partitions of which tc was told that they are written.
+    pub written: Vec<SlotIndex>,
+    /// Partitions whose backups hold its images.
+    pub prepared: Vec<SlotIndex>,
+    /// Answers of chains that are waited for.
+    pub outstanding: u32,
+    /// Who is told that the chains are prepared.
+    pub prepare_reply_to: Option<Address>,
+    /// Why the prepare failed.
+    pub prepare_error: Option<Box<Error>>,
+    /// What is being done with all of it.
+    pub settle: Option<Settle>,
+    /// The reply of a write that is the whole transaction.
+    pub one_phase_reply: Option<(Address, WriteRowsReply)>,
+}
+
+/// A row with a version of the transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TouchedRow {
+    pub slot: SlotIndex,
+    pub row: RowId,
+    pub statement: StatementNumber,
+}
+
+/// Commit or undo, on its way through the rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settle {
+    pub kind: SettleKind,
+    pub reply_to: Address,
+    /// The first row that is not done.
+    pub next: usize,
+    /// The end of the run of rows whose redo record is formed.
+    pub recorded: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SettleKind {
+    /// Stamp with the number; so many partitions in all.
+    Commit { number: CommitNumber, participants: u16 },
+    /// As `Commit`, with a number taken and marked here.
+    CommitOnePhase { number: CommitNumber },
+    /// Undo later statements.
+    Undo { newer_than: StatementNumber },
+}
+
+/// A write on its way through its rows.
+#[derive(Debug)]
+pub(super) struct WriteWork {
+    pub request: WriteRows,
+    pub slot: SlotIndex,
+    pub participant: ParticipantHandle,
+    /// Where the item that comes next, or is under way, begins in the input.
+    pub item: usize,
+    /// The place within a range.
+    pub cursor: ScanCursor,
+    /// The next row id of a write to all rows.
+    pub next_row: RowId,
+    /// The row that was found and whose lock was waited for.
+    pub pending: Option<RowId>,
+    /// The row whose lock an insert waited for, because it has or had the key.
+    pub pending_insert: Option<RowId>,
+    /// Whether every row was looked at.
+    pub is_exhausted: bool,
+    pub matched: u32,
+    pub changed: u32,
+    pub warnings: u32,
+    pub follow_ups: Vec<FollowUp>,
+    pub batch: Batch,
+    /// States of the aggregates of a locking read.
+    pub accumulators: Vec<Accumulator>,
+}
+
+/// Changes that are evaluated and not yet made.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub changes: Vec<RowChange>,
+    /// Images and keys.
+    pub bytes: Vec<u8>,
+    /// Changes that are made.
+    pub done: usize,
+}
+
+/// One change of a row whose lock is held.
+#[derive(Clone, Debug)]
+pub(super) enum RowChange {
+    Update {
+        row: RowId,
+        image: Range<usize>,
+    },
+    Delete {
+        row: RowId,
+    },
+    /// The primary key changes within the partition: the row is inserted anew, and then deleted under its old key.
+    Rekey {
+        row: RowId,
+        hash: u64,
+        key: Range<usize>,
+        image: Range<usize>,
+    },
+}
+
+impl Batch {
+    pub fn is_done(&self) -> bool {
+        self.done == self.changes.len()
+    }
+
+    pub fn clear(&mut self) {
+        self.changes.clear();
+        self.bytes.clear();
+        self.done = 0;
+    }
+
+    pub fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        start..self.bytes.len()
+    }
+}
+
+/// A write that waits for a lock.
+#[derive(Debug)]
+pub(super) struct ParkedWrite {
+    pub work: WriteWork,
+    pub waiter: WaiterId,
+}
+
+/// Work that goes on in a later turn.
+#[derive(Debug)]
+pub(super) enum Deferred {
+    Write(Box<WriteWork>),
+    Settle(ParticipantHandle),
+    ApplyReplica(ApplyReplica),
+    ReplicateRows(Box<junctor_signals::replicate_rows::ReplicateRows>),
+    ChangePartition(Box<ChangePartition>),
+    BuildIndex { operation: OperationId, reply_to: Address, partition: PartitionId, index: IndexId, from: RowId },
+    Purge,
+}

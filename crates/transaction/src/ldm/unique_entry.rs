@@ -1,0 +1,122 @@
+//! What changed rows mean for the entries of unique indexes, which live in hidden tables and are tc's to keep.
+
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::ColumnIndex;
+use junctor_model::key::append_row_key;
+use junctor_model::row::RowView;
+use junctor_model::schema::TableDefinition;
+use junctor_model::value::ValueRef;
+use junctor_signals::program::WriteProgram;
+use junctor_signals::write_rows::FollowUp;
+
+/// Characters of a key that error 1062 shows.
+const SHOWN_CHARACTERS_MAX: usize = 64;
+
+/// A row was inserted.
+pub(super) fn inserted(program: &WriteProgram, partition: u16, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
+    let definition = &program.table.definition;
+    for (index, _) in &program.unique_entries {
+        let Some(columns) = definition.index(*index).map(|index| &index.columns) else { continue };
+        if let Some(key) = entry_key(definition, columns, row) {
+            let row_reference = row_reference(definition, partition, row);
+            let shown = shown(columns, row);
+            follow_ups.push(FollowUp::InsertEntry { index: *index, key, row_reference, shown });
+        }
+    }
+}
+
+/// A row was deleted.
+pub(super) fn deleted(program: &WriteProgram, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
+    let definition = &program.table.definition;
+    for (index, _) in &program.unique_entries {
+        let Some(columns) = definition.index(*index).map(|index| &index.columns) else { continue };
+        if let Some(key) = entry_key(definition, columns, row) {
+            follow_ups.push(FollowUp::DeleteEntry { index: *index, key });
+        }
+    }
+}
+
+/// A row was updated from the first to the second view; with a new primary key every entry refers to it anew.
+pub(super) fn updated(
+    program: &WriteProgram,
+    partition: u16,
+    (old, new): (RowView<'_>, RowView<'_>),
+    is_rekeyed: bool,
+    follow_ups: &mut Vec<FollowUp>,
+) {
+    let definition = &program.table.definition;
+    for (index, _) in &program.unique_entries {
+        let Some(columns) = definition.index(*index).map(|index| &index.columns) else { continue };
+        let old_key = entry_key(definition, columns, old);
+        let new_key = entry_key(definition, columns, new);
+        if old_key == new_key && !is_rekeyed {
+            continue;
+        }
+        if let Some(key) = old_key {
+            follow_ups.push(FollowUp::DeleteEntry { index: *index, key });
+        }
+        if let Some(key) = new_key {
+            let row_reference = row_reference(definition, partition, new);
+            let shown = shown(columns, new);
+            follow_ups.push(FollowUp::InsertEntry { index: *index, key, row_reference, shown });
+        }
+    }
+}
+
+/// The key of the entry; a row with a NULL among the columns has none.
+fn entry_key(definition: &TableDefinition, columns: &[ColumnIndex], row: RowView<'_>) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    let has_null = append_row_key(&definition.columns, columns, row, &mut key);
+    (!has_null).then_some(key)
+}
+
+fn row_reference(definition: &TableDefinition, partition: u16, row: RowView<'_>) -> Vec<u8> {
+    let mut reference = partition.to_be_bytes().to_vec();
+    append_row_key(&definition.columns, &definition.primary().columns, row, &mut reference);
+    reference
+}
+
+/// Error 1062 for the primary key of a row.
+#[cold]
+pub(super) fn duplicate_primary(definition: &TableDefinition, row: RowView<'_>) -> Box<Error> {
+    let shown = shown(&definition.primary().columns, row);
+    let message = format!("Duplicate entry '{shown}' for key '{}.PRIMARY'", definition.name);
+    Error::new(ErrorCode::DuplicateEntry, message)
+}
+
+/// Key values as error 1062 shows them: joined by hyphens, cut to 64 characters, bytes that are no text as `\xNN`.
+fn shown(columns: &[ColumnIndex], row: RowView<'_>) -> Box<str> {
+    let mut text = String::new();
+    for (position, column) in columns.iter().enumerate() {
+        if position > 0 {
+            text.push('-');
+        }
+        match row.column(*column) {
+            ValueRef::Null => text.push_str("NULL"),
+            ValueRef::Int(value) => text.push_str(&value.to_string()),
+            ValueRef::UInt(value) => text.push_str(&value.to_string()),
+            ValueRef::Double(value) => {
+                let mut bytes = Vec::new();
+                junctor_model::row_encoding::append_double(value, &mut bytes);
+                text.push_str(&String::from_utf8_lossy(&bytes));
+            }
+            ValueRef::Decimal(value) => {
+                let mut bytes = Vec::new();
+                value.append_text(&mut bytes);
+                text.push_str(&String::from_utf8_lossy(&bytes));
+            }
+            ValueRef::Bytes(bytes) => push_bytes(bytes, &mut text),
+        }
+    }
+    match text.char_indices().nth(SHOWN_CHARACTERS_MAX) {
+        Some((end, _)) => text[..end].into(),
+        None => text.into(),
+    }
+}
+
+fn push_bytes(bytes: &[u8], text: &mut String) {
+    match std::str::from_utf8(bytes) {
+        Ok(valid) => text.push_str(valid),
+        Err(_) => bytes.iter().take(SHOWN_CHARACTERS_MAX).for_each(|byte| text.push_str(&format!("\\x{byte:02X}"))),
+    }
+}

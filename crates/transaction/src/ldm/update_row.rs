@@ -1,0 +1,160 @@
+//! Hot path, budget 30 instructions a column. The new image of a row from its assignments, left to right.
+
+use junctor_expression::program::Node;
+use junctor_expression::{Expression, Parameters, Scratch, StoreMode, StoreTarget};
+use junctor_model::error::Result;
+use junctor_model::id::ColumnIndex;
+use junctor_model::key::append_row_key;
+use junctor_model::partition::{key_hash, partition_of};
+use junctor_model::row::RowView;
+use junctor_model::schema::TableLayout;
+use junctor_model::value::ValueRef;
+use junctor_signals::program::Assignment;
+
+/// Columns of a row whose values fit on the stack while it is encoded.
+const COLUMNS_ON_STACK: usize = 32;
+
+/// Working memory for new images.
+#[derive(Debug, Default)]
+pub(super) struct RowBuilder {
+    /// An image that is put together from overflow pages.
+    pub image: Vec<u8>,
+    /// The row as the assignments have left it.
+    pub current: Vec<u8>,
+    next: Vec<u8>,
+    /// The new primary key, or another key under comparison.
+    pub key: Vec<u8>,
+    old_key: Vec<u8>,
+}
+
+/// What has become of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UpdatedRow {
+    /// Every value is as it was.
+    Same,
+    /// The image differs, the primary key does not.
+    Changed,
+    /// The primary key differs and stays in this partition.
+    Rekeyed { hash: u64 },
+    /// The row belongs to another partition now.
+    Moved { partition: u16, hash: u64 },
+}
+
+impl RowBuilder {
+    /// Makes `current` the image of the row after all assignments. Each sees the row as those before it left it.
+    ///
+    /// Errors: those of the expressions and of strict conversion.
+    pub fn assign(
+        &mut self,
+        table: &TableLayout,
+        assignments: &[Assignment],
+        original: RowView<'_>,
+        parameters: Parameters<'_>,
+        scratch: &Scratch,
+        row_number: u64,
+    ) -> Result<()> {
+        let mut rest = assignments;
+        let mut is_first = true;
+        while !rest.is_empty() {
+            let (together, after) = rest.split_at(independent(rest));
+            rest = after;
+            let view = if is_first { original } else { RowView::new(&table.row_format, &self.current) };
+            self.next.clear();
+            assign_together(table, together, view, parameters, scratch, row_number, &mut self.next)?;
+            std::mem::swap(&mut self.current, &mut self.next);
+            is_first = false;
+        }
+        if is_first {
+            self.current.clear();
+            self.current.extend_from_slice(original.image());
+        }
+        Ok(())
+    }
+
+    /// Compares `current` with the row that it was made from. With a new primary key, `key` holds it.
+    pub fn updated(
+        &mut self,
+        table: &TableLayout,
+        assignments: &[Assignment],
+        original: RowView<'_>,
+        own_partition: u16,
+    ) -> UpdatedRow {
+        if self.current == original.image() {
+            return UpdatedRow::Same;
+        }
+        let definition = &table.definition;
+        let primary = &definition.primary().columns;
+        if !assignments.iter().any(|assignment| primary.contains(&assignment.column)) {
+            return UpdatedRow::Changed;
+        }
+        let new = RowView::new(&table.row_format, &self.current);
+        self.key.clear();
+        self.old_key.clear();
+        append_row_key(&definition.columns, primary, new, &mut self.key);
+        append_row_key(&definition.columns, primary, original, &mut self.old_key);
+        if self.key == self.old_key {
+            return UpdatedRow::Changed;
+        }
+        let hash = key_hash(&self.key);
+        let partition_hash = if definition.partition_columns == *primary {
+            hash
+        } else {
+            self.old_key.clear();
+            append_row_key(&definition.columns, &definition.partition_columns, new, &mut self.old_key);
+            key_hash(&self.old_key)
+        };
+        let partition = partition_of(partition_hash, definition.partition_count);
+        if partition == own_partition { UpdatedRow::Rekeyed { hash } } else { UpdatedRow::Moved { partition, hash } }
+    }
+}
+
+/// How many of the first assignments read no column that one of them sets before, and set different columns.
+fn independent(assignments: &[Assignment]) -> usize {
+    let is_free = |end: &usize| {
+        let before = &assignments[..*end];
+        let is_set = |column: ColumnIndex| before.iter().any(|assignment| assignment.column == column);
+        !is_set(assignments[*end].column) && !reads_any(&assignments[*end].value, &is_set)
+    };
+    1 + (1..assignments.len()).take_while(is_free).count()
+}
+
+fn reads_any(expression: &Expression, is_set: &dyn Fn(ColumnIndex) -> bool) -> bool {
+    let mut reads = false;
+    expression.visit(&mut |part| {
+        if let Node::Column { index, .. } = &part.node {
+            reads |= is_set(*index);
+        }
+    });
+    reads
+}
+
+fn assign_together(
+    table: &TableLayout,
+    assignments: &[Assignment],
+    view: RowView<'_>,
+    parameters: Parameters<'_>,
+    scratch: &Scratch,
+    row_number: u64,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let columns = &table.definition.columns;
+    let mut on_stack = [ValueRef::Null; COLUMNS_ON_STACK];
+    let mut on_heap = Vec::new();
+    let values = match on_stack.get_mut(..columns.len()) {
+        Some(values) => values,
+        None => {
+            on_heap.resize(columns.len(), ValueRef::Null);
+            &mut on_heap[..]
+        }
+    };
+    for (position, value) in values.iter_mut().enumerate() {
+        *value = view.column(ColumnIndex(position as u16));
+    }
+    for Assignment { column, value } in assignments {
+        let position = usize::from(column.0);
+        let target = StoreTarget { column: &columns[position], row_number, mode: StoreMode::Strict };
+        let value = value.evaluate(Some(view), parameters, scratch)?;
+        values[position] = target.convert(value, scratch)?;
+    }
+    table.row_format.encode(values, out)
+}

@@ -1,0 +1,228 @@
+//! Hot path, budget 400 instructions a write of one row besides storage. A write goes through its rows in batches: find and
+//! lock and evaluate under the owner's read access, then make the changes under the guard, then the next batch.
+
+use junctor_kernel::{Context, Outbox};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{RowId, TransactionId};
+use junctor_signals::input::InputReader;
+use junctor_signals::program::{Access, WriteAction};
+use junctor_signals::write_rows::{WriteRows, WriteRowsReply};
+use junctor_signals::{Signal, TcSignal};
+use junctor_storage::lock::WaiterId;
+use junctor_storage::partition_store::ScanCursor;
+
+use super::block::LdmBlock;
+use super::state::{Deferred, ParticipantHandle, SlotIndex, WriteWork};
+use crate::read::plan_is_stale;
+
+/// Batches of one write in one turn.
+const BATCHES_PER_TURN_MAX: usize = 4;
+
+/// Bytes of rows that a locking read may answer with from one partition.
+pub(super) const OUTPUT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// How a step of a write ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StepEnd {
+    /// Everything is done.
+    Done,
+    /// There is more.
+    More,
+    /// A reader is inside the guard.
+    Busy,
+    /// A lock must be waited for.
+    Waiting(WaiterId),
+}
+
+impl LdmBlock {
+    pub(super) fn on_write_rows(&mut self, request: WriteRows, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        if self.redo.is_behind() {
+            self.held_back.push_back(request);
+            return;
+        }
+        self.begin_write_rows(request, context, outbox);
+    }
+
+    pub(super) fn begin_write_rows(
+        &mut self,
+        mut request: WriteRows,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let slot = match self.writable_slot(&request) {
+            Ok(slot) => slot,
+            Err(error) => return refuse(request, error, outbox),
+        };
+        let Some(participant) = self.take_part(request.transaction, slot) else {
+            return refuse(request, too_many_participants(), outbox);
+        };
+        if matches!(request.program.action, WriteAction::LockRead { .. }) {
+            request.output = context.buffers.take(512);
+        }
+        let mut work = WriteWork {
+            slot,
+            participant,
+            item: InputReader::new(&request.input).position(),
+            cursor: ScanCursor::default(),
+            next_row: RowId(0),
+            pending: None,
+            pending_insert: None,
+            is_exhausted: false,
+            matched: 0,
+            changed: 0,
+            warnings: 0,
+            follow_ups: Vec::new(),
+            batch: self.spare_batches.pop().unwrap_or_default(),
+            accumulators: Vec::new(),
+            request,
+        };
+        if let WriteAction::LockRead { output, .. } = &work.request.program.action {
+            if let Err(error) = self.reader.emitter.begin(output) {
+                return self.finish_write(work, Some(error), outbox);
+            }
+            self.reader.emitter.exchange(&mut work.accumulators);
+        }
+        self.run_write(work, outbox);
+    }
+
+    /// The partition, if the plan may write it.
+    fn writable_slot(&mut self, request: &WriteRows) -> Result<SlotIndex> {
+        let Some(index) = self.by_partition.get(&request.partition).copied() else { return Err(plan_is_stale()) };
+        let slot = self.slot(index);
+        let program = &request.program;
+        if program.table.definition.version < slot.writers_version || slot.place != 0 {
+            return Err(plan_is_stale());
+        }
+        let has_index = match program.access {
+            Access::IndexRanges { index, .. } => slot.guard.owner_read(&slot.token, |store| store.has_index(index)),
+            Access::PrimaryKeys | Access::AllRows => true,
+        };
+        if has_index { Ok(index) } else { Err(plan_is_stale()) }
+    }
+
+    /// The record of the transaction, which touches the partition from now on; none when there are too many.
+    fn take_part(&mut self, transaction: TransactionId, slot: SlotIndex) -> Option<ParticipantHandle> {
+        let handle = match self.by_transaction.get(&transaction) {
+            Some(handle) => *handle,
+            None => {
+                if self.participants.len() == self.participants.capacity() {
+                    return None;
+                }
+                let mut participant = self.spare_participants.pop().unwrap_or_default();
+                participant.transaction = transaction;
+                let handle = self.participants.insert(participant).ok()?;
+                self.by_transaction.insert(transaction, handle);
+                handle
+            }
+        };
+        let participant = self.participant(handle);
+        if !participant.touched.contains(&slot) {
+            participant.touched.push(slot);
+            self.slot(slot).participants += 1;
+        }
+        Some(handle)
+    }
+
+    /// Goes on with a write until it is done, must wait, or has had its share of the turn.
+    pub(super) fn run_write(&mut self, mut work: WriteWork, outbox: &mut Outbox<Signal>) {
+        for _ in 0..BATCHES_PER_TURN_MAX {
+            match self.step_write(&mut work) {
+                Ok(StepEnd::Done) => return self.finish_write(work, None, outbox),
+                Ok(StepEnd::More) => {}
+                Ok(StepEnd::Busy) => break,
+                Ok(StepEnd::Waiting(waiter)) => return self.park(work, waiter, outbox),
+                Err(error) => return self.finish_write(work, Some(error), outbox),
+            }
+        }
+        self.defer(Deferred::Write(Box::new(work)), outbox);
+    }
+
+    /// One batch.
+    fn step_write(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
+        if matches!(work.request.program.action, WriteAction::Insert) {
+            return self.insert_batch(work);
+        }
+        if work.batch.is_done() {
+            if work.is_exhausted {
+                return Ok(StepEnd::Done);
+            }
+            work.batch.clear();
+            if let StepEnd::Waiting(waiter) = self.evaluate_batch(work)? {
+                // What was evaluated before the row that is waited for is written after the wait, in its order.
+                return Ok(StepEnd::Waiting(waiter));
+            }
+        }
+        match work.batch.is_done() {
+            true if work.is_exhausted => Ok(StepEnd::Done),
+            true => Ok(StepEnd::More),
+            false => self.write_batch(work),
+        }
+    }
+
+    /// The write is over: it is answered, or commits if it is the whole transaction.
+    pub(super) fn finish_write(&mut self, work: WriteWork, mut error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
+        let WriteWork { mut request, slot, participant, matched, changed, warnings, follow_ups, mut batch, .. } = work;
+        batch.clear();
+        self.spare_batches.push(batch);
+        let mut accumulators = work.accumulators;
+        if let WriteAction::LockRead { output, .. } = &request.program.action {
+            self.reader.emitter.exchange(&mut accumulators);
+            if error.is_none() {
+                self.reader.emitter.end(output, &mut request.output);
+            }
+            if error.is_none() && request.output.len() > OUTPUT_BYTES_MAX {
+                error = Some(output_too_long());
+            }
+        }
+        let commits = request.one_phase && error.is_none() && follow_ups.is_empty();
+        let record = self.participant(participant);
+        if changed > 0 && !record.written.contains(&slot) {
+            record.written.push(slot);
+        }
+        let reply = WriteRowsReply {
+            operation: request.operation,
+            transaction: request.transaction,
+            partition: request.partition,
+            matched,
+            changed,
+            warnings,
+            committed: Default::default(),
+            input: request.input,
+            output: request.output,
+            follow_ups: follow_ups.into_boxed_slice(),
+            error,
+        };
+        if commits {
+            record.one_phase_reply = Some((request.reply_to, reply));
+            return self.commit_one_phase(participant, request.reply_to, outbox);
+        }
+        outbox.send(request.reply_to, Signal::Tc(TcSignal::WriteRowsReply(reply)));
+    }
+}
+
+fn refuse(request: WriteRows, error: Box<Error>, outbox: &mut Outbox<Signal>) {
+    let reply = WriteRowsReply {
+        operation: request.operation,
+        transaction: request.transaction,
+        partition: request.partition,
+        matched: 0,
+        changed: 0,
+        warnings: 0,
+        committed: Default::default(),
+        input: request.input,
+        output: request.output,
+        follow_ups: Box::default(),
+        error: Some(error),
+    };
+    outbox.send(request.reply_to, Signal::Tc(TcSignal::WriteRowsReply(reply)));
+}
+
+#[cold]
+fn too_many_participants() -> Box<Error> {
+    Error::new(ErrorCode::TooManyTransactions, "Got temporary error: too many transactions at once")
+}
+
+#[cold]
+fn output_too_long() -> Box<Error> {
+    Error::new(ErrorCode::OutOfResources, "Out of memory; a locking read answers with too many rows")
+}

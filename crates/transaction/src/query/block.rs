@@ -1,0 +1,182 @@
+//! Hot path, budget 120 instructions a request besides its rows. The query block: its state and its inbox.
+
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use junctor_kernel::{Address, Context, Outbox, WorldEvent};
+use junctor_model::error::{Error, Result};
+use junctor_model::id::PartitionId;
+use junctor_signals::change_schema::{Catalog, OpenPartition, PublishCatalog, PublishCatalogReply};
+use junctor_signals::program::Output;
+use junctor_signals::read_rows::{ReadRows, ReadRowsReply};
+use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal};
+use junctor_storage::guard::ReaderSlot;
+
+use crate::GuardedPartition;
+use crate::read::{HOLDS_PER_TURN_MAX, ReadPosition, ReadView, RowReader, plan_is_stale};
+
+/// One instance of query.
+#[derive(Debug)]
+pub struct QueryBlock {
+    slot: ReaderSlot,
+    catalog: Arc<Catalog>,
+    partitions: HashMap<PartitionId, ReadablePartition, FixedState>,
+    reader: RowReader,
+}
+
+#[derive(Debug)]
+struct ReadablePartition {
+    owner: Address,
+    guard: Arc<GuardedPartition>,
+}
+
+/// How a request ended in this block.
+enum Outcome {
+    Answered,
+    /// The guard was busy before anything was read.
+    Busy,
+}
+
+impl QueryBlock {
+    /// An instance that reads through `slot`, which is its own among the slots of the node's read group.
+    pub fn new(slot: ReaderSlot) -> QueryBlock {
+        QueryBlock {
+            slot,
+            catalog: Arc::new(Catalog::default()),
+            partitions: HashMap::with_hasher(FixedState::with_seed(0)),
+            reader: RowReader::new(),
+        }
+    }
+
+    /// Handles one signal.
+    #[inline]
+    pub fn handle(
+        &mut self,
+        signal: QuerySignal,
+        _from: Address,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        match signal {
+            QuerySignal::ReadRows(signal) => self.on_read_rows(signal, context, outbox),
+            QuerySignal::OpenPartition(signal) => self.on_open_partition(signal),
+            QuerySignal::PublishCatalog(signal) => self.on_publish_catalog(signal, outbox),
+        }
+    }
+
+    /// Handles one event of the world: there is nothing to begin and nothing to end.
+    pub fn on_world(&mut self, event: WorldEvent, _context: &mut Context<'_>, _outbox: &mut Outbox<Signal>) {
+        match event {
+            WorldEvent::Started
+            | WorldEvent::Stopping
+            | WorldEvent::Timer { .. }
+            | WorldEvent::SocketOpened { .. }
+            | WorldEvent::Received { .. }
+            | WorldEvent::SendBlocked { .. }
+            | WorldEvent::SendDrained { .. }
+            | WorldEvent::SocketClosed { .. }
+            | WorldEvent::FileDone { .. } => {}
+        }
+    }
+
+    fn on_open_partition(&mut self, signal: OpenPartition) {
+        let guard = signal.handle.and_then(|handle| Arc::downcast::<GuardedPartition>(handle.0).ok());
+        match guard {
+            Some(guard) => {
+                self.partitions.insert(signal.partition, ReadablePartition { owner: signal.owner, guard });
+            }
+            None => {
+                self.partitions.remove(&signal.partition);
+            }
+        }
+    }
+
+    fn on_publish_catalog(&mut self, signal: PublishCatalog, outbox: &mut Outbox<Signal>) {
+        self.catalog = signal.catalog;
+        let reply = PublishCatalogReply { operation: signal.operation };
+        outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
+    }
+
+    #[inline]
+    fn on_read_rows(&mut self, mut request: ReadRows, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let QueryBlock { slot, catalog, partitions, reader } = self;
+        let Some(partition) = partitions.get(&request.partition) else {
+            return match catalog.distribution.owner(request.partition) {
+                Some(owner) => outbox.send(owner, Signal::Ldm(LdmSignal::ReadRows(request))),
+                None => fail(request, plan_is_stale(), context, outbox),
+            };
+        };
+        let mut position = ReadPosition::new(&request);
+        match read(partition, slot, reader, &mut request, &mut position) {
+            Ok(Outcome::Answered) => answer(request, position, outbox),
+            Ok(Outcome::Busy) => outbox.send(partition.owner, Signal::Ldm(LdmSignal::ReadRows(request))),
+            Err(error) => fail(request, error, context, outbox),
+        }
+    }
+}
+
+fn read(
+    partition: &ReadablePartition,
+    slot: &ReaderSlot,
+    reader: &mut RowReader,
+    request: &mut ReadRows,
+    position: &mut ReadPosition,
+) -> Result<Outcome> {
+    let view = ReadView {
+        program: &request.program,
+        protocol: request.protocol,
+        input: &request.input,
+        snapshot: request.snapshot,
+        own: None,
+        rows_max: request.rows_max,
+    };
+    let out = &mut request.output;
+    reader.emitter.begin(&view.program.output)?;
+    for hold in 0..HOLDS_PER_TURN_MAX {
+        match partition.guard.read(slot, |store| reader.hold(store, &view, position, out)) {
+            Ok(is_done) => {
+                if is_done? {
+                    break;
+                }
+            }
+            Err(_) if hold == 0 => return Ok(Outcome::Busy),
+            // What was read is answered; the rest is asked for again.
+            Err(_) => break,
+        }
+    }
+    if reader.emitter.end(&view.program.output, out) {
+        position.rows = 1;
+    }
+    Ok(Outcome::Answered)
+}
+
+pub(crate) fn answer(request: ReadRows, position: ReadPosition, outbox: &mut Outbox<Signal>) {
+    debug_assert!(position.rows <= 1 || !matches!(request.program.output, Output::Aggregates(_)));
+    let reply = ReadRowsReply {
+        operation: request.operation,
+        partition: request.partition,
+        rows: position.rows,
+        input: request.input,
+        output: request.output,
+        resume: position.resume(),
+        error: None,
+    };
+    outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadRowsReply(reply)));
+}
+
+#[cold]
+pub(crate) fn fail(mut request: ReadRows, error: Box<Error>, _context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+    request.output.clear();
+    let reply = ReadRowsReply {
+        operation: request.operation,
+        partition: request.partition,
+        rows: 0,
+        input: request.input,
+        output: request.output,
+        resume: None,
+        error: Some(error),
+    };
+    outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadRowsReply(reply)));
+}

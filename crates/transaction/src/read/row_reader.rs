@@ -1,0 +1,285 @@
+//! Hot path, budget 60 instructions a key besides the index. The rows of a read request, in holds of at most
+//! [`ROWS_PER_HOLD_MAX`] rows.
+
+use std::ops::{Bound, ControlFlow};
+
+use junctor_expression::{Expression, Parameters};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{CommitNumber, IndexId, RowId, TransactionId};
+use junctor_model::limit::{REPLY_BYTES_MAX, ROWS_PER_HOLD_MAX};
+use junctor_model::row::RowView;
+use junctor_signals::input::{InputReader, KeyRange};
+use junctor_signals::program::{Access, ReadProgram, RowProtocol};
+use junctor_signals::read_rows::{ReadRows, Resume};
+use junctor_storage::index::{Direction, RangeBounds};
+use junctor_storage::partition_store::{PartitionStore, ScanCursor, ScanEnd, ScanRange};
+
+use super::emit::Emitter;
+
+/// Holds of one request in one turn; the reply says where to go on.
+pub(crate) const HOLDS_PER_TURN_MAX: usize = 64;
+
+/// What a request asks, borrowed from it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadView<'a> {
+    pub program: &'a ReadProgram,
+    pub protocol: RowProtocol,
+    pub input: &'a [u8],
+    pub snapshot: CommitNumber,
+    pub own: Option<TransactionId>,
+    pub rows_max: u32,
+}
+
+/// How far a request has been answered.
+#[derive(Debug, Default)]
+pub(crate) struct ReadPosition {
+    /// Where the item that comes next, or is under way, begins in the input.
+    item: usize,
+    /// The place within a range.
+    cursor: ScanCursor,
+    /// The next row id of a read of all rows.
+    row: RowId,
+    /// Rows accepted so far.
+    pub rows: u32,
+    /// Whether anything is left.
+    has_more: bool,
+}
+
+impl ReadPosition {
+    /// The beginning, or where an earlier reply said to go on.
+    pub fn new(request: &ReadRows) -> ReadPosition {
+        let mut position = ReadPosition { has_more: true, ..ReadPosition::default() };
+        match &request.resume {
+            None => position.item = InputReader::new(&request.input).position(),
+            Some(resume) => {
+                position.item = resume.item_position as usize;
+                position.row = resume.row;
+                // An index key is never empty, so an empty one says that the range was not begun.
+                if !resume.key.is_empty() {
+                    position.cursor = ScanCursor { key: resume.key.clone(), row: Some(resume.row) };
+                }
+            }
+        }
+        position
+    }
+
+    /// Where to go on; `None` when nothing is left.
+    pub fn resume(self) -> Option<Box<Resume>> {
+        let ReadPosition { item, cursor, row, has_more, .. } = self;
+        let row = cursor.row.unwrap_or(row);
+        has_more.then(|| Box::new(Resume { item_position: item as u32, key: cursor.key, row }))
+    }
+}
+
+/// Reads rows; one per block, for its working memory.
+#[derive(Debug)]
+pub(crate) struct RowReader {
+    pub emitter: Emitter,
+    image: Vec<u8>,
+    found: Vec<Option<RowId>>,
+}
+
+impl RowReader {
+    pub fn new() -> RowReader {
+        RowReader { emitter: Emitter::new(), image: Vec::new(), found: Vec::with_capacity(ROWS_PER_HOLD_MAX) }
+    }
+
+    /// Reads what one hold of the guard may. True when the request is answered, or the reply as long as it may be.
+    ///
+    /// Errors: 1412 when the plan names an index that is no more, and those of the expressions.
+    #[inline]
+    pub fn hold(
+        &mut self,
+        store: &PartitionStore,
+        view: &ReadView<'_>,
+        position: &mut ReadPosition,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        match view.program.access {
+            Access::PrimaryKeys => self.hold_keys(store, view, position, out),
+            Access::IndexRanges { index, descending } => {
+                self.hold_ranges(store, view, (index, direction_of(descending)), position, out)
+            }
+            Access::AllRows => self.hold_all(store, view, position, out),
+        }
+    }
+
+    fn hold_keys(
+        &mut self,
+        store: &PartitionStore,
+        view: &ReadView<'_>,
+        position: &mut ReadPosition,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let mut input = InputReader::new(view.input);
+        let parameters = Parameters::from_bytes(input.parameters());
+        input.seek(position.item);
+        let mut keys: [(&[u8], u64); ROWS_PER_HOLD_MAX] = [(&[], 0); ROWS_PER_HOLD_MAX];
+        let mut ends = [0; ROWS_PER_HOLD_MAX];
+        let mut count = 0;
+        while count < ROWS_PER_HOLD_MAX
+            && let Some(key) = input.next_key()
+        {
+            keys[count] = (key.key, key.hash);
+            ends[count] = input.position();
+            count += 1;
+        }
+        self.found.clear();
+        match count {
+            1 => self.found.push(store.find_primary(keys[0].0, keys[0].1)),
+            _ => store.lookup_batch(&keys[..count], &mut self.found),
+        }
+        let RowReader { emitter, image, found } = self;
+        for (row, end) in found.iter().zip(&ends) {
+            if let Some(row) = row
+                && let Some(version) = store.visible(*row, view.snapshot, view.own)
+            {
+                accept(emitter, view, store.view(&version, image), parameters, position, out)?;
+            }
+            position.item = *end;
+            if is_full(view, position, out) {
+                position.has_more = position.item < view.input.len();
+                return Ok(true);
+            }
+        }
+        position.has_more = count == ROWS_PER_HOLD_MAX && position.item < view.input.len();
+        Ok(!position.has_more)
+    }
+
+    fn hold_ranges(
+        &mut self,
+        store: &PartitionStore,
+        view: &ReadView<'_>,
+        (index, direction): (IndexId, Direction),
+        position: &mut ReadPosition,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let mut input = InputReader::new(view.input);
+        let parameters = Parameters::from_bytes(input.parameters());
+        let mut budget = ROWS_PER_HOLD_MAX;
+        let emitter = &mut self.emitter;
+        while budget > 0 {
+            input.seek(position.item);
+            let Some(range) = input.next_range() else {
+                position.has_more = false;
+                return Ok(true);
+            };
+            let range = ScanRange { index, bounds: bounds_of(&range), direction };
+            let mut failure = None;
+            let mut seen = 0;
+            let mut cursor = std::mem::take(&mut position.cursor);
+            let visit = |_, row: RowView<'_>| {
+                seen += 1;
+                match accept(emitter, view, row, parameters, position, out) {
+                    Err(error) => failure = Some(error),
+                    Ok(()) if is_full(view, position, out) => {}
+                    Ok(()) => return ControlFlow::Continue(()),
+                }
+                ControlFlow::Break(())
+            };
+            let end = store.scan(range, &mut cursor, view.snapshot, view.own, budget, visit);
+            if let Some(error) = failure {
+                return Err(error);
+            }
+            match end {
+                None => return Err(plan_is_stale()),
+                Some(ScanEnd::Exhausted) => {
+                    position.item = input.position();
+                    // A range costs a descent even when it is empty.
+                    budget -= (seen + 1).min(budget);
+                }
+                Some(ScanEnd::Budget) => {
+                    position.cursor = cursor;
+                    return Ok(false);
+                }
+                Some(ScanEnd::Stopped) => {
+                    position.cursor = cursor;
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn hold_all(
+        &mut self,
+        store: &PartitionStore,
+        view: &ReadView<'_>,
+        position: &mut ReadPosition,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let parameters = Parameters::from_bytes(InputReader::new(view.input).parameters());
+        let emitter = &mut self.emitter;
+        let mut failure = None;
+        let mut is_stopped = false;
+        let from = position.row;
+        let visit = |_, row: RowView<'_>| {
+            match accept(emitter, view, row, parameters, position, out) {
+                Err(error) => failure = Some(error),
+                Ok(()) if is_full(view, position, out) => is_stopped = true,
+                Ok(()) => return ControlFlow::Continue(()),
+            }
+            ControlFlow::Break(())
+        };
+        let next = store.scan_rows(from, view.snapshot, view.own, ROWS_PER_HOLD_MAX, visit);
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        position.has_more = next.is_some();
+        position.row = next.unwrap_or_default();
+        Ok(is_stopped || next.is_none())
+    }
+}
+
+/// Filters one row and says it.
+#[inline]
+fn accept(
+    emitter: &mut Emitter,
+    view: &ReadView<'_>,
+    row: RowView<'_>,
+    parameters: Parameters<'_>,
+    position: &mut ReadPosition,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    emitter.scratch.reset();
+    if let Some(filter) = &view.program.filter
+        && !passes(filter, row, parameters, emitter)?
+    {
+        return Ok(());
+    }
+    emitter.row(&view.program.output, view.protocol, row, parameters, out)?;
+    position.rows += 1;
+    Ok(())
+}
+
+#[inline]
+fn passes(filter: &Expression, row: RowView<'_>, parameters: Parameters<'_>, emitter: &Emitter) -> Result<bool> {
+    filter.is_true(Some(row), parameters, &emitter.scratch)
+}
+
+/// Aggregates say one run of states whatever they have seen, so the bound on rows does not stop them.
+#[inline]
+fn is_full(view: &ReadView<'_>, position: &ReadPosition, out: &[u8]) -> bool {
+    (position.rows >= view.rows_max || out.len() >= REPLY_BYTES_MAX)
+        && !matches!(view.program.output, junctor_signals::program::Output::Aggregates(_))
+}
+
+/// A range of the input as the index takes it.
+pub(crate) fn bounds_of<'a>(range: &KeyRange<'a>) -> RangeBounds<'a> {
+    let bound = |bound: Option<(&'a [u8], bool)>| match bound {
+        None => Bound::Unbounded,
+        Some((key, true)) => Bound::Included(key),
+        Some((key, false)) => Bound::Excluded(key),
+    };
+    RangeBounds { lower: bound(range.lower), upper: bound(range.upper) }
+}
+
+pub(crate) fn direction_of(descending: bool) -> Direction {
+    if descending { Direction::Backward } else { Direction::Forward }
+}
+
+/// The plan names what the table does not have any more.
+#[cold]
+pub(crate) fn plan_is_stale() -> Box<Error> {
+    Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")
+}

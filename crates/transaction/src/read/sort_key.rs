@@ -1,0 +1,61 @@
+//! Keys of computed values whose byte order is the SQL order; none is a prefix of another of the same expression.
+
+use junctor_expression::{Kind, ResultType};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::key::append_value;
+use junctor_model::schema::ColumnType;
+use junctor_model::value::ValueRef;
+
+/// Bytes of one string in a sort key; what follows does not count for the order.
+const SORT_BYTES_MAX: usize = 4096;
+
+/// Appends the key of a value of that type.
+pub(super) fn append_key(result: &ResultType, value: ValueRef<'_>, out: &mut Vec<u8>) {
+    let column_type = match result.kind {
+        Kind::Null => return out.push(0),
+        Kind::Int => ColumnType::Integer { bytes: 8, unsigned: false },
+        Kind::UInt => ColumnType::Integer { bytes: 8, unsigned: true },
+        Kind::Double => ColumnType::Double,
+        Kind::String => ColumnType::VarChar { length: u16::MAX, collation: result.collation },
+        Kind::Decimal => return append_decimal(result, value, out),
+    };
+    append_value(column_type, true, value, out);
+}
+
+/// As `append_key`, against the order if `descending`, and of bounded length.
+pub(super) fn append_sort_key(result: &ResultType, value: ValueRef<'_>, descending: bool, out: &mut Vec<u8>) {
+    let start = out.len();
+    append_key(result, value, out);
+    if out.len() - start > SORT_BYTES_MAX {
+        out.truncate(start + SORT_BYTES_MAX - 2);
+        out.extend_from_slice(&[0, 0]);
+    }
+    if descending {
+        out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+    }
+}
+
+/// All values of an expression have its scale, so their mantissas order them.
+fn append_decimal(result: &ResultType, value: ValueRef<'_>, out: &mut Vec<u8>) {
+    let mantissa = match value {
+        ValueRef::Null => return out.push(0),
+        ValueRef::Decimal(value) => value.rescale(result.scale()).map_or(value.mantissa, |value| value.mantissa),
+        ValueRef::Int(value) => i128::from(value) * scale_factor(result),
+        ValueRef::UInt(value) => i128::from(value) * scale_factor(result),
+        ValueRef::Double(_) | ValueRef::Bytes(_) => 0,
+    };
+    out.push(1);
+    out.extend_from_slice(&(mantissa as u128 ^ 1 << 127).to_be_bytes());
+}
+
+fn scale_factor(result: &ResultType) -> i128 {
+    10i128.checked_pow(u32::from(result.scale())).unwrap_or(1)
+}
+
+/// The length of a key as entries say it. Error: 1436 when it does not fit.
+pub(super) fn key_length(key: &[u8]) -> Result<[u8; 2]> {
+    match u16::try_from(key.len()) {
+        Ok(length) => Ok(length.to_le_bytes()),
+        Err(_) => Err(Error::new(ErrorCode::StatementTooComplex, "A key of ORDER BY or DISTINCT is too long")),
+    }
+}
