@@ -71,6 +71,9 @@ struct OrderedEntry {
     is_complete: bool,
 }
 
+/// Bytes that a buffer of the writer keeps between writes.
+pub(crate) const SCRATCH_BYTES_KEPT: usize = 256 * 1024;
+
 /// Buffers of the writer, kept so that writing allocates nothing.
 #[derive(Debug, Default)]
 struct Scratch {
@@ -132,6 +135,18 @@ impl PartitionStore {
 
     fn definitions(&self) -> &[ColumnDefinition] {
         &self.layout.definition.columns
+    }
+}
+
+impl Scratch {
+    /// Lets go of the memory of very long rows.
+    #[inline]
+    fn trim(&mut self) {
+        for buffer in [&mut self.image, &mut self.other_image] {
+            if buffer.capacity() > SCRATCH_BYTES_KEPT {
+                *buffer = Vec::new();
+            }
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub enum ScanEnd {
 
 impl PartitionStore {
     /// Calls `visit` for each row of the range that the reader sees, in key order, each once and with the version that has
-    /// that key. Looks at most at `budget_entries` index entries. `None` when the index does not exist here.
+    /// that key. Looks at most at `budget_entries` index entries. `None` when the index does not exist here or is being built.
     pub fn scan(
         &self,
         range: ScanRange<'_>,
@@ -51,7 +51,7 @@ impl PartitionStore {
         budget_entries: usize,
         mut visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<ScanEnd> {
-        let entry = self.ordered.iter().find(|entry| entry.id == range.index)?;
+        let entry = self.ordered.iter().find(|entry| entry.id == range.index && entry.is_complete)?;
         let is_long =
             |bound| matches!(bound, Bound::Included(key) | Bound::Excluded(key) if entry.tree.truncated(key) != key);
         let check_bounds = is_long(range.bounds.lower) || is_long(range.bounds.upper);

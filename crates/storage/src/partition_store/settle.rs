@@ -7,11 +7,16 @@ use super::{OrderedEntry, PartitionStore, Scratch, key_view};
 use crate::page::Location;
 use crate::row::{RowStore, RowVersion};
 
+/// Versions of one row that are walked to find what can be purged.
+const PURGE_WALK_MAX: usize = 256;
+/// Entries for which the purge queue keeps its memory when it is empty.
+const PURGE_QUEUE_KEPT: usize = 1024;
+
 /// What one step of the purge did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PurgeProgress {
-    /// Entries of the queue that were worked off.
-    pub rows: usize,
+    /// Entries of the queue and versions that were looked at.
+    pub steps: usize,
     /// Whether more could be purged with the same horizon now.
     pub has_more: bool,
 }
@@ -41,6 +46,11 @@ impl PartitionStore {
             self.remove_row(row);
             return;
         }
+        if before == Some(false) && !is_live {
+            // Inserted over a deletion and deleted again: the deletion that everybody knows stays the newest.
+            self.undo(row, transaction, StatementNumber(0));
+            return;
+        }
         while let Some(below) = self.rows.second(row).filter(|below| below.is_of(transaction)) {
             let removed = below.location();
             forget_keys(self, row, removed, Rest::Except);
@@ -66,24 +76,25 @@ impl PartitionStore {
         }
     }
 
-    /// Frees versions that no snapshot from `horizon` on can reach, working off at most `budget_rows` entries of the queue.
-    pub fn purge_step(&mut self, horizon: CommitNumber, budget_rows: usize) -> PurgeProgress {
-        let mut progress = PurgeProgress::default();
+    /// Frees versions that no snapshot from `horizon` on can reach. Does at most `budget` things: working off an entry of the
+    /// queue, freeing a version.
+    pub fn purge_step(&mut self, horizon: CommitNumber, budget: usize) -> PurgeProgress {
+        let mut left = budget;
         while let Some((commit_number, row)) = self.purge_queue.front().copied()
             && commit_number <= horizon
         {
-            if progress.rows == budget_rows {
-                progress.has_more = true;
-                break;
+            if left == 0 {
+                return PurgeProgress { steps: budget, has_more: true };
             }
-            self.purge_queue.pop_front();
-            self.purge_row(row, horizon);
-            progress.rows += 1;
+            left -= 1;
+            if self.purge_row(row, horizon, &mut left) {
+                self.purge_queue.pop_front();
+            }
         }
-        if self.purge_queue.is_empty() && self.purge_queue.capacity() > 1024 {
+        if self.purge_queue.is_empty() && self.purge_queue.capacity() > PURGE_QUEUE_KEPT {
             self.purge_queue = Default::default();
         }
-        progress
+        PurgeProgress { steps: budget - left, has_more: false }
     }
 
     /// The commit number from which on a horizon lets `purge_step` do something.
@@ -91,30 +102,47 @@ impl PartitionStore {
         self.purge_queue.front().map(|(commit_number, _)| *commit_number)
     }
 
-    fn purge_row(&mut self, row: RowId, horizon: CommitNumber) {
+    /// False when the budget ended before the row was done.
+    fn purge_row(&mut self, row: RowId, horizon: CommitNumber, left: &mut usize) -> bool {
         // The oldest version that some snapshot may see; what is below it is out of reach.
         let mut newer = None;
         let mut base = None;
-        for version in self.rows.versions(row) {
+        for version in self.rows.versions(row).take(PURGE_WALK_MAX) {
             if version.is_committed() && version.is_seen_by(horizon, None) {
                 base = Some(version);
                 break;
             }
             newer = Some(version.location());
         }
-        let Some(base) = base else { return };
-        let last_kept = match (base.is_deleted(), newer) {
-            (true, None) => return self.remove_row(row),
-            // A deletion with nothing below it says no more than nothing.
-            (true, Some(newer)) => newer,
-            (false, _) => base.location(),
-        };
-        loop {
-            let (_, Some(below)) = self.rows.version_and_below(last_kept) else { break };
+        // A row with very many newer versions is left to the entries that those have in the queue.
+        let Some(base) = base else { return true };
+        let is_deleted = base.is_deleted();
+        // Under a deletion the version with the key stays to the last: whatever is undone meanwhile, the row has its key.
+        let last_kept = if is_deleted { base.older() } else { base.location() };
+        if !self.remove_all_below(row, last_kept, left) {
+            return false;
+        }
+        match newer {
+            _ if !is_deleted => {}
+            None => self.remove_row(row),
+            // A deletion with nothing to hide says no more than nothing; it goes in one step with what it hides.
+            Some(newer) => _ = self.remove_all_below(row, newer, &mut 2),
+        }
+        true
+    }
+
+    /// False when the budget ended before all were removed.
+    fn remove_all_below(&mut self, row: RowId, last_kept: Location, left: &mut usize) -> bool {
+        while let (_, Some(below)) = self.rows.version_and_below(last_kept) {
+            if *left == 0 {
+                return false;
+            }
+            *left -= 1;
             let removed = below.location();
             forget_keys(self, row, removed, Rest::DownTo(last_kept));
             self.rows.remove_below(last_kept);
         }
+        true
     }
 
     /// Takes a row out of everything: all versions, index entries and the id.
@@ -145,7 +173,7 @@ pub(super) fn forget_keys(store: &mut PartitionStore, row: RowId, removed: Locat
         return;
     }
     let (format, columns) = (&layout.row_format, &layout.definition.columns[..]);
-    let Scratch { image, other_image, key, other_key, .. } = scratch;
+    let Scratch { image, other_image, key, other_key, .. } = &mut *scratch;
     for OrderedEntry { shape, tree, .. } in ordered {
         let view = key_view(rows, format, shape, &version, image);
         let mut has_same_values =
@@ -165,6 +193,7 @@ pub(super) fn forget_keys(store: &mut PartitionStore, row: RowId, removed: Locat
             tree.remove(key, row);
         }
     }
+    scratch.trim();
 }
 
 /// Whether the condition holds for one of the versions that stay and are no deletions.

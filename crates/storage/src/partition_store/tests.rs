@@ -11,7 +11,7 @@ use junctor_model::value::ValueRef;
 use proptest::prelude::*;
 
 use super::sample::{INT, image, integer_key, layout, sysbench_layout};
-use super::{PartitionStore, ScanCursor, ScanEnd, ScanRange, WriteError};
+use super::{PartitionStore, PurgeProgress, ScanCursor, ScanEnd, ScanRange, WriteError};
 use crate::index::{Direction, RangeBounds};
 use crate::page::{PAGE_BYTES, PagePool};
 use crate::redo::{RedoBuffer, RedoHeader, RedoOperation, RedoRecords};
@@ -273,6 +273,53 @@ fn a_sysbench_row_takes_at_most_340_bytes_with_its_indexes() {
 }
 
 #[test]
+fn a_row_with_very_many_versions_is_purged_in_small_steps() {
+    let mut store = store();
+    let layout = store.layout().clone();
+    let row = insert(&mut store, 7, 0, FIRST).unwrap();
+    store.commit(row, FIRST, CommitNumber(1));
+    for number in 2..2_000 {
+        store.update(row, &row_image(&layout, 7, &values(number)), FIRST, ONE).unwrap();
+        store.commit(row, FIRST, CommitNumber(number as u64));
+    }
+    store.delete(row, FIRST, ONE).unwrap();
+    store.commit(row, FIRST, CommitNumber(2_000));
+    assert_eq!(store.purge_step(CommitNumber(1_000), 10), PurgeProgress { steps: 10, has_more: true });
+    store.check().unwrap();
+    assert_eq!(k_of(&store, 7, 1_000, None), Some(1_000));
+    let mut steps = 0;
+    while store.purge_step(CommitNumber(2_000), 10).has_more {
+        steps += 1;
+        assert!(steps < 1_000);
+    }
+    store.check().unwrap();
+    assert_eq!(store.statistics(), Default::default());
+}
+
+#[test]
+fn a_deletion_of_a_row_inserted_over_a_deletion_keeps_the_key() {
+    let mut store = store();
+    let row = insert(&mut store, 7, 70, FIRST).unwrap();
+    store.commit(row, FIRST, CommitNumber(1));
+    store.delete(row, FIRST, ONE).unwrap();
+    store.commit(row, FIRST, CommitNumber(2));
+    assert_eq!(insert(&mut store, 7, 71, SECOND), Ok(row));
+    store.delete(row, SECOND, TWO).unwrap();
+    store.commit(row, SECOND, CommitNumber(3));
+    store.check().unwrap();
+    store.purge_step(CommitNumber(2), 100);
+    store.check().unwrap();
+    store.purge_step(CommitNumber(3), 100);
+    assert_eq!(store.statistics(), Default::default());
+}
+
+#[test]
+fn a_partition_can_be_read_from_any_thread() {
+    fn is_shared<T: Send + Sync>(_: &T) {}
+    is_shared(&store());
+}
+
+#[test]
 fn a_batch_finds_what_single_lookups_find() {
     let mut store = store();
     for id in 0..500 {
@@ -416,12 +463,18 @@ impl Model {
 struct Pair {
     store: PartitionStore,
     model: Model,
+    /// Writes refused for want of memory.
+    refused: usize,
 }
 
 impl Pair {
     fn new() -> Pair {
+        Pair::with_pages(4096)
+    }
+
+    fn with_pages(pages: usize) -> Pair {
         let model = Model { versions: BTreeMap::new(), statements: [1; 3], committed: 0, snapshots: Vec::new() };
-        Pair { store: store(), model }
+        Pair { store: PartitionStore::new(layout(), pool(pages)), model, refused: 0 }
     }
 
     fn run(&mut self, step: Step) {
@@ -438,7 +491,7 @@ impl Pair {
             Step::Purge { budget } => {
                 let horizon = self.model.snapshots.iter().copied().min().unwrap_or(self.model.committed);
                 let progress = self.store.purge_step(CommitNumber(horizon), budget);
-                assert!(progress.rows <= budget);
+                assert!(progress.steps <= budget);
             }
         }
     }
@@ -452,6 +505,8 @@ impl Pair {
             assert!(matches!(result, Err(WriteError::Uncommitted(_))), "{result:?}");
         } else if self.model.exists(id) {
             assert!(matches!(result, Err(WriteError::Duplicate(_))), "{result:?}");
+        } else if result == Err(WriteError::OutOfMemory) {
+            self.refused += 1;
         } else {
             assert!(self.store.is_row_of(result.unwrap(), &key));
             self.model.put(transaction, id, Some(values));
@@ -476,6 +531,8 @@ impl Pair {
             assert_eq!(result, Err(WriteError::Uncommitted(row)));
         } else if !self.model.exists(id) {
             assert_eq!(result, Err(WriteError::NotFound));
+        } else if result == Err(WriteError::OutOfMemory) {
+            self.refused += 1;
         } else {
             assert_eq!(result, Ok(()));
             self.model.put(transaction, id, values);
@@ -613,5 +670,18 @@ proptest! {
         pair.run(Step::Purge { budget: usize::MAX });
         pair.compare();
         prop_assert_eq!(pair.store.statistics().total_bytes(), 0);
+        prop_assert_eq!(pair.refused, 0);
+    }
+
+    #[test]
+    fn a_write_refused_for_want_of_memory_changes_nothing(
+        pages in 9usize..24,
+        steps in proptest::collection::vec(any_step(), 1..80),
+    ) {
+        let mut pair = Pair::with_pages(pages);
+        for step in steps {
+            pair.run(step);
+            pair.compare();
+        }
     }
 }

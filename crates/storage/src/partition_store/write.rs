@@ -193,6 +193,7 @@ impl PartitionStore {
             entry.tree.reserve(&scratch.added_keys[start..], row, need)?;
             scratch.added.push((position, scratch.added_keys.len()));
         }
+        scratch.trim();
         Ok(())
     }
 

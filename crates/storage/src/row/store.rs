@@ -10,6 +10,9 @@ use super::map::RowMap;
 use super::version::{RowVersion, VERSION_HEADER_BYTES, write_commit, write_older, write_version};
 use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, Need, OutOfMemory, OverflowStore, PageKind, PagePool};
 
+/// Bytes that a version can take in its page.
+const STORED_BYTES_MAX: usize = BLOCK_BYTES_MAX - 8;
+
 /// The rows of one partition.
 #[derive(Debug)]
 pub struct RowStore {
@@ -154,7 +157,7 @@ impl RowStore {
             image => image,
         };
         let bytes = VERSION_HEADER_BYTES + stored.map_or(0, <[u8]>::len);
-        let allocated = if bytes <= BLOCK_BYTES_MAX - 8 { blocks.allocate(bytes, need) } else { Err(OutOfMemory) };
+        let allocated = if bytes <= STORED_BYTES_MAX { blocks.allocate(bytes, need) } else { Err(OutOfMemory) };
         let Ok(location) = allocated else {
             if let (Some(image), Some(stored)) = (image, stored)
                 && !is_inline(image)
@@ -164,6 +167,9 @@ impl RowStore {
             return Err(OutOfMemory);
         };
         write_version(blocks.at_mut(location), stored, transaction, statement);
+        if scratch.capacity() > STORED_BYTES_MAX {
+            *scratch = Vec::new();
+        }
         self.version_count += 1;
         Ok(location)
     }
