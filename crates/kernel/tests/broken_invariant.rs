@@ -1,0 +1,112 @@
+//! A broken invariant ends the process, and says what ran before on every thread.
+#![cfg(not(any(loom, shuttle)))]
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use junctor_kernel::real::{Node, NodeOptions};
+use junctor_kernel::{
+    Address, Context, Host, Module, NodeLayout, Outbox, Priority, Signal, SignalClass, WorldEvent, require,
+};
+
+/// Set in the process that breaks, to how it breaks.
+const BREAKS: &str = "JUNCTOR_TEST_BREAKS";
+
+enum Count {
+    World,
+    Down(u32),
+}
+
+impl Signal for Count {
+    fn class(&self) -> SignalClass {
+        SignalClass::Request
+    }
+
+    fn priority(&self) -> Priority {
+        Priority::Normal
+    }
+
+    fn emit_max(&self) -> u16 {
+        1
+    }
+
+    fn name(&self) -> &'static str {
+        "Count"
+    }
+
+    fn number(&self) -> u16 {
+        match self {
+            Self::World => 0,
+            Self::Down(_) => 1,
+        }
+    }
+
+    fn from_world(_: WorldEvent) -> Self {
+        Self::World
+    }
+
+    fn name_of_number(number: u16) -> Option<&'static str> {
+        ["World", "CountDown"].get(usize::from(number)).copied()
+    }
+}
+
+struct Bomb {
+    panics: bool,
+}
+
+impl Host<Count> for Bomb {
+    fn handle(
+        &mut self,
+        to: Address,
+        _: Address,
+        signal: Count,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Count>,
+    ) {
+        let other = if to.module == Module::Tc { Module::Ldm } else { Module::Tc };
+        let other = context.directory.address(other, 0);
+        match signal {
+            Count::World if to.module == Module::Tc => outbox.send(other, Count::Down(5)),
+            Count::World => {}
+            Count::Down(left) => {
+                assert!(left > 0 || !self.panics, "the count is over");
+                require!(left > 0, "the count is over");
+                outbox.send(other, Count::Down(left - 1));
+            }
+        }
+    }
+}
+
+fn break_here(how: &str) {
+    let panics = how == "panic";
+    let layout = NodeLayout::new(&[&[(Module::Tc, 0)], &[(Module::Ldm, 0)]]);
+    let options = NodeOptions { pin: false, ..NodeOptions::default() };
+    let node = Node::start(&layout, options, move |_| Bomb { panics }).unwrap();
+    node.wait_for_stop_request();
+}
+
+fn ends_with_traces(test: &str, how: &str, message: &str) {
+    if let Ok(how) = std::env::var(BREAKS) {
+        return break_here(&how);
+    }
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    let output = process.args(["--exact", test, "--nocapture"]).env(BREAKS, how).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{errors}");
+    assert!(errors.contains(message), "{errors}");
+    assert!(errors.contains("last signals of thread tc-0") && errors.contains("last signals of thread ldm-1"));
+    assert_eq!(errors.matches("1:ldm0 -> 1:tc0 CountDown (1)").count(), 3, "{errors}");
+    assert_eq!(errors.matches("1:tc0 -> 1:ldm0 CountDown (1)").count(), 3, "{errors}");
+}
+
+#[test]
+fn require_names_the_condition_and_prints_the_traces() {
+    let message = "left > 0: the count is over";
+    ends_with_traces("require_names_the_condition_and_prints_the_traces", "require", message);
+}
+
+#[test]
+fn a_panic_in_a_handler_prints_the_traces_and_ends_the_process() {
+    let message = "the count is over";
+    ends_with_traces("a_panic_in_a_handler_prints_the_traces_and_ends_the_process", "panic", message);
+}
