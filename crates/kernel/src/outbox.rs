@@ -233,9 +233,10 @@ impl<S: Signal> Outbox<S> {
         true
     }
 
-    /// Whether work from outside may be begun.
-    pub(crate) fn has_room(&mut self) -> bool {
-        self.room > 0 || self.find_room(1)
+    /// Whether there is room for so many signals, as [`Outbox::take_room`] sees it.
+    pub(crate) fn has_room(&mut self, signals: u16) -> bool {
+        let wanted = u64::from(signals).min(self.room_max);
+        self.room >= wanted || self.find_room(wanted)
     }
 
     /// From now on there is room for nothing, or again for what the rings take: a request was set aside, and no other

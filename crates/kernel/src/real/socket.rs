@@ -184,7 +184,7 @@ impl Sockets {
             engine.with_services(|services| self.accept(services));
         }
         for _ in 0..self.readable.len().min(READS_MAX) {
-            if !engine.accepts_work() {
+            if !engine.begin_input() {
                 return;
             }
             let Some(index) = self.readable.pop_front() else { return };

@@ -33,6 +33,9 @@ const TURN_SIGNALS_MAX: u64 = 64;
 /// depth; a block that keeps sending to itself is then interrupted by the rings.
 const LOCAL_GENERATIONS_MAX: u32 = 16;
 
+/// Room for so many signals is wanted before bytes are read from a socket.
+const INPUT_EMIT_MAX: u16 = 64;
+
 /// The most requests that are taken without room at one stall.
 const STALL_BURST_MAX: u32 = 64;
 
@@ -312,9 +315,14 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.outbox.flush(published)
     }
 
-    /// Whether work from outside may be begun: nothing waits for room.
+    /// Whether work from outside may be begun: nothing waits, and there is room for what one read may lead to.
     pub(crate) fn accepts_work(&mut self) -> bool {
-        self.outbox.has_room()
+        self.outbox.has_room(INPUT_EMIT_MAX)
+    }
+
+    /// As [`Engine::accepts_work`], and takes the room, since the events of the world may be taken like replies.
+    pub(crate) fn begin_input(&mut self) -> bool {
+        self.outbox.take_room(INPUT_EMIT_MAX)
     }
 
     /// Whether something waits for room that other threads must make.

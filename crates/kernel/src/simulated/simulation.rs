@@ -308,7 +308,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         if let Some(instance) = node.directory.instance_on(Module::Recv, thread as u16) {
             let own = node.directory.address(Module::Recv, instance);
             for connection in node.world.sockets.with_input(instance).into_iter().take(INPUTS_MAX) {
-                if !engine.accepts_work() {
+                if !engine.begin_input() {
                     break;
                 }
                 let (limits, faults) = (&self.options.limits, &self.options.sockets);
