@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::fill::fill;
 use crate::load::{Load, Until};
 use crate::process::{JunctorOptions, TemporaryFolder, start_junctor};
 use crate::report::{Table, Verdict, print_verdicts};
@@ -102,7 +103,8 @@ fn count_run(
         ..JunctorOptions::default()
     };
     let server = start_junctor(&junctor.with_placement(thread_config).with_arguments(&["--total-memory", "256M"]))?;
-    fill(&server)?;
+    server.execute(&["CREATE DATABASE sbtest"])?;
+    fill(&server, ROWS)?;
     let load = Load {
         address: server.address,
         is_database: true,
@@ -116,26 +118,6 @@ fn count_run(
     load.run()?;
     server.stop()?;
     total(&fs::read_to_string(file)?).ok_or_else(|| Failure::new(format!("{} has no total", file.display())))
-}
-
-/// A small table as sysbench makes it; sysbench itself would take long on a server in valgrind.
-fn fill(server: &crate::process::Server) -> Outcome<()> {
-    let mut connection = server.connect()?;
-    connection.query("CREATE DATABASE sbtest")?;
-    connection.query("USE sbtest")?;
-    connection.query(
-        "CREATE TABLE sbtest1 (id INTEGER NOT NULL AUTO_INCREMENT, k INTEGER DEFAULT '0' NOT NULL, \
-         c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id))",
-    )?;
-    let digits = "0123456789-".repeat(11);
-    let ids: Vec<u64> = (1..=ROWS).collect();
-    for chunk in ids.chunks(500) {
-        let rows: Vec<String> =
-            chunk.iter().map(|id| format!("({id},{id},'{}','{}')", &digits[..119], &digits[..59])).collect();
-        connection.query(&format!("INSERT INTO sbtest1 (id, k, c, pad) VALUES {}", rows.join(",")))?;
-    }
-    connection.query("CREATE INDEX k_1 ON sbtest1(k)")?;
-    Ok(())
 }
 
 /// The number behind `totals:` or `summary:`.

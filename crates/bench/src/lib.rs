@@ -4,7 +4,7 @@
 //! - [`failure`], [`random`], [`statistics`], [`report`]: what every command uses;
 //! - [`process`]: servers and other programs, started in folders of their own and stopped by their process id;
 //! - [`mysql`]: a small client of the MySQL protocol;
-//! - [`sysbench`], [`load`], [`echo`]: what makes load, and the yardstick;
+//! - [`sysbench`], [`fill`], [`load`], [`echo`]: what makes load, and the yardstick;
 //! - [`consistency`]: whether a table agrees with its indexes;
 //! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`demo`], [`instructions`].
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ pub mod statistics;
 
 pub mod consistency;
 pub mod echo;
+pub mod fill;
 pub mod load;
 pub mod mysql;
 pub mod process;

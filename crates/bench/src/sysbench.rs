@@ -98,7 +98,7 @@ pub struct SysbenchReport {
 }
 
 impl SysbenchRun {
-    /// Makes the table and fills it, by one thread, with rows that follow from a fixed seed.
+    /// Makes the table and fills it, by one thread. Its rows differ from time to time, whatever seed sysbench is given.
     ///
     /// # Errors
     /// What sysbench complains of.
@@ -106,7 +106,7 @@ impl SysbenchRun {
         let mut command = self.command(server);
         // bulk_insert makes a table for each thread.
         let threads = if self.script == BULK_SCRIPT { self.threads } else { 1 };
-        command.args([&format!("--threads={threads}"), "--rand-seed=42", "prepare"]);
+        command.args([&format!("--threads={threads}"), "prepare"]);
         finish(&self.script, command, PREPARE_TIME_MAX).map(drop)
     }
 
@@ -128,7 +128,7 @@ impl SysbenchRun {
         let mut command = self.command(server);
         command.args([&format!("--threads={}", self.threads), &format!("--time={}", self.time_s)]);
         command.args([&format!("--events={}", self.events), self.mode.option(), IGNORED_ERRORS]);
-        command.args(["--thread-init-timeout=120", "run"]);
+        command.arg("run");
         let output = finish(&self.script, command, Duration::from_secs(self.time_s) + RUN_EXTRA_TIME_MAX)?;
         parse_report(&output).ok_or("no figures in its output").explain(format!("{}\n{output}", self.script))
     }
@@ -155,17 +155,15 @@ pub fn own_script(name: &str) -> Option<PathBuf> {
 
 fn finish(script: &str, mut command: Command, time_max: Duration) -> Outcome<String> {
     let finished = command::run(&mut command, time_max)?;
-    let complaints: Vec<&str> = finished
-        .output
-        .lines()
-        .chain(finished.errors.lines())
-        .filter(|line| line.contains("FATAL") || line.contains("error:"))
-        .take(5)
-        .collect();
+    let all = format!("{}{}", finished.output, finished.errors);
+    let is_complaint = |line: &&str| line.contains("FATAL") || line.contains("error:");
+    let complaints: Vec<&str> = all.lines().filter(is_complaint).take(5).collect();
     if finished.status.success() && complaints.is_empty() {
         return Ok(finished.output);
     }
-    Err(Failure::new(format!("sysbench {script}: {}: {}", finished.status, complaints.join(" | "))))
+    let last: Vec<&str> = all.lines().rev().filter(|line| !line.trim().is_empty()).take(3).collect();
+    let shown = if complaints.is_empty() { last } else { complaints };
+    Err(Failure::new(format!("sysbench {script}: {}: {}", finished.status, shown.join(" | "))))
 }
 
 fn parse_report(output: &str) -> Option<SysbenchReport> {
