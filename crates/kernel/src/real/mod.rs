@@ -9,7 +9,7 @@ mod sender;
 mod socket;
 mod thread;
 
-pub use node::{Node, NodeOptions, RunningNode, StartError};
+pub use node::{Node, NodeOptions, RunningNode, StartError, StopHandle};
 
 #[cfg(all(test, not(loom), not(shuttle)))]
 mod tests;

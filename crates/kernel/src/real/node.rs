@@ -217,8 +217,13 @@ impl RunningNode {
 
     /// Waits until a stop is asked for, by a block or a handle.
     pub fn wait_for_stop_request(&self) {
-        while !self.is_stopping() && !self.threads.iter().any(JoinHandle::is_finished) {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+        let (lock, bell) = &self.shared.stop_bell;
+        let Ok(mut guard) = lock.lock() else { return };
+        while !self.is_stopping() {
+            guard = match bell.wait(guard) {
+                Ok(guard) => guard,
+                Err(_) => return,
+            };
         }
     }
 
@@ -402,6 +407,7 @@ fn share(directory: &Directory) -> Result<(Shared, Vec<Option<Poll>>), StartErro
         clock: Clock::start(),
         loads: Arc::new(LoadBoard::new(threads)),
         stop: AtomicBool::new(false),
+        stop_bell: Default::default(),
         halt: AtomicBool::new(false),
         activity: (0..threads).map(|_| crate::sync::CachePadded(Activity::default())).collect(),
     };

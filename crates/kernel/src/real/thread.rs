@@ -2,8 +2,8 @@
 //!
 //! What surrounds the turn of a thread in the real world: sockets, sending, spinning, sleeping.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 
 use mio::{Events, Poll};
 
@@ -43,6 +43,8 @@ pub(super) struct Shared {
     pub(super) loads: Arc<LoadBoard>,
     /// Blocks shall end what is begun.
     pub(super) stop: AtomicBool,
+    /// Rung when a stop is asked for.
+    pub(super) stop_bell: (Mutex<()>, Condvar),
     /// Threads shall end.
     pub(super) halt: AtomicBool,
     /// For each thread, whether it had nothing to do when it last looked, and how often it had something.
@@ -59,6 +61,9 @@ impl Shared {
     pub(super) fn request_stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.wake_all();
+        // A waiter that looked before the store holds the lock until it waits, so it is woken.
+        drop(self.stop_bell.0.lock());
+        self.stop_bell.1.notify_all();
     }
 
     pub(super) fn wake_all(&self) {
