@@ -1,9 +1,11 @@
 //! How the key of an index is compared with a row and made from one, decided once per index.
 
+use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnIndex;
 use junctor_model::key::append_row_key;
 use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::value::ValueRef;
 
 /// The key columns of one index.
 #[derive(Clone, Debug)]
@@ -13,6 +15,15 @@ pub(crate) struct KeyShape {
     integer: Option<IntegerKey>,
     /// Where the columns are when all are in the fixed part, which a stored image has even without its long values.
     fixed: Option<Box<[FixedPart]>>,
+    /// How each column is compared when all can be compared without making the key.
+    direct: Option<Box<[DirectPart]>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum DirectPart {
+    Integer(IntegerKey),
+    /// A VARBINARY: its weights are its bytes.
+    Binary(ColumnIndex),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,16 +47,20 @@ impl KeyShape {
     pub(crate) fn new(definitions: &[ColumnDefinition], columns: &[ColumnIndex]) -> KeyShape {
         let definition = |column: &ColumnIndex| &definitions[usize::from(column.0)];
         let fixed: Option<Box<[FixedPart]>> = columns.iter().map(|column| fixed_part(definitions, *column)).collect();
-        let integer = match (columns, fixed.as_deref()) {
-            ([column], Some([part])) if part.null_mask == 0 => match definition(column).column_type {
-                ColumnType::Integer { bytes, unsigned } => {
-                    Some(IntegerKey { offset: part.start, bytes, is_signed: !unsigned })
-                }
-                _ => None,
-            },
+        let direct = |column: &ColumnIndex| match (definition(column).nullable, definition(column).column_type) {
+            (false, ColumnType::Integer { bytes, unsigned }) => {
+                let offset = fixed_part(definitions, *column)?.start;
+                Some(DirectPart::Integer(IntegerKey { offset, bytes, is_signed: !unsigned }))
+            }
+            (false, ColumnType::VarChar { collation: CollationId::BINARY, .. }) => Some(DirectPart::Binary(*column)),
             _ => None,
         };
-        KeyShape { columns: columns.into(), integer, fixed }
+        let direct: Option<Box<[DirectPart]>> = columns.iter().map(direct).collect();
+        let integer = match direct.as_deref() {
+            Some([DirectPart::Integer(integer)]) => Some(*integer),
+            _ => None,
+        };
+        KeyShape { columns: columns.into(), integer, fixed, direct }
     }
 
     /// Whether key values can be read from a stored image that is not whole.
@@ -57,23 +72,36 @@ impl KeyShape {
     /// Whether a stored image has exactly that key; `None` when only `matches` can tell.
     #[inline]
     pub(crate) fn stored_matches(&self, stored: &[u8], key: &[u8]) -> Option<bool> {
-        let IntegerKey { offset, bytes, is_signed } = self.integer?;
-        let stored = &stored[offset..offset + usize::from(bytes)];
-        if let (Ok(key), Ok(stored)) = (<[u8; 4]>::try_from(key), <[u8; 4]>::try_from(stored)) {
-            return Some(u32::from_be_bytes(key) ^ u32::from(is_signed) << 31 == u32::from_le_bytes(stored));
-        }
-        if let (Ok(key), Ok(stored)) = (<[u8; 8]>::try_from(key), <[u8; 8]>::try_from(stored)) {
-            return Some(u64::from_be_bytes(key) ^ u64::from(is_signed) << 63 == u64::from_le_bytes(stored));
-        }
-        Some(short_matches(stored, is_signed, key))
+        self.integer.map(|integer| integer.matches(stored, key))
     }
 
     /// Whether the row has exactly that key.
     #[inline(never)]
     pub(crate) fn matches(&self, definitions: &[ColumnDefinition], row: RowView<'_>, key: &[u8]) -> bool {
-        let mut own = Vec::with_capacity(key.len() + 16);
-        self.append(definitions, row, &mut own);
-        own == key
+        let Some(parts) = &self.direct else {
+            // A collated string: its weights must be made, which costs far more than the room for them.
+            let mut own = Vec::with_capacity(key.len() + 16);
+            self.append(definitions, row, &mut own);
+            return own == key;
+        };
+        let mut rest = key;
+        for part in parts {
+            let after = match part {
+                DirectPart::Integer(integer) => {
+                    let parts = rest.split_at_checked(usize::from(integer.bytes));
+                    parts.filter(|(part, _)| integer.matches(row.image(), part)).map(|(_, after)| after)
+                }
+                DirectPart::Binary(column) => match row.column(*column) {
+                    ValueRef::Bytes(bytes) => strip_escaped(bytes, rest),
+                    _ => None,
+                },
+            };
+            match after {
+                Some(after) => rest = after,
+                None => return false,
+            }
+        }
+        rest.is_empty()
     }
 
     /// Whether two rows have the same values in the key columns; equal keys of different values count as different.
@@ -93,6 +121,32 @@ impl KeyShape {
     pub(crate) fn append(&self, definitions: &[ColumnDefinition], row: RowView<'_>, out: &mut Vec<u8>) {
         append_row_key(definitions, &self.columns, row, out);
     }
+}
+
+impl IntegerKey {
+    #[inline]
+    fn matches(&self, image: &[u8], key: &[u8]) -> bool {
+        let stored = &image[self.offset..self.offset + usize::from(self.bytes)];
+        if let (Ok(key), Ok(stored)) = (<[u8; 4]>::try_from(key), <[u8; 4]>::try_from(stored)) {
+            return u32::from_be_bytes(key) ^ (u32::from(self.is_signed) << 31) == u32::from_le_bytes(stored);
+        }
+        if let (Ok(key), Ok(stored)) = (<[u8; 8]>::try_from(key), <[u8; 8]>::try_from(stored)) {
+            return u64::from_be_bytes(key) ^ (u64::from(self.is_signed) << 63) == u64::from_le_bytes(stored);
+        }
+        short_matches(stored, self.is_signed, key)
+    }
+}
+
+/// What follows in the key when it begins with these bytes, escaped and terminated (`docs/format.md`, "Key bytes").
+fn strip_escaped<'a>(bytes: &[u8], key: &'a [u8]) -> Option<&'a [u8]> {
+    let mut rest = key;
+    for (number, run) in bytes.split(|byte| *byte == 0).enumerate() {
+        if number > 0 {
+            rest = rest.strip_prefix(&[0, 0xFF])?;
+        }
+        rest = rest.strip_prefix(run)?;
+    }
+    rest.strip_prefix(&[0, 0])
 }
 
 /// Integers of 1 to 3 bytes: the key is the stored bytes turned round, with the sign bit flipped.
@@ -115,4 +169,55 @@ fn fixed_part(definitions: &[ColumnDefinition], column: ColumnIndex) -> Option<F
         false => (0, 0),
     };
     Some(FixedPart { start, end: start + bytes, null_byte, null_mask })
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use junctor_model::row::RowFormat;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::partition_store::sample::column;
+
+    fn any_integer() -> impl Strategy<Value = (u8, bool)> {
+        (prop_oneof![Just(1u8), Just(2), Just(3), Just(4), Just(8)], any::<bool>())
+    }
+
+    fn value_of(bytes: u8, unsigned: bool, bits: u64) -> ValueRef<'static> {
+        let shift = 64 - u32::from(bytes) * 8;
+        if unsigned { ValueRef::UInt(bits << shift >> shift) } else { ValueRef::Int((bits as i64) << shift >> shift) }
+    }
+
+    proptest! {
+        #[test]
+        fn a_row_matches_the_key_that_is_made_of_it_and_no_other(
+            integer in any_integer(),
+            bits in prop_oneof![any::<u64>(), 0u64..4, (0u64..4).prop_map(|bits| u64::MAX - bits)],
+            text in proptest::collection::vec(0u8..3, 0..6),
+            flip in 0usize..12,
+            columns in prop_oneof![Just(vec![1]), Just(vec![2]), Just(vec![2, 1]), Just(vec![1, 2])],
+        ) {
+            let binary = ColumnType::VarChar { length: 20, collation: CollationId::BINARY };
+            let number = ColumnType::Integer { bytes: integer.0, unsigned: integer.1 };
+            let definitions = [column("pad", number, true), column("number", number, false), column("text", binary, false)];
+            let columns: Vec<ColumnIndex> = columns.into_iter().map(ColumnIndex).collect();
+            let (format, shape) = (RowFormat::new(&definitions), KeyShape::new(&definitions, &columns));
+            let mut image = Vec::new();
+            let values = [ValueRef::Null, value_of(integer.0, integer.1, bits), ValueRef::Bytes(&text)];
+            format.encode(&values, &mut image).unwrap();
+            let view = RowView::new(&format, &image);
+            let mut key = Vec::new();
+            shape.append(&definitions, view, &mut key);
+            prop_assert!(shape.direct.is_some());
+            prop_assert!(shape.matches(&definitions, view, &key));
+            prop_assert_eq!(shape.stored_matches(&image, &key).unwrap_or(true), true);
+            let end = flip % key.len();
+            let mut other = key.clone();
+            other[end] ^= 1;
+            for other in [&other[..], &key[..end], &[&key[..], &[0]].concat()] {
+                prop_assert!(!shape.matches(&definitions, view, other));
+                prop_assert_eq!(shape.stored_matches(&image, other).unwrap_or(false), false);
+            }
+        }
+    }
 }

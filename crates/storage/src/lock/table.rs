@@ -7,7 +7,7 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::fmt;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
 
 use junctor_model::id::{PartitionId, RowId, TransactionId};
 
@@ -17,12 +17,21 @@ use super::pool::{NONE, Pool};
 pub const LOCKS_MAX: usize = 1 << 20;
 
 /// What is locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LockKey {
     /// The partition.
     pub partition: PartitionId,
     /// The row in it.
     pub row: RowId,
+}
+
+impl Hash for LockKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // One word, for one step of the hasher; partitions of one table differ in the upper bits.
+        let PartitionId { table, index } = self.partition;
+        state.write_u64(u64::from(self.row.0) ^ (u64::from(table.0) << 32) ^ (u64::from(index) << 48));
+    }
 }
 
 /// How it is locked.

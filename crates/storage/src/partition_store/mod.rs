@@ -196,6 +196,6 @@ fn key_bytes_max(column: &ColumnDefinition) -> usize {
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod sample;
+pub(crate) mod sample;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
