@@ -127,6 +127,8 @@ struct PageState {
     free: u16,
     previous: u32,
     next: u32,
+    /// Whether the page is being emptied: it is in no list, and its freed blocks do not count.
+    is_draining: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -188,6 +190,11 @@ impl BlockStore {
     /// Takes a block of at least `bytes` (at most `BLOCK_BYTES_MAX - 8`). Its contents are undefined.
     pub(crate) fn allocate(&mut self, bytes: usize, need: Need) -> Result<Location, OutOfMemory> {
         let class = self.class_with_room(bytes, need)?;
+        Ok(self.take_block(class))
+    }
+
+    /// Takes a block of a class that has a page with room.
+    fn take_block(&mut self, class: usize) -> Location {
         let page_number = self.classes[class].first as usize;
         let block_bytes = usize::from(CLASS_BYTES[class]);
         let page = self.pages[page_number].as_mut().expect("a page with room is in use");
@@ -205,7 +212,7 @@ impl BlockStore {
         if usize::from(state.used) == blocks_per_page(class) {
             self.unlink(page_number);
         }
-        Ok(Location::new(page_number, offset))
+        Location::new(page_number, offset)
     }
 
     /// Makes sure that the next `count` allocations of `bytes` succeed.
@@ -233,10 +240,12 @@ impl BlockStore {
         let offset = location.offset();
         page[offset..offset + 2].copy_from_slice(&state.free.to_le_bytes());
         state.free = (offset / 8) as u16;
-        let is_empty = state.used == 0;
-        self.classes[class].free_blocks += 1;
-        if was_full {
-            self.link(page_number);
+        let (is_empty, is_draining) = (state.used == 0, state.is_draining);
+        if !is_draining {
+            self.classes[class].free_blocks += 1;
+            if was_full {
+                self.link(page_number);
+            }
         }
         if is_empty {
             self.remove_page(page_number);
@@ -250,6 +259,76 @@ impl BlockStore {
                 self.remove_page(page_number);
             }
         }
+    }
+
+    /// The first page from number `from` on, of at most `budget`, that is at most half used and whose blocks fit into other
+    /// pages of its class without filling them up; or the number to go on with, `None` after the last page.
+    pub(crate) fn find_sparse_page(&self, from: usize, budget: usize) -> (Option<usize>, Option<usize>) {
+        let end = self.pages.len().min(from.saturating_add(budget));
+        let is_sparse = |number: &usize| {
+            let state = self.states[*number];
+            let (used, all) = (usize::from(state.used), blocks_per_page(usize::from(state.class)));
+            let free_elsewhere =
+                (self.classes[usize::from(state.class)].free_blocks as usize).saturating_sub(all - used);
+            let is_in_use = self.pages[*number].is_some() && used > 0 && !state.is_draining;
+            is_in_use && used * 2 <= all && free_elsewhere >= used * 2
+        };
+        let found = (from..end).find(is_sparse);
+        (found, (end < self.pages.len()).then_some(end))
+    }
+
+    /// Begins to empty a page: no block is taken from it any more.
+    pub(crate) fn begin_drain(&mut self, page_number: usize) {
+        self.unlink(page_number);
+        let PageState { class, used, .. } = self.states[page_number];
+        self.classes[usize::from(class)].free_blocks -= blocks_per_page(usize::from(class)) as u32 - u32::from(used);
+        self.states[page_number].is_draining = true;
+    }
+
+    /// Takes a page that was not emptied into use again.
+    pub(crate) fn end_drain(&mut self, page_number: usize) {
+        let PageState { class, used, .. } = self.states[page_number];
+        self.states[page_number].is_draining = false;
+        self.classes[usize::from(class)].free_blocks += blocks_per_page(usize::from(class)) as u32 - u32::from(used);
+        self.link(page_number);
+    }
+
+    /// Whether a page is (still) being emptied.
+    pub(crate) fn is_draining(&self, page_number: usize) -> bool {
+        self.states.get(page_number).is_some_and(|state| state.is_draining)
+            && self.pages.get(page_number).is_some_and(Option::is_some)
+    }
+
+    /// Appends where the blocks in use of a page are.
+    pub(crate) fn blocks_in(&self, page_number: usize, out: &mut Vec<Location>) {
+        let Some(page) = &self.pages[page_number] else { return };
+        let state = self.states[page_number];
+        let block_bytes = usize::from(CLASS_BYTES[usize::from(state.class)]);
+        let mut is_free = [0u64; (PAGE_BYTES / BLOCK_BYTES_MIN).div_ceil(64)];
+        let mut block = state.free;
+        while block != NO_BLOCK {
+            let offset = usize::from(block) * 8;
+            is_free[offset / block_bytes / 64] |= 1 << (offset / block_bytes % 64);
+            block = u16::from_le_bytes([page[offset], page[offset + 1]]);
+        }
+        let used = (0..usize::from(state.fresh)).filter(|block| is_free[block / 64] & (1 << (block % 64)) == 0);
+        out.extend(used.map(|block| Location::new(page_number, block * block_bytes)));
+    }
+
+    /// Moves a block out of a page that is being emptied into another of its class; `None` when no other has room. The old
+    /// block is free then.
+    pub(crate) fn move_block(&mut self, from: Location) -> Option<Location> {
+        let class = usize::from(self.states[from.page()].class);
+        if self.classes[class].first == NO_PAGE {
+            return None;
+        }
+        let to = self.take_block(class);
+        let [source, target] = self.pages.get_disjoint_mut([from.page(), to.page()]).ok()?;
+        let (source, target) = (source.as_ref()?, target.as_mut()?);
+        let bytes = usize::from(CLASS_BYTES[class]);
+        target[to.offset()..to.offset() + bytes].copy_from_slice(&source[from.offset()..from.offset() + bytes]);
+        self.free(from);
+        Some(to)
     }
 
     /// Bytes of the pages in use.
@@ -326,8 +405,15 @@ impl BlockStore {
         if self.classes.is_empty() {
             self.classes = vec![ClassState { first: NO_PAGE, free_blocks: 0 }; CLASS_COUNT];
         }
-        let state =
-            PageState { class: class as u8, used: 0, fresh: 0, free: NO_BLOCK, previous: NO_PAGE, next: NO_PAGE };
+        let state = PageState {
+            class: class as u8,
+            used: 0,
+            fresh: 0,
+            free: NO_BLOCK,
+            previous: NO_PAGE,
+            next: NO_PAGE,
+            is_draining: false,
+        };
         let page_number = match self.empty_slots.pop() {
             Some(slot) => {
                 self.pages[slot as usize] = Some(page);
@@ -348,9 +434,11 @@ impl BlockStore {
 
     #[cold]
     fn remove_page(&mut self, page_number: usize) {
-        self.unlink(page_number);
-        let class = usize::from(self.states[page_number].class);
-        self.classes[class].free_blocks -= blocks_per_page(class) as u32;
+        if !self.states[page_number].is_draining {
+            self.unlink(page_number);
+            let class = usize::from(self.states[page_number].class);
+            self.classes[class].free_blocks -= blocks_per_page(class) as u32;
+        }
         self.pages[page_number] = None;
         self.page_count -= 1;
         self.empty_slots.push(page_number as u32);

@@ -102,6 +102,12 @@ impl PartitionStore {
         self.purge_queue.front().map(|(commit_number, _)| *commit_number)
     }
 
+    /// Moves at most `budget` row versions out of pages that are at most half used, so that the pages go back to the pool.
+    /// False at the end of a pass over all pages: to be called again when rows were deleted.
+    pub fn compact_step(&mut self, budget: usize) -> bool {
+        self.rows.compact_step(budget)
+    }
+
     /// False when the budget ended before the row was done.
     fn purge_row(&mut self, row: RowId, horizon: CommitNumber, left: &mut usize) -> bool {
         // The oldest version that some snapshot may see; what is below it is out of reach.

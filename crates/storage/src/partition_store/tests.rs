@@ -273,6 +273,69 @@ fn a_sysbench_row_takes_at_most_340_bytes_with_its_indexes() {
 }
 
 #[test]
+fn pages_of_a_thinned_out_table_go_back_to_the_pool() {
+    let mut store = store();
+    for id in 0..5_000 {
+        let row = insert(&mut store, id, id, FIRST).unwrap();
+        store.commit(row, FIRST, CommitNumber(1));
+    }
+    let full = store.statistics().row_bytes;
+    for row in (0..5_000).filter(|id| id % 10 != 0).map(RowId) {
+        store.delete(row, FIRST, ONE).unwrap();
+        store.commit(row, FIRST, CommitNumber(2));
+    }
+    store.purge_step(CommitNumber(2), usize::MAX);
+    let before = store.digest(CommitNumber(2));
+    assert!(store.statistics().row_bytes > full / 2);
+    for _ in 0..3 {
+        while store.compact_step(64) {
+            store.rows.check().unwrap();
+        }
+    }
+    store.check().unwrap();
+    assert_eq!(store.digest(CommitNumber(2)), before);
+    assert!(store.statistics().row_bytes <= full / 5, "{} of {full}", store.statistics().row_bytes);
+}
+
+#[test]
+fn pages_are_emptied_while_rows_come_and_go() {
+    let mut store = store();
+    let layout = store.layout().clone();
+    let mut random = 1u64;
+    let mut moved = 0;
+    for number in 1..6_000u64 {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let id = (random >> 33) as i32 % 700;
+        // Growing and shrinking by turns, so that pages get sparse.
+        let is_growing = number / 1_000 % 2 == 0;
+        let transaction = TransactionId(number);
+        let (key, hash) = integer_key(id);
+        let row = match store.find_primary(&key, hash) {
+            Some(row) if is_growing => {
+                let body_bytes = (random >> 20) as usize % 900;
+                let values = Values { k: Some(id), name: "n".into(), body_bytes };
+                store.update(row, &row_image(&layout, id, &values), transaction, ONE).map(|()| row)
+            }
+            Some(row) => store.delete(row, transaction, ONE).map(|()| row),
+            None => insert(&mut store, id, id, transaction),
+        };
+        match row {
+            Ok(row) if number % 7 == 0 => store.undo(row, transaction, NOTHING),
+            Ok(row) => store.commit(row, transaction, CommitNumber(number)),
+            Err(error) => assert_eq!(error, WriteError::NotFound),
+        }
+        let before = store.digest(CommitNumber(number));
+        moved += usize::from(store.compact_step(3));
+        assert_eq!(store.digest(CommitNumber(number)), before);
+        if number % 50 == 0 {
+            store.purge_step(CommitNumber(number - 10), 100);
+            store.check().unwrap();
+        }
+    }
+    assert!(moved > 1_000, "{moved} steps had work");
+}
+
+#[test]
 fn a_row_with_very_many_versions_is_purged_in_small_steps() {
     let mut store = store();
     let layout = store.layout().clone();
@@ -416,6 +479,7 @@ enum Step {
     TakeSnapshot,
     DropSnapshot,
     Purge { budget: usize },
+    Compact { budget: usize },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -488,6 +552,7 @@ impl Pair {
             Step::Commit { transaction } => self.commit(transaction),
             Step::TakeSnapshot => self.model.snapshots.push(self.model.committed),
             Step::DropSnapshot => drop(self.model.snapshots.pop()),
+            Step::Compact { budget } => _ = self.store.compact_step(budget),
             Step::Purge { budget } => {
                 let horizon = self.model.snapshots.iter().copied().min().unwrap_or(self.model.committed);
                 let progress = self.store.purge_step(CommitNumber(horizon), budget);
@@ -648,6 +713,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => Just(Step::TakeSnapshot),
         1 => Just(Step::DropSnapshot),
         2 => (1usize..4).prop_map(|budget| Step::Purge { budget }),
+        2 => (1usize..4).prop_map(|budget| Step::Compact { budget }),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! The rows of a partition: stable ids, and for each the versions from newest to oldest.
 
+mod compact;
 mod cut;
 mod map;
 mod store;

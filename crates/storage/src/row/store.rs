@@ -5,6 +5,7 @@ use std::sync::Arc;
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_model::row::RowFormat;
 
+use super::compact::Compaction;
 use super::cut::{cut_image, free_cuts, is_inline, join_image, overflow_blocks};
 use super::map::RowMap;
 use super::version::{RowVersion, VERSION_HEADER_BYTES, write_commit, write_older, write_version};
@@ -16,8 +17,9 @@ const STORED_BYTES_MAX: usize = BLOCK_BYTES_MAX - 8;
 /// The rows of one partition.
 #[derive(Debug)]
 pub struct RowStore {
-    map: RowMap,
-    blocks: BlockStore,
+    pub(super) map: RowMap,
+    pub(super) blocks: BlockStore,
+    pub(super) compaction: Compaction,
     overflow: OverflowStore,
     version_count: u64,
     /// The stored form of an image that is being cut.
@@ -31,6 +33,7 @@ impl RowStore {
             map: RowMap::new(Arc::clone(&pool)),
             blocks: BlockStore::new(Arc::clone(&pool), PageKind::Rows),
             overflow: OverflowStore::new(pool),
+            compaction: Compaction::default(),
             version_count: 0,
             scratch: Vec::new(),
         }
