@@ -1,0 +1,112 @@
+//! The blocks of one thread, and the dispatch of signals among them.
+
+use std::sync::Arc;
+
+use junctor_client::Client;
+use junctor_client::route::ReadRule;
+use junctor_cluster::{MainBlock, RepBlock};
+use junctor_front::mysql::{RecvBlock, RecvSettings, SqlBlock};
+use junctor_kernel::{Address, Context, Host, Module, Outbox, ThreadSeat, WorldEvent};
+use junctor_signals::Signal;
+use junctor_sql::Engine;
+use junctor_storage::snapshot::{ActiveSnapshots, SnapshotWord};
+use junctor_transaction::ldm::LdmBlock;
+use junctor_transaction::query::QueryBlock;
+use junctor_transaction::tc::TcBlock;
+
+use super::shared::{OPERATIONS_MAX, SNAPSHOTS_MAX, Shared};
+
+/// The blocks of one thread; at most one of a kind.
+#[derive(Default)]
+pub struct NodeHost {
+    recv: Option<RecvBlock>,
+    sql: Option<SqlBlock>,
+    tc: Option<TcBlock>,
+    ldm: Option<LdmBlock>,
+    query: Option<QueryBlock>,
+    main: Option<MainBlock>,
+    rep: Option<RepBlock>,
+}
+
+impl NodeHost {
+    /// Makes the blocks that a thread's seat names.
+    pub fn new(seat: &ThreadSeat, shared: &Arc<Shared>) -> NodeHost {
+        let mut host = NodeHost::default();
+        for &(module, instance) in &seat.modules {
+            host.add(module, Address::new(seat.node, module, instance), seat, shared);
+        }
+        host
+    }
+
+    fn add(&mut self, module: Module, own: Address, seat: &ThreadSeat, shared: &Arc<Shared>) {
+        let directory = &*seat.directory;
+        match module {
+            Module::Recv => self.recv = Some(RecvBlock::new(own, directory, recv_settings(seat, shared))),
+            Module::Sql => self.sql = Some(sql_block(own, seat, shared)),
+            Module::Tc => self.tc = Some(TcBlock::new(own, directory, Arc::clone(&shared.sequence))),
+            Module::Ldm => self.ldm = Some(LdmBlock::new(own, shared.ldm_shared(seat), seat.seed)),
+            Module::Query => self.query = shared.take_slot(seat.thread).map(|slot| QueryBlock::new(slot)),
+            Module::Main => self.main = Some(MainBlock::new(own, directory, shared.main_configuration())),
+            Module::Rep => self.rep = Some(RepBlock::new()),
+            // The kernel itself carries out what these modules are for.
+            Module::Send | Module::Io => {}
+        }
+    }
+
+    fn on_world(&mut self, to: Address, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        match to.module {
+            Module::Recv => self.recv.as_mut().map(|block| block.on_world(event, context, outbox)),
+            Module::Sql => self.sql.as_mut().map(|block| block.on_world(event, context, outbox)),
+            Module::Tc => self.tc.as_mut().map(|block| block.on_world(event, context, outbox)),
+            Module::Ldm => self.ldm.as_mut().map(|block| block.on_world(event, context, outbox)),
+            Module::Query => self.query.as_mut().map(|block| block.on_world(event, context, outbox)),
+            Module::Main => self.main.as_mut().map(|block| block.on_world(event, context, outbox)),
+            Module::Rep => self.rep.as_mut().map(|block| block.on_world(event, context, outbox)),
+            Module::Send | Module::Io => None,
+        };
+    }
+}
+
+impl Host<Signal> for NodeHost {
+    #[inline]
+    fn handle(
+        &mut self,
+        to: Address,
+        from: Address,
+        signal: Signal,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        match (signal, self) {
+            (Signal::Recv(signal), NodeHost { recv: Some(block), .. }) => block.handle(signal, context, outbox),
+            (Signal::Sql(signal), NodeHost { sql: Some(block), .. }) => block.handle(signal, from, context, outbox),
+            (Signal::Tc(signal), NodeHost { tc: Some(block), .. }) => block.handle(signal, from, context, outbox),
+            (Signal::Ldm(signal), NodeHost { ldm: Some(block), .. }) => block.handle(signal, from, context, outbox),
+            (Signal::Query(signal), NodeHost { query: Some(block), .. }) => block.handle(signal, from, context, outbox),
+            (Signal::Main(signal), NodeHost { main: Some(block), .. }) => block.handle(signal, from, context, outbox),
+            (Signal::World(event), host) => host.on_world(to, event, context, outbox),
+            // The directory names only instances that exist; a signal to another is a defect of its sender.
+            (signal, _) => junctor_kernel::require!(false, "a signal to {to} found no block: {signal:?}"),
+        }
+    }
+}
+
+fn recv_settings(seat: &ThreadSeat, shared: &Shared) -> RecvSettings {
+    let instances = u32::from(seat.directory.instances(Module::Recv).max(1));
+    RecvSettings {
+        server_version: shared.config.server_version.as_str().into(),
+        accounts: Arc::clone(&shared.accounts),
+        connections_max: shared.config.max_connections.div_ceil(instances) as usize,
+        max_allowed_packet: shared.config.max_allowed_packet_bytes as usize,
+    }
+}
+
+fn sql_block(own: Address, seat: &ThreadSeat, shared: &Shared) -> SqlBlock {
+    let word = SnapshotWord::claim(Arc::clone(&shared.snapshots), usize::from(seat.thread));
+    let word = word.unwrap_or_else(|error| panic!("the snapshot word of thread {}: {error}", seat.thread));
+    let snapshots = ActiveSnapshots::new(word, SNAPSHOTS_MAX);
+    let client = Client::new(own, &seat.directory, ReadRule::default(), snapshots, OPERATIONS_MAX);
+    let instances = usize::from(seat.directory.instances(Module::Sql).max(1));
+    let admitted_max = (shared.config.transactions_max as usize / instances).max(1);
+    SqlBlock::new(Engine::new(client, Arc::clone(&shared.settings)), admitted_max)
+}

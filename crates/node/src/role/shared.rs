@@ -1,0 +1,135 @@
+//! What the blocks of a node share: the closed list of invariant 2, made once at start and handed to each thread.
+
+use std::sync::{Arc, Mutex};
+
+use junctor_cluster::MainConfiguration;
+use junctor_front::mysql::auth::Accounts;
+use junctor_kernel::placement::PlacementPlan;
+use junctor_kernel::{NodeId, ThreadSeat};
+use junctor_model::id::CommitNumber;
+use junctor_sql::ServerSettings;
+use junctor_storage::commit_sequence::CommitSequence;
+use junctor_storage::guard::{ReadGroup, ReaderSlot};
+use junctor_storage::page::PagePool;
+use junctor_storage::snapshot::SnapshotRegistry;
+use junctor_transaction::ldm::LdmShared;
+
+use crate::setting::NodeConfig;
+
+/// Snapshots that one sql block may read at once: a statement each of its sessions.
+pub(super) const SNAPSHOTS_MAX: u32 = 65_536;
+/// Operations that one sql block may have under way at once.
+pub(super) const OPERATIONS_MAX: u32 = 65_536;
+
+/// Made once, read by every thread at its start.
+pub struct Shared {
+    pub(super) config: NodeConfig,
+    pub(super) settings: Arc<ServerSettings>,
+    pub(super) accounts: Arc<Accounts>,
+    pub(super) sequence: Arc<CommitSequence>,
+    pub(super) snapshots: Arc<SnapshotRegistry>,
+    pub(super) pages: Arc<PagePool>,
+    /// The read group of each thread, by index.
+    pub(super) groups: Vec<ReadGroup>,
+    /// The reader slot of each thread, taken once when the thread makes its blocks.
+    slots: Vec<Mutex<Option<ReaderSlot>>>,
+    /// Nodes that back up every partition, in the order of the chain.
+    backup_nodes: Vec<NodeId>,
+}
+
+impl Shared {
+    /// What the threads of `plan` share.
+    ///
+    /// # Errors
+    /// The memory cannot be reserved.
+    pub fn new(config: &NodeConfig, accounts: Accounts, plan: &PlacementPlan) -> Result<Shared, String> {
+        let bytes = config.total_memory_bytes.unwrap_or(1 << 30);
+        let pages = PagePool::new(bytes as usize)
+            .map_err(|error| format!("cannot reserve {} of memory: {error}", crate::setting::show_bytes(bytes)))?;
+        let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
+        let snapshots = Arc::new(SnapshotRegistry::new(Arc::clone(&sequence), plan.threads.len()));
+        let (groups, slots) = read_groups(plan);
+        Ok(Shared {
+            config: config.clone(),
+            settings: Arc::new(server_settings(config)),
+            accounts: Arc::new(accounts),
+            sequence,
+            snapshots,
+            pages,
+            groups,
+            slots,
+            backup_nodes: Vec::new(),
+        })
+    }
+
+    /// What the ldm instance of a thread shares with other blocks.
+    pub(super) fn ldm_shared(&self, seat: &ThreadSeat) -> LdmShared {
+        LdmShared {
+            sequence: Arc::clone(&self.sequence),
+            snapshots: Arc::clone(&self.snapshots),
+            pages: Arc::clone(&self.pages),
+            readers: self.groups[usize::from(seat.thread)].clone(),
+        }
+    }
+
+    /// What main is told.
+    pub(super) fn main_configuration(&self) -> MainConfiguration {
+        MainConfiguration { backup_nodes: self.backup_nodes.clone() }
+    }
+
+    /// The same, with backups on other nodes for every partition.
+    pub fn with_backups(self, backup_nodes: Vec<NodeId>) -> Shared {
+        Shared { backup_nodes, ..self }
+    }
+
+    /// Commit numbers and the stable number, for checkers.
+    pub fn sequence(&self) -> &Arc<CommitSequence> {
+        &self.sequence
+    }
+
+    /// The snapshots that are being read, for checkers.
+    pub fn snapshots(&self) -> &Arc<SnapshotRegistry> {
+        &self.snapshots
+    }
+
+    /// Row memory, for checkers.
+    pub fn pages(&self) -> &Arc<PagePool> {
+        &self.pages
+    }
+
+    /// The reader slot of a thread; once.
+    pub(super) fn take_slot(&self, thread: u16) -> Option<ReaderSlot> {
+        self.slots.get(usize::from(thread))?.lock().ok()?.take()
+    }
+}
+
+fn read_groups(plan: &PlacementPlan) -> (Vec<ReadGroup>, Vec<Mutex<Option<ReaderSlot>>>) {
+    let group_count = plan.threads.iter().map(|thread| usize::from(thread.group) + 1).max().unwrap_or(1);
+    let mut groups = Vec::new();
+    let mut slots_of_groups = Vec::new();
+    for group in 0..group_count {
+        let readers = plan.threads.iter().filter(|thread| usize::from(thread.group) == group && thread.reader_slot.is_some());
+        let (read_group, slots) = ReadGroup::new(readers.count());
+        groups.push(read_group);
+        slots_of_groups.push(slots.into_iter().map(Some).collect::<Vec<_>>());
+    }
+    let mut slot_of = |group: usize, slot: u8| slots_of_groups[group].get_mut(usize::from(slot)).and_then(Option::take);
+    let slots = plan.threads.iter().map(|thread| Mutex::new(thread.reader_slot.and_then(|slot| slot_of(usize::from(thread.group), slot))));
+    let slots = slots.collect();
+    let groups = plan.threads.iter().map(|thread| groups[usize::from(thread.group)].clone()).collect();
+    (groups, slots)
+}
+
+fn server_settings(config: &NodeConfig) -> ServerSettings {
+    ServerSettings {
+        server_version: config.server_version.clone(),
+        port: config.port,
+        max_connections: config.max_connections,
+        max_allowed_packet: config.max_allowed_packet_bytes,
+        auto_increment_prefetch: u64::from(config.auto_increment_prefetch),
+        partition_count_default: config.partitions_per_node,
+        sort_buffer_bytes_max: config.sort_memory_bytes_max as usize,
+        lock_wait_timeout_s: config.lock_wait_timeout_s,
+        ..ServerSettings::default()
+    }
+}
