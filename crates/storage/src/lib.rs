@@ -1,6 +1,8 @@
 //! Partitions: rows, versions, indexes, locks, pages, redo records.
+#![deny(unsafe_code)]
 
 pub mod commit_sequence;
+#[allow(unsafe_code)]
 pub mod guard;
 pub mod snapshot;
 pub mod index;

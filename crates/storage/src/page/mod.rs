@@ -2,6 +2,7 @@
 
 mod block_store;
 mod overflow;
+#[allow(unsafe_code)]
 mod pool;
 
 pub use block_store::{BLOCK_BYTES_MAX, BlockStore, Location};
