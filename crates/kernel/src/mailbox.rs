@@ -127,6 +127,18 @@ impl<T> Producer<T> {
         Some(RingSlot { place, next: &mut self.next, requests: &mut self.requests, cost: 0 })
     }
 
+    /// The next slot, if what was last seen of the consumer says that it is free and that there are so many credits,
+    /// 0 or 1, which filling it spends.
+    #[inline(always)]
+    pub(crate) fn slot_seen(&mut self, credits: u64) -> Option<RingSlot<'_, T>> {
+        let spent = self.requests - self.finished_seen + credits;
+        if self.next - self.head_seen > self.mask || spent * credits > self.capacity() / 2 {
+            return None;
+        }
+        let place = &self.ring.slots[(self.next & self.mask) as usize];
+        Some(RingSlot { place, next: &mut self.next, requests: &mut self.requests, cost: credits })
+    }
+
     #[inline(never)]
     fn refresh_head(&mut self) -> bool {
         self.head_seen = self.ring.consumed.head.load(Ordering::Acquire);

@@ -70,14 +70,15 @@ impl<S: Signal> Outbox<S> {
     /// Sends a signal to a block of this or another thread or node. The address must exist.
     #[inline]
     pub fn send(&mut self, to: Address, signal: S) {
-        let thread = if to.node == self.own.node { self.thread_of(to) } else { OTHER_NODE };
+        let is_here = to.node == self.own.node;
+        let thread = if is_here { self.directory.thread_or_none(to.module, to.instance) } else { OTHER_NODE };
         let from = self.own;
-        if thread == self.thread {
-            self.local.slot().fill(Envelope { to, from, signal });
-        } else if thread != OTHER_NODE {
-            self.send_to_thread(thread, to, signal);
+        if thread == self.thread
+            && let Some(slot) = self.local.slot()
+        {
+            slot.fill(Envelope { to, from, signal });
         } else {
-            self.send_to_node(to, signal);
+            self.send_away(thread, to, signal);
         }
     }
 
@@ -108,7 +109,8 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    const DETACHED: u16 = u16::MAX;
+    /// No address has a thread in a detached outbox, so every signal seems to be for its own.
+    const DETACHED: u16 = Directory::NO_THREAD;
 
     /// Takes what was sent from a detached outbox, in order.
     pub fn take_sent(&mut self) -> Vec<(Address, S)> {
@@ -121,27 +123,39 @@ impl<S: Signal> Outbox<S> {
         self.requests.drain(..).map(|(_, request)| request).collect()
     }
 
-    #[inline]
-    fn thread_of(&self, to: Address) -> u16 {
-        let thread = self.directory.thread_or_none(to.module, to.instance);
-        if thread == Directory::NO_THREAD { self.thread_of_nobody(to) } else { thread }
+    /// Sends to another thread, if its ring is known to have room. What happens seldom is in a function of its own,
+    /// so that this one saves no registers.
+    #[inline(never)]
+    fn send_away(&mut self, thread: u16, to: Address, signal: S) {
+        let from = self.own;
+        if let Some(Some(link)) = self.links.get_mut(usize::from(thread)) {
+            let lane = match signal.priority() {
+                Priority::Normal => &mut link.normal,
+                Priority::High => &mut link.high,
+            };
+            let credits = u64::from(signal.class() == SignalClass::Request);
+            if lane.requests.is_empty()
+                && lane.replies.is_empty()
+                && let Some(slot) = lane.ring.slot_seen(credits)
+            {
+                return slot.fill(Parcel::Signal(Envelope { to, from, signal }));
+            }
+        }
+        self.send_slowly(thread, to, signal);
     }
 
     #[cold]
-    fn thread_of_nobody(&self, to: Address) -> u16 {
-        require!(self.thread == Self::DETACHED, "{} sends to {to}, which does not exist", self.own);
-        self.thread
-    }
-
     #[inline(never)]
-    fn send_to_node(&mut self, to: Address, signal: S) {
-        let from = self.own;
-        self.remote.push_back(Envelope { to, from, signal });
-    }
-
-    #[inline(never)]
-    fn send_to_thread(&mut self, thread: u16, to: Address, signal: S) {
-        let (class, priority, from) = (signal.class(), signal.priority(), self.own);
+    fn send_slowly(&mut self, thread: u16, to: Address, signal: S) {
+        let envelope = Envelope { to, from: self.own, signal };
+        if thread == OTHER_NODE {
+            return self.remote.push_back(envelope);
+        }
+        if thread == self.thread {
+            return self.push_local(envelope);
+        }
+        require!(thread != Directory::NO_THREAD, "{} sends to {to}, which does not exist", self.own);
+        let (class, priority) = (envelope.signal.class(), envelope.signal.priority());
         let lane = self.lane(thread, priority);
         let slot = match class {
             SignalClass::Request if lane.requests.is_empty() => lane.ring.request_slot(),
@@ -149,8 +163,8 @@ impl<S: Signal> Outbox<S> {
             _ => None,
         };
         match slot {
-            Some(slot) => slot.fill(Parcel::Signal(Envelope { to, from, signal })),
-            None => self.wait(thread, class, priority, Parcel::Signal(Envelope { to, from, signal })),
+            Some(slot) => slot.fill(Parcel::Signal(envelope)),
+            None => self.wait(thread, class, priority, Parcel::Signal(envelope)),
         }
     }
 
@@ -269,7 +283,7 @@ impl<S: Signal> Outbox<S> {
     }
 
     pub(crate) fn push_local(&mut self, envelope: Envelope<S>) {
-        self.local.slot().fill(envelope);
+        self.local.push(envelope);
     }
 
     #[inline]
@@ -294,9 +308,10 @@ impl<S: Signal> Outbox<S> {
 
     /// Sends an event of the world to a block of this node.
     pub(crate) fn deliver_event(&mut self, to: Address, event: WorldEvent) {
-        let thread = self.thread_of(to);
+        let thread = self.directory.thread_or_none(to.module, to.instance);
+        require!(thread != Directory::NO_THREAD, "an event for {to}, which does not exist");
         if thread == self.thread {
-            self.local.slot().fill(Envelope { to, from: to, signal: S::from_world(event) });
+            self.local.push(Envelope { to, from: to, signal: S::from_world(event) });
         } else {
             self.post(thread, Parcel::Event(to, event));
         }

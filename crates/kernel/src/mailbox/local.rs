@@ -27,15 +27,25 @@ impl<T> LocalQueue<T> {
         self.len
     }
 
-    /// A free slot at the end, which counts once it is filled.
+    /// A free slot at the end, which counts once it is filled; none if the queue is full and has to grow.
     #[inline(always)]
-    pub(crate) fn slot(&mut self) -> Slot<'_, T> {
+    pub(crate) fn slot(&mut self) -> Option<Slot<'_, T>> {
         if self.len == self.slots.len() {
-            self.grow();
+            return None;
         }
         // The number of slots is a power of two, so the mask keeps the position within them.
         let position = (self.head + self.len) & (self.slots.len() - 1);
-        Slot { place: &mut self.slots[position], len: &mut self.len }
+        Some(Slot { place: &mut self.slots[position], len: &mut self.len })
+    }
+
+    /// Puts an item at the end, growing the queue if it is full.
+    pub(crate) fn push(&mut self, item: T) {
+        if self.len == self.slots.len() {
+            self.grow();
+        }
+        if let Some(slot) = self.slot() {
+            slot.fill(item);
+        }
     }
 
     /// The oldest item, left where it is.
@@ -114,7 +124,7 @@ mod tests {
         let mut queue = LocalQueue::new(4);
         let mut wanted = 0;
         for item in 0..1_000 {
-            queue.slot().fill(item);
+            queue.push(item);
             if item % 3 == 0 {
                 assert_eq!(queue.pop(), Some(wanted));
                 wanted += 1;
@@ -132,7 +142,7 @@ mod tests {
         let witness = Rc::new(());
         let mut queue = LocalQueue::new(2);
         for _ in 0..9 {
-            queue.slot().fill(witness.clone());
+            queue.push(witness.clone());
         }
         queue.pop();
         assert_eq!(Rc::strong_count(&witness), 9);
