@@ -152,7 +152,7 @@ impl PartitionStore {
     }
 
     /// Takes a row out of everything: all versions, index entries and the id.
-    fn remove_row(&mut self, row: RowId) {
+    pub(super) fn remove_row(&mut self, row: RowId) {
         let PartitionStore { rows, layout, primary, hash, scratch, .. } = self;
         let image = rows.versions(row).find(|version| !version.is_deleted());
         let image = image.expect("a row has a version with its key");

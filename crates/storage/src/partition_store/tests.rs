@@ -460,6 +460,38 @@ fn redo_of_a_commit_says_what_became_of_each_row() {
     assert_ne!(store.digest(CommitNumber(1)), store.digest(CommitNumber(2)));
 }
 
+#[test]
+fn a_backup_follows_its_primary_through_ids_that_are_used_again() {
+    let (mut primary, mut backup) = (store(), store());
+    let layout = primary.layout().clone();
+    let mut number = 0;
+    // The primary purges at once and the backup never, so ids and keys come back in other pairs.
+    for id in [1, 2, -1, 3, -2, 1, 4, -4, -3, 4, 3, -1, 2, 1] {
+        number += 1;
+        let (transaction, commit) = (TransactionId(number), CommitNumber(number));
+        let (key, hash) = integer_key(i32::abs(id));
+        let row = match id {
+            1.. => {
+                let image = row_image(&layout, id, &values(number as i32));
+                let row = primary.insert(&key, hash, &image, transaction, ONE).unwrap();
+                assert_eq!(backup.insert_at(row, &key, hash, &image, transaction, ONE), Ok(row));
+                row
+            }
+            _ => {
+                let row = primary.find_primary(&key, hash).unwrap();
+                primary.delete(row, transaction, ONE).unwrap();
+                backup.delete(row, transaction, ONE).unwrap();
+                row
+            }
+        };
+        primary.commit(row, transaction, commit);
+        backup.commit(row, transaction, commit);
+        primary.purge_step(commit, 100);
+        backup.check().unwrap();
+        assert_eq!(primary.digest(commit), backup.digest(commit));
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 struct Values {
     k: Option<i32>,

@@ -64,7 +64,8 @@ impl PartitionStore {
         Ok(self.put(target, Some(image), transaction, statement, Need::Growth)?)
     }
 
-    /// Inserts a row under an id that another replica chose. `Uncommitted` when the id is in use for another key.
+    /// Inserts a row under an id that another replica chose. What that replica has purged already and this one not yet, a deleted
+    /// row of the same id or key, is purged now. `Uncommitted` when another row has the id, `Duplicate` when one has the key.
     pub fn insert_at(
         &mut self,
         row: RowId,
@@ -74,7 +75,15 @@ impl PartitionStore {
         transaction: TransactionId,
         statement: StatementNumber,
     ) -> Result<RowId, WriteError> {
-        let target = match self.find_primary(key, hash) {
+        let mut found = self.find_primary(key, hash);
+        if let Some(other) = found.filter(|other| *other != row && self.is_committed_deletion(*other)) {
+            self.remove_row(other);
+            found = None;
+        }
+        if found.is_none() && self.is_committed_deletion(row) {
+            self.remove_row(row);
+        }
+        let target = match found {
             Some(found) if found == row => self.target_of_insert(row, transaction)?,
             Some(found) => return Err(WriteError::Duplicate(found)),
             None if self.rows.newest(row).is_some() => return Err(WriteError::Uncommitted(row)),
@@ -106,6 +115,10 @@ impl PartitionStore {
         self.check_writable(row, transaction)?;
         self.put(Target::Existing(row), None, transaction, statement, Need::Release)?;
         Ok(())
+    }
+
+    fn is_committed_deletion(&self, row: RowId) -> bool {
+        self.rows.newest(row).is_some_and(|newest| newest.is_committed() && newest.is_deleted())
     }
 
     fn target_of_insert(&self, row: RowId, transaction: TransactionId) -> Result<Target, WriteError> {

@@ -99,29 +99,38 @@ impl<'a> Node<'a> {
         let prefix_bytes = if self.is_leaf() { 2 } else { 6 };
         let count = self.count();
         let slots = self.bytes[NODE_HEADER_BYTES..NODE_HEADER_BYTES + count * SLOT_BYTES].as_chunks::<SLOT_BYTES>().0;
+        let is_before = |index: usize| self.is_before(slots[index], prefix_bytes, probe, counts_equal);
         let (mut low, mut high) = (0, slots.len());
+        // Ascending keys go to the end of everything.
+        if high > 0 && is_before(high - 1) {
+            return high;
+        }
         while low < high {
             let middle = (low + high) / 2;
-            let rest = &self.bytes[usize::from(u16::from_le_bytes(slots[middle]))..];
-            let length = u16_at(rest, 0);
-            let rest = &rest[prefix_bytes..];
-            let head = match rest.first_chunk() {
-                // What follows a short entry is shifted out; the head is padded with zeros like the probe's.
-                Some(chunk) => u64::from_be_bytes(*chunk) & HEAD_MASKS[length.min(8)],
-                None => head_of(&rest[..length]),
-            };
-            // Heads that differ order the whole, for the shorter of two that agree so far comes first.
-            let is_before = match head == probe.head {
-                false => head < probe.head,
-                true => is_before_in_full(&rest[..length], probe.bytes, counts_equal),
-            };
-            if is_before {
+            if is_before(middle) {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
         low
+    }
+
+    #[inline(always)]
+    fn is_before(&self, slot: [u8; SLOT_BYTES], prefix_bytes: usize, probe: Probe<'_>, counts_equal: bool) -> bool {
+        let rest = &self.bytes[usize::from(u16::from_le_bytes(slot))..];
+        let length = u16_at(rest, 0);
+        let rest = &rest[prefix_bytes..];
+        let head = match rest.first_chunk() {
+            // What follows a short entry is shifted out; the head is padded with zeros like the probe's.
+            Some(chunk) => u64::from_be_bytes(*chunk) & HEAD_MASKS[length.min(8)],
+            None => head_of(&rest[..length]),
+        };
+        // Heads that differ order the whole, for the shorter of two that agree so far comes first.
+        match head == probe.head {
+            false => head < probe.head,
+            true => is_before_in_full(&rest[..length], probe.bytes, counts_equal),
+        }
     }
 
     /// Bytes of the node in use, slots included.

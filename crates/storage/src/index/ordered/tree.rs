@@ -187,7 +187,7 @@ impl OrderedIndex {
             (separator, right) = self.split(parent, index, &separator, Some(right), is_append);
         }
         let root = self.new_node(false, self.root);
-        self.insert_into(root, 0, &separator, Some(right));
+        self.place(root, 0, &separator, Some(right));
         self.root = root;
         self.height += 1;
         true
@@ -222,6 +222,12 @@ impl OrderedIndex {
         node::insert(bytes, index, entry, child, &mut self.scratch)
     }
 
+    /// Inserts into a node that is known to have room.
+    fn place(&mut self, id: NodeId, index: usize, entry: &[u8], child: Option<NodeId>) {
+        let is_placed = self.insert_into(id, index, entry, child);
+        assert!(is_placed, "a node after a split or before a merge has room");
+    }
+
     /// Splits a node that has no room for an entry at `index`, which is put in too. Returns what separates the node from
     /// the new one at its right.
     fn split(
@@ -251,14 +257,14 @@ impl OrderedIndex {
         node::clear(self.node_mut(id), is_leaf, first_child);
         for position in 0..at {
             let (bytes, child) = item(position);
-            self.insert_into(id, position, bytes, child);
+            self.place(id, position, bytes, child);
         }
         let (first, first_child) = item(at);
         let right = self.new_node(is_leaf, first_child.unwrap_or(NO_NODE));
         let start = if is_leaf { at } else { at + 1 };
         for position in start..total {
             let (bytes, child) = item(position);
-            self.insert_into(right, position - start, bytes, child);
+            self.place(right, position - start, bytes, child);
         }
         let separator = match is_leaf {
             true => shortest_separator(item(at - 1).0, first).to_vec(),
@@ -329,12 +335,12 @@ impl OrderedIndex {
         let moved = Node::new(&copy);
         let mut end = self.node(left).count();
         if !moved.is_leaf() {
-            self.insert_into(left, end, &separator, Some(moved.child(0)));
+            self.place(left, end, &separator, Some(moved.child(0)));
             end += 1;
         }
         for position in 0..moved.count() {
             let child = (!moved.is_leaf()).then(|| moved.child(position + 1));
-            self.insert_into(left, end + position, moved.entry(position), child);
+            self.place(left, end + position, moved.entry(position), child);
         }
         self.nodes.free(location_of(right));
         node::remove(self.node_mut(parent), left_index);
