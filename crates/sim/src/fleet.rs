@@ -1,0 +1,403 @@
+//! Clients that run the sessions of workloads against the nodes of a simulation.
+//!
+//! Every client looks at its connection now and then, at times that the seed draws, as a program would that has other
+//! things to do. It may vanish in the middle of anything. A statement that gets no answer on a connection that stays
+//! open, or no answer in time, is a violation: nothing may be lost.
+
+use std::collections::BTreeMap;
+
+use junctor_kernel::block::{Host, Signal};
+use junctor_kernel::random::mix;
+use junctor_kernel::simulated::{ClientSocket, Simulation};
+use junctor_kernel::{Duration, NodeId, Random, Time};
+
+use crate::client::{Client, ClientEvent, ClientOptions};
+use crate::workload::{Step, Workload};
+
+/// The most times that one session connects.
+const CONNECTS_MAX: u32 = 1_000;
+
+/// How clients behave.
+#[derive(Clone, Debug)]
+pub struct FleetOptions {
+    /// The node that clients connect to.
+    pub node: NodeId,
+    /// The longest time between two looks of a client, in microseconds.
+    pub look_us_max: u64,
+    /// One statement in so many is followed by the client vanishing; 0 is never.
+    pub vanish_one_in: u64,
+    /// An answer that takes longer than this is a violation.
+    pub answer_longest: Duration,
+    /// The default database that clients name.
+    pub database: Option<&'static str>,
+}
+
+/// What clients saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FleetReport {
+    /// Statements answered.
+    pub statements: u64,
+    /// Answers that were errors, by number.
+    pub errors: BTreeMap<u16, u64>,
+    /// Connections that ended before their session did.
+    pub disconnects: u64,
+    /// A hash of every byte received, in order.
+    pub observed: u64,
+}
+
+/// What makes virtual time pass, and may meddle with the nodes meanwhile.
+pub trait Passage<S: Signal, H: Host<S>> {
+    /// Lets so much time pass.
+    fn pass(&mut self, simulation: &mut Simulation<S, H>, duration: Duration);
+}
+
+/// Time that just passes.
+pub struct PlainPassage;
+
+impl<S: Signal, H: Host<S>> Passage<S, H> for PlainPassage {
+    fn pass(&mut self, simulation: &mut Simulation<S, H>, duration: Duration) {
+        simulation.run_for(duration);
+    }
+}
+
+/// All clients of a run.
+pub struct Fleet<'a> {
+    options: FleetOptions,
+    workloads: &'a mut [&'a mut dyn Workload],
+    members: Vec<Member>,
+    report: FleetReport,
+}
+
+struct Member {
+    workload: usize,
+    session: usize,
+    client_options: ClientOptions,
+    random: Random,
+    connection: Option<(ClientSocket, Client)>,
+    state: State,
+    next_look: Time,
+    connects: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Resting {
+        until: Time,
+    },
+    LoggingIn {
+        since: Time,
+    },
+    Ready {
+        until: Time,
+    },
+    Waiting {
+        since: Time,
+    },
+    /// COM_QUIT is sent; the server closes.
+    Leaving {
+        since: Time,
+    },
+    Done,
+}
+
+impl<'a> Fleet<'a> {
+    /// A client for each session of the workloads; the seed draws how each behaves.
+    pub fn new(options: FleetOptions, workloads: &'a mut [&'a mut dyn Workload], seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut members = Vec::new();
+        for (workload, sessions) in workloads.iter().map(|workload| workload.sessions()).enumerate() {
+            for session in 0..sessions {
+                members.push(Member {
+                    workload,
+                    session,
+                    client_options: ClientOptions {
+                        prepares: random.one_in(2),
+                        deprecates_eof: random.one_in(2),
+                        database: options.database,
+                    },
+                    random: Random::new(random.word()),
+                    connection: None,
+                    state: State::Resting { until: Time(0) },
+                    next_look: Time(0),
+                    connects: 0,
+                });
+            }
+        }
+        Self { options, workloads, members, report: FleetReport::default() }
+    }
+
+    /// Runs until every session has ended.
+    ///
+    /// # Errors
+    /// The first violation, with the session and the statement that it was seen by.
+    pub fn run<S: Signal, H: Host<S>>(
+        mut self,
+        simulation: &mut Simulation<S, H>,
+        passage: &mut impl Passage<S, H>,
+    ) -> Result<FleetReport, String> {
+        let start = simulation.now();
+        for member in &mut self.members {
+            member.next_look = start.plus(Duration::from_micros(member.random.below(self.options.look_us_max + 1)));
+        }
+        loop {
+            let waiting = self.members.iter().filter(|member| member.state != State::Done);
+            let Some(next) = waiting.map(|member| member.next_look).min() else { return Ok(self.report) };
+            passage.pass(simulation, next.since(simulation.now()));
+            for position in 0..self.members.len() {
+                let member = &self.members[position];
+                if member.state != State::Done && member.next_look <= simulation.now() {
+                    self.look(position, simulation)?;
+                }
+            }
+        }
+    }
+
+    fn look<S: Signal, H: Host<S>>(
+        &mut self,
+        position: usize,
+        simulation: &mut Simulation<S, H>,
+    ) -> Result<(), String> {
+        let now = simulation.now();
+        let member = &mut self.members[position];
+        member.next_look = now.plus(Duration::from_micros(1 + member.random.below(self.options.look_us_max)));
+        self.receive(position, simulation)?;
+        self.act(position, simulation)?;
+        self.check_time(position, now)
+    }
+
+    /// Takes what has come, and notices the end of the connection.
+    fn receive<S: Signal, H: Host<S>>(
+        &mut self,
+        position: usize,
+        simulation: &mut Simulation<S, H>,
+    ) -> Result<(), String> {
+        let now = simulation.now();
+        let member = &mut self.members[position];
+        let Some((socket, client)) = &mut member.connection else { return Ok(()) };
+        let bytes = simulation.read(*socket);
+        let is_open = simulation.is_open(*socket);
+        for chunk in bytes.chunks(8) {
+            let word = chunk.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+            self.report.observed = mix(self.report.observed ^ word);
+        }
+        let awaited = client.awaited().cloned();
+        let events = client.feed(&bytes).map_err(|fault| self.violation(position, &fault.to_string()))?;
+        for event in events {
+            let member = &mut self.members[position];
+            match event {
+                ClientEvent::LoggedIn => member.state = State::Ready { until: now },
+                ClientEvent::Refused { errno } => *self.report.errors.entry(errno).or_default() += 1,
+                ClientEvent::Replied(reply) => {
+                    member.state = State::Ready { until: now };
+                    self.report.statements += 1;
+                    if reply.errno() != 0 {
+                        *self.report.errors.entry(reply.errno()).or_default() += 1;
+                    }
+                    let (workload, session) = (member.workload, member.session);
+                    let taken = self.workloads[workload].on_reply(session, &reply);
+                    let statement = awaited.as_ref().map(|statement| statement.as_text()).unwrap_or_default();
+                    taken.map_err(|fault| self.violation(position, &format!("{fault}; after: {statement}")))?;
+                }
+            }
+        }
+        if !is_open {
+            self.on_closed(position, now);
+        }
+        Ok(())
+    }
+
+    fn on_closed(&mut self, position: usize, now: Time) {
+        let member = &mut self.members[position];
+        member.connection = None;
+        if matches!(member.state, State::Leaving { .. }) {
+            member.state = State::Done;
+            return;
+        }
+        self.report.disconnects += 1;
+        self.workloads[member.workload].on_closed(member.session);
+        let pause = Duration::from_micros(member.random.below(2_000));
+        member.state = State::Resting { until: now.plus(pause) };
+    }
+
+    /// Connects, or sends the next statement, if it is time for that.
+    fn act<S: Signal, H: Host<S>>(&mut self, position: usize, simulation: &mut Simulation<S, H>) -> Result<(), String> {
+        let now = simulation.now();
+        let member = &mut self.members[position];
+        match member.state {
+            State::Resting { until } if until <= now => {
+                member.connects += 1;
+                if member.connects > CONNECTS_MAX {
+                    return Err(self.violation(position, "a session that connects for ever"));
+                }
+                if let Some(socket) = simulation.connect(self.options.node, 0) {
+                    member.connection = Some((socket, Client::new(member.client_options)));
+                    member.state = State::LoggingIn { since: now };
+                }
+            }
+            State::Ready { until } if until <= now => self.step(position, now)?,
+            _ => {}
+        }
+        let member = &mut self.members[position];
+        let Some((socket, client)) = &mut member.connection else { return Ok(()) };
+        let output = client.take_output();
+        if !output.is_empty() {
+            write_in_pieces(simulation, *socket, &output, &mut member.random);
+            if member.random.one_in(self.options.vanish_one_in) && !matches!(member.state, State::Leaving { .. }) {
+                simulation.close(*socket);
+                self.on_closed(position, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the workload for the next step of a session that is ready.
+    fn step(&mut self, position: usize, now: Time) -> Result<(), String> {
+        let member = &mut self.members[position];
+        let Some((_, client)) = &mut member.connection else { return Ok(()) };
+        match self.workloads[member.workload].next(member.session, &mut member.random) {
+            Step::Run(statement) => {
+                member.state = State::Waiting { since: now };
+                let sent = client.send(statement);
+                sent.map_err(|fault| self.violation(position, &fault.to_string()))?;
+            }
+            Step::Pause(duration) => member.state = State::Ready { until: now.plus(duration) },
+            Step::Done => {
+                client.quit();
+                member.state = State::Leaving { since: now };
+            }
+        }
+        Ok(())
+    }
+
+    fn check_time(&self, position: usize, now: Time) -> Result<(), String> {
+        match self.members[position].state {
+            State::Waiting { since } | State::LoggingIn { since } | State::Leaving { since }
+                if now.since(since) > self.options.answer_longest =>
+            {
+                let member = &self.members[position];
+                let awaited = member.connection.as_ref().and_then(|(_, client)| client.awaited());
+                let statement = awaited.map(|statement| statement.as_text()).unwrap_or_default();
+                let (state, longest) = (member.state, self.options.answer_longest.as_millis());
+                let fault = format!("no answer within {longest} ms, {state:?} at {now:?}: {statement}");
+                Err(self.violation(position, &fault))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn violation(&self, position: usize, fault: &str) -> String {
+        let member = &self.members[position];
+        format!("{} session {}: {fault}", self.workloads[member.workload].name(), member.session)
+    }
+}
+
+/// Writes bytes in one or two pieces, so that statements are cut anywhere.
+fn write_in_pieces<S: Signal, H: Host<S>>(
+    simulation: &mut Simulation<S, H>,
+    socket: ClientSocket,
+    bytes: &[u8],
+    random: &mut Random,
+) {
+    let cut = if random.one_in(4) { random.below(bytes.len() as u64) as usize } else { 0 };
+    // The connection may be closed by now; its end is noticed at the next look.
+    let _ = simulation.write(socket, &bytes[..cut]) && simulation.write(socket, &bytes[cut..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_server::{self, Misbehaviour};
+    use crate::statement::{Reply, Statement};
+    use crate::workload::Script;
+
+    const OPTIONS: FleetOptions = FleetOptions {
+        node: NodeId(1),
+        look_us_max: 100,
+        vanish_one_in: 0,
+        answer_longest: Duration::from_seconds(1),
+        database: None,
+    };
+
+    /// Each session asks for its own numbers and counts the connections that it lost.
+    struct Numbers {
+        asked: Vec<i64>,
+        lost: u32,
+    }
+
+    impl Workload for Numbers {
+        fn name(&self) -> &'static str {
+            "numbers"
+        }
+
+        fn setup(&self) -> Vec<Statement> {
+            Vec::new()
+        }
+
+        fn sessions(&self) -> usize {
+            self.asked.len()
+        }
+
+        fn next(&mut self, session: usize, _random: &mut Random) -> Step {
+            match self.asked[session] {
+                30 => Step::Done,
+                asked => Step::Run(Statement::with("SELECT ?, ?", [(session as i64).into(), asked.into()])),
+            }
+        }
+
+        fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
+            assert_eq!(reply.integers()?, [[session as i64, self.asked[session]]]);
+            self.asked[session] += 1;
+            Ok(())
+        }
+
+        fn on_closed(&mut self, _session: usize) {
+            self.lost += 1;
+        }
+
+        fn audit(&self) -> Vec<Statement> {
+            Vec::new()
+        }
+
+        fn on_audit(&mut self, _position: usize, _reply: &Reply) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    fn run(seed: u64, misbehaviour: Misbehaviour, options: FleetOptions) -> (Result<FleetReport, String>, Numbers) {
+        let mut simulation = fake_server::start(seed, misbehaviour);
+        let mut numbers = Numbers { asked: vec![0; 4], lost: 0 };
+        let outcome = Fleet::new(options, &mut [&mut numbers], seed).run(&mut simulation, &mut PlainPassage);
+        (outcome, numbers)
+    }
+
+    #[test]
+    fn every_session_runs_to_its_end_and_equal_seeds_see_equal_bytes() {
+        let report = run(1, Misbehaviour::default(), OPTIONS).0.unwrap();
+        assert_eq!((report.statements, report.disconnects), (120, 0));
+        assert_eq!(run(1, Misbehaviour::default(), OPTIONS).0, Ok(report.clone()));
+        assert_ne!(run(2, Misbehaviour::default(), OPTIONS).0, Ok(report));
+    }
+
+    #[test]
+    fn an_answer_that_never_comes_is_a_violation() {
+        let (outcome, _) = run(1, Misbehaviour { forget_one_in: 20, ..Misbehaviour::default() }, OPTIONS);
+        assert!(outcome.unwrap_err().contains("no answer within"));
+    }
+
+    #[test]
+    fn sessions_go_on_after_their_connections_are_closed() {
+        let (outcome, numbers) = run(1, Misbehaviour { close_one_in: 10, ..Misbehaviour::default() }, OPTIONS);
+        assert_eq!(outcome.unwrap().disconnects, u64::from(numbers.lost));
+        assert!(numbers.lost > 0 && numbers.asked == [30; 4]);
+        let (outcome, numbers) = run(1, Misbehaviour::default(), FleetOptions { vanish_one_in: 10, ..OPTIONS });
+        assert!(outcome.unwrap().disconnects > 0 && numbers.asked == [30; 4]);
+    }
+
+    #[test]
+    fn a_script_ends_at_its_first_error() {
+        let mut simulation = fake_server::start(1, Misbehaviour::default());
+        let mut script = Script::new(["do", "fail", "do"].map(Statement::plain).to_vec());
+        let outcome = Fleet::new(OPTIONS, &mut [&mut script], 1).run(&mut simulation, &mut PlainPassage);
+        assert!(outcome.unwrap_err().contains("error 1064") && !script.is_complete());
+    }
+}

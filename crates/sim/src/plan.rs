@@ -1,0 +1,181 @@
+//! Plan files: which workloads run, and what the seed may draw. TOML; an unknown key is an error.
+
+use std::fmt;
+
+use toml::{Table, Value};
+
+/// A plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Seeds that CI runs: 1 to this.
+    pub ci_seeds: u64,
+    /// What the seed may draw.
+    pub world: WorldPlan,
+    /// What runs at once.
+    pub workloads: Vec<WorkloadPlan>,
+}
+
+/// What the seed may draw about nodes, sockets and clients; a chance of 0 is never.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorldPlan {
+    /// The longest replica chain, 1 to 3.
+    pub chain_max: u8,
+    /// The placements to draw from, by name; see [`crate::draw`].
+    pub placements: Vec<String>,
+    /// One run in so many has rings of 4 or 8 signals.
+    pub tiny_rings_one_in: u64,
+    /// One read of a socket in so many breaks the connection.
+    pub reset_one_in: u64,
+    /// One statement in so many is followed by its client vanishing.
+    pub vanish_one_in: u64,
+    /// One look at a client in so many is made while a reader stays inside some partitions.
+    pub hold_one_in: u64,
+}
+
+/// A workload of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadPlan {
+    /// The name.
+    pub name: String,
+    /// Sessions.
+    pub sessions: usize,
+    /// Rounds of each session.
+    pub rounds: u32,
+    /// Rows, or what the workload has in their place.
+    pub rows: i64,
+}
+
+/// Why a plan cannot be used, as a sentence that names the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanError(pub String);
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// The first key that is missing, unknown, or has a value outside its range.
+    pub fn parse(text: &str) -> Result<Self, PlanError> {
+        let mut table: Table = text.parse().map_err(|error| PlanError(format!("{error}")))?;
+        let mut keys = Keys { table: &mut table, place: "" };
+        let ci_seeds = keys.number("ci_seeds", 1, 1_000)?;
+        let world = WorldPlan::parse(&mut keys.table("world")?)?;
+        let workloads = keys.take("workload")?;
+        let Value::Array(workloads) = workloads else { return Err(keys.wrong("workload", "a list of tables")) };
+        let workloads: Result<Vec<_>, _> = workloads.into_iter().map(WorkloadPlan::parse).collect();
+        keys.end()?;
+        match workloads? {
+            none if none.is_empty() => Err(PlanError("'workload': at least one".to_owned())),
+            workloads => Ok(Self { ci_seeds, world, workloads }),
+        }
+    }
+}
+
+impl WorldPlan {
+    fn parse(table: &mut Table) -> Result<Self, PlanError> {
+        let mut keys = Keys { table, place: "world." };
+        let names = keys.take("placements")?;
+        let name = |value: &Value| value.as_str().map(str::to_owned);
+        let placements: Option<Vec<String>> = names.as_array().and_then(|names| names.iter().map(name).collect());
+        let placements = placements.filter(|names| !names.is_empty());
+        let plan = Self {
+            placements: placements.ok_or_else(|| keys.wrong("placements", "a list of names"))?,
+            chain_max: keys.number("chain_max", 1, 3)? as u8,
+            tiny_rings_one_in: keys.number("tiny_rings_one_in", 0, 1_000)?,
+            reset_one_in: keys.number("reset_one_in", 0, 1_000_000)?,
+            vanish_one_in: keys.number("vanish_one_in", 0, 1_000_000)?,
+            hold_one_in: keys.number("hold_one_in", 0, 1_000_000)?,
+        };
+        keys.end()?;
+        Ok(plan)
+    }
+}
+
+impl WorkloadPlan {
+    fn parse(value: Value) -> Result<Self, PlanError> {
+        let Value::Table(mut table) = value else { return Err(PlanError("'workload': a list of tables".to_owned())) };
+        let mut keys = Keys { table: &mut table, place: "workload." };
+        let name = keys.take("name")?;
+        let name = name.as_str().ok_or_else(|| keys.wrong("name", "a text"))?.to_owned();
+        if crate::workload::by_name(&name, 1, 1, 1).is_none() {
+            return Err(PlanError(format!("'workload.name': there is no workload {name}")));
+        }
+        let plan = Self {
+            name,
+            sessions: keys.number("sessions", 1, 1_000)? as usize,
+            rounds: keys.number("rounds", 1, 1_000_000)? as u32,
+            rows: keys.number("rows", 1, 1_000_000)? as i64,
+        };
+        keys.end()?;
+        Ok(plan)
+    }
+}
+
+/// A table of which every key must be asked for.
+struct Keys<'a> {
+    table: &'a mut Table,
+    place: &'static str,
+}
+
+impl Keys<'_> {
+    fn take(&mut self, key: &str) -> Result<Value, PlanError> {
+        self.table.remove(key).ok_or_else(|| PlanError(format!("'{}{key}' is missing", self.place)))
+    }
+
+    fn number(&mut self, key: &str, from: u64, to: u64) -> Result<u64, PlanError> {
+        let number = self.take(key)?.as_integer().and_then(|number| u64::try_from(number).ok());
+        let number = number.filter(|number| (from..=to).contains(number));
+        number.ok_or_else(|| self.wrong(key, &format!("a number from {from} to {to}")))
+    }
+
+    fn table(&mut self, key: &str) -> Result<Table, PlanError> {
+        match self.take(key)? {
+            Value::Table(table) => Ok(table),
+            _ => Err(self.wrong(key, "a table")),
+        }
+    }
+
+    fn wrong(&self, key: &str, allowed: &str) -> PlanError {
+        PlanError(format!("'{}{key}': allowed is {allowed}", self.place))
+    }
+
+    fn end(&self) -> Result<(), PlanError> {
+        match self.table.keys().next() {
+            Some(key) => Err(PlanError(format!("'{}{key}' means nothing", self.place))),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "ci_seeds = 3\n[world]\nchain_max = 2\nplacements = [\"all_in_one\"]\ntiny_rings_one_in = 2\n\
+        reset_one_in = 0\nvanish_one_in = 0\nhold_one_in = 5\n[[workload]]\nname = \"bank_transfer\"\nsessions = 4\n\
+        rounds = 10\nrows = 8\n";
+
+    #[test]
+    fn a_plan_says_what_runs_and_what_the_seed_may_draw() {
+        let plan = Plan::parse(TEXT).unwrap();
+        assert_eq!((plan.ci_seeds, plan.world.chain_max, plan.world.hold_one_in), (3, 2, 5));
+        let workload = WorkloadPlan { name: "bank_transfer".to_owned(), sessions: 4, rounds: 10, rows: 8 };
+        assert_eq!(plan.workloads, [workload]);
+    }
+
+    #[test]
+    fn a_wrong_plan_is_refused_with_the_key() {
+        let refusal = |from: &str, to: &str| Plan::parse(&TEXT.replace(from, to)).unwrap_err().0;
+        assert_eq!(refusal("chain_max = 2", "chain_max = 4"), "'world.chain_max': allowed is a number from 1 to 3");
+        assert_eq!(refusal("rows = 8", "rows = 8\nfoo = 1"), "'workload.foo' means nothing");
+        assert_eq!(refusal("hold_one_in = 5\n", ""), "'world.hold_one_in' is missing");
+        assert_eq!(refusal("bank_transfer", "bank"), "'workload.name': there is no workload bank");
+    }
+}

@@ -1,0 +1,179 @@
+//! What a workload says to a server and hears from it, apart from how either travels.
+
+use std::fmt::Write;
+
+/// A value for a parameter mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// A BIGINT.
+    Integer(i64),
+    /// Characters.
+    Text(String),
+}
+
+impl From<i64> for Parameter {
+    fn from(value: i64) -> Self {
+        Self::Integer(value)
+    }
+}
+
+impl From<&str> for Parameter {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+
+impl From<String> for Parameter {
+    fn from(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+
+/// A statement with a `?` for each parameter. A client sends it prepared, or as one text with the values in place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// The text; a `?` is nothing but a mark.
+    pub text: String,
+    /// The values, in the order of the marks.
+    pub parameters: Vec<Parameter>,
+}
+
+impl Statement {
+    /// A statement without parameters.
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self { text: text.into(), parameters: Vec::new() }
+    }
+
+    /// A statement with parameters.
+    pub fn with(text: impl Into<String>, parameters: impl IntoIterator<Item = Parameter>) -> Self {
+        Self { text: text.into(), parameters: parameters.into_iter().collect() }
+    }
+
+    /// The statement as one text: integers as they are, characters quoted.
+    pub fn as_text(&self) -> String {
+        let mut parameters = self.parameters.iter();
+        let mut text = String::with_capacity(self.text.len() + 16 * self.parameters.len());
+        for character in self.text.chars() {
+            match (character, parameters.as_slice().first()) {
+                ('?', Some(Parameter::Integer(value))) => {
+                    // Writing to a String cannot fail.
+                    let _ = write!(text, "{value}");
+                    parameters.next();
+                }
+                ('?', Some(Parameter::Text(value))) => {
+                    push_quoted(value, &mut text);
+                    parameters.next();
+                }
+                _ => text.push(character),
+            }
+        }
+        text
+    }
+}
+
+fn push_quoted(value: &str, text: &mut String) {
+    text.push('\'');
+    for character in value.chars() {
+        if matches!(character, '\'' | '\\') {
+            text.push('\\');
+        }
+        text.push(character);
+    }
+    text.push('\'');
+}
+
+/// A value of a result, as text in both protocols; `None` is NULL.
+pub type Cell = Option<String>;
+
+/// The answer to a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// It succeeded and has no rows.
+    Done {
+        /// Rows changed.
+        affected_rows: u64,
+        /// First generated AUTO_INCREMENT value; 0 for none.
+        insert_id: u64,
+        /// Whether a transaction is open afterwards.
+        in_transaction: bool,
+    },
+    /// Its rows.
+    Rows(Vec<Vec<Cell>>),
+    /// It failed.
+    Failed {
+        /// MySQL's number.
+        errno: u16,
+        /// The text.
+        message: String,
+    },
+}
+
+impl Reply {
+    /// The error number; 0 if it did not fail.
+    pub fn errno(&self) -> u16 {
+        match self {
+            Self::Failed { errno, .. } => *errno,
+            _ => 0,
+        }
+    }
+
+    /// The rows as integers.
+    ///
+    /// # Errors
+    /// What came in place of rows of integers, as a sentence.
+    pub fn integers(&self) -> Result<Vec<Vec<i64>>, String> {
+        let rows = self.rows()?;
+        rows.iter().map(|row| row.iter().map(integer).collect()).collect()
+    }
+
+    /// The rows.
+    ///
+    /// # Errors
+    /// What came in place of rows, as a sentence.
+    pub fn rows(&self) -> Result<&[Vec<Cell>], String> {
+        match self {
+            Self::Rows(rows) => Ok(rows),
+            other => Err(format!("rows were expected, not {other:?}")),
+        }
+    }
+
+    /// How many rows were changed.
+    ///
+    /// # Errors
+    /// What came in place of success, as a sentence.
+    pub fn affected_rows(&self) -> Result<u64, String> {
+        match self {
+            Self::Done { affected_rows, .. } => Ok(*affected_rows),
+            other => Err(format!("success was expected, not {other:?}")),
+        }
+    }
+}
+
+/// A cell as an integer.
+///
+/// # Errors
+/// What it is instead, as a sentence.
+pub fn integer(cell: &Cell) -> Result<i64, String> {
+    let text = cell.as_deref().ok_or_else(|| "an integer was expected, not NULL".to_owned())?;
+    text.parse().map_err(|_| format!("an integer was expected, not {text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_take_the_place_of_their_marks_in_order() {
+        let statement = Statement::with("SELECT ?, ?, ?", [7.into(), "it's a \\".into(), (-1).into()]);
+        assert_eq!(statement.as_text(), r"SELECT 7, 'it\'s a \\', -1");
+        assert_eq!(Statement::plain("SELECT 1").as_text(), "SELECT 1");
+    }
+
+    #[test]
+    fn rows_of_something_else_are_not_integers() {
+        let row = |cell: Option<&str>| Reply::Rows(vec![vec![cell.map(str::to_owned)]]);
+        assert_eq!(row(Some("-5")).integers(), Ok(vec![vec![-5]]));
+        assert!(row(Some("5.0")).integers().is_err() && row(None).integers().is_err());
+        assert!(Reply::Failed { errno: 1064, message: String::new() }.integers().is_err());
+    }
+}

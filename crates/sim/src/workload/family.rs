@@ -1,0 +1,265 @@
+//! Families of rows that are always written together, in which several columns are always equal, while others read
+//! them by every path.
+//!
+//! A row whose columns differ was read half-written; a family whose rows differ was read in the middle of a transaction;
+//! a negative generation was never committed; a generation below one that was acknowledged before the read is a lost
+//! update; two reads of one REPEATABLE READ transaction that differ are what the name forbids.
+
+use junctor_kernel::{Duration, Random};
+
+use super::{Counter, DEADLOCK, Step, Workload, changed, inserts, succeeded};
+use crate::statement::{Cell, Reply, Statement, integer};
+
+/// The workload `read_while_write`: every second session owns a family and writes it, the others read.
+#[derive(Debug)]
+pub struct ReadWhileWrite {
+    rows_per_family: i64,
+    /// The generation of each family.
+    families: Vec<Counter>,
+    sessions: Vec<Session>,
+}
+
+#[derive(Debug)]
+struct Session {
+    rounds_left: u32,
+    work: Option<Work>,
+}
+
+#[derive(Debug)]
+struct Work {
+    family: usize,
+    statements: Vec<(Statement, Expected)>,
+    position: usize,
+    /// What was acknowledged when the first read was sent.
+    floor: i64,
+    /// What the first read saw.
+    seen: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Success,
+    Changes(i64),
+    /// The statement that makes the next generation visible, and how many rows it changes itself.
+    Commit(i64),
+    /// Rows of the family, so many.
+    Family(i64),
+}
+
+impl ReadWhileWrite {
+    /// So many sessions, rounds for each, and rows over all families.
+    pub fn new(sessions: usize, rounds: u32, rows: i64) -> Self {
+        let writers = sessions.div_ceil(2).max(1);
+        Self {
+            rows_per_family: (rows / writers as i64).max(2),
+            families: vec![Counter::default(); writers],
+            sessions: (0..sessions).map(|_| Session { rounds_left: rounds, work: None }).collect(),
+        }
+    }
+
+    fn ids(&self, family: usize) -> std::ops::Range<i64> {
+        let first = family as i64 * self.rows_per_family;
+        first..first + self.rows_per_family
+    }
+
+    fn draw_write(&self, family: usize, random: &mut Random) -> Vec<(Statement, Expected)> {
+        let generation = self.families[family].acknowledged() + 1;
+        let rows = self.rows_per_family;
+        let by_family = |generation: i64| {
+            let text = "UPDATE pairs SET a = ?, b = ?, c = ? WHERE family = ?";
+            Statement::with(
+                text,
+                [generation.into(), generation.into(), shown(generation).into(), (family as i64).into()],
+            )
+        };
+        let plain = |text: &str| (Statement::plain(text), Expected::Success);
+        match random.below(4) {
+            0 => vec![(by_family(generation), Expected::Commit(rows))],
+            1 => {
+                let never = -1 - generation;
+                vec![plain("BEGIN"), (by_family(never), Expected::Changes(rows)), plain("ROLLBACK")]
+            }
+            2 => {
+                let text = "UPDATE pairs SET a = a + 1, b = a, c = ? WHERE id BETWEEN ? AND ?";
+                let (first, last) = (self.ids(family).start, self.ids(family).end - 1);
+                let statement = Statement::with(text, [shown(generation).into(), first.into(), last.into()]);
+                vec![plain("BEGIN"), (statement, Expected::Changes(rows)), (commit(), Expected::Commit(0))]
+            }
+            _ => {
+                let mut statements = vec![plain("BEGIN")];
+                for id in self.ids(family) {
+                    let text = "UPDATE pairs SET a = ?, b = ?, c = ? WHERE id = ?";
+                    let values = [generation.into(), generation.into(), shown(generation).into(), id.into()];
+                    statements.push((Statement::with(text, values), Expected::Changes(1)));
+                }
+                statements.push((self.select(family, random), Expected::Family(rows)));
+                statements.push((commit(), Expected::Commit(0)));
+                statements
+            }
+        }
+    }
+
+    fn draw_read(&self, family: usize, random: &mut Random) -> Vec<(Statement, Expected)> {
+        let rows = self.rows_per_family;
+        if random.one_in(3) {
+            let id = self.ids(family).start + random.below(rows as u64) as i64;
+            let point = Statement::with("SELECT family, a, b, c FROM pairs WHERE id = ?", [id.into()]);
+            return vec![(point, Expected::Family(1))];
+        }
+        if random.one_in(2) {
+            return vec![(self.select(family, random), Expected::Family(rows))];
+        }
+        let mut statements = vec![(Statement::plain("BEGIN"), Expected::Success)];
+        for _ in 0..2 + random.below(2) {
+            statements.push((self.select(family, random), Expected::Family(rows)));
+        }
+        statements.push((Statement::plain("ROLLBACK"), Expected::Success));
+        statements
+    }
+
+    /// A statement that reads a whole family, by a path of the seed's choice.
+    fn select(&self, family: usize, random: &mut Random) -> Statement {
+        let ids = self.ids(family);
+        let columns = "SELECT family, a, b, c FROM pairs WHERE";
+        match random.below(4) {
+            0 => Statement::with(format!("{columns} family = ?"), [(family as i64).into()]),
+            1 => Statement::with(format!("{columns} id BETWEEN ? AND ?"), [ids.start.into(), (ids.end - 1).into()]),
+            2 => {
+                let marks = vec!["?"; ids.clone().count()].join(", ");
+                Statement::with(format!("{columns} id IN ({marks})"), ids.map(Into::into))
+            }
+            // No index serves this one: every row of every partition is looked at.
+            _ => Statement::with(format!("{columns} family + 0 = ?"), [(family as i64).into()]),
+        }
+    }
+
+    /// The generation of a family in one statement's rows, all of which must agree.
+    fn judge_rows(&self, family: usize, rows: &[Vec<Cell>], count: i64) -> Result<i64, String> {
+        if rows.len() as i64 != count {
+            return Err(format!("{} rows of family {family}, not {count}", rows.len()));
+        }
+        let mut generation = None;
+        for row in rows {
+            let (of, a, b) = (integer(&row[0])?, integer(&row[1])?, integer(&row[2])?);
+            if of != family as i64 || a != b || row[3].as_deref() != Some(shown(a).as_str()) {
+                return Err(format!("a row of family {family} that was never written whole: {row:?}"));
+            }
+            if *generation.get_or_insert(a) != a {
+                return Err(format!("fractured read: family {family} gives {rows:?}"));
+            }
+        }
+        generation.ok_or_else(|| format!("no row of family {family}"))
+    }
+}
+
+fn commit() -> Statement {
+    Statement::plain("COMMIT")
+}
+
+/// A text that tells its generation and is long enough to be torn.
+fn shown(generation: i64) -> String {
+    format!("{generation}:{}", "x".repeat(20 + generation.rem_euclid(40) as usize))
+}
+
+impl Workload for ReadWhileWrite {
+    fn name(&self) -> &'static str {
+        "read_while_write"
+    }
+
+    fn setup(&self) -> Vec<Statement> {
+        let mut statements = vec![Statement::plain(
+            "CREATE TABLE pairs (id INT NOT NULL, family INT NOT NULL, a BIGINT NOT NULL, b BIGINT NOT NULL, \
+             c VARCHAR(100) NOT NULL, PRIMARY KEY (id), KEY family_index (family)) PARTITION BY KEY (id) PARTITIONS 4",
+        )];
+        let rows = self.rows_per_family;
+        let all = 0..rows * self.families.len() as i64;
+        statements.extend(inserts("pairs", all, |id| format!("{id}, {}, 0, 0, '{}'", id / rows, shown(0))));
+        statements
+    }
+
+    fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    fn next(&mut self, session: usize, random: &mut Random) -> Step {
+        if self.sessions[session].work.is_none() {
+            if self.sessions[session].rounds_left == 0 {
+                return Step::Done;
+            }
+            if random.one_in(8) {
+                return Step::Pause(Duration::from_micros(random.below(2_000)));
+            }
+            self.sessions[session].rounds_left -= 1;
+            let writes = session % 2 == 0;
+            let family = if writes { session / 2 } else { random.below(self.families.len() as u64) as usize };
+            // A generation that may or may not have been written cannot be written on.
+            let writes = writes && self.families[family].is_certain();
+            let statements = if writes { self.draw_write(family, random) } else { self.draw_read(family, random) };
+            self.sessions[session].work = Some(Work { family, statements, position: 0, floor: 0, seen: None });
+        }
+        let Some(work) = &mut self.sessions[session].work else { return Step::Done };
+        let (statement, expected) = work.statements[work.position].clone();
+        match expected {
+            Expected::Commit(_) => self.families[work.family].attempt(),
+            Expected::Family(_) if work.seen.is_none() => work.floor = self.families[work.family].acknowledged(),
+            _ => {}
+        }
+        Step::Run(statement)
+    }
+
+    fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
+        let Some(mut work) = self.sessions[session].work.take() else { return Err("an answer to nothing".to_owned()) };
+        let expected = work.statements[work.position].1;
+        if reply.errno() == DEADLOCK {
+            if let Expected::Commit(_) = expected {
+                self.families[work.family].give_up();
+            }
+            return Ok(());
+        }
+        succeeded(reply)?;
+        match expected {
+            Expected::Success => {}
+            Expected::Changes(rows) => changed(reply, rows as u64)?,
+            Expected::Commit(rows) => {
+                changed(reply, rows as u64)?;
+                self.families[work.family].acknowledge();
+            }
+            Expected::Family(count) => {
+                let generation = self.judge_rows(work.family, reply.rows()?, count)?;
+                let own = work.statements.iter().any(|(_, expected)| matches!(expected, Expected::Changes(_)));
+                let family = &self.families[work.family];
+                if own {
+                    let right = family.acknowledged() + 1;
+                    if generation != right {
+                        return Err(format!("generation {generation} and not the own write {right}"));
+                    }
+                } else {
+                    family.judge(&format!("the generation of family {}", work.family), generation, work.floor)?;
+                }
+                if *work.seen.get_or_insert(generation) != generation {
+                    return Err(format!("non-repeatable read: generation {:?}, then {generation}", work.seen));
+                }
+            }
+        }
+        work.position += 1;
+        if work.position < work.statements.len() {
+            self.sessions[session].work = Some(work);
+        }
+        Ok(())
+    }
+
+    fn on_closed(&mut self, session: usize) {
+        self.sessions[session].work = None;
+    }
+
+    fn audit(&self) -> Vec<Statement> {
+        let text = "SELECT family, a, b, c FROM pairs WHERE family = ?";
+        (0..self.families.len() as i64).map(|family| Statement::with(text, [family.into()])).collect()
+    }
+
+    fn on_audit(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
+        let generation = self.judge_rows(position, reply.rows()?, self.rows_per_family)?;
+        let family = &self.families[position];
+        family.judge(&format!("the generation of family {position}"), generation, family.acknowledged())
+    }
+}

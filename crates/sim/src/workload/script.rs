@@ -1,0 +1,122 @@
+//! Statements one after the other in one session: for making tables, and for audits.
+
+use junctor_kernel::Random;
+
+use super::{Step, Workload, succeeded};
+use crate::statement::{Reply, Statement};
+
+/// Statements that must all succeed.
+#[derive(Debug, Default)]
+pub struct Script {
+    statements: Vec<Statement>,
+    done: usize,
+    was_closed: bool,
+}
+
+impl Script {
+    /// A script of these statements.
+    pub fn new(statements: Vec<Statement>) -> Self {
+        Self { statements, done: 0, was_closed: false }
+    }
+
+    /// Whether every statement has succeeded.
+    pub fn is_complete(&self) -> bool {
+        self.done == self.statements.len()
+    }
+
+    fn next(&self) -> Step {
+        match self.statements.get(self.done) {
+            Some(statement) if !self.was_closed => Step::Run(statement.clone()),
+            _ => Step::Done,
+        }
+    }
+}
+
+impl Workload for Script {
+    fn name(&self) -> &'static str {
+        "script"
+    }
+
+    fn setup(&self) -> Vec<Statement> {
+        Vec::new()
+    }
+
+    fn sessions(&self) -> usize {
+        1
+    }
+
+    fn next(&mut self, _session: usize, _random: &mut Random) -> Step {
+        Script::next(self)
+    }
+
+    fn on_reply(&mut self, _session: usize, reply: &Reply) -> Result<(), String> {
+        self.done += 1;
+        succeeded(reply)
+    }
+
+    fn on_closed(&mut self, _session: usize) {
+        self.was_closed = true;
+    }
+
+    fn audit(&self) -> Vec<Statement> {
+        Vec::new()
+    }
+
+    fn on_audit(&mut self, _position: usize, _reply: &Reply) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The audit of a workload as a session of its own.
+pub struct Audit<'a> {
+    workload: &'a mut dyn Workload,
+    script: Script,
+}
+
+impl<'a> Audit<'a> {
+    /// The audit of this workload.
+    pub fn new(workload: &'a mut dyn Workload) -> Self {
+        let script = Script::new(workload.audit());
+        Self { workload, script }
+    }
+
+    /// Whether every statement was answered.
+    pub fn is_complete(&self) -> bool {
+        self.script.is_complete()
+    }
+}
+
+impl Workload for Audit<'_> {
+    fn name(&self) -> &'static str {
+        self.workload.name()
+    }
+
+    fn setup(&self) -> Vec<Statement> {
+        Vec::new()
+    }
+
+    fn sessions(&self) -> usize {
+        1
+    }
+
+    fn next(&mut self, _session: usize, _random: &mut Random) -> Step {
+        self.script.next()
+    }
+
+    fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
+        self.script.on_reply(session, reply)?;
+        self.workload.on_audit(self.script.done - 1, reply).map_err(|fault| format!("audit: {fault}"))
+    }
+
+    fn on_closed(&mut self, session: usize) {
+        self.script.on_closed(session);
+    }
+
+    fn audit(&self) -> Vec<Statement> {
+        Vec::new()
+    }
+
+    fn on_audit(&mut self, _position: usize, _reply: &Reply) -> Result<(), String> {
+        Ok(())
+    }
+}
