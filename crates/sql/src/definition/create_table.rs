@@ -1,0 +1,287 @@
+//! CREATE TABLE.
+
+use junctor_client::change_schema::SchemaChange;
+use junctor_model::collation::CollationId;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
+use junctor_model::limit::{COLUMNS_MAX, INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
+use junctor_model::schema::{
+    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
+};
+
+use super::structure::{Defined, DefinitionContext, check_name};
+use super::{column, default_value, index, message};
+use crate::parse::definition as ast;
+use crate::parse::definition::TableOption;
+use crate::variable::{Note, collation_of};
+
+/// The name of the key column of a table without a primary key. Statements cannot see it.
+pub const HIDDEN_KEY_NAME: &str = "#row";
+
+const ROW_BYTES_MAX: usize = 65_535;
+const COMMENT_CHARACTERS_MAX: usize = 2048;
+const UNKNOWN_ENGINE: u16 = 1286;
+const ENGINE_REPLACED: u16 = 1266;
+const OWN_ENGINES: &[&str] = &["junctor", "ndb", "ndbcluster", "innodb"];
+const OTHER_ENGINES: &[&str] =
+    &["myisam", "memory", "heap", "aria", "rocksdb", "archive", "csv", "blackhole", "merge", "mrg_myisam", "federated"];
+
+/// Checks CREATE TABLE and gives the table's definition, ids and versions left 0. Indexes have the ids of their places.
+///
+/// # Errors
+/// MySQL's for a wrong definition; 1235 with the name of what is not supported yet.
+pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -> Result<Defined> {
+    if table.temporary {
+        return Err(Error::not_supported("CREATE TEMPORARY TABLE"));
+    }
+    let database = context.known_database(&table.name)?;
+    let name = &table.name.name;
+    check_name(name, ErrorCode::WrongTableName, "table")?;
+    if let Some(unsupported) = table.unsupported.first() {
+        return Err(Error::not_supported(unsupported.what));
+    }
+    let mut notes = Vec::new();
+    let options = Options::read(table, database.collation, &mut notes)?;
+    let mut columns = define_columns(table, options.collation, &mut notes)?;
+    let indexes = define_indexes(table, &mut columns, &mut notes)?;
+    set_defaults(table, &mut columns)?;
+    check_auto_increment(&columns, &indexes)?;
+    let has_hidden_key = columns.last().is_some_and(|column| column.hidden);
+    if column::row_bytes(&columns[..columns.len() - usize::from(has_hidden_key)]) > ROW_BYTES_MAX {
+        return Err(message::row_too_large());
+    }
+    let partitioning = table.partitioning.as_ref();
+    let partition_columns = partition_columns(partitioning, &columns, &indexes[0], has_hidden_key)?;
+    let definition = TableDefinition {
+        id: TableId(0),
+        version: SchemaVersion(0),
+        database: database.name.clone(),
+        name: name.as_str().into(),
+        kind: TableKind::Base,
+        columns,
+        next_index: IndexId(indexes.len() as u16),
+        indexes,
+        partition_columns,
+        partition_count: partition_count(partitioning, context.default_partition_count)?,
+        partition_by_written: partitioning.is_some(),
+        collation: options.collation,
+        comment: options.comment,
+    };
+    let change = SchemaChange::CreateTable {
+        definition: Box::new(definition),
+        if_not_exists: table.if_not_exists,
+        auto_increment: options.auto_increment,
+    };
+    Ok(Defined { change, notes })
+}
+
+/// What follows the brackets.
+struct Options {
+    collation: CollationId,
+    comment: Box<str>,
+    auto_increment: u64,
+}
+
+impl Options {
+    fn read(table: &ast::CreateTable, default: CollationId, notes: &mut Vec<Note>) -> Result<Options> {
+        let name = &table.name.name;
+        let (mut character_set, mut collation) = (None, None);
+        let mut options = Options { collation: default, comment: "".into(), auto_increment: 1 };
+        for option in &table.options {
+            match option {
+                TableOption::Engine(engine) => note_engine(engine, name, notes),
+                TableOption::CharacterSet(set) => character_set = set.as_deref(),
+                TableOption::Collation(name) => collation = name.as_deref(),
+                TableOption::AutoIncrement(next) => options.auto_increment = (*next).max(1),
+                TableOption::Comment(text) => {
+                    options.comment = column::comment_text("table", name, Some(text), COMMENT_CHARACTERS_MAX)?;
+                }
+                TableOption::OnDisk(true) => return Err(Error::not_supported("STORAGE DISK")),
+                TableOption::Tablespace(_) => return Err(Error::not_supported("TABLESPACE")),
+                TableOption::Other { name, value } if name == "ENCRYPTION" && value.contains(['Y', 'y']) => {
+                    return Err(Error::not_supported("ENCRYPTION"));
+                }
+                TableOption::OnDisk(false) | TableOption::RowFormat(_) | TableOption::Other { .. } => {}
+            }
+        }
+        options.collation = collation_of(character_set, collation, default)?;
+        Ok(options)
+    }
+}
+
+fn note_engine(engine: &str, table: &str, notes: &mut Vec<Note>) {
+    let is_among = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(engine));
+    if is_among(OWN_ENGINES) {
+        return;
+    }
+    if !is_among(OTHER_ENGINES) {
+        notes.push((UNKNOWN_ENGINE, format!("Unknown storage engine '{engine}'").into()));
+    }
+    notes.push((ENGINE_REPLACED, format!("Using storage engine Junctor for table '{table}'").into()));
+}
+
+fn define_columns(
+    table: &ast::CreateTable,
+    collation: CollationId,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<ColumnDefinition>> {
+    if table.columns.is_empty() {
+        return Err(Error::new(ErrorCode::TableWithoutColumns, "A table must have at least 1 column"));
+    }
+    if table.columns.len() > COLUMNS_MAX {
+        return Err(Error::new(ErrorCode::TooManyColumns, "Too many columns"));
+    }
+    let mut columns: Vec<ColumnDefinition> = Vec::with_capacity(table.columns.len() + 1);
+    let mut names = std::collections::BTreeSet::new();
+    for written in &table.columns {
+        let column = column::define(written, collation, notes)?;
+        if !names.insert(column.name.to_ascii_lowercase()) {
+            return Err(message::duplicate_column(&written.name));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+/// The keys, the primary one first. The columns of a primary key become NOT NULL; without one a hidden column is added.
+fn define_indexes(
+    table: &ast::CreateTable,
+    columns: &mut Vec<ColumnDefinition>,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<IndexDefinition>> {
+    let written = written_indexes(table);
+    let primaries = written.iter().filter(|index| index.kind == ast::IndexKind::Primary).count();
+    if primaries > 1 {
+        return Err(message::multiple_primary());
+    }
+    if written.len() + 1 - primaries > INDEXES_MAX {
+        return Err(message::too_many_keys());
+    }
+    let mut indexes = Vec::with_capacity(written.len() + 1);
+    for index in &written {
+        let defined = index::define(index, columns, &indexes, notes)?;
+        match defined.kind {
+            IndexKind::Primary { .. } => indexes.insert(0, defined),
+            _ => indexes.push(defined),
+        }
+    }
+    if primaries == 1 {
+        for part in indexes[0].columns.clone() {
+            let position = usize::from(part.0);
+            if table.columns[position].nullable == Some(true) {
+                return Err(message::primary_null());
+            }
+            columns[position].nullable = false;
+        }
+    } else {
+        indexes.insert(0, hidden_key(columns));
+    }
+    for (position, index) in indexes.iter_mut().enumerate() {
+        index.id = IndexId(position as u16);
+    }
+    Ok(indexes)
+}
+
+/// The keys in the order written, those of columns first.
+fn written_indexes(table: &ast::CreateTable) -> Vec<ast::IndexDefinition> {
+    let of_column = |name: &str, kind| ast::IndexDefinition {
+        kind,
+        name: None,
+        algorithm: None,
+        columns: vec![ast::IndexColumn { name: name.to_owned(), prefix_length: None, descending: false }],
+        comment: None,
+        invisible: false,
+    };
+    let mut indexes = Vec::new();
+    for column in &table.columns {
+        if column.primary_key {
+            indexes.push(of_column(&column.name, ast::IndexKind::Primary));
+        }
+        if column.unique {
+            indexes.push(of_column(&column.name, ast::IndexKind::Unique));
+        }
+    }
+    indexes.extend(table.indexes.iter().cloned());
+    indexes
+}
+
+fn hidden_key(columns: &mut Vec<ColumnDefinition>) -> IndexDefinition {
+    columns.push(ColumnDefinition {
+        name: HIDDEN_KEY_NAME.into(),
+        column_type: ColumnType::Integer { bytes: 8, unsigned: true },
+        nullable: false,
+        default: None,
+        auto_increment: true,
+        hidden: true,
+        comment: "".into(),
+        display_width: None,
+    });
+    IndexDefinition {
+        id: IndexId(0),
+        name: index::PRIMARY.into(),
+        kind: IndexKind::Primary { ordered: true },
+        columns: vec![ColumnIndex(columns.len() as u16 - 1)],
+        state: IndexState::Online,
+    }
+}
+
+fn set_defaults(table: &ast::CreateTable, columns: &mut [ColumnDefinition]) -> Result<()> {
+    for (column, written) in columns.iter_mut().zip(&table.columns) {
+        column.default = default_value::default_of(column, written.default.as_ref())?;
+    }
+    Ok(())
+}
+
+/// At most one AUTO_INCREMENT column, and it is the first column of some key.
+fn check_auto_increment(columns: &[ColumnDefinition], indexes: &[IndexDefinition]) -> Result<()> {
+    let mut automatic = columns.iter().enumerate().filter(|(_, column)| column.auto_increment && !column.hidden);
+    let Some((position, _)) = automatic.next() else { return Ok(()) };
+    let is_first = |index: &IndexDefinition| usize::from(index.columns[0].0) == position;
+    if automatic.next().is_some() || !indexes.iter().any(is_first) {
+        return Err(message::wrong_auto_key());
+    }
+    Ok(())
+}
+
+fn partition_columns(
+    written: Option<&ast::PartitionByKey>,
+    columns: &[ColumnDefinition],
+    primary: &IndexDefinition,
+    has_hidden_key: bool,
+) -> Result<Vec<ColumnIndex>> {
+    let Some(written) = written.filter(|written| !written.columns.is_empty()) else {
+        return Ok(primary.columns.clone());
+    };
+    let mut chosen = Vec::with_capacity(written.columns.len());
+    for name in &written.columns {
+        let found = columns.iter().position(|column| !column.hidden && column.name.eq_ignore_ascii_case(name));
+        let Some(position) = found else {
+            let text = "Field in list of fields for partition function not found in table";
+            return Err(Error::new(ErrorCode::WrongPartition, text));
+        };
+        let position = ColumnIndex(position as u16);
+        if chosen.contains(&position) {
+            return Err(Error::new(ErrorCode::WrongPartition, format!("Duplicate partition field name '{name}'")));
+        }
+        chosen.push(position);
+    }
+    if has_hidden_key {
+        return Err(Error::not_supported("PARTITION BY KEY of columns without a primary key"));
+    }
+    if chosen.iter().any(|column| !primary.columns.contains(column)) {
+        let text = "A PRIMARY KEY must include all columns in the table's partitioning function";
+        return Err(Error::new(ErrorCode::WrongPartition, text));
+    }
+    Ok(chosen)
+}
+
+fn partition_count(written: Option<&ast::PartitionByKey>, default: u16) -> Result<u16> {
+    match written.and_then(|written| written.partitions) {
+        None => Ok(default.clamp(1, PARTITIONS_PER_TABLE_MAX)),
+        Some(count) if count > u64::from(PARTITIONS_PER_TABLE_MAX) => {
+            let text = "Too many partitions (including subpartitions) were defined";
+            Err(Error::new(ErrorCode::TooManyPartitions, text))
+        }
+        Some(count) => Ok((count as u16).max(1)),
+    }
+}

@@ -1,0 +1,155 @@
+//! Defaults: literals as values of their column's type.
+
+use junctor_model::collation::{CharacterSet, CollationId};
+use junctor_model::error::{Error, Result};
+use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::value::Value;
+
+use super::message;
+use crate::parse::expression::{Expression, FunctionCall, Literal};
+use crate::variable::ConnectionCharacterSet;
+
+/// The default of a column whose type and nullability are known: what is written, else NULL where NULL is allowed.
+///
+/// # Errors
+/// 1067 for a value that the column cannot have, 1101 for one of TEXT or BLOB, 1235 for an expression.
+pub(super) fn default_of(column: &ColumnDefinition, written: Option<&Expression>) -> Result<Option<Value>> {
+    let name = &column.name;
+    let Some(expression) = written else {
+        return Ok(column.nullable.then_some(Value::Null));
+    };
+    let literal = match expression {
+        Expression::Literal(literal) => literal,
+        Expression::Function(call) if is_clock(call) => return Err(message::invalid_default(name)),
+        _ => return Err(Error::not_supported("expression as default")),
+    };
+    if column.auto_increment {
+        return Err(message::invalid_default(name));
+    }
+    if *literal == Literal::Null {
+        return if column.nullable { Ok(Some(Value::Null)) } else { Err(message::invalid_default(name)) };
+    }
+    let value = match column.column_type {
+        ColumnType::Text { .. } => return Err(message::blob_default(name)),
+        ColumnType::Integer { bytes, unsigned } => integer(literal, bytes, unsigned),
+        ColumnType::Double => double(literal).map(Value::Double),
+        ColumnType::Char { length, collation } => {
+            let text = text(literal)?;
+            char_value(text, usize::from(length), collation)
+        }
+        ColumnType::VarChar { length, collation } => {
+            let text = text(literal)?;
+            fit(text, usize::from(length), collation).map(Value::Bytes)
+        }
+    };
+    value.map(Some).ok_or_else(|| message::invalid_default(name))
+}
+
+/// CURRENT_TIMESTAMP and its kin, which only columns of date and time could have.
+fn is_clock(call: &FunctionCall) -> bool {
+    ["CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"].iter().any(|name| call.name.eq_ignore_ascii_case(name))
+}
+
+fn integer(literal: &Literal, bytes: u8, unsigned: bool) -> Option<Value> {
+    let value = match literal {
+        Literal::Integer(value) => *value,
+        Literal::Boolean(value) => i128::from(*value),
+        Literal::Hexadecimal(digits) | Literal::Bits(digits) => i128::from(big_endian(digits)?),
+        Literal::Decimal(_) | Literal::Double(_) | Literal::String(_) => {
+            let text = number_text(literal)?;
+            match text.parse::<i128>() {
+                Ok(value) => value,
+                Err(_) => rounded(&text)?,
+            }
+        }
+        Literal::Null | Literal::Temporal { .. } => return None,
+    };
+    let bits = u32::from(bytes) * 8;
+    if unsigned {
+        return (0..1i128 << bits).contains(&value).then_some(Value::UInt(value as u64));
+    }
+    let half = 1i128 << (bits - 1);
+    (-half..half).contains(&value).then_some(Value::Int(value as i64))
+}
+
+/// Half away from zero, as MySQL rounds a number for an integer column.
+fn rounded(text: &str) -> Option<i128> {
+    let value = text.parse::<f64>().ok()?.round();
+    (value.abs() < 1e19).then_some(value as i128)
+}
+
+fn double(literal: &Literal) -> Option<f64> {
+    let value = match literal {
+        Literal::Integer(value) => *value as f64,
+        Literal::Boolean(value) => f64::from(u8::from(*value)),
+        Literal::Double(value) => *value,
+        Literal::Decimal(_) | Literal::String(_) => number_text(literal)?.parse().ok()?,
+        Literal::Hexadecimal(digits) | Literal::Bits(digits) => big_endian(digits)? as f64,
+        Literal::Null | Literal::Temporal { .. } => return None,
+    };
+    value.is_finite().then_some(value)
+}
+
+/// The digits of a number or of a string that is one; words such as `inf` are none.
+fn number_text(literal: &Literal) -> Option<String> {
+    let text = match literal {
+        Literal::Decimal(text) => text.clone(),
+        Literal::Double(value) => value.to_string(),
+        Literal::String(text) => std::str::from_utf8(&text.bytes).ok()?.trim().to_owned(),
+        _ => return None,
+    };
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    is_number.then_some(text)
+}
+
+fn big_endian(bytes: &[u8]) -> Option<u64> {
+    let significant = bytes.iter().position(|byte| *byte != 0).map_or(&[][..], |start| &bytes[start..]);
+    (significant.len() <= 8).then(|| significant.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+}
+
+/// A literal as bytes of a string. Errors: those of the character set of an introducer.
+fn text(literal: &Literal) -> Result<Vec<u8>> {
+    Ok(match literal {
+        Literal::Integer(value) => value.to_string().into_bytes(),
+        Literal::Boolean(value) => vec![b'0' + u8::from(*value)],
+        Literal::Decimal(text) => text.clone().into_bytes(),
+        Literal::Double(value) => value.to_string().into_bytes(),
+        Literal::String(text) => {
+            if let Some(set) = &text.character_set {
+                ConnectionCharacterSet::from_name(set)?;
+            }
+            text.bytes.clone()
+        }
+        Literal::Hexadecimal(bytes) | Literal::Bits(bytes) => bytes.clone(),
+        Literal::Temporal { text, .. } => text.clone(),
+        Literal::Null => Vec::new(),
+    })
+}
+
+/// CHAR keeps no trailing spaces; BINARY is filled up with zero bytes.
+fn char_value(text: Vec<u8>, length: usize, collation: CollationId) -> Option<Value> {
+    let mut text = fit(text, length, collation)?;
+    match collation.character_set() {
+        CharacterSet::Binary => text.resize(length, 0),
+        CharacterSet::Utf8mb4 => {
+            let kept = text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
+            text.truncate(kept);
+        }
+    }
+    Some(Value::Bytes(text))
+}
+
+/// The text if it fits in so many characters; spaces beyond them are cut from character strings.
+fn fit(mut text: Vec<u8>, length: usize, collation: CollationId) -> Option<Vec<u8>> {
+    let set = collation.character_set();
+    if !set.is_valid(&text) {
+        return None;
+    }
+    let kept = set.prefix(&text, length).len();
+    let is_spaces = text[kept..].iter().all(|byte| *byte == b' ');
+    if kept < text.len() && (set == CharacterSet::Binary || !is_spaces) {
+        return None;
+    }
+    text.truncate(kept);
+    Some(text)
+}

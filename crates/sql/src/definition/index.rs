@@ -1,0 +1,122 @@
+//! Keys: names, columns, lengths.
+
+use junctor_model::error::{Error, Result};
+use junctor_model::id::{ColumnIndex, IndexId, TableId};
+use junctor_model::limit::{IDENTIFIER_CHARACTERS_MAX, INDEX_COLUMNS_MAX, INDEX_KEY_BYTES_MAX};
+use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState};
+
+use super::column::key_bytes;
+use super::message;
+use crate::parse::definition as ast;
+use crate::variable::Note;
+
+/// The name of the primary key.
+pub(super) const PRIMARY: &str = "PRIMARY";
+const HASH_NOT_SUPPORTED: u16 = 3502;
+
+/// The definition of one key over `columns`. `taken` are the names of the keys before it. The id is left 0.
+pub(super) fn define(
+    index: &ast::IndexDefinition,
+    columns: &[ColumnDefinition],
+    taken: &[IndexDefinition],
+    notes: &mut Vec<Note>,
+) -> Result<IndexDefinition> {
+    if index.invisible {
+        return Err(Error::not_supported("invisible index"));
+    }
+    let key = key_columns(index, columns)?;
+    let name = match (index.kind, &index.name) {
+        (ast::IndexKind::Primary, _) => PRIMARY.to_owned(),
+        (_, Some(name)) => chosen_name(name, taken)?,
+        (_, None) => made_name(&columns[usize::from(key[0].0)].name, taken),
+    };
+    let by_hash = index.algorithm == Some(ast::IndexAlgorithm::Hash);
+    let kind = match index.kind {
+        ast::IndexKind::Primary => IndexKind::Primary { ordered: !by_hash },
+        ast::IndexKind::Unique => IndexKind::Unique { ordered: !by_hash, entries: TableId(0) },
+        ast::IndexKind::Plain => {
+            if by_hash {
+                let text = "This storage engine does not support the HASH index algorithm, storage engine default was \
+                            used instead.";
+                notes.push((HASH_NOT_SUPPORTED, text.into()));
+            }
+            IndexKind::Ordered
+        }
+    };
+    Ok(IndexDefinition { id: IndexId(0), name: name.into(), kind, columns: key, state: IndexState::Online })
+}
+
+fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Result<Vec<ColumnIndex>> {
+    if index.columns.len() > INDEX_COLUMNS_MAX {
+        return Err(message::too_many_parts());
+    }
+    let mut key = Vec::with_capacity(index.columns.len());
+    let mut bytes = 0;
+    for part in &index.columns {
+        let found = columns.iter().position(|column| !column.hidden && column.name.eq_ignore_ascii_case(&part.name));
+        let position = found.ok_or_else(|| message::key_column_missing(&part.name))?;
+        let column = &columns[position];
+        let position = ColumnIndex(position as u16);
+        if key.contains(&position) {
+            return Err(message::duplicate_column(&part.name));
+        }
+        if part.descending {
+            return Err(Error::not_supported("DESC index"));
+        }
+        check_prefix(column, part.prefix_length)?;
+        bytes += key_bytes(column.column_type).ok_or_else(|| message::blob_key(&column.name))?;
+        key.push(position);
+    }
+    if bytes > INDEX_KEY_BYTES_MAX {
+        return Err(message::key_too_long());
+    }
+    Ok(key)
+}
+
+/// A prefix as long as the column is no prefix; a shorter one is not supported.
+fn check_prefix(column: &ColumnDefinition, prefix: Option<u32>) -> Result<()> {
+    let Some(prefix) = prefix else { return Ok(()) };
+    match column.column_type {
+        ColumnType::Char { length, .. } | ColumnType::VarChar { length, .. } => match prefix.cmp(&u32::from(length)) {
+            std::cmp::Ordering::Equal => Ok(()),
+            std::cmp::Ordering::Greater => Err(message::wrong_prefix()),
+            std::cmp::Ordering::Less => Err(Error::not_supported("prefix index")),
+        },
+        ColumnType::Text { .. } => Err(Error::not_supported("prefix index")),
+        ColumnType::Integer { .. } | ColumnType::Double => Err(message::wrong_prefix()),
+    }
+}
+
+fn chosen_name(name: &str, taken: &[IndexDefinition]) -> Result<String> {
+    if name.chars().count() > IDENTIFIER_CHARACTERS_MAX {
+        return Err(message::identifier_too_long(name));
+    }
+    if name.is_empty() || name.ends_with(' ') || name.eq_ignore_ascii_case(PRIMARY) {
+        return Err(message::wrong_key_name(name));
+    }
+    if is_taken(name, taken) {
+        return Err(message::duplicate_key(name));
+    }
+    Ok(name.to_owned())
+}
+
+/// The first column's name, with a number from 2 on if there is such a key already.
+fn made_name(column: &str, taken: &[IndexDefinition]) -> String {
+    if !is_taken(column, taken) && !column.eq_ignore_ascii_case(PRIMARY) {
+        return column.to_owned();
+    }
+    let mut number = 2u32;
+    loop {
+        let ending = format!("_{number}");
+        let room = IDENTIFIER_CHARACTERS_MAX - ending.len();
+        let name: String = column.chars().take(room).chain(ending.chars()).collect();
+        if !is_taken(&name, taken) {
+            return name;
+        }
+        number += 1;
+    }
+}
+
+fn is_taken(name: &str, taken: &[IndexDefinition]) -> bool {
+    taken.iter().any(|index| index.name.eq_ignore_ascii_case(name))
+}

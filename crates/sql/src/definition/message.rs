@@ -1,0 +1,100 @@
+//! Errors of definitions in MySQL's words.
+
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::limit::{INDEX_COLUMNS_MAX, INDEX_KEY_BYTES_MAX, INDEXES_MAX};
+
+pub(super) fn identifier_too_long(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::IdentifierTooLong, format!("Identifier name '{name}' is too long"))
+}
+
+pub(super) fn no_such_table(database: &str, name: &str) -> Box<Error> {
+    Error::new(ErrorCode::NoSuchTable, format!("Table '{database}.{name}' doesn't exist"))
+}
+
+pub(super) fn duplicate_column(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::DuplicateColumn, format!("Duplicate column name '{name}'"))
+}
+
+pub(super) fn duplicate_key(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::DuplicateKeyName, format!("Duplicate key name '{name}'"))
+}
+
+pub(super) fn wrong_specifier(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::WrongFieldSpecification, format!("Incorrect column specifier for column '{name}'"))
+}
+
+pub(super) fn invalid_default(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::InvalidDefault, format!("Invalid default value for '{name}'"))
+}
+
+pub(super) fn blob_default(name: &str) -> Box<Error> {
+    let text = format!("BLOB, TEXT, GEOMETRY or JSON column '{name}' can't have a default value");
+    Error::new(ErrorCode::BlobDefault, text)
+}
+
+pub(super) fn too_big(name: &str, max: usize) -> Box<Error> {
+    let text = format!("Column length too big for column '{name}' (max = {max}); use BLOB or TEXT instead");
+    Error::new(ErrorCode::ColumnTooBig, text)
+}
+
+pub(super) fn display_width(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::ColumnTooBig, format!("Display width out of range for column '{name}' (max = 255)"))
+}
+
+pub(super) fn multiple_primary() -> Box<Error> {
+    Error::new(ErrorCode::MultiplePrimaryKey, "Multiple primary key defined")
+}
+
+pub(super) fn too_many_keys() -> Box<Error> {
+    let text = format!("Too many keys specified; max {INDEXES_MAX} keys allowed");
+    Error::new(ErrorCode::TooManyKeys, text)
+}
+
+pub(super) fn too_many_parts() -> Box<Error> {
+    let text = format!("Too many key parts specified; max {INDEX_COLUMNS_MAX} parts allowed");
+    Error::new(ErrorCode::TooManyKeyParts, text)
+}
+
+pub(super) fn key_too_long() -> Box<Error> {
+    let text = format!("Specified key was too long; max key length is {INDEX_KEY_BYTES_MAX} bytes");
+    Error::new(ErrorCode::KeyTooLong, text)
+}
+
+pub(super) fn key_column_missing(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::KeyColumnMissing, format!("Key column '{name}' doesn't exist in table"))
+}
+
+pub(super) fn blob_key(name: &str) -> Box<Error> {
+    let text = format!("BLOB/TEXT column '{name}' used in key specification without a key length");
+    Error::new(ErrorCode::BlobKeyWithoutLength, text)
+}
+
+pub(super) fn wrong_prefix() -> Box<Error> {
+    let text = "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key part, or \
+                the storage engine doesn't support unique prefix keys";
+    Error::new(ErrorCode::WrongSubKey, text)
+}
+
+pub(super) fn wrong_auto_key() -> Box<Error> {
+    let text = "Incorrect table definition; there can be only one auto column and it must be defined as a key";
+    Error::new(ErrorCode::WrongAutoKey, text)
+}
+
+pub(super) fn primary_null() -> Box<Error> {
+    let text = "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
+    Error::new(ErrorCode::PrimaryCannotHaveNull, text)
+}
+
+pub(super) fn row_too_large() -> Box<Error> {
+    let text = "Row size too large. The maximum row size for the used table type, not counting BLOBs, is 65535. This \
+                includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
+    Error::new(ErrorCode::RowTooLarge, text)
+}
+
+pub(super) fn wrong_key_name(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::WrongKeyName, format!("Incorrect index name '{name}'"))
+}
+
+pub(super) fn comment_too_long(what: &str, name: &str, max: usize) -> Box<Error> {
+    Error::new(ErrorCode::DataTooLong, format!("Comment for {what} '{name}' is too long (max = {max})"))
+}

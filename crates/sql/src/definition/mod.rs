@@ -1,0 +1,18 @@
+//! CREATE, DROP and TRUNCATE: from what was written to a [`SchemaChange`](junctor_client::change_schema::SchemaChange),
+//! every rule of MySQL checked that needs nothing but the statement and the dictionary. Main gives ids and versions, and
+//! decides what exists.
+
+mod column;
+mod create_table;
+mod default_value;
+mod index;
+mod message;
+mod schema;
+mod structure;
+
+#[cfg(test)]
+mod tests;
+
+pub use create_table::{HIDDEN_KEY_NAME, create_table};
+pub use schema::{create_database, create_index, drop_database, drop_index, drop_tables, truncate_table};
+pub use structure::{Defined, DefinitionContext, is_system_database};

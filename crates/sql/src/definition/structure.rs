@@ -1,0 +1,93 @@
+//! What definitions are made from and what they become.
+
+use junctor_client::change_schema::SchemaChange;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
+use junctor_model::schema::{DatabaseDefinition, Dictionary, TableLayout};
+
+use super::message;
+use crate::parse::statement::ObjectName;
+use crate::variable::Note;
+
+/// What a definition is checked against.
+#[derive(Clone, Copy, Debug)]
+pub struct DefinitionContext<'a> {
+    /// The tables and databases there are.
+    pub dictionary: &'a Dictionary,
+    /// The session's database.
+    pub database: Option<&'a str>,
+    /// Partitions of a table for which no number is written.
+    pub default_partition_count: u16,
+    /// The account as error 1044 names it: `'user'@'host'`.
+    pub account: &'a str,
+}
+
+/// A statement that may be carried out.
+#[derive(Debug)]
+pub struct Defined {
+    /// What main is asked.
+    pub change: SchemaChange,
+    /// Warnings, as (errno, message).
+    pub notes: Vec<Note>,
+}
+
+impl Defined {
+    pub(super) fn plain(change: SchemaChange) -> Defined {
+        Defined { change, notes: Vec::new() }
+    }
+}
+
+/// Whether a database has only tables that are computed, so that nothing can be defined in it.
+pub fn is_system_database(name: &str) -> bool {
+    ["information_schema", "junctor_info"].iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+impl<'a> DefinitionContext<'a> {
+    /// The database that a name means and may be changed. Errors: 1046, 1044.
+    pub(super) fn database_of<'n>(&self, name: &'n ObjectName) -> Result<&'n str>
+    where
+        'a: 'n,
+    {
+        let Some(database) = name.database.as_deref().or(self.database) else {
+            return Err(Error::new(ErrorCode::NoDatabaseSelected, "No database selected"));
+        };
+        self.check_writable(database)?;
+        Ok(database)
+    }
+
+    /// The definition of the database that a name means. Errors: 1046, 1044, 1049.
+    pub(super) fn known_database(&self, name: &ObjectName) -> Result<&'a DatabaseDefinition> {
+        let database = self.database_of(name)?;
+        let unknown = || Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{database}'"));
+        self.dictionary.database(database).ok_or_else(unknown)
+    }
+
+    /// The table that a name means. Errors: 1046, 1044, 1146.
+    pub(super) fn table(&self, name: &ObjectName) -> Result<&'a TableLayout> {
+        let database = self.database_of(name)?;
+        match self.dictionary.table_named(database, &name.name) {
+            Some(layout) => Ok(layout),
+            None => Err(message::no_such_table(database, &name.name)),
+        }
+    }
+
+    /// Error 1044 for the databases of computed tables.
+    pub(super) fn check_writable(&self, database: &str) -> Result<()> {
+        if is_system_database(database) {
+            let text = format!("Access denied for user {} to database '{database}'", self.account);
+            return Err(Error::new(ErrorCode::DatabaseAccessDenied, text));
+        }
+        Ok(())
+    }
+}
+
+/// Checks a name: 1059 beyond 64 characters, `wrong` with "Incorrect ... name" when empty or ending with a space.
+pub(super) fn check_name(name: &str, wrong: ErrorCode, what: &str) -> Result<()> {
+    if name.chars().count() > IDENTIFIER_CHARACTERS_MAX {
+        return Err(message::identifier_too_long(name));
+    }
+    if name.is_empty() || name.ends_with(' ') || name.contains('\0') {
+        return Err(Error::new(wrong, format!("Incorrect {what} name '{name}'")));
+    }
+    Ok(())
+}

@@ -1,0 +1,296 @@
+//! Definitions as written and what they become, as text files: a statement, `--`, and what SHOW CREATE TABLE prints of it or
+//! the error, then the warnings; `==` ends a case.
+
+use std::fmt::Write;
+
+use junctor_client::change_schema::SchemaChange;
+use junctor_model::collation::CollationId;
+use junctor_model::error::Result;
+use junctor_model::id::{IndexId, TableId};
+use junctor_model::schema::{DatabaseDefinition, Dictionary, IndexKind, IndexState, TableDefinition};
+use junctor_model::value::Value;
+
+use super::*;
+use crate::parse::{Statement, parse};
+use crate::show::create_table_text;
+
+fn context(dictionary: &Dictionary) -> DefinitionContext<'_> {
+    DefinitionContext { dictionary, database: Some("t"), default_partition_count: 4, account: "'u'@'%'" }
+}
+
+fn databases() -> Dictionary {
+    let mut dictionary = Dictionary::default();
+    for (name, collation) in [("t", CollationId::DEFAULT), ("bin", CollationId::UTF8MB4_BIN)] {
+        dictionary.put_database(DatabaseDefinition { name: name.into(), collation });
+    }
+    dictionary
+}
+
+fn define(text: &str, dictionary: &Dictionary) -> Result<Defined> {
+    let statement = parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}")).statement;
+    let context = context(dictionary);
+    match &statement {
+        Statement::CreateTable(table) => create_table(table, &context),
+        Statement::CreateIndex(index) => create_index(index, &context),
+        Statement::DropIndex(index) => drop_index(index, &context),
+        Statement::CreateDatabase(database) => create_database(database, &context),
+        Statement::DropDatabase(database) => drop_database(database, &context),
+        Statement::DropTable(tables) => drop_tables(tables, &context),
+        Statement::TruncateTable(table) => truncate_table(table, &context),
+        _ => panic!("{text} defines nothing"),
+    }
+}
+
+fn table(text: &str) -> TableDefinition {
+    match define(text, &databases()).unwrap_or_else(|error| panic!("{text}: {error}")).change {
+        SchemaChange::CreateTable { definition, .. } => *definition,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn error(text: &str, dictionary: &Dictionary) -> String {
+    define(text, dictionary).map(|defined| format!("{:?}", defined.change)).expect_err(text).to_string()
+}
+
+fn outcome(text: &str) -> String {
+    let mut out = String::new();
+    match define(text, &databases()) {
+        Err(error) => writeln!(out, "{error}").expect("a String takes everything"),
+        Ok(Defined { change: SchemaChange::CreateTable { definition, auto_increment, .. }, notes }) => {
+            let shown = create_table_text(&definition, Some(auto_increment));
+            out.push_str(&String::from_utf8(shown).expect("the texts of these tests are UTF-8"));
+            out.push('\n');
+            for (code, message) in notes {
+                writeln!(out, "warning {code}: {message}").expect("a String takes everything");
+            }
+        }
+        Ok(other) => panic!("{other:?}"),
+    }
+    out
+}
+
+/// Runs every case of a file and compares the whole file with what it should be.
+fn check_golden(golden: &str) {
+    let mut actual = String::new();
+    for case in golden.split("==\n").filter(|case| !case.trim().is_empty()) {
+        let (statement, _) = case.split_once("--\n").expect("a case has a statement and an outcome");
+        write!(actual, "{statement}--\n{}==\n", outcome(statement.trim())).expect("a String takes everything");
+    }
+    assert!(actual == golden, "the outcomes are:\n{actual}");
+}
+
+#[test]
+fn tables_become_what_mysql_shows_of_them() {
+    check_golden(include_str!("golden/tables.txt"));
+}
+
+#[test]
+fn wrong_tables_have_mysqls_errors() {
+    check_golden(include_str!("golden/errors.txt"));
+}
+
+#[test]
+fn what_is_not_supported_is_named() {
+    check_golden(include_str!("golden/unsupported.txt"));
+}
+
+#[test]
+fn what_is_shown_defines_the_same_table_again() {
+    for case in include_str!("golden/tables.txt").split("==\n").filter(|case| !case.trim().is_empty()) {
+        let (statement, _) = case.split_once("--\n").expect("a case has a statement and an outcome");
+        let first = table(statement.trim());
+        let shown = String::from_utf8(create_table_text(&first, None)).expect("the texts of these tests are UTF-8");
+        let again = table(&shown);
+        assert_eq!(create_table_text(&again, None), create_table_text(&first, None), "{shown}");
+        assert_eq!(again.columns.len(), first.columns.len());
+        for (again, first) in again.columns.iter().zip(&first.columns) {
+            assert_eq!((again.column_type, &again.default), (first.column_type, &first.default), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_table_without_a_primary_key_has_a_hidden_one_as_its_last_column() {
+    let table = table("CREATE TABLE a (v INT, u INT NOT NULL UNIQUE)");
+    let hidden = table.columns.last().expect("there are columns");
+    assert!(hidden.hidden && hidden.auto_increment && !hidden.nullable);
+    assert_eq!(&*hidden.name, HIDDEN_KEY_NAME);
+    assert_eq!(table.primary().columns, table.partition_columns);
+    assert_eq!(usize::from(table.primary().columns[0].0), 2);
+    assert_eq!(table.column(HIDDEN_KEY_NAME), None);
+    assert_eq!(table.indexes.iter().map(|index| index.id.0).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(table.next_index, IndexId(2));
+}
+
+#[test]
+fn using_hash_leaves_out_the_ordered_index() {
+    let table = table("CREATE TABLE a (a INT, b INT, PRIMARY KEY (a) USING HASH, UNIQUE KEY (b) USING BTREE)");
+    assert_eq!(table.primary().kind, IndexKind::Primary { ordered: false });
+    assert!(table.indexes[1].is_ordered());
+}
+
+#[test]
+fn partitions_are_as_written_or_the_default() {
+    for (text, count, columns) in [
+        ("CREATE TABLE a (a INT, b INT, PRIMARY KEY (a, b))", 4, 2),
+        ("CREATE TABLE a (a INT, b INT, PRIMARY KEY (a, b)) PARTITION BY KEY ()", 4, 2),
+        ("CREATE TABLE a (a INT, b INT, PRIMARY KEY (a, b)) PARTITION BY KEY (B) PARTITIONS 7", 7, 1),
+        ("CREATE TABLE a (a INT) PARTITION BY KEY () PARTITIONS 256", 256, 1),
+    ] {
+        let table = table(text);
+        assert_eq!((table.partition_count, table.partition_columns.len()), (count, columns), "{text}");
+    }
+}
+
+#[test]
+fn defaults_are_values_of_their_columns() {
+    let table = table(
+        "CREATE TABLE a (id INT PRIMARY KEY, i INT DEFAULT '12', j INT DEFAULT 1.5, d DOUBLE DEFAULT '1e3', n INT, \
+         c CHAR(5) DEFAULT 'ab  ', b BINARY(3) DEFAULT 'a', v VARCHAR(4) DEFAULT 7, t TEXT, r INT NOT NULL, \
+         u BIGINT UNSIGNED DEFAULT 18446744073709551615, x VARCHAR(2) DEFAULT 0x4142, f BOOL DEFAULT TRUE)",
+    );
+    let text = |text: &str| Some(Value::Bytes(text.into()));
+    let defaults: Vec<Option<Value>> = table.columns.into_iter().map(|column| column.default).collect();
+    assert_eq!(
+        defaults,
+        [
+            None,
+            Some(Value::Int(12)),
+            Some(Value::Int(2)),
+            Some(Value::Double(1000.0)),
+            Some(Value::Null),
+            text("ab"),
+            text("a\0\0"),
+            text("7"),
+            Some(Value::Null),
+            None,
+            Some(Value::UInt(u64::MAX)),
+            text("AB"),
+            Some(Value::Int(1)),
+        ]
+    );
+}
+
+/// A dictionary with `t.a`, made by this statement, as table 5.
+fn with_table(text: &str) -> Dictionary {
+    let mut dictionary = databases();
+    dictionary.put_table(TableDefinition { id: TableId(5), ..table(text) });
+    dictionary
+}
+
+#[test]
+fn indexes_are_made_on_tables_that_exist() {
+    let dictionary = with_table("CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(20), t TEXT, KEY k (v))");
+    let made = |text: &str| match define(text, &dictionary).expect(text).change {
+        SchemaChange::CreateIndex { table, index } => (table, index),
+        other => panic!("{other:?}"),
+    };
+    let (id, index) = made("CREATE INDEX k_1 ON a (v)");
+    assert_eq!(
+        (id, index.kind, index.state, index.id),
+        (TableId(5), IndexKind::Ordered, IndexState::Online, IndexId(2))
+    );
+    let (_, index) = made("CREATE UNIQUE INDEX u ON t.a (v, id)");
+    assert_eq!(index.state, IndexState::Building);
+    assert!(index.is_unique());
+    for (text, message) in [
+        ("CREATE INDEX k ON a (v)", "ERROR 1061 (42000): Duplicate key name 'k'"),
+        ("CREATE INDEX `PRIMARY` ON a (v)", "ERROR 1280 (42000): Incorrect index name 'PRIMARY'"),
+        ("CREATE INDEX x ON a (nope)", "ERROR 1072 (42000): Key column 'nope' doesn't exist in table"),
+        ("CREATE INDEX x ON b (v)", "ERROR 1146 (42S02): Table 't.b' doesn't exist"),
+        ("CREATE INDEX x ON a (v, V)", "ERROR 1060 (42S21): Duplicate column name 'V'"),
+        (
+            "CREATE INDEX x ON a (t)",
+            "ERROR 1170 (42000): BLOB/TEXT column 't' used in key specification without a key length",
+        ),
+        (
+            "CREATE INDEX x ON a (v DESC)",
+            "ERROR 1235 (42000): This version of Junctor doesn't yet support 'DESC index'",
+        ),
+        (
+            "CREATE INDEX x ON information_schema.tables (v)",
+            "ERROR 1044 (42000): Access denied for user 'u'@'%' to database 'information_schema'",
+        ),
+    ] {
+        assert_eq!(error(text, &dictionary), message, "{text}");
+    }
+}
+
+#[test]
+fn indexes_are_dropped_by_name_unless_something_needs_them() {
+    let dictionary =
+        with_table("CREATE TABLE a (id INT AUTO_INCREMENT, v INT, KEY i (id), KEY j (v), PRIMARY KEY (v))");
+    let dropped = define("DROP INDEX J ON a", &dictionary).expect("it exists").change;
+    assert!(matches!(dropped, SchemaChange::DropIndex { table: TableId(5), index: IndexId(2) }), "{dropped:?}");
+    for (text, message) in [
+        ("DROP INDEX x ON a", "ERROR 1091 (42000): Can't DROP 'x'; check that column/key exists"),
+        (
+            "DROP INDEX i ON a",
+            "ERROR 1075 (42000): Incorrect table definition; there can be only one auto column and it must be defined as a \
+             key",
+        ),
+        (
+            "DROP INDEX `PRIMARY` ON a",
+            "ERROR 1235 (42000): This version of Junctor doesn't yet support 'DROP PRIMARY KEY'",
+        ),
+        ("DROP INDEX i ON nope.a", "ERROR 1146 (42S02): Table 'nope.a' doesn't exist"),
+    ] {
+        assert_eq!(error(text, &dictionary), message, "{text}");
+    }
+    let without = with_table("CREATE TABLE a (v INT)");
+    let message = "ERROR 1091 (42000): Can't DROP 'PRIMARY'; check that column/key exists";
+    assert_eq!(error("DROP INDEX `PRIMARY` ON a", &without), message);
+}
+
+#[test]
+fn databases_and_tables_come_and_go() {
+    let dictionary = with_table("CREATE TABLE a (id INT PRIMARY KEY)");
+    let shown = |text: &str| format!("{:?}", define(text, &dictionary).expect(text).change);
+    for (text, change) in [
+        (
+            "CREATE DATABASE IF NOT EXISTS x COLLATE utf8mb4_bin",
+            "CreateDatabase { name: \"x\", collation: CollationId(46), if_not_exists: true }",
+        ),
+        (
+            "CREATE DATABASE x CHARACTER SET utf8",
+            "CreateDatabase { name: \"x\", collation: CollationId(45), if_not_exists: false }",
+        ),
+        ("DROP DATABASE x", "DropDatabase { name: \"x\", if_exists: false }"),
+        ("DROP TABLE IF EXISTS a, x.b", "DropTables { names: [(\"t\", \"a\"), (\"x\", \"b\")], if_exists: true }"),
+        ("TRUNCATE a", "TruncateTable { table: TableId(5) }"),
+    ] {
+        assert_eq!(shown(text), change, "{text}");
+    }
+    for (text, message) in [
+        ("CREATE DATABASE `x `", "ERROR 1102 (42000): Incorrect database name 'x '"),
+        (
+            "CREATE DATABASE Information_Schema",
+            "ERROR 1044 (42000): Access denied for user 'u'@'%' to database 'Information_Schema'",
+        ),
+        ("DROP DATABASE junctor_info", "ERROR 1044 (42000): Access denied for user 'u'@'%' to database 'junctor_info'"),
+        ("CREATE DATABASE x CHARACTER SET nope", "ERROR 1115 (42000): Unknown character set: 'nope'"),
+        ("DROP TABLE a, t.a", "ERROR 1066 (42000): Not unique table/alias: 'a'"),
+        ("TRUNCATE TABLE b", "ERROR 1146 (42S02): Table 't.b' doesn't exist"),
+    ] {
+        assert_eq!(error(text, &dictionary), message, "{text}");
+    }
+    let statement = parse(b"DROP TABLE a").expect("it parses").statement;
+    let Statement::DropTable(tables) = statement else { panic!("no DROP TABLE") };
+    let nowhere = DefinitionContext { database: None, ..context(&dictionary) };
+    assert_eq!(drop_tables(&tables, &nowhere).expect_err("no database").code.errno(), 1046);
+}
+
+#[test]
+fn every_create_table_of_the_corpus_is_defined_or_refused_by_name() {
+    const STATEMENTS: &str = include_str!("../../../../tests/corpus/mysql-statements.txt");
+    let mut tables = 0;
+    for text in STATEMENTS.split("--\n").map(str::trim) {
+        let Ok(parsed) = parse(text.as_bytes()) else { continue };
+        let Statement::CreateTable(table) = parsed.statement else { continue };
+        tables += 1;
+        if let Err(error) = create_table(&table, &context(&databases())) {
+            assert_eq!(error.code.errno(), 1235, "{text}: {error}");
+        }
+    }
+    assert!(tables >= 8, "{tables} tables were read");
+}

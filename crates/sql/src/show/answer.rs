@@ -1,0 +1,193 @@
+//! From a statement to its answer.
+
+use junctor_model::error::{Error, ErrorCode, Result};
+
+use super::fact::ShowFacts;
+use super::filter::{Condition, apply_filter, is_like, keep_where};
+use super::layout::{Field, VirtualTable, long, number, text, unsigned};
+use super::{column_rows, information_schema, junctor_info, server_rows, table_rows};
+use crate::parse::expression::VariableScope;
+use crate::parse::statement::{Describe, ObjectName, Show, ShowFilter};
+
+/// The answer of SHOW.
+///
+/// # Errors
+/// 1046, 1049 and 1146 for what does not exist, those of `condition` for WHERE, 1235 for what is not supported.
+pub fn show(show: &Show, facts: &ShowFacts<'_>, condition: &mut Condition<'_>) -> Result<VirtualTable> {
+    let (mut table, filter) = unfiltered(show, facts)?;
+    apply_filter(&mut table, filter, condition)?;
+    if let Show::Index { filter: Some(expression), .. } = show {
+        keep_where(&mut table, expression, condition)?;
+    }
+    Ok(table)
+}
+
+fn unfiltered<'s>(show: &'s Show, facts: &ShowFacts<'_>) -> Result<(VirtualTable, Option<&'s ShowFilter>)> {
+    let table = match show {
+        Show::Databases { filter } => return Ok((table_rows::show_databases(facts, filter.as_ref()), filter.as_ref())),
+        Show::Tables { full, database, filter } => {
+            let table = table_rows::show_tables(facts, *full, database.as_deref(), filter.as_ref())?;
+            return Ok((table, filter.as_ref()));
+        }
+        Show::TableStatus { database, filter } => {
+            return Ok((table_rows::show_table_status(facts, database.as_deref())?, filter.as_ref()));
+        }
+        Show::Columns { full, table, filter } => return Ok((columns_of(table, *full, facts)?, filter.as_ref())),
+        Show::Variables { scope, filter } => {
+            let only_global = *scope != VariableScope::Session;
+            return Ok((server_rows::show_variables(only_global, facts), filter.as_ref()));
+        }
+        Show::Status { filter, .. } => return Ok((server_rows::show_status(facts), filter.as_ref())),
+        Show::CharacterSet { filter } => return Ok((server_rows::show_character_set(), filter.as_ref())),
+        Show::Collation { filter } => return Ok((server_rows::show_collation(), filter.as_ref())),
+        Show::OpenTables { filter, .. } => return Ok((empty(OPEN_TABLES), filter.as_ref())),
+        Show::Triggers { filter, .. } => return Ok((empty(TRIGGERS), filter.as_ref())),
+        Show::Events { filter, .. } => return Ok((empty(EVENTS), filter.as_ref())),
+        Show::ProcedureStatus { filter } | Show::FunctionStatus { filter } => {
+            return Ok((empty(ROUTINES), filter.as_ref()));
+        }
+        Show::Index { table, .. } => table_rows::show_index(&table_rows::table_of(table, facts)?.definition, facts),
+        Show::CreateTable(name) => table_rows::show_create_table(name, facts)?,
+        Show::CreateDatabase { if_not_exists, name } => table_rows::show_create_database(name, *if_not_exists, facts)?,
+        Show::Warnings { limit } => server_rows::show_warnings(false, *limit, facts)?,
+        Show::Errors { limit } => server_rows::show_warnings(true, *limit, facts)?,
+        Show::WarningCount => server_rows::show_warning_count(false, facts),
+        Show::ErrorCount => server_rows::show_warning_count(true, facts),
+        Show::Engines => server_rows::show_engines(),
+        Show::EngineStatus { .. } => empty(ENGINE_STATUS),
+        Show::ProcessList { full } => server_rows::show_process_list(*full, facts),
+        Show::Plugins => server_rows::show_plugins(),
+        Show::Privileges => server_rows::show_privileges(),
+        Show::Grants { account } => server_rows::show_grants(account.as_deref(), facts)?,
+        Show::MasterStatus => empty(MASTER_STATUS),
+        Show::ReplicaStatus => empty(REPLICA_STATUS),
+        Show::BinaryLogs => empty(BINARY_LOGS),
+    };
+    Ok((table, None))
+}
+
+/// The answer of DESCRIBE.
+///
+/// # Errors
+/// 1046, 1049 and 1146 for what does not exist.
+pub fn describe(describe: &Describe, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+    let mut table = columns_of(&describe.table, false, facts)?;
+    if let Some(pattern) = &describe.column {
+        table.rows.retain(|row| {
+            matches!(row.first(), Some(junctor_model::value::Value::Bytes(name)) if is_like(name, pattern.as_bytes()))
+        });
+    }
+    Ok(table)
+}
+
+fn columns_of(name: &ObjectName, full: bool, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+    let database = table_rows::database_or_current(name.database.as_deref(), facts)?;
+    if let Some(fields) = table_rows::computed_fields(database, &name.name) {
+        return Ok(column_rows::of_fields(fields, full));
+    }
+    if crate::definition::is_system_database(database) {
+        return Err(unknown_table(&name.name, database));
+    }
+    Ok(column_rows::of_table(&table_rows::table_of(name, facts)?.definition, full))
+}
+
+/// The table `name` of `information_schema` or `junctor_info`, in any letter case; `None` for other databases and unknown
+/// names. Tables whose rows blocks of the data plane know are without rows.
+pub fn virtual_table(database: &str, name: &str, facts: &ShowFacts<'_>) -> Option<VirtualTable> {
+    if database.eq_ignore_ascii_case("information_schema") {
+        information_schema::table(name, facts)
+    } else if database.eq_ignore_ascii_case("junctor_info") {
+        let fields = junctor_info::fields(name)?;
+        Some(VirtualTable::new("junctor_info", &name.to_ascii_lowercase(), fields))
+    } else {
+        None
+    }
+}
+
+/// The names of the computed tables of a database, by name; `None` for other databases.
+pub fn virtual_table_names(database: &str) -> Option<Vec<&'static str>> {
+    if database.eq_ignore_ascii_case("information_schema") {
+        Some(information_schema::names())
+    } else if database.eq_ignore_ascii_case("junctor_info") {
+        Some(junctor_info::names())
+    } else {
+        None
+    }
+}
+
+fn unknown_table(name: &str, database: &str) -> Box<Error> {
+    let text = format!("Unknown table '{}' in {}", name.to_ascii_uppercase(), database.to_ascii_lowercase());
+    Error::new(ErrorCode::UnknownTable, text)
+}
+
+fn empty(fields: &[Field]) -> VirtualTable {
+    VirtualTable::of_show(fields, Vec::new())
+}
+
+const OPEN_TABLES: &[Field] = &[text("Database", 64), text("Table", 64), number("In_use"), number("Name_locked")];
+const ENGINE_STATUS: &[Field] = &[text("Type", 10), text("Name", 512), text("Status", 10)];
+const MASTER_STATUS: &[Field] = &[
+    text("File", 255),
+    unsigned("Position"),
+    text("Binlog_Do_DB", 255),
+    text("Binlog_Ignore_DB", 255),
+    long("Executed_Gtid_Set"),
+];
+const BINARY_LOGS: &[Field] = &[text("Log_name", 255), unsigned("File_size"), text("Encrypted", 3)];
+const REPLICA_STATUS: &[Field] = &[
+    text("Replica_IO_State", 14),
+    text("Source_Host", 60),
+    text("Source_User", 32),
+    unsigned("Source_Port"),
+    unsigned("Connect_Retry"),
+    text("Source_Log_File", 512),
+    unsigned("Read_Source_Log_Pos"),
+    text("Replica_IO_Running", 3),
+    text("Replica_SQL_Running", 3),
+    unsigned("Last_Errno"),
+    text("Last_Error", 20),
+    unsigned("Seconds_Behind_Source").or_null(),
+];
+const TRIGGERS: &[Field] = &[
+    text("Trigger", 64),
+    text("Event", 6),
+    text("Table", 64),
+    long("Statement"),
+    text("Timing", 6),
+    text("Created", 22),
+    text("sql_mode", 512),
+    text("Definer", 288),
+    text("character_set_client", 64),
+    text("collation_connection", 64),
+    text("Database Collation", 64),
+];
+const EVENTS: &[Field] = &[
+    text("Db", 64),
+    text("Name", 64),
+    text("Definer", 288),
+    text("Time zone", 64),
+    text("Type", 9),
+    text("Execute at", 19).or_null(),
+    text("Interval value", 256).or_null(),
+    text("Interval field", 18).or_null(),
+    text("Starts", 19).or_null(),
+    text("Ends", 19).or_null(),
+    text("Status", 21),
+    unsigned("Originator"),
+    text("character_set_client", 64),
+    text("collation_connection", 64),
+    text("Database Collation", 64),
+];
+const ROUTINES: &[Field] = &[
+    text("Db", 64),
+    text("Name", 64),
+    text("Type", 9),
+    text("Definer", 288),
+    text("Modified", 19),
+    text("Created", 19),
+    text("Security_type", 7),
+    text("Comment", 1024),
+    text("character_set_client", 64),
+    text("collation_connection", 64),
+    text("Database Collation", 64),
+];

@@ -1,0 +1,62 @@
+//! SHOW COLUMNS and DESCRIBE.
+
+use junctor_model::collation::CollationId;
+use junctor_model::schema::{ColumnDefinition, TableDefinition};
+use junctor_model::value::Value;
+
+use super::layout::{Field, VirtualTable, bytes, long, text, yes_no};
+use super::type_text::{column_key, column_type_text, default_value, visible_columns};
+
+/// What an account may do with a column.
+pub(super) const PRIVILEGES: &str = "select,insert,update,references";
+
+const FIELDS: &[Field] =
+    &[text("Field", 64), long("Type"), text("Null", 3), text("Key", 3), long("Default").or_null(), text("Extra", 256)];
+
+const FULL_FIELDS: &[Field] = &[
+    text("Field", 64),
+    long("Type"),
+    text("Collation", 64).or_null(),
+    text("Null", 3),
+    text("Key", 3),
+    long("Default").or_null(),
+    text("Extra", 256),
+    text("Privileges", 154),
+    text("Comment", 1024),
+];
+
+/// The columns of a table.
+pub(super) fn of_table(table: &TableDefinition, full: bool) -> VirtualTable {
+    let row = |(position, column): (usize, &ColumnDefinition)| row(column, column_key(table, position), full);
+    finish(visible_columns(table).map(row).collect(), full)
+}
+
+/// The columns of a computed table.
+pub(super) fn of_fields(fields: &[Field], full: bool) -> VirtualTable {
+    finish(fields.iter().map(|field| row(&field.definition(), "", full)).collect(), full)
+}
+
+fn finish(rows: Vec<Vec<Value>>, full: bool) -> VirtualTable {
+    VirtualTable::of_show(if full { FULL_FIELDS } else { FIELDS }, rows)
+}
+
+fn row(column: &ColumnDefinition, key: &str, full: bool) -> Vec<Value> {
+    let mut row = vec![bytes(&column.name), bytes(column_type_text(column))];
+    if full {
+        row.push(collation(column).map_or(Value::Null, bytes));
+    }
+    row.push(yes_no(column.nullable));
+    row.push(bytes(key));
+    row.push(default_value(column));
+    row.push(bytes(if column.auto_increment { "auto_increment" } else { "" }));
+    if full {
+        row.push(bytes(PRIVILEGES));
+        row.push(bytes(&column.comment));
+    }
+    row
+}
+
+/// The collation of a character column; binary strings and numbers have none.
+pub(super) fn collation(column: &ColumnDefinition) -> Option<&'static str> {
+    column.column_type.collation().filter(|collation| *collation != CollationId::BINARY).map(CollationId::name)
+}

@@ -1,0 +1,207 @@
+//! SHOW CREATE TABLE and SHOW CREATE DATABASE: text that dump tools and drivers parse, so its form is MySQL 8.0's.
+
+use junctor_model::collation::{CharacterSet, CollationId};
+use junctor_model::schema::{ColumnDefinition, DatabaseDefinition, IndexDefinition, IndexKind, TableDefinition};
+use junctor_model::value::Value;
+
+use super::type_text::{column_type_text, value_text, visible_columns, visible_indexes};
+use crate::parse::keyword::Keyword;
+
+/// The name of the storage engine.
+pub(super) const ENGINE: &str = "Junctor";
+
+/// The statement that makes the table. `auto_increment` is the next value, printed when it is not 1.
+pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(b"CREATE TABLE ");
+    append_quoted_name(&table.name, &mut out);
+    out.extend_from_slice(b" (\n");
+    for (position, column) in visible_columns(table) {
+        if position > 0 {
+            out.extend_from_slice(b",\n");
+        }
+        append_column(column, table.collation, &mut out);
+    }
+    for index in visible_indexes(table) {
+        out.extend_from_slice(b",\n");
+        append_index(index, table, &mut out);
+    }
+    out.extend_from_slice(b"\n) ENGINE=");
+    out.extend_from_slice(ENGINE.as_bytes());
+    if let Some(next) = auto_increment.filter(|next| *next > 1 && has_auto_increment(table)) {
+        out.extend_from_slice(format!(" AUTO_INCREMENT={next}").as_bytes());
+    }
+    append_default_collation(table.collation, &mut out);
+    append_comment(&table.comment, b"=", &mut out);
+    if table.partition_by_written {
+        append_partitioning(table, &mut out);
+    }
+    out
+}
+
+/// The statement that makes the database.
+pub fn create_database_text(database: &DatabaseDefinition, if_not_exists: bool) -> Vec<u8> {
+    let mut out = b"CREATE DATABASE ".to_vec();
+    if if_not_exists {
+        out.extend_from_slice(b"/*!32312 IF NOT EXISTS*/ ");
+    }
+    append_quoted_name(&database.name, &mut out);
+    let collation = database.collation;
+    out.extend_from_slice(b" /*!40100 DEFAULT CHARACTER SET ");
+    out.extend_from_slice(collation.character_set().name().as_bytes());
+    if collation != CollationId::BINARY {
+        out.extend_from_slice(b" COLLATE ");
+        out.extend_from_slice(collation.name().as_bytes());
+    }
+    out.extend_from_slice(b" */ /*!80016 DEFAULT ENCRYPTION='N' */");
+    out
+}
+
+fn has_auto_increment(table: &TableDefinition) -> bool {
+    visible_columns(table).any(|(_, column)| column.auto_increment)
+}
+
+fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"  ");
+    append_quoted_name(&column.name, out);
+    out.push(b' ');
+    out.extend_from_slice(column_type_text(column).as_bytes());
+    if let Some(collation) = column.column_type.collation() {
+        append_column_collation(collation, table, out);
+    }
+    if !column.nullable {
+        out.extend_from_slice(b" NOT NULL");
+    }
+    match &column.default {
+        _ if column.auto_increment => out.extend_from_slice(b" AUTO_INCREMENT"),
+        Some(Value::Null) if !column.column_type.is_text_or_blob() => out.extend_from_slice(b" DEFAULT NULL"),
+        None | Some(Value::Null) => {}
+        Some(value) => {
+            out.extend_from_slice(b" DEFAULT ");
+            append_quoted_text(&value_text(value), out);
+        }
+    }
+    append_comment(&column.comment, b" ", out);
+}
+
+/// A collation that is its character set's default is not printed, nor the table's character set.
+fn append_column_collation(collation: CollationId, table: CollationId, out: &mut Vec<u8>) {
+    if collation.character_set() == CharacterSet::Binary {
+        return;
+    }
+    if collation != table {
+        out.extend_from_slice(b" CHARACTER SET ");
+        out.extend_from_slice(collation.character_set().name().as_bytes());
+    }
+    if collation != table || collation != collation.character_set().default_collation() {
+        out.extend_from_slice(b" COLLATE ");
+        out.extend_from_slice(collation.name().as_bytes());
+    }
+}
+
+fn append_index(index: &IndexDefinition, table: &TableDefinition, out: &mut Vec<u8>) {
+    let by_hash = match index.kind {
+        IndexKind::Primary { ordered } => {
+            out.extend_from_slice(b"  PRIMARY KEY ");
+            !ordered
+        }
+        IndexKind::Unique { ordered, .. } => {
+            out.extend_from_slice(b"  UNIQUE KEY ");
+            !ordered
+        }
+        IndexKind::Ordered => {
+            out.extend_from_slice(b"  KEY ");
+            false
+        }
+    };
+    if !matches!(index.kind, IndexKind::Primary { .. }) {
+        append_quoted_name(&index.name, out);
+        out.push(b' ');
+    }
+    out.push(b'(');
+    for (position, column) in index.columns.iter().enumerate() {
+        if position > 0 {
+            out.push(b',');
+        }
+        append_quoted_name(&table.columns[usize::from(column.0)].name, out);
+    }
+    out.push(b')');
+    if by_hash {
+        out.extend_from_slice(b" USING HASH");
+    }
+}
+
+fn append_default_collation(collation: CollationId, out: &mut Vec<u8>) {
+    out.extend_from_slice(b" DEFAULT CHARSET=");
+    out.extend_from_slice(collation.character_set().name().as_bytes());
+    if collation != CollationId::BINARY {
+        out.extend_from_slice(b" COLLATE=");
+        out.extend_from_slice(collation.name().as_bytes());
+    }
+}
+
+fn append_comment(comment: &str, sign: &[u8], out: &mut Vec<u8>) {
+    if !comment.is_empty() {
+        out.extend_from_slice(b" COMMENT");
+        out.extend_from_slice(sign);
+        append_quoted_text(comment.as_bytes(), out);
+    }
+}
+
+fn append_partitioning(table: &TableDefinition, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\n/*!50100 PARTITION BY KEY (");
+    let mut is_first = true;
+    for column in &table.partition_columns {
+        let column = &table.columns[usize::from(column.0)];
+        if column.hidden {
+            continue;
+        }
+        if !is_first {
+            out.push(b',');
+        }
+        is_first = false;
+        append_name(&column.name, out);
+    }
+    out.extend_from_slice(format!(")\nPARTITIONS {} */", table.partition_count).as_bytes());
+}
+
+/// A name between backticks.
+pub(super) fn append_quoted_name(name: &str, out: &mut Vec<u8>) {
+    out.push(b'`');
+    for byte in name.bytes() {
+        if byte == b'`' {
+            out.push(b'`');
+        }
+        out.push(byte);
+    }
+    out.push(b'`');
+}
+
+/// A name as it is if it can stand so, else between backticks.
+fn append_name(name: &str, out: &mut Vec<u8>) {
+    let is_plain =
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80);
+    let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+    let is_reserved = Keyword::find(name.as_bytes()).is_some_and(Keyword::is_reserved);
+    if is_plain && !is_number && !is_reserved {
+        out.extend_from_slice(name.as_bytes());
+    } else {
+        append_quoted_name(name, out);
+    }
+}
+
+/// A string between single quotes.
+fn append_quoted_text(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'\'');
+    for byte in text {
+        match byte {
+            b'\'' => out.extend_from_slice(b"''"),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            0 => out.extend_from_slice(b"\\0"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            byte => out.push(*byte),
+        }
+    }
+    out.push(b'\'');
+}

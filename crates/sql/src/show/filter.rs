@@ -1,0 +1,49 @@
+//! LIKE and WHERE of SHOW.
+
+use junctor_model::collation::CollationId;
+use junctor_model::error::Result;
+use junctor_model::value::Value;
+
+use super::layout::VirtualTable;
+use crate::parse::Expression;
+use crate::parse::statement::ShowFilter;
+
+/// Says whether a row fulfils a condition on the columns of the table, whose own rows are elsewhere meanwhile.
+pub type Condition<'a> = dyn FnMut(&Expression, &VirtualTable, &[Value]) -> Result<bool> + 'a;
+
+/// Keeps the rows that the filter accepts. LIKE looks at the first column, without letter case.
+///
+/// # Errors
+/// Those of `condition`.
+pub fn apply_filter(
+    table: &mut VirtualTable,
+    filter: Option<&ShowFilter>,
+    condition: &mut Condition<'_>,
+) -> Result<()> {
+    match filter {
+        None => Ok(()),
+        Some(ShowFilter::Like(pattern)) => {
+            table.rows.retain(|row| matches!(row.first(), Some(Value::Bytes(text)) if is_like(text, &pattern.bytes)));
+            Ok(())
+        }
+        Some(ShowFilter::Where(expression)) => keep_where(table, expression, condition),
+    }
+}
+
+/// Keeps the rows that fulfil the condition. Errors: those of `condition`.
+pub(super) fn keep_where(
+    table: &mut VirtualTable,
+    expression: &Expression,
+    condition: &mut Condition<'_>,
+) -> Result<()> {
+    for row in std::mem::take(&mut table.rows) {
+        if condition(expression, table, &row)? {
+            table.rows.push(row);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn is_like(text: &[u8], pattern: &[u8]) -> bool {
+    CollationId::UTF8MB4_GENERAL_CI.like(text, pattern, Some('\\'))
+}

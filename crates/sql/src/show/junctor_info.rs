@@ -1,0 +1,188 @@
+//! The tables of `junctor_info`, the status of the node: columns of all of them, rows of those about threads.
+
+use junctor_client::StatusTable;
+use junctor_model::value::Value;
+
+use super::layout::{Field, VirtualTable, bytes, double, int, name, text, unsigned};
+
+const THREADS: &[Field] =
+    &[unsigned("thread_id"), name("name"), int("cpu").or_null(), text("modules", 1024), unsigned("spin_us")];
+
+/// Totals since the start, then shares of the last 50 milliseconds, second and twenty seconds in per cent.
+const THREADSTAT: &[Field] = &[
+    unsigned("thread_id"),
+    name("name"),
+    unsigned("queue_length"),
+    unsigned("executing_us"),
+    unsigned("sending_us"),
+    unsigned("spinning_us"),
+    unsigned("sleeping_us"),
+    unsigned("signals"),
+    unsigned("turns"),
+    double("executing_50ms_percent"),
+    double("sending_50ms_percent"),
+    double("spinning_50ms_percent"),
+    double("sleeping_50ms_percent"),
+    unsigned("signals_50ms"),
+    double("executing_1s_percent"),
+    double("sending_1s_percent"),
+    double("spinning_1s_percent"),
+    double("sleeping_1s_percent"),
+    unsigned("signals_1s"),
+    double("executing_20s_percent"),
+    double("sending_20s_percent"),
+    double("spinning_20s_percent"),
+    double("sleeping_20s_percent"),
+    unsigned("signals_20s"),
+];
+
+const MEMORYUSAGE: &[Field] =
+    &[unsigned("ldm_instance"), text("memory_type", 64), unsigned("used_bytes"), unsigned("total_bytes").or_null()];
+
+const LOCKS: &[Field] = &[
+    unsigned("ldm_instance"),
+    unsigned("table_id"),
+    unsigned("partition_id"),
+    unsigned("index_id"),
+    text("lock_key", 3072),
+    text("mode", 16),
+    text("state", 16),
+    unsigned("transaction_id"),
+    unsigned("waiting_ms").or_null(),
+];
+
+const TRANSACTIONS: &[Field] = &[
+    unsigned("transaction_id"),
+    text("state", 64),
+    unsigned("tc_instance"),
+    unsigned("statements"),
+    unsigned("participants"),
+    unsigned("waiting_ms").or_null(),
+];
+
+const TABLES: &[(&str, &[Field])] = &[
+    ("locks", LOCKS),
+    ("memoryusage", MEMORYUSAGE),
+    ("threads", THREADS),
+    ("threadstat", THREADSTAT),
+    ("transactions", TRANSACTIONS),
+];
+
+/// A thread of the node, as its placement made it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadFacts {
+    /// Its number, from 0.
+    pub thread: u32,
+    /// Its name.
+    pub name: Box<str>,
+    /// The CPU it is bound to.
+    pub cpu: Option<u32>,
+    /// The modules that run on it, with their instances.
+    pub modules: Box<str>,
+    /// Microseconds that it looks for work before it sleeps.
+    pub spin_us: u32,
+}
+
+/// What a thread did in some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadUsage {
+    /// Nanoseconds in handlers and queues.
+    pub executing_ns: u64,
+    /// Nanoseconds with sockets and files.
+    pub sending_ns: u64,
+    /// Nanoseconds looking for work.
+    pub spinning_ns: u64,
+    /// Nanoseconds asleep.
+    pub sleeping_ns: u64,
+    /// Signals handled.
+    pub signals: u64,
+    /// Turns with at least one signal.
+    pub turns: u64,
+}
+
+/// How busy a thread is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadStatus {
+    /// Its number, from 0.
+    pub thread: u32,
+    /// Its name.
+    pub name: Box<str>,
+    /// Signals that wait in its own queues.
+    pub queue_length: u32,
+    /// Since the start.
+    pub total: ThreadUsage,
+    /// The last 50 milliseconds, second and twenty seconds.
+    pub windows: [ThreadUsage; 3],
+}
+
+/// The table whose rows blocks of the data plane tell.
+pub fn status_table(name: &str) -> Option<StatusTable> {
+    match name.to_ascii_lowercase().as_str() {
+        "locks" => Some(StatusTable::Locks),
+        "memoryusage" => Some(StatusTable::MemoryUsage),
+        "transactions" => Some(StatusTable::Transactions),
+        _ => None,
+    }
+}
+
+/// The columns of such a table, without rows.
+pub fn status_columns(table: StatusTable) -> VirtualTable {
+    let (name, fields) = match table {
+        StatusTable::Locks => ("locks", LOCKS),
+        StatusTable::MemoryUsage => ("memoryusage", MEMORYUSAGE),
+        StatusTable::Transactions => ("transactions", TRANSACTIONS),
+    };
+    VirtualTable::new("junctor_info", name, fields)
+}
+
+/// The rows of `threads`.
+pub fn thread_rows(threads: &[ThreadFacts]) -> Vec<Vec<Value>> {
+    let row = |thread: &ThreadFacts| {
+        vec![
+            Value::UInt(u64::from(thread.thread)),
+            bytes(&thread.name),
+            thread.cpu.map_or(Value::Null, |cpu| Value::Int(i64::from(cpu))),
+            bytes(&thread.modules),
+            Value::UInt(u64::from(thread.spin_us)),
+        ]
+    };
+    threads.iter().map(row).collect()
+}
+
+/// The rows of `threadstat`.
+pub fn thread_status_rows(threads: &[ThreadStatus]) -> Vec<Vec<Value>> {
+    let row = |thread: &ThreadStatus| {
+        let total = &thread.total;
+        let mut row = vec![Value::UInt(u64::from(thread.thread)), bytes(&thread.name)];
+        row.push(Value::UInt(u64::from(thread.queue_length)));
+        let times = [total.executing_ns, total.sending_ns, total.spinning_ns, total.sleeping_ns];
+        row.extend(times.map(|time_ns| Value::UInt(time_ns / 1000)));
+        row.extend([Value::UInt(total.signals), Value::UInt(total.turns)]);
+        for window in &thread.windows {
+            row.extend(percents(window));
+            row.push(Value::UInt(window.signals));
+        }
+        row
+    };
+    threads.iter().map(row).collect()
+}
+
+/// Shares with one digit after the point; 0 of no time.
+fn percents(usage: &ThreadUsage) -> [Value; 4] {
+    let times = [usage.executing_ns, usage.sending_ns, usage.spinning_ns, usage.sleeping_ns];
+    let all = times.iter().fold(0u64, |sum, time| sum.saturating_add(*time));
+    times.map(|time| {
+        let per_mille = (u128::from(time) * 1000).checked_div(u128::from(all)).unwrap_or(0);
+        Value::Double(per_mille as f64 / 10.0)
+    })
+}
+
+/// The columns of a table by its name in any letter case.
+pub(super) fn fields(name: &str) -> Option<&'static [Field]> {
+    TABLES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, fields)| *fields)
+}
+
+/// The names of the tables, by name.
+pub(super) fn names() -> Vec<&'static str> {
+    TABLES.iter().map(|(name, _)| *name).collect()
+}

@@ -1,0 +1,31 @@
+//! Answers that are computed from the dictionary, the session and the server: SHOW, DESCRIBE, and the tables of
+//! `information_schema` and `junctor_info`.
+//!
+//! Every answer is a [`VirtualTable`]: columns with MySQL 8's names and types, and rows of values. The rows of some tables
+//! of `junctor_info` are known to blocks of the data plane only; for these the columns are here and the rows come later.
+
+mod answer;
+mod column_rows;
+mod create_text;
+mod fact;
+mod filter;
+mod information_schema;
+mod junctor_info;
+mod layout;
+mod schema_layout;
+mod server_rows;
+mod table_rows;
+mod type_text;
+
+#[cfg(test)]
+mod tests;
+
+pub use answer::{describe, show, virtual_table, virtual_table_names};
+pub use create_text::{create_database_text, create_table_text};
+pub use fact::{Process, ShowFacts, TableNumbers, Warning, WarningLevel};
+pub use filter::{Condition, apply_filter};
+pub use junctor_info::{
+    ThreadFacts, ThreadStatus, ThreadUsage, status_columns, status_table, thread_rows, thread_status_rows,
+};
+pub use layout::{Field, FieldKind, VirtualTable};
+pub use type_text::column_type_text;

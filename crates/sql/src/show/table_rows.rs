@@ -1,0 +1,246 @@
+//! SHOW of databases, tables and indexes.
+
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::schema::{IndexState, TableDefinition, TableLayout};
+use junctor_model::value::Value;
+use std::sync::Arc;
+
+use super::create_text::{ENGINE, create_database_text, create_table_text};
+use super::fact::{ShowFacts, TableNumbers};
+use super::layout::{Field, VirtualTable, bytes, count, int, long, name, text, unsigned};
+use super::type_text::visible_indexes;
+use super::{information_schema, junctor_info};
+use crate::parse::statement::{ObjectName, ShowFilter};
+
+const INDEX_FIELDS: &[Field] = &[
+    name("Table"),
+    int("Non_unique"),
+    text("Key_name", 64).or_null(),
+    unsigned("Seq_in_index"),
+    text("Column_name", 64).or_null(),
+    text("Collation", 1).or_null(),
+    unsigned("Cardinality").or_null(),
+    unsigned("Sub_part").or_null(),
+    text("Packed", 1).or_null(),
+    text("Null", 3),
+    text("Index_type", 11),
+    text("Comment", 8),
+    text("Index_comment", 2048),
+    text("Visible", 3),
+    long("Expression").or_null(),
+];
+
+const STATUS_FIELDS: &[Field] = &[
+    name("Name"),
+    text("Engine", 64).or_null(),
+    int("Version").or_null(),
+    text("Row_format", 10).or_null(),
+    unsigned("Rows").or_null(),
+    unsigned("Avg_row_length").or_null(),
+    unsigned("Data_length").or_null(),
+    unsigned("Max_data_length").or_null(),
+    unsigned("Index_length").or_null(),
+    unsigned("Data_free").or_null(),
+    unsigned("Auto_increment").or_null(),
+    text("Create_time", 19).or_null(),
+    text("Update_time", 19).or_null(),
+    text("Check_time", 19).or_null(),
+    text("Collation", 64).or_null(),
+    unsigned("Checksum").or_null(),
+    text("Create_options", 256).or_null(),
+    long("Comment"),
+];
+
+/// The databases of computed tables and those of the dictionary, by name.
+pub(super) fn database_names(facts: &ShowFacts<'_>) -> Vec<String> {
+    let own = facts.dictionary.databases().map(|database| database.name.to_string());
+    let mut names: Vec<String> =
+        ["information_schema", "junctor_info"].map(str::to_owned).into_iter().chain(own).collect();
+    names.sort();
+    names
+}
+
+/// Names of tables and whether they are computed, by name. Errors: 1049.
+fn table_names(database: &str, facts: &ShowFacts<'_>) -> Result<Vec<(String, bool)>> {
+    if let Some(names) = super::answer::virtual_table_names(database) {
+        return Ok(names.into_iter().map(|name| (name.to_owned(), true)).collect());
+    }
+    check_database(database, facts)?;
+    let tables = facts.dictionary.tables_of(database);
+    Ok(tables.map(|table| (table.definition.name.to_string(), false)).collect())
+}
+
+pub(super) fn show_databases(facts: &ShowFacts<'_>, filter: Option<&ShowFilter>) -> VirtualTable {
+    let rows = database_names(facts).into_iter().map(|name| vec![bytes(name)]).collect();
+    let mut table = VirtualTable::of_show(&[name("Database")], rows);
+    table.columns[0].name = with_pattern("Database", filter);
+    table
+}
+
+pub(super) fn show_tables(
+    facts: &ShowFacts<'_>,
+    full: bool,
+    database: Option<&str>,
+    filter: Option<&ShowFilter>,
+) -> Result<VirtualTable> {
+    let database = database_or_current(database, facts)?;
+    let names = table_names(database, facts)?;
+    let row = |(name, is_computed): (String, bool)| {
+        let kind = if is_computed { "SYSTEM VIEW" } else { "BASE TABLE" };
+        if full { vec![bytes(name), bytes(kind)] } else { vec![bytes(name)] }
+    };
+    let fields = [name("Tables"), text("Table_type", 11)];
+    let mut table = VirtualTable::of_show(&fields[..1 + usize::from(full)], names.into_iter().map(row).collect());
+    table.columns[0].name = with_pattern(&format!("Tables_in_{database}"), filter);
+    Ok(table)
+}
+
+/// MySQL tells the pattern in the name of the column.
+fn with_pattern(name: &str, filter: Option<&ShowFilter>) -> Box<str> {
+    match filter {
+        Some(ShowFilter::Like(pattern)) => format!("{name} ({})", String::from_utf8_lossy(&pattern.bytes)).into(),
+        _ => name.into(),
+    }
+}
+
+pub(super) fn show_index(table: &TableDefinition, facts: &ShowFacts<'_>) -> VirtualTable {
+    let rows_of_table = (facts.numbers)(table.id).rows;
+    let mut rows = Vec::new();
+    for index in visible_indexes(table) {
+        for (position, part) in index.columns.iter().enumerate() {
+            let column = &table.columns[usize::from(part.0)];
+            let is_whole_key = index.is_unique() && position + 1 == index.columns.len();
+            rows.push(vec![
+                bytes(&table.name),
+                Value::Int(i64::from(!index.is_unique())),
+                bytes(&index.name),
+                count(position + 1),
+                bytes(&column.name),
+                if index.is_ordered() { bytes("A") } else { Value::Null },
+                if is_whole_key { Value::UInt(rows_of_table) } else { Value::Null },
+                Value::Null,
+                Value::Null,
+                bytes(if column.nullable { "YES" } else { "" }),
+                bytes(if index.is_ordered() { "BTREE" } else { "HASH" }),
+                bytes(if index.state == IndexState::Building { "disabled" } else { "" }),
+                bytes(""),
+                bytes("YES"),
+                Value::Null,
+            ]);
+        }
+    }
+    VirtualTable::of_show(INDEX_FIELDS, rows)
+}
+
+pub(super) fn show_table_status(facts: &ShowFacts<'_>, database: Option<&str>) -> Result<VirtualTable> {
+    let database = database_or_current(database, facts)?;
+    let mut rows = Vec::new();
+    if let Some(names) = super::answer::virtual_table_names(database) {
+        for name in names {
+            let mut row = vec![Value::Null; STATUS_FIELDS.len()];
+            row[0] = bytes(name);
+            row[17] = bytes("");
+            rows.push(row);
+        }
+    } else {
+        check_database(database, facts)?;
+        rows.extend(facts.dictionary.tables_of(database).map(|table| status_row(&table.definition, facts)));
+    }
+    Ok(VirtualTable::of_show(STATUS_FIELDS, rows))
+}
+
+fn status_row(table: &TableDefinition, facts: &ShowFacts<'_>) -> Vec<Value> {
+    let numbers = (facts.numbers)(table.id);
+    let mut row = vec![bytes(&table.name)];
+    row.extend(storage_values(table, &numbers));
+    row.push(bytes(table.collation.name()));
+    row.push(Value::Null);
+    row.push(bytes(create_options(table)));
+    row.push(bytes(&table.comment));
+    row
+}
+
+/// Engine to Check_time, as SHOW TABLE STATUS and information_schema.TABLES have them.
+pub(super) fn storage_values(table: &TableDefinition, numbers: &TableNumbers) -> Vec<Value> {
+    let has_counter = table.columns.iter().any(|column| column.auto_increment && !column.hidden);
+    let next = if has_counter { numbers.auto_increment } else { None };
+    vec![
+        bytes(ENGINE),
+        Value::Int(10),
+        bytes("Dynamic"),
+        Value::UInt(numbers.rows),
+        Value::UInt(numbers.data_bytes.checked_div(numbers.rows).unwrap_or(0)),
+        Value::UInt(numbers.data_bytes),
+        Value::UInt(0),
+        Value::UInt(numbers.index_bytes),
+        Value::UInt(0),
+        next.map_or(Value::Null, Value::UInt),
+        Value::Null,
+        Value::Null,
+        Value::Null,
+    ]
+}
+
+pub(super) fn create_options(table: &TableDefinition) -> &'static str {
+    if table.partition_by_written { "partitioned" } else { "" }
+}
+
+pub(super) fn show_create_table(name: &ObjectName, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+    let table = &table_of(name, facts)?.definition;
+    let statement = create_table_text(table, (facts.numbers)(table.id).auto_increment);
+    let row = vec![bytes(&table.name), Value::Bytes(statement)];
+    Ok(VirtualTable::of_show(&[text("Table", 64), long("Create Table")], vec![row]))
+}
+
+pub(super) fn show_create_database(name: &str, if_not_exists: bool, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+    let computed = crate::definition::is_system_database(name).then(|| junctor_model::schema::DatabaseDefinition {
+        name: name.to_ascii_lowercase().into(),
+        collation: junctor_model::collation::CollationId::UTF8MB4_GENERAL_CI,
+    });
+    let known = computed.as_ref().or_else(|| facts.dictionary.database(name));
+    let Some(database) = known else { return Err(unknown_database(name)) };
+    let row = vec![bytes(&database.name), Value::Bytes(create_database_text(database, if_not_exists))];
+    Ok(VirtualTable::of_show(&[text("Database", 64), text("Create Database", 1024)], vec![row]))
+}
+
+/// The columns of a computed table.
+pub(super) fn computed_fields(database: &str, table: &str) -> Option<&'static [Field]> {
+    if database.eq_ignore_ascii_case("information_schema") {
+        information_schema::fields(table)
+    } else if database.eq_ignore_ascii_case("junctor_info") {
+        junctor_info::fields(table)
+    } else {
+        None
+    }
+}
+
+/// The table of the dictionary that a name means. Errors: 1046, 1049, 1146.
+pub(super) fn table_of<'a>(name: &ObjectName, facts: &ShowFacts<'a>) -> Result<&'a Arc<TableLayout>> {
+    let database = database_or_current(name.database.as_deref(), facts)?;
+    if let Some(table) = facts.dictionary.table_named(database, &name.name) {
+        return Ok(table);
+    }
+    if !crate::definition::is_system_database(database) {
+        check_database(database, facts)?;
+    } else if computed_fields(database, &name.name).is_some() {
+        return Err(Error::not_supported("SHOW of a computed table"));
+    }
+    let text = format!("Table '{database}.{}' doesn't exist", name.name);
+    Err(Error::new(ErrorCode::NoSuchTable, text))
+}
+
+/// The database written or the session's. Error: 1046.
+pub(super) fn database_or_current<'n>(written: Option<&'n str>, facts: &ShowFacts<'n>) -> Result<&'n str> {
+    written.or(facts.session.database).ok_or_else(|| Error::new(ErrorCode::NoDatabaseSelected, "No database selected"))
+}
+
+pub(super) fn check_database(database: &str, facts: &ShowFacts<'_>) -> Result<()> {
+    match facts.dictionary.database(database) {
+        Some(_) => Ok(()),
+        None => Err(unknown_database(database)),
+    }
+}
+
+fn unknown_database(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{name}'"))
+}

@@ -1,0 +1,129 @@
+//! Types and defaults as MySQL 8 prints them.
+
+use junctor_model::collation::CollationId;
+use junctor_model::row_encoding::append_double;
+use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, TableDefinition};
+use junctor_model::value::Value;
+
+/// The type of a column, attributes of numbers included: `int unsigned`, `varchar(20)`, `tinyint(1)`.
+pub fn column_type_text(column: &ColumnDefinition) -> String {
+    let mut text = data_type(column.column_type).to_owned();
+    match column.column_type {
+        ColumnType::Integer { bytes: 1, unsigned: false } if column.display_width == Some(1) => text.push_str("(1)"),
+        ColumnType::Integer { unsigned: true, .. } => text.push_str(" unsigned"),
+        ColumnType::Char { length, .. } | ColumnType::VarChar { length, .. } => {
+            text.push_str(&format!("({length})"));
+        }
+        _ => {}
+    }
+    text
+}
+
+/// The name of a type alone.
+pub(super) fn data_type(column_type: ColumnType) -> &'static str {
+    let is_binary = column_type.collation() == Some(CollationId::BINARY);
+    match column_type {
+        ColumnType::Integer { bytes: 1, .. } => "tinyint",
+        ColumnType::Integer { bytes: 2, .. } => "smallint",
+        ColumnType::Integer { bytes: 3, .. } => "mediumint",
+        ColumnType::Integer { bytes: 4, .. } => "int",
+        ColumnType::Integer { .. } => "bigint",
+        ColumnType::Double => "double",
+        ColumnType::Char { .. } if is_binary => "binary",
+        ColumnType::Char { .. } => "char",
+        ColumnType::VarChar { .. } if is_binary => "varbinary",
+        ColumnType::VarChar { .. } => "varchar",
+        ColumnType::Text { length_bytes: 1, .. } => {
+            if is_binary {
+                "tinyblob"
+            } else {
+                "tinytext"
+            }
+        }
+        ColumnType::Text { length_bytes: 2, .. } => {
+            if is_binary {
+                "blob"
+            } else {
+                "text"
+            }
+        }
+        ColumnType::Text { length_bytes: 3, .. } => {
+            if is_binary {
+                "mediumblob"
+            } else {
+                "mediumtext"
+            }
+        }
+        ColumnType::Text { .. } => {
+            if is_binary {
+                "longblob"
+            } else {
+                "longtext"
+            }
+        }
+    }
+}
+
+/// The default as SHOW COLUMNS tells it: binary strings in hexadecimal, NULL for none.
+pub(super) fn default_value(column: &ColumnDefinition) -> Value {
+    match &column.default {
+        None | Some(Value::Null) => Value::Null,
+        Some(Value::Bytes(bytes)) if column.column_type.collation() == Some(CollationId::BINARY) => {
+            let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+            Value::Bytes(format!("0x{digits}").into_bytes())
+        }
+        Some(value) => Value::Bytes(value_text(value)),
+    }
+}
+
+/// A default as the bytes of its text.
+pub(super) fn value_text(value: &Value) -> Vec<u8> {
+    let mut text = Vec::new();
+    match value {
+        Value::Null => text.extend_from_slice(b"NULL"),
+        Value::Int(value) => text.extend_from_slice(value.to_string().as_bytes()),
+        Value::UInt(value) => text.extend_from_slice(value.to_string().as_bytes()),
+        Value::Double(value) => append_double(*value, &mut text),
+        Value::Decimal(value) => value.append_text(&mut text),
+        Value::Bytes(bytes) => text.extend_from_slice(bytes),
+    }
+    text
+}
+
+/// `PRI`, `UNI`, `MUL` or nothing: the best key that the column is in. Without a primary key the first unique key
+/// without NULLs counts as one.
+pub(super) fn column_key(table: &TableDefinition, position: usize) -> &'static str {
+    let is_column = |part: &junctor_model::id::ColumnIndex| usize::from(part.0) == position;
+    let visible = visible_indexes(table);
+    let has_no_null =
+        |index: &IndexDefinition| index.columns.iter().all(|part| !table.columns[usize::from(part.0)].nullable);
+    let first_unique = visible.iter().find(|index| index.is_unique() && has_no_null(index));
+    if first_unique.is_some_and(|index| index.columns.iter().any(is_column)) {
+        return "PRI";
+    }
+    let leads = |index: &&&IndexDefinition| index.columns.first().is_some_and(is_column);
+    if visible.iter().filter(leads).any(|index| index.is_unique() && index.columns.len() == 1) {
+        return "UNI";
+    }
+    if visible.iter().any(|index| index.columns.first().is_some_and(is_column)) { "MUL" } else { "" }
+}
+
+/// The keys in MySQL's order: the primary one, unique ones without NULLs, other unique ones, the rest. A hidden primary key
+/// is left out.
+pub(super) fn visible_indexes(table: &TableDefinition) -> Vec<&IndexDefinition> {
+    let column = |part: &junctor_model::id::ColumnIndex| &table.columns[usize::from(part.0)];
+    let mut indexes: Vec<&IndexDefinition> =
+        table.indexes.iter().filter(|index| !index.columns.iter().any(|part| column(part).hidden)).collect();
+    indexes.sort_by_key(|index| match index.kind {
+        IndexKind::Primary { .. } => 0,
+        IndexKind::Unique { .. } if index.columns.iter().all(|part| !column(part).nullable) => 1,
+        IndexKind::Unique { .. } => 2,
+        IndexKind::Ordered => 3,
+    });
+    indexes
+}
+
+/// The columns that statements see, with their positions.
+pub(super) fn visible_columns(table: &TableDefinition) -> impl Iterator<Item = (usize, &ColumnDefinition)> {
+    table.columns.iter().enumerate().filter(|(_, column)| !column.hidden)
+}
