@@ -43,6 +43,27 @@ pub struct ProbeDeadlock {
     pub target: TransactionId,
     /// How many transactions the probe has passed; it ends at `limit::TRANSACTIONS_MAX`.
     pub hops: u16,
+    /// The transaction with the largest id that the probe has passed: whoever finds the cycle chooses the same victim.
+    pub victim: TransactionId,
+    /// The ldm at which it waits.
+    pub victim_at: Address,
+    /// Its wait.
+    pub victim_sequence: u64,
+    /// How often the initiator has searched for cycles of this wait before.
+    pub round: u16,
+    /// What the receiver does with it.
+    pub step: ProbeStep,
+}
+
+/// What a probe asks of the tc that gets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeStep {
+    /// Of the target's tc: whom does the target wait for? Back at the initiator it has found a cycle.
+    Search,
+    /// Of the victim's tc: the victim gives up, if it still waits.
+    Break,
+    /// Of the initiator's tc: the victim has given up; look whether the initiator is in another cycle.
+    SearchAgain,
 }
 
 /// Why a wait ends without its lock.

@@ -5,6 +5,8 @@ pub mod tc;
 pub mod ldm;
 pub mod query;
 mod read;
+#[cfg(test)]
+mod harness;
 
 use junctor_storage::guard::PartitionGuard;
 use junctor_storage::partition_store::PartitionStore;

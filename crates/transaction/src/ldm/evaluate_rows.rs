@@ -9,7 +9,7 @@ use junctor_model::id::{CommitNumber, IndexId, RowId};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::input::InputReader;
 use junctor_signals::program::{self, Access, WriteAction, WriteProgram};
-use junctor_storage::index::{Direction, RangeBounds};
+use junctor_storage::index::Direction;
 use junctor_storage::lock::{LockKey, LockMode, LockReply, LockTable, WaiterId, WaiterToken};
 use junctor_storage::partition_store::{PartitionStore, ScanEnd, ScanRange};
 
@@ -42,8 +42,9 @@ struct Evaluation<'a> {
 enum Condition<'a> {
     /// It was just found by what was looked for.
     None,
-    /// It is within the range of the index.
-    Range(IndexId, RangeBounds<'a>),
+    /// It has the key under which the scan of the index has passed it. With another key it is not in the range any more, or
+    /// the scan meets it again.
+    Key(IndexId, &'a [u8]),
 }
 
 impl LdmBlock {
@@ -126,7 +127,9 @@ impl Evaluation<'_> {
             };
             let bounds = bounds_of(&range);
             if let Some(row) = self.work.pending.take() {
-                self.consider(row, true, Condition::Range(index, bounds))?;
+                let key = std::mem::take(&mut self.work.cursor.key);
+                self.consider(row, true, Condition::Key(index, &key))?;
+                self.work.cursor.key = key;
                 budget -= 1;
             }
             let own = Some(self.work.request.transaction);
@@ -222,10 +225,11 @@ impl Evaluation<'_> {
     fn meets(&mut self, condition: Condition<'_>, view: junctor_model::row::RowView<'_>) -> bool {
         match condition {
             Condition::None => true,
-            Condition::Range(index, bounds) => {
+            Condition::Key(index, passed) => {
                 let key = &mut self.rows.key;
                 key.clear();
-                self.store.append_index_key(index, view, key) && bounds.contains(key)
+                // The index keeps the beginning of a very long key.
+                self.store.append_index_key(index, view, key) && key.starts_with(passed)
             }
         }
     }

@@ -10,7 +10,8 @@
 //!
 //! In reading order: [`block`]; [`state`], the records; the life of a write: [`write_rows`], [`evaluate_rows`],
 //! [`update_row`], [`change_rows`], [`unique_entry`], [`lock_wait`]; the end of a transaction: [`prepare_transaction`],
-//! [`settle`]; beside them [`read_rows`], [`replicate_rows`], [`change_partition`], [`purge`], [`redo_log`], [`read_status`].
+//! [`settle`]; beside them [`read_rows`], [`replicate_rows`], [`change_partition`], [`purge`], [`redo_log`], [`read_status`],
+//! [`verify`].
 
 pub mod block;
 mod state;
@@ -28,5 +29,10 @@ mod change_partition;
 mod purge;
 mod redo_log;
 mod read_status;
+mod verify;
 
 pub use block::{LdmBlock, LdmShared};
+pub use verify::LdmWork;
+
+#[cfg(test)]
+mod tests;

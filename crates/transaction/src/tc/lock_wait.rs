@@ -2,11 +2,13 @@
 //! Haas, 1983).
 //!
 //! Every new wait sends a probe along "waits for". The wait that closes a cycle is known last, and by then the tc of every
-//! other member knows its wait, so the probe of the last one comes back; it is the victim.
+//! other member knows its wait, so the probe of the last one comes back. Probes of several members may come back when they
+//! began to wait at once; they all have seen the same members and choose the one with the largest id as the victim.
 
-use junctor_kernel::{Context, Duration, Outbox, WorldRequest};
+use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
+use junctor_model::id::TransactionId;
 use junctor_model::limit::TRANSACTIONS_MAX;
-use junctor_signals::lock_wait::{CancelReason, CancelWait, LockWaitEnded, LockWaitStarted, ProbeDeadlock};
+use junctor_signals::lock_wait::{CancelReason, CancelWait, LockWaitEnded, LockWaitStarted, ProbeDeadlock, ProbeStep};
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 
 use super::block::TcBlock;
@@ -37,6 +39,11 @@ impl TcBlock {
             sequence,
             target: *blocker,
             hops: 0,
+            victim: transaction,
+            victim_at: at,
+            victim_sequence: sequence,
+            round: 0,
+            step: ProbeStep::Search,
         });
         self.probes.extend(probes);
         record.waits.retain(|wait| (wait.at, wait.sequence) != (at, sequence));
@@ -58,40 +65,94 @@ impl TcBlock {
     /// Follows probes among the transactions of this instance, and sends those that leave it.
     fn pass_probes(&mut self, outbox: &mut Outbox<Signal>) {
         while let Some(probe) = self.probes.pop() {
-            if probe.target.instance() != self.own.instance {
-                let to = self.tc_address(probe.target.instance());
+            let receiver = match probe.step {
+                ProbeStep::Search => probe.target,
+                ProbeStep::Break => probe.victim,
+                ProbeStep::SearchAgain => probe.initiator,
+            };
+            if receiver.instance() != self.own.instance {
+                let to = self.tc_address(receiver.instance());
                 outbox.send(to, Signal::Tc(TcSignal::ProbeDeadlock(probe)));
                 continue;
             }
-            if probe.target == probe.initiator {
-                self.break_cycle(&probe, outbox);
-                continue;
+            match probe.step {
+                ProbeStep::Search if probe.target != probe.initiator => {}
+                ProbeStep::Search => {
+                    // Back at the initiator: if that still waits there, the cycle is real.
+                    if self.find_wait(probe.initiator, probe.initiator_at, probe.sequence).is_some() {
+                        self.probes.push(ProbeDeadlock { step: ProbeStep::Break, ..probe });
+                    }
+                    continue;
+                }
+                ProbeStep::Break => {
+                    self.break_cycle(&probe, outbox);
+                    continue;
+                }
+                ProbeStep::SearchAgain => {
+                    self.search_again(&probe);
+                    continue;
+                }
             }
             let Some(record) = self.find(probe.target).and_then(|handle| self.transactions.get_mut(handle)) else {
                 continue;
             };
-            let mark =
-                ProbeMark { initiator: probe.initiator, at: probe.initiator_at.to_bits(), sequence: probe.sequence };
+            let mark = ProbeMark {
+                initiator: probe.initiator,
+                at: probe.initiator_at.to_bits(),
+                sequence: probe.sequence,
+                round: probe.round,
+            };
             let is_waiting = record.waits.iter().any(|wait| !wait.cancelled);
             if !is_waiting || usize::from(probe.hops) >= TRANSACTIONS_MAX || !record.mark_probe(mark) {
                 continue;
             }
             for wait in record.waits.iter().filter(|wait| !wait.cancelled) {
-                let next = |blocker: &_| ProbeDeadlock { target: *blocker, hops: probe.hops + 1, ..probe };
+                let is_larger = probe.target > probe.victim;
+                let (victim, victim_at, victim_sequence) = match is_larger {
+                    true => (probe.target, wait.at, wait.sequence),
+                    false => (probe.victim, probe.victim_at, probe.victim_sequence),
+                };
+                let hops = probe.hops + 1;
+                let next =
+                    |blocker: &_| ProbeDeadlock { target: *blocker, hops, victim, victim_at, victim_sequence, ..probe };
                 self.probes.extend(wait.blockers.iter().map(next));
             }
         }
     }
 
-    /// A probe has come back to its initiator: it is the victim, if it still waits there.
+    /// The victim gives up. Other cycles may go through the initiator that this probe did not follow.
     fn break_cycle(&mut self, probe: &ProbeDeadlock, outbox: &mut Outbox<Signal>) {
-        let Some(handle) = self.find(probe.initiator) else { return };
-        let waits = &mut self.record(handle).waits;
-        let wait = waits.iter_mut().find(|wait| (wait.at, wait.sequence) == (probe.initiator_at, probe.sequence));
-        if let Some(wait) = wait.filter(|wait| !wait.cancelled) {
+        if let Some(wait) = self.find_wait(probe.victim, probe.victim_at, probe.victim_sequence) {
             wait.cancelled = true;
-            cancel(probe.initiator, wait.at, wait.sequence, CancelReason::Deadlock, outbox);
+            cancel(probe.victim, probe.victim_at, probe.victim_sequence, CancelReason::Deadlock, outbox);
         }
+        if probe.victim != probe.initiator {
+            self.probes.push(ProbeDeadlock { step: ProbeStep::SearchAgain, ..*probe });
+        }
+    }
+
+    fn search_again(&mut self, probe: &ProbeDeadlock) {
+        let ProbeDeadlock { initiator, initiator_at, sequence, .. } = *probe;
+        let Some(wait) = self.find_wait(initiator, initiator_at, sequence) else { return };
+        let blockers = wait.blockers.clone();
+        let next = |target: TransactionId| ProbeDeadlock {
+            target,
+            hops: 0,
+            victim: initiator,
+            victim_at: initiator_at,
+            victim_sequence: sequence,
+            round: probe.round.wrapping_add(1),
+            step: ProbeStep::Search,
+            ..*probe
+        };
+        self.probes.extend(blockers.into_iter().map(next));
+    }
+
+    /// A wait of a transaction of this instance that was not told to be given up.
+    fn find_wait(&mut self, transaction: TransactionId, at: Address, sequence: u64) -> Option<&mut Wait> {
+        let handle = self.find(transaction)?;
+        let waits = &mut self.transactions.get_mut(handle)?.waits;
+        waits.iter_mut().find(|wait| (wait.at, wait.sequence) == (at, sequence) && !wait.cancelled)
     }
 
     /// Gives up all waits of a transaction whose statement is not wanted any more.
@@ -129,13 +190,7 @@ impl TcBlock {
     }
 }
 
-fn cancel(
-    transaction: junctor_model::id::TransactionId,
-    at: junctor_kernel::Address,
-    sequence: u64,
-    reason: CancelReason,
-    outbox: &mut Outbox<Signal>,
-) {
+fn cancel(transaction: TransactionId, at: Address, sequence: u64, reason: CancelReason, outbox: &mut Outbox<Signal>) {
     let signal = CancelWait { transaction, sequence, reason };
     outbox.send(at, Signal::Ldm(LdmSignal::CancelWait(signal)));
 }

@@ -182,6 +182,7 @@ pub(super) struct ProbeMark {
     pub initiator: TransactionId,
     pub at: u32,
     pub sequence: u64,
+    pub round: u16,
 }
 
 impl TransactionRecord {

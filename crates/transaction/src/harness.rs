@@ -1,0 +1,644 @@
+//! The blocks of one or more nodes in one thread, for tests: signals are delivered one after the other, in the order sent or,
+//! with a seed, in any order that keeps the order of each pair of blocks. Files answer at once; time moves when told.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use junctor_kernel::context::DetachedContext;
+use junctor_kernel::{
+    Address, Buffer, Directory, Duration, FileId, FileOutcome, Module, NodeId, NodeLayout, Outbox, Random, Time,
+    WorldEvent, WorldRequest,
+};
+use junctor_model::collation::CollationId;
+use junctor_model::id::{ColumnIndex, CommitNumber, IndexId, PartitionId, SchemaVersion, TableId, TransactionId};
+use junctor_model::partition::{key_hash, partition_of};
+use junctor_model::row::RowView;
+use junctor_model::schema::{
+    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
+};
+use junctor_model::value::{Value, ValueRef};
+use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, PublishCatalog};
+use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
+use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts};
+use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
+use junctor_signals::program::{ReadProgram, RowProtocol, WriteProgram};
+use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
+use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
+use junctor_storage::commit_sequence::CommitSequence;
+use junctor_storage::guard::ReadGroup;
+use junctor_storage::page::PagePool;
+use junctor_storage::snapshot::SnapshotRegistry;
+
+use crate::ldm::{LdmBlock, LdmShared, LdmWork};
+use crate::query::QueryBlock;
+use crate::tc::TcBlock;
+
+/// Deliveries after which a test is taken to hang.
+const STEPS_MAX: usize = 2_000_000;
+
+pub(crate) struct Harness {
+    nodes: Vec<Node>,
+    queue: VecDeque<(Address, Address, Signal)>,
+    random: Option<Random>,
+    timers: Vec<(Time, Address, u64)>,
+    pub now: Time,
+    pub replies: Vec<SqlSignal>,
+    main_replies: Vec<MainSignal>,
+    pub catalog: Catalog,
+    next_operation: u64,
+    next_file: u32,
+    /// Bytes appended to redo files.
+    pub redo: Vec<u8>,
+}
+
+struct Node {
+    shared: LdmShared,
+    tcs: Vec<TcBlock>,
+    ldms: Vec<LdmBlock>,
+    queries: Vec<QueryBlock>,
+    contexts: BTreeMap<Address, DetachedContext>,
+}
+
+pub(crate) fn sql() -> Address {
+    Address::new(NodeId(1), Module::Sql, 0)
+}
+
+fn main() -> Address {
+    Address::new(NodeId(1), Module::Main, 0)
+}
+
+impl Harness {
+    pub fn new(nodes: u8, tcs: u16, ldms: u16) -> Harness {
+        Harness::with_memory(nodes, tcs, ldms, 64 << 20)
+    }
+
+    pub fn with_memory(nodes: u8, tcs: u16, ldms: u16, bytes: usize) -> Harness {
+        junctor_kernel::invariant::panic_on_failure();
+        let mut harness = Harness {
+            nodes: (1..=nodes).map(|node| Node::new(NodeId(node), tcs, ldms, bytes)).collect(),
+            queue: VecDeque::new(),
+            random: None,
+            timers: Vec::new(),
+            now: Time(0),
+            replies: Vec::new(),
+            main_replies: Vec::new(),
+            catalog: Catalog::default(),
+            next_operation: 1,
+            next_file: 0,
+            redo: Vec::new(),
+        };
+        for node in 0..harness.nodes.len() {
+            let addresses: Vec<Address> = harness.nodes[node].contexts.keys().copied().collect();
+            for address in addresses {
+                harness.send(address, address, Signal::World(WorldEvent::Started));
+            }
+        }
+        harness.run();
+        harness
+    }
+
+    /// From now on signals are delivered in an order drawn from the seed.
+    pub fn shuffle(&mut self, seed: u64) {
+        self.random = Some(Random::new(seed));
+    }
+
+    pub fn send(&mut self, to: Address, from: Address, signal: Signal) {
+        self.queue.push_back((to, from, signal));
+    }
+
+    /// Delivers until nothing is under way.
+    pub fn run(&mut self) {
+        for _ in 0..STEPS_MAX {
+            if !self.step() {
+                return;
+            }
+        }
+        panic!("signals never end");
+    }
+
+    /// Delivers one signal.
+    pub fn step(&mut self) -> bool {
+        let position = match &mut self.random {
+            None => 0,
+            Some(random) if self.queue.is_empty() => random.below(1) as usize,
+            Some(random) => {
+                let chosen = random.below(self.queue.len() as u64) as usize;
+                let (to, from) = (self.queue[chosen].0, self.queue[chosen].1);
+                let same_pair = |entry: &(Address, Address, Signal)| (entry.0, entry.1) == (to, from);
+                self.queue.iter().position(same_pair).unwrap_or(chosen)
+            }
+        };
+        let Some((to, from, signal)) = self.queue.remove(position) else { return false };
+        self.deliver(to, from, signal);
+        true
+    }
+
+    fn deliver(&mut self, to: Address, from: Address, signal: Signal) {
+        let signal = match signal {
+            Signal::Sql(signal) => return self.replies.push(signal),
+            Signal::Main(signal) => return self.main_replies.push(signal),
+            signal => signal,
+        };
+        let now = self.now;
+        let node = &mut self.nodes[usize::from(to.node.0) - 1];
+        let mut outbox = Outbox::detached(to);
+        let context = &mut node.contexts.get_mut(&to).expect("the block exists").at(now);
+        let instance = usize::from(to.instance);
+        match (to.module, signal) {
+            (Module::Tc, Signal::Tc(signal)) => node.tcs[instance].handle(signal, from, context, &mut outbox),
+            (Module::Tc, Signal::World(event)) => node.tcs[instance].on_world(event, context, &mut outbox),
+            (Module::Ldm, Signal::Ldm(signal)) => node.ldms[instance].handle(signal, from, context, &mut outbox),
+            (Module::Ldm, Signal::World(event)) => node.ldms[instance].on_world(event, context, &mut outbox),
+            (Module::Query, Signal::Query(signal)) => {
+                node.queries[instance].handle(signal, from, context, &mut outbox);
+            }
+            (Module::Query, Signal::World(event)) => node.queries[instance].on_world(event, context, &mut outbox),
+            (module, signal) => panic!("{module} does not take {signal:?}"),
+        }
+        for (receiver, signal) in outbox.take_sent() {
+            self.send(receiver, to, signal);
+        }
+        for request in outbox.take_requests() {
+            self.on_request(to, request);
+        }
+    }
+
+    fn on_request(&mut self, own: Address, request: WorldRequest) {
+        let (token, outcome, bytes) = match request {
+            WorldRequest::StartTimer { after, token } => {
+                self.timers.push((self.now.plus(after), own, token));
+                return;
+            }
+            WorldRequest::OpenFile { token, .. } => {
+                self.next_file += 1;
+                (token, FileOutcome::Opened { file: FileId(self.next_file), length: 0 }, Buffer::new())
+            }
+            WorldRequest::AppendFile { bytes, token, .. } => {
+                self.redo.extend_from_slice(&bytes);
+                (token, FileOutcome::Written { offset: 0, length: bytes.len() as u32 }, bytes)
+            }
+            WorldRequest::SyncFile { token, .. } => (token, FileOutcome::Synced, Buffer::new()),
+            WorldRequest::CloseFile { token, .. } => (token, FileOutcome::Closed, Buffer::new()),
+            WorldRequest::DeleteFile { token, .. } => (token, FileOutcome::Deleted, Buffer::new()),
+            other => panic!("{own} asked for {other:?}"),
+        };
+        self.send(own, own, Signal::World(WorldEvent::FileDone { token, result: Ok(outcome), bytes }));
+    }
+
+    /// Moves time on; timers fire in their order, each with everything that follows from it.
+    pub fn advance(&mut self, duration: Duration) {
+        let end = self.now.plus(duration);
+        loop {
+            let due = self.timers.iter().enumerate().filter(|(_, timer)| timer.0 <= end);
+            let Some(next) = due.min_by_key(|(position, timer)| (timer.0, *position)).map(|(position, _)| position)
+            else {
+                break;
+            };
+            let (due, own, token) = self.timers.remove(next);
+            self.now = self.now.max(due);
+            self.send(own, own, Signal::World(WorldEvent::Timer { token }));
+            self.run();
+        }
+        self.now = end;
+    }
+
+    /// Makes the partitions of tables, each with a chain over all nodes, and publishes them.
+    pub fn create_tables(&mut self, tables: &[&Arc<TableLayout>]) {
+        let ldms = self.nodes[0].ldms.len() as u16;
+        for layout in tables {
+            for index in 0..layout.definition.partition_count {
+                let partition = PartitionId { table: layout.definition.id, index };
+                let nodes = 1..=self.nodes.len() as u8;
+                let chain: Vec<Address> =
+                    nodes.map(|node| Address::new(NodeId(node), Module::Ldm, index % ldms)).collect();
+                self.catalog.distribution.put(partition, chain.clone());
+                for member in &chain {
+                    let change = PartitionChange::Create { chain: chain.clone() };
+                    self.change_partition(*member, partition, layout, change);
+                }
+            }
+            self.catalog.dictionary.put_table(layout.definition.clone());
+        }
+        self.run();
+        self.publish();
+    }
+
+    pub fn change_partition(
+        &mut self,
+        to: Address,
+        partition: PartitionId,
+        layout: &Arc<TableLayout>,
+        change: PartitionChange,
+    ) {
+        let operation = OperationId(0);
+        let signal = ChangePartition { operation, reply_to: main(), partition, layout: Arc::clone(layout), change };
+        self.send(to, main(), Signal::Ldm(LdmSignal::ChangePartition(signal)));
+    }
+
+    /// Publishes the catalog to the blocks of the first node.
+    pub fn publish(&mut self) {
+        let catalog = Arc::new(self.catalog.clone());
+        let addresses: Vec<Address> = self.nodes[0].contexts.keys().copied().collect();
+        for to in addresses {
+            let signal = PublishCatalog { operation: OperationId(0), reply_to: main(), catalog: Arc::clone(&catalog) };
+            let signal = match to.module {
+                Module::Tc => Signal::Tc(TcSignal::PublishCatalog(signal)),
+                Module::Ldm => Signal::Ldm(LdmSignal::PublishCatalog(signal)),
+                _ => Signal::Query(QuerySignal::PublishCatalog(signal)),
+            };
+            self.send(to, main(), signal);
+        }
+        self.run();
+    }
+
+    pub fn owner(&self, partition: PartitionId) -> Address {
+        self.catalog.distribution.owner(partition).expect("a published partition")
+    }
+
+    fn operation(&mut self) -> OperationId {
+        self.next_operation += 1;
+        OperationId(self.next_operation)
+    }
+
+    /// Sends a statement to a tc, without delivering it.
+    pub fn begin_execute(
+        &mut self,
+        tc: u16,
+        transaction: TransactionId,
+        autocommit: bool,
+        program: &Arc<WriteProgram>,
+        parts: BTreeMap<u16, Buffer>,
+    ) -> OperationId {
+        let operation = self.operation();
+        let tc = if transaction.is_some() { transaction.instance() } else { tc };
+        let mut parts: Vec<(u16, Buffer)> = parts.into_iter().collect();
+        let parts = match parts.len() {
+            1 => parts.pop().map(|(partition, input)| Parts::One(partition, input)).expect("one part"),
+            _ => Parts::Many(parts.into_boxed_slice()),
+        };
+        let signal = ExecuteStatement {
+            operation,
+            reply_to: sql(),
+            transaction,
+            autocommit,
+            protocol: RowProtocol::Text,
+            lock_wait_ms: 50_000,
+            program: Arc::clone(program),
+            parts,
+        };
+        self.send(Address::new(NodeId(1), Module::Tc, tc), sql(), Signal::Tc(TcSignal::ExecuteStatement(signal)));
+        operation
+    }
+
+    /// Executes a statement to its end.
+    pub fn execute(
+        &mut self,
+        transaction: TransactionId,
+        autocommit: bool,
+        program: &Arc<WriteProgram>,
+        parts: BTreeMap<u16, Buffer>,
+    ) -> ExecuteStatementReply {
+        let operation = self.begin_execute(0, transaction, autocommit, program, parts);
+        self.run();
+        self.statement(operation).expect("the statement is answered")
+    }
+
+    /// The answer of a statement, if it has come.
+    pub fn statement(&mut self, operation: OperationId) -> Option<ExecuteStatementReply> {
+        let is_it =
+            |reply: &SqlSignal| matches!(reply, SqlSignal::ExecuteStatementReply(it) if it.operation == operation);
+        let position = self.replies.iter().position(is_it)?;
+        match self.replies.remove(position) {
+            SqlSignal::ExecuteStatementReply(reply) => Some(reply),
+            _ => None,
+        }
+    }
+
+    pub fn begin_end(&mut self, transaction: TransactionId, ending: Ending) -> OperationId {
+        let operation = self.operation();
+        let signal = EndTransaction { operation, reply_to: sql(), transaction, ending };
+        let tc = Address::new(NodeId(1), Module::Tc, transaction.instance());
+        self.send(tc, sql(), Signal::Tc(TcSignal::EndTransaction(signal)));
+        operation
+    }
+
+    pub fn end(&mut self, transaction: TransactionId, ending: Ending) -> EndTransactionReply {
+        let operation = self.begin_end(transaction, ending);
+        self.run();
+        let is_it =
+            |reply: &SqlSignal| matches!(reply, SqlSignal::EndTransactionReply(it) if it.operation == operation);
+        let position = self.replies.iter().position(is_it).expect("the end is answered");
+        match self.replies.remove(position) {
+            SqlSignal::EndTransactionReply(reply) => reply,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn stable(&self) -> CommitNumber {
+        self.nodes[0].shared.sequence.stable()
+    }
+
+    /// Reads parts of a table to the end: with a transaction at the owners, else at the query block.
+    pub fn read(
+        &mut self,
+        program: &Arc<ReadProgram>,
+        parts: BTreeMap<u16, Buffer>,
+        snapshot: CommitNumber,
+        transaction: TransactionId,
+    ) -> Vec<ReadRowsReply> {
+        let mut replies = Vec::new();
+        for (index, input) in parts {
+            let partition = PartitionId { table: program.table.definition.id, index };
+            let mut resume = None;
+            let mut input = Some(input);
+            loop {
+                let operation = self.operation();
+                let request = ReadRows {
+                    operation,
+                    reply_to: sql(),
+                    partition,
+                    protocol: RowProtocol::Text,
+                    rows_max: 100,
+                    program: Arc::clone(program),
+                    snapshot,
+                    transaction,
+                    input: input.take().expect("the input comes back"),
+                    output: Buffer::new(),
+                    resume: resume.take(),
+                };
+                let query = Address::new(NodeId(1), Module::Query, 0);
+                match transaction.is_some() {
+                    true => self.send(self.owner(partition), sql(), Signal::Ldm(LdmSignal::ReadRows(request))),
+                    false => self.send(query, sql(), Signal::Query(QuerySignal::ReadRows(request))),
+                }
+                self.run();
+                let position = self.replies.iter().position(|reply| matches!(reply, SqlSignal::ReadRowsReply(_)));
+                let Some(SqlSignal::ReadRowsReply(reply)) = position.map(|position| self.replies.remove(position))
+                else {
+                    panic!("the read is answered");
+                };
+                input = Some(reply.input.clone());
+                resume = reply.resume.clone();
+                replies.push(reply);
+                if resume.is_none() {
+                    break;
+                }
+            }
+        }
+        replies
+    }
+
+    /// What parts of a table hold at a snapshot, read between two deliveries by a query block without any signal waiting.
+    pub fn peek(
+        &mut self,
+        program: &Arc<ReadProgram>,
+        parts: BTreeMap<u16, Buffer>,
+        snapshot: CommitNumber,
+    ) -> Vec<Buffer> {
+        let waiting = std::mem::take(&mut self.queue);
+        let random = self.random.take();
+        let replies = self.read(program, parts, snapshot, TransactionId::default());
+        self.queue = waiting;
+        self.random = random;
+        replies.into_iter().map(|reply| reply.output).collect()
+    }
+
+    pub fn ldm(&self, address: Address) -> &LdmBlock {
+        &self.nodes[usize::from(address.node.0) - 1].ldms[usize::from(address.instance)]
+    }
+
+    pub fn transactions_open(&self) -> usize {
+        self.nodes.iter().flat_map(|node| &node.tcs).map(TcBlock::transactions_open).sum()
+    }
+
+    /// Nothing is left of any transaction, every partition is whole, and all replicas hold the same rows.
+    pub fn check_idle(&self) {
+        assert_eq!(self.transactions_open(), 0, "transactions are left");
+        for ldm in self.nodes.iter().flat_map(|node| &node.ldms) {
+            assert_eq!(ldm.work(), LdmWork::default());
+        }
+        self.check();
+        let first = &self.nodes[0];
+        for (instance, ldm) in first.ldms.iter().enumerate() {
+            for partition in ldm.partitions() {
+                let rows = ldm.committed_rows(partition);
+                for node in &self.nodes[1..] {
+                    assert_eq!(node.ldms[instance].committed_rows(partition), rows, "replicas of {partition:?} differ");
+                }
+            }
+        }
+        assert_eq!(first.shared.sequence.stable(), first.shared.sequence.taken(), "a commit never became stable");
+    }
+
+    pub fn check(&self) {
+        for ldm in self.nodes.iter().flat_map(|node| &node.ldms) {
+            ldm.check().expect("partitions are whole");
+        }
+    }
+}
+
+impl Node {
+    fn new(node: NodeId, tcs: u16, ldms: u16, bytes: usize) -> Node {
+        let mut threads: Vec<Vec<(Module, u16)>> = vec![vec![(Module::Query, 0)]];
+        threads.extend((0..tcs).map(|instance| vec![(Module::Tc, instance)]));
+        threads.extend((0..ldms).map(|instance| vec![(Module::Ldm, instance)]));
+        let threads: Vec<&[(Module, u16)]> = threads.iter().map(Vec::as_slice).collect();
+        let layout = NodeLayout::new(&threads);
+        let directory = Directory::new(node, &layout).expect("a layout without gaps");
+        let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
+        let (readers, slots) = ReadGroup::new(1);
+        let shared = LdmShared {
+            sequence: Arc::clone(&sequence),
+            snapshots: Arc::new(SnapshotRegistry::new(Arc::clone(&sequence), 1)),
+            pages: PagePool::new(bytes).expect("address space"),
+            readers,
+        };
+        let address = |module, instance| Address::new(node, module, instance);
+        let modules = [(Module::Tc, tcs), (Module::Ldm, ldms), (Module::Query, 1)];
+        let all = modules.into_iter().flat_map(|(module, count)| (0..count).map(move |instance| (module, instance)));
+        let contexts = all.map(|(module, instance)| {
+            let own = address(module, instance);
+            (own, DetachedContext::new(own, &layout, u64::from(own.to_bits())).expect("a layout without gaps"))
+        });
+        let tc = |instance| TcBlock::new(address(Module::Tc, instance), &directory, Arc::clone(&sequence));
+        let ldm = |instance| LdmBlock::new(address(Module::Ldm, instance), shared.clone(), 7);
+        Node {
+            contexts: contexts.collect(),
+            tcs: (0..tcs).map(tc).collect(),
+            ldms: (0..ldms).map(ldm).collect(),
+            queries: slots.into_iter().map(QueryBlock::new).collect(),
+            shared,
+        }
+    }
+}
+
+/// The table of the tests: id INT primary key, k INT with an ordered index (1), u INT NULL with a unique index (2), text.
+#[derive(Clone, Debug)]
+pub(crate) struct SampleTable {
+    pub layout: Arc<TableLayout>,
+    pub entries: Arc<TableLayout>,
+}
+
+pub(crate) const ID: ColumnIndex = ColumnIndex(0);
+pub(crate) const K: ColumnIndex = ColumnIndex(1);
+pub(crate) const U: ColumnIndex = ColumnIndex(2);
+pub(crate) const INDEX_K: IndexId = IndexId(1);
+pub(crate) const INDEX_U: IndexId = IndexId(2);
+
+fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
+    ColumnDefinition {
+        name: name.into(),
+        column_type,
+        nullable,
+        default: None,
+        auto_increment: false,
+        hidden: false,
+        comment: "".into(),
+        display_width: None,
+    }
+}
+
+fn index(id: u16, name: &str, kind: IndexKind, column: u16) -> IndexDefinition {
+    IndexDefinition {
+        id: IndexId(id),
+        name: name.into(),
+        kind,
+        columns: vec![ColumnIndex(column)],
+        state: IndexState::Online,
+    }
+}
+
+fn table(
+    id: u32,
+    name: &str,
+    kind: TableKind,
+    columns: Vec<ColumnDefinition>,
+    indexes: Vec<IndexDefinition>,
+    partitions: u16,
+) -> Arc<TableLayout> {
+    Arc::new(TableLayout::new(TableDefinition {
+        id: TableId(id),
+        version: SchemaVersion(1),
+        database: "test".into(),
+        name: name.into(),
+        kind,
+        columns,
+        next_index: IndexId(indexes.len() as u16),
+        indexes,
+        partition_columns: vec![ColumnIndex(0)],
+        partition_count: partitions,
+        partition_by_written: false,
+        collation: CollationId::DEFAULT,
+        comment: "".into(),
+    }))
+}
+
+impl SampleTable {
+    pub fn new(partitions: u16) -> SampleTable {
+        let int = ColumnType::Integer { bytes: 4, unsigned: false };
+        let text = ColumnType::Text { length_bytes: 4, collation: CollationId::DEFAULT };
+        let bytes = ColumnType::VarChar { length: u16::MAX, collation: CollationId::BINARY };
+        let columns = vec![
+            column("id", int, false),
+            column("k", int, false),
+            column("u", int, true),
+            column("text", text, false),
+        ];
+        let indexes = vec![
+            index(0, "PRIMARY", IndexKind::Primary { ordered: true }, 0),
+            index(1, "k", IndexKind::Ordered, 1),
+            index(2, "u", IndexKind::Unique { ordered: true, entries: TableId(2) }, 2),
+        ];
+        let entries_columns = vec![column("key", bytes, false), column("row", bytes, false)];
+        let entries_kind = TableKind::UniqueEntries { base: TableId(1), index: INDEX_U };
+        let primary = vec![index(0, "PRIMARY", IndexKind::Primary { ordered: false }, 0)];
+        SampleTable {
+            layout: table(1, "t", TableKind::Base, columns, indexes, partitions),
+            entries: table(2, "t.u", entries_kind, entries_columns, primary, partitions),
+        }
+    }
+
+    /// The partition of a row and the key with its hash.
+    pub fn key(&self, id: i64) -> (u16, Vec<u8>, u64) {
+        let mut key = Vec::new();
+        let int = ColumnType::Integer { bytes: 4, unsigned: false };
+        junctor_model::key::append_value(int, false, ValueRef::Int(id), &mut key);
+        let hash = key_hash(&key);
+        (partition_of(hash, self.layout.definition.partition_count), key, hash)
+    }
+
+    pub fn image(&self, id: i64, k: i64, u: Option<i64>, text: &str) -> Vec<u8> {
+        let mut image = Vec::new();
+        let u = u.map_or(ValueRef::Null, ValueRef::Int);
+        let values = [ValueRef::Int(id), ValueRef::Int(k), u, ValueRef::Bytes(text.as_bytes())];
+        self.layout.row_format.encode(&values, &mut image).expect("values of the column types");
+        image
+    }
+
+    /// The inputs of an insert.
+    pub fn images(&self, rows: &[(i64, i64, Option<i64>)]) -> BTreeMap<u16, Buffer> {
+        let mut parts = BTreeMap::new();
+        for (id, k, u) in rows {
+            let (partition, key, hash) = self.key(*id);
+            let image = self.image(*id, *k, *u, "text");
+            let row = KeyedImage { key: HashedKey { hash, key: &key }, image: &image };
+            input::push_image(begun(&mut parts, partition), row);
+        }
+        parts
+    }
+
+    /// The inputs of an access by primary keys.
+    pub fn keys(&self, ids: &[i64]) -> BTreeMap<u16, Buffer> {
+        let mut parts = BTreeMap::new();
+        for id in ids {
+            let (partition, key, hash) = self.key(*id);
+            input::push_key(begun(&mut parts, partition), HashedKey { hash, key: &key });
+        }
+        parts
+    }
+
+    /// The inputs of an access to a range of `k`, in every partition.
+    pub fn range(&self, low: i64, high: i64) -> BTreeMap<u16, Buffer> {
+        let key = |value| self.key(value).1;
+        let (low, high) = (key(low), key(high));
+        let mut parts = self.everything();
+        for part in parts.values_mut() {
+            input::push_range(part, KeyRange { lower: Some((&low, true)), upper: Some((&high, true)) });
+        }
+        parts
+    }
+
+    /// The inputs of an access to all rows.
+    pub fn everything(&self) -> BTreeMap<u16, Buffer> {
+        let mut parts = BTreeMap::new();
+        for partition in 0..self.layout.definition.partition_count {
+            begun(&mut parts, partition);
+        }
+        parts
+    }
+
+    /// The integers of row images as a read or a locking read gives them.
+    pub fn rows_of(&self, output: &[u8]) -> Vec<(i64, i64, Option<i64>)> {
+        let mut rows = Vec::new();
+        let mut rest = output;
+        while let Some((length, after)) = rest.split_first_chunk::<4>() {
+            let (image, after) = after.split_at(u32::from_le_bytes(*length) as usize);
+            rest = after;
+            let view = RowView::new(&self.layout.row_format, image);
+            let int = |column| match view.column(column).to_value() {
+                Value::Int(value) => Some(value),
+                _ => None,
+            };
+            rows.push((int(ID).expect("not null"), int(K).expect("not null"), int(U)));
+        }
+        rows
+    }
+}
+
+fn begun(parts: &mut BTreeMap<u16, Buffer>, partition: u16) -> &mut Buffer {
+    parts.entry(partition).or_insert_with(|| {
+        let mut bytes = Buffer::new();
+        input::begin(&mut bytes, b"");
+        bytes
+    })
+}

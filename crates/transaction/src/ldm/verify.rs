@@ -1,0 +1,76 @@
+//! Checks for tests and the simulator: what a partition holds, what an instance still holds for transactions.
+
+use junctor_model::id::{PartitionId, RowId};
+
+use super::block::LdmBlock;
+
+/// What an instance holds for transactions and requests that have not ended; all 0 when it is idle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LdmWork {
+    /// Transactions that have touched a partition.
+    pub participants: usize,
+    /// Lock requests, held or waiting.
+    pub lock_requests: usize,
+    /// Writes that wait for a lock.
+    pub waiting_writes: usize,
+    /// Work put off to a later turn.
+    pub deferred: usize,
+    /// Transactions whose images are kept for another node.
+    pub backed_up: usize,
+}
+
+impl LdmBlock {
+    /// What is held for transactions that have not ended.
+    pub fn work(&self) -> LdmWork {
+        LdmWork {
+            participants: self.participants.len(),
+            lock_requests: self.locks.request_count(),
+            waiting_writes: self.parked.len(),
+            deferred: self.deferred.len() + self.granted.len(),
+            backed_up: self.backed_up.len(),
+        }
+    }
+
+    /// The partitions placed here, as primary or backup.
+    pub fn partitions(&self) -> Vec<PartitionId> {
+        let mut partitions: Vec<PartitionId> = self.by_partition.keys().copied().collect();
+        partitions.sort_unstable();
+        partitions
+    }
+
+    /// The newest committed rows of a partition with their images, by row id; the same at every replica when no
+    /// transaction is under way. None when the partition is not here.
+    pub fn committed_rows(&self, partition: PartitionId) -> Option<Vec<(RowId, Vec<u8>)>> {
+        let index = self.by_partition.get(&partition)?;
+        let slot = self.slots.get(*index as usize)?.as_ref()?;
+        let rows = slot.guard.owner_read(&slot.token, |store| {
+            let mut rows = Vec::new();
+            let mut scratch = Vec::new();
+            for row in (0..store.row_end().0).map(RowId) {
+                let version = store.newest_committed(row).filter(|version| !version.is_deleted());
+                if let Some(version) = version {
+                    rows.push((row, store.view(&version, &mut scratch).image().to_vec()));
+                }
+            }
+            rows
+        });
+        Some(rows)
+    }
+
+    /// Versions that purging has not freed yet, over all partitions.
+    pub fn purge_queue(&self) -> u64 {
+        let queue = |slot: &super::state::PartitionSlot| {
+            slot.guard.owner_read(&slot.token, |store| store.statistics().purge_queue)
+        };
+        self.slots.iter().flatten().map(queue).sum()
+    }
+
+    /// Verifies every partition. The error names the partition and what does not hold.
+    pub fn check(&self) -> Result<(), String> {
+        for slot in self.slots.iter().flatten() {
+            let checked = slot.guard.owner_read(&slot.token, |store| store.check());
+            checked.map_err(|problem| format!("partition {:?}: {problem}", slot.id))?;
+        }
+        Ok(())
+    }
+}
