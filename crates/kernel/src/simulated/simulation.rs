@@ -194,6 +194,11 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         self.nodes.get(usize::from(node.0).wrapping_sub(1))?.world.files.content(path)
     }
 
+    /// From now on this goes wrong with sockets.
+    pub fn set_socket_faults(&mut self, faults: SocketFaults) {
+        self.options.sockets = faults;
+    }
+
     /// Lets the next thing happen. False if nothing ever happens again by itself.
     pub fn step(&mut self) -> bool {
         let Some(((time, _), happening)) = self.queue.pop_first() else { return false };
@@ -333,13 +338,11 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let SimulatedThread { engine, is_busy, files_done, .. } = &mut node.threads[thread];
         *is_busy = false;
         engine.carry_out(&mut node.world);
-        for &(module, instance) in &node.layout.threads[thread].modules {
-            if module == Module::Recv {
-                let own = node.directory.address(module, instance);
-                let (limits, faults) = (&self.options.limits, &self.options.sockets);
-                let sockets = &mut node.world.sockets;
-                engine.with_services(|services| sockets.write_output(instance, limits, faults, own, services));
-            }
+        for instance in node.world.sockets.written_by(&node.layout.threads[thread].modules) {
+            let own = node.directory.address(Module::Recv, instance);
+            let (limits, faults) = (&self.options.limits, &self.options.sockets);
+            let (sockets, random) = (&mut node.world.sockets, &mut self.random);
+            engine.with_services(|services| sockets.write_output(instance, limits, faults, random, own, services));
         }
         let mut published = Vec::new();
         let moved = engine.flush(|target| published.push(usize::from(target)));
@@ -381,6 +384,12 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             .directory
             .instance_on(Module::Recv, thread as u16)
             .is_some_and(|instance| !node.world.sockets.with_input(instance).is_empty());
+        let sockets = &node.world.sockets;
+        let window = self.options.sockets.client_window_bytes;
+        let mut written = sockets.written_by(&node.layout.threads[thread].modules);
+        if written.any(|instance| sockets.has_output(instance, window)) {
+            times.push(self.now.plus(Duration(1)));
+        }
         if engine.is_blocked() || has_input {
             let pause = if engine.accepts_work() { Duration(1) } else { BLOCKED_PAUSE };
             times.push(self.now.plus(pause));

@@ -16,7 +16,9 @@ use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
 pub struct SocketFaults {
     /// One read in so many gets only a part of what has come.
     pub short_read_one_in: u64,
-    /// One read in so many finds the connection broken.
+    /// One write in so many writes only a part of what is queued.
+    pub short_write_one_in: u64,
+    /// One read or write in so many finds the connection broken.
     pub reset_one_in: u64,
     /// Bytes that a client takes without reading them; more stay with the server.
     pub client_window_bytes: usize,
@@ -24,7 +26,7 @@ pub struct SocketFaults {
 
 impl Default for SocketFaults {
     fn default() -> Self {
-        Self { short_read_one_in: 4, reset_one_in: 0, client_window_bytes: 1 << 20 }
+        Self { short_read_one_in: 4, short_write_one_in: 4, reset_one_in: 0, client_window_bytes: 1 << 20 }
     }
 }
 
@@ -207,12 +209,29 @@ impl VirtualSockets {
         }
     }
 
+    /// The recv instances whose sockets a thread with these modules writes to: its own, or any if it sends for others.
+    pub(super) fn written_by(&self, modules: &[(Module, u16)]) -> impl Iterator<Item = u16> + use<> {
+        let sends = modules.iter().any(|&(module, _)| module == Module::Send);
+        let own = modules.iter().find(|(module, _)| *module == Module::Recv).map(|&(_, instance)| instance);
+        (0..self.places.len() as u16).filter(move |&instance| sends || own == Some(instance))
+    }
+
+    /// Whether bytes are queued at a recv instance that a client with such a window would take.
+    pub(super) fn has_output(&self, instance: u16, window: usize) -> bool {
+        let here = self.places.get(usize::from(instance)).into_iter().flatten();
+        here.filter_map(|&(_, connection)| connection).any(|position| {
+            let connection = &self.connections[position];
+            !connection.to_client.is_empty() && connection.received.len() < window
+        })
+    }
+
     /// Lets clients take what is queued, as far as their windows allow, and closes what was to be closed then.
     pub(super) fn write_output(
         &mut self,
         instance: u16,
         limits: &KernelLimits,
         faults: &SocketFaults,
+        random: &mut Random,
         own: Address,
         services: &mut Services<'_>,
     ) {
@@ -222,7 +241,14 @@ impl VirtualSockets {
             let connection = &mut self.connections[position];
             let socket = connection.id;
             let room = faults.client_window_bytes.saturating_sub(connection.received.len());
-            let length = connection.to_client.len().min(room);
+            let mut length = connection.to_client.len().min(room);
+            if length > 0 && random.one_in(faults.short_write_one_in) {
+                length = random.below(length as u64) as usize;
+            }
+            if length > 0 && random.one_in(faults.reset_one_in) {
+                self.close(own, socket, SocketCloseReason::Broken, services);
+                continue;
+            }
             let taken = connection.to_client.drain(..length);
             if connection.client_open {
                 connection.received.extend(taken);

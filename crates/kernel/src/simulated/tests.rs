@@ -187,3 +187,20 @@ fn one_thread_alone_runs_everything() {
     let host = simulation.host_mut(NODE, 0).unwrap();
     assert_eq!((host.balls_handled, host.balls_ended, host.stopping), (1_000, 10, true));
 }
+
+#[test]
+fn a_thread_that_sends_for_others_writes_what_they_queued() {
+    let layout = NodeLayout::new(&[
+        &[(Module::Main, 0), (Module::Recv, 0), (Module::Io, 0)],
+        &[(Module::Send, 0)],
+        &[(Module::Tc, 0), (Module::Ldm, 0)],
+    ]);
+    let mut simulation = start(SimulationOptions::new(1), &layout, ToyPlan::default());
+    let socket = simulation.connect(NODE, 0).unwrap();
+    let sent = vec![7; 5_000];
+    simulation.write(socket, &sent);
+    let mut echoed = Vec::new();
+    simulation.run_for(Duration::from_millis(10));
+    echoed.extend(simulation.read(socket));
+    assert_eq!(echoed, sent);
+}
