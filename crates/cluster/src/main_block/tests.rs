@@ -1,1 +1,418 @@
+use std::collections::BTreeMap;
 
+use junctor_kernel::context::DetachedContext;
+use junctor_kernel::{Address, Directory, Module, NodeId, NodeLayout, Outbox, Time};
+use junctor_model::collation::CollationId;
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::{ColumnIndex, IndexId, PartitionId, SchemaVersion, TableId};
+use junctor_model::schema::{
+    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
+};
+use junctor_signals::change_schema::{
+    ChangePartition, ChangePartitionReply, ChangeSchema, ChangeSchemaReply, PartitionChange, PublishCatalogReply,
+    SchemaChange,
+};
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::reserve_auto_increment::ReserveAutoIncrement;
+use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
+
+use super::block::{MainBlock, MainConfiguration};
+
+/// Main with a world that answers: partitions are kept in a map, catalogs are acknowledged.
+struct Stage {
+    main: MainBlock,
+    context: DetachedContext,
+    own: Address,
+    sql: Address,
+    next_operation: u64,
+    /// What each ldm instance has.
+    partitions: BTreeMap<(Address, PartitionId), SchemaVersion>,
+    /// What happened, in order.
+    log: Vec<String>,
+    /// Partitions whose next change of that kind fails.
+    failing: Option<(&'static str, PartitionId)>,
+    replies: Vec<SqlSignal>,
+}
+
+fn layout() -> NodeLayout {
+    NodeLayout::new(&[
+        &[(Module::Main, 0), (Module::Sql, 0), (Module::Tc, 0), (Module::Query, 0)],
+        &[(Module::Ldm, 0)],
+        &[(Module::Ldm, 1)],
+    ])
+}
+
+impl Stage {
+    fn new(backup_nodes: &[u8]) -> Stage {
+        let own = Address::new(NodeId(1), Module::Main, 0);
+        let directory = Directory::new(NodeId(1), &layout()).expect("a layout without gaps");
+        let backup_nodes = backup_nodes.iter().copied().map(NodeId).collect();
+        Stage {
+            main: MainBlock::new(own, &directory, MainConfiguration { backup_nodes }),
+            context: DetachedContext::new(own, &layout(), 1).expect("a layout without gaps"),
+            own,
+            sql: directory.address(Module::Sql, 0),
+            next_operation: 0,
+            partitions: BTreeMap::new(),
+            log: Vec::new(),
+            failing: None,
+            replies: Vec::new(),
+        }
+    }
+
+    fn send(&mut self, signal: MainSignal) -> Vec<(Address, Signal)> {
+        let mut outbox = Outbox::detached(self.own);
+        self.main.handle(signal, self.sql, &mut self.context.at(Time(0)), &mut outbox);
+        outbox.take_sent()
+    }
+
+    fn run(&mut self, signal: MainSignal) {
+        let mut queue = vec![signal];
+        while !queue.is_empty() {
+            let sent = self.send(queue.remove(0));
+            for (to, signal) in sent {
+                queue.extend(self.answer(to, signal));
+            }
+        }
+    }
+
+    fn answer(&mut self, to: Address, signal: Signal) -> Option<MainSignal> {
+        let publish = match signal {
+            Signal::Main(signal) => return Some(signal),
+            Signal::Sql(SqlSignal::PublishCatalog(signal)) => signal,
+            Signal::Tc(TcSignal::PublishCatalog(signal)) => signal,
+            Signal::Query(QuerySignal::PublishCatalog(signal)) => signal,
+            Signal::Ldm(LdmSignal::PublishCatalog(signal)) => signal,
+            Signal::Ldm(LdmSignal::ChangePartition(signal)) => {
+                let error = self.change_partition(to, &signal);
+                let ChangePartition { operation, partition, .. } = signal;
+                let reply = ChangePartitionReply { operation, partition, error };
+                return Some(MainSignal::ChangePartitionReply(reply));
+            }
+            Signal::Sql(reply) => {
+                self.replies.push(reply);
+                return None;
+            }
+            other => panic!("main sends {other:?} to {to}"),
+        };
+        self.log.push(format!("publish at {to}"));
+        Some(MainSignal::PublishCatalogReply(PublishCatalogReply { operation: publish.operation }))
+    }
+
+    fn change_partition(&mut self, to: Address, signal: &ChangePartition) -> Option<Box<Error>> {
+        let name = match &signal.change {
+            PartitionChange::Create { chain } => {
+                assert!(chain.contains(&to));
+                "create"
+            }
+            PartitionChange::Drop => "drop",
+            PartitionChange::ReplaceLayout => "replace",
+            PartitionChange::BuildIndex(_) => "build",
+        };
+        self.log.push(format!("{name} {}.{} at {to}", signal.partition.table, signal.partition.index));
+        if self.failing == Some((name, signal.partition)) {
+            return Some(Error::new(ErrorCode::TableFull, "The table 't' is full"));
+        }
+        let key = (to, signal.partition);
+        let version = signal.layout.definition.version;
+        match &signal.change {
+            PartitionChange::Create { .. } => assert_eq!(self.partitions.insert(key, version), None),
+            PartitionChange::Drop => drop(self.partitions.remove(&key)),
+            PartitionChange::ReplaceLayout => assert!(self.partitions.insert(key, version).is_some()),
+            PartitionChange::BuildIndex(_) => assert!(self.partitions.contains_key(&key)),
+        }
+        None
+    }
+
+    fn change(&mut self, change: SchemaChange) -> ChangeSchemaReply {
+        self.next_operation += 1;
+        let operation = OperationId(self.next_operation);
+        self.log.clear();
+        let request = ChangeSchema { operation, reply_to: self.sql, change: Box::new(change) };
+        self.run(MainSignal::ChangeSchema(request));
+        match self.replies.pop() {
+            Some(SqlSignal::ChangeSchemaReply(reply)) => {
+                assert_eq!(reply.operation, operation);
+                reply
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn create_database(&mut self) {
+        assert_eq!(self.change(create_database(false)).error, None);
+    }
+
+    fn create(&mut self, name: &str, indexes: Vec<IndexDefinition>) -> Option<Box<Error>> {
+        self.change(create_table(name, indexes, false)).error
+    }
+
+    fn table(&self, name: &str) -> TableDefinition {
+        self.main.catalog().dictionary.table_named("d", name).expect("the table exists").definition.clone()
+    }
+
+    fn reserve(&mut self, table: TableId, count: u64, beyond: u64) -> (u64, u64, bool) {
+        let request = ReserveAutoIncrement { operation: OperationId(1), reply_to: self.sql, table, count, beyond };
+        self.run(MainSignal::ReserveAutoIncrement(request));
+        match self.replies.pop() {
+            Some(SqlSignal::ReserveAutoIncrementReply(reply)) => (reply.first, reply.count, reply.error.is_some()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Every partition of the catalog, and none but these, is at every member of its chain with the version published.
+    fn check(&self) {
+        let catalog = self.main.catalog();
+        let mut expected = BTreeMap::new();
+        for layout in catalog.dictionary.tables() {
+            for index in 0..layout.definition.partition_count {
+                let partition = PartitionId { table: layout.definition.id, index };
+                for member in catalog.distribution.chain(partition).expect("a chain") {
+                    expected.insert((*member, partition), layout.definition.version);
+                }
+            }
+        }
+        assert_eq!(self.partitions, expected);
+    }
+}
+
+fn create_database(if_not_exists: bool) -> SchemaChange {
+    SchemaChange::CreateDatabase { name: "d".into(), collation: CollationId::DEFAULT, if_not_exists }
+}
+
+fn column(name: &str) -> ColumnDefinition {
+    ColumnDefinition {
+        name: name.into(),
+        column_type: ColumnType::Integer { bytes: 4, unsigned: false },
+        nullable: false,
+        default: None,
+        auto_increment: false,
+        hidden: false,
+        comment: "".into(),
+        display_width: None,
+    }
+}
+
+fn index(name: &str, kind: IndexKind, column: u16) -> IndexDefinition {
+    IndexDefinition {
+        id: IndexId(0),
+        name: name.into(),
+        kind,
+        columns: vec![ColumnIndex(column)],
+        state: IndexState::Online,
+    }
+}
+
+fn primary() -> IndexDefinition {
+    index("PRIMARY", IndexKind::Primary { ordered: true }, 0)
+}
+
+fn unique(name: &str) -> IndexDefinition {
+    index(name, IndexKind::Unique { ordered: true, entries: TableId(0) }, 1)
+}
+
+fn create_table(name: &str, indexes: Vec<IndexDefinition>, if_not_exists: bool) -> SchemaChange {
+    let definition = TableDefinition {
+        id: TableId(0),
+        version: SchemaVersion(0),
+        database: "d".into(),
+        name: name.into(),
+        kind: TableKind::Base,
+        columns: vec![column("id"), column("k")],
+        indexes,
+        partition_columns: vec![ColumnIndex(0)],
+        partition_count: 2,
+        partition_by_written: false,
+        collation: CollationId::DEFAULT,
+        comment: "".into(),
+        next_index: IndexId(0),
+    };
+    SchemaChange::CreateTable { definition: Box::new(definition), if_not_exists, auto_increment: 5 }
+}
+
+fn errno(error: Option<Box<Error>>) -> u16 {
+    error.map_or(0, |error| error.code.errno())
+}
+
+#[test]
+fn partitions_exist_before_they_are_published_and_go_after() {
+    let mut stage = Stage::new(&[]);
+    stage.create_database();
+    assert_eq!(stage.create("t", vec![primary()]), None);
+    stage.check();
+    let published = stage.log.iter().position(|line| line.starts_with("publish")).expect("it is published");
+    assert!(stage.log[..published].iter().all(|line| line.starts_with("create")));
+    assert_eq!(stage.log[published..].len(), 5, "one sql, one tc, two ldm and one query block");
+    let names = vec![("d".into(), "t".into())];
+    assert_eq!(stage.change(SchemaChange::DropTables { names, if_exists: false }).error, None);
+    let dropped = stage.log.iter().position(|line| line.starts_with("drop")).expect("it is dropped");
+    assert!(stage.log[dropped..].iter().all(|line| line.starts_with("drop")));
+    assert!(stage.partitions.is_empty());
+    stage.check();
+}
+
+#[test]
+fn partitions_go_round_the_instances_with_their_backups() {
+    let mut stage = Stage::new(&[2, 3]);
+    stage.create_database();
+    assert_eq!(stage.create("a", vec![primary(), unique("u")]), None);
+    stage.check();
+    assert_eq!(stage.partitions.len(), 12, "two partitions and two of entries, three replicas each");
+    let table = stage.table("a");
+    let chain = |index| {
+        let partition = PartitionId { table: table.id, index };
+        stage.main.catalog().distribution.chain(partition).expect("a chain").to_vec()
+    };
+    let instances: Vec<u16> = chain(0).iter().chain(&chain(1)).map(|member| member.instance).collect();
+    assert_eq!(instances, [0, 0, 0, 1, 1, 1]);
+    let nodes: Vec<u8> = chain(0).iter().map(|member| member.node.0).collect();
+    assert_eq!(nodes, [1, 2, 3]);
+}
+
+#[test]
+fn a_change_that_fails_leaves_everything_as_it_was() {
+    let mut stage = Stage::new(&[]);
+    stage.create_database();
+    let next = PartitionId { table: TableId(1), index: 1 };
+    stage.failing = Some(("create", next));
+    assert_eq!(errno(stage.create("t", vec![primary()])), 1114);
+    stage.failing = None;
+    assert!(stage.partitions.is_empty() && !stage.log.iter().any(|line| line.starts_with("publish")));
+    assert_eq!(stage.create("t", vec![primary()]), None);
+    stage.check();
+
+    let table = stage.table("t");
+    stage.failing = Some(("build", PartitionId { table: table.id, index: 0 }));
+    let create = |kind| SchemaChange::CreateIndex { table: table.id, index: index("k", kind, 1) };
+    assert_eq!(errno(stage.change(create(IndexKind::Ordered)).error), 1114);
+    assert_eq!(stage.table("t"), table, "nobody has seen the index");
+    assert_eq!(errno(stage.change(create(unique("k").kind)).error), 1114);
+    assert_eq!(stage.table("t").indexes, table.indexes);
+    stage.failing = None;
+    stage.check_but_versions();
+    assert_eq!(stage.change(create(IndexKind::Ordered)).error, None);
+    stage.check();
+    assert_eq!(stage.table("t").indexes[1].state, IndexState::Online);
+}
+
+impl Stage {
+    /// As `check`, where a change that was taken back unseen has left a newer version at the partitions.
+    fn check_but_versions(&self) {
+        let tables: Vec<TableId> = self.main.catalog().dictionary.tables().map(|layout| layout.definition.id).collect();
+        assert!(self.partitions.keys().all(|(_, partition)| tables.contains(&partition.table)));
+    }
+}
+
+#[test]
+fn a_unique_index_is_online_only_when_its_entries_are_complete() {
+    let mut stage = Stage::new(&[]);
+    stage.create_database();
+    stage.create("t", vec![primary()]);
+    let table = stage.table("t");
+    assert_eq!(stage.change(SchemaChange::CreateIndex { table: table.id, index: unique("u") }).error, None);
+    stage.check();
+    let building = stage.table("t");
+    let id = building.indexes[1].id;
+    assert_eq!((building.indexes[1].state, id), (IndexState::Building, IndexId(1)));
+    assert!(building.version > table.version);
+    let IndexKind::Unique { entries, .. } = building.indexes[1].kind else { panic!("a unique index") };
+    let kind = TableKind::UniqueEntries { base: table.id, index: id };
+    let dictionary = &stage.main.catalog().dictionary;
+    assert_eq!(dictionary.table(entries).map(|layout| layout.definition.kind), Some(kind));
+    assert_eq!(stage.change(SchemaChange::FinishIndex { table: table.id, index: id }).error, None);
+    stage.check();
+    assert_eq!(stage.table("t").indexes[1].state, IndexState::Online);
+    assert_eq!(stage.change(SchemaChange::DropIndex { table: table.id, index: id }).error, None);
+    stage.check();
+    assert_eq!(stage.table("t").indexes.len(), 1);
+    assert!(stage.main.catalog().dictionary.table(entries).is_none());
+    // The id of a dropped index is not given again.
+    let ordered = index("k", IndexKind::Ordered, 1);
+    assert_eq!(stage.change(SchemaChange::CreateIndex { table: table.id, index: ordered }).error, None);
+    assert_eq!(stage.table("t").indexes[1].id, IndexId(2));
+}
+
+#[test]
+fn truncating_gives_a_new_table_and_begins_numbers_again() {
+    let mut stage = Stage::new(&[]);
+    stage.create_database();
+    stage.create("t", vec![primary(), unique("u")]);
+    let old = stage.table("t");
+    assert_eq!(stage.reserve(old.id, 10, 0), (5, 10, false));
+    assert_eq!(stage.change(SchemaChange::TruncateTable { table: old.id }).error, None);
+    stage.check();
+    let new = stage.table("t");
+    assert!(new.id > old.id);
+    assert_eq!(new.columns, old.columns);
+    assert_eq!(stage.reserve(new.id, 10, 0), (1, 10, false));
+    assert_eq!(stage.reserve(old.id, 10, 0), (0, 0, true));
+}
+
+#[test]
+fn numbers_are_never_given_twice_and_end() {
+    let mut stage = Stage::new(&[]);
+    stage.create_database();
+    stage.create("t", vec![primary()]);
+    let table = stage.table("t").id;
+    assert_eq!(stage.reserve(table, 3, 0), (5, 3, false));
+    assert_eq!(stage.reserve(table, 3, 100), (101, 3, false));
+    assert_eq!(stage.reserve(table, 0, 200), (201, 0, false));
+    assert_eq!(stage.reserve(table, 1, 7), (201, 1, false));
+    assert_eq!(stage.reserve(table, 5, u64::MAX - 3), (u64::MAX - 2, 2, false));
+    assert_eq!(stage.reserve(table, 5, 0), (u64::MAX, 0, false));
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_with_its_number() {
+    let mut stage = Stage::new(&[]);
+    let drop_database = |if_exists| SchemaChange::DropDatabase { name: "d".into(), if_exists };
+    assert_eq!(errno(stage.change(drop_database(false)).error), 1008);
+    assert_eq!(stage.change(drop_database(true)).notes[0].0, 1008);
+    assert_eq!(errno(stage.create("t", vec![primary()])), 1049);
+    stage.create_database();
+    assert_eq!(errno(stage.change(create_database(false)).error), 1007);
+    assert_eq!(stage.change(create_database(true)).notes[0].0, 1007);
+    assert_eq!(stage.create("t", vec![primary()]), None);
+    assert_eq!(errno(stage.create("t", vec![primary()])), 1050);
+    assert_eq!(stage.change(create_table("t", vec![primary()], true)).notes[0].0, 1050);
+    assert_eq!(errno(stage.create("v", vec![primary(), unique("u"), unique("U")])), 1061);
+    let table = stage.table("t").id;
+    let again = SchemaChange::CreateIndex { table, index: index("primary", IndexKind::Ordered, 1) };
+    assert_eq!(errno(stage.change(again).error), 1061);
+    let missing = SchemaChange::DropIndex { table, index: IndexId(9) };
+    assert_eq!(errno(stage.change(missing).error), 1412);
+    assert_eq!(errno(stage.change(SchemaChange::TruncateTable { table: TableId(99) }).error), 1412);
+    let names: Vec<(Box<str>, Box<str>)> = vec![("d".into(), "x".into()), ("d".into(), "t".into())];
+    let refused = stage.change(SchemaChange::DropTables { names: names.clone(), if_exists: false }).error;
+    assert_eq!(refused.map(|error| error.message), Some("Unknown table 'd.x'".into()));
+    stage.check();
+    let reply = stage.change(SchemaChange::DropTables { names, if_exists: true });
+    assert_eq!((reply.error, reply.notes), (None, vec![(1051, "Unknown table 'd.x'".into())]));
+    stage.create("t", vec![primary(), unique("u")]);
+    assert_eq!(stage.change(drop_database(false)).error, None);
+    assert!(stage.partitions.is_empty());
+    stage.check();
+}
+
+#[test]
+fn changes_wait_for_their_turn_and_too_many_are_refused() {
+    let mut stage = Stage::new(&[]);
+    stage.create_database();
+    let mut sent = Vec::new();
+    for number in 0..400u64 {
+        let change = Box::new(create_table(&format!("t{number}"), vec![primary()], false));
+        let request = ChangeSchema { operation: OperationId(number), reply_to: stage.sql, change };
+        sent.extend(stage.send(MainSignal::ChangeSchema(request)));
+    }
+    let mut queue = Vec::new();
+    for (to, signal) in sent {
+        queue.extend(stage.answer(to, signal));
+    }
+    for signal in queue {
+        stage.run(signal);
+    }
+    let failed =
+        stage.replies.iter().filter(|reply| matches!(reply, SqlSignal::ChangeSchemaReply(it) if it.error.is_some()));
+    assert_eq!((stage.replies.len(), failed.count()), (400, 400 - 257));
+    stage.check();
+}
