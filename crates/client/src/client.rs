@@ -82,6 +82,11 @@ impl Client {
         self.operations.len()
     }
 
+    /// How many snapshots are held.
+    pub fn snapshots_held(&self) -> usize {
+        self.snapshots.count()
+    }
+
     /// Reads rows of every partition that `inputs` touches; answered by [`Event::Rows`] until its `next` is `Done`, or by
     /// [`Event::ReadFailed`]. `rows_max` bounds one reply of one partition.
     ///

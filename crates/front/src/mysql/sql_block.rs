@@ -63,6 +63,18 @@ impl SqlBlock {
         SqlBlock { engine, sessions, admission: Admission::new(admitted_max) }
     }
 
+    /// What is held for sessions, each with its name, for checkers; all 0 when nobody is connected.
+    pub fn held(&self) -> [(&'static str, usize); 5] {
+        let (admitted, waiting) = self.admission.counts();
+        [
+            ("sessions", self.sessions.len()),
+            ("tickets of admission", admitted),
+            ("sessions waiting for admission", waiting),
+            ("operations", self.engine.client.operations_under_way()),
+            ("snapshots", self.engine.client.snapshots_held()),
+        ]
+    }
+
     /// Takes one signal.
     pub fn handle(&mut self, signal: SqlSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let mut door = Door::new(context, outbox);

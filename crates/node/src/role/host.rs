@@ -38,6 +38,31 @@ impl NodeHost {
         host
     }
 
+    /// The block recv of this thread, for checkers, as are the others.
+    pub fn recv(&self) -> Option<&RecvBlock> {
+        self.recv.as_ref()
+    }
+
+    /// The block sql of this thread.
+    pub fn sql(&self) -> Option<&SqlBlock> {
+        self.sql.as_ref()
+    }
+
+    /// The block tc of this thread.
+    pub fn tc(&self) -> Option<&TcBlock> {
+        self.tc.as_ref()
+    }
+
+    /// The block ldm of this thread.
+    pub fn ldm(&self) -> Option<&LdmBlock> {
+        self.ldm.as_ref()
+    }
+
+    /// The block main of this thread.
+    pub fn main(&self) -> Option<&MainBlock> {
+        self.main.as_ref()
+    }
+
     fn add(&mut self, module: Module, own: Address, seat: &ThreadSeat, shared: &Arc<Shared>) {
         let directory = &*seat.directory;
         match module {

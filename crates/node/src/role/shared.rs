@@ -43,13 +43,36 @@ impl Shared {
     /// # Errors
     /// The memory cannot be reserved.
     pub fn new(config: &NodeConfig, accounts: Accounts, plan: &PlacementPlan) -> Result<Shared, String> {
+        Shared::build(config, accounts, plan, 0).map(|(shared, _)| shared)
+    }
+
+    /// The same, with one reader slot more in each read group, by the number of the group. Its holder is a reader like
+    /// any other: while it is inside a partition the owner cannot enter, and while the owner waits to enter other
+    /// readers are refused.
+    ///
+    /// # Errors
+    /// As [`Shared::new`].
+    pub fn with_observer(
+        config: &NodeConfig,
+        accounts: Accounts,
+        plan: &PlacementPlan,
+    ) -> Result<(Shared, Vec<ReaderSlot>), String> {
+        Shared::build(config, accounts, plan, 1)
+    }
+
+    fn build(
+        config: &NodeConfig,
+        accounts: Accounts,
+        plan: &PlacementPlan,
+        observers: usize,
+    ) -> Result<(Shared, Vec<ReaderSlot>), String> {
         let bytes = config.total_memory_bytes.unwrap_or(1 << 30);
         let pages = PagePool::new(bytes as usize)
             .map_err(|error| format!("cannot reserve {} of memory: {error}", crate::setting::show_bytes(bytes)))?;
         let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
         let snapshots = Arc::new(SnapshotRegistry::new(Arc::clone(&sequence), plan.threads.len()));
-        let (groups, slots) = read_groups(plan);
-        Ok(Shared {
+        let (groups, slots, observer_slots) = read_groups(plan, observers);
+        let shared = Shared {
             config: config.clone(),
             settings: Arc::new(server_settings(config)),
             accounts: Arc::new(accounts),
@@ -59,7 +82,8 @@ impl Shared {
             groups,
             slots,
             backup_nodes: Vec::new(),
-        })
+        };
+        Ok((shared, observer_slots))
     }
 
     /// What the ldm instance of a thread shares with other blocks.
@@ -103,21 +127,30 @@ impl Shared {
     }
 }
 
-fn read_groups(plan: &PlacementPlan) -> (Vec<ReadGroup>, Vec<Mutex<Option<ReaderSlot>>>) {
+/// The read group and the slot of each thread; and the slots of observers, by group and behind those of its threads.
+type ReadGroups = (Vec<ReadGroup>, Vec<Mutex<Option<ReaderSlot>>>, Vec<ReaderSlot>);
+
+fn read_groups(plan: &PlacementPlan, observers: usize) -> ReadGroups {
     let group_count = plan.threads.iter().map(|thread| usize::from(thread.group) + 1).max().unwrap_or(1);
     let mut groups = Vec::new();
     let mut slots_of_groups = Vec::new();
+    let mut observer_slots = Vec::new();
     for group in 0..group_count {
-        let readers = plan.threads.iter().filter(|thread| usize::from(thread.group) == group && thread.reader_slot.is_some());
-        let (read_group, slots) = ReadGroup::new(readers.count());
+        let in_group = plan.threads.iter().filter(|thread| usize::from(thread.group) == group);
+        let readers = in_group.filter(|thread| thread.reader_slot.is_some()).count();
+        let (read_group, mut slots) = ReadGroup::new((readers + observers) as u8);
         groups.push(read_group);
+        observer_slots.extend(slots.split_off(readers));
         slots_of_groups.push(slots.into_iter().map(Some).collect::<Vec<_>>());
     }
     let mut slot_of = |group: usize, slot: u8| slots_of_groups[group].get_mut(usize::from(slot)).and_then(Option::take);
-    let slots = plan.threads.iter().map(|thread| Mutex::new(thread.reader_slot.and_then(|slot| slot_of(usize::from(thread.group), slot))));
+    let slots = plan
+        .threads
+        .iter()
+        .map(|thread| Mutex::new(thread.reader_slot.and_then(|slot| slot_of(usize::from(thread.group), slot))));
     let slots = slots.collect();
     let groups = plan.threads.iter().map(|thread| groups[usize::from(thread.group)].clone()).collect();
-    (groups, slots)
+    (groups, slots, observer_slots)
 }
 
 fn server_settings(config: &NodeConfig) -> ServerSettings {

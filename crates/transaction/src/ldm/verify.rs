@@ -1,8 +1,11 @@
 //! Checks for tests and the simulator: what a partition holds, what an instance still holds for transactions.
 
+use std::sync::Arc;
+
 use junctor_model::id::{PartitionId, RowId};
 
 use super::block::LdmBlock;
+use crate::GuardedPartition;
 
 /// What an instance holds for transactions and requests that have not ended; all 0 when it is idle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +39,14 @@ impl LdmBlock {
         let mut partitions: Vec<PartitionId> = self.by_partition.keys().copied().collect();
         partitions.sort_unstable();
         partitions
+    }
+
+    /// The guards of the partitions placed here, in the order of the partitions, for readers that get in the way.
+    pub fn guards(&self) -> Vec<(PartitionId, Arc<GuardedPartition>)> {
+        let guard = |slot: &super::state::PartitionSlot| (slot.id, Arc::clone(&slot.guard));
+        let mut guards: Vec<_> = self.slots.iter().flatten().map(guard).collect();
+        guards.sort_unstable_by_key(|&(partition, _)| partition);
+        guards
     }
 
     /// The newest committed rows of a partition with their images, by row id; the same at every replica when no
