@@ -64,7 +64,6 @@ pub(super) fn collation_rows() -> Vec<Vec<Value>> {
     let exact = COLLATIONS.iter().filter(|collation| collation.is_exact());
     exact
         .map(|collation| {
-            let pads = collation.computed_as.pads_with_spaces() || collation.number == 63;
             vec![
                 bytes(collation.name),
                 bytes(collation.character_set.name()),
@@ -72,7 +71,7 @@ pub(super) fn collation_rows() -> Vec<Vec<Value>> {
                 bytes(if collation.is_default { "Yes" } else { "" }),
                 bytes("Yes"),
                 Value::UInt(u64::from(collation.number != 255)),
-                bytes(if pads && collation.number != 63 { "PAD SPACE" } else { "NO PAD" }),
+                bytes(if collation.computed_as.pads_with_spaces() { "PAD SPACE" } else { "NO PAD" }),
             ]
         })
         .collect()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::create_text::{ENGINE, create_database_text, create_table_text};
 use super::fact::{ShowFacts, TableNumbers};
-use super::layout::{Field, VirtualTable, bytes, count, int, long, name, text, unsigned};
+use super::layout::{Field, VirtualTable, bytes, count, int, long, name, number, text, unsigned};
 use super::type_text::visible_indexes;
 use super::{information_schema, junctor_info};
 use crate::parse::statement::{ObjectName, ShowFilter};
@@ -19,8 +19,8 @@ const INDEX_FIELDS: &[Field] = &[
     unsigned("Seq_in_index"),
     text("Column_name", 64).or_null(),
     text("Collation", 1).or_null(),
-    unsigned("Cardinality").or_null(),
-    unsigned("Sub_part").or_null(),
+    number("Cardinality").or_null(),
+    number("Sub_part").or_null(),
     text("Packed", 1).or_null(),
     text("Null", 3),
     text("Index_type", 11),
@@ -104,7 +104,7 @@ fn with_pattern(name: &str, filter: Option<&ShowFilter>) -> Box<str> {
 }
 
 pub(super) fn show_index(table: &TableDefinition, facts: &ShowFacts<'_>) -> VirtualTable {
-    let rows_of_table = (facts.numbers)(table.id).rows;
+    let rows_of_table = (facts.numbers)(table.id).rows.min(i64::MAX as u64) as i64;
     let mut rows = Vec::new();
     for index in visible_indexes(table) {
         for (position, part) in index.columns.iter().enumerate() {
@@ -117,7 +117,7 @@ pub(super) fn show_index(table: &TableDefinition, facts: &ShowFacts<'_>) -> Virt
                 count(position + 1),
                 bytes(&column.name),
                 if index.is_ordered() { bytes("A") } else { Value::Null },
-                if is_whole_key { Value::UInt(rows_of_table) } else { Value::Null },
+                if is_whole_key { Value::Int(rows_of_table) } else { Value::Null },
                 Value::Null,
                 Value::Null,
                 bytes(if column.nullable { "YES" } else { "" }),
