@@ -11,7 +11,7 @@ use crate::load::{Load, Until};
 use crate::process::{JunctorOptions, TemporaryFolder, start_junctor};
 use crate::report::{Table, Verdict, print_verdicts};
 use crate::sysbench::StatementMode;
-use crate::sysbench_matrix::PLACEMENTS;
+use crate::sysbench_matrix::thread_config;
 use crate::{Failure, Outcome};
 
 const ROWS: u64 = 2000;
@@ -23,7 +23,7 @@ pub struct InstructionsOptions {
     /// The binary [default: junctor beside this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
-    /// Placements, of a, b, c and d
+    /// Placements, of a, b, c, d and automatic
     #[arg(long, value_delimiter = ',', default_value = "a,c")]
     placements: Vec<String>,
     /// Connections that send statements at once
@@ -60,22 +60,20 @@ pub fn run(options: &InstructionsOptions) -> Outcome<()> {
     let mut table = Table::new(&["instructions", "placement", "each"]);
     let mut verdicts = Vec::new();
     for placement in &options.placements {
-        let Some((name, thread_config)) = PLACEMENTS.iter().find(|(name, _)| name == placement) else {
-            return Err(Failure::new(format!("{placement} is no placement; a, b, c and d are")));
-        };
+        let thread_config = thread_config(placement)?;
         for (number, kind) in KINDS.iter().enumerate() {
             let mut totals = [0; 2];
             for (total, statements) in totals.iter_mut().zip(kind.statements) {
-                let file = folder.join(format!("callgrind.out.{name}.{number}.{statements}"));
+                let file = folder.join(format!("callgrind.out.{placement}.{number}.{statements}"));
                 *total = count_run(options, thread_config, kind, statements, &file)?;
             }
             let operations = (kind.statements[1] - kind.statements[0]) * u64::from(kind.keys * options.connections);
             let each = (totals[1] as f64 - totals[0] as f64) / operations as f64;
-            eprintln!("{}, placement {name}: {each:.0}", kind.name);
-            table.row(vec![kind.name.into(), (*name).into(), format!("{each:.0}")]);
+            eprintln!("{}, placement {placement}: {each:.0}", kind.name);
+            table.row(vec![kind.name.into(), placement.clone(), format!("{each:.0}")]);
             if kind.keys > 1 && kind.mode == StatementMode::Text {
-                let allowed_max = if *name == "a" { 600.0 } else { 750.0 };
-                let what = format!("instructions a key, IN list, placement {name}");
+                let allowed_max = if placement == "a" { 600.0 } else { 750.0 };
+                let what = format!("instructions a key, IN list, placement {placement}");
                 verdicts.push(Verdict { what, allowed_max, measured: each });
             }
         }
@@ -90,7 +88,7 @@ pub fn run(options: &InstructionsOptions) -> Outcome<()> {
 /// Instructions of a whole run of the server.
 fn count_run(
     options: &InstructionsOptions,
-    thread_config: &str,
+    thread_config: Option<&str>,
     kind: &Kind,
     statements: u64,
     file: &Path,
@@ -102,7 +100,11 @@ fn count_run(
         ready_time_max_s: READY_TIME_MAX_S,
         ..JunctorOptions::default()
     };
-    let server = start_junctor(&junctor.with_placement(thread_config).with_arguments(&["--total-memory", "256M"]))?;
+    let mut junctor = junctor.with_arguments(&["--total-memory", "256M"]);
+    if let Some(thread_config) = thread_config {
+        junctor = junctor.with_placement(thread_config);
+    }
+    let server = start_junctor(&junctor)?;
     server.execute(&["CREATE DATABASE sbtest"])?;
     fill(&server, ROWS)?;
     let load = Load {

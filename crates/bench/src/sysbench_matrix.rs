@@ -10,6 +10,9 @@ use crate::report::Table;
 use crate::sysbench::{BULK_SCRIPT, StatementMode, SysbenchReport, SysbenchRun, TABLE_SCRIPTS};
 use crate::{Failure, Outcome};
 
+/// The placement that a node chooses by itself, which has no `ThreadConfig`.
+const AUTOMATIC: &str = "automatic";
+
 /// Placements: a letter, and the `ThreadConfig` of it.
 pub const PLACEMENTS: [(&str, &str); 4] = [
     ("a", "recv={count=1},ldm={count=0},main={count=0},io={count=0}"),
@@ -40,7 +43,7 @@ pub struct MatrixOptions {
     /// Numbers of threads
     #[arg(long, value_delimiter = ',', default_value = "1,8,64,256")]
     threads: Vec<u32>,
-    /// Placements, of a, b, c and d
+    /// Placements, of a, b, c, d and automatic
     #[arg(long, value_delimiter = ',', default_value = "a,b,c,d")]
     placements: Vec<String>,
     /// Scripts [default: all]
@@ -80,11 +83,9 @@ pub fn run(mut options: MatrixOptions) -> Outcome<()> {
     let mut matrix =
         Matrix { options: &options, start: Instant::now(), table, violations: Vec::new(), ignored_errors: 0, runs: 0 };
     for placement in &options.placements {
-        let Some((name, thread_config)) = PLACEMENTS.iter().find(|(name, _)| name == placement) else {
-            return Err(Failure::new(format!("{placement} is no placement; a, b, c and d are")));
-        };
-        if let Err(failure) = matrix.placement(name, thread_config) {
-            matrix.violation(format!("placement {name}: {failure}"));
+        let thread_config = thread_config(placement)?;
+        if let Err(failure) = matrix.placement(placement, thread_config) {
+            matrix.violation(format!("placement {placement}: {failure}"));
         }
     }
     println!("{}", matrix.table);
@@ -96,14 +97,27 @@ pub fn run(mut options: MatrixOptions) -> Outcome<()> {
     Err(Failure::new(format!("{} violations:\n{}", matrix.violations.len(), matrix.violations.join("\n"))))
 }
 
+/// The `ThreadConfig` of a placement; none for the automatic one.
+///
+/// # Errors
+/// No placement has that name.
+pub fn thread_config(placement: &str) -> Outcome<Option<&'static str>> {
+    if placement == AUTOMATIC {
+        return Ok(None);
+    }
+    match PLACEMENTS.iter().find(|(name, _)| *name == placement) {
+        Some((_, thread_config)) => Ok(Some(thread_config)),
+        None => Err(Failure::new(format!("{placement} is no placement; a, b, c, d and {AUTOMATIC} are"))),
+    }
+}
+
 impl Matrix<'_> {
-    fn placement(&mut self, name: &'static str, thread_config: &str) -> Outcome<()> {
-        let options = JunctorOptions { binary: self.options.junctor.clone(), ..JunctorOptions::default() };
-        let mut server = if self.options.mariadb {
-            start_mariadb(&[])?
-        } else {
-            start_junctor(&options.with_placement(thread_config))?
-        };
+    fn placement(&mut self, name: &str, thread_config: Option<&str>) -> Outcome<()> {
+        let mut options = JunctorOptions { binary: self.options.junctor.clone(), ..JunctorOptions::default() };
+        if let Some(thread_config) = thread_config {
+            options = options.with_placement(thread_config);
+        }
+        let mut server = if self.options.mariadb { start_mariadb(&[])? } else { start_junctor(&options)? };
         server.execute(&["CREATE DATABASE sbtest", "CREATE DATABASE sbbulk"])?;
         let start = Instant::now();
         self.describe("oltp_read_write", 1, StatementMode::Text).prepare(&server)?;

@@ -1,0 +1,61 @@
+# Each target is a few commands that can be typed by hand. docs/testing.md says what each proves.
+#
+#   make demo        a node, sysbench against it, what each thread did
+#   make run         a node to play with: make run ARGS="--port 3307"
+#   make test        everything that a change must pass
+#   make bench       comparison with MariaDB and an echo, instruction counts, idle connections
+#   make sysbench    every sysbench script in every placement, up to 45 minutes
+#   make loom        interleavings of the code that shares memory
+#   make sanitize    kernel and storage under valgrind, and under sanitizers where a nightly compiler is installed
+#   make fuzz        property tests with many more cases: make fuzz CASES=100000
+#   make tidy        house rules
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BENCH := $(TARGET)/release/junctor-bench
+CASES ?= 20000
+
+.PHONY: demo run test bench sysbench loom sanitize fuzz tidy tools release
+
+demo: tools release
+	$(BENCH) demo $(ARGS)
+
+run: release
+	$(TARGET)/release/junctor serve --data-dir $(TARGET)/junctor-data $(ARGS)
+
+test: tools
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo run --quiet --package xtask -- tidy
+	timeout 900 cargo test --quiet --workspace
+	sh tests/interleavings.sh
+	timeout 600 cargo run --quiet --package junctor-sim --bin sim -- ci
+	sh tests/clients.sh
+
+bench: tools release
+	@failed=0; \
+	for command in "compare $(ARGS)" instructions connections torn-reads; do \
+		echo "== $$command"; $(BENCH) $$command || failed=1; \
+	done; \
+	exit $$failed
+
+sysbench: tools release
+	timeout 2700 $(BENCH) sysbench-matrix $(ARGS)
+
+loom:
+	sh tests/interleavings.sh
+
+sanitize: tools
+	sh tests/sanitize.sh
+
+fuzz:
+	PROPTEST_CASES=$(CASES) cargo test --release --package junctor-model --package junctor-expression \
+		--package junctor-storage --package junctor-sql --package junctor-front --package junctor-kernel
+
+tidy:
+	cargo run --quiet --package xtask -- tidy
+
+tools:
+	sh tests/install-tools.sh
+
+release:
+	cargo build --release --package junctor --package junctor-bench

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Real clients against the real binary: sysbench with every script, the mysql command line, readers and writers that would
+# notice a torn row, idle connections. Servers listen on free ports, live in temporary folders, and end with this script.
+#
+#   sh tests/clients.sh            builds and tests the debug binary
+#   PROFILE=release sh tests/clients.sh
+set -eu
+cd "$(dirname "$0")/.."
+profile=${PROFILE:-debug}
+target=${CARGO_TARGET_DIR:-target}
+
+if [ "$profile" = release ]; then
+    cargo build --quiet --release --package junctor --package junctor-bench
+else
+    cargo build --quiet --package junctor --package junctor-bench
+fi
+bench="$target/$profile/junctor-bench"
+
+echo "== sysbench: all scripts, 10,000 rows, 8 threads, automatic placement"
+timeout 600 "$bench" sysbench-matrix --placements automatic --rows 10000 --threads 8 --seconds 2 --seconds-max 480
+
+echo "== the mysql command line"
+timeout 300 sh tests/mysql-cli.sh "$target/$profile/junctor"
+
+echo "== torn reads"
+timeout 120 "$bench" torn-reads --seconds 10
+
+echo "== idle connections"
+timeout 120 "$bench" connections --count 500 --mebibytes-max 16

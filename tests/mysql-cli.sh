@@ -1,0 +1,66 @@
+#!/bin/sh
+# Feeds each tests/sql/*.sql to the mysql command-line client and compares what a person would see with the file *.expected
+# beside it. Of an error only the line, number and SQLSTATE are compared.
+#
+#   sh tests/mysql-cli.sh target/debug/junctor     starts a server and compares
+#   sh tests/mysql-cli.sh --port 3307              compares with a running server
+#   sh tests/mysql-cli.sh --record --port 3307     writes the .expected files from a running server
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+folder=$(mktemp -d)
+server=
+stop() {
+    if [ -n "$server" ]; then
+        kill "$server" 2>/dev/null || true
+        wait "$server" 2>/dev/null || true
+    fi
+    rm -rf "$folder"
+}
+trap stop EXIT
+trap 'exit 1' INT TERM
+
+record=
+if [ "${1:-}" = --record ]; then
+    record=yes
+    shift
+fi
+if [ "${1:-}" = --port ]; then
+    port=$2
+else
+    : >"$folder/output"
+    "$1" serve --port 0 --data-dir "$folder/data" >"$folder/output" 2>"$folder/log" &
+    server=$!
+    port=
+    tries=0
+    while [ -z "$port" ]; do
+        port=$(sed -n 's/^ready: mysql [^ ]*:\([0-9]*\) .*/\1/p' "$folder/output" | head -n 1)
+        tries=$((tries + 1))
+        if [ "$tries" -gt 300 ] || ! kill -0 "$server" 2>/dev/null; then
+            echo "the server did not get ready" >&2
+            cat "$folder/log" >&2
+            exit 1
+        fi
+        sleep 0.1
+    done
+fi
+
+failed=0
+for file in "$here"/sql/*.sql; do
+    name=$(basename "$file" .sql)
+    if [ -n "$record" ] && grep -q '^-- not recorded' "$file"; then
+        continue
+    fi
+    # --force goes on after an error, as a person does; --unbuffered keeps errors where they happened.
+    timeout 60 mysql --no-defaults -h127.0.0.1 -P"$port" -uroot --default-character-set=utf8mb4 \
+        --table --verbose --verbose --force --unbuffered <"$file" >"$folder/seen" 2>&1 || true
+    sed -e 's/^\(ERROR [0-9]* ([0-9A-Z]*) at line [0-9]*\):.*/\1/' "$folder/seen" >"$folder/$name.seen"
+    if [ -n "$record" ]; then
+        cp "$folder/$name.seen" "${file%.sql}.expected"
+    elif diff -u "${file%.sql}.expected" "$folder/$name.seen"; then
+        echo "$name: as expected"
+    else
+        failed=$((failed + 1))
+        echo "$name: DIFFERS"
+    fi
+done
+[ "$failed" = 0 ] || exit 1

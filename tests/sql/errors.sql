@@ -1,0 +1,28 @@
+-- Mistakes have the numbers that clients know.
+CREATE DATABASE cli_errors;
+CREATE DATABASE cli_errors;
+USE no_such_database;
+USE cli_errors;
+SELECT * FROM no_such_table;
+CREATE TABLE t (id INT NOT NULL PRIMARY KEY, c VARCHAR(10) NOT NULL);
+CREATE TABLE t (id INT NOT NULL PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS t (id INT NOT NULL PRIMARY KEY);
+SELECT no_such_column FROM t;
+SELECT id FROM t WHERE no_such_column = 1;
+SELEC 1;
+SELECT FROM t;
+INSERT INTO t VALUES (1);
+INSERT INTO t (id, id) VALUES (1, 2);
+INSERT INTO t (id, c) VALUES (1, NULL);
+INSERT INTO t (id, c) VALUES (1, 'a'), (2, 'b'), (1, 'c');
+SELECT COUNT(*) FROM t;
+DROP TABLE no_such_table;
+DROP TABLE IF EXISTS no_such_table;
+CREATE INDEX c_1 ON t (no_such_column);
+CREATE INDEX c_1 ON t (c);
+CREATE INDEX c_1 ON t (c);
+DROP INDEX no_such_index ON t;
+DROP INDEX c_1 ON t;
+DROP DATABASE cli_errors;
+DROP DATABASE cli_errors;
+DROP DATABASE IF EXISTS cli_errors;

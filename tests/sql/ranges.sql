@@ -1,0 +1,22 @@
+-- Ranges over primary and secondary indexes, order, limits, aggregates.
+CREATE DATABASE cli_ranges;
+USE cli_ranges;
+CREATE TABLE t (id INT NOT NULL PRIMARY KEY, k INT NOT NULL, c VARCHAR(20) NOT NULL, KEY k_1 (k), KEY c_k (c, k));
+INSERT INTO t VALUES (1,50,'e'),(2,40,'d'),(3,30,'c'),(4,20,'b'),(5,10,'a'),(6,30,'a'),(7,-5,'b'),(8,40,'e');
+SELECT id, k FROM t WHERE id BETWEEN 3 AND 5 ORDER BY id;
+SELECT id, k FROM t WHERE k BETWEEN 20 AND 40 ORDER BY k, id;
+SELECT id, k FROM t WHERE k > 30 ORDER BY k DESC, id DESC;
+SELECT id FROM t WHERE k < 0;
+SELECT id FROM t WHERE k >= 30 AND k < 41 AND id <> 6 ORDER BY id;
+SELECT id, c FROM t WHERE c = 'a' ORDER BY id;
+SELECT id FROM t WHERE c = 'e' AND k = 40;
+SELECT DISTINCT c FROM t ORDER BY c;
+SELECT id FROM t ORDER BY id LIMIT 3;
+SELECT id FROM t ORDER BY id DESC LIMIT 2;
+SELECT id FROM t ORDER BY id LIMIT 2 OFFSET 5;
+SELECT id FROM t ORDER BY id LIMIT 6, 10;
+SELECT COUNT(*), SUM(k), MIN(k), MAX(k), AVG(k) FROM t;
+SELECT COUNT(*), SUM(k), MIN(k), MAX(k) FROM t WHERE id > 100;
+SELECT SUM(k) FROM t WHERE k IN (30, 40);
+SELECT MIN(c), MAX(c) FROM t;
+DROP DATABASE cli_ranges;

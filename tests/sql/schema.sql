@@ -1,0 +1,20 @@
+-- What exists, and indexes made over rows that are there already.
+CREATE DATABASE cli_schema;
+USE cli_schema;
+SHOW DATABASES LIKE 'cli\_schema';
+CREATE TABLE a (id INT NOT NULL PRIMARY KEY, v INT NOT NULL);
+CREATE TABLE b (id INT NOT NULL PRIMARY KEY);
+SHOW TABLES;
+INSERT INTO a VALUES (1, 30), (2, 20), (3, 10), (4, 20);
+CREATE INDEX v_1 ON a (v);
+SELECT id FROM a WHERE v = 20 ORDER BY id;
+SELECT id, v FROM a FORCE INDEX (v_1) WHERE v > 10 ORDER BY v, id;
+CREATE UNIQUE INDEX v_2 ON a (v);
+DROP INDEX v_1 ON a;
+UPDATE a SET v = 25 WHERE id = 4;
+CREATE UNIQUE INDEX v_2 ON a (v);
+INSERT INTO a VALUES (5, 25);
+DROP TABLE b;
+SHOW TABLES;
+DROP DATABASE cli_schema;
+SHOW DATABASES LIKE 'cli\_schema';

@@ -1,0 +1,20 @@
+-- Values of every type, their borders, and refusals.
+CREATE DATABASE cli_types;
+USE cli_types;
+CREATE TABLE n (id INT NOT NULL PRIMARY KEY, t TINYINT, tu TINYINT UNSIGNED, s SMALLINT, m MEDIUMINT, i INT UNSIGNED, b BIGINT, bu BIGINT UNSIGNED, d DOUBLE);
+INSERT INTO n VALUES (1, -128, 0, -32768, -8388608, 0, -9223372036854775808, 0, -1.5);
+INSERT INTO n VALUES (2, 127, 255, 32767, 8388607, 4294967295, 9223372036854775807, 18446744073709551615, 1e100);
+INSERT INTO n (id) VALUES (3);
+SELECT * FROM n ORDER BY id;
+INSERT INTO n (id, t) VALUES (4, 128);
+INSERT INTO n (id, tu) VALUES (4, -1);
+INSERT INTO n (id, i) VALUES (4, 'abc');
+SELECT COUNT(*) FROM n;
+CREATE TABLE s (id INT NOT NULL PRIMARY KEY, c CHAR(5), v VARCHAR(5), x TEXT, r VARBINARY(5), o BLOB);
+INSERT INTO s VALUES (1, 'ab', 'cd', 'ef', 'gh', 'ij'), (2, '', '', '', '', ''), (3, 'äöü', 'ß€', '日本', 'xyz', 'blob');
+INSERT INTO s (id, v) VALUES (4, 'toolong');
+SELECT id, c, v, x, r, o FROM s ORDER BY id;
+SELECT id FROM s WHERE c = 'AB';
+SELECT id FROM s WHERE r = 'GH';
+SELECT id, v FROM s WHERE v = 'ß€';
+DROP DATABASE cli_types;
