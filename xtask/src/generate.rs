@@ -11,27 +11,32 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Writes every page.
+/// A page: its path under the root, and what it must hold or why that cannot be told.
+pub type Page = (&'static str, Result<String, String>);
+
+/// Writes every page that can be printed.
 ///
 /// # Errors
-/// A sentence: the server did not build, or a file cannot be written.
+/// A sentence: a page cannot be printed or written.
 pub fn run() -> Result<(), String> {
-    for (path, page) in pages()? {
-        let path = root().join(path);
-        let folder = path.parent().unwrap_or(&path);
-        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut result = Ok(());
+    for (path, page) in pages() {
+        let written = page.and_then(|page| write(&root().join(path), &page));
+        result = result.and(written.map_err(|error| format!("{path}: {error}")));
     }
-    Ok(())
+    result
 }
 
-/// Every page: its path under the root, and what it must hold.
-///
-/// # Errors
-/// A sentence: the server did not build, or the error table is not where it was.
-pub fn pages() -> Result<Vec<(&'static str, String)>, String> {
-    let source = fs::read_to_string(root().join(ERROR_TABLE)).map_err(|error| format!("{ERROR_TABLE}: {error}"))?;
-    Ok(vec![("docs/generated/errors.md", errors_page(&source)?), ("docs/generated/settings.md", settings_page()?)])
+/// Every page.
+pub fn pages() -> [Page; 2] {
+    let source = fs::read_to_string(root().join(ERROR_TABLE)).map_err(|error| format!("{ERROR_TABLE}: {error}"));
+    let errors = source.and_then(|source| errors_page(&source));
+    [("docs/generated/errors.md", errors), ("docs/generated/settings.md", settings_page())]
+}
+
+fn write(path: &Path, page: &str) -> Result<(), String> {
+    fs::create_dir_all(path.parent().unwrap_or(path)).map_err(|error| error.to_string())?;
+    fs::write(path, page).map_err(|error| error.to_string())
 }
 
 fn settings_page() -> Result<String, String> {

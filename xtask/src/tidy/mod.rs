@@ -82,14 +82,12 @@ fn check_file(file: &SourceFile, unsafe_page: &str) -> Vec<Violation> {
 }
 
 fn check_generated(root: &Path) -> Vec<Violation> {
-    match generate::pages() {
-        Err(error) => vec![Violation::new("docs/generated", error)],
-        Ok(pages) => pages
-            .into_iter()
-            .filter(|(path, page)| fs::read_to_string(root.join(path)).ok().as_ref() != Some(page))
-            .map(|(path, _)| Violation::new(path, "differs from the tables; run `cargo run -p xtask -- generate`"))
-            .collect(),
-    }
+    let stale = |(path, page): generate::Page| match page {
+        Err(error) => Some(Violation::new(path, error)),
+        Ok(page) if fs::read_to_string(root.join(path)).ok().as_deref() == Some(&*page) => None,
+        Ok(_) => Some(Violation::new(path, "differs from the tables; run `cargo run -p xtask -- generate`")),
+    };
+    generate::pages().into_iter().filter_map(stale).collect()
 }
 
 fn cargo_metadata(root: &Path) -> Result<serde_json::Value, String> {
