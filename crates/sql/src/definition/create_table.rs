@@ -26,7 +26,8 @@ const OWN_ENGINES: &[&str] = &["junctor", "ndb", "ndbcluster", "innodb"];
 const OTHER_ENGINES: &[&str] =
     &["myisam", "memory", "heap", "aria", "rocksdb", "archive", "csv", "blackhole", "merge", "mrg_myisam", "federated"];
 
-/// Checks CREATE TABLE and gives the table's definition, ids and versions left 0. Indexes have the ids of their places.
+/// Checks CREATE TABLE and gives the table's definition, ids and versions left 0 but for the indexes, which have the ids of
+/// their places.
 ///
 /// # Errors
 /// MySQL's for a wrong definition; 1235 with the name of what is not supported yet.
@@ -59,7 +60,8 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         name: name.as_str().into(),
         kind: TableKind::Base,
         columns,
-        next_index: IndexId(indexes.len() as u16),
+        // Main counts on from the ids it gives.
+        next_index: IndexId(0),
         indexes,
         partition_columns,
         partition_count: partition_count(partitioning, context.default_partition_count)?,

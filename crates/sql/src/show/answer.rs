@@ -46,7 +46,7 @@ fn unfiltered<'s>(show: &'s Show, facts: &ShowFacts<'_>) -> Result<(VirtualTable
         Show::ProcedureStatus { filter } | Show::FunctionStatus { filter } => {
             return Ok((empty(ROUTINES), filter.as_ref()));
         }
-        Show::Index { table, .. } => table_rows::show_index(&table_rows::table_of(table, facts)?.definition, facts),
+        Show::Index { table, .. } => table_rows::show_index_of(table, facts)?,
         Show::CreateTable(name) => table_rows::show_create_table(name, facts)?,
         Show::CreateDatabase { if_not_exists, name } => table_rows::show_create_database(name, *if_not_exists, facts)?,
         Show::Warnings { limit } => server_rows::show_warnings(false, *limit, facts)?,

@@ -36,19 +36,29 @@ const THREADSTAT: &[Field] = &[
     unsigned("signals_20s"),
 ];
 
-const MEMORYUSAGE: &[Field] =
-    &[unsigned("ldm_instance"), text("memory_type", 64), unsigned("used_bytes"), unsigned("total_bytes").or_null()];
+/// One row for each partition of each ldm instance, hidden tables of unique indexes too.
+const MEMORYUSAGE: &[Field] = &[
+    unsigned("ldm_instance"),
+    unsigned("table_id"),
+    unsigned("partition_id"),
+    unsigned("live_rows"),
+    unsigned("row_versions"),
+    unsigned("purge_queue_length"),
+    unsigned("row_bytes"),
+    unsigned("row_map_bytes"),
+    unsigned("overflow_bytes"),
+    unsigned("hash_index_bytes"),
+    unsigned("ordered_index_bytes"),
+];
 
 const LOCKS: &[Field] = &[
     unsigned("ldm_instance"),
     unsigned("table_id"),
     unsigned("partition_id"),
-    unsigned("index_id"),
-    text("lock_key", 3072),
+    unsigned("row_id"),
+    unsigned("transaction_id"),
     text("mode", 16),
     text("state", 16),
-    unsigned("transaction_id"),
-    unsigned("waiting_ms").or_null(),
 ];
 
 const TRANSACTIONS: &[Field] = &[

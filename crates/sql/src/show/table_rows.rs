@@ -103,6 +103,15 @@ fn with_pattern(name: &str, filter: Option<&ShowFilter>) -> Box<str> {
     }
 }
 
+/// The indexes of a table; computed ones have none. Errors: 1046, 1049, 1146.
+pub(super) fn show_index_of(name: &ObjectName, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+    let database = database_or_current(name.database.as_deref(), facts)?;
+    if computed_fields(database, &name.name).is_some() {
+        return Ok(VirtualTable::of_show(INDEX_FIELDS, Vec::new()));
+    }
+    Ok(show_index(&table_of(name, facts)?.definition, facts))
+}
+
 pub(super) fn show_index(table: &TableDefinition, facts: &ShowFacts<'_>) -> VirtualTable {
     let rows_of_table = (facts.numbers)(table.id).rows.min(i64::MAX as u64) as i64;
     let mut rows = Vec::new();

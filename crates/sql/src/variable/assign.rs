@@ -5,7 +5,7 @@ use junctor_model::value::Value;
 
 use super::Note;
 use super::character_set::{ConnectionCharacterSet, find_collation};
-use super::check::{check, unsigned_of};
+use super::check::{check, text_of, unsigned_of};
 use super::declare::{Scope, Slot, VariableId, find};
 use super::global::GlobalVariables;
 use super::session::{IsolationChoice, SessionVariables};
@@ -116,18 +116,26 @@ impl Assignment<'_, '_> {
                 check(variable, name, &value, &old, self.session.sql_mode, &mut self.effects.notes)?
             }
         };
-        if is_global {
-            self.globals.put(id, value.clone());
-            self.effects.global.push(GlobalChange { id, value });
-            return Ok(());
+        if let Some((other, value)) = counterpart(variable.name, &value) {
+            self.put(other, value, is_global);
         }
         match variable.slot {
+            _ if is_global => {}
             Slot::LastInsertId => self.effects.last_insert_id = Some(unsigned_of(&value)),
             Slot::Autocommit => self.effects.commits |= !self.session.autocommit && value == Value::Int(1),
             _ => {}
         }
-        self.session.put(id, value);
+        self.put(id, value, is_global);
         Ok(())
+    }
+
+    fn put(&mut self, id: VariableId, value: Value, is_global: bool) {
+        if is_global {
+            self.globals.put(id, value.clone());
+            self.effects.global.push(GlobalChange { id, value });
+        } else {
+            self.session.put(id, value);
+        }
     }
 
     fn names(&mut self, character_set: Option<&str>, collation: Option<&str>) -> Result<()> {
@@ -186,8 +194,7 @@ impl Assignment<'_, '_> {
                 let read_only = read_only.map(|read_only| Value::Int(i64::from(read_only)));
                 for (name, value) in [("transaction_isolation", isolation), ("transaction_read_only", read_only)] {
                     if let (Some(id), Some(value)) = (find(name), value) {
-                        self.globals.put(id, value.clone());
-                        self.effects.global.push(GlobalChange { id, value });
+                        self.put(id, value, true);
                     }
                 }
             }
@@ -197,6 +204,19 @@ impl Assignment<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// The server's character set and its collation change together: the other variable and its value.
+fn counterpart(name: &str, value: &Value) -> Option<(VariableId, Value)> {
+    let text = text_of(value);
+    let (other, value) = match name {
+        "character_set_server" => {
+            ("collation_server", ConnectionCharacterSet::from_name(&text).ok()?.default_collation().name)
+        }
+        "collation_server" => ("character_set_server", find_collation(&text).ok()?.character_set.name()),
+        _ => return None,
+    };
+    Some((find(other)?, Value::Bytes(value.into())))
 }
 
 fn choice_of(level: IsolationLevel) -> Result<IsolationChoice> {

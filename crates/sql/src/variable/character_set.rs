@@ -3,6 +3,9 @@
 use junctor_model::collation::{CollationId, CollationLookupError};
 use junctor_model::error::{Error, ErrorCode, Result};
 
+/// Characters of a name that an error quotes.
+const NAME_CHARACTERS_MAX: usize = 64;
+
 /// A character set of a connection. All text here is UTF-8, so these are the ones that need no conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -83,7 +86,7 @@ impl ConnectionCharacterSet {
             known if KNOWN_CHARACTER_SETS.contains(&known) => {
                 Err(Error::not_supported(&format!("character set {known}")))
             }
-            _ => Err(Error::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{name}'"))),
+            _ => Err(Error::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{}'", quoted(name)))),
         }
     }
 
@@ -146,6 +149,7 @@ pub fn collation_of(character_set: Option<&str>, collation: Option<&str>, defaul
 }
 
 fn missing_collation(name: &str) -> Box<Error> {
+    let name = &quoted(name);
     let lower = name.to_ascii_lowercase();
     let set = lower.split('_').next().unwrap_or_default();
     let set_is_known = KNOWN_CHARACTER_SETS.contains(&set) || set == "utf8";
@@ -154,4 +158,9 @@ fn missing_collation(name: &str) -> Box<Error> {
         return Error::not_supported(&format!("collation {lower}"));
     }
     Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
+}
+
+/// As much of a wrong name as an error quotes.
+fn quoted(name: &str) -> String {
+    name.chars().take(NAME_CHARACTERS_MAX).collect()
 }

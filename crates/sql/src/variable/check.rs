@@ -10,6 +10,11 @@ use super::declare::{Kind, Variable};
 use super::session::IsolationChoice;
 use super::sql_mode::SqlMode;
 
+/// Bytes of a text that a variable keeps.
+pub(super) const TEXT_BYTES_MAX: usize = 4096;
+/// Characters of a wrong value that the error quotes.
+const QUOTED_CHARACTERS_MAX: usize = 200;
+
 /// What the variable has when nobody has said anything.
 pub(super) fn default_value(variable: &Variable) -> Value {
     let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
@@ -51,7 +56,8 @@ pub(super) fn check(
             _ => Err(wrong_type(name)),
         },
         Kind::Text(default) => match value {
-            Value::Bytes(_) => Ok(value.clone()),
+            Value::Bytes(bytes) if bytes.len() <= TEXT_BYTES_MAX => Ok(value.clone()),
+            Value::Bytes(_) => Err(wrong_value(name, &text_of(value))),
             Value::Null if default.is_none() => Ok(Value::Null),
             Value::Null => Err(wrong_value(name, "NULL")),
             _ => Err(wrong_type(name)),
@@ -211,7 +217,8 @@ fn double_of(value: &Value) -> f64 {
 }
 
 pub(super) fn wrong_value(name: &str, value: &str) -> Box<Error> {
-    let text = format!("Variable '{name}' can't be set to the value of '{value}'");
+    let quoted: String = value.chars().take(QUOTED_CHARACTERS_MAX).collect();
+    let text = format!("Variable '{name}' can't be set to the value of '{quoted}'");
     Error::new(ErrorCode::WrongValueForVariable, text)
 }
 

@@ -12,6 +12,9 @@ use super::sql_mode::SqlMode;
 use super::table::TABLE;
 use super::user::UserVariables;
 
+/// The last second of the year 3000, after which MySQL has no clock.
+const TIMESTAMP_SECONDS_MAX: f64 = 32_536_771_199.0;
+
 /// The isolation levels that a session may choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -210,6 +213,7 @@ impl SessionVariables {
             }
             Slot::Timestamp => {
                 let seconds = if let Value::Double(seconds) = value { seconds } else { 0.0 };
+                let seconds = seconds.min(TIMESTAMP_SECONDS_MAX);
                 self.timestamp_us = (seconds > 0.0).then_some((seconds * 1e6) as u64);
             }
             Slot::CharacterSetDatabase | Slot::CollationDatabase | Slot::LastInsertId => {}

@@ -4,8 +4,10 @@ use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, Result};
 use junctor_model::value::Value;
 
+use proptest::prelude::*;
+
 use super::*;
-use crate::parse::expression::Literal;
+use crate::parse::expression::{Literal, StringLiteral, VariableScope};
 use crate::parse::statement::{SelectItem, SetItem};
 use crate::parse::{Expression, Statement, parse};
 
@@ -196,6 +198,9 @@ fn variables_have_the_values_that_were_set() {
         ("SET GLOBAL wait_timeout=5", "@@global.wait_timeout", "5"),
         ("SET @a := 1, @b = @A", "@b", "1"),
         ("SET last_insert_id=99", "@@identity", "12"),
+        ("SET collation_server = 'utf8mb3_bin'", "@@character_set_server", "utf8mb3"),
+        ("SET GLOBAL character_set_server = binary", "@@global.collation_server", "binary"),
+        ("SET foreign_key_checks = OFF", "@@foreign_key_checks", "0"),
     ] {
         client.set(text);
         assert_eq!(client.get(expression), value, "{text}");
@@ -410,4 +415,76 @@ fn a_set_item_of_every_kind_is_known_here() {
     client.set("SET NAMES binary");
     set(&items, &mut client.session, &mut client.globals, false, &mut evaluate).expect("defaults are always good");
     assert_eq!(client.get("@@character_set_client"), "utf8mb4");
+}
+
+fn any_value() -> impl Strategy<Value = Literal> {
+    let string = |bytes: Vec<u8>| Literal::String(StringLiteral { bytes, character_set: None });
+    let words = proptest::sample::select(vec![
+        "ON",
+        "off",
+        "default",
+        "utf8",
+        "utf8mb4_bin",
+        "SYSTEM",
+        "+14:00",
+        "-13:59",
+        "+1:0",
+        "ANSI",
+        "TRADITIONAL",
+        "mrr=on",
+        "mrr=",
+        "READ-COMMITTED",
+        "FULL",
+        "",
+    ]);
+    prop_oneof![
+        Just(Literal::Null),
+        any::<bool>().prop_map(Literal::Boolean),
+        any::<i64>().prop_map(|value| Literal::Integer(value.into())),
+        (0i64..3).prop_map(|value| Literal::Integer(value.into())),
+        words.prop_map(move |word| string(word.as_bytes().to_vec())),
+        any::<Vec<u8>>().prop_map(string),
+        Just(string(vec![b'x'; check::TEXT_BYTES_MAX + 1])),
+    ]
+}
+
+proptest! {
+    /// Whatever is set, a value that was taken is one that may be set again, and a session stays small.
+    #[test]
+    fn a_value_that_was_taken_may_be_taken_again(at in 0..TABLE.len(), value in any_value(), is_global in any::<bool>()) {
+        let mut client = Client::new();
+        let scope = Some(if is_global { VariableScope::Global } else { VariableScope::Session });
+        let name = TABLE[at].name;
+        let item = |literal| SetItem::SystemVariable {
+            scope,
+            name: name.to_owned(),
+            value: Some(Expression::Literal(literal)),
+        };
+        let taken = set(&[item(value)], &mut client.session, &mut client.globals, false, &mut evaluate);
+        if let Err(error) = &taken {
+            prop_assert!(error.message.len() < 1000);
+        }
+        let id = VariableId(at as u16);
+        let current = if is_global { client.globals.value(id) } else { client.session.value(id) };
+        let again = check::check(&TABLE[at], name, &current, &current, SqlMode::DEFAULT, &mut Vec::new());
+        prop_assert_eq!(again, Ok(current));
+        prop_assert!(client.session.deviation_count() <= 13);
+        let shown = facts(&client.session, &client.globals);
+        prop_assert!(!variable_rows(false, &shown).is_empty());
+        for clock in ["NOW(6)", "UTC_TIME()", "CURDATE()"] {
+            client.get(clock);
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_moment_or_none_and_any_zone_a_zone_or_none(text in any::<String>(), clock in "[0-9T:. +-]{0,30}") {
+        for text in [&text, &clock] {
+            if let Some((moment, digits)) = clock::Moment::parse(text) {
+                prop_assert_eq!(clock::Moment::parse(&moment.date_time(digits)), Some((moment, digits)));
+            }
+            if let Some(seconds) = clock::zone_seconds(text) {
+                prop_assert!(seconds.abs() <= 14 * 3600);
+            }
+        }
+    }
 }
