@@ -26,7 +26,7 @@ test: tools
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo run --quiet --package xtask -- tidy
-	timeout 900 cargo test --quiet --workspace
+	timeout 1500 cargo test --quiet --workspace
 	sh tests/interleavings.sh
 	timeout 600 cargo run --quiet --package junctor-sim --bin sim -- ci
 	sh tests/clients.sh

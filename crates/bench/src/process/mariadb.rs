@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -47,7 +48,7 @@ pub fn start_mariadb(more_arguments: &[&str]) -> Outcome<Server> {
         return Err(Failure::new(format!("mariadb-install-db: {}{}", finished.output, finished.errors)));
     }
     let address = free_address()?;
-    let mut daemon = bound_command("mariadbd");
+    let mut daemon = bound_command(&daemon_path());
     daemon.args(["--no-defaults", &user, &data]).args(ARGUMENTS).args(more_arguments);
     daemon.arg(format!("--port={}", address.port()));
     daemon.arg(format!("--socket={}", folder.path().join("socket").display()));
@@ -66,6 +67,12 @@ pub fn start_mariadb(more_arguments: &[&str]) -> Outcome<Server> {
         }
         thread::sleep(LOOK_AGAIN);
     }
+}
+
+/// Debian keeps daemons where the search path of a plain user does not look.
+fn daemon_path() -> String {
+    let debian = "/usr/sbin/mariadbd";
+    if Path::new(debian).exists() { debian.into() } else { "mariadbd".into() }
 }
 
 /// A port that was free a moment ago, on the loopback.
