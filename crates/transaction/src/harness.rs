@@ -23,12 +23,14 @@ use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply
 use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
 use junctor_signals::program::{ReadProgram, RowProtocol, WriteProgram};
 use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
+use junctor_signals::read_status::{ReadStatus, StatusTable};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
-use junctor_storage::guard::ReadGroup;
+use junctor_storage::guard::{ReadGroup, ReaderSlot};
 use junctor_storage::page::PagePool;
 use junctor_storage::snapshot::SnapshotRegistry;
 
+use crate::GuardedPartition;
 use crate::ldm::{LdmBlock, LdmShared, LdmWork};
 use crate::query::QueryBlock;
 use crate::tc::TcBlock;
@@ -49,6 +51,12 @@ pub(crate) struct Harness {
     next_file: u32,
     /// Bytes appended to redo files.
     pub redo: Vec<u8>,
+    /// Whether answers to file requests are kept in `held_files` for now.
+    pub holds_files: bool,
+    pub held_files: Vec<(Address, Signal)>,
+    /// A reader slot beside that of the query block, and what it may read.
+    pub spare_slot: ReaderSlot,
+    pub guards: BTreeMap<PartitionId, Arc<GuardedPartition>>,
 }
 
 struct Node {
@@ -74,8 +82,10 @@ impl Harness {
 
     pub fn with_memory(nodes: u8, tcs: u16, ldms: u16, bytes: usize) -> Harness {
         junctor_kernel::invariant::panic_on_failure();
+        let mut slots = Vec::new();
+        let nodes = (1..=nodes).map(|node| Node::new(NodeId(node), tcs, ldms, bytes, &mut slots)).collect();
         let mut harness = Harness {
-            nodes: (1..=nodes).map(|node| Node::new(NodeId(node), tcs, ldms, bytes)).collect(),
+            nodes,
             queue: VecDeque::new(),
             random: None,
             timers: Vec::new(),
@@ -86,6 +96,10 @@ impl Harness {
             next_operation: 1,
             next_file: 0,
             redo: Vec::new(),
+            holds_files: false,
+            held_files: Vec::new(),
+            spare_slot: slots.remove(0),
+            guards: BTreeMap::new(),
         };
         for node in 0..harness.nodes.len() {
             let addresses: Vec<Address> = harness.nodes[node].contexts.keys().copied().collect();
@@ -139,6 +153,10 @@ impl Harness {
             Signal::Main(signal) => return self.main_replies.push(signal),
             signal => signal,
         };
+        if let Signal::Query(QuerySignal::OpenPartition(open)) = &signal {
+            let guard = open.handle.clone().and_then(|handle| Arc::downcast::<GuardedPartition>(handle.0).ok());
+            self.guards.extend(guard.map(|guard| (open.partition, guard)));
+        }
         let now = self.now;
         let node = &mut self.nodes[usize::from(to.node.0) - 1];
         let mut outbox = Outbox::detached(to);
@@ -182,7 +200,11 @@ impl Harness {
             WorldRequest::DeleteFile { token, .. } => (token, FileOutcome::Deleted, Buffer::new()),
             other => panic!("{own} asked for {other:?}"),
         };
-        self.send(own, own, Signal::World(WorldEvent::FileDone { token, result: Ok(outcome), bytes }));
+        let done = Signal::World(WorldEvent::FileDone { token, result: Ok(outcome), bytes });
+        match self.holds_files {
+            true => self.held_files.push((own, done)),
+            false => self.send(own, own, done),
+        }
     }
 
     /// Moves time on; timers fire in their order, each with everything that follows from it.
@@ -388,6 +410,70 @@ impl Harness {
         replies
     }
 
+    /// Asks the query block for one batch of the first part, without delivering it.
+    pub fn begin_read(
+        &mut self,
+        program: &Arc<ReadProgram>,
+        parts: BTreeMap<u16, Buffer>,
+        snapshot: CommitNumber,
+    ) -> OperationId {
+        let operation = self.operation();
+        let (index, input) = parts.into_iter().next().expect("a part");
+        let request = ReadRows {
+            operation,
+            reply_to: sql(),
+            partition: PartitionId { table: program.table.definition.id, index },
+            protocol: RowProtocol::Text,
+            rows_max: 100,
+            program: Arc::clone(program),
+            snapshot,
+            transaction: TransactionId::default(),
+            input,
+            output: Buffer::new(),
+            resume: None,
+        };
+        let query = Address::new(NodeId(1), Module::Query, 0);
+        self.send(query, sql(), Signal::Query(QuerySignal::ReadRows(request)));
+        operation
+    }
+
+    /// The rows of a read that was begun, if they have come.
+    pub fn rows_read(&mut self, operation: OperationId) -> Option<Buffer> {
+        let is_it = |reply: &SqlSignal| matches!(reply, SqlSignal::ReadRowsReply(it) if it.operation == operation);
+        let position = self.replies.iter().position(is_it)?;
+        match self.replies.remove(position) {
+            SqlSignal::ReadRowsReply(reply) => Some(reply.output),
+            _ => None,
+        }
+    }
+
+    /// The rows of a status table from every block of the first node that knows some.
+    pub fn status(&mut self, table: StatusTable) -> Vec<Vec<Value>> {
+        let addresses: Vec<Address> = self.nodes[0].contexts.keys().copied().collect();
+        for to in addresses {
+            let request = ReadStatus { operation: OperationId(0), reply_to: sql(), table };
+            match (to.module, table) {
+                (Module::Tc, StatusTable::Transactions) => {
+                    self.send(to, sql(), Signal::Tc(TcSignal::ReadStatus(request)));
+                }
+                (Module::Ldm, StatusTable::Locks | StatusTable::MemoryUsage) => {
+                    self.send(to, sql(), Signal::Ldm(LdmSignal::ReadStatus(request)));
+                }
+                _ => {}
+            }
+        }
+        self.run();
+        let mut rows = Vec::new();
+        self.replies.retain_mut(|reply| match reply {
+            SqlSignal::ReadStatusReply(reply) => {
+                rows.append(&mut reply.rows);
+                false
+            }
+            _ => true,
+        });
+        rows
+    }
+
     /// What parts of a table hold at a snapshot, read between two deliveries by a query block without any signal waiting.
     pub fn peek(
         &mut self,
@@ -405,6 +491,10 @@ impl Harness {
 
     pub fn ldm(&self, address: Address) -> &LdmBlock {
         &self.nodes[usize::from(address.node.0) - 1].ldms[usize::from(address.instance)]
+    }
+
+    pub fn ldm_mut(&mut self, address: Address) -> &mut LdmBlock {
+        &mut self.nodes[usize::from(address.node.0) - 1].ldms[usize::from(address.instance)]
     }
 
     pub fn transactions_open(&self) -> usize {
@@ -438,7 +528,7 @@ impl Harness {
 }
 
 impl Node {
-    fn new(node: NodeId, tcs: u16, ldms: u16, bytes: usize) -> Node {
+    fn new(node: NodeId, tcs: u16, ldms: u16, bytes: usize, spare_slots: &mut Vec<ReaderSlot>) -> Node {
         let mut threads: Vec<Vec<(Module, u16)>> = vec![vec![(Module::Query, 0)]];
         threads.extend((0..tcs).map(|instance| vec![(Module::Tc, instance)]));
         threads.extend((0..ldms).map(|instance| vec![(Module::Ldm, instance)]));
@@ -446,7 +536,8 @@ impl Node {
         let layout = NodeLayout::new(&threads);
         let directory = Directory::new(node, &layout).expect("a layout without gaps");
         let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
-        let (readers, slots) = ReadGroup::new(1);
+        let (readers, mut slots) = ReadGroup::new(2);
+        spare_slots.extend(slots.pop());
         let shared = LdmShared {
             sequence: Arc::clone(&sequence),
             snapshots: Arc::new(SnapshotRegistry::new(Arc::clone(&sequence), 1)),

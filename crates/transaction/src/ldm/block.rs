@@ -45,6 +45,8 @@ pub struct LdmShared {
 pub struct LdmBlock {
     pub(super) own: Address,
     pub(super) shared: LdmShared,
+    /// The query instances that partitions are opened to; all of the node if not said otherwise.
+    pub(super) readers: Option<Vec<u16>>,
     pub(super) slots: Vec<Option<PartitionSlot>>,
     pub(super) free_slots: Vec<SlotIndex>,
     pub(super) by_partition: HashMap<PartitionId, SlotIndex, FixedState>,
@@ -82,6 +84,7 @@ impl LdmBlock {
         LdmBlock {
             own,
             shared,
+            readers: None,
             slots: Vec::new(),
             free_slots: Vec::new(),
             by_partition: HashMap::with_hasher(FixedState::with_seed(seed)),
@@ -104,6 +107,18 @@ impl LdmBlock {
             reader: RowReader::new(),
             rows: RowBuilder::default(),
         }
+    }
+
+    /// Opens partitions to these query instances only: those with a slot of the read group. On a node with several groups
+    /// the others must not look inside; they pass their requests on to the owner.
+    #[must_use]
+    pub fn with_readers(self, instances: Vec<u16>) -> LdmBlock {
+        LdmBlock { readers: Some(instances), ..self }
+    }
+
+    /// Lets so many bytes of redo wait to be written before new writes are held back.
+    pub fn set_redo_bytes_waiting_max(&mut self, bytes: usize) {
+        self.redo.set_waiting_bytes_max(bytes);
     }
 
     /// Handles one signal.

@@ -95,7 +95,8 @@ impl LdmBlock {
         context: &Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        for instance in 0..context.directory.instances(Module::Query) {
+        let is_reader = |instance: &u16| self.readers.as_ref().is_none_or(|readers| readers.contains(instance));
+        for instance in (0..context.directory.instances(Module::Query)).filter(is_reader) {
             let signal = OpenPartition { partition, owner: self.own, handle: handle.clone() };
             let to = context.directory.address(Module::Query, instance);
             outbox.send(to, Signal::Query(QuerySignal::OpenPartition(signal)));

@@ -19,7 +19,7 @@ const FLUSH_BYTES: usize = 64 * 1024;
 /// Bytes of one file.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes that may wait to be written; beyond that no new write begins.
-const WAITING_BYTES_MAX: usize = 64 * 1024 * 1024;
+const WAITING_BYTES_MAX_DEFAULT: usize = 64 * 1024 * 1024;
 
 const SHORT_TIMER_MS: u64 = 10;
 const SYNC_TIMER_MS: u64 = 1000;
@@ -45,6 +45,7 @@ pub(super) struct RedoLog {
     /// Bytes of the append that is under way.
     under_way: Option<usize>,
     spare: Buffer,
+    waiting_bytes_max: usize,
     /// Whether something was written since the last sync.
     is_unsynced: bool,
     sync_timer_runs: bool,
@@ -61,6 +62,7 @@ impl RedoLog {
             is_opening: false,
             under_way: None,
             spare: Buffer::new(),
+            waiting_bytes_max: WAITING_BYTES_MAX_DEFAULT,
             is_unsynced: false,
             sync_timer_runs: false,
         }
@@ -111,7 +113,11 @@ impl RedoLog {
 
     /// Whether so much waits to be written that no new write may begin.
     pub fn is_behind(&self) -> bool {
-        self.waiting_bytes() > WAITING_BYTES_MAX
+        self.waiting_bytes() > self.waiting_bytes_max
+    }
+
+    pub fn set_waiting_bytes_max(&mut self, bytes: usize) {
+        self.waiting_bytes_max = bytes;
     }
 
     /// Bytes that are formed and not yet written.

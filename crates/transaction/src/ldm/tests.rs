@@ -7,6 +7,7 @@ use junctor_kernel::{Buffer, Duration};
 use junctor_model::collation::CollationId;
 use junctor_model::error::ErrorCode;
 use junctor_model::id::{ColumnIndex, CommitNumber, PartitionId, SchemaVersion, TransactionId};
+use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_model::value::Value;
 use junctor_signals::change_schema::PartitionChange;
 use junctor_signals::end_transaction::Ending;
@@ -14,6 +15,7 @@ use junctor_signals::program::{
     Access, Aggregate, Assignment, LockMode, Output, ReadProgram, WriteAction, WriteProgram,
 };
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::read_status::StatusTable;
 use junctor_storage::redo::RedoRecords;
 
 use crate::harness::{Harness, ID, INDEX_K, INDEX_U, K, SampleTable, U};
@@ -734,4 +736,124 @@ fn any_order_of_delivery_keeps_sums_and_leaves_nothing_behind() {
             harness.check_idle();
         }
     }
+}
+
+#[test]
+fn a_reader_inside_delays_the_writer_and_sends_other_readers_to_the_owner() {
+    let (mut harness, table) = filled(1, 1, 3);
+    let partition = PartitionId { table: table.layout.definition.id, index: 0 };
+    let guard = Arc::clone(&harness.guards[&partition]);
+    let stable = harness.stable();
+    let read = table.reading(Access::AllRows, None, Output::Images);
+    let write = table.add_to(K, Access::PrimaryKeys, 1);
+    let (_, slots) = junctor_storage::guard::ReadGroup::new(1);
+    let slot = std::mem::replace(&mut harness.spare_slot, slots.into_iter().next().expect("one slot"));
+    let inside = guard.read(&slot, |store| {
+        let written = harness.begin_execute(0, NONE, true, &write, table.keys(&[1]));
+        for _ in 0..50 {
+            harness.step();
+        }
+        assert!(guard.is_write_pending() && harness.statement(written).is_none());
+        // The query block finds the guard closed; the owner answers in its place.
+        let asked = harness.begin_read(&read, table.everything(), stable);
+        for _ in 0..50 {
+            harness.step();
+        }
+        assert_eq!(harness.rows_read(asked).map(|output| table.rows_of(&output).len()), Some(3));
+        (written, store.statistics().versions)
+    });
+    let (written, versions) = inside.expect("the guard was free");
+    assert_eq!(versions, 3);
+    harness.run();
+    assert_eq!(harness.statement(written).map(|reply| (reply.error, reply.changed)), Some((None, 1)));
+    harness.check_idle();
+}
+
+#[test]
+fn writers_are_held_back_while_redo_is_not_written() {
+    let (mut harness, table) = filled(1, 1, 3);
+    let partition = PartitionId { table: table.layout.definition.id, index: 0 };
+    let owner = harness.owner(partition);
+    harness.ldm_mut(owner).set_redo_bytes_waiting_max(0);
+    harness.advance(Duration::from_millis(20));
+    harness.holds_files = true;
+    let write = table.add_to(K, Access::PrimaryKeys, 1);
+    assert_eq!(harness.execute(NONE, true, &write, table.keys(&[1])).error, None);
+    let held = harness.begin_execute(0, NONE, true, &write, table.keys(&[1]));
+    harness.advance(Duration::from_millis(50));
+    assert!(harness.statement(held).is_none());
+    harness.holds_files = false;
+    for (to, done) in std::mem::take(&mut harness.held_files) {
+        harness.send(to, to, done);
+    }
+    harness.advance(Duration::from_millis(50));
+    assert_eq!(harness.statement(held).map(|reply| (reply.error, reply.changed)), Some((None, 1)));
+    harness.check_idle();
+}
+
+#[test]
+fn locks_and_memory_are_told() {
+    let (mut harness, table) = filled(1, 2, 3);
+    let write = table.add_to(K, Access::PrimaryKeys, 1);
+    let first = harness.execute(NONE, false, &write, table.keys(&[1]));
+    let second = harness.begin_execute(0, NONE, true, &write, table.keys(&[1]));
+    harness.run();
+    harness.advance(Duration::from_millis(30));
+    let states: Vec<String> = harness.status(StatusTable::Locks).iter().map(|row| format!("{:?}", row[6])).collect();
+    let text = |text: &str| format!("{:?}", Value::Bytes(text.into()));
+    assert_eq!(states, [text("GRANTED"), text("WAITING")]);
+    let rows: u64 = harness.status(StatusTable::MemoryUsage).iter().map(|row| number(&row[3])).sum();
+    assert_eq!(rows, 6, "three rows and three entries");
+    let transactions = harness.status(StatusTable::Transactions);
+    let waiting: Vec<&Value> = transactions.iter().map(|row| &row[5]).filter(|value| !value.is_null()).collect();
+    assert_eq!((transactions.len(), waiting), (2, vec![&Value::UInt(30)]));
+    harness.end(first.transaction, Ending::Rollback);
+    assert!(harness.statement(second).is_some());
+    harness.check_idle();
+}
+
+fn number(value: &Value) -> u64 {
+    match value {
+        Value::UInt(value) => *value,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_transaction_beyond_the_maximum_is_refused() {
+    let (mut harness, table) = filled(1, 1, 1);
+    let lock = table.lock(LockMode::Shared, Access::PrimaryKeys);
+    let mut open = Vec::new();
+    let refused = loop {
+        let reply = harness.execute(NONE, false, &lock, table.keys(&[1]));
+        match reply.error {
+            None => open.push(reply.transaction),
+            Some(error) => break error,
+        }
+    };
+    assert_eq!((refused.code, open.len()), (ErrorCode::TooManyTransactions, TRANSACTIONS_MAX / 2));
+    for transaction in open {
+        harness.end(transaction, Ending::Commit);
+    }
+    assert_eq!(harness.execute(NONE, true, &lock, table.keys(&[1])).error, None);
+    harness.check_idle();
+}
+
+#[test]
+fn a_locking_read_locks_what_it_reads_and_sees_the_newest() {
+    let (mut harness, table) = filled(1, 2, 20);
+    let open = harness.execute(NONE, false, &table.lock(LockMode::Exclusive, RANGES), table.range(50, 100));
+    let mut rows: Vec<Row> = open.outputs.iter().flat_map(|output| table.rows_of(output)).collect();
+    rows.sort_unstable();
+    let expected: Vec<Row> = (5..=10).map(|id| (id, id * 10, Some(id))).collect();
+    assert_eq!((rows, open.matched, open.changed, open.written.len()), (expected, 6, 0, 0));
+    let inside = harness.begin_execute(1, NONE, true, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[7]));
+    let outside = harness.begin_execute(1, NONE, true, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[11]));
+    harness.run();
+    assert!(harness.statement(inside).is_none() && harness.statement(outside).is_some());
+    let taken = harness.stable();
+    assert_eq!(harness.end(open.transaction, Ending::Commit).error, None);
+    assert!(harness.statement(inside).is_some());
+    assert_eq!(harness.stable().0, taken.0 + 1, "a transaction that only locked takes no number");
+    harness.check_idle();
 }
