@@ -1,4 +1,4 @@
-//! The lock table (hot path: a request for a free row, and its release, 150 instructions together).
+//! The lock table (hot path: a request for a free row, and its release, 540 instructions together).
 //!
 //! Each lock has a list of holders and a queue of waiters, and each transaction a list of its requests, all linked by record
 //! numbers. Queues are first come, first served; only a holder who wants more than it has goes to the front, because

@@ -2,15 +2,16 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
+use junctor_model::collation::CollationId;
 use junctor_model::id::{
     ColumnIndex, CommitNumber, IndexId, PartitionId, RowId, SchemaVersion, StatementNumber, TransactionId,
 };
 use junctor_model::key::append_value;
-use junctor_model::schema::TableLayout;
+use junctor_model::schema::{ColumnType, IndexKind, TableLayout};
 use junctor_model::value::ValueRef;
 use proptest::prelude::*;
 
-use super::sample::{INT, image, integer_key, layout, sysbench_layout};
+use super::sample::{INT, column, image, index, integer_key, layout, sysbench_layout, table};
 use super::{PartitionStore, PurgeProgress, ScanCursor, ScanEnd, ScanRange, WriteError};
 use crate::index::{Direction, RangeBounds};
 use crate::page::{PAGE_BYTES, PagePool};
@@ -160,6 +161,28 @@ fn a_scan_finds_each_row_once_under_the_key_that_its_reader_sees() {
     let bounds = RangeBounds { lower: Bound::Excluded(&bound), upper: Bound::Unbounded };
     assert_eq!(ids_by_k(&store, bounds, Direction::Forward, 2), (0..10).rev().collect::<Vec<i64>>());
     store.check().unwrap();
+}
+
+#[test]
+fn a_range_of_keys_longer_than_an_index_keeps_is_exact() {
+    let body = ColumnType::Text { length_bytes: 4, collation: CollationId::BINARY };
+    let columns = vec![column("id", INT, false), column("body", body, false)];
+    let indexes = vec![index(0, IndexKind::Primary { ordered: false }, &[0]), index(1, IndexKind::Ordered, &[1])];
+    let mut store = PartitionStore::new(table(columns, indexes), pool(1024));
+    let body_of = |id: i32| [&[b'a'; 40_000][..], &[b'0' + id as u8]].concat();
+    for id in 0..8 {
+        let (key, hash) = integer_key(id);
+        let body = body_of(id);
+        let image = image(store.layout(), &[ValueRef::Int(i64::from(id)), ValueRef::Bytes(&body)]);
+        let row = store.insert(&key, hash, &image, FIRST, ONE).unwrap();
+        store.commit(row, FIRST, CommitNumber(1));
+    }
+    store.check().unwrap();
+    let mut bound = Vec::new();
+    append_value(body, false, ValueRef::Bytes(&body_of(5)), &mut bound);
+    let bounds = RangeBounds { lower: Bound::Excluded(&bound), upper: Bound::Unbounded };
+    assert_eq!(ids_by_k(&store, bounds, Direction::Forward, 1), [6, 7]);
+    assert_eq!(ids_by_k(&store, RangeBounds::prefix(&bound), Direction::Backward, 1), [5]);
 }
 
 #[test]
