@@ -4,10 +4,10 @@
 pub mod commit_sequence;
 #[allow(unsafe_code)]
 pub mod guard;
-pub mod snapshot;
 pub mod index;
+pub mod lock;
 pub mod page;
 pub mod partition_store;
-pub mod row;
-pub mod lock;
 pub mod redo;
+pub mod row;
+pub mod snapshot;

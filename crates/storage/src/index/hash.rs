@@ -1,8 +1,9 @@
 //! The hash index of the primary key (hot path: `HashIndex::find`, 60 instructions beside the comparison of the key).
 //!
-//! Linear hashing (Litwin, 1980): one bucket is split at a time, so growth never stops a statement. A bucket is one cache line:
-//! 7 hashes of 32 bits, 7 row ids, the count and the next bucket of an overflow chain. The lower 32 bits of the key hash choose
-//! the bucket, and being stored they spare a look at the row when buckets are split and when keys differ.
+//! Linear hashing (Litwin, 1980): one bucket is split at a time, so growth never stops a statement. A bucket is one
+//! cache line: 7 hashes of 32 bits, 7 row ids, the count and the next bucket of an overflow chain. The lower 32 bits of
+//! the key hash choose the bucket, and being stored they spare a look at the row when buckets are split and when keys
+//! differ.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The lock table (hot path: a request for a free row, and its release, 540 instructions together).
 //!
-//! Each lock has a list of holders and a queue of waiters, and each transaction a list of its requests, all linked by record
-//! numbers. Queues are first come, first served; only a holder who wants more than it has goes to the front, because
-//! everybody behind it waits for it anyway.
+//! Each lock has a list of holders and a queue of waiters, and each transaction a list of its requests, all linked by
+//! record numbers. Queues are first come, first served; only a holder who wants more than it has goes to the front,
+//! because everybody behind it waits for it anyway.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -47,7 +47,8 @@ pub enum LockMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaiterToken(pub u64);
 
-/// A waiting request. Once it was granted or cancelled the name means nothing any more, also when its record is used again.
+/// A waiting request. Once it was granted or cancelled the name means nothing any more, also when its record is used
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WaiterId {
     request: u32,
@@ -186,13 +187,14 @@ impl LockTable {
         }
     }
 
-    /// Gives back everything that a transaction holds or waits for. Appends the tokens of requests that are granted by this.
+    /// Gives back everything that a transaction holds or waits for. Appends the tokens of requests that are granted by
+    /// this.
     pub fn release_all(&mut self, transaction: TransactionId, granted: &mut Vec<WaiterToken>) {
         let hash = self.hash_of_transaction(transaction);
         let Ok(entry) = self.by_transaction.find_entry(hash, |(owner, _)| *owner == transaction) else { return };
         let ((_, mut request), _) = entry.remove();
-        // The newest first: what the transaction waits for is younger than what it holds of the same lock, so nothing is
-        // granted to the one that is leaving.
+        // The newest first: what the transaction waits for is younger than what it holds of the same lock, so nothing
+        // is granted to the one that is leaving.
         while request != NONE {
             let next = self.requests[request].transaction_next;
             self.drop_request(request, granted);
@@ -200,7 +202,8 @@ impl LockTable {
         }
     }
 
-    /// Takes a waiting request back; false when it does not wait any more. Appends the tokens of requests that are granted by this.
+    /// Takes a waiting request back; false when it does not wait any more. Appends the tokens of requests that are
+    /// granted by this.
     pub fn cancel(&mut self, waiter: WaiterId, granted: &mut Vec<WaiterToken>) -> bool {
         if self.waiting(waiter).is_none() {
             return false;

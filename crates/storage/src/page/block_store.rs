@@ -1,8 +1,8 @@
 //! Blocks inside pages (hot path: `BlockStore::at`, 8 instructions).
 //!
 //! A page holds blocks of one size class; a class is `32 KiB / k`, so nothing is lost at the end of a page, and classes
-//! lie at most 1/32 apart (where 32 KiB / k allows), so about 1.5 per cent is lost inside a block. Taking and freeing a block
-//! are a few steps each; a page whose last block is freed goes back to the pool at once.
+//! lie at most 1/32 apart (where 32 KiB / k allows), so about 1.5 per cent is lost inside a block. Taking and freeing a
+//! block are a few steps each; a page whose last block is freed goes back to the pool at once.
 
 use std::sync::Arc;
 
@@ -261,8 +261,8 @@ impl BlockStore {
         }
     }
 
-    /// The first page from number `from` on, of at most `budget`, that is at most half used and whose blocks fit into other
-    /// pages of its class without filling them up; or the number to go on with, `None` after the last page.
+    /// The first page from number `from` on, of at most `budget`, that is at most half used and whose blocks fit into
+    /// other pages of its class without filling them up; or the number to go on with, `None` after the last page.
     pub(crate) fn find_sparse_page(&self, from: usize, budget: usize) -> (Option<usize>, Option<usize>) {
         let end = self.pages.len().min(from.saturating_add(budget));
         let is_sparse = |number: &usize| {
@@ -315,8 +315,8 @@ impl BlockStore {
         out.extend(used.map(|block| Location::new(page_number, block * block_bytes)));
     }
 
-    /// Moves a block out of a page that is being emptied into another of its class; `None` when no other has room. The old
-    /// block is free then.
+    /// Moves a block out of a page that is being emptied into another of its class; `None` when no other has room. The
+    /// old block is free then.
     pub(crate) fn move_block(&mut self, from: Location) -> Option<Location> {
         let class = usize::from(self.states[from.page()].class);
         if self.classes[class].first == NO_PAGE {

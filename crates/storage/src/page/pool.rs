@@ -1,10 +1,10 @@
 //! The page pool of a node: `TotalMemory` bytes of address space reserved once, handed out in 32 KiB pages.
 //!
-//! A page belongs to one structure at a time and comes back to one free list, so memory of deleted rows serves any table.
-//! The lock is taken once per page, which is once per some hundred rows.
+//! A page belongs to one structure at a time and comes back to one free list, so memory of deleted rows serves any
+//! table. The lock is taken once per page, which is once per some hundred rows.
 //!
-//! Invariants of the unsafe code: the mapping lives as long as the pool, and every page holds the pool alive; a page number is
-//! either never handed out, or in the free list, or in exactly one `Page`, which alone reaches the bytes.
+//! Invariants of the unsafe code: the mapping lives as long as the pool, and every page holds the pool alive; a page
+//! number is either never handed out, or in the free list, or in exactly one `Page`, which alone reaches the bytes.
 
 use std::fmt;
 use std::io;

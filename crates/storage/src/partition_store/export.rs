@@ -7,8 +7,9 @@ use super::{PartitionStore, key_view};
 use crate::redo::RedoBuffer;
 
 impl PartitionStore {
-    /// Adds what the transaction did to the row to the open redo record. To be called before `commit` of the row, while its
-    /// older versions are still there. A row inserted and deleted by the transaction leaves no trace. `scratch` is used as it likes.
+    /// Adds what the transaction did to the row to the open redo record. To be called before `commit` of the row, while
+    /// its older versions are still there. A row inserted and deleted by the transaction leaves no trace. `scratch` is
+    /// used as it likes.
     pub fn append_redo(&self, row: RowId, transaction: TransactionId, redo: &mut RedoBuffer, scratch: &mut Vec<u8>) {
         let Some(newest) = self.rows.newest(row).filter(|newest| newest.is_of(transaction)) else { return };
         if !newest.is_deleted() {
@@ -34,7 +35,8 @@ impl PartitionStore {
             let Some(version) = self.visible(row, snapshot, None) else { continue };
             let image = key_hash(self.rows.image(&version, &mut scratch));
             let pair = [u64::from(row.0).to_le_bytes(), image.to_le_bytes()].concat();
-            // The order of rows is the order of ids, so a sum is as good as a chain, and ids without rows do not matter.
+            // The order of rows is the order of ids, so a sum is as good as a chain, and ids without rows do not
+            // matter.
             digest = digest.wrapping_add(key_hash(&pair));
         }
         digest

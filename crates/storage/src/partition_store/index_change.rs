@@ -9,8 +9,8 @@ use super::{OrderedEntry, PartitionStore, key_view};
 use crate::page::{Need, OutOfMemory};
 
 impl PartitionStore {
-    /// Begins to keep an ordered index: every write from now on maintains it. Rows that exist already get their entries by
-    /// `build_index_step`. Nothing happens when it is kept already, or is none that partitions keep.
+    /// Begins to keep an ordered index: every write from now on maintains it. Rows that exist already get their entries
+    /// by `build_index_step`. Nothing happens when it is kept already, or is none that partitions keep.
     pub fn add_index(&mut self, definition: &IndexDefinition) {
         if !definition.is_ordered() || self.ordered.iter().any(|entry| entry.id == definition.id) {
             return;

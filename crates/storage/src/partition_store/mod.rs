@@ -1,7 +1,7 @@
 //! One partition: its rows, the hash index of the primary key and the ordered indexes, kept equal to each other.
 //!
-//! Plain owned data: readers need `&self`, the owner `&mut self`; the guard outside decides who has which. An operation that
-//! fails leaves everything as it was: what may need memory is reserved first, then nothing can fail.
+//! Plain owned data: readers need `&self`, the owner `&mut self`; the guard outside decides who has which. An operation
+//! that fails leaves everything as it was: what may need memory is reserved first, then nothing can fail.
 
 mod check;
 mod export;

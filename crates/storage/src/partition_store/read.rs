@@ -31,8 +31,8 @@ impl PartitionStore {
         Some((row, self.rows.visible_from(newest, snapshot, own)?))
     }
 
-    /// Reads up to `limit::ROWS_PER_HOLD_MAX` keys (with their hashes) so that their cache misses overlap; keys beyond that many
-    /// are left out. `visit` gets for each key in turn the row and the version that the reader sees.
+    /// Reads up to `limit::ROWS_PER_HOLD_MAX` keys (with their hashes) so that their cache misses overlap; keys beyond
+    /// that many are left out. `visit` gets for each key in turn the row and the version that the reader sees.
     #[inline]
     pub fn read_batch<'a>(
         &'a self,
@@ -113,8 +113,8 @@ impl PartitionStore {
         self.rows.map().end()
     }
 
-    /// Whether the newest version of a row exists and has exactly that primary key: to be asked again after waiting for the
-    /// row's lock, because the id may have been given to another row meanwhile.
+    /// Whether the newest version of a row exists and has exactly that primary key: to be asked again after waiting for
+    /// the row's lock, because the id may have been given to another row meanwhile.
     pub fn is_row_of(&self, row: RowId, key: &[u8]) -> bool {
         self.newest_with_primary(row, key).is_some_and(|newest| !newest.is_deleted())
     }

@@ -40,8 +40,9 @@ pub enum ScanEnd {
 }
 
 impl PartitionStore {
-    /// Calls `visit` for each row of the range that the reader sees, in key order, each once and with the version that has
-    /// that key. Looks at most at `budget_entries` index entries. `None` when the index does not exist here or is being built.
+    /// Calls `visit` for each row of the range that the reader sees, in key order, each once and with the version that
+    /// has that key. Looks at most at `budget_entries` index entries. `None` when the index does not exist here or is
+    /// being built.
     pub fn scan(
         &self,
         range: ScanRange<'_>,

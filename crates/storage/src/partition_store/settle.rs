@@ -76,8 +76,8 @@ impl PartitionStore {
         }
     }
 
-    /// Frees versions that no snapshot from `horizon` on can reach. Does at most `budget` things: working off an entry of the
-    /// queue, freeing a version.
+    /// Frees versions that no snapshot from `horizon` on can reach. Does at most `budget` things: working off an entry
+    /// of the queue, freeing a version.
     pub fn purge_step(&mut self, horizon: CommitNumber, budget: usize) -> PurgeProgress {
         let mut left = budget;
         while let Some((commit_number, row)) = self.purge_queue.front().copied()
@@ -102,8 +102,8 @@ impl PartitionStore {
         self.purge_queue.front().map(|(commit_number, _)| *commit_number)
     }
 
-    /// Moves at most `budget` row versions out of pages that are at most half used, so that the pages go back to the pool.
-    /// False at the end of a pass over all pages: to be called again when rows were deleted.
+    /// Moves at most `budget` row versions out of pages that are at most half used, so that the pages go back to the
+    /// pool. False at the end of a pass over all pages: to be called again when rows were deleted.
     pub fn compact_step(&mut self, budget: usize) -> bool {
         self.rows.compact_step(budget)
     }
@@ -123,7 +123,8 @@ impl PartitionStore {
         // A row with very many newer versions is left to the entries that those have in the queue.
         let Some(base) = base else { return true };
         let is_deleted = base.is_deleted();
-        // Under a deletion the version with the key stays to the last: whatever is undone meanwhile, the row has its key.
+        // Under a deletion the version with the key stays to the last: whatever is undone meanwhile, the row has its
+        // key.
         let last_kept = if is_deleted { base.older() } else { base.location() };
         if !self.remove_all_below(row, last_kept, left) {
             return false;

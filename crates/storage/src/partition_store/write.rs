@@ -48,7 +48,8 @@ enum Target {
 }
 
 impl PartitionStore {
-    /// Inserts a row. A row that was deleted and is still kept for snapshots is used again, so the id may be an old one.
+    /// Inserts a row. A row that was deleted and is still kept for snapshots is used again, so the id may be an old
+    /// one.
     pub fn insert(
         &mut self,
         key: &[u8],
@@ -64,8 +65,9 @@ impl PartitionStore {
         Ok(self.put(target, Some(image), transaction, statement, Need::Growth)?)
     }
 
-    /// Inserts a row under an id that another replica chose. What that replica has purged already and this one not yet, a deleted
-    /// row of the same id or key, is purged now. `Uncommitted` when another row has the id, `Duplicate` when one has the key.
+    /// Inserts a row under an id that another replica chose. What that replica has purged already and this one not yet,
+    /// a deleted row of the same id or key, is purged now. `Uncommitted` when another row has the id, `Duplicate` when
+    /// one has the key.
     pub fn insert_at(
         &mut self,
         row: RowId,

@@ -39,7 +39,8 @@ impl RedoBuffer {
         self.add(PUT, row, image);
     }
 
-    /// Adds that a row is gone, with the bytes of its primary key. Only between `begin` and `end`, else nothing happens.
+    /// Adds that a row is gone, with the bytes of its primary key. Only between `begin` and `end`, else nothing
+    /// happens.
     pub fn delete(&mut self, row: RowId, key: &[u8]) {
         self.add(DELETE, row, key);
     }
@@ -64,8 +65,8 @@ impl RedoBuffer {
         self.record_count
     }
 
-    /// Ends the open record and exchanges the records for an empty buffer, so that memory goes round between the ldm and the
-    /// thread that writes. `spare` is cleared.
+    /// Ends the open record and exchanges the records for an empty buffer, so that memory goes round between the ldm
+    /// and the thread that writes. `spare` is cleared.
     pub fn take(&mut self, mut spare: Vec<u8>) -> Vec<u8> {
         self.end();
         spare.clear();

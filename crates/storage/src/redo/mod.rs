@@ -1,4 +1,5 @@
-//! Redo records: what a transaction changed in a partition, formed at commit (`docs/format.md`, "Redo record"). No files here.
+//! Redo records: what a transaction changed in a partition, formed at commit (`docs/format.md`, "Redo record"). No
+//! files here.
 
 mod buffer;
 mod record;

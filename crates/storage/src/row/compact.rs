@@ -1,5 +1,5 @@
-//! Emptying sparse pages, so that memory of deleted rows serves any table. Versions are moved to other pages of their size; only
-//! the map and the version above know where one is.
+//! Emptying sparse pages, so that memory of deleted rows serves any table. Versions are moved to other pages of their
+//! size; only the map and the version above know where one is.
 
 use junctor_model::id::RowId;
 
@@ -25,8 +25,8 @@ enum Above {
 }
 
 impl RowStore {
-    /// Moves at most `budget` versions out of sparse pages, looking at as many pages. False at the end of a pass over all pages;
-    /// the next call begins another.
+    /// Moves at most `budget` versions out of sparse pages, looking at as many pages. False at the end of a pass over
+    /// all pages; the next call begins another.
     pub(crate) fn compact_step(&mut self, budget: usize) -> bool {
         let mut left = budget;
         let draining = self.compaction.draining.take().filter(|page| self.blocks.is_draining(*page));

@@ -1,7 +1,7 @@
 //! Long values are cut out of an image and kept in overflow pages.
 //!
-//! A stored image with the overflow flag is the image without the cut ranges (so the fixed part stays where it is), then for
-//! each cut `[start in the whole image: 4][length: 4][location: 8]`, then the number of cuts (2 bytes).
+//! A stored image with the overflow flag is the image without the cut ranges (so the fixed part stays where it is),
+//! then for each cut `[start in the whole image: 4][length: 4][location: 8]`, then the number of cuts (2 bytes).
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! From row ids to the newest version (hot path: `RowMap::get`, 10 instructions).
 //!
-//! Eight bytes a row in pages. An entry in use is a location; a free one has bit 63 and links to its neighbours in the list
-//! of free ids, in both directions so that a given id can be taken too, as a backup replica must.
+//! Eight bytes a row in pages. An entry in use is a location; a free one has bit 63 and links to its neighbours in the
+//! list of free ids, in both directions so that a given id can be taken too, as a backup replica must.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! One version of a row in its block (hot path: 10 instructions to look at one).
 //!
-//! `[word: 8][stamp: 8][owner: 4][stored image ...]`. The word holds the location of the next older version (40 bits), the
-//! length of the stored image (15 bits) and two flags. The stamp is the commit number of a committed version and the
-//! transaction of one that is not. The owner is the row id of a committed version, so that a page can be emptied by
+//! `[word: 8][stamp: 8][owner: 4][stored image ...]`. The word holds the location of the next older version (40 bits),
+//! the length of the stored image (15 bits) and two flags. The stamp is the commit number of a committed version and
+//! the transaction of one that is not. The owner is the row id of a committed version, so that a page can be emptied by
 //! moving its versions, and the statement number of one that is not committed.
 
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};

@@ -1,8 +1,9 @@
-//! One node: `[kind: 1][0: 1][count: 2][heap start: 2][dead bytes: 2][first child: 4][0: 4][slots: 2 each] ... [entries]`.
+//! One node: `[kind: 1][0: 1][count: 2][heap start: 2][dead bytes: 2][first child: 4][0: 4][slots: 2 each] ...
+//! [entries]`.
 //!
-//! Slots are offsets of entries in order; entries grow down from the end. An entry is `[length: 2][bytes]` in a leaf and
-//! `[length: 2][child: 4][bytes]` above. The bytes of a leaf entry are a key and a row id; above, they separate: what is
-//! below the child is not less, what is below the child before is less.
+//! Slots are offsets of entries in order; entries grow down from the end. An entry is `[length: 2][bytes]` in a leaf
+//! and `[length: 2][child: 4][bytes]` above. The bytes of a leaf entry are a key and a row id; above, they separate:
+//! what is below the child is not less, what is below the child before is less.
 
 use std::cmp::Ordering;
 

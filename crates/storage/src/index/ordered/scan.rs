@@ -1,5 +1,5 @@
-//! Reading a range in either direction. A bound compares with the first bytes of a key, as many as the bound has, so the key of
-//! the leading columns bounds an index of several columns.
+//! Reading a range in either direction. A bound compares with the first bytes of a key, as many as the bound has, so
+//! the key of the leading columns bounds an index of several columns.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -17,7 +17,8 @@ pub enum Direction {
     Backward,
 }
 
-/// A range of keys by leading key bytes: `Included(prefix)` takes in every key that starts with it, `Excluded(prefix)` none.
+/// A range of keys by leading key bytes: `Included(prefix)` takes in every key that starts with it, `Excluded(prefix)`
+/// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeBounds<'a> {
     /// Where the range begins.
@@ -50,8 +51,8 @@ struct Position {
 }
 
 impl OrderedIndex {
-    /// Calls `visit` with key and row of every entry of the range in order, from after `start_after` on, until it breaks.
-    /// A key longer than the tree keeps is passed as kept (see `OrderedIndex::truncated`).
+    /// Calls `visit` with key and row of every entry of the range in order, from after `start_after` on, until it
+    /// breaks. A key longer than the tree keeps is passed as kept (see `OrderedIndex::truncated`).
     pub fn scan(
         &self,
         bounds: RangeBounds<'_>,

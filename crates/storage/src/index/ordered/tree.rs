@@ -1,7 +1,8 @@
 //! The tree: insertion with splits, removal with merges.
 //!
-//! A node that is split because its last entry was appended at the right edge of the tree stays full, so ascending loads fill
-//! pages; other splits halve the bytes. A node below a quarter is merged with a neighbour when both fit in three quarters.
+//! A node that is split because its last entry was appended at the right edge of the tree stays full, so ascending
+//! loads fill pages; other splits halve the bytes. A node below a quarter is merged with a neighbour when both fit in
+//! three quarters.
 
 use std::sync::Arc;
 
@@ -33,7 +34,8 @@ pub struct OrderedIndex {
 }
 
 impl OrderedIndex {
-    /// An empty index for keys of at most `key_bytes_max` bytes; longer ones are ordered by their first bytes only (see `truncated`).
+    /// An empty index for keys of at most `key_bytes_max` bytes; longer ones are ordered by their first bytes only (see
+    /// `truncated`).
     pub fn new(pool: Arc<PagePool>, key_bytes_max: usize) -> OrderedIndex {
         let is_small = key_bytes_max <= key_bytes_exact(NODE_BYTES_SMALL);
         OrderedIndex {
@@ -48,8 +50,8 @@ impl OrderedIndex {
         }
     }
 
-    /// The part of a key that orders its entry: all of it up to about 10,000 bytes (1,300 where keys cannot be longer). Rows
-    /// that agree in so many bytes are ordered by row id.
+    /// The part of a key that orders its entry: all of it up to about 10,000 bytes (1,300 where keys cannot be longer).
+    /// Rows that agree in so many bytes are ordered by row id.
     #[inline]
     pub fn truncated<'a>(&self, key: &'a [u8]) -> &'a [u8] {
         &key[..key.len().min(key_bytes_exact(self.node_bytes))]
@@ -228,8 +230,8 @@ impl OrderedIndex {
         assert!(is_placed, "a node after a split or before a merge has room");
     }
 
-    /// Splits a node that has no room for an entry at `index`, which is put in too. Returns what separates the node from
-    /// the new one at its right.
+    /// Splits a node that has no room for an entry at `index`, which is put in too. Returns what separates the node
+    /// from the new one at its right.
     fn split(
         &mut self,
         id: NodeId,
