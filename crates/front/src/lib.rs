@@ -1,4 +1,5 @@
 //! What clients speak: the MySQL protocol, sessions, admission.
 #![forbid(unsafe_code)]
 
+pub mod admission;
 pub mod mysql;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use junctor_front::mysql::auth::{Account, Accounts};
-use junctor_kernel::placement::{CpuBinding, PlacementPlan, ThreadConfig, Topology};
+use junctor_kernel::placement::{PlacementPlan, ThreadConfig, Topology};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode};
-use junctor_kernel::{NodeLayout, ThreadLayout};
+use junctor_kernel::NodeLayout;
 use junctor_signals::Signal;
 
 use crate::machine;
@@ -71,7 +71,7 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     notices.extend(topology.notices.iter().cloned());
     let plan = placement(config, &topology)?;
     notices.extend(plan.notices.iter().cloned());
-    let layout = layout(&plan, config.cpu_binding);
+    let layout = NodeLayout::from(&plan);
 
     let max_connections = machine::allow_files(config.max_connections, &mut notices);
     let memory_bytes = match config.total_memory_bytes {
@@ -109,23 +109,6 @@ fn placement(config: &NodeConfig, topology: &Topology) -> Result<PlacementPlan, 
         None => PlacementPlan::automatic(topology, config.cpu_count_max, unpinned),
     };
     plan.map_err(|error| StartError(format!("ThreadConfig: {error}")))
-}
-
-/// The layout that the kernel starts, from a plan.
-pub fn layout(plan: &PlacementPlan, bound: bool) -> NodeLayout {
-    let threads = plan.threads.iter().map(|thread| ThreadLayout {
-        name: thread.name.clone(),
-        modules: thread.modules.clone(),
-        cpus: match &thread.cpu {
-            _ if !bound => Vec::new(),
-            CpuBinding::None => Vec::new(),
-            CpuBinding::One(cpu) => vec![*cpu],
-            CpuBinding::Set(list) => list.iter().collect(),
-        },
-        spin_us: thread.spin_us.unwrap_or(0),
-        nosend: thread.nosend,
-    });
-    NodeLayout { threads: threads.collect() }
 }
 
 fn accounts(config: &NodeConfig) -> Accounts {

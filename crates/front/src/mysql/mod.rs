@@ -1,6 +1,15 @@
-//! The MySQL protocol: bytes and logins. Nothing here reads a socket, a clock or a random source: bytes come in as
-//! slices, answers go out into buffers of the caller.
+//! The MySQL protocol: bytes, logins, and the blocks recv and sql that speak it. Nothing here reads a socket, a clock or a
+//! random source: bytes come in as signals, answers go out through the outbox.
 
 pub mod wire;
 
 pub mod auth;
+
+mod recv_block;
+
+mod sql_block;
+mod packet_sink;
+mod statement_parameters;
+
+pub use recv_block::{RecvBlock, RecvSettings};
+pub use sql_block::SqlBlock;
