@@ -2,4 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bind;
+pub mod definition;
+pub mod engine;
+mod execute;
 pub mod parse;
+pub mod plan;
+pub mod result;
+pub mod session;
+pub mod show;
+pub mod variable;
+
+pub use engine::{Engine, ServerSettings, SqlCommand};
+pub use session::{Session, SessionOpening};

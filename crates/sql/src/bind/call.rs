@@ -1,8 +1,8 @@
 //! Function calls: session functions, aggregates, and the functions of the table.
 
 use junctor_client::program::Aggregate;
-use junctor_expression::{Expression, ResultType};
 use junctor_expression::aggregate::AggregateKind;
+use junctor_expression::{Expression, ResultType};
 use junctor_model::error::{Error, Result};
 
 use super::{Aggregation, Binder, message};
@@ -97,7 +97,9 @@ impl Binder<'_> {
             }
         };
         match (kind, call.distinct) {
-            (AggregateKind::Count, true) => Ok(Aggregate { kind: AggregateKind::CountDistinct, argument, distinct: true }),
+            (AggregateKind::Count, true) => {
+                Ok(Aggregate { kind: AggregateKind::CountDistinct, argument, distinct: true })
+            }
             (AggregateKind::Sum | AggregateKind::Average, true) => Err(Error::not_supported("SUM(DISTINCT)")),
             // The least and the greatest of the distinct values are those of all.
             _ => Ok(Aggregate { kind, argument, distinct: false }),

@@ -1,12 +1,12 @@
 //! From names to columns and from syntax to types: a statement's expressions become typed programs, or MySQL's errors.
 
-mod environment;
-pub mod message;
-mod scope;
-mod literal;
 mod binder;
 mod call;
+mod environment;
+mod literal;
+pub mod message;
 mod operator;
+mod scope;
 mod select_list;
 
 pub use binder::{Aggregation, Binder, Clause};

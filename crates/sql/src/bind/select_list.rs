@@ -29,7 +29,11 @@ pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_par
         binder.plain_column = None;
         match item {
             SelectItem::All(table) => {
-                bind_all_columns(binder, table.as_ref().map(|table| (table.database.as_deref(), &*table.name)), &mut projection)?;
+                bind_all_columns(
+                    binder,
+                    table.as_ref().map(|table| (table.database.as_deref(), &*table.name)),
+                    &mut projection,
+                )?;
             }
             SelectItem::Expression { expression, alias, text } => {
                 bind_item(binder, expression, alias.as_deref().unwrap_or(text), alias.is_some(), &mut projection)?;
@@ -109,9 +113,9 @@ fn column_name(expression: &ast::Expression, text: &str, is_alias: bool) -> Stri
 /// The select item that an alias names, or that the number of an ORDER BY counts.
 pub fn item_named<'p>(items: &[SelectItem], projection: &'p Projection, name: &str) -> Option<&'p Expression> {
     // A `*` makes positions differ; then names are looked up among the result's columns.
-    let aliased = items.iter().any(|item| {
-        matches!(item, SelectItem::Expression { alias: Some(alias), .. } if alias.eq_ignore_ascii_case(name))
-    });
+    let aliased = items.iter().any(
+        |item| matches!(item, SelectItem::Expression { alias: Some(alias), .. } if alias.eq_ignore_ascii_case(name)),
+    );
     if !aliased {
         return None;
     }

@@ -101,9 +101,7 @@ pub(super) fn choose(wanted: &Wanted<'_>) -> Result<Choice> {
     let definition = &wanted.layout.definition;
     check_hints(definition, wanted.hints)?;
     let restrictions = restrictions_of(definition, wanted.conjuncts);
-    let usable = |index: &IndexDefinition| {
-        index.state == IndexState::Online && is_allowed(&index.name, wanted.hints)
-    };
+    let usable = |index: &IndexDefinition| index.state == IndexState::Online && is_allowed(&index.name, wanted.hints);
     let primary = definition.primary();
     if usable(primary)
         && let Some((keys, implied)) = whole_keys(definition, primary, &restrictions, wanted.conjuncts)
@@ -218,9 +216,8 @@ fn whole_alternatives(
             let lists = key.iter().filter(|values| !values.is_single()).count();
             let has_null = key.iter().any(|values| matches!(values, KeyValues::Null));
             let is_exact = branch.iter().all(|(column, _, exact)| *exact && index.columns.contains(column));
-            let names_each_once = index.columns.iter().all(|column| {
-                branch.iter().filter(|(bound, ..)| bound == column).count() <= 1
-            });
+            let names_each_once =
+                index.columns.iter().all(|column| branch.iter().filter(|(bound, ..)| bound == column).count() <= 1);
             (lists <= 1 && !has_null).then_some((key, is_exact && names_each_once))
         };
         let Some(keys) = branches.iter().map(key_of).collect::<Option<Vec<_>>>() else { continue };
@@ -294,8 +291,8 @@ fn pieces_for(restrictions: &[Restriction], column: ColumnIndex) -> (Vec<Piece>,
     let mut conjuncts = Vec::new();
     for restriction in of_column() {
         let [Piece::Interval(next)] = restriction.pieces.as_slice() else { continue };
-        let fits = (next.lower.is_none() || interval.lower.is_none())
-            && (next.upper.is_none() || interval.upper.is_none());
+        let fits =
+            (next.lower.is_none() || interval.lower.is_none()) && (next.upper.is_none() || interval.upper.is_none());
         if fits {
             interval.lower = interval.lower.take().or_else(|| next.lower.clone());
             interval.upper = interval.upper.take().or_else(|| next.upper.clone());

@@ -165,9 +165,8 @@ pub(super) fn unique_entries(
     definition: &TableDefinition,
     changed: Option<&[ColumnIndex]>,
 ) -> Result<Vec<(IndexId, Arc<TableLayout>)>> {
-    let touches = |columns: &[ColumnIndex]| {
-        changed.is_none_or(|changed| changed.iter().any(|column| columns.contains(column)))
-    };
+    let touches =
+        |columns: &[ColumnIndex]| changed.is_none_or(|changed| changed.iter().any(|column| columns.contains(column)));
     // Entries hold the primary key of their row, so they change with it.
     let all = touches(&definition.primary().columns);
     let mut found = Vec::new();
@@ -177,7 +176,10 @@ pub(super) fn unique_entries(
             continue;
         }
         let Some(layout) = dictionary.table(entries) else {
-            return Err(Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction"));
+            return Err(Error::new(
+                ErrorCode::TableDefinitionChanged,
+                "Table definition has changed, please retry transaction",
+            ));
         };
         found.push((index.id, Arc::clone(layout)));
     }

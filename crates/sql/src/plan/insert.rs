@@ -66,6 +66,8 @@ pub struct InsertPlan {
     pub auto: Option<AutoColumn>,
     /// Whether the hash of the primary key chooses the partition too.
     pub key_is_partition: bool,
+    /// Whether parameters may be of any kind: none is computed with.
+    pub takes_any_kind: bool,
 }
 
 /// Plans an INSERT.
@@ -100,7 +102,8 @@ pub(super) fn plan_insert(environment: &Environment<'_>, insert: &Insert) -> Res
             return Err(message::column_count(position + 1));
         }
         for (column, value) in targets.iter().zip(form) {
-            let maker = RowMaker { definition, binder: &mut binder, scratch: &scratch, row_number: position as u64 + 1 };
+            let maker =
+                RowMaker { definition, binder: &mut binder, scratch: &scratch, row_number: position as u64 + 1 };
             row[usize::from(column.0)] = Some(maker.value(*column, value)?);
         }
         rows.push(complete(definition, row)?);
@@ -113,7 +116,9 @@ pub(super) fn plan_insert(environment: &Environment<'_>, insert: &Insert) -> Res
         reads_parameters: false,
         unique_entries: unique_entries(environment.dictionary, definition, None)?,
     };
+    let is_computed = |value: &InsertValue| matches!(value, InsertValue::Computed(_));
     let plan = InsertPlan {
+        takes_any_kind: !rows.iter().flatten().any(is_computed),
         table: Arc::clone(layout),
         program: Arc::new(program),
         rows,

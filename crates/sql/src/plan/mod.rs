@@ -1,17 +1,17 @@
 //! What a statement does, decided once for all its executions: which rows are looked at by which way, what is done with
 //! them, and what is left for the session to merge.
 
-mod operand;
-mod restriction;
 mod access;
-mod order;
-mod select;
-mod change;
-mod insert;
-mod compute;
-mod statement;
 mod cache;
+mod change;
+mod compute;
 mod explain;
+mod insert;
+mod operand;
+mod order;
+mod restriction;
+mod select;
+mod statement;
 
 pub use access::{AccessPath, KeyTemplate, RangeTemplate, ScopeTemplate};
 pub use cache::{PlanCache, PlanKey};
@@ -22,6 +22,3 @@ pub use insert::{AutoColumn, FoldedForm, InsertPlan, InsertValue};
 pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Piece, Quantity};
 pub use select::{Gather, SelectPlan};
 pub use statement::{ControlPlan, FindVirtual, Plan, Planned, VirtualSource, plan_statement};
-
-
-

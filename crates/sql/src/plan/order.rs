@@ -70,4 +70,3 @@ pub(super) fn plain_order(sort: &[SortKey]) -> Option<(Vec<ColumnIndex>, bool)> 
     };
     Some((sort.iter().map(column).collect::<Option<_>>()?, descending))
 }
-

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use junctor_client::program::{Aggregate, LockMode, Output, Projection, ReadProgram, SortKey, WriteAction, WriteProgram};
+use junctor_client::program::{
+    Aggregate, LockMode, Output, Projection, ReadProgram, SortKey, WriteAction, WriteProgram,
+};
 use junctor_expression::Expression;
 use junctor_model::error::{Error, Result};
 use junctor_model::id::ColumnIndex;
 use junctor_model::schema::{ColumnType, TableLayout};
 use junctor_model::value::Value;
 
+use super::Plan;
 use super::access::{AccessPath, Choice, ScopeTemplate, Wanted, choose, order_is_served};
 use super::operand::{LimitTemplate, reads_parameter};
 use super::order::{bind_order, check_distinct_order, plain_order};
 use super::statement::Planned;
-use super::Plan;
 use crate::bind::{Binder, Clause, Environment, Scope, bind_select_list};
 use crate::parse::statement::{Select, WhenLocked};
 use crate::result::ResultHeader;
@@ -73,7 +75,11 @@ pub struct SelectPlan {
 ///
 /// # Errors
 /// Those of binding, 1176, 3065, and 1235 for GROUP BY, HAVING, NOWAIT, SKIP LOCKED and what else is not there yet.
-pub(super) fn plan_select(environment: &Environment<'_>, select: &Select, layout: &Arc<TableLayout>) -> Result<Planned> {
+pub(super) fn plan_select(
+    environment: &Environment<'_>,
+    select: &Select,
+    layout: &Arc<TableLayout>,
+) -> Result<Planned> {
     refuse_missing(select)?;
     let reference = select.from.as_ref();
     let alias = reference.and_then(|reference| reference.alias.as_deref());
@@ -114,7 +120,9 @@ pub(super) fn plan_select(environment: &Environment<'_>, select: &Select, layout
             first_parameter,
         },
         (false, true) if !is_single => Gather::Sort { distinct: true, ordered: false },
-        (false, _) if sort.is_empty() || is_single || in_order && is_one_partition(&choice.path, layout) => Gather::Stream,
+        (false, _) if sort.is_empty() || is_single || in_order && is_one_partition(&choice.path, layout) => {
+            Gather::Stream
+        }
         _ => Gather::Sort { distinct: false, ordered: in_order },
     };
     let header = ResultHeader::new(list.projection.columns.clone());
@@ -199,7 +207,8 @@ fn output_of(gather: &Gather, projection: Projection, aggregates: Vec<Aggregate>
 pub(super) fn remaining(filter: Option<Expression>, implied: &[usize]) -> Option<Expression> {
     let filter = filter?;
     let rest = filter.conjuncts().iter().enumerate().filter(|(position, _)| !implied.contains(position));
-    let rest: Vec<Expression> = rest.map(|(_, conjunct)| conjunct.clone()).filter(|conjunct| !is_always(conjunct)).collect();
+    let rest: Vec<Expression> =
+        rest.map(|(_, conjunct)| conjunct.clone()).filter(|conjunct| !is_always(conjunct)).collect();
     if rest.is_empty() { None } else { Some(Expression::and(rest)) }
 }
 

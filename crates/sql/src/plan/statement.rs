@@ -106,9 +106,7 @@ fn plan_query(environment: &Environment<'_>, select: &Select, find_virtual: &Fin
     };
     let Some(source) = find_virtual(virtual_database, &reference.name.name) else {
         return Err(match *virtual_database {
-            "information_schema" => {
-                message::unknown_information_table(&reference.name.name)
-            }
+            "information_schema" => message::unknown_information_table(&reference.name.name),
             _ => message::no_such_table(virtual_database, &reference.name.name),
         });
     };

@@ -1,0 +1,178 @@
+//! What statements can ask of the session and the server.
+
+use junctor_client::Door;
+use junctor_model::collation::CollationId;
+use junctor_model::error::Result;
+
+use super::Engine;
+use crate::bind::{Environment, Folded, ParameterKind};
+use crate::parse::Expression;
+use crate::plan::{ComputeSource, VirtualSource};
+use crate::session::Session;
+use crate::show::{
+    Process, ShowFacts, TableNumbers, ThreadStatus, ThreadUsage, status_table, thread_rows, thread_status_rows,
+    virtual_table,
+};
+use crate::variable::{SessionFacts, fold_session_expression};
+
+/// Everything that a statement may ask for besides rows.
+pub(super) struct Facts<'a, 'd> {
+    pub engine: &'a Engine,
+    pub session: &'a Session,
+    pub door: &'a Door<'d>,
+}
+
+impl Facts<'_, '_> {
+    /// What concerns the session.
+    pub(super) fn session_facts(&self) -> SessionFacts<'_> {
+        let Facts { engine, session, door } = self;
+        let dictionary = &engine.client.catalog().dictionary;
+        let database = session.database.as_deref();
+        let collation = database.and_then(|name| dictionary.database(name)).map(|database| database.collation);
+        SessionFacts {
+            variables: &session.variables,
+            globals: &engine.globals,
+            connection: session.connection.0,
+            user: &session.user,
+            host: &session.host,
+            account_host: if session.host.as_ref() == "localhost" { "localhost" } else { "%" },
+            database,
+            database_collation: collation.unwrap_or(CollationId::DEFAULT),
+            last_insert_id: session.last_insert_id,
+            row_count: session.row_count,
+            found_rows: session.found_rows,
+            warning_count: session.warning_count,
+            error_count: session.error_count,
+            wall_clock_us: door.wall_clock_us,
+        }
+    }
+
+    /// Calls `use_facts` with what SHOW and the computed tables are made from.
+    pub(super) fn with_show_facts<T>(&self, use_facts: impl FnOnce(&ShowFacts<'_>) -> T) -> T {
+        let session_facts = self.session_facts();
+        let status = self.status();
+        let processes = [self.process()];
+        let ranges = &self.engine.ranges;
+        let numbers = |table| TableNumbers { auto_increment: ranges.next_of(table), ..TableNumbers::default() };
+        let facts = ShowFacts {
+            dictionary: &self.engine.client.catalog().dictionary,
+            session: &session_facts,
+            numbers: &numbers,
+            processes: &processes,
+            status: &status,
+            warnings: &self.session.diagnostics,
+        };
+        use_facts(&facts)
+    }
+
+    /// The session itself; those of other engines are not known here.
+    fn process(&self) -> Process {
+        let session = self.session;
+        Process {
+            connection: session.connection.0,
+            user: session.user.to_string(),
+            host: session.host.to_string(),
+            database: session.database.as_deref().map(str::to_owned),
+            command: "Query",
+            seconds: 0,
+            state: "executing",
+            statement: None,
+        }
+    }
+
+    /// The counters of SHOW STATUS.
+    fn status(&self) -> Vec<(&'static str, String)> {
+        let engine = self.engine;
+        let counters = &engine.counters;
+        let numbers = [
+            ("Com_begin", counters.begins),
+            ("Com_commit", counters.commits),
+            ("Com_delete", counters.deletes),
+            ("Com_insert", counters.inserts),
+            ("Com_rollback", counters.rollbacks),
+            ("Com_select", counters.selects),
+            ("Com_stmt_execute", counters.executes),
+            ("Com_stmt_prepare", counters.prepares),
+            ("Com_update", counters.updates),
+            ("Connections", counters.connections),
+            ("Prepared_stmt_count", engine.prepared_count as u64),
+            ("Queries", counters.questions),
+            ("Questions", counters.questions),
+            ("Threads_connected", engine.session_count as u64),
+            ("Threads_running", 1),
+            ("Uptime", self.door.now.0 / 1_000_000_000),
+        ];
+        numbers.into_iter().map(|(name, number)| (name, number.to_string())).collect()
+    }
+
+    /// The virtual table of that name, with its rows unless blocks of the data plane know them.
+    pub(super) fn find_virtual(&self, database: &str, name: &str) -> Option<VirtualSource> {
+        let table = self.with_show_facts(|facts| virtual_table(database, name, facts))?;
+        let is_info = database.eq_ignore_ascii_case("junctor_info");
+        let rows = match status_table(name).filter(|_| is_info) {
+            Some(status) => ComputeSource::Status(status),
+            None if is_info && name.eq_ignore_ascii_case("threads") => {
+                ComputeSource::Rows(thread_rows(&self.engine.settings.threads))
+            }
+            None if is_info && name.eq_ignore_ascii_case("threadstat") => {
+                ComputeSource::Rows(thread_status_rows(&self.thread_status()))
+            }
+            None => ComputeSource::Rows(table.rows),
+        };
+        Some(VirtualSource { columns: table.columns, rows })
+    }
+
+    fn thread_status(&self) -> Vec<ThreadStatus> {
+        let loads = self.door.loads;
+        let mut threads = Vec::with_capacity(loads.len());
+        for number in 0..loads.len() {
+            let Some(load) = loads.thread(number as u16) else { continue };
+            let known = self.engine.settings.threads.iter().find(|thread| thread.thread as usize == number);
+            let usage = |index: usize| {
+                let usage = match index {
+                    0 => load.total,
+                    1 => load.moment,
+                    2 => load.second,
+                    _ => load.twenty_seconds,
+                };
+                ThreadUsage {
+                    executing_ns: usage.executing_ns,
+                    sending_ns: usage.sending_ns,
+                    spinning_ns: usage.spinning_ns,
+                    sleeping_ns: usage.sleeping_ns,
+                    signals: usage.signals,
+                    turns: usage.turns,
+                }
+            };
+            threads.push(ThreadStatus {
+                thread: number as u32,
+                name: known.map_or_else(|| format!("thread{number}").into(), |thread| thread.name.clone()),
+                queue_length: load.queue_length,
+                total: usage(0),
+                windows: [usage(1), usage(2), usage(3)],
+            });
+        }
+        threads
+    }
+}
+
+/// Calls `use_environment` with what a statement is bound against.
+pub(super) fn with_environment<T>(
+    facts: &Facts<'_, '_>,
+    database: Option<&str>,
+    parameters: &[ParameterKind],
+    use_environment: &mut dyn FnMut(&Environment<'_>) -> Result<T>,
+) -> Result<T> {
+    let session_facts = facts.session_facts();
+    let fold = |expression: &Expression| {
+        let folded = fold_session_expression(expression, &session_facts)?;
+        Ok(folded.map(|value| Folded { value, is_volatile: true }))
+    };
+    use_environment(&Environment {
+        dictionary: &facts.engine.client.catalog().dictionary,
+        database,
+        collation: facts.session.variables.collation_connection.computed_as,
+        parameters,
+        fold: &fold,
+    })
+}

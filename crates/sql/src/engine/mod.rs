@@ -1,0 +1,152 @@
+//! The statements of all sessions of one sql block: commands come in, plans run, answers of the data plane take them further.
+
+mod command;
+mod facts;
+mod prepared;
+mod query;
+mod resume;
+mod session_statement;
+mod settings;
+
+use std::sync::Arc;
+
+use junctor_client::change_schema::PublishCatalog;
+use junctor_client::{Client, Door, Ending};
+use junctor_model::error::Result;
+
+use crate::bind::message;
+use crate::execute::{Execution, NumberRanges, Workspace};
+use crate::parse::Shape;
+use crate::plan::PlanCache;
+use crate::session::{Session, SessionOpening};
+use crate::variable::{GlobalVariables, SessionVariables};
+
+pub use command::SqlCommand;
+pub use settings::{Counters, ServerSettings};
+
+/// All shapes of a block are hashed from this.
+const SHAPE_SEED: u64 = 0x7368_6170_6573_2121;
+/// Shapes that are kept for statements that wait with theirs.
+const SPARE_SHAPES_MAX: usize = 4;
+
+/// The statements of one sql block.
+pub struct Engine {
+    /// The way into the data plane.
+    pub client: Client,
+    pub(crate) settings: Arc<ServerSettings>,
+    pub(crate) globals: GlobalVariables,
+    pub(crate) cache: PlanCache,
+    pub(crate) shape: Shape,
+    spare_shapes: Vec<Shape>,
+    pub(crate) work: Workspace,
+    pub(crate) ranges: NumberRanges,
+    prepared_count: usize,
+    session_count: usize,
+    /// What SHOW STATUS counts.
+    pub counters: Counters,
+}
+
+impl Engine {
+    /// An engine over a client.
+    pub fn new(client: Client, settings: Arc<ServerSettings>) -> Engine {
+        let globals = settings.globals();
+        Engine {
+            client,
+            settings,
+            globals,
+            cache: PlanCache::default(),
+            shape: Shape::new(SHAPE_SEED),
+            spare_shapes: Vec::new(),
+            work: Workspace::default(),
+            ranges: NumberRanges::new(),
+            prepared_count: 0,
+            session_count: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Makes the session of a connection that has logged in.
+    ///
+    /// # Errors
+    /// 1049 for an unknown database.
+    pub fn open_session(&mut self, opening: &SessionOpening<'_>, _door: &mut Door<'_>) -> Result<Session> {
+        if let Some(database) = opening.database {
+            self.check_database(database)?;
+        }
+        let mut variables = SessionVariables::new(&self.globals);
+        variables.choose_collation(opening.character_set);
+        let mut session = Session {
+            connection: opening.connection,
+            user: opening.user.into(),
+            host: opening.host.into(),
+            database: opening.database.map(Box::from),
+            found_rows_wanted: opening.found_rows,
+            multi_statements: false,
+            variables,
+            transaction: Default::default(),
+            is_open: false,
+            is_read_only: false,
+            statements: Default::default(),
+            next_statement: 1,
+            execution: Execution::Idle,
+            interrupted: false,
+            diagnostics: Vec::new(),
+            warning_count: 0,
+            error_count: 0,
+            last_insert_id: 0,
+            row_count: 0,
+            found_rows: 0,
+        };
+        session.transaction_ended();
+        self.session_count += 1;
+        self.counters.connections += 1;
+        Ok(session)
+    }
+
+    /// Ends a session that is not busy: rolls back, without waiting for the answer.
+    pub fn close_session(&mut self, session: &mut Session, door: &mut Door<'_>) {
+        // A refusal leaves the transaction to tc, which ends it when the node runs out of room for its answer.
+        let _ = self.client.end(session.connection, &mut session.transaction, Ending::Rollback, door);
+        self.client.forget(&mut session.transaction);
+        self.prepared_count -= session.statements.len().min(self.prepared_count);
+        session.statements.clear();
+        self.session_count = self.session_count.saturating_sub(1);
+    }
+
+    /// Whether an answer of the data plane is awaited, or output is held back.
+    pub fn is_busy(&self, session: &Session) -> bool {
+        !matches!(session.execution, Execution::Idle)
+    }
+
+    /// The schema has changed.
+    pub fn on_publish_catalog(&mut self, signal: PublishCatalog, door: &mut Door<'_>) {
+        self.client.on_publish_catalog(signal, door);
+        let dictionary = &self.client.catalog().dictionary;
+        self.cache.forget_stale(dictionary);
+        self.ranges.forget_missing(dictionary);
+    }
+
+    /// Error 1049 for a database that does not exist.
+    pub(crate) fn check_database(&self, name: &str) -> Result<()> {
+        let exists = self.client.catalog().dictionary.database(name).is_some();
+        if exists || crate::definition::is_system_database(name) {
+            Ok(())
+        } else {
+            Err(message::unknown_database(name))
+        }
+    }
+
+    /// Takes the shape that was scanned last, for a statement that has to wait.
+    pub(crate) fn take_shape(&mut self) -> Shape {
+        let spare = self.spare_shapes.pop().unwrap_or_else(|| Shape::new(SHAPE_SEED));
+        std::mem::replace(&mut self.shape, spare)
+    }
+
+    /// Puts a shape back as the one that was scanned last.
+    pub(crate) fn give_shape(&mut self, shape: Shape) {
+        let spare = std::mem::replace(&mut self.shape, shape);
+        if self.spare_shapes.len() < SPARE_SHAPES_MAX {
+            self.spare_shapes.push(spare);
+        }
+    }
+}

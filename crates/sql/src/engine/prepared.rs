@@ -1,0 +1,210 @@
+//! Hot path, budget 150 instructions an execution besides its plan's: prepared statements. A plan is made for the kinds of the
+//! values that were bound, and kept while they and the schema stay the same.
+
+use std::sync::Arc;
+
+use junctor_client::Door;
+use junctor_client::program::RowProtocol;
+use junctor_expression::{Kind, Parameters};
+use junctor_model::error::{Error, ErrorCode, Result};
+
+use super::Engine;
+use crate::bind::{ParameterKind, message};
+use crate::execute::{Again, Run, fail, kind_of_value};
+use crate::parse::parse;
+use crate::plan::Plan;
+use crate::result::{Progress, ResultHeader, ResultSink};
+use crate::session::{PreparedStatement, Session};
+
+/// Bytes of the longest statement that is prepared.
+const PREPARED_BYTES_MAX: usize = 1 << 20;
+
+impl Engine {
+    /// Prepares a statement.
+    pub(crate) fn prepare(
+        &mut self,
+        session: &mut Session,
+        text: &[u8],
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.counters.prepares += 1;
+        session.clear_diagnostics();
+        match self.try_prepare(session, text, door) {
+            Ok((id, plan)) => {
+                let parameters = session.statements.get(&id).map_or(0, |statement| statement.parameter_count);
+                let no_columns = ResultHeader::default();
+                let header = plan.as_deref().and_then(Plan::header).unwrap_or(&no_columns);
+                sink.prepared(id, parameters, header, &session.completion());
+                Progress::Done
+            }
+            Err(error) => fail(session, &error, sink),
+        }
+    }
+
+    fn try_prepare(&mut self, session: &mut Session, text: &[u8], door: &Door<'_>) -> Result<(u32, Option<Arc<Plan>>)> {
+        if self.prepared_count >= self.settings.prepared_statements_max {
+            let message = format!(
+                "Can't create more than max_prepared_stmt_count statements (current value: {})",
+                self.settings.prepared_statements_max
+            );
+            return Err(Error::new(ErrorCode::TooManyPreparedStatements, message));
+        }
+        if text.len() > PREPARED_BYTES_MAX {
+            return Err(Error::not_supported("a prepared statement of more than 1 MiB"));
+        }
+        let parsed = parse(text).map_err(|error| message::of_parse_error(&error))?;
+        // The parser bounds the number of parameters.
+        let parameter_count = parsed.parameter_count as u16;
+        self.work.kinds.clear();
+        let unknown = ParameterKind { kind: Kind::Int, is_list: false };
+        self.work.kinds.resize(usize::from(parameter_count), unknown);
+        let planned = self.plan(session, &parsed.statement, session.database(), door)?;
+        let (plan, lasting) = match planned {
+            Some(planned) => {
+                let plan = Arc::new(planned.plan);
+                let lasting = (!planned.is_volatile).then(|| Arc::clone(&plan));
+                (Some(plan), lasting)
+            }
+            None => (None, None),
+        };
+        let statement = PreparedStatement {
+            statement: Arc::new(parsed.statement),
+            parameter_count,
+            plan: lasting,
+            kinds: self.work.kinds.clone(),
+            settings: session.plan_settings(),
+            dictionary_version: self.client.catalog().dictionary.version,
+            database: session.database.clone(),
+        };
+        let id = session.next_statement;
+        session.next_statement = session.next_statement.wrapping_add(1).max(1);
+        session.statements.insert(id, Box::new(statement));
+        self.prepared_count += 1;
+        Ok((id, plan))
+    }
+
+    /// How many parameters a prepared statement has; `None` if it does not exist.
+    pub fn parameter_count(&self, session: &Session, statement: u32) -> Option<u16> {
+        session.statements.get(&statement).map(|statement| statement.parameter_count)
+    }
+
+    /// Forgets a prepared statement.
+    pub fn close_statement(&mut self, session: &mut Session, statement: u32) {
+        if session.statements.remove(&statement).is_some() {
+            self.prepared_count = self.prepared_count.saturating_sub(1);
+        }
+    }
+
+    /// Executes a prepared statement; `parameters` are the bytes of `expression::Parameters`.
+    pub fn execute_prepared(
+        &mut self,
+        session: &mut Session,
+        statement: u32,
+        parameters: &[u8],
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.counters.questions += 1;
+        self.counters.executes += 1;
+        self.run_prepared(session, statement, parameters, Again::Prepared(statement), door, sink)
+    }
+
+    pub(super) fn run_prepared(
+        &mut self,
+        session: &mut Session,
+        id: u32,
+        parameters: &[u8],
+        again: Again<'_>,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.work.parameters.clear();
+        self.work.parameters.extend_from_slice(parameters);
+        let values = Parameters::from_bytes(parameters);
+        let settings = session.plan_settings();
+        let Some(statement) = session.statements.get_mut(&id) else {
+            let message = format!("Unknown prepared statement handler ({id}) given to mysqld_stmt_execute");
+            return fail(session, &Error::new(ErrorCode::UnknownPreparedStatement, message), sink);
+        };
+        if values.count() != usize::from(statement.parameter_count) {
+            return fail(session, &message::wrong_arguments("mysqld_stmt_execute"), sink);
+        }
+        let dictionary = &self.client.catalog().dictionary;
+        let run = Run { protocol: RowProtocol::Binary, shaped_text: None, again };
+        if let Some(plan) = &statement.plan {
+            let is_current = statement.dictionary_version == dictionary.version || plan.is_current(dictionary);
+            if is_current && statement.settings == settings && fits(plan, &statement.kinds, values) {
+                statement.dictionary_version = dictionary.version;
+                let plan = Arc::clone(plan);
+                if session.warning_count != 0 {
+                    session.clear_diagnostics();
+                }
+                return self.run_plan(session, &plan, &run, door, sink);
+            }
+        }
+        self.plan_and_run_prepared(session, id, &run, door, sink)
+    }
+
+    /// Plans a prepared statement for the values of this execution, and executes it.
+    #[cold]
+    fn plan_and_run_prepared(
+        &mut self,
+        session: &mut Session,
+        id: u32,
+        run: &Run<'_>,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        let Some(prepared) = session.statements.get(&id) else { return Progress::Done };
+        let statement = Arc::clone(&prepared.statement);
+        let database = prepared.database.clone();
+        let values = Parameters::from_bytes(&self.work.parameters);
+        self.work.kinds.clear();
+        for ordinal in 0..prepared.parameter_count {
+            // What NULL is compared with does not matter, so it is planned as what it was before.
+            let before = prepared.kinds.get(usize::from(ordinal)).map_or(Kind::Int, |kind| kind.kind);
+            let kind = match kind_of_value(values.get(ordinal)) {
+                Kind::Null => before,
+                kind => kind,
+            };
+            self.work.kinds.push(ParameterKind { kind, is_list: false });
+        }
+        match self.plan(session, &statement, database.as_deref(), door) {
+            Err(error) => {
+                session.clear_diagnostics();
+                fail(session, &error, sink)
+            }
+            Ok(None) => {
+                session.clear_diagnostics();
+                self.run_without_plan(session, &statement, run.protocol, door, sink)
+            }
+            Ok(Some(planned)) => {
+                session.clear_diagnostics();
+                let plan = Arc::new(planned.plan);
+                let settings = session.plan_settings();
+                if let Some(prepared) = session.statements.get_mut(&id)
+                    && !planned.is_volatile
+                {
+                    prepared.plan = Some(Arc::clone(&plan));
+                    prepared.kinds.clone_from(&self.work.kinds);
+                    prepared.settings = settings;
+                    prepared.dictionary_version = self.client.catalog().dictionary.version;
+                }
+                self.run_plan(session, &plan, run, door, sink)
+            }
+        }
+    }
+}
+
+/// Whether a plan made for these kinds is right for the values.
+#[inline]
+fn fits(plan: &Plan, kinds: &[ParameterKind], values: Parameters<'_>) -> bool {
+    if matches!(plan, Plan::Insert(insert) if insert.takes_any_kind) {
+        return true;
+    }
+    kinds.iter().enumerate().all(|(ordinal, planned)| {
+        let kind = kind_of_value(values.get(ordinal as u16));
+        kind == planned.kind || kind == Kind::Null
+    })
+}

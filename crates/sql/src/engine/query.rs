@@ -1,0 +1,244 @@
+//! Hot path, budget 400 instructions a known statement besides its scan and its execution: text statements. One whose shape is
+//! known is neither parsed nor planned.
+
+use std::sync::Arc;
+
+use junctor_client::Door;
+use junctor_client::program::RowProtocol;
+use junctor_model::error::Result;
+
+use super::Engine;
+use super::facts::{Facts, with_environment};
+use crate::bind::{Environment, message};
+use crate::execute::{
+    Again, Origin, Run, compute_now, fail, fill_from_shape, kinds_of_shape, run_control, start_change, start_insert,
+    start_select,
+};
+use crate::parse::{Parameterised, ShapeOutcome, Statement, parse, parse_with_parameters, scan};
+use crate::plan::{ChangeKind, ControlPlan, Plan, Planned, plan_statement};
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+
+impl Engine {
+    /// Executes a text statement.
+    pub(crate) fn query(
+        &mut self,
+        session: &mut Session,
+        text: &[u8],
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.counters.questions += 1;
+        self.run_text(session, text, Again::Text(text), door, sink)
+    }
+
+    fn run_text(
+        &mut self,
+        session: &mut Session,
+        text: &[u8],
+        again: Again<'_>,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        if scan(text, &mut self.shape) == ShapeOutcome::Cacheable {
+            let found = self.cache.get(&Self::plan_key(&self.shape, session), &self.client.catalog().dictionary);
+            let plan = match found {
+                Some(plan) => Ok(Some(plan)),
+                None => self.plan_shape(session, text, door),
+            };
+            match plan {
+                Ok(Some(plan)) if self.fill_parameters(text, &plan) => {
+                    session.clear_diagnostics();
+                    let run = Run { protocol: RowProtocol::Text, shaped_text: Some(text), again };
+                    return self.run_plan(session, &plan, &run, door, sink);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    session.clear_diagnostics();
+                    return fail(session, &error, sink);
+                }
+            }
+        }
+        self.run_unshaped(session, text, again, door, sink)
+    }
+
+    /// Plans a shape that is not known yet; `None` when its literals matter or the statement has no plan that lasts.
+    #[cold]
+    fn plan_shape(&mut self, session: &Session, text: &[u8], door: &Door<'_>) -> Result<Option<Arc<Plan>>> {
+        let statement = match parse_with_parameters(text, &self.shape) {
+            Ok(Parameterised::Statement(statement)) => statement,
+            Ok(Parameterised::LiteralsMatter) => return Ok(None),
+            Err(error) => return Err(message::of_parse_error(&error)),
+        };
+        kinds_of_shape(&self.shape, &mut self.work.kinds);
+        let Some(planned) = self.plan(session, &statement, session.database(), door)? else { return Ok(None) };
+        if planned.is_volatile {
+            // Such a plan is good once, and its statement's literals are known: planning it with them is simpler.
+            return Ok(None);
+        }
+        let plan = Arc::new(planned.plan);
+        self.cache.put(&Self::plan_key(&self.shape, session), Arc::clone(&plan), &self.client.catalog().dictionary);
+        Ok(Some(plan))
+    }
+
+    /// Plans a statement whose parameters have the kinds of the workspace.
+    pub(super) fn plan(
+        &self,
+        session: &Session,
+        statement: &Statement,
+        database: Option<&str>,
+        door: &Door<'_>,
+    ) -> Result<Option<Planned>> {
+        let facts = Facts { engine: self, session, door };
+        let kinds = &self.work.kinds;
+        with_environment(&facts, database, kinds, &mut |environment: &Environment<'_>| {
+            plan_statement(environment, statement, &|database, name| facts.find_virtual(database, name))
+        })
+    }
+
+    /// Makes the literals of the shape the parameters of the plan. False when one does not fit its class.
+    #[inline]
+    fn fill_parameters(&mut self, text: &[u8], plan: &Plan) -> bool {
+        let work = &mut self.work;
+        work.parameters.clear();
+        match plan {
+            // Rows are read from the text itself.
+            Plan::Insert(insert) if insert.folded.is_some() && insert.takes_any_kind => return true,
+            Plan::Control(_) => return true,
+            _ => {}
+        }
+        fill_from_shape(text, &self.shape, 0, &mut work.decoded, &mut work.builder)
+            && work.builder.append_to(&mut work.parameters).is_ok()
+    }
+
+    /// Parses a statement with its literals and executes it.
+    #[cold]
+    fn run_unshaped(
+        &mut self,
+        session: &mut Session,
+        text: &[u8],
+        again: Again<'_>,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        let parsed = match parse(text) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                session.clear_diagnostics();
+                return fail(session, &message::of_parse_error(&error), sink);
+            }
+        };
+        if parsed.parameter_count > 0 {
+            session.clear_diagnostics();
+            return fail(session, &syntax_near_parameter(text), sink);
+        }
+        self.work.kinds.clear();
+        self.work.parameters.clear();
+        self.run_statement(session, &parsed.statement, again, door, sink)
+    }
+
+    /// Plans and executes a statement once.
+    pub(super) fn run_statement(
+        &mut self,
+        session: &mut Session,
+        statement: &Statement,
+        again: Again<'_>,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        if !keeps_diagnostics(statement) {
+            session.clear_diagnostics();
+        }
+        let database = session.database.clone();
+        match self.plan(session, statement, database.as_deref(), door) {
+            Ok(Some(planned)) => {
+                let run = Run { protocol: RowProtocol::Text, shaped_text: None, again };
+                self.run_plan(session, &Arc::new(planned.plan), &run, door, sink)
+            }
+            Ok(None) => self.run_without_plan(session, statement, RowProtocol::Text, door, sink),
+            Err(error) => fail(session, &error, sink),
+        }
+    }
+
+    /// Executes a plan with the parameters of the workspace.
+    #[inline]
+    pub(super) fn run_plan(
+        &mut self,
+        session: &mut Session,
+        plan: &Arc<Plan>,
+        run: &Run<'_>,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        match &**plan {
+            Plan::Select(_) => {
+                self.counters.selects += 1;
+                start_select(self, session, plan, run, door, sink)
+            }
+            Plan::Insert(_) => {
+                self.counters.inserts += 1;
+                start_insert(self, session, plan, run, door, sink)
+            }
+            Plan::Change(change) => {
+                match change.kind {
+                    ChangeKind::Update => self.counters.updates += 1,
+                    ChangeKind::Delete => self.counters.deletes += 1,
+                }
+                start_change(self, session, plan, run, door, sink)
+            }
+            Plan::Compute(_) => {
+                self.counters.selects += 1;
+                compute_now(self, session, plan, run.protocol, door, sink)
+            }
+            Plan::Control(control) => {
+                match control {
+                    ControlPlan::Begin { .. } => self.counters.begins += 1,
+                    ControlPlan::Commit(_) => self.counters.commits += 1,
+                    ControlPlan::Rollback(_) => self.counters.rollbacks += 1,
+                }
+                run_control(self, session, *control, door, sink)
+            }
+        }
+    }
+
+    /// Executes a statement again whose table was changed between planning and execution; only once.
+    pub(crate) fn execute_again(
+        &mut self,
+        session: &mut Session,
+        origin: Origin,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        match origin {
+            Origin::Text(text) => {
+                let progress = self.run_text(session, &text, Again::No, door, sink);
+                door.buffers.give(text);
+                progress
+            }
+            Origin::Prepared(statement, parameters) => {
+                let progress = self.run_prepared(session, statement, &parameters, Again::No, door, sink);
+                door.buffers.give(parameters);
+                progress
+            }
+            Origin::None => Progress::Done,
+        }
+    }
+}
+
+/// SHOW WARNINGS and its kin tell of the statement before them.
+fn keeps_diagnostics(statement: &Statement) -> bool {
+    use crate::parse::statement::Show;
+    match statement {
+        Statement::Show(show) => {
+            matches!(&**show, Show::Warnings { .. } | Show::Errors { .. } | Show::WarningCount | Show::ErrorCount)
+        }
+        _ => false,
+    }
+}
+
+/// A parameter in a text statement is a syntax error, as MySQL has it.
+fn syntax_near_parameter(text: &[u8]) -> Box<junctor_model::error::Error> {
+    use crate::parse::{ParseError, ParseErrorKind};
+    let position = text.iter().position(|byte| *byte == b'?').unwrap_or(0);
+    message::of_parse_error(&ParseError::at(ParseErrorKind::Syntax, text, position))
+}

@@ -1,0 +1,141 @@
+//! Hot path: answers of the data plane, and the client's readiness for more output.
+
+use junctor_client::{Door, Event, OperationId};
+use junctor_model::value::Value;
+
+use super::Engine;
+use crate::execute::{
+    Execution, StatementOutcome, compute_rows, is_filling, on_ended, on_fill_ended, on_fill_read_failed, on_fill_rows,
+    on_fill_statement, on_numbers, on_read_failed, on_rows, on_schema_changed, on_statement, pump,
+};
+use crate::plan::Plan;
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+
+impl Engine {
+    /// Goes on with what a session waits for.
+    pub fn resume(
+        &mut self,
+        session: &mut Session,
+        event: Event,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        if is_filling(session) {
+            return self.resume_fill(session, event, door, sink);
+        }
+        if !session.execution.awaits(operation_of(&event)) {
+            // The session has gone on without this answer.
+            if let Event::Rows { output, .. } = event {
+                door.buffers.give(output);
+            }
+            return Progress::Waiting;
+        }
+        let progress = match event {
+            Event::Rows { output, rows, next, .. } => on_rows(self, session, output, rows, next, door, sink),
+            Event::ReadFailed { error, .. } => on_read_failed(self, session, &error, door, sink),
+            Event::Statement { matched, changed, warnings, outputs, error, .. } => {
+                let outcome = StatementOutcome { matched, changed, warnings, outputs, error };
+                on_statement(self, session, outcome, door, sink)
+            }
+            Event::Ended { error, .. } => on_ended(self, session, error, door, sink),
+            Event::SchemaChanged { notes, error, .. } => on_schema_changed(self, session, notes, error, door, sink),
+            Event::AutoIncrement { first, count, error, .. } => {
+                on_numbers(self, session, (first, count), error, door, sink)
+            }
+            Event::Status { rows, .. } => self.on_status(session, &rows, door, sink),
+        };
+        self.end_of_step(session, progress)
+    }
+
+    fn resume_fill(
+        &mut self,
+        session: &mut Session,
+        event: Event,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        let progress = match event {
+            Event::Rows { output, next, .. } => on_fill_rows(self, session, output, next, door, sink),
+            Event::ReadFailed { error, .. } => on_fill_read_failed(self, session, error, door, sink),
+            Event::Statement { matched, changed, warnings, outputs, error, .. } => {
+                let outcome = StatementOutcome { matched, changed, warnings, outputs, error };
+                on_fill_statement(self, session, outcome, door, sink)
+            }
+            Event::Ended { error, .. } => on_fill_ended(self, session, error, door, sink),
+            Event::SchemaChanged { .. } | Event::AutoIncrement { .. } | Event::Status { .. } => Progress::Waiting,
+        };
+        self.end_of_step(session, progress)
+    }
+
+    /// An interrupted session never waits for its client.
+    fn end_of_step(&mut self, session: &mut Session, progress: Progress) -> Progress {
+        if session.interrupted && progress == Progress::MoreOutput {
+            return Progress::Done;
+        }
+        progress
+    }
+
+    fn on_status(
+        &mut self,
+        session: &mut Session,
+        rows: &[Vec<Value>],
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        let Execution::Status(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+        let progress = match &*state.plan {
+            Plan::Compute(plan) => compute_rows(session, plan, rows, &state.parameters, state.protocol, sink),
+            _ => Progress::Done,
+        };
+        door.buffers.give(state.parameters);
+        progress
+    }
+
+    /// The client took the last part of an answer.
+    pub fn continue_output(
+        &mut self,
+        session: &mut Session,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        match &mut session.execution {
+            Execution::Sorted(_) => pump(session, sink),
+            Execution::Read(state) if state.awaits_room => {
+                state.awaits_room = false;
+                self.client.continue_read(state.operation, door);
+                Progress::Waiting
+            }
+            Execution::Idle => Progress::Done,
+            _ => Progress::Waiting,
+        }
+    }
+
+    /// The client is gone: stops what only makes output; a write, commit or schema change under way is waited for.
+    pub fn interrupt(&mut self, session: &mut Session, door: &mut Door<'_>) {
+        session.interrupted = true;
+        match std::mem::take(&mut session.execution) {
+            Execution::Read(state) => {
+                self.client.end_read(state.operation, door);
+                state.origin.release(door);
+                if !session.transaction.explicit {
+                    self.client.forget(&mut session.transaction);
+                }
+            }
+            Execution::Sorted(_) | Execution::Idle => {}
+            other => session.execution = other,
+        }
+    }
+}
+
+fn operation_of(event: &Event) -> OperationId {
+    match event {
+        Event::Rows { operation, .. }
+        | Event::ReadFailed { operation, .. }
+        | Event::Statement { operation, .. }
+        | Event::Ended { operation, .. }
+        | Event::SchemaChanged { operation, .. }
+        | Event::AutoIncrement { operation, .. }
+        | Event::Status { operation, .. } => *operation,
+    }
+}

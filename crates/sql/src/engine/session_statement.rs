@@ -1,0 +1,228 @@
+//! Statements without a plan: definitions, SHOW, SET and the like.
+
+use junctor_client::program::RowProtocol;
+use junctor_client::{Door, Ending};
+use junctor_expression::{Parameters, Scratch};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::ConnectionId;
+use junctor_model::row_encoding::ResultColumn;
+use junctor_model::value::Value;
+
+use super::Engine;
+use super::command::answer;
+use super::facts::{Facts, with_environment};
+use crate::bind::{Binder, Clause, Environment, Folded, RowSource, Scope};
+use crate::definition::{self, Defined, DefinitionContext};
+use crate::execute::{AfterEnding, append_row, end_transaction, fail, finish, start_schema_change};
+use crate::parse::statement::{Explain, SetItem};
+use crate::parse::{Expression, Statement};
+use crate::plan::{explain_plan, type_of_column};
+use crate::result::{Progress, ResultHeader, ResultSink};
+use crate::session::Session;
+use crate::show::{VirtualTable, WarningLevel, describe, show};
+use crate::variable::{SessionFacts, fold_session_expression, set};
+
+impl Engine {
+    /// Executes a statement that has no plan.
+    pub(super) fn run_without_plan(
+        &mut self,
+        session: &mut Session,
+        statement: &Statement,
+        protocol: RowProtocol,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        match statement {
+            Statement::Empty => answer(session, Err(Error::new(ErrorCode::EmptyQuery, "Query was empty")), sink),
+            Statement::Use(name) => {
+                let outcome = self.use_database(session, name);
+                answer(session, outcome, sink)
+            }
+            Statement::Show(_) | Statement::Describe(_) | Statement::Explain(_) => {
+                match self.computed_answer(session, statement, door) {
+                    Ok(table) => say_table(session, table, protocol, sink),
+                    Err(error) => fail(session, &error, sink),
+                }
+            }
+            Statement::Set(items) => self.run_set(session, items, door, sink),
+            Statement::CreateTable(_)
+            | Statement::CreateIndex(_)
+            | Statement::CreateDatabase(_)
+            | Statement::DropTable(_)
+            | Statement::DropIndex(_)
+            | Statement::DropDatabase(_)
+            | Statement::TruncateTable(_) => match self.define(session, statement) {
+                Ok(Defined { change, notes }) => start_schema_change(self, session, change, notes, door, sink),
+                Err(error) => fail(session, &error, sink),
+            },
+            Statement::UnlockTables => answer(session, Ok(()), sink),
+            Statement::Kill(kill) => match self.evaluate_once(session, &kill.connection, door) {
+                Ok(Value::Int(id)) => self.kill(session, ConnectionId(id.clamp(0, i64::from(u32::MAX)) as u32), sink),
+                Ok(Value::UInt(id)) => self.kill(session, ConnectionId(id.min(u64::from(u32::MAX)) as u32), sink),
+                Ok(_) => fail(session, &Error::new(ErrorCode::NoSuchThread, "Unknown thread id: 0"), sink),
+                Err(error) => fail(session, &error, sink),
+            },
+            statement => fail(session, &Error::not_supported(name_of(statement)), sink),
+        }
+    }
+
+    /// SHOW, DESCRIBE and EXPLAIN.
+    fn computed_answer(&self, session: &Session, statement: &Statement, door: &Door<'_>) -> Result<VirtualTable> {
+        let facts = Facts { engine: self, session, door };
+        match statement {
+            Statement::Show(statement) => facts.with_show_facts(|show_facts| {
+                show(statement, show_facts, &mut |condition, table, row| {
+                    self.row_fulfils(&facts, condition, table, row)
+                })
+            }),
+            Statement::Describe(statement) => facts.with_show_facts(|show_facts| describe(statement, show_facts)),
+            Statement::Explain(explain) => self.explain(session, explain, door),
+            _ => Err(Error::not_supported("this statement")),
+        }
+    }
+
+    /// Whether a row of a SHOW fulfils its WHERE.
+    fn row_fulfils(
+        &self,
+        facts: &Facts<'_, '_>,
+        condition: &Expression,
+        table: &VirtualTable,
+        row: &[Value],
+    ) -> Result<bool> {
+        let types: Vec<_> = table.columns.iter().map(type_of_column).collect();
+        let scope = Scope {
+            source: RowSource::Virtual { columns: &table.columns, types: &types, first_parameter: 0 },
+            database: "",
+            table: "",
+            has_alias: false,
+        };
+        with_environment(facts, facts.session.database(), &[], &mut |environment: &Environment<'_>| {
+            let bound = Binder::new(environment, scope).bind_in(Clause::Where, condition)?;
+            let mut builder = junctor_expression::ParametersBuilder::new();
+            row.iter().for_each(|value| builder.push(value.as_ref()));
+            let mut bytes = Vec::new();
+            builder.append_to(&mut bytes)?;
+            bound.is_true(None, Parameters::from_bytes(&bytes), &Scratch::new())
+        })
+    }
+
+    fn explain(&self, session: &Session, explain: &Explain, door: &Door<'_>) -> Result<VirtualTable> {
+        if explain.analyze {
+            return Err(Error::not_supported("EXPLAIN ANALYZE"));
+        }
+        if let Some(format) = explain.format.as_deref().filter(|format| !format.eq_ignore_ascii_case("traditional")) {
+            return Err(Error::not_supported(&format!("EXPLAIN FORMAT={format}")));
+        }
+        match self.plan(session, &explain.statement, session.database(), door)? {
+            Some(planned) => {
+                let (columns, rows) = explain_plan(&planned.plan);
+                Ok(VirtualTable { columns, rows })
+            }
+            None => Err(Error::not_supported("EXPLAIN of this statement")),
+        }
+    }
+
+    fn define(&self, session: &Session, statement: &Statement) -> Result<Defined> {
+        let account = format!("'{}'@'{}'", session.user, session.host);
+        let context = DefinitionContext {
+            dictionary: &self.client.catalog().dictionary,
+            database: session.database(),
+            default_partition_count: self.settings.partition_count_default,
+            account: &account,
+        };
+        match statement {
+            Statement::CreateTable(table) => definition::create_table(table, &context),
+            Statement::CreateIndex(index) => definition::create_index(index, &context),
+            Statement::CreateDatabase(database) => definition::create_database(database, &context),
+            Statement::DropTable(tables) => definition::drop_tables(tables, &context),
+            Statement::DropIndex(index) => definition::drop_index(index, &context),
+            Statement::DropDatabase(database) => definition::drop_database(database, &context),
+            Statement::TruncateTable(table) => definition::truncate_table(table, &context),
+            _ => Err(Error::not_supported("this statement")),
+        }
+    }
+
+    fn run_set(
+        &mut self,
+        session: &mut Session,
+        items: &[SetItem],
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        let mut variables = session.variables.clone();
+        let mut globals = self.globals.clone();
+        let facts = Facts { engine: self, session, door };
+        let effects =
+            set(items, &mut variables, &mut globals, session.is_open, &mut |expression, variables, globals| {
+                let session_facts = SessionFacts { variables, globals, ..facts.session_facts() };
+                self.evaluate(&session_facts, session, expression)
+            });
+        let effects = match effects {
+            Ok(effects) => effects,
+            Err(error) => return fail(session, &error, sink),
+        };
+        session.variables = variables;
+        self.globals = globals;
+        if let Some(number) = effects.last_insert_id {
+            session.last_insert_id = number;
+        }
+        for (errno, message) in effects.notes {
+            session.warn(WarningLevel::Warning, errno, message);
+        }
+        if effects.commits {
+            let after = AfterEnding::Complete { chain: false, release: false };
+            return end_transaction(self, session, Ending::Commit, after, door, sink);
+        }
+        session.transaction.explicit = session.is_open || !session.variables.autocommit;
+        answer(session, Ok(()), sink)
+    }
+
+    /// The value of an expression without rows.
+    fn evaluate_once(&self, session: &Session, expression: &Expression, door: &Door<'_>) -> Result<Value> {
+        let facts = Facts { engine: self, session, door };
+        self.evaluate(&facts.session_facts(), session, expression)
+    }
+
+    fn evaluate(&self, session_facts: &SessionFacts<'_>, session: &Session, expression: &Expression) -> Result<Value> {
+        let fold = |expression: &Expression| {
+            let folded = fold_session_expression(expression, session_facts)?;
+            Ok(folded.map(|value| Folded { value, is_volatile: true }))
+        };
+        let environment = Environment {
+            dictionary: &self.client.catalog().dictionary,
+            database: session.database(),
+            collation: session_facts.variables.collation_connection.computed_as,
+            parameters: &self.work.kinds,
+            fold: &fold,
+        };
+        let bound = Binder::new(&environment, Scope::empty()).bind(expression)?;
+        let parameters = Parameters::from_bytes(&self.work.parameters);
+        Ok(bound.evaluate(None, parameters, &Scratch::new())?.to_value())
+    }
+}
+
+/// Says a whole computed result.
+fn say_table(session: &mut Session, table: VirtualTable, protocol: RowProtocol, sink: &mut dyn ResultSink) -> Progress {
+    let VirtualTable { columns, rows } = table;
+    let wire_types: Vec<u8> = columns.iter().map(|column: &ResultColumn| column.wire_type).collect();
+    sink.header(&ResultHeader::new(columns), &session.completion());
+    let mut packets = Vec::new();
+    for row in &rows {
+        let values: Vec<_> = row.iter().map(Value::as_ref).zip(wire_types.iter().copied()).collect();
+        append_row(protocol, values.into_iter(), &mut packets);
+    }
+    sink.row_packets(&packets);
+    finish(session, rows.len() as u64, sink)
+}
+
+/// What error 1235 calls a statement.
+fn name_of(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::Savepoint(_) => "SAVEPOINT",
+        Statement::RollbackToSavepoint(_) => "ROLLBACK TO SAVEPOINT",
+        Statement::ReleaseSavepoint(_) => "RELEASE SAVEPOINT",
+        Statement::LockTables(_) => "LOCK TABLES",
+        Statement::Unsupported(unsupported) => unsupported.what,
+        _ => "this statement",
+    }
+}

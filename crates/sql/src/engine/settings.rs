@@ -1,0 +1,101 @@
+//! What the node tells its engines, and what they count.
+
+use crate::show::ThreadFacts;
+use crate::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
+use junctor_model::value::Value;
+
+/// What the node tells its engines.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// VERSION().
+    pub server_version: String,
+    /// `version_comment`.
+    pub version_comment: String,
+    /// The TCP port of the MySQL protocol.
+    pub port: u16,
+    /// The machine's name.
+    pub hostname: String,
+    /// The folder of the node's files.
+    pub data_directory: String,
+    /// The server's UUID as text.
+    pub server_uuid: String,
+    /// Connections at once.
+    pub max_connections: u32,
+    /// Bytes of one command.
+    pub max_allowed_packet: u32,
+    /// AUTO_INCREMENT numbers taken at once.
+    pub auto_increment_prefetch: u64,
+    /// Partitions of a table that names no number.
+    pub partition_count_default: u16,
+    /// Bytes for sorting one statement's result.
+    pub sort_buffer_bytes_max: usize,
+    /// Seconds that a lock is waited for in new sessions.
+    pub lock_wait_timeout_s: u32,
+    /// Prepared statements of one engine.
+    pub prepared_statements_max: usize,
+    /// The threads, for `junctor_info.threads`.
+    pub threads: Vec<ThreadFacts>,
+}
+
+impl Default for ServerSettings {
+    fn default() -> ServerSettings {
+        ServerSettings {
+            server_version: "8.0.36-junctor".into(),
+            version_comment: "Junctor".into(),
+            port: 3306,
+            hostname: "localhost".into(),
+            data_directory: "junctor-data".into(),
+            server_uuid: "00000000-0000-0000-0000-000000000000".into(),
+            max_connections: 16_384,
+            max_allowed_packet: 64 << 20,
+            auto_increment_prefetch: 32,
+            partition_count_default: 2,
+            sort_buffer_bytes_max: 256 << 20,
+            lock_wait_timeout_s: 50,
+            prepared_statements_max: junctor_model::limit::PREPARED_STATEMENTS_MAX,
+            threads: Vec::new(),
+        }
+    }
+}
+
+impl ServerSettings {
+    /// The system variables that a server with these settings begins with.
+    pub(super) fn globals(&self) -> GlobalVariables {
+        let facts = ServerFacts {
+            version: self.server_version.as_str().into(),
+            version_comment: self.version_comment.as_str().into(),
+            port: self.port,
+            hostname: self.hostname.as_str().into(),
+            socket: "".into(),
+            data_directory: self.data_directory.as_str().into(),
+            server_uuid: self.server_uuid.as_str().into(),
+            max_connections: u64::from(self.max_connections),
+            max_allowed_packet: u64::from(self.max_allowed_packet),
+            has_tls: false,
+        };
+        let mut globals = GlobalVariables::new(&facts);
+        if let Some(id) = find("innodb_lock_wait_timeout") {
+            globals.apply(&GlobalChange { id, value: Value::UInt(u64::from(self.lock_wait_timeout_s)) });
+        }
+        globals
+    }
+}
+
+/// What one engine has counted since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Counters {
+    /// Statements of clients.
+    pub questions: u64,
+    /// Sessions that were opened.
+    pub connections: u64,
+    pub selects: u64,
+    pub inserts: u64,
+    pub updates: u64,
+    pub deletes: u64,
+    pub commits: u64,
+    pub rollbacks: u64,
+    pub begins: u64,
+    pub prepares: u64,
+    pub executes: u64,
+}

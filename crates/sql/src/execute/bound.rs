@@ -1,0 +1,167 @@
+//! Hot path, budget 40 instructions an integer: a value as the key bytes of a column, and what is left when it is none of the
+//! column's values.
+
+use junctor_model::key::append_value;
+use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::value::ValueRef;
+
+/// How a value lies among the values of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// NULL, which compares with nothing.
+    Null,
+    /// It is one of them; its key was appended.
+    At,
+    /// It lies just above the one whose key was appended.
+    Above,
+    /// It is below all of them; nothing was appended.
+    TooLow,
+    /// It is above all of them; nothing was appended.
+    TooHigh,
+}
+
+/// Appends the key bytes of the column value that is the value, or the greatest one below it.
+#[inline]
+pub(crate) fn append_place(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut Vec<u8>) -> Place {
+    match (column.column_type, value) {
+        (_, ValueRef::Null) => Place::Null,
+        (ColumnType::Integer { bytes, unsigned }, ValueRef::Int(number)) => {
+            append_integer(column, bytes, unsigned, i128::from(number), true, out)
+        }
+        (ColumnType::Integer { bytes, unsigned }, value) => {
+            let (floor, is_whole) = floor_of(value);
+            append_integer(column, bytes, unsigned, floor, is_whole, out)
+        }
+        (ColumnType::Double, value) => {
+            append_value(column.column_type, column.nullable, ValueRef::Double(double_of(value)), out);
+            Place::At
+        }
+        (_, value) => {
+            append_value(column.column_type, column.nullable, value, out);
+            Place::At
+        }
+    }
+}
+
+#[inline]
+fn append_integer(
+    column: &ColumnDefinition,
+    bytes: u8,
+    unsigned: bool,
+    floor: i128,
+    is_whole: bool,
+    out: &mut Vec<u8>,
+) -> Place {
+    let bits = u32::from(bytes) * 8;
+    let (low, high) = match unsigned {
+        true => (0, (1i128 << bits) - 1),
+        false => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+    };
+    if floor < low {
+        return Place::TooLow;
+    }
+    if floor > high {
+        return Place::TooHigh;
+    }
+    let value = if unsigned { ValueRef::UInt(floor as u64) } else { ValueRef::Int(floor as i64) };
+    append_value(column.column_type, column.nullable, value, out);
+    if is_whole { Place::At } else { Place::Above }
+}
+
+/// The greatest integer that is not above the number, and whether it is the number.
+fn floor_of(value: ValueRef<'_>) -> (i128, bool) {
+    match value {
+        ValueRef::Null => (0, true),
+        ValueRef::Int(value) => (value.into(), true),
+        ValueRef::UInt(value) => (value.into(), true),
+        ValueRef::Double(value) => (value.floor() as i128, value.fract() == 0.0),
+        ValueRef::Decimal(value) => {
+            let factor = 10i128.pow(u32::from(value.scale.min(38)));
+            (value.mantissa.div_euclid(factor), value.mantissa.rem_euclid(factor) == 0)
+        }
+        ValueRef::Bytes(text) => floor_of_text(text),
+    }
+}
+
+/// The number at the front of a text; 0 without one.
+fn floor_of_text(text: &[u8]) -> (i128, bool) {
+    let text = text.trim_ascii_start();
+    let number = numeric_prefix(text);
+    if number.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+')) {
+        let whole = std::str::from_utf8(number).ok().and_then(|number| number.parse::<i128>().ok());
+        return (whole.unwrap_or(0), true);
+    }
+    let double = std::str::from_utf8(number).ok().and_then(|number| number.parse::<f64>().ok()).unwrap_or(0.0);
+    floor_of(ValueRef::Double(double))
+}
+
+fn numeric_prefix(text: &[u8]) -> &[u8] {
+    let digits = |from: usize| text[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let sign = usize::from(matches!(text.first(), Some(b'-' | b'+')));
+    let mut end = sign + digits(sign);
+    if text.get(end) == Some(&b'.') {
+        end += 1 + digits(end + 1);
+    }
+    if end > sign && matches!(text.get(end), Some(b'e' | b'E')) {
+        let exponent = end + 1 + usize::from(matches!(text.get(end + 1), Some(b'-' | b'+')));
+        let count = if exponent <= text.len() { digits(exponent) } else { 0 };
+        if count > 0 {
+            end = exponent + count;
+        }
+    }
+    &text[..end]
+}
+
+fn double_of(value: ValueRef<'_>) -> f64 {
+    match value {
+        ValueRef::Double(value) => value,
+        ValueRef::Int(value) => value as f64,
+        ValueRef::UInt(value) => value as f64,
+        ValueRef::Decimal(value) => value.to_double(),
+        ValueRef::Null => 0.0,
+        ValueRef::Bytes(text) => {
+            let number = numeric_prefix(text.trim_ascii_start());
+            std::str::from_utf8(number).ok().and_then(|number| number.parse::<f64>().ok()).unwrap_or(0.0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use junctor_model::value::Decimal;
+
+    fn column(column_type: ColumnType, nullable: bool) -> ColumnDefinition {
+        ColumnDefinition {
+            name: "c".into(),
+            column_type,
+            nullable,
+            default: None,
+            auto_increment: false,
+            hidden: false,
+            comment: "".into(),
+            display_width: None,
+        }
+    }
+
+    fn place(value: ValueRef<'_>) -> (Place, Vec<u8>) {
+        let column = column(ColumnType::Integer { bytes: 1, unsigned: false }, false);
+        let mut out = Vec::new();
+        (append_place(&column, value, &mut out), out)
+    }
+
+    #[test]
+    fn numbers_between_and_beyond_the_values_of_a_column_are_told_apart() {
+        assert_eq!(place(ValueRef::Int(5)), (Place::At, vec![0x85]));
+        assert_eq!(place(ValueRef::Double(5.5)), (Place::Above, vec![0x85]));
+        assert_eq!(place(ValueRef::Double(-5.5)), (Place::Above, vec![0x7A]));
+        assert_eq!(place(ValueRef::Decimal(Decimal { mantissa: -55, scale: 1 })), (Place::Above, vec![0x7A]));
+        assert_eq!(place(ValueRef::Decimal(Decimal { mantissa: 50, scale: 1 })), (Place::At, vec![0x85]));
+        assert_eq!(place(ValueRef::Bytes(b" 5")), (Place::At, vec![0x85]));
+        assert_eq!(place(ValueRef::Bytes(b"5.5x")), (Place::Above, vec![0x85]));
+        assert_eq!(place(ValueRef::Bytes(b"x")), (Place::At, vec![0x80]));
+        assert_eq!(place(ValueRef::Int(-129)), (Place::TooLow, vec![]));
+        assert_eq!(place(ValueRef::UInt(128)), (Place::TooHigh, vec![]));
+        assert_eq!(place(ValueRef::Null), (Place::Null, vec![]));
+    }
+}

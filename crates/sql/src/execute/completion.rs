@@ -1,0 +1,54 @@
+//! How statements end: the answer, the diagnostics and what LAST_INSERT_ID(), ROW_COUNT() and FOUND_ROWS() say next.
+
+use junctor_model::error::Error;
+
+use super::state::Execution;
+use crate::result::{Completion, Progress, ResultSink};
+use crate::session::Session;
+
+/// The statement failed: says the error, unless the client is gone.
+#[cold]
+pub(crate) fn fail(session: &mut Session, error: &Error, sink: &mut dyn ResultSink) -> Progress {
+    session.execution = Execution::Idle;
+    session.note_error(error);
+    if !session.interrupted {
+        sink.error(error);
+    }
+    Progress::Done
+}
+
+/// What a statement that changed rows came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Changed<'i> {
+    pub affected_rows: u64,
+    pub last_insert_id: u64,
+    pub info: &'i str,
+}
+
+/// The statement is done and has no rows.
+pub(crate) fn ok(session: &mut Session, changed: Changed<'_>, sink: &mut dyn ResultSink) -> Progress {
+    session.execution = Execution::Idle;
+    session.row_count = i64::try_from(changed.affected_rows).unwrap_or(i64::MAX);
+    if !session.interrupted {
+        let completion = Completion {
+            affected_rows: changed.affected_rows,
+            last_insert_id: changed.last_insert_id,
+            info: changed.info.to_owned(),
+            ..session.completion()
+        };
+        sink.complete(&completion);
+    }
+    Progress::Done
+}
+
+/// The rows have all been said.
+#[inline]
+pub(crate) fn finish(session: &mut Session, rows: u64, sink: &mut dyn ResultSink) -> Progress {
+    session.execution = Execution::Idle;
+    session.row_count = -1;
+    session.found_rows = rows;
+    if !session.interrupted {
+        sink.end_rows(&session.completion());
+    }
+    Progress::Done
+}

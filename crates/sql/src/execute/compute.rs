@@ -1,0 +1,230 @@
+//! Queries that the session answers from its own rows: filter, aggregates, projection, order and limit, all here.
+
+use std::sync::Arc;
+
+use junctor_client::Door;
+use junctor_client::program::{RowProtocol, SortKey};
+use junctor_expression::{Parameters, ParametersBuilder, Scratch, compare_values};
+use junctor_model::error::Result;
+use junctor_model::value::{Value, ValueRef};
+
+use super::completion::{fail, finish};
+use super::packets::append_row;
+use super::read::{accumulators, append_projection, window_of, wrong_plan};
+use super::state::{Execution, StatusState};
+use crate::engine::Engine;
+use crate::plan::{ComputePlan, ComputeSource, Plan};
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+
+/// Answers a query over these rows.
+pub(crate) fn compute_rows(
+    session: &mut Session,
+    plan: &ComputePlan,
+    rows: &[Vec<Value>],
+    parameters: &[u8],
+    protocol: RowProtocol,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let mut computation = Computation {
+        plan,
+        own: Parameters::from_bytes(parameters),
+        builder: ParametersBuilder::new(),
+        bytes: Vec::new(),
+        scratch: Scratch::new(),
+    };
+    match computation.run(rows, protocol, session.variables.select_limit) {
+        Ok((packets, count)) => {
+            for warning in computation.scratch.take_warnings() {
+                session.warn(crate::show::WarningLevel::Warning, warning.code.errno(), warning.message);
+            }
+            sink.header(&plan.header, &session.completion());
+            sink.row_packets(&packets);
+            finish(session, count, sink)
+        }
+        Err(error) => fail(session, &error, sink),
+    }
+}
+
+/// Answers a query whose rows are known when it is planned, or asks for those that are not.
+pub(crate) fn compute_now(
+    engine: &mut Engine,
+    session: &mut Session,
+    plan: &Arc<Plan>,
+    protocol: RowProtocol,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Plan::Compute(compute) = &**plan else { return fail(session, &wrong_plan(), sink) };
+    let status = match &compute.source {
+        ComputeSource::Nothing => {
+            return compute_rows(session, compute, &[Vec::new()], &engine.work.parameters, protocol, sink);
+        }
+        ComputeSource::Rows(rows) => {
+            return compute_rows(session, compute, rows, &engine.work.parameters, protocol, sink);
+        }
+        ComputeSource::Status(status) => *status,
+    };
+    match engine.client.read_status(session.connection, status, door) {
+        Ok(operation) => {
+            let mut parameters = door.buffers.take(engine.work.parameters.len());
+            parameters.extend_from_slice(&engine.work.parameters);
+            let plan = Arc::clone(plan);
+            session.execution = Execution::Status(Box::new(StatusState { plan, operation, protocol, parameters }));
+            Progress::Waiting
+        }
+        Err(error) => fail(session, &error, sink),
+    }
+}
+
+struct Computation<'a> {
+    plan: &'a ComputePlan,
+    /// The statement's own parameters.
+    own: Parameters<'a>,
+    builder: ParametersBuilder,
+    bytes: Vec<u8>,
+    scratch: Scratch,
+}
+
+impl Computation<'_> {
+    /// The packets and how many rows they are.
+    fn run(&mut self, rows: &[Vec<Value>], protocol: RowProtocol, select_limit: u64) -> Result<(Vec<u8>, u64)> {
+        let mut window = window_of(self.plan.limit.as_ref(), self.own, select_limit)?;
+        if !self.plan.aggregates.is_empty() {
+            let packet = self.aggregate(rows, protocol)?;
+            let (_, taken) = window.take(1);
+            return Ok((if taken == 1 { packet } else { Vec::new() }, taken));
+        }
+        let mut found = Vec::new();
+        for row in rows {
+            if let Some(row) = self.row(row)? {
+                found.push(row);
+            }
+        }
+        if self.plan.distinct {
+            self.drop_equal(&mut found);
+        }
+        found.sort_by(|left, right| compare_keys(&self.plan.sort, &left.keys, &right.keys));
+        let (skipped, taken) = window.take(found.len() as u64);
+        let mut packets = Vec::new();
+        for row in found.iter().skip(skipped as usize).take(taken as usize) {
+            let columns = self.plan.projection.columns.iter().map(|column| column.wire_type);
+            let values: Vec<(ValueRef<'_>, u8)> = row.values.iter().map(Value::as_ref).zip(columns).collect();
+            append_row(protocol, values.into_iter(), &mut packets);
+        }
+        Ok((packets, taken))
+    }
+
+    /// Makes the row's values the parameters of the plan's expressions.
+    fn bind(&mut self, row: &[Value]) -> Result<()> {
+        self.builder.clear();
+        for ordinal in 0..self.plan.first_column {
+            self.builder.push(self.own.get(ordinal));
+        }
+        for value in row {
+            self.builder.push(value.as_ref());
+        }
+        self.bytes.clear();
+        self.builder.append_to(&mut self.bytes)
+    }
+
+    /// The result row and its sort keys, unless the condition rejects the row.
+    fn row(&mut self, row: &[Value]) -> Result<Option<ResultRow>> {
+        self.bind(row)?;
+        self.scratch.reset();
+        let parameters = Parameters::from_bytes(&self.bytes);
+        if let Some(filter) = &self.plan.filter
+            && !filter.is_true(None, parameters, &self.scratch)?
+        {
+            return Ok(None);
+        }
+        let mut result = ResultRow { values: Vec::new(), keys: Vec::new() };
+        for value in &self.plan.projection.values {
+            result.values.push(value.evaluate(None, parameters, &self.scratch)?.to_value());
+        }
+        for key in &self.plan.sort {
+            result.keys.push(key.value.evaluate(None, parameters, &self.scratch)?.to_value());
+        }
+        Ok(Some(result))
+    }
+
+    fn aggregate(&mut self, rows: &[Vec<Value>], protocol: RowProtocol) -> Result<Vec<u8>> {
+        let mut states = accumulators(&self.plan.aggregates);
+        for row in rows {
+            self.bind(row)?;
+            self.scratch.reset();
+            let parameters = Parameters::from_bytes(&self.bytes);
+            if let Some(filter) = &self.plan.filter
+                && !filter.is_true(None, parameters, &self.scratch)?
+            {
+                continue;
+            }
+            for (state, aggregate) in states.iter_mut().zip(&self.plan.aggregates) {
+                let value = match &aggregate.argument {
+                    Some(argument) => argument.evaluate(None, parameters, &self.scratch)?,
+                    None => ValueRef::Null,
+                };
+                state.add(value, &self.scratch)?;
+            }
+        }
+        // The row's columns have no value any more; only aggregates and the statement's parameters are read now.
+        let columns = usize::from(self.plan.first_aggregate - self.plan.first_column);
+        let mut values = vec![Value::Null; columns];
+        for state in &states {
+            values.push(state.finish()?);
+        }
+        self.bind(&values)?;
+        let mut packet = Vec::new();
+        let parameters = Parameters::from_bytes(&self.bytes);
+        append_projection(&self.plan.projection, parameters, protocol, &self.scratch, &mut packet)?;
+        Ok(packet)
+    }
+
+    fn drop_equal(&self, rows: &mut Vec<ResultRow>) {
+        let mut kept: Vec<ResultRow> = Vec::new();
+        for row in rows.drain(..) {
+            let is_known = kept.iter().any(|known| {
+                known
+                    .values
+                    .iter()
+                    .zip(&row.values)
+                    .zip(&self.plan.projection.values)
+                    .all(|((left, right), value)| compare_nullable(value.result.collation, left, right).is_eq())
+            });
+            if !is_known {
+                kept.push(row);
+            }
+        }
+        *rows = kept;
+    }
+}
+
+struct ResultRow {
+    values: Vec<Value>,
+    keys: Vec<Value>,
+}
+
+fn compare_keys(sort: &[SortKey], left: &[Value], right: &[Value]) -> std::cmp::Ordering {
+    for (key, (left, right)) in sort.iter().zip(left.iter().zip(right)) {
+        let order = compare_nullable(key.value.result.collation, left, right);
+        let order = if key.descending { order.reverse() } else { order };
+        if order.is_ne() {
+            return order;
+        }
+    }
+    std::cmp::Ordering::Equal
+}
+
+/// NULL before everything.
+fn compare_nullable(
+    collation: junctor_model::collation::CollationId,
+    left: &Value,
+    right: &Value,
+) -> std::cmp::Ordering {
+    match (left.is_null(), right.is_null()) {
+        (true, true) => std::cmp::Ordering::Equal,
+        (true, false) => std::cmp::Ordering::Less,
+        (false, true) => std::cmp::Ordering::Greater,
+        (false, false) => compare_values(collation, left.as_ref(), right.as_ref()),
+    }
+}

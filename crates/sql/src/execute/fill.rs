@@ -1,0 +1,553 @@
+//! Filling a new unique index while others write to its table.
+//!
+//! From the moment that the index exists in state Building, every write keeps its entries. What is left are the rows from
+//! before. They are read in batches; each batch is locked against changes (shared), its entries are locked, the missing ones
+//! are inserted, and that is committed. An entry that is there already and names the same row was made by a writer; one that
+//! names another row is a duplicate, and the index is dropped.
+
+use std::sync::Arc;
+
+use junctor_client::event::Next;
+use junctor_client::input::{HashedKey, KeyedImage};
+use junctor_client::program::{Access, LockMode, Output, ReadProgram, WriteAction, WriteProgram};
+use junctor_client::{Door, Ending, OperationId};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{ColumnIndex, IndexId};
+use junctor_model::key::{append_escaped, append_row_key};
+use junctor_model::partition::{key_hash, partition_of};
+use junctor_model::row::RowView;
+use junctor_model::row_encoding::{append_double, append_signed, append_unsigned};
+use junctor_model::schema::{IndexKind, TableLayout};
+use junctor_model::value::ValueRef;
+
+use super::completion::fail;
+use super::read::broken_reply;
+use super::schema::{SchemaState, SchemaStep, finish_fill, index_is_gone};
+use super::state::Execution;
+use super::transaction::note_lost_transaction;
+use super::write::{StatementOutcome, send};
+use crate::engine::Engine;
+use crate::result::{Progress, ResultSink};
+use crate::session::{Session, TEXT};
+
+/// Rows of one batch of one partition.
+const BATCH_ROWS: u32 = 256;
+/// How often a batch is begun anew after a deadlock or a race for an entry.
+const ATTEMPTS_MAX: u32 = 16;
+
+/// How filling ended.
+#[derive(Debug)]
+pub(super) enum FillEnd {
+    Complete,
+    Failed(Box<Error>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FillStep {
+    Reading,
+    LockingRows,
+    LockingEntries,
+    Inserting,
+    Committing,
+    RollingBack,
+}
+
+/// The state of filling an index.
+#[derive(Debug)]
+pub(crate) struct Fill {
+    layout: Arc<TableLayout>,
+    entries_layout: Arc<TableLayout>,
+    index: IndexId,
+    key_columns: Vec<ColumnIndex>,
+    index_name: Box<str>,
+    lock_rows: Arc<WriteProgram>,
+    lock_entries: Arc<WriteProgram>,
+    insert: Arc<WriteProgram>,
+    read: OperationId,
+    next: Next,
+    step: FillStep,
+    /// Replies of the read that are not worked on yet; the last one is the batch at hand.
+    batches: Vec<Vec<u8>>,
+    entries: Vec<NewEntry>,
+    attempts: u32,
+    failure: Option<Box<Error>>,
+}
+
+#[derive(Debug)]
+struct NewEntry {
+    key: Vec<u8>,
+    reference: Vec<u8>,
+    shown: String,
+    exists: bool,
+}
+
+/// Begins to fill an index: reads every row.
+pub(super) fn begin_fill(
+    engine: &mut Engine,
+    session: &mut Session,
+    layout: Arc<TableLayout>,
+    index: IndexId,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let dictionary = &engine.client.catalog().dictionary;
+    let definition = layout.definition.index(index);
+    let entries = definition.and_then(|definition| match definition.kind {
+        IndexKind::Unique { entries, .. } => dictionary.table(entries).cloned(),
+        _ => None,
+    });
+    let (Some(definition), Some(entries_layout)) = (definition, entries) else {
+        return fail(session, &index_is_gone(), sink);
+    };
+    let write = |table: &Arc<TableLayout>, action| {
+        Arc::new(WriteProgram {
+            table: Arc::clone(table),
+            action,
+            access: Access::PrimaryKeys,
+            filter: None,
+            reads_parameters: false,
+            unique_entries: Vec::new(),
+        })
+    };
+    let lock = |mode| WriteAction::LockRead { mode, output: Output::Images };
+    let read = Arc::new(ReadProgram {
+        table: Arc::clone(&layout),
+        access: Access::AllRows,
+        filter: None,
+        output: Output::Images,
+        reads_parameters: false,
+    });
+    let mut fill = Fill {
+        index,
+        key_columns: definition.columns.clone(),
+        index_name: definition.name.clone(),
+        lock_rows: write(&layout, lock(LockMode::Shared)),
+        lock_entries: write(&entries_layout, lock(LockMode::Exclusive)),
+        insert: write(&entries_layout, WriteAction::Insert),
+        layout: Arc::clone(&layout),
+        entries_layout,
+        read: OperationId::default(),
+        next: Next::Coming,
+        step: FillStep::Reading,
+        batches: Vec::new(),
+        entries: Vec::new(),
+        attempts: 0,
+        failure: None,
+    };
+    let inputs = &mut engine.work.inputs;
+    inputs.begin(layout.definition.partition_count, door.buffers);
+    inputs.push_all(junctor_client::PartitionScope::All, &[], door.buffers);
+    let transaction = &mut session.transaction;
+    transaction.explicit = false;
+    match engine.client.read(session.connection, transaction, &read, TEXT, BATCH_ROWS, inputs, door) {
+        Ok(operation) => {
+            fill.read = operation;
+            wait(session, fill)
+        }
+        Err(error) => {
+            engine.work.inputs.clear(door.buffers);
+            end(engine, session, fill, FillEnd::Failed(error), door, sink)
+        }
+    }
+}
+
+fn wait(session: &mut Session, fill: Fill) -> Progress {
+    let operation = fill.read;
+    let step = SchemaStep::Filling(Box::new(fill));
+    session.execution = Execution::Schema(Box::new(SchemaState { operation, step }));
+    Progress::Waiting
+}
+
+/// The fill under way; `None` leaves the session as it is.
+fn take_fill(session: &mut Session) -> Option<Fill> {
+    match std::mem::take(&mut session.execution) {
+        Execution::Schema(state) => match *state {
+            SchemaState { step: SchemaStep::Filling(fill), .. } => Some(*fill),
+            other => {
+                session.execution = Execution::Schema(Box::new(other));
+                None
+            }
+        },
+        other => {
+            session.execution = other;
+            None
+        }
+    }
+}
+
+/// Rows of the table arrived.
+pub(crate) fn on_fill_rows(
+    engine: &mut Engine,
+    session: &mut Session,
+    output: Vec<u8>,
+    next: Next,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Some(mut fill) = take_fill(session) else { return Progress::Waiting };
+    if output.is_empty() {
+        door.buffers.give(output);
+    } else {
+        fill.batches.push(output);
+    }
+    fill.next = next;
+    if next == Next::Coming { wait(session, fill) } else { next_batch(engine, session, fill, door, sink) }
+}
+
+/// The read of the table failed.
+pub(crate) fn on_fill_read_failed(
+    engine: &mut Engine,
+    session: &mut Session,
+    error: Box<Error>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Some(fill) = take_fill(session) else { return Progress::Waiting };
+    end(engine, session, fill, FillEnd::Failed(error), door, sink)
+}
+
+/// Locks the rows of the next batch, asks for more rows, or is done.
+fn next_batch(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut fill: Fill,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Some(batch) = fill.batches.last() else {
+        return match fill.next {
+            Next::Ask => {
+                fill.step = FillStep::Reading;
+                engine.client.continue_read(fill.read, door);
+                wait(session, fill)
+            }
+            _ => end(engine, session, fill, FillEnd::Complete, door, sink),
+        };
+    };
+    let definition = &fill.layout.definition;
+    let inputs = &mut engine.work.inputs;
+    inputs.begin(definition.partition_count, door.buffers);
+    let (mut key, mut partition_key) = (Vec::new(), Vec::new());
+    let pushed = for_each_image(batch, &mut |image| {
+        let row = RowView::new(&fill.layout.row_format, image);
+        key.clear();
+        append_row_key(&definition.columns, &definition.primary().columns, row, &mut key);
+        partition_key.clear();
+        append_row_key(&definition.columns, &definition.partition_columns, row, &mut partition_key);
+        let partition = partition_of(key_hash(&partition_key), definition.partition_count);
+        inputs.push_key_at(partition, &key, &[], door.buffers);
+    });
+    fill.step = FillStep::LockingRows;
+    session.transaction.explicit = true;
+    let sent = pushed.and_then(|()| send(engine, session, &fill.lock_rows, TEXT, door).map(|_| ()));
+    go_on(engine, session, fill, sent, door, sink)
+}
+
+/// A step was sent, or could not be.
+fn go_on(
+    engine: &mut Engine,
+    session: &mut Session,
+    fill: Fill,
+    sent: Result<()>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    match sent {
+        Ok(()) => wait(session, fill),
+        Err(error) => {
+            engine.work.inputs.clear(door.buffers);
+            roll_back(engine, session, fill, Some(error), door, sink)
+        }
+    }
+}
+
+/// A locking read or the insert of entries was answered.
+pub(crate) fn on_fill_statement(
+    engine: &mut Engine,
+    session: &mut Session,
+    outcome: StatementOutcome,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Some(mut fill) = take_fill(session) else { return Progress::Waiting };
+    if let Some(error) = outcome.error {
+        note_lost_transaction(&mut engine.client, session);
+        return after_error(engine, session, fill, error, door, sink);
+    }
+    let images = outcome.outputs;
+    let sent = match fill.step {
+        FillStep::LockingRows => fill.take_rows(&images).and_then(|()| lock_entries(engine, session, &mut fill, door)),
+        FillStep::LockingEntries => fill.take_existing(&images).and_then(|()| insert(engine, session, &mut fill, door)),
+        _ => Ok(false),
+    };
+    for image in images {
+        door.buffers.give(image);
+    }
+    match sent {
+        Ok(true) => wait(session, fill),
+        Ok(false) => commit(engine, session, fill, door, sink),
+        Err(error) => {
+            engine.work.inputs.clear(door.buffers);
+            roll_back(engine, session, fill, Some(error), door, sink)
+        }
+    }
+}
+
+/// Deadlocks begin the batch anew; an entry that came meanwhile is looked at; all else is the end.
+fn after_error(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut fill: Fill,
+    error: Box<Error>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    fill.attempts += 1;
+    let may_repeat = matches!(error.code, ErrorCode::Deadlock | ErrorCode::LockWaitTimeout | ErrorCode::DuplicateEntry);
+    if fill.attempts > ATTEMPTS_MAX || !may_repeat {
+        return roll_back(engine, session, fill, Some(error), door, sink);
+    }
+    if error.code == ErrorCode::DuplicateEntry {
+        return match lock_entries(engine, session, &mut fill, door) {
+            Ok(_) => wait(session, fill),
+            Err(error) => roll_back(engine, session, fill, Some(error), door, sink),
+        };
+    }
+    roll_back(engine, session, fill, None, door, sink)
+}
+
+/// Locks the entries of the batch that exist; false when the batch needs none.
+fn lock_entries(engine: &mut Engine, session: &mut Session, fill: &mut Fill, door: &mut Door<'_>) -> Result<bool> {
+    if fill.entries.is_empty() {
+        return Ok(false);
+    }
+    let inputs = &mut engine.work.inputs;
+    inputs.begin(fill.entries_layout.definition.partition_count, door.buffers);
+    let mut key = Vec::new();
+    for entry in &fill.entries {
+        key.clear();
+        append_escaped(&entry.key, &mut key);
+        inputs.push_key(&key, &[], door.buffers);
+    }
+    fill.step = FillStep::LockingEntries;
+    send(engine, session, &fill.lock_entries, TEXT, door)?;
+    Ok(true)
+}
+
+/// Inserts the entries that are missing; false when none is.
+fn insert(engine: &mut Engine, session: &mut Session, fill: &mut Fill, door: &mut Door<'_>) -> Result<bool> {
+    let layout = &fill.entries_layout;
+    let inputs = &mut engine.work.inputs;
+    inputs.begin(layout.definition.partition_count, door.buffers);
+    let (mut key, mut image) = (Vec::new(), Vec::new());
+    for entry in fill.entries.iter().filter(|entry| !entry.exists) {
+        key.clear();
+        append_escaped(&entry.key, &mut key);
+        image.clear();
+        layout.row_format.encode(&[ValueRef::Bytes(&entry.key), ValueRef::Bytes(&entry.reference)], &mut image)?;
+        let hash = key_hash(&key);
+        let partition = partition_of(hash, layout.definition.partition_count);
+        let row = KeyedImage { key: HashedKey { hash, key: &key }, image: &image };
+        inputs.push_image(partition, row, &[], door.buffers);
+    }
+    if inputs.is_empty() {
+        return Ok(false);
+    }
+    fill.step = FillStep::Inserting;
+    send(engine, session, &fill.insert, TEXT, door)?;
+    Ok(true)
+}
+
+fn commit(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut fill: Fill,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    fill.step = FillStep::Committing;
+    match engine.client.end(session.connection, &mut session.transaction, Ending::Commit, door) {
+        Ok(Some(_)) => wait(session, fill),
+        Ok(None) => batch_done(engine, session, fill, door, sink),
+        Err(error) => roll_back(engine, session, fill, Some(error), door, sink),
+    }
+}
+
+/// Rolls the batch back: to fail with the error, or without one to try again.
+fn roll_back(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut fill: Fill,
+    error: Option<Box<Error>>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    fill.failure = error;
+    fill.step = FillStep::RollingBack;
+    match engine.client.end(session.connection, &mut session.transaction, Ending::Rollback, door) {
+        Ok(Some(_)) => wait(session, fill),
+        Ok(None) => rolled_back(engine, session, fill, door, sink),
+        Err(error) => end(engine, session, fill, FillEnd::Failed(error), door, sink),
+    }
+}
+
+fn rolled_back(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut fill: Fill,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    match fill.failure.take() {
+        Some(error) => end(engine, session, fill, FillEnd::Failed(error), door, sink),
+        None => next_batch(engine, session, fill, door, sink),
+    }
+}
+
+fn batch_done(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut fill: Fill,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    if let Some(batch) = fill.batches.pop() {
+        door.buffers.give(batch);
+    }
+    fill.entries.clear();
+    fill.attempts = 0;
+    next_batch(engine, session, fill, door, sink)
+}
+
+/// COMMIT or ROLLBACK of a batch was answered.
+pub(crate) fn on_fill_ended(
+    engine: &mut Engine,
+    session: &mut Session,
+    error: Option<Box<Error>>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Some(mut fill) = take_fill(session) else { return Progress::Waiting };
+    session.transaction_ended();
+    match (fill.step, error) {
+        (FillStep::RollingBack, _) => rolled_back(engine, session, fill, door, sink),
+        (_, None) => batch_done(engine, session, fill, door, sink),
+        (_, Some(error)) => {
+            fill.failure = Some(error);
+            rolled_back(engine, session, fill, door, sink)
+        }
+    }
+}
+
+fn end(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut fill: Fill,
+    end: FillEnd,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    if fill.next != Next::Done {
+        engine.client.end_read(fill.read, door);
+    }
+    for batch in fill.batches.drain(..) {
+        door.buffers.give(batch);
+    }
+    session.transaction_ended();
+    finish_fill(engine, session, (fill.layout.definition.id, fill.index), end, door, sink)
+}
+
+impl Fill {
+    /// The entries of the rows as they are now, locked. Error: 1062 when two of them have one key.
+    fn take_rows(&mut self, images: &[Vec<u8>]) -> Result<()> {
+        self.entries.clear();
+        let definition = &self.layout.definition;
+        for output in images {
+            for_each_image(output, &mut |image| {
+                let row = RowView::new(&self.layout.row_format, image);
+                let mut key = Vec::new();
+                if append_row_key(&definition.columns, &self.key_columns, row, &mut key) {
+                    // NULL equals nothing, so it has no entry.
+                    return;
+                }
+                let mut partition_key = Vec::new();
+                append_row_key(&definition.columns, &definition.partition_columns, row, &mut partition_key);
+                let partition = partition_of(key_hash(&partition_key), definition.partition_count);
+                let mut reference = partition.to_be_bytes().to_vec();
+                append_row_key(&definition.columns, &definition.primary().columns, row, &mut reference);
+                let shown = shown_key(&self.key_columns, row);
+                self.entries.push(NewEntry { key, reference, shown, exists: false });
+            })?;
+        }
+        self.entries.sort_unstable_by(|left, right| left.key.cmp(&right.key));
+        match self.entries.windows(2).find(|pair| pair[0].key == pair[1].key) {
+            Some(pair) => Err(self.duplicate(&pair[0].shown)),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes which entries exist. Error: 1062 when one belongs to another row.
+    fn take_existing(&mut self, images: &[Vec<u8>]) -> Result<()> {
+        let mut taken = None;
+        for output in images {
+            for_each_image(output, &mut |image| {
+                let row = RowView::new(&self.entries_layout.row_format, image);
+                let (ValueRef::Bytes(key), ValueRef::Bytes(reference)) =
+                    (row.column(ColumnIndex(0)), row.column(ColumnIndex(1)))
+                else {
+                    return;
+                };
+                if let Ok(position) = self.entries.binary_search_by(|entry| entry.key.as_slice().cmp(key)) {
+                    self.entries[position].exists = true;
+                    if self.entries[position].reference != reference {
+                        taken = Some(position);
+                    }
+                }
+            })?;
+        }
+        match taken {
+            Some(position) => Err(self.duplicate(&self.entries[position].shown)),
+            None => Ok(()),
+        }
+    }
+
+    fn duplicate(&self, shown: &str) -> Box<Error> {
+        let message =
+            format!("Duplicate entry '{shown}' for key '{}.{}'", self.layout.definition.name, self.index_name);
+        Error::new(ErrorCode::DuplicateEntry, message)
+    }
+}
+
+/// Calls `visit` with each row image of a reply.
+fn for_each_image(mut output: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<()> {
+    while let Some((length, rest)) = output.split_first_chunk() {
+        let (image, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(broken_reply)?;
+        visit(image);
+        output = rest;
+    }
+    Ok(())
+}
+
+/// The key as error 1062 shows it.
+fn shown_key(columns: &[ColumnIndex], row: RowView<'_>) -> String {
+    let mut text = Vec::new();
+    for (position, column) in columns.iter().enumerate() {
+        if position > 0 {
+            text.push(b'-');
+        }
+        match row.column(*column) {
+            ValueRef::Null => text.extend_from_slice(b"NULL"),
+            ValueRef::Int(value) => append_signed(value, &mut text),
+            ValueRef::UInt(value) => append_unsigned(value, &mut text),
+            ValueRef::Double(value) => append_double(value, &mut text),
+            ValueRef::Decimal(value) => value.append_text(&mut text),
+            ValueRef::Bytes(bytes) => text.extend_from_slice(bytes),
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Whether an index of a session is being filled.
+pub(crate) fn is_filling(session: &Session) -> bool {
+    matches!(&session.execution, Execution::Schema(state) if matches!(state.step, SchemaStep::Filling(_)))
+}

@@ -1,0 +1,559 @@
+//! Hot path, budget 120 instructions a key: keys and ranges of a plan with the values of one execution, sorted into inputs.
+//! Nothing is allocated once the memory has grown.
+
+use std::ops::Range;
+
+use junctor_client::input::KeyRange;
+use junctor_client::{Door, PartitionInputs, PartitionScope};
+use junctor_expression::{Parameters, Scratch};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::ColumnIndex;
+use junctor_model::key::append_escaped;
+use junctor_model::partition::{key_hash, partition_of};
+use junctor_model::schema::{ColumnDefinition, TableDefinition};
+use junctor_model::value::ValueRef;
+
+use super::bound::{Place, append_place};
+use crate::plan::{Interval, KeyTemplate, KeyValues, Operand, Piece, RangeTemplate, ScopeTemplate};
+
+/// Bytes of the longest bound that is sent; a longer one is cut, which lets more keys in.
+const BOUND_BYTES_MAX: usize = 16 * 1024;
+/// Ranges of one statement.
+const RANGES_MAX: usize = 1 << 18;
+
+/// The values of one execution.
+#[derive(Clone, Copy)]
+pub(crate) struct Values<'a> {
+    pub parameters: Parameters<'a>,
+    pub scratch: &'a Scratch,
+}
+
+/// Memory for keys that are being made; one per engine.
+#[derive(Debug, Default)]
+pub(crate) struct KeyMaker {
+    key: Vec<u8>,
+    /// Where each column of the key ends.
+    ends: Vec<usize>,
+    partition_key: Vec<u8>,
+    /// All keys or bounds of the statement, one after the other.
+    bytes: Vec<u8>,
+    /// The keys of the statement by hash, to find equal ones.
+    seen: Vec<u32>,
+    keys: Vec<(u64, Range<u32>)>,
+    spans: Vec<Span>,
+}
+
+/// A range from `lower` (inclusive) to `upper` (exclusive; `None` is no end), as places in the bytes.
+#[derive(Clone, Debug)]
+struct Span {
+    lower: Range<u32>,
+    upper: Option<Range<u32>>,
+}
+
+/// A place for keys whose partition the caller has to know.
+pub(crate) enum KeyPlace {
+    /// The hash of the whole key chooses it.
+    ByHash,
+    /// This one.
+    At(u16),
+}
+
+impl Operand {
+    /// The value in one execution. Error: what computing it fails with.
+    #[inline]
+    pub(crate) fn value<'a>(&'a self, values: &Values<'a>) -> Result<ValueRef<'a>> {
+        match self {
+            Operand::Parameter(ordinal) => Ok(values.parameters.get(*ordinal)),
+            Operand::Constant(value) => Ok(value.as_ref()),
+            Operand::Computed(expression) => expression.evaluate(None, values.parameters, values.scratch),
+        }
+    }
+}
+
+impl KeyMaker {
+    /// Calls `push` with each different key of the template, and where it belongs. Keys that no row can have are left out.
+    pub(crate) fn keys(
+        &mut self,
+        definition: &TableDefinition,
+        template: &KeyTemplate,
+        values: &Values<'_>,
+        push: &mut dyn FnMut(KeyPlace, &[u8]),
+    ) -> Result<()> {
+        self.keys.clear();
+        self.bytes.clear();
+        let is_base = template.columns == definition.primary().columns;
+        let by_hash = !is_base || definition.partition_columns == template.columns;
+        if let [key] = template.alternatives.as_slice()
+            && key.iter().all(KeyValues::is_single)
+        {
+            if self.key(definition, template, key, None, values)? {
+                let place = if by_hash { KeyPlace::ByHash } else { self.place(definition, template) };
+                push(place, &self.key);
+            }
+            return Ok(());
+        }
+        for key in &template.alternatives {
+            self.alternative(definition, template, key, values)?;
+        }
+        self.drop_equal_keys();
+        let KeyMaker { keys, bytes, partition_key, .. } = self;
+        for (_, range) in keys.iter() {
+            let key = &bytes[range.start as usize..range.end as usize];
+            let place = if by_hash { KeyPlace::ByHash } else { place_in(definition, template, key, partition_key) };
+            push(place, key);
+        }
+        Ok(())
+    }
+
+    /// Every key of one alternative into `keys`.
+    fn alternative(
+        &mut self,
+        definition: &TableDefinition,
+        template: &KeyTemplate,
+        key: &[KeyValues],
+        values: &Values<'_>,
+    ) -> Result<()> {
+        let several = key.iter().find(|values| !values.is_single());
+        match several {
+            None => self.keep_key(definition, template, key, None, values),
+            Some(KeyValues::List(list)) => {
+                for operand in list {
+                    let value = operand.value(values)?;
+                    self.keep_key(definition, template, key, Some(value), values)?;
+                }
+                Ok(())
+            }
+            Some(KeyValues::Parameters(ordinal)) => {
+                for value in values.parameters.list(*ordinal) {
+                    self.keep_key(definition, template, key, Some(value), values)?;
+                }
+                Ok(())
+            }
+            Some(KeyValues::One(_) | KeyValues::Null) => Ok(()),
+        }
+    }
+
+    fn keep_key(
+        &mut self,
+        definition: &TableDefinition,
+        template: &KeyTemplate,
+        key: &[KeyValues],
+        member: Option<ValueRef<'_>>,
+        values: &Values<'_>,
+    ) -> Result<()> {
+        if self.key(definition, template, key, member, values)? {
+            let start = self.bytes.len() as u32;
+            self.bytes.extend_from_slice(&self.key);
+            self.keys.push((key_hash(&self.key), start..self.bytes.len() as u32));
+        }
+        Ok(())
+    }
+
+    /// Makes one key; `member` is the value of the column that has several. False when no row can have the key.
+    #[inline]
+    fn key(
+        &mut self,
+        definition: &TableDefinition,
+        template: &KeyTemplate,
+        key: &[KeyValues],
+        member: Option<ValueRef<'_>>,
+        values: &Values<'_>,
+    ) -> Result<bool> {
+        self.key.clear();
+        self.ends.clear();
+        for (column, part) in template.columns.iter().zip(key) {
+            let value = match part {
+                KeyValues::One(operand) => operand.value(values)?,
+                KeyValues::Null => return Ok(false),
+                KeyValues::List(_) | KeyValues::Parameters(_) => member.unwrap_or(ValueRef::Null),
+            };
+            let column = &definition.columns[usize::from(column.0)];
+            if append_place(column, value, &mut self.key) != Place::At {
+                return Ok(false);
+            }
+            self.ends.push(self.key.len());
+        }
+        // A key that is longer than any stored one is none of them.
+        Ok(self.key.len() <= usize::from(u16::MAX))
+    }
+
+    /// The partition of the key made last.
+    fn place(&mut self, definition: &TableDefinition, template: &KeyTemplate) -> KeyPlace {
+        self.partition_key.clear();
+        for column in &definition.partition_columns {
+            let Some(position) = template.columns.iter().position(|known| known == column) else { continue };
+            let start = if position == 0 { 0 } else { self.ends[position - 1] };
+            self.partition_key.extend_from_slice(&self.key[start..self.ends[position]]);
+        }
+        KeyPlace::At(partition_of(key_hash(&self.partition_key), definition.partition_count))
+    }
+
+    /// Keeps the first of equal keys, by open addressing on their hashes.
+    fn drop_equal_keys(&mut self) {
+        if self.keys.len() < 2 {
+            return;
+        }
+        let size = (self.keys.len() * 2).next_power_of_two();
+        self.seen.clear();
+        self.seen.resize(size, 0);
+        let KeyMaker { bytes, seen, keys, .. } = self;
+        let mut kept = 0;
+        for position in 0..keys.len() {
+            let (hash, range) = keys[position].clone();
+            let key = &bytes[range.start as usize..range.end as usize];
+            let mut slot = hash as usize & (size - 1);
+            let is_new = loop {
+                let Some(other) = seen[slot].checked_sub(1) else { break true };
+                let (other_hash, other) = &keys[other as usize];
+                if *other_hash == hash && bytes[other.start as usize..other.end as usize] == *key {
+                    break false;
+                }
+                slot = (slot + 1) & (size - 1);
+            };
+            if is_new {
+                keys[kept] = (hash, range);
+                kept += 1;
+                seen[slot] = kept as u32;
+            }
+        }
+        keys.truncate(kept);
+    }
+
+    /// The partitions of a scope; `None` when no row can be in any.
+    pub(crate) fn scope(
+        &mut self,
+        definition: &TableDefinition,
+        scope: &ScopeTemplate,
+        values: &Values<'_>,
+    ) -> Result<Option<PartitionScope>> {
+        let ScopeTemplate::Bound(bound) = scope else { return Ok(Some(PartitionScope::All)) };
+        self.partition_key.clear();
+        for (column, operand) in bound {
+            let column = &definition.columns[usize::from(column.0)];
+            if append_place(column, operand.value(values)?, &mut self.partition_key) != Place::At {
+                return Ok(None);
+            }
+        }
+        Ok(Some(PartitionScope::One(partition_of(key_hash(&self.partition_key), definition.partition_count))))
+    }
+
+    /// Calls `push` with each range, in order and without overlaps.
+    ///
+    /// # Errors
+    /// 1436 for too many ranges, and what computing a bound fails with.
+    pub(crate) fn ranges(
+        &mut self,
+        definition: &TableDefinition,
+        template: &RangeTemplate,
+        descending: bool,
+        values: &Values<'_>,
+        push: &mut dyn FnMut(KeyRange<'_>),
+    ) -> Result<()> {
+        self.bytes.clear();
+        self.spans.clear();
+        self.prefixes(definition, template, values)?;
+        if self.spans.len() > 1 {
+            self.merge_spans();
+        }
+        if descending {
+            self.spans.reverse();
+        }
+        let slice = |range: &Range<u32>| &self.bytes[range.start as usize..range.end as usize];
+        for span in &self.spans {
+            let lower = slice(&span.lower);
+            push(KeyRange {
+                lower: (!lower.is_empty()).then_some((lower, true)),
+                upper: span.upper.as_ref().map(|upper| (slice(upper), false)),
+            });
+        }
+        Ok(())
+    }
+
+    fn prefixes(&mut self, definition: &TableDefinition, template: &RangeTemplate, values: &Values<'_>) -> Result<()> {
+        let several = template.prefix.iter().find(|values| !values.is_single());
+        match several {
+            Some(KeyValues::List(list)) => {
+                for operand in list {
+                    let member = operand.value(values)?;
+                    self.prefix(definition, template, Some(member), values)?;
+                }
+                Ok(())
+            }
+            Some(KeyValues::Parameters(ordinal)) => {
+                for member in values.parameters.list(*ordinal) {
+                    self.prefix(definition, template, Some(member), values)?;
+                }
+                Ok(())
+            }
+            _ => self.prefix(definition, template, None, values),
+        }
+    }
+
+    /// The ranges of one choice of leading values.
+    fn prefix(
+        &mut self,
+        definition: &TableDefinition,
+        template: &RangeTemplate,
+        member: Option<ValueRef<'_>>,
+        values: &Values<'_>,
+    ) -> Result<()> {
+        self.key.clear();
+        for (column, part) in template.columns.iter().zip(&template.prefix) {
+            let column = &definition.columns[usize::from(column.0)];
+            let value = match part {
+                KeyValues::Null if column.nullable => {
+                    self.key.push(0);
+                    continue;
+                }
+                KeyValues::Null => return Ok(()),
+                KeyValues::One(operand) => operand.value(values)?,
+                KeyValues::List(_) | KeyValues::Parameters(_) => member.unwrap_or(ValueRef::Null),
+            };
+            if append_place(column, value, &mut self.key) != Place::At {
+                return Ok(());
+            }
+        }
+        let next = template.columns.get(template.prefix.len());
+        if template.pieces.is_empty() {
+            return self.keep_prefix_span();
+        }
+        for piece in &template.pieces {
+            if let Some(column) = next {
+                self.piece(definition, *column, piece, values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The range of all keys that begin with the key made so far.
+    fn keep_prefix_span(&mut self) -> Result<()> {
+        let lower = self.keep_cut_key();
+        let upper = self.successor();
+        self.keep_span(lower, upper)
+    }
+
+    fn piece(
+        &mut self,
+        definition: &TableDefinition,
+        column: ColumnIndex,
+        piece: &Piece,
+        values: &Values<'_>,
+    ) -> Result<()> {
+        let length = self.key.len();
+        let definition = &definition.columns[usize::from(column.0)];
+        let outcome = match piece {
+            Piece::Interval(interval) => self.interval(definition, interval, values),
+            Piece::Values(KeyValues::Null) if definition.nullable => {
+                self.key.push(0);
+                self.keep_prefix_span()
+            }
+            Piece::Values(KeyValues::Null) => Ok(()),
+            Piece::Values(KeyValues::One(operand)) => {
+                let value = operand.value(values)?;
+                self.point(definition, value)
+            }
+            Piece::Values(KeyValues::List(list)) => list.iter().try_for_each(|operand| {
+                let value = operand.value(values)?;
+                self.key.truncate(length);
+                self.point(definition, value)
+            }),
+            Piece::Values(KeyValues::Parameters(ordinal)) => values.parameters.list(*ordinal).try_for_each(|value| {
+                self.key.truncate(length);
+                self.point(definition, value)
+            }),
+            Piece::Prefix { pattern, escape } => {
+                let pattern = pattern.value(values)?;
+                self.like(definition, pattern, *escape)
+            }
+        };
+        self.key.truncate(length);
+        outcome
+    }
+
+    fn point(&mut self, column: &ColumnDefinition, value: ValueRef<'_>) -> Result<()> {
+        match append_place(column, value, &mut self.key) {
+            Place::At => self.keep_prefix_span(),
+            _ => Ok(()),
+        }
+    }
+
+    fn like(&mut self, column: &ColumnDefinition, pattern: ValueRef<'_>, escape: Option<char>) -> Result<()> {
+        let ValueRef::Bytes(pattern) = pattern else { return Ok(()) };
+        if column.nullable {
+            self.key.push(1);
+        }
+        let fixed = fixed_prefix(pattern, escape);
+        append_escaped(fixed, &mut self.key);
+        // What follows the prefix may be anything, so its end mark goes.
+        self.key.truncate(self.key.len() - 2);
+        self.keep_prefix_span()
+    }
+
+    fn interval(&mut self, column: &ColumnDefinition, interval: &Interval, values: &Values<'_>) -> Result<()> {
+        let length = self.key.len();
+        let lower = match &interval.lower {
+            None => self.keep_floor(column),
+            Some((operand, inclusive)) => {
+                let value = operand.value(values)?;
+                match append_place(column, value, &mut self.key) {
+                    Place::Null | Place::TooHigh => return Ok(()),
+                    Place::TooLow => self.keep_floor(column),
+                    Place::At if *inclusive => self.keep_cut_key(),
+                    Place::At | Place::Above => match self.successor() {
+                        Some(lower) => lower,
+                        None => return Ok(()),
+                    },
+                }
+            }
+        };
+        self.key.truncate(length);
+        let upper = match &interval.upper {
+            None => self.successor(),
+            Some((operand, inclusive)) => {
+                let value = operand.value(values)?;
+                match append_place(column, value, &mut self.key) {
+                    Place::Null | Place::TooLow => return Ok(()),
+                    Place::TooHigh => self.successor(),
+                    Place::At if !*inclusive && self.key.len() <= BOUND_BYTES_MAX => Some(self.keep_cut_key()),
+                    Place::At | Place::Above => self.successor(),
+                }
+            }
+        };
+        self.keep_span(lower, upper)
+    }
+
+    /// The place of the least key that is not NULL with the key made so far as its beginning.
+    fn keep_floor(&mut self, column: &ColumnDefinition) -> Range<u32> {
+        let length = self.key.len();
+        if column.nullable {
+            self.key.push(1);
+        }
+        let kept = self.keep_cut_key();
+        self.key.truncate(length);
+        kept
+    }
+
+    fn keep_cut_key(&mut self) -> Range<u32> {
+        let start = self.bytes.len() as u32;
+        let length = self.key.len().min(BOUND_BYTES_MAX);
+        self.bytes.extend_from_slice(&self.key[..length]);
+        start..self.bytes.len() as u32
+    }
+
+    /// Keeps the first key after all that begin with the key made so far; `None` when there is none.
+    fn successor(&mut self) -> Option<Range<u32>> {
+        let start = self.bytes.len();
+        let length = self.key.len().min(BOUND_BYTES_MAX);
+        let mut end = length;
+        while end > 0 && self.key[end - 1] == u8::MAX {
+            end -= 1;
+        }
+        if end == 0 {
+            return None;
+        }
+        self.bytes.extend_from_slice(&self.key[..end]);
+        let last = self.bytes.len() - 1;
+        self.bytes[last] += 1;
+        Some(start as u32..self.bytes.len() as u32)
+    }
+
+    fn keep_span(&mut self, lower: Range<u32>, upper: Option<Range<u32>>) -> Result<()> {
+        if self.spans.len() >= RANGES_MAX {
+            return Err(Error::new(ErrorCode::StatementTooComplex, "The condition has too many ranges"));
+        }
+        let slice = |range: &Range<u32>| &self.bytes[range.start as usize..range.end as usize];
+        let is_empty = upper.as_ref().is_some_and(|upper| slice(&lower) >= slice(upper));
+        if !is_empty {
+            self.spans.push(Span { lower, upper });
+        }
+        Ok(())
+    }
+
+    /// Sorts the ranges and joins those that touch.
+    fn merge_spans(&mut self) {
+        let KeyMaker { bytes, spans, .. } = self;
+        let slice = |range: &Range<u32>| &bytes[range.start as usize..range.end as usize];
+        spans.sort_unstable_by(|left, right| slice(&left.lower).cmp(slice(&right.lower)));
+        let mut kept = 0;
+        for position in 1..spans.len() {
+            let next = spans[position].clone();
+            let joins = spans[kept].upper.as_ref().is_none_or(|upper| slice(&next.lower) <= slice(upper));
+            if !joins {
+                kept += 1;
+                spans[kept] = next;
+                continue;
+            }
+            let reaches_further = match (&spans[kept].upper, &next.upper) {
+                (None, _) => false,
+                (Some(_), None) => true,
+                (Some(now), Some(next)) => slice(next) > slice(now),
+            };
+            if reaches_further {
+                spans[kept].upper = next.upper;
+            }
+        }
+        spans.truncate(kept + 1);
+    }
+}
+
+/// The beginning of a LIKE pattern that stands for itself.
+fn fixed_prefix(pattern: &[u8], escape: Option<char>) -> &[u8] {
+    let escape = escape.and_then(|escape| u8::try_from(escape).ok());
+    let end = pattern.iter().position(|byte| matches!(byte, b'%' | b'_') || Some(*byte) == escape);
+    &pattern[..end.unwrap_or(pattern.len())]
+}
+
+/// The partition of a whole primary key by its bytes.
+fn place_in(definition: &TableDefinition, template: &KeyTemplate, key: &[u8], partition_key: &mut Vec<u8>) -> KeyPlace {
+    partition_key.clear();
+    for column in &definition.partition_columns {
+        let mut at = 0;
+        for known in &template.columns {
+            let length = part_length(definition, *known, &key[at..]);
+            if known == column {
+                partition_key.extend_from_slice(&key[at..at + length]);
+            }
+            at += length;
+        }
+    }
+    KeyPlace::At(partition_of(key_hash(partition_key), definition.partition_count))
+}
+
+/// Bytes of the key part at the front: fixed for numbers, up to the end mark for strings.
+fn part_length(definition: &TableDefinition, column: ColumnIndex, bytes: &[u8]) -> usize {
+    let column = &definition.columns[usize::from(column.0)];
+    let marker = usize::from(column.nullable);
+    if marker == 1 && bytes.first() == Some(&0) {
+        return 1;
+    }
+    let rest = &bytes[marker..];
+    let length = match column.column_type.fixed_bytes() {
+        Some(length) => length,
+        // 00 is followed by FF where it is data and by 00 where the part ends.
+        None => {
+            let mut at = 0;
+            while at + 1 < rest.len() && !(rest[at] == 0 && rest[at + 1] == 0) {
+                at += if rest[at] == 0 { 2 } else { 1 };
+            }
+            at + 2
+        }
+    };
+    (marker + length).min(bytes.len())
+}
+
+/// Sends keys of the table itself into the inputs.
+pub(crate) fn push_keys(
+    maker: &mut KeyMaker,
+    definition: &TableDefinition,
+    template: &KeyTemplate,
+    values: &Values<'_>,
+    sent: &[u8],
+    inputs: &mut PartitionInputs,
+    door: &mut Door<'_>,
+) -> Result<()> {
+    let buffers = &mut *door.buffers;
+    maker.keys(definition, template, values, &mut |place, key| match place {
+        KeyPlace::ByHash => inputs.push_key(key, sent, buffers),
+        KeyPlace::At(partition) => inputs.push_key_at(partition, key, sent, buffers),
+    })
+}

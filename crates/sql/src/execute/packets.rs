@@ -1,0 +1,126 @@
+//! Row packets of replies: passed on whole, or cut where OFFSET and LIMIT say.
+
+use junctor_client::program::RowProtocol;
+use junctor_model::row_encoding::{PACKET_PAYLOAD_MAX, append_text_value, begin_binary_row, begin_packet, end_packet};
+use junctor_model::value::ValueRef;
+
+const HEADER_BYTES: usize = 4;
+
+/// Where row number `rows` begins: the end of the bytes when there are not so many.
+pub(crate) fn row_start(packets: &[u8], rows: u64) -> usize {
+    let mut at = 0;
+    for _ in 0..rows {
+        // A payload of the full size goes on in the next packet.
+        loop {
+            let Some(header) = packets.get(at..at + HEADER_BYTES) else { return packets.len() };
+            let payload = usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
+            at = (at + HEADER_BYTES + payload).min(packets.len());
+            if payload < PACKET_PAYLOAD_MAX {
+                break;
+            }
+        }
+    }
+    at
+}
+
+/// OFFSET and LIMIT of one execution, counted down as rows go by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// Rows to pass yet.
+    pub offset: u64,
+    /// Rows to give yet.
+    pub remaining: u64,
+}
+
+impl Window {
+    /// Every row.
+    pub(crate) const ALL: Window = Window { offset: 0, remaining: u64::MAX };
+
+    /// The part of so many rows that lies in the window: rows to skip and rows to take.
+    #[inline]
+    pub(crate) fn take(&mut self, rows: u64) -> (u64, u64) {
+        let skipped = rows.min(self.offset);
+        self.offset -= skipped;
+        let taken = (rows - skipped).min(self.remaining);
+        if self.remaining != u64::MAX {
+            self.remaining -= taken;
+        }
+        (skipped, taken)
+    }
+
+    /// The bytes of packets that lie in the window.
+    pub(crate) fn cut<'p>(&mut self, packets: &'p [u8], rows: u64) -> (&'p [u8], u64) {
+        let (skipped, taken) = self.take(rows);
+        if skipped == 0 && taken == rows {
+            return (packets, taken);
+        }
+        let rest = &packets[row_start(packets, skipped)..];
+        (&rest[..row_start(rest, taken)], taken)
+    }
+
+    /// Rows that are needed in order to fill the window, when that is bounded.
+    pub(crate) fn rows_needed(&self) -> u64 {
+        self.offset.saturating_add(self.remaining)
+    }
+}
+
+/// Appends one row packet of values.
+pub(crate) fn append_row<'v>(
+    protocol: RowProtocol,
+    values: impl ExactSizeIterator<Item = (ValueRef<'v>, u8)>,
+    out: &mut Vec<u8>,
+) {
+    match protocol {
+        RowProtocol::Text => {
+            let start = begin_packet(out);
+            for (value, _) in values {
+                append_text_value(value, out);
+            }
+            end_packet(out, start);
+        }
+        RowProtocol::Binary => {
+            let row = begin_binary_row(values.len(), out);
+            for (ordinal, (value, wire_type)) in values.enumerate() {
+                row.append(ordinal, value, wire_type, out);
+            }
+            row.end(out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(count: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        for row in 0..count {
+            let value = [b'a' + row as u8];
+            append_row(RowProtocol::Text, [(ValueRef::Bytes(&value), 0)].into_iter(), &mut out);
+        }
+        out
+    }
+
+    #[test]
+    fn a_window_cuts_whole_rows_over_several_replies() {
+        let packets = rows(5);
+        let row_bytes = packets.len() / 5;
+        let mut window = Window { offset: 7, remaining: 4 };
+        assert_eq!(window.cut(&packets, 5), (&[][..], 0));
+        assert_eq!(window.cut(&packets, 5), (&packets[2 * row_bytes..], 3));
+        assert_eq!(window.cut(&packets, 5), (&packets[..row_bytes], 1));
+        assert_eq!(window.cut(&packets, 5), (&[][..], 0));
+    }
+
+    #[test]
+    fn a_row_of_several_packets_counts_once() {
+        let long = vec![b'x'; PACKET_PAYLOAD_MAX + 10];
+        let mut packets = Vec::new();
+        append_row(RowProtocol::Text, [(ValueRef::Bytes(&long), 0)].into_iter(), &mut packets);
+        let first = packets.len();
+        packets.extend_from_slice(&rows(1));
+        assert_eq!(row_start(&packets, 1), first);
+        assert_eq!(row_start(&packets, 2), packets.len());
+        assert_eq!(row_start(&packets, 9), packets.len());
+    }
+}

@@ -1,0 +1,125 @@
+//! Hot path, budget 25 instructions a literal: the literals of a statement as the parameters of its plan.
+
+use junctor_expression::{Kind, ParametersBuilder};
+use junctor_model::value::{Decimal, Value, ValueRef};
+
+use crate::bind::{ParameterKind, decimal_of_text};
+use crate::parse::Ordinal;
+use crate::parse::shape::{LiftedLiteral, LiteralClass, Shape, Slot};
+
+/// The value of a lifted literal; strings with escapes are decoded into `decoded`.
+#[inline]
+pub(crate) fn literal_value<'t>(text: &'t [u8], literal: &LiftedLiteral, decoded: &'t mut Vec<u8>) -> ValueRef<'t> {
+    if literal.has_escapes {
+        decoded.clear();
+        literal.decode(text, decoded);
+        return ValueRef::Bytes(decoded);
+    }
+    plain_literal_value(text, literal)
+}
+
+/// The value of a lifted literal without escapes.
+#[inline]
+pub(crate) fn plain_literal_value<'t>(text: &'t [u8], literal: &LiftedLiteral) -> ValueRef<'t> {
+    match literal.class {
+        LiteralClass::Integer => integer_value(literal),
+        LiteralClass::String => ValueRef::Bytes(literal.bytes(text)),
+        LiteralClass::Decimal => match decimal_of_text(literal.bytes(text)) {
+            Value::Decimal(value) => ValueRef::Decimal(value),
+            Value::Double(value) => ValueRef::Double(value),
+            _ => ValueRef::Null,
+        },
+        LiteralClass::Double => {
+            let number = std::str::from_utf8(literal.bytes(text)).ok().and_then(|text| text.parse::<f64>().ok());
+            ValueRef::Double(number.unwrap_or(0.0).clamp(-f64::MAX, f64::MAX))
+        }
+    }
+}
+
+#[inline]
+fn integer_value(literal: &LiftedLiteral) -> ValueRef<'static> {
+    match i64::try_from(literal.magnitude) {
+        Ok(value) => ValueRef::Int(if literal.negative { -value } else { value }),
+        Err(_) if !literal.negative => ValueRef::UInt(literal.magnitude),
+        Err(_) if literal.magnitude == 1 << 63 => ValueRef::Int(i64::MIN),
+        Err(_) => ValueRef::Decimal(Decimal { mantissa: literal.integer(), scale: 0 }),
+    }
+}
+
+/// The kind that plans of a shape expect of a literal.
+pub(crate) fn kind_of_class(class: LiteralClass) -> Kind {
+    match class {
+        LiteralClass::Integer => Kind::Int,
+        LiteralClass::Decimal => Kind::Decimal,
+        LiteralClass::Double => Kind::Double,
+        LiteralClass::String => Kind::String,
+    }
+}
+
+/// The kind of a value.
+pub(crate) fn kind_of_value(value: ValueRef<'_>) -> Kind {
+    match value {
+        ValueRef::Null => Kind::Null,
+        ValueRef::Int(_) => Kind::Int,
+        ValueRef::UInt(_) => Kind::UInt,
+        ValueRef::Double(_) => Kind::Double,
+        ValueRef::Decimal(_) => Kind::Decimal,
+        ValueRef::Bytes(_) => Kind::String,
+    }
+}
+
+/// The kinds of all ordinals of a shape.
+pub(crate) fn kinds_of_shape(shape: &Shape, kinds: &mut Vec<ParameterKind>) {
+    kinds.clear();
+    for ordinal in 0..shape.slot_count() as u32 {
+        let is_list = matches!(shape.slot(Ordinal(ordinal)), Some(Slot::List { .. }));
+        let class = match is_list {
+            true => shape.list(Ordinal(ordinal)).first().map(|literal| literal.class),
+            false => shape.literal(Ordinal(ordinal), 0).map(|literal| literal.class),
+        };
+        let kind = class.map_or(Kind::Null, kind_of_class);
+        kinds.push(ParameterKind { kind, is_list });
+    }
+}
+
+/// Fills the builder with the literals of a shape, those of rows with the row of that number. False when a literal is
+/// not of the kind that its class stands for (an integer beyond 63 bits): such a statement is planned by itself.
+#[inline]
+pub(crate) fn fill_from_shape(
+    text: &[u8],
+    shape: &Shape,
+    row: u32,
+    decoded: &mut Vec<u8>,
+    builder: &mut ParametersBuilder,
+) -> bool {
+    builder.clear();
+    let mut fits = true;
+    for ordinal in 0..shape.slot_count() as u32 {
+        let ordinal = Ordinal(ordinal);
+        match shape.slot(ordinal) {
+            Some(Slot::List { .. }) => {
+                builder.begin_list();
+                for literal in shape.list(ordinal) {
+                    fits &= push(text, literal, decoded, builder);
+                }
+                builder.end_list();
+            }
+            _ => match shape.literal(ordinal, row) {
+                Some(literal) => fits &= push(text, literal, decoded, builder),
+                None => builder.push(ValueRef::Null),
+            },
+        }
+    }
+    fits
+}
+
+#[inline]
+fn push(text: &[u8], literal: &LiftedLiteral, decoded: &mut Vec<u8>, builder: &mut ParametersBuilder) -> bool {
+    let value = literal_value(text, literal, decoded);
+    builder.push(value);
+    match literal.class {
+        LiteralClass::Integer => matches!(value, ValueRef::Int(_)),
+        LiteralClass::Decimal => matches!(value, ValueRef::Decimal(_)),
+        LiteralClass::Double | LiteralClass::String => true,
+    }
+}

@@ -1,0 +1,574 @@
+//! Hot path, budget 200 instructions a point read besides its key: queries of a table. Rows are said as they come, or sorted, or
+//! merged from partial states.
+
+use std::sync::Arc;
+
+use junctor_client::event::Next;
+use junctor_client::program::{Aggregate, Projection, RowProtocol};
+use junctor_client::{Door, OperationId};
+use junctor_expression::aggregate::Accumulator;
+use junctor_expression::{Parameters, ParametersBuilder, Scratch};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::ColumnIndex;
+use junctor_model::row::RowView;
+use junctor_model::value::ValueRef;
+
+use super::completion::{fail, finish};
+use super::key::{Values, push_keys};
+use super::packets::{Window, append_row};
+use super::sorter::Sorter;
+use super::state::{Execution, GatherState, Origin, ReadState, Run, SortedState, Workspace};
+use super::write::start_lock_read;
+use crate::bind::{message, operand_type};
+use crate::engine::Engine;
+use crate::plan::{AccessPath, Gather, LimitTemplate, Plan, Quantity, SelectPlan};
+use crate::result::{OUTPUT_PART_BYTES, Progress, ResultSink};
+use crate::session::Session;
+
+/// Starts a query. The parameters are in the engine's workspace.
+pub(crate) fn start_select(
+    engine: &mut Engine,
+    session: &mut Session,
+    plan: &Arc<Plan>,
+    run: &Run<'_>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    match try_start(engine, session, plan, run, door) {
+        Ok(Start::Sent) => Progress::Waiting,
+        Ok(Start::Empty(state)) => {
+            let progress = settle(engine, session, *state, door, sink);
+            engine.work.inputs.clear(door.buffers);
+            progress
+        }
+        Err(error) => {
+            engine.work.inputs.clear(door.buffers);
+            fail(session, &error, sink)
+        }
+    }
+}
+
+enum Start {
+    Sent,
+    /// No row can be found.
+    Empty(Box<ReadState>),
+}
+
+fn try_start(
+    engine: &mut Engine,
+    session: &mut Session,
+    plan: &Arc<Plan>,
+    run: &Run<'_>,
+    door: &mut Door<'_>,
+) -> Result<Start> {
+    let Plan::Select(select) = &**plan else { return Err(wrong_plan()) };
+    session.enter_statement();
+    let parameters = Parameters::from_bytes(&engine.work.parameters);
+    let window = window_of(select.limit.as_ref(), parameters, session.variables.select_limit)?;
+    let is_empty =
+        window.remaining == 0 && !matches!(select.gather, Gather::Aggregate { .. }) && !select.calc_found_rows;
+    let mut state = ReadState {
+        plan: Arc::clone(plan),
+        operation: OperationId::default(),
+        protocol: run.protocol,
+        is_lookup: false,
+        header_said: false,
+        awaits_room: false,
+        had_short_reply: false,
+        rows_max: rows_max(select, &window),
+        window,
+        rows: 0,
+        gather: gather_state(select, &window, engine.settings.sort_buffer_bytes_max),
+        parameters: Vec::new(),
+        references: Vec::new(),
+        origin: Origin::None,
+    };
+    if is_empty {
+        return Ok(Start::Empty(Box::new(state)));
+    }
+    let is_lookup = push_inputs(&mut engine.work, select, door)?;
+    if engine.work.inputs.is_empty() {
+        return Ok(Start::Empty(Box::new(state)));
+    }
+    if is_lookup || needs_parameters(&select.gather) {
+        state.parameters = door.buffers.take(engine.work.parameters.len());
+        state.parameters.extend_from_slice(&engine.work.parameters);
+    }
+    if let Some(lock) = &select.lock {
+        start_lock_read(engine, session, plan, lock, state, run, door)?;
+        return Ok(Start::Sent);
+    }
+    state.is_lookup = is_lookup;
+    let program = match &select.path {
+        AccessPath::UniqueKeys { lookup, .. } => {
+            // Entry and row are two reads, and must be of one moment.
+            if !session.transaction.explicit {
+                engine.client.take_snapshot(&mut session.transaction)?;
+            }
+            lookup
+        }
+        _ => &select.program,
+    };
+    let rows_max = if is_lookup { u32::MAX } else { state.rows_max };
+    state.origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
+    let sent = engine.client.read(
+        session.connection,
+        &mut session.transaction,
+        program,
+        run.protocol,
+        rows_max,
+        &mut engine.work.inputs,
+        door,
+    );
+    match sent {
+        Ok(operation) => {
+            state.operation = operation;
+            session.execution = Execution::Read(state);
+            Ok(Start::Sent)
+        }
+        Err(error) => {
+            release_snapshot(engine, session);
+            Err(error)
+        }
+    }
+}
+
+/// Fills the inputs; true when they are for the entries of a unique index.
+fn push_inputs(work: &mut Workspace, select: &SelectPlan, door: &mut Door<'_>) -> Result<bool> {
+    let Workspace { inputs, parameters, scratch, keys, key, .. } = work;
+    let sent: &[u8] = if select.program.reads_parameters { parameters } else { &[] };
+    let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
+    let definition = &select.table.definition;
+    match &select.path {
+        AccessPath::UniqueKeys { lookup, keys: template, .. } => {
+            inputs.begin(lookup.table.definition.partition_count, door.buffers);
+            keys.keys(definition, template, &values, &mut |_, entry| {
+                // The key of an entry is the key bytes as a binary string.
+                key.clear();
+                junctor_model::key::append_escaped(entry, key);
+                inputs.push_key(key, &[], door.buffers);
+            })?;
+            Ok(true)
+        }
+        path => {
+            push_path(inputs, keys, definition, path, &values, sent, door)?;
+            Ok(false)
+        }
+    }
+}
+
+/// Fills the inputs for a way that takes one step.
+pub(super) fn push_path(
+    inputs: &mut junctor_client::PartitionInputs,
+    keys: &mut super::KeyMaker,
+    definition: &junctor_model::schema::TableDefinition,
+    path: &AccessPath,
+    values: &Values<'_>,
+    sent: &[u8],
+    door: &mut Door<'_>,
+) -> Result<()> {
+    inputs.begin(definition.partition_count, door.buffers);
+    match path {
+        AccessPath::Nothing | AccessPath::UniqueKeys { .. } => Ok(()),
+        AccessPath::PrimaryKeys(template) => push_keys(keys, definition, template, values, sent, inputs, door),
+        AccessPath::Ranges { ranges, descending, scope, .. } => {
+            let Some(scope) = keys.scope(definition, scope, values)? else { return Ok(()) };
+            keys.ranges(definition, ranges, *descending, values, &mut |range| {
+                inputs.push_range(scope, range, sent, door.buffers);
+            })
+        }
+        AccessPath::AllRows(scope) => {
+            if let Some(scope) = keys.scope(definition, scope, values)? {
+                inputs.push_all(scope, sent, door.buffers);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// OFFSET and LIMIT of this execution. Error: 1210 for a parameter that is no number of rows.
+pub(super) fn window_of(
+    limit: Option<&LimitTemplate>,
+    parameters: Parameters<'_>,
+    select_limit: u64,
+) -> Result<Window> {
+    let Some(limit) = limit else { return Ok(Window { offset: 0, remaining: select_limit }) };
+    let rows = |quantity: Quantity| match quantity {
+        Quantity::Rows(rows) => Ok(rows),
+        Quantity::Parameter(ordinal) => match parameters.get(ordinal) {
+            ValueRef::Int(rows) if rows >= 0 => Ok(rows as u64),
+            ValueRef::UInt(rows) => Ok(rows),
+            _ => Err(message::wrong_arguments("mysqld_stmt_execute")),
+        },
+    };
+    Ok(Window { offset: rows(limit.offset)?, remaining: rows(limit.count)? })
+}
+
+fn rows_max(select: &SelectPlan, window: &Window) -> u32 {
+    let limited = match select.gather {
+        Gather::Stream => true,
+        Gather::Sort { ordered, distinct } => ordered && !distinct,
+        Gather::Aggregate { .. } => false,
+    };
+    if limited && !select.calc_found_rows { window.rows_needed().min(u64::from(u32::MAX)) as u32 } else { u32::MAX }
+}
+
+pub(super) fn gather_state(select: &SelectPlan, window: &Window, sort_bytes_max: usize) -> GatherState {
+    match &select.gather {
+        Gather::Stream => GatherState::Stream,
+        Gather::Sort { distinct, .. } => {
+            let wanted = if *distinct || select.calc_found_rows { u64::MAX } else { window.rows_needed() };
+            GatherState::Sort(Box::new(Sorter::new(*distinct, wanted, sort_bytes_max)))
+        }
+        Gather::Aggregate { aggregates, .. } => GatherState::Aggregate(accumulators(aggregates)),
+    }
+}
+
+/// The states of aggregates over no rows.
+pub(super) fn accumulators(aggregates: &[Aggregate]) -> Vec<Accumulator> {
+    aggregates.iter().map(|aggregate| Accumulator::new(aggregate.kind, operand_type(aggregate))).collect()
+}
+
+/// Whether the row computed from aggregates may read the statement's own parameters.
+fn needs_parameters(gather: &Gather) -> bool {
+    matches!(gather, Gather::Aggregate { first_parameter, .. } if *first_parameter > 0)
+}
+
+/// Rows of a reply.
+pub(crate) fn on_rows(
+    engine: &mut Engine,
+    session: &mut Session,
+    output: Vec<u8>,
+    rows: u32,
+    next: Next,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Execution::Read(mut state) = std::mem::take(&mut session.execution) else {
+        door.buffers.give(output);
+        return Progress::Waiting;
+    };
+    let taken = take_rows(session, &mut state, &output, rows, sink);
+    door.buffers.give(output);
+    if let Err(error) = taken {
+        if next != Next::Done {
+            engine.client.end_read(state.operation, door);
+        }
+        return give_up(engine, session, state, &error, door, sink);
+    }
+    state.had_short_reply |= rows < state.rows_max;
+    match next {
+        Next::Done if state.is_lookup => start_row_read(engine, session, state, door, sink),
+        Next::Done => settle(engine, session, state, door, sink),
+        _ if is_satisfied(&state) => {
+            engine.client.end_read(state.operation, door);
+            settle(engine, session, state, door, sink)
+        }
+        Next::Coming => {
+            session.execution = Execution::Read(state);
+            Progress::Waiting
+        }
+        Next::Ask => go_on(engine, session, state, door, sink),
+    }
+}
+
+/// Every partition has answered and some have more.
+fn go_on(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut state: ReadState,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    // Partitions that give rows in order and have given as many as are wanted have nothing to add.
+    let is_ordered =
+        matches!(&*state.plan, Plan::Select(select) if matches!(select.gather, Gather::Sort { ordered: true, .. }));
+    if is_ordered && state.rows_max != u32::MAX && !state.had_short_reply {
+        engine.client.end_read(state.operation, door);
+        return settle(engine, session, state, door, sink);
+    }
+    state.had_short_reply = false;
+    state.awaits_room = !session.interrupted && sink.pending_bytes() >= OUTPUT_PART_BYTES;
+    let operation = state.operation;
+    let awaits_room = state.awaits_room;
+    session.execution = Execution::Read(state);
+    if awaits_room {
+        return Progress::MoreOutput;
+    }
+    engine.client.continue_read(operation, door);
+    Progress::Waiting
+}
+
+/// Whether the rows so far are all that are wanted.
+fn is_satisfied(state: &ReadState) -> bool {
+    let streams = matches!(state.gather, GatherState::Stream);
+    let counts_on = matches!(&*state.plan, Plan::Select(select) if select.calc_found_rows);
+    streams && !state.is_lookup && state.window.remaining == 0 && !counts_on
+}
+
+#[inline]
+fn take_rows(
+    session: &mut Session,
+    state: &mut ReadState,
+    output: &[u8],
+    rows: u32,
+    sink: &mut dyn ResultSink,
+) -> Result<()> {
+    if state.is_lookup {
+        return take_references(state, output);
+    }
+    match &mut state.gather {
+        GatherState::Stream => {
+            let Plan::Select(select) = &*state.plan else { return Err(wrong_plan()) };
+            if !state.header_said {
+                sink.header(&select.header, &session.completion());
+                state.header_said = true;
+            }
+            let (packets, taken) = state.window.cut(output, u64::from(rows));
+            if !packets.is_empty() {
+                sink.row_packets(packets);
+            }
+            state.rows += if select.calc_found_rows { u64::from(rows) } else { taken };
+            Ok(())
+        }
+        GatherState::Sort(sorter) => sorter.take(output),
+        GatherState::Aggregate(accumulators) => merge_states(accumulators, output),
+    }
+}
+
+/// Merges runs of partial states.
+pub(super) fn merge_states(accumulators: &mut [Accumulator], mut output: &[u8]) -> Result<()> {
+    while !output.is_empty() {
+        for accumulator in accumulators.iter_mut() {
+            let (length, rest) = output.split_first_chunk().ok_or_else(broken_reply)?;
+            let length = u32::from_le_bytes(*length) as usize;
+            let (state, rest) = rest.split_at_checked(length).ok_or_else(broken_reply)?;
+            accumulator.merge_partial(state)?;
+            output = rest;
+        }
+    }
+    Ok(())
+}
+
+/// Notes the rows that entries of a unique index name, as `[length u16] reference`.
+fn take_references(state: &mut ReadState, mut output: &[u8]) -> Result<()> {
+    let Plan::Select(select) = &*state.plan else { return Err(wrong_plan()) };
+    let AccessPath::UniqueKeys { lookup, .. } = &select.path else { return Err(wrong_plan()) };
+    while let Some((length, rest)) = output.split_first_chunk() {
+        let (image, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(broken_reply)?;
+        if let ValueRef::Bytes(reference) = RowView::new(&lookup.table.row_format, image).column(ColumnIndex(1)) {
+            state.references.extend_from_slice(&(reference.len() as u16).to_le_bytes());
+            state.references.extend_from_slice(reference);
+        }
+        output = rest;
+    }
+    Ok(())
+}
+
+/// The second step of a read by a unique index: the rows that the entries name.
+fn start_row_read(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut state: ReadState,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    state.is_lookup = false;
+    let plan = Arc::clone(&state.plan);
+    let Plan::Select(select) = &*plan else { return fail(session, &wrong_plan(), sink) };
+    let inputs = &mut engine.work.inputs;
+    inputs.begin(select.table.definition.partition_count, door.buffers);
+    let sent: &[u8] = if select.program.reads_parameters { &state.parameters } else { &[] };
+    let mut rest = state.references.as_slice();
+    while let Some((length, after)) = rest.split_first_chunk() {
+        let Some((reference, after)) = after.split_at_checked(usize::from(u16::from_le_bytes(*length))) else { break };
+        if let Some((partition, key)) = reference.split_first_chunk() {
+            let partition = u16::from_be_bytes(*partition);
+            if partition < select.table.definition.partition_count {
+                inputs.push_key_at(partition, key, sent, door.buffers);
+            }
+        }
+        rest = after;
+    }
+    if inputs.is_empty() {
+        return settle(engine, session, state, door, sink);
+    }
+    let sent = engine.client.read(
+        session.connection,
+        &mut session.transaction,
+        &select.program,
+        state.protocol,
+        state.rows_max,
+        inputs,
+        door,
+    );
+    match sent {
+        Ok(operation) => {
+            state.operation = operation;
+            session.execution = Execution::Read(state);
+            Progress::Waiting
+        }
+        Err(error) => {
+            engine.work.inputs.clear(door.buffers);
+            give_up(engine, session, state, &error, door, sink)
+        }
+    }
+}
+
+/// All rows are here.
+pub(super) fn settle(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut state: ReadState,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    release(engine, session, &mut state, door);
+    let plan = Arc::clone(&state.plan);
+    let Plan::Select(select) = &*plan else { return fail(session, &wrong_plan(), sink) };
+    let parameters = std::mem::take(&mut state.parameters);
+    let progress = match state.gather {
+        GatherState::Stream => {
+            if !state.header_said {
+                sink.header(&select.header, &session.completion());
+            }
+            finish(session, state.rows, sink)
+        }
+        GatherState::Sort(mut sorter) => {
+            sorter.sort();
+            sink.header(&select.header, &session.completion());
+            let found = sorter.len() as u64;
+            let in_window = found.saturating_sub(state.window.offset).min(state.window.remaining);
+            session.found_rows = if select.calc_found_rows { found } else { in_window };
+            session.execution = Execution::Sorted(Box::new(SortedState { sorter: *sorter, window: state.window }));
+            pump(session, sink)
+        }
+        GatherState::Aggregate(accumulators) => {
+            let mut window = state.window;
+            match aggregate_row(&select.gather, &accumulators, &parameters, state.protocol, &engine.work.scratch) {
+                Err(error) => fail(session, &error, sink),
+                Ok(packet) => {
+                    sink.header(&select.header, &session.completion());
+                    let (_, taken) = window.take(1);
+                    if taken == 1 {
+                        sink.row_packets(&packet);
+                    }
+                    finish(session, taken, sink)
+                }
+            }
+        }
+    };
+    door.buffers.give(parameters);
+    progress
+}
+
+fn aggregate_row(
+    gather: &Gather,
+    accumulators: &[Accumulator],
+    parameters: &[u8],
+    protocol: RowProtocol,
+    scratch: &Scratch,
+) -> Result<Vec<u8>> {
+    let Gather::Aggregate { projection, first_parameter, .. } = gather else { return Err(wrong_plan()) };
+    let mut builder = ParametersBuilder::new();
+    let own = Parameters::from_bytes(parameters);
+    for ordinal in 0..*first_parameter {
+        builder.push(own.get(ordinal));
+    }
+    for accumulator in accumulators {
+        builder.push(accumulator.finish()?.as_ref());
+    }
+    let mut bytes = Vec::new();
+    builder.append_to(&mut bytes)?;
+    let mut packet = Vec::new();
+    append_projection(projection, Parameters::from_bytes(&bytes), protocol, scratch, &mut packet)?;
+    Ok(packet)
+}
+
+/// Appends the row packet of a projection whose values need parameters only.
+pub(super) fn append_projection(
+    projection: &Projection,
+    parameters: Parameters<'_>,
+    protocol: RowProtocol,
+    scratch: &Scratch,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let mut values = Vec::with_capacity(projection.values.len());
+    for (value, column) in projection.values.iter().zip(&projection.columns) {
+        values.push((value.evaluate(None, parameters, scratch)?, column.wire_type));
+    }
+    append_row(protocol, values.into_iter(), out);
+    Ok(())
+}
+
+/// Says sorted rows while there is room.
+pub(crate) fn pump(session: &mut Session, sink: &mut dyn ResultSink) -> Progress {
+    let Execution::Sorted(state) = &mut session.execution else { return Progress::Done };
+    let SortedState { sorter, window } = &mut **state;
+    let has_more = sorter.give(window, OUTPUT_PART_BYTES, sink.output());
+    if has_more && !session.interrupted {
+        return Progress::MoreOutput;
+    }
+    let rows = session.found_rows;
+    finish(session, rows, sink)
+}
+
+/// A read failed: says so, unless the table was changed meanwhile and the statement can be done again.
+pub(crate) fn on_read_failed(
+    engine: &mut Engine,
+    session: &mut Session,
+    error: &Error,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Execution::Read(mut state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+    if error.code == ErrorCode::TableDefinitionChanged && !state.header_said && !session.interrupted {
+        let origin = std::mem::take(&mut state.origin);
+        if !matches!(origin, Origin::None) {
+            release(engine, session, &mut state, door);
+            return engine.execute_again(session, origin, door, sink);
+        }
+    }
+    give_up(engine, session, state, error, door, sink)
+}
+
+fn give_up(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut state: ReadState,
+    error: &Error,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    release(engine, session, &mut state, door);
+    door.buffers.give(std::mem::take(&mut state.parameters));
+    fail(session, error, sink)
+}
+
+/// Gives back what the read held besides its rows.
+fn release(engine: &mut Engine, session: &mut Session, state: &mut ReadState, door: &mut Door<'_>) {
+    std::mem::take(&mut state.origin).release(door);
+    if !state.references.is_empty() {
+        state.references = Vec::new();
+    }
+    let by_unique =
+        matches!(&*state.plan, Plan::Select(select) if matches!(select.path, AccessPath::UniqueKeys { .. }));
+    if by_unique {
+        release_snapshot(engine, session);
+    }
+}
+
+/// Ends the snapshot that a statement of two steps took for itself.
+fn release_snapshot(engine: &mut Engine, session: &mut Session) {
+    if !session.transaction.explicit {
+        engine.client.forget(&mut session.transaction);
+    }
+}
+
+pub(super) fn wrong_plan() -> Box<Error> {
+    Error::new(ErrorCode::UnknownError, "The plan does not belong to this step")
+}
+
+pub(super) fn broken_reply() -> Box<Error> {
+    Error::new(ErrorCode::UnknownError, "A reply of the data plane is broken")
+}

@@ -1,0 +1,139 @@
+//! Changes of the schema: the open transaction is committed, main is asked, and a new unique index is filled.
+
+use junctor_client::change_schema::SchemaChange;
+use junctor_client::{Door, OperationId};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::{IndexId, TableId};
+use junctor_model::schema::IndexState;
+
+use super::completion::{Changed, fail, ok};
+use super::fill::{Fill, FillEnd, begin_fill};
+use super::state::Execution;
+use super::transaction::{AfterEnding, end_transaction};
+use crate::engine::Engine;
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+use crate::show::WarningLevel;
+use junctor_client::Ending;
+
+/// A change under way.
+#[derive(Debug)]
+pub(crate) struct SchemaState {
+    pub operation: OperationId,
+    pub step: SchemaStep,
+}
+
+/// What of a change is under way.
+#[derive(Debug)]
+pub(crate) enum SchemaStep {
+    /// Main makes the change; `index` is the table and name of a unique index that is to be filled then.
+    Changing { index: Option<(TableId, Box<str>)>, affected_rows: u64 },
+    /// The entries of a new unique index are made.
+    Filling(Box<Fill>),
+    /// Main completes the index, or takes it away because of the error.
+    Finishing { error: Option<Box<Error>> },
+}
+
+/// Starts a change: commits first.
+pub(crate) fn start_schema_change(
+    engine: &mut Engine,
+    session: &mut Session,
+    change: SchemaChange,
+    notes: Vec<(u16, Box<str>)>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let after = AfterEnding::Schema { change: Box::new(change), notes };
+    end_transaction(engine, session, Ending::Commit, after, door, sink)
+}
+
+/// Asks main; no transaction is open.
+pub(super) fn send_schema_change(
+    engine: &mut Engine,
+    session: &mut Session,
+    change: SchemaChange,
+    notes: Vec<(u16, Box<str>)>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    for (errno, message) in notes {
+        session.warn(WarningLevel::Warning, errno, message);
+    }
+    let index = match &change {
+        SchemaChange::CreateIndex { table, index } if index.state == IndexState::Building => {
+            Some((*table, index.name.clone()))
+        }
+        _ => None,
+    };
+    let affected_rows = match &change {
+        SchemaChange::CreateDatabase { .. } => 1,
+        SchemaChange::DropDatabase { name, .. } => engine.client.catalog().dictionary.tables_of(name).count() as u64,
+        _ => 0,
+    };
+    match engine.client.change_schema(session.connection, change, door) {
+        Ok(operation) => {
+            let step = SchemaStep::Changing { index, affected_rows };
+            session.execution = Execution::Schema(Box::new(SchemaState { operation, step }));
+            Progress::Waiting
+        }
+        Err(error) => fail(session, &error, sink),
+    }
+}
+
+/// Main has answered.
+pub(crate) fn on_schema_changed(
+    engine: &mut Engine,
+    session: &mut Session,
+    notes: Vec<(u16, Box<str>)>,
+    error: Option<Box<Error>>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Execution::Schema(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+    for (errno, message) in notes {
+        session.warn(WarningLevel::Note, errno, message);
+    }
+    match (state.step, error) {
+        (SchemaStep::Finishing { error: Some(cause) }, _) => fail(session, &cause, sink),
+        (_, Some(error)) => fail(session, &error, sink),
+        (SchemaStep::Changing { index: Some((table, name)), .. }, None) => {
+            let layout = engine.client.catalog().dictionary.table(table).cloned();
+            let index = layout.as_ref().and_then(|layout| layout.definition.index_named(&name)).map(|index| index.id);
+            match layout.zip(index) {
+                Some((layout, index)) => begin_fill(engine, session, layout, index, door, sink),
+                None => fail(session, &index_is_gone(), sink),
+            }
+        }
+        (SchemaStep::Changing { affected_rows, .. }, None) => {
+            ok(session, Changed { affected_rows, ..Changed::default() }, sink)
+        }
+        (_, None) => ok(session, Changed::default(), sink),
+    }
+}
+
+/// The entries of an index are complete, or cannot be made.
+pub(super) fn finish_fill(
+    engine: &mut Engine,
+    session: &mut Session,
+    (table, index): (TableId, IndexId),
+    end: FillEnd,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let (change, error) = match end {
+        FillEnd::Complete => (SchemaChange::FinishIndex { table, index }, None),
+        FillEnd::Failed(error) => (SchemaChange::DropIndex { table, index }, Some(error)),
+    };
+    match engine.client.change_schema(session.connection, change, door) {
+        Ok(operation) => {
+            let step = SchemaStep::Finishing { error };
+            session.execution = Execution::Schema(Box::new(SchemaState { operation, step }));
+            Progress::Waiting
+        }
+        Err(refusal) => fail(session, &error.unwrap_or(refusal), sink),
+    }
+}
+
+pub(super) fn index_is_gone() -> Box<Error> {
+    Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")
+}

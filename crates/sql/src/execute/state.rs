@@ -1,0 +1,203 @@
+//! What a session waits for.
+
+use std::sync::Arc;
+
+use junctor_client::program::RowProtocol;
+use junctor_client::{Door, OperationId, PartitionInputs};
+use junctor_expression::aggregate::Accumulator;
+use junctor_expression::{ParametersBuilder, Scratch};
+
+use super::insert::InsertState;
+use super::key::KeyMaker;
+use super::packets::Window;
+use super::schema::SchemaState;
+use super::sorter::Sorter;
+use super::transaction::AfterEnding;
+use crate::bind::ParameterKind;
+use crate::plan::Plan;
+
+/// The state record of a session.
+#[derive(Debug, Default)]
+pub(crate) enum Execution {
+    /// Nothing is under way.
+    #[default]
+    Idle,
+    /// Rows of a read come.
+    Read(ReadState),
+    /// A write or locking read was sent.
+    Write(WriteState),
+    /// AUTO_INCREMENT numbers are fetched for an INSERT.
+    Numbers(Box<InsertState>),
+    /// COMMIT or ROLLBACK was sent.
+    Ending(OperationId, Box<AfterEnding>),
+    /// The schema changes.
+    Schema(Box<SchemaState>),
+    /// Rows of a status table come.
+    Status(Box<StatusState>),
+    /// Everything is here, sorted, and waits for room in the output.
+    Sorted(Box<SortedState>),
+}
+
+impl Execution {
+    /// Whether an answer to this operation is awaited. What is awaited while an index is filled changes with every step.
+    #[inline]
+    pub(crate) fn awaits(&self, operation: OperationId) -> bool {
+        match self {
+            Execution::Read(state) => state.operation == operation,
+            Execution::Write(state) => state.operation == operation,
+            Execution::Numbers(state) => state.operation == operation,
+            Execution::Ending(awaited, _) => *awaited == operation,
+            Execution::Schema(state) => state.operation == operation,
+            Execution::Status(state) => state.operation == operation,
+            Execution::Idle | Execution::Sorted(_) => false,
+        }
+    }
+}
+
+/// A read under way.
+#[derive(Debug)]
+pub(crate) struct ReadState {
+    pub plan: Arc<Plan>,
+    pub operation: OperationId,
+    pub protocol: RowProtocol,
+    /// Whether entries of a unique index are read first.
+    pub is_lookup: bool,
+    /// Whether the columns have been said.
+    pub header_said: bool,
+    /// Every partition has answered and some have more; the output has no room.
+    pub awaits_room: bool,
+    /// Whether a reply of this round had fewer rows than it might.
+    pub had_short_reply: bool,
+    pub rows_max: u32,
+    pub window: Window,
+    /// Rows said, or for FOUND_ROWS without limit, found.
+    pub rows: u64,
+    pub gather: GatherState,
+    /// The parameters, where a later step needs them; row references found by a lookup.
+    pub parameters: Vec<u8>,
+    pub references: Vec<u8>,
+    pub origin: Origin,
+}
+
+/// What the session makes of the rows.
+#[derive(Debug)]
+pub(crate) enum GatherState {
+    Stream,
+    Sort(Box<Sorter>),
+    Aggregate(Vec<Accumulator>),
+}
+
+/// A write under way.
+#[derive(Debug)]
+pub(crate) struct WriteState {
+    pub plan: Arc<Plan>,
+    pub operation: OperationId,
+    pub protocol: RowProtocol,
+    pub window: Window,
+    /// The first AUTO_INCREMENT number that the statement made, or 0.
+    pub first_number: u64,
+    /// Rows of an INSERT.
+    pub rows: u64,
+    /// The parameters, where the answer needs them.
+    pub parameters: Vec<u8>,
+    pub origin: Origin,
+}
+
+/// A query of a status table under way.
+#[derive(Debug)]
+pub(crate) struct StatusState {
+    pub plan: Arc<Plan>,
+    pub operation: OperationId,
+    pub protocol: RowProtocol,
+    pub parameters: Vec<u8>,
+}
+
+/// A sorted result that is being said.
+#[derive(Debug)]
+pub(crate) struct SortedState {
+    pub sorter: Sorter,
+    pub window: Window,
+}
+
+/// What the execution was asked with, so that it can be planned again when the table's definition has changed.
+#[derive(Debug, Default)]
+pub(crate) enum Origin {
+    /// It cannot be done again.
+    #[default]
+    None,
+    /// A text statement.
+    Text(Vec<u8>),
+    /// A prepared statement and its parameters.
+    Prepared(u32, Vec<u8>),
+}
+
+/// How a plan is executed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run<'a> {
+    pub protocol: RowProtocol,
+    /// The text of which the engine's shape was scanned.
+    pub shaped_text: Option<&'a [u8]>,
+    pub again: Again<'a>,
+}
+
+/// What doing it again needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Again<'a> {
+    /// It is not done again.
+    No,
+    /// This text.
+    Text(&'a [u8]),
+    /// This prepared statement, with the parameters at hand.
+    Prepared(u32),
+}
+
+/// Bytes of the longest statement that is kept to be done again.
+const AGAIN_BYTES_MAX: usize = 16 * 1024;
+
+impl Again<'_> {
+    /// A copy that lasts, outside transactions, where doing it again is right.
+    pub(crate) fn keep(self, explicit: bool, parameters: &[u8], door: &mut Door<'_>) -> Origin {
+        let mut copy = |bytes: &[u8]| {
+            let mut buffer = door.buffers.take(bytes.len());
+            buffer.extend_from_slice(bytes);
+            buffer
+        };
+        match self {
+            Again::Text(text) if !explicit && text.len() <= AGAIN_BYTES_MAX => Origin::Text(copy(text)),
+            Again::Prepared(statement) if !explicit && parameters.len() <= AGAIN_BYTES_MAX => {
+                Origin::Prepared(statement, copy(parameters))
+            }
+            _ => Origin::None,
+        }
+    }
+}
+
+impl Origin {
+    /// Gives the memory back.
+    pub(crate) fn release(self, door: &mut Door<'_>) {
+        match self {
+            Origin::None => {}
+            Origin::Text(buffer) | Origin::Prepared(_, buffer) => door.buffers.give(buffer),
+        }
+    }
+}
+
+/// Memory that statements of all sessions use, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Workspace {
+    pub inputs: PartitionInputs,
+    pub builder: ParametersBuilder,
+    /// The parameters of the execution at hand.
+    pub parameters: Vec<u8>,
+    pub kinds: Vec<ParameterKind>,
+    pub decoded: Vec<u8>,
+    pub scratch: Scratch,
+    pub keys: KeyMaker,
+    pub row_parameters: Vec<u8>,
+    pub strings: Vec<u8>,
+    pub string_ends: Vec<usize>,
+    pub image: Vec<u8>,
+    pub key: Vec<u8>,
+    pub partition_key: Vec<u8>,
+    pub info: String,
+}

@@ -1,0 +1,127 @@
+//! BEGIN, COMMIT, ROLLBACK, and the commits that other statements imply.
+
+use junctor_client::change_schema::SchemaChange;
+use junctor_client::{Client, Door, Ending};
+use junctor_model::error::{Error, Result};
+
+use super::completion::{Changed, fail, ok};
+use super::schema::send_schema_change;
+use super::state::Execution;
+use crate::engine::Engine;
+use crate::parse::statement::TransactionEnd;
+use crate::plan::ControlPlan;
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+
+/// What follows the end of a transaction.
+#[derive(Debug)]
+pub(crate) enum AfterEnding {
+    /// OK; with `chain` another transaction begins at once, with `release` the connection is closed.
+    Complete { chain: bool, release: bool },
+    /// Another transaction begins.
+    Begin { read_only: Option<bool>, consistent_snapshot: bool },
+    /// The schema is changed.
+    Schema { change: Box<SchemaChange>, notes: Vec<(u16, Box<str>)> },
+}
+
+/// Executes the border of a transaction.
+pub(crate) fn run_control(
+    engine: &mut Engine,
+    session: &mut Session,
+    control: ControlPlan,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let (ending, end) = match control {
+        ControlPlan::Begin { read_only, consistent_snapshot } => {
+            // An open transaction is committed by the next one's beginning.
+            let after = AfterEnding::Begin { read_only, consistent_snapshot };
+            return end_transaction(engine, session, Ending::Commit, after, door, sink);
+        }
+        ControlPlan::Commit(end) => (Ending::Commit, end),
+        ControlPlan::Rollback(end) => (Ending::Rollback, end),
+    };
+    let TransactionEnd { chain, release } = end;
+    let after = AfterEnding::Complete { chain: chain == Some(true), release: release == Some(true) };
+    end_transaction(engine, session, ending, after, door, sink)
+}
+
+/// Ends the transaction if one is open, and goes on with what follows.
+pub(crate) fn end_transaction(
+    engine: &mut Engine,
+    session: &mut Session,
+    ending: Ending,
+    after: AfterEnding,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    match engine.client.end(session.connection, &mut session.transaction, ending, door) {
+        Err(error) => fail(session, &error, sink),
+        Ok(None) => {
+            session.transaction_ended();
+            after_ending(engine, session, after, door, sink)
+        }
+        Ok(Some(operation)) => {
+            session.execution = Execution::Ending(operation, Box::new(after));
+            Progress::Waiting
+        }
+    }
+}
+
+/// COMMIT or ROLLBACK was answered.
+pub(crate) fn on_ended(
+    engine: &mut Engine,
+    session: &mut Session,
+    error: Option<Box<Error>>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Execution::Ending(_, after) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+    session.transaction_ended();
+    match error {
+        Some(error) => fail(session, &error, sink),
+        None => after_ending(engine, session, *after, door, sink),
+    }
+}
+
+fn after_ending(
+    engine: &mut Engine,
+    session: &mut Session,
+    after: AfterEnding,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    match after {
+        AfterEnding::Complete { chain, release } => {
+            if chain {
+                session.begin_transaction(None);
+            }
+            let progress = ok(session, Changed::default(), sink);
+            if release { Progress::Close } else { progress }
+        }
+        AfterEnding::Begin { read_only, consistent_snapshot } => {
+            match begin(&mut engine.client, session, read_only, consistent_snapshot) {
+                Ok(()) => ok(session, Changed::default(), sink),
+                Err(error) => fail(session, &error, sink),
+            }
+        }
+        AfterEnding::Schema { change, notes } => send_schema_change(engine, session, *change, notes, door, sink),
+    }
+}
+
+fn begin(client: &mut Client, session: &mut Session, read_only: Option<bool>, consistent_snapshot: bool) -> Result<()> {
+    session.begin_transaction(read_only);
+    let repeatable = session.transaction.isolation == junctor_client::transaction::Isolation::RepeatableRead;
+    if consistent_snapshot && repeatable {
+        client.take_snapshot(&mut session.transaction)?;
+    }
+    Ok(())
+}
+
+/// After a failed statement: the transaction may have ended with it (a deadlock's victim is rolled back whole).
+pub(crate) fn note_lost_transaction(client: &mut Client, session: &mut Session) {
+    if client.take_ended(&mut session.transaction) {
+        client.forget(&mut session.transaction);
+        session.transaction_ended();
+    }
+}

@@ -1,0 +1,269 @@
+//! Hot path, budget 200 instructions an update besides its key: UPDATE, DELETE, locking reads, and the answers of all writes.
+
+use std::sync::Arc;
+
+use junctor_client::client::WriteOptions;
+use junctor_client::program::{RowProtocol, WriteProgram};
+use junctor_client::{Door, OperationId};
+use junctor_expression::Parameters;
+use junctor_model::error::{Error, ErrorCode, Result};
+
+use super::completion::{Changed, fail, ok};
+use super::key::Values;
+use super::packets::{Window, row_start};
+use super::read::{merge_states, push_path, settle, wrong_plan};
+use super::state::{Execution, GatherState, Origin, ReadState, Run, Workspace, WriteState};
+use super::transaction::note_lost_transaction;
+use crate::engine::Engine;
+use crate::plan::{ChangeKind, ChangePlan, Plan};
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+
+/// What a write is asked with.
+pub(super) fn write_options(session: &Session, protocol: RowProtocol) -> WriteOptions {
+    WriteOptions { protocol, lock_wait_ms: session.variables.lock_wait_seconds.saturating_mul(1000) }
+}
+
+/// Refuses writes in a transaction that only reads: 1792.
+pub(super) fn check_writable(session: &Session) -> Result<()> {
+    if session.is_read_only && session.is_open {
+        let message = "Cannot execute statement in a READ ONLY transaction.";
+        return Err(Error::new(ErrorCode::ReadOnlyTransaction, message));
+    }
+    Ok(())
+}
+
+/// Starts an UPDATE or DELETE. The parameters are in the engine's workspace.
+pub(crate) fn start_change(
+    engine: &mut Engine,
+    session: &mut Session,
+    plan: &Arc<Plan>,
+    run: &Run<'_>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    match try_change(engine, session, plan, run, door) {
+        Ok(true) => Progress::Waiting,
+        Ok(false) => match &**plan {
+            Plan::Change(change) => say_changed(engine, session, change, (0, 0), sink),
+            _ => fail(session, &wrong_plan(), sink),
+        },
+        Err(error) => {
+            engine.work.inputs.clear(door.buffers);
+            fail(session, &error, sink)
+        }
+    }
+}
+
+/// Sends the write; false when no row can be found.
+fn try_change(
+    engine: &mut Engine,
+    session: &mut Session,
+    plan: &Arc<Plan>,
+    run: &Run<'_>,
+    door: &mut Door<'_>,
+) -> Result<bool> {
+    let Plan::Change(change) = &**plan else { return Err(wrong_plan()) };
+    session.enter_statement();
+    check_writable(session)?;
+    let Workspace { inputs, parameters, scratch, keys, .. } = &mut engine.work;
+    let sent: &[u8] = if change.program.reads_parameters { parameters } else { &[] };
+    let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
+    push_path(inputs, keys, &change.table.definition, &change.path, &values, sent, door)?;
+    if inputs.is_empty() {
+        return Ok(false);
+    }
+    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
+    let operation = send(engine, session, &change.program, run.protocol, door)?;
+    session.execution = Execution::Write(WriteState {
+        plan: Arc::clone(plan),
+        operation,
+        protocol: run.protocol,
+        window: Window::ALL,
+        first_number: 0,
+        rows: 0,
+        parameters: Vec::new(),
+        origin,
+    });
+    Ok(true)
+}
+
+/// Sends a write whose inputs are in the workspace.
+pub(super) fn send(
+    engine: &mut Engine,
+    session: &mut Session,
+    program: &Arc<WriteProgram>,
+    protocol: RowProtocol,
+    door: &mut Door<'_>,
+) -> Result<OperationId> {
+    let options = write_options(session, protocol);
+    let connection = session.connection;
+    engine.client.execute(connection, &mut session.transaction, program, options, &mut engine.work.inputs, door)
+}
+
+/// Sends a locking read whose inputs are in the workspace.
+pub(super) fn start_lock_read(
+    engine: &mut Engine,
+    session: &mut Session,
+    plan: &Arc<Plan>,
+    program: &Arc<WriteProgram>,
+    state: ReadState,
+    run: &Run<'_>,
+    door: &mut Door<'_>,
+) -> Result<()> {
+    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
+    let operation = send(engine, session, program, run.protocol, door)?;
+    session.execution = Execution::Write(WriteState {
+        plan: Arc::clone(plan),
+        operation,
+        protocol: run.protocol,
+        window: state.window,
+        first_number: 0,
+        rows: 0,
+        parameters: state.parameters,
+        origin,
+    });
+    Ok(())
+}
+
+/// What a statement came to.
+#[derive(Debug)]
+pub(crate) struct StatementOutcome {
+    pub matched: u64,
+    pub changed: u64,
+    pub warnings: u32,
+    pub outputs: Vec<Vec<u8>>,
+    pub error: Option<Box<Error>>,
+}
+
+/// A write or locking read was answered.
+pub(crate) fn on_statement(
+    engine: &mut Engine,
+    session: &mut Session,
+    outcome: StatementOutcome,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Execution::Write(mut state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+    let origin = std::mem::take(&mut state.origin);
+    if let Some(error) = outcome.error {
+        note_lost_transaction(&mut engine.client, session);
+        let again = error.code == ErrorCode::TableDefinitionChanged && !session.interrupted;
+        if again && !matches!(origin, Origin::None) {
+            return engine.execute_again(session, origin, door, sink);
+        }
+        origin.release(door);
+        return fail(session, &error, sink);
+    }
+    origin.release(door);
+    session.warning_count = session.warning_count.saturating_add(outcome.warnings.min(u32::from(u16::MAX)) as u16);
+    let plan = Arc::clone(&state.plan);
+    match &*plan {
+        Plan::Change(change) => say_changed(engine, session, change, (outcome.matched, outcome.changed), sink),
+        Plan::Insert(_) => say_inserted(engine, session, &state, sink),
+        Plan::Select(_) => say_locked(engine, session, state, outcome.outputs, door, sink),
+        Plan::Compute(_) | Plan::Control(_) => fail(session, &wrong_plan(), sink),
+    }
+}
+
+fn say_changed(
+    engine: &mut Engine,
+    session: &mut Session,
+    change: &ChangePlan,
+    (matched, changed): (u64, u64),
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    use std::fmt::Write;
+    let info = &mut engine.work.info;
+    info.clear();
+    let affected_rows = match change.kind {
+        ChangeKind::Delete => changed,
+        ChangeKind::Update => {
+            // Writing to a String cannot fail.
+            let _ = write!(info, "Rows matched: {matched}  Changed: {changed}  Warnings: {}", session.warning_count);
+            if session.found_rows_wanted { matched } else { changed }
+        }
+    };
+    ok(session, Changed { affected_rows, last_insert_id: 0, info }, sink)
+}
+
+fn say_inserted(engine: &mut Engine, session: &mut Session, state: &WriteState, sink: &mut dyn ResultSink) -> Progress {
+    use std::fmt::Write;
+    let info = &mut engine.work.info;
+    info.clear();
+    if state.rows > 1 {
+        // Writing to a String cannot fail.
+        let _ = write!(info, "Records: {}  Duplicates: 0  Warnings: {}", state.rows, session.warning_count);
+    }
+    if state.first_number != 0 {
+        session.last_insert_id = state.first_number;
+    }
+    ok(session, Changed { affected_rows: state.rows, last_insert_id: state.first_number, info }, sink)
+}
+
+/// Says the rows of a locking read, which are all here.
+fn say_locked(
+    engine: &mut Engine,
+    session: &mut Session,
+    state: WriteState,
+    outputs: Vec<Vec<u8>>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let plan = Arc::clone(&state.plan);
+    let Plan::Select(select) = &*plan else { return fail(session, &wrong_plan(), sink) };
+    let mut read = ReadState {
+        plan: Arc::clone(&state.plan),
+        operation: state.operation,
+        protocol: state.protocol,
+        is_lookup: false,
+        header_said: false,
+        awaits_room: false,
+        had_short_reply: false,
+        rows_max: u32::MAX,
+        window: state.window,
+        rows: 0,
+        gather: super::read::gather_state(select, &state.window, engine.settings.sort_buffer_bytes_max),
+        parameters: state.parameters,
+        references: Vec::new(),
+        origin: Origin::None,
+    };
+    let mut failed = None;
+    for output in &outputs {
+        let taken = match &mut read.gather {
+            GatherState::Stream => {
+                if !read.header_said {
+                    sink.header(&select.header, &session.completion());
+                    read.header_said = true;
+                }
+                let rows = count_rows(output);
+                let (packets, taken) = read.window.cut(output, rows);
+                sink.row_packets(packets);
+                read.rows += if select.calc_found_rows { rows } else { taken };
+                Ok(())
+            }
+            GatherState::Sort(sorter) => sorter.take(output),
+            GatherState::Aggregate(accumulators) => merge_states(accumulators, output),
+        };
+        if let Err(error) = taken {
+            failed = Some(error);
+            break;
+        }
+    }
+    for output in outputs {
+        door.buffers.give(output);
+    }
+    match failed {
+        Some(error) => fail(session, &error, sink),
+        None => settle(engine, session, read, door, sink),
+    }
+}
+
+fn count_rows(mut packets: &[u8]) -> u64 {
+    let mut rows = 0;
+    while !packets.is_empty() {
+        packets = &packets[row_start(packets, 1)..];
+        rows += 1;
+    }
+    rows
+}

@@ -1,0 +1,178 @@
+//! What the server remembers of one connection.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use junctor_client::Transaction;
+use junctor_client::program::RowProtocol;
+use junctor_model::error::Error;
+use junctor_model::id::ConnectionId;
+
+use crate::bind::ParameterKind;
+use crate::execute::Execution;
+use crate::parse::Statement;
+use crate::plan::Plan;
+use crate::result::Completion;
+use crate::show::{Warning, WarningLevel};
+use crate::variable::SessionVariables;
+
+/// Warnings and errors of one statement that are kept for SHOW WARNINGS.
+pub const DIAGNOSTICS_MAX: usize = 64;
+
+/// What a login settled.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionOpening<'a> {
+    /// The connection.
+    pub connection: ConnectionId,
+    /// The user name.
+    pub user: &'a str,
+    /// The client's address.
+    pub host: &'a str,
+    /// The database to begin with.
+    pub database: Option<&'a str>,
+    /// Whether affected rows are those found (CLIENT_FOUND_ROWS).
+    pub found_rows: bool,
+    /// The client's collation, by number.
+    pub character_set: u16,
+}
+
+/// A statement that was prepared.
+#[derive(Debug)]
+pub(crate) struct PreparedStatement {
+    pub statement: Arc<Statement>,
+    pub parameter_count: u16,
+    /// The plan, when it has one that is good for more than one execution.
+    pub plan: Option<Arc<Plan>>,
+    /// What the plan was made for.
+    pub kinds: Vec<ParameterKind>,
+    pub settings: u64,
+    pub dictionary_version: u64,
+    /// The database that names without one mean.
+    pub database: Option<Box<str>>,
+}
+
+/// A connection's state.
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) connection: ConnectionId,
+    pub(crate) user: Box<str>,
+    pub(crate) host: Box<str>,
+    pub(crate) database: Option<Box<str>>,
+    pub(crate) found_rows_wanted: bool,
+    pub(crate) multi_statements: bool,
+    pub(crate) variables: SessionVariables,
+    pub(crate) transaction: Transaction,
+    /// Whether a transaction of several statements is open.
+    pub(crate) is_open: bool,
+    /// Whether writes are refused in it.
+    pub(crate) is_read_only: bool,
+    pub(crate) statements: BTreeMap<u32, Box<PreparedStatement>>,
+    pub(crate) next_statement: u32,
+    pub(crate) execution: Execution,
+    /// The client is gone; what is under way is finished without an answer.
+    pub(crate) interrupted: bool,
+    pub(crate) diagnostics: Vec<Warning>,
+    pub(crate) warning_count: u16,
+    pub(crate) error_count: u16,
+    pub(crate) last_insert_id: u64,
+    pub(crate) row_count: i64,
+    pub(crate) found_rows: u64,
+}
+
+impl Session {
+    /// The connection.
+    pub fn connection(&self) -> ConnectionId {
+        self.connection
+    }
+
+    /// What the client library knows of the session's transaction.
+    pub fn transaction_mut(&mut self) -> &mut Transaction {
+        &mut self.transaction
+    }
+
+    /// Whether a transaction of several statements is open.
+    pub fn in_transaction(&self) -> bool {
+        self.is_open
+    }
+
+    /// What an OK packet without news says.
+    pub fn completion(&self) -> Completion {
+        Completion {
+            warnings: self.warning_count,
+            autocommit: self.variables.autocommit,
+            in_transaction: self.is_open,
+            ..Completion::default()
+        }
+    }
+
+    /// The user name of the login.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// The session's database.
+    pub fn database(&self) -> Option<&str> {
+        self.database.as_deref()
+    }
+
+    /// A new statement forgets what was said of the one before.
+    #[inline]
+    pub(crate) fn clear_diagnostics(&mut self) {
+        self.diagnostics.clear();
+        self.warning_count = 0;
+        self.error_count = 0;
+    }
+
+    /// Notes a warning.
+    pub(crate) fn warn(&mut self, level: WarningLevel, code: u16, message: Box<str>) {
+        self.warning_count = self.warning_count.saturating_add(1);
+        self.keep(Warning { level, code, message });
+    }
+
+    /// Notes that the statement failed.
+    pub(crate) fn note_error(&mut self, error: &Error) {
+        self.warning_count = self.warning_count.saturating_add(1);
+        self.error_count = self.error_count.saturating_add(1);
+        self.row_count = -1;
+        let message = error.message.clone();
+        self.keep(Warning { level: WarningLevel::Error, code: error.code.errno(), message });
+    }
+
+    fn keep(&mut self, diagnostic: Warning) {
+        if self.diagnostics.len() < DIAGNOSTICS_MAX {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// The transaction has ended: statements commit by themselves again unless autocommit is off.
+    pub(crate) fn transaction_ended(&mut self) {
+        self.is_open = false;
+        self.is_read_only = false;
+        self.transaction.explicit = !self.variables.autocommit;
+    }
+
+    /// A transaction of several statements begins.
+    pub(crate) fn begin_transaction(&mut self, read_only: Option<bool>) {
+        let characteristics = self.variables.begin_transaction();
+        self.is_open = true;
+        self.is_read_only = read_only.unwrap_or(characteristics.read_only);
+        self.transaction.explicit = true;
+        self.transaction.isolation = characteristics.isolation.isolation();
+    }
+
+    /// Before a statement on tables: with autocommit off, the first one begins a transaction.
+    #[inline]
+    pub(crate) fn enter_statement(&mut self) {
+        if !self.is_open && !self.variables.autocommit {
+            self.begin_transaction(None);
+        }
+    }
+
+    /// What plans depend on besides text, tables and database.
+    pub(crate) fn plan_settings(&self) -> u64 {
+        self.variables.plan_key()
+    }
+}
+
+/// The wire form of a command's rows.
+pub(crate) const TEXT: RowProtocol = RowProtocol::Text;
