@@ -36,3 +36,5 @@ pub use verify::LdmWork;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod random_tests;

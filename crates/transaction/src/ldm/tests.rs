@@ -46,29 +46,29 @@ impl SampleTable {
         })
     }
 
-    fn insert(&self) -> Arc<WriteProgram> {
+    pub(super) fn insert(&self) -> Arc<WriteProgram> {
         self.program(WriteAction::Insert, Access::PrimaryKeys, false)
     }
 
-    fn insert_unique(&self) -> Arc<WriteProgram> {
+    pub(super) fn insert_unique(&self) -> Arc<WriteProgram> {
         self.program(WriteAction::Insert, Access::PrimaryKeys, true)
     }
 
-    fn delete(&self, access: Access) -> Arc<WriteProgram> {
+    pub(super) fn delete(&self, access: Access) -> Arc<WriteProgram> {
         self.program(WriteAction::Delete, access, true)
     }
 
-    fn update(&self, access: Access, assignments: Vec<(ColumnIndex, Expression)>) -> Arc<WriteProgram> {
+    pub(super) fn update(&self, access: Access, assignments: Vec<(ColumnIndex, Expression)>) -> Arc<WriteProgram> {
         let assignments = assignments.into_iter().map(|(column, value)| Assignment { column, value }).collect();
         self.program(WriteAction::Update { assignments }, access, true)
     }
 
-    fn add_to(&self, column: ColumnIndex, access: Access, number: i64) -> Arc<WriteProgram> {
+    pub(super) fn add_to(&self, column: ColumnIndex, access: Access, number: i64) -> Arc<WriteProgram> {
         let sum = Expression::arithmetic(ArithmeticOperator::Add, self.column(column), constant(number));
         self.update(access, vec![(column, sum)])
     }
 
-    fn lock(&self, mode: LockMode, access: Access) -> Arc<WriteProgram> {
+    pub(super) fn lock(&self, mode: LockMode, access: Access) -> Arc<WriteProgram> {
         self.program(WriteAction::LockRead { mode, output: Output::Images }, access, false)
     }
 
@@ -91,7 +91,7 @@ impl SampleTable {
     }
 }
 
-const RANGES: Access = Access::IndexRanges { index: INDEX_K, descending: false };
+pub(super) const RANGES: Access = Access::IndexRanges { index: INDEX_K, descending: false };
 
 fn started(nodes: u8, partitions: u16) -> (Harness, SampleTable) {
     let mut harness = Harness::new(nodes, 2, 2);

@@ -47,20 +47,25 @@ pub(crate) struct ReadPosition {
 
 impl ReadPosition {
     /// The beginning, or where an earlier reply said to go on.
+    #[inline]
     pub fn new(request: &ReadRows) -> ReadPosition {
-        let mut position = ReadPosition { has_more: true, ..ReadPosition::default() };
         match &request.resume {
-            None => position.item = InputReader::new(&request.input).position(),
-            Some(resume) => {
-                position.item = resume.item_position as usize;
-                position.row = resume.row;
-                // An index key is never empty, so an empty one says that the range was not begun.
-                if !resume.key.is_empty() {
-                    position.cursor = ScanCursor { key: resume.key.clone(), row: Some(resume.row) };
-                }
-            }
+            None => ReadPosition::at_start(&request.input),
+            Some(resume) => ReadPosition::resumed(resume),
         }
-        position
+    }
+
+    #[inline]
+    pub fn at_start(input: &[u8]) -> ReadPosition {
+        ReadPosition { item: InputReader::new(input).position(), has_more: true, ..ReadPosition::default() }
+    }
+
+    pub fn resumed(resume: &Resume) -> ReadPosition {
+        // An index key is never empty, so an empty one says that the range was not begun.
+        let is_begun = !resume.key.is_empty();
+        let cursor = ScanCursor { key: resume.key.clone(), row: is_begun.then_some(resume.row) };
+        let item = resume.item_position as usize;
+        ReadPosition { item, cursor, row: resume.row, rows: 0, has_more: true }
     }
 
     /// Where to go on; `None` when nothing is left.
@@ -114,9 +119,26 @@ impl RowReader {
         let mut input = InputReader::new(view.input);
         let parameters = Parameters::from_bytes(input.parameters());
         input.seek(position.item);
+        let Some(first) = input.next_key() else {
+            position.has_more = false;
+            return Ok(true);
+        };
+        if input.position() >= view.input.len() {
+            // A point read: nothing to overlap with.
+            position.item = input.position();
+            position.has_more = false;
+            let found = store.read_primary(first.key, first.hash, view.snapshot, view.own);
+            if let Some((_, version)) = found {
+                let row = store.view(&version, &mut self.image);
+                accept(&mut self.emitter, view, row, parameters, position, out)?;
+            }
+            return Ok(true);
+        }
         let mut keys: [(&[u8], u64); ROWS_PER_HOLD_MAX] = [(&[], 0); ROWS_PER_HOLD_MAX];
         let mut ends = [0; ROWS_PER_HOLD_MAX];
-        let mut count = 0;
+        keys[0] = (first.key, first.hash);
+        ends[0] = input.position();
+        let mut count = 1;
         while count < ROWS_PER_HOLD_MAX
             && let Some(key) = input.next_key()
         {
@@ -125,10 +147,7 @@ impl RowReader {
             count += 1;
         }
         self.found.clear();
-        match count {
-            1 => self.found.push(store.find_primary(keys[0].0, keys[0].1)),
-            _ => store.lookup_batch(&keys[..count], &mut self.found),
-        }
+        store.lookup_batch(&keys[..count], &mut self.found);
         let RowReader { emitter, image, found } = self;
         for (row, end) in found.iter().zip(&ends) {
             if let Some(row) = row

@@ -1,1 +1,201 @@
+use std::sync::Arc;
 
+use junctor_expression::Expression;
+use junctor_expression::program::{ArithmeticOperator, CompareOperator};
+use junctor_model::collation::CollationId;
+use junctor_model::id::{ColumnIndex, CommitNumber, RowId, StatementNumber, TransactionId};
+use junctor_model::row_encoding::ResultColumn;
+use junctor_model::value::{Decimal, Value};
+use junctor_signals::program::{Access, Output, Projection, ReadProgram, RowProtocol, SortKey};
+use junctor_storage::page::PagePool;
+use junctor_storage::partition_store::PartitionStore;
+
+use super::sort_key::append_sort_key;
+use super::{ReadPosition, ReadView, RowReader};
+use crate::harness::{ID, INDEX_K, K, SampleTable};
+
+fn constant(value: i64) -> Expression {
+    Expression::constant(Value::Int(value), CollationId::DEFAULT)
+}
+
+fn column(table: &SampleTable, column: ColumnIndex) -> Expression {
+    let definition = &table.layout.definition.columns[usize::from(column.0)];
+    Expression::column(column, definition, &definition.name)
+}
+
+fn projection(values: Vec<Expression>) -> Projection {
+    let columns: Vec<ResultColumn> = values.iter().map(|value| value.result.result_column("value")).collect();
+    Projection { values, columns }
+}
+
+/// A partition with rows 1 to `count`: k is 10 times the id, committed with number 1.
+fn store(table: &SampleTable, count: i64) -> PartitionStore {
+    let pool = PagePool::new(16 << 20).expect("address space");
+    let mut store = PartitionStore::new(Arc::clone(&table.layout), pool);
+    let transaction = TransactionId(1);
+    for id in 1..=count {
+        let (_, key, hash) = table.key(id);
+        let image = table.image(id, id * 10, None, "text");
+        let row = store.insert(&key, hash, &image, transaction, StatementNumber(1)).expect("memory");
+        store.commit(row, transaction, CommitNumber(1));
+    }
+    store
+}
+
+/// Everything that a program reads, in replies of `rows_max` rows.
+fn read(
+    store: &PartitionStore,
+    program: &ReadProgram,
+    protocol: RowProtocol,
+    input: &[u8],
+    rows_max: u32,
+) -> Vec<Vec<u8>> {
+    let mut reader = RowReader::new();
+    let mut replies = Vec::new();
+    let mut position = Some(ReadPosition::at_start(input));
+    while let Some(mut at) = position.take() {
+        let snapshot = CommitNumber(1);
+        let view = ReadView { program, protocol, input, snapshot, own: None, rows_max };
+        let mut out = Vec::new();
+        reader.emitter.begin(&program.output).expect("a program that can run");
+        while !reader.hold(store, &view, &mut at, &mut out).expect("no error") {}
+        reader.emitter.end(&program.output, &mut out);
+        replies.push(out);
+        position = at.resume().map(|resume| ReadPosition::resumed(&resume));
+    }
+    replies
+}
+
+fn program(table: &SampleTable, access: Access, filter: Option<Expression>, output: Output) -> ReadProgram {
+    ReadProgram { table: Arc::clone(&table.layout), access, filter, output, reads_parameters: false }
+}
+
+#[test]
+fn rows_leave_as_whole_packets_in_both_protocols() {
+    let table = SampleTable::new(1);
+    let store = store(&table, 3);
+    let sum = Expression::arithmetic(ArithmeticOperator::Add, column(&table, K), constant(1));
+    let output = Output::Packets(projection(vec![column(&table, ID), sum]));
+    let program = program(&table, Access::PrimaryKeys, None, output);
+    let input = table.keys(&[2]).remove(&0).expect("one partition");
+    let text = read(&store, &program, RowProtocol::Text, &input, 10).concat();
+    assert_eq!(text, b"\x05\0\0\0\x012\x0221");
+    let binary = read(&store, &program, RowProtocol::Binary, &input, 10).concat();
+    // Header, 0, null bits, then two integers of eight bytes.
+    assert_eq!(binary[..6], [18, 0, 0, 0, 0, 0]);
+    assert_eq!(binary[6..], [2u64.to_le_bytes(), 21u64.to_le_bytes()].concat());
+}
+
+#[test]
+fn every_access_gives_the_same_rows_whatever_the_batch() {
+    let table = SampleTable::new(1);
+    let store = store(&table, 300);
+    let ids: Vec<i64> = (50..=250).collect();
+    let within = |low, high| {
+        let lower = Expression::comparison(CompareOperator::GreaterOrEqual, column(&table, ID), constant(low));
+        let upper = Expression::comparison(CompareOperator::LessOrEqual, column(&table, ID), constant(high));
+        Expression::and(vec![lower.expect("numbers"), upper.expect("numbers")])
+    };
+    let accesses = [
+        (Access::PrimaryKeys, None, table.keys(&ids)),
+        (Access::IndexRanges { index: INDEX_K, descending: false }, None, table.range(500, 2500)),
+        (Access::AllRows, Some(within(50, 250)), table.everything()),
+    ];
+    for (access, filter, mut parts) in accesses {
+        let program = program(&table, access, filter, Output::Images);
+        let input = parts.remove(&0).expect("one partition");
+        for rows_max in [1, 7, 64, 65, 1000] {
+            let replies = read(&store, &program, RowProtocol::Text, &input, rows_max);
+            assert!(replies.iter().all(|reply| table.rows_of(reply).len() <= rows_max as usize));
+            let found: Vec<i64> = replies.iter().flat_map(|reply| table.rows_of(reply)).map(|row| row.0).collect();
+            assert_eq!(found, ids, "{access:?} in batches of {rows_max}");
+        }
+    }
+}
+
+#[test]
+fn entries_carry_keys_that_order_as_bytes() {
+    let table = SampleTable::new(1);
+    let store = store(&table, 20);
+    let sort = vec![
+        SortKey {
+            value: Expression::arithmetic(ArithmeticOperator::Remainder, column(&table, ID), constant(3)),
+            descending: true,
+        },
+        SortKey { value: column(&table, ID), descending: false },
+    ];
+    let output = Output::Entries { projection: projection(vec![column(&table, ID)]), sort, distinct: true };
+    let program = program(&table, Access::AllRows, None, output);
+    let input = table.everything().remove(&0).expect("one partition");
+    let bytes = read(&store, &program, RowProtocol::Text, &input, 1000).concat();
+    let mut entries = Vec::new();
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        let packet = u32::from_le_bytes(*rest.first_chunk().expect("a header")) as usize;
+        let sort = usize::from(u16::from_le_bytes([rest[4], rest[5]]));
+        let distinct = usize::from(u16::from_le_bytes([rest[6], rest[7]]));
+        let keys = 8 + sort + distinct;
+        assert!(sort > 0 && distinct > 0);
+        entries.push((rest[8..8 + sort].to_vec(), rest[keys + 5..keys + packet].to_vec()));
+        rest = &rest[keys + packet..];
+    }
+    entries.sort();
+    let ids: Vec<i64> =
+        entries.iter().map(|(_, text)| String::from_utf8_lossy(text).parse().expect("a number")).collect();
+    let mut expected: Vec<i64> = (1..=20).collect();
+    expected.sort_by_key(|id| (-(id % 3), *id));
+    assert_eq!(ids, expected);
+}
+
+#[test]
+fn keys_of_every_kind_order_as_their_values() {
+    let ordered = |values: &[Value], result: junctor_expression::ResultType| {
+        let keys: Vec<Vec<u8>> = values
+            .iter()
+            .map(|value| {
+                let mut key = Vec::new();
+                append_sort_key(&result, value.as_ref(), false, &mut key);
+                key
+            })
+            .collect();
+        assert!(keys.is_sorted(), "{values:?}");
+        let reversed = values.iter().rev().map(|value| {
+            let mut key = Vec::new();
+            append_sort_key(&result, value.as_ref(), true, &mut key);
+            key
+        });
+        assert!(reversed.collect::<Vec<_>>().is_sorted(), "{values:?} against the order");
+    };
+    let of = |value: &Value| junctor_expression::ResultType::of_value(value.as_ref(), CollationId::DEFAULT);
+    let integers = [Value::Null, Value::Int(i64::MIN), Value::Int(-1), Value::Int(0), Value::Int(i64::MAX)];
+    ordered(&integers, of(&Value::Int(1)));
+    let doubles = [Value::Null, Value::Double(-1e300), Value::Double(-0.5), Value::Double(0.0), Value::Double(2.0)];
+    ordered(&doubles, of(&Value::Double(1.0)));
+    let decimal = |mantissa| Value::Decimal(Decimal { mantissa, scale: 2 });
+    ordered(&[Value::Null, decimal(-1000), decimal(-1), decimal(0), decimal(99)], of(&decimal(150)));
+    let text = |text: &str| Value::Bytes(text.into());
+    ordered(&[Value::Null, text(""), text("a"), text("ab"), text("B"), text(&"c".repeat(9000))], of(&text("abc")));
+}
+
+#[test]
+fn a_reader_sees_the_version_of_its_snapshot_only() {
+    let table = SampleTable::new(1);
+    let mut store = store(&table, 2);
+    let writer = TransactionId(5);
+    let image = table.image(1, 99, None, "new");
+    store.update(RowId(0), &image, writer, StatementNumber(1)).expect("memory");
+    let program = program(&table, Access::AllRows, None, Output::Images);
+    let input = table.everything().remove(&0).expect("one partition");
+    let k_of = |store: &PartitionStore, own| {
+        let mut position = ReadPosition::at_start(&input);
+        let snapshot = CommitNumber(1);
+        let view =
+            ReadView { program: &program, protocol: RowProtocol::Text, input: &input, snapshot, own, rows_max: 10 };
+        let mut out = Vec::new();
+        RowReader::new().hold(store, &view, &mut position, &mut out).expect("no error");
+        table.rows_of(&out)[0].1
+    };
+    assert_eq!((k_of(&store, None), k_of(&store, Some(writer))), (10, 99));
+    store.commit(RowId(0), writer, CommitNumber(2));
+    assert_eq!(k_of(&store, None), 10);
+}

@@ -1,1 +1,406 @@
+use std::sync::Arc;
 
+use junctor_kernel::context::DetachedContext;
+use junctor_kernel::{Address, Buffer, Directory, Module, NodeId, NodeLayout, Outbox, Time, WorldEvent};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
+use junctor_signals::change_schema::{Catalog, PublishCatalog};
+use junctor_signals::commit_transaction::{
+    CommitStable, CommitTransactionReply, PrepareTransactionReply, UndoTransactionReply,
+};
+use junctor_signals::end_transaction::{EndTransaction, Ending};
+use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts};
+use junctor_signals::lock_wait::{CancelReason, LockWaitEnded, LockWaitStarted};
+use junctor_signals::program::{Access, RowProtocol, WriteAction, WriteProgram};
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::write_rows::{FollowUp, WriteRows, WriteRowsReply};
+use junctor_signals::{LdmSignal, Signal, SqlSignal, TcSignal};
+use junctor_storage::commit_sequence::CommitSequence;
+
+use super::TcBlock;
+use crate::harness::{INDEX_U, SampleTable};
+
+/// One tc of two, with everything around it played by the test.
+struct Stage {
+    tc: TcBlock,
+    context: DetachedContext,
+    own: Address,
+    sequence: Arc<CommitSequence>,
+    table: SampleTable,
+    now: Time,
+}
+
+fn ldm(instance: u16) -> Address {
+    Address::new(NodeId(1), Module::Ldm, instance)
+}
+
+fn sql() -> Address {
+    Address::new(NodeId(1), Module::Sql, 0)
+}
+
+impl Stage {
+    /// Partition `n` of both tables is at ldm `n`; with backups, chains have two members.
+    fn new(has_backups: bool) -> Stage {
+        junctor_kernel::invariant::panic_on_failure();
+        let layout =
+            NodeLayout::new(&[&[(Module::Tc, 0)], &[(Module::Tc, 1)], &[(Module::Ldm, 0)], &[(Module::Ldm, 1)]]);
+        let directory = Directory::new(NodeId(1), &layout).expect("a layout without gaps");
+        let own = directory.address(Module::Tc, 0);
+        let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
+        let table = SampleTable::new(2);
+        let mut catalog = Catalog::default();
+        for layout in [&table.layout, &table.entries] {
+            catalog.dictionary.put_table(layout.definition.clone());
+            for index in 0..2 {
+                let backup = Address::new(NodeId(2), Module::Ldm, index);
+                let chain = if has_backups { vec![ldm(index), backup] } else { vec![ldm(index)] };
+                catalog.distribution.put(PartitionId { table: layout.definition.id, index }, chain);
+            }
+        }
+        let mut stage = Stage {
+            tc: TcBlock::new(own, &directory, Arc::clone(&sequence)),
+            context: DetachedContext::new(own, &layout, 1).expect("a layout without gaps"),
+            own,
+            sequence,
+            table,
+            now: Time(0),
+        };
+        let publish = PublishCatalog { operation: OperationId(0), reply_to: own, catalog: Arc::new(catalog) };
+        assert_eq!(stage.send(own, TcSignal::PublishCatalog(publish)).len(), 1);
+        stage
+    }
+
+    fn send(&mut self, from: Address, signal: TcSignal) -> Vec<(Address, Signal)> {
+        let mut outbox = Outbox::detached(self.own);
+        self.tc.handle(signal, from, &mut self.context.at(self.now), &mut outbox);
+        outbox.take_sent()
+    }
+
+    /// Sends a statement on these partitions; gives the parts that the owners get.
+    fn execute(
+        &mut self,
+        transaction: TransactionId,
+        autocommit: bool,
+        partitions: &[u16],
+    ) -> Vec<(Address, WriteRows)> {
+        let part = |index: &u16| (*index, Buffer::new());
+        let parts = match partitions {
+            [index] => Parts::One(*index, Buffer::new()),
+            many => Parts::Many(many.iter().map(part).collect()),
+        };
+        let program = WriteProgram {
+            table: Arc::clone(&self.table.layout),
+            action: WriteAction::Insert,
+            access: Access::PrimaryKeys,
+            filter: None,
+            reads_parameters: false,
+            unique_entries: vec![(INDEX_U, Arc::clone(&self.table.entries))],
+        };
+        let unique_entries = if autocommit { Vec::new() } else { program.unique_entries.clone() };
+        let request = ExecuteStatement {
+            operation: OperationId(1),
+            reply_to: sql(),
+            transaction,
+            autocommit,
+            protocol: RowProtocol::Text,
+            lock_wait_ms: 1000,
+            program: Arc::new(WriteProgram { unique_entries, ..program }),
+            parts,
+        };
+        writes(self.send(sql(), TcSignal::ExecuteStatement(request)))
+    }
+
+    fn written(&mut self, (from, write): &(Address, WriteRows), follow_ups: Vec<FollowUp>) -> Vec<(Address, Signal)> {
+        self.send(*from, TcSignal::WriteRowsReply(reply_of(write, follow_ups, None)))
+    }
+
+    fn failed(&mut self, (from, write): &(Address, WriteRows), code: ErrorCode) -> Vec<(Address, Signal)> {
+        let error = Some(Error::new(code, "why"));
+        self.send(*from, TcSignal::WriteRowsReply(reply_of(write, Vec::new(), error)))
+    }
+
+    fn end(&mut self, transaction: TransactionId, ending: Ending) -> Vec<(Address, Signal)> {
+        let request = EndTransaction { operation: OperationId(2), reply_to: sql(), transaction, ending };
+        self.send(sql(), TcSignal::EndTransaction(request))
+    }
+
+    fn prepared(
+        &mut self,
+        from: Address,
+        transaction: TransactionId,
+        error: Option<Box<Error>>,
+    ) -> Vec<(Address, Signal)> {
+        self.send(from, TcSignal::PrepareTransactionReply(PrepareTransactionReply { transaction, from, error }))
+    }
+
+    fn committed(&mut self, from: Address, transaction: TransactionId) -> Vec<(Address, Signal)> {
+        self.send(from, TcSignal::CommitTransactionReply(CommitTransactionReply { transaction, from }))
+    }
+
+    fn undone(&mut self, from: Address, transaction: TransactionId) -> Vec<(Address, Signal)> {
+        self.send(from, TcSignal::UndoTransactionReply(UndoTransactionReply { transaction, from }))
+    }
+
+    fn waits(&mut self, transaction: TransactionId, sequence: u64, blocker: TransactionId) -> Vec<(Address, Signal)> {
+        let partition = PartitionId { table: self.table.layout.definition.id, index: 0 };
+        let signal = LockWaitStarted { transaction, at: ldm(0), sequence, partition, blockers: vec![blocker] };
+        self.send(ldm(0), TcSignal::LockWaitStarted(signal))
+    }
+}
+
+fn reply_of(write: &WriteRows, follow_ups: Vec<FollowUp>, error: Option<Box<Error>>) -> WriteRowsReply {
+    WriteRowsReply {
+        operation: write.operation,
+        transaction: write.transaction,
+        partition: write.partition,
+        matched: 1,
+        changed: u32::from(error.is_none()),
+        warnings: 0,
+        committed: CommitNumber(0),
+        input: Buffer::new(),
+        output: Buffer::new(),
+        follow_ups: follow_ups.into_boxed_slice(),
+        error,
+    }
+}
+
+fn writes(sent: Vec<(Address, Signal)>) -> Vec<(Address, WriteRows)> {
+    let write = |(to, signal)| match signal {
+        Signal::Ldm(LdmSignal::WriteRows(write)) => (to, write),
+        other => panic!("{other:?}"),
+    };
+    sent.into_iter().map(write).collect()
+}
+
+fn names(sent: &[(Address, Signal)]) -> Vec<(u16, &'static str)> {
+    sent.iter().map(|(to, signal)| (to.instance, junctor_kernel::Signal::name(signal))).collect()
+}
+
+fn answer(sent: Vec<(Address, Signal)>) -> ExecuteStatementReply {
+    match sent.into_iter().next() {
+        Some((_, Signal::Sql(SqlSignal::ExecuteStatementReply(reply)))) => reply,
+        other => panic!("{other:?}"),
+    }
+}
+
+const NONE: TransactionId = TransactionId(0);
+
+#[test]
+fn one_part_without_entries_and_backups_commits_by_itself() {
+    let mut stage = Stage::new(false);
+    let write = stage.execute(NONE, true, &[1]).remove(0);
+    assert!(write.1.one_phase && write.0 == ldm(1));
+    // The ldm takes the number and marks it; another number before it is not applied yet.
+    let earlier = stage.sequence.take(1).expect("a number");
+    let number = stage.sequence.take(0).expect("a number");
+    stage.sequence.mark_applied(number, &mut |_, _| panic!("an earlier number is not applied")).expect("it was taken");
+    let reply = WriteRowsReply { committed: number, ..reply_of(&write.1, Vec::new(), None) };
+    assert!(stage.send(ldm(1), TcSignal::WriteRowsReply(reply)).is_empty(), "not before it is stable");
+    stage.sequence.mark_applied(earlier, &mut |_, _| {}).expect("it was taken");
+    let reply = answer(stage.send(stage.own, TcSignal::CommitStable(CommitStable { number })));
+    assert_eq!((reply.error, reply.changed, reply.transaction), (None, 1, NONE));
+    // A stable number that overtakes the reply of the partition is found at the reply.
+    let write = stage.execute(NONE, true, &[0]).remove(0);
+    let number = stage.sequence.take(0).expect("a number");
+    stage.sequence.mark_applied(number, &mut |_, _| {}).expect("it was taken");
+    assert!(stage.send(stage.own, TcSignal::CommitStable(CommitStable { number })).is_empty());
+    let reply = WriteRowsReply { committed: number, ..reply_of(&write.1, Vec::new(), None) };
+    assert_eq!(answer(stage.send(ldm(0), TcSignal::WriteRowsReply(reply))).error, None);
+    assert_eq!(stage.tc.transactions_open(), 0);
+}
+
+#[test]
+fn no_number_is_taken_before_every_participant_is_prepared() {
+    let mut stage = Stage::new(false);
+    let parts = stage.execute(NONE, true, &[0, 1]);
+    assert!(parts.iter().all(|(_, write)| !write.one_phase));
+    let transaction = parts[0].1.transaction;
+    assert!(stage.written(&parts[0], Vec::new()).is_empty());
+    let prepares = stage.written(&parts[1], Vec::new());
+    assert_eq!(names(&prepares), [(0, "PrepareTransaction"), (1, "PrepareTransaction")]);
+    assert!(stage.prepared(ldm(0), transaction, None).is_empty());
+    assert_eq!(stage.sequence.taken(), CommitNumber(0));
+    let commits = stage.prepared(ldm(1), transaction, None);
+    assert_eq!(names(&commits), [(0, "CommitTransaction"), (1, "CommitTransaction")]);
+    assert_eq!(stage.sequence.taken(), CommitNumber(1));
+    assert!(stage.committed(ldm(1), transaction).is_empty());
+    assert_eq!(stage.sequence.stable(), CommitNumber(0));
+    assert_eq!(answer(stage.committed(ldm(0), transaction)).error, None);
+    assert_eq!(stage.sequence.stable(), CommitNumber(1));
+    assert_eq!(stage.tc.transactions_open(), 0);
+}
+
+#[test]
+fn a_prepare_that_fails_undoes_everything_and_takes_no_number() {
+    let mut stage = Stage::new(true);
+    let parts = stage.execute(NONE, true, &[1]);
+    assert!(!parts[0].1.one_phase, "the partition has a backup");
+    let transaction = parts[0].1.transaction;
+    assert_eq!(names(&stage.written(&parts[0], Vec::new())), [(1, "PrepareTransaction")]);
+    let undo = stage.prepared(ldm(1), transaction, Some(Error::new(ErrorCode::TableFull, "full")));
+    assert_eq!(names(&undo), [(1, "UndoTransaction")]);
+    let reply = answer(stage.undone(ldm(1), transaction));
+    assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::TableFull));
+    assert_eq!((stage.sequence.taken(), stage.tc.transactions_open()), (CommitNumber(0), 0));
+}
+
+#[test]
+fn numbers_of_other_instances_that_became_stable_are_told_to_them() {
+    let mut stage = Stage::new(false);
+    let parts = stage.execute(NONE, false, &[0]);
+    let transaction = parts[0].1.transaction;
+    stage.written(&parts[0], Vec::new());
+    assert_eq!(names(&stage.end(transaction, Ending::Commit)), [(0, "CommitTransaction")]);
+    let later = stage.sequence.take(1).expect("a number");
+    stage.sequence.mark_applied(later, &mut |_, _| panic!("an earlier number is not applied")).expect("it was taken");
+    let sent = stage.committed(ldm(0), transaction);
+    assert_eq!(names(&sent), [(0, "EndTransactionReply"), (1, "CommitStable")]);
+    assert_eq!(stage.sequence.stable(), later);
+}
+
+#[test]
+fn entries_follow_the_rows_deletes_before_inserts_unless_the_key_is_the_same() {
+    let mut stage = Stage::new(false);
+    let parts = stage.execute(NONE, false, &[0]);
+    let insert = |key: &[u8]| FollowUp::InsertEntry {
+        index: INDEX_U,
+        key: key.to_vec(),
+        row_reference: vec![0, 0],
+        shown: "7".into(),
+    };
+    let delete = |key: &[u8]| FollowUp::DeleteEntry { index: INDEX_U, key: key.to_vec() };
+    // Key "a" is inserted and deleted after that; the others have nothing to do with each other.
+    let follow_ups = vec![insert(b"a"), delete(b"b"), insert(b"c"), delete(b"a"), delete(b"d")];
+    let mut round = writes(stage.written(&parts[0], follow_ups));
+    let mut kinds = Vec::new();
+    let reply = loop {
+        let is_insert = |(_, write): &(_, WriteRows)| matches!(write.program.action, WriteAction::Insert);
+        kinds.push(round.iter().map(is_insert).collect::<Vec<_>>());
+        assert!(round.iter().all(|(_, write)| write.partition.table == stage.table.entries.definition.id));
+        let mut sent = Vec::new();
+        for part in &round {
+            sent = stage.written(part, Vec::new());
+        }
+        if matches!(sent[0].1, Signal::Sql(_)) {
+            break answer(sent);
+        }
+        round = writes(sent);
+    };
+    assert!(kinds.len() == 3 && kinds.iter().all(|kinds| kinds.iter().all(|kind| *kind == kinds[0])), "{kinds:?}");
+    assert_eq!(kinds.iter().map(|kinds| kinds[0]).collect::<Vec<_>>(), [false, true, false]);
+    assert_eq!((reply.error, reply.matched, reply.changed), (None, 1, 1), "entries are not the user's rows");
+    assert!(reply.written.len() > 1, "reads of the entries must see them");
+}
+
+#[test]
+fn a_failed_statement_is_undone_where_it_was_and_the_transaction_goes_on() {
+    let mut stage = Stage::new(false);
+    let first = stage.execute(NONE, false, &[0]);
+    let transaction = first[0].1.transaction;
+    let reply = answer(stage.written(&first[0], Vec::new()));
+    assert_eq!(reply.transaction, transaction);
+    let second = stage.execute(transaction, false, &[0, 1]);
+    assert_eq!(second[0].1.statement.0, 2);
+    assert!(stage.failed(&second[0], ErrorCode::OutOfRange).is_empty(), "another part is under way");
+    let undo = stage.written(&second[1], Vec::new());
+    for (_, signal) in &undo {
+        let Signal::Ldm(LdmSignal::UndoTransaction(undo)) = signal else { panic!("{signal:?}") };
+        assert_eq!(undo.newer_than.0, 1);
+    }
+    stage.undone(ldm(0), transaction);
+    let reply = answer(stage.undone(ldm(1), transaction));
+    assert_eq!((reply.transaction, reply.error.map(|error| error.code)), (transaction, Some(ErrorCode::OutOfRange)));
+    assert_eq!(names(&stage.end(transaction, Ending::Rollback)), [(0, "UndoTransaction"), (1, "UndoTransaction")]);
+}
+
+#[test]
+fn a_deadlock_ends_the_transaction_whatever_else_failed() {
+    let mut stage = Stage::new(false);
+    let parts = stage.execute(NONE, false, &[0, 1]);
+    let transaction = parts[0].1.transaction;
+    stage.failed(&parts[0], ErrorCode::QueryInterrupted);
+    let undo = stage.failed(&parts[1], ErrorCode::Deadlock);
+    assert_eq!(names(&undo), [(0, "UndoTransaction"), (1, "UndoTransaction")]);
+    stage.undone(ldm(0), transaction);
+    let reply = answer(stage.undone(ldm(1), transaction));
+    assert_eq!((reply.transaction, reply.error.map(|error| error.code)), (NONE, Some(ErrorCode::Deadlock)));
+    assert_eq!(stage.tc.transactions_open(), 0);
+    // Its end is asked for in vain.
+    assert_eq!(names(&stage.end(transaction, Ending::Commit)), [(0, "EndTransactionReply")]);
+    assert!(stage.execute_refused(transaction).error.is_some());
+}
+
+impl Stage {
+    fn execute_refused(&mut self, transaction: TransactionId) -> ExecuteStatementReply {
+        let program = WriteProgram {
+            table: Arc::clone(&self.table.layout),
+            action: WriteAction::Insert,
+            access: Access::PrimaryKeys,
+            filter: None,
+            reads_parameters: false,
+            unique_entries: Vec::new(),
+        };
+        let request = ExecuteStatement {
+            operation: OperationId(1),
+            reply_to: sql(),
+            transaction,
+            autocommit: false,
+            protocol: RowProtocol::Text,
+            lock_wait_ms: 1000,
+            program: Arc::new(program),
+            parts: Parts::One(0, Buffer::new()),
+        };
+        answer(self.send(sql(), TcSignal::ExecuteStatement(request)))
+    }
+}
+
+#[test]
+fn the_victim_is_told_only_while_it_waits() {
+    let mut stage = Stage::new(false);
+    let first = stage.execute(NONE, false, &[0])[0].1.transaction;
+    let second = stage.execute(NONE, false, &[0])[0].1.transaction;
+    assert!(stage.waits(first, 1, second).is_empty());
+    // The wait is over before the circle would close.
+    stage.send(ldm(0), TcSignal::LockWaitEnded(LockWaitEnded { transaction: first, at: ldm(0), sequence: 1 }));
+    assert!(stage.waits(second, 2, first).is_empty());
+    let sent = stage.waits(first, 3, second);
+    let victim = first.max(second);
+    let [(to, Signal::Ldm(LdmSignal::CancelWait(cancel)))] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((*to, cancel.transaction, cancel.reason), (ldm(0), victim, CancelReason::Deadlock));
+    assert_eq!(cancel.sequence, if victim == first { 3 } else { 2 });
+}
+
+#[test]
+fn probes_go_to_the_tc_of_the_blocker() {
+    let mut stage = Stage::new(false);
+    let own = stage.execute(NONE, false, &[0])[0].1.transaction;
+    let foreign = TransactionId::new(1, 77);
+    let sent = stage.waits(own, 1, foreign);
+    let [(to, Signal::Tc(TcSignal::ProbeDeadlock(probe)))] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((to.instance, probe.initiator, probe.target), (1, own, foreign));
+}
+
+#[test]
+fn every_part_may_wait_and_each_has_its_own_deadline() {
+    let mut stage = Stage::new(false);
+    let parts = stage.execute(NONE, false, &[0, 1]);
+    let transaction = parts[0].1.transaction;
+    let blocker = TransactionId::new(0, 1 << 40);
+    stage.waits(transaction, 1, blocker);
+    stage.now = Time(600_000_000);
+    stage.waits(transaction, 2, blocker);
+    let fire = |stage: &mut Stage, now| {
+        stage.now = now;
+        let mut outbox = Outbox::detached(stage.own);
+        stage.tc.on_world(WorldEvent::Timer { token: 0 }, &mut stage.context.at(now), &mut outbox);
+        let sequences = outbox.take_sent().into_iter().map(|(_, signal)| match signal {
+            Signal::Ldm(LdmSignal::CancelWait(cancel)) => (cancel.sequence, cancel.reason),
+            other => panic!("{other:?}"),
+        });
+        sequences.collect::<Vec<_>>()
+    };
+    assert_eq!(fire(&mut stage, Time(900_000_000)), []);
+    assert_eq!(fire(&mut stage, Time(1_000_000_000)), [(1, CancelReason::Timeout)]);
+    assert_eq!(fire(&mut stage, Time(1_100_000_000)), []);
+    assert_eq!(fire(&mut stage, Time(1_700_000_000)), [(2, CancelReason::Timeout)]);
+}

@@ -1,0 +1,138 @@
+//! Sessions that do anything in any order: whatever happens, rows, unique entries and replicas agree in the end.
+
+use std::collections::BTreeSet;
+
+use junctor_kernel::{Duration, Random};
+use junctor_model::error::ErrorCode;
+use junctor_model::id::{PartitionId, TransactionId};
+use junctor_model::row::RowView;
+use junctor_model::value::Value;
+use junctor_signals::end_transaction::Ending;
+use junctor_signals::program::{Access, LockMode};
+use junctor_signals::read_rows::OperationId;
+
+use super::tests::RANGES;
+use crate::harness::{Harness, ID, K, SampleTable, U};
+
+const SESSIONS: usize = 6;
+const STATEMENTS_PER_SESSION: u32 = 12;
+const IDS: u64 = 12;
+
+#[derive(Default)]
+struct Session {
+    transaction: TransactionId,
+    /// The statement that is under way, and whether it commits by itself.
+    running: Option<(OperationId, bool)>,
+    statements: u32,
+}
+
+#[test]
+fn rows_entries_and_replicas_agree_after_any_workload() {
+    for seed in 0..60 {
+        let mut random = Random::new(seed);
+        let nodes = 1 + (seed % 3) as u8;
+        let mut harness = Harness::new(nodes, 2, 2);
+        let table = SampleTable::new(1 + (seed % 4) as u16);
+        harness.create_tables(&[&table.layout, &table.entries]);
+        harness.shuffle(seed);
+        let mut sessions: Vec<Session> = (0..SESSIONS).map(|_| Session::default()).collect();
+        let mut idle_rounds = 0;
+        while sessions.iter().any(|session| session.statements < STATEMENTS_PER_SESSION || session.running.is_some()) {
+            let number = random.below(SESSIONS as u64) as usize;
+            let before = harness.now;
+            advance(&mut harness, &table, &mut sessions[number], number, &mut random);
+            for _ in 0..random.below(30) {
+                if !harness.step() {
+                    idle_rounds += 1;
+                    break;
+                }
+            }
+            if random.one_in(20) {
+                harness.advance(Duration::from_millis(15));
+            }
+            assert!(idle_rounds < 10_000 && harness.now >= before, "seed {seed}: the sessions stand still");
+        }
+        for session in &mut sessions {
+            if session.transaction.is_some() {
+                assert_eq!(harness.end(session.transaction, Ending::Commit).error, None, "seed {seed}");
+            }
+        }
+        harness.advance(Duration::from_millis(100));
+        harness.check_idle();
+        check_entries(&harness, &table, seed);
+    }
+}
+
+/// Takes the session's answer, or lets it do something new.
+fn advance(harness: &mut Harness, table: &SampleTable, session: &mut Session, number: usize, random: &mut Random) {
+    if let Some((operation, autocommit)) = session.running {
+        let Some(reply) = harness.statement(operation) else { return };
+        session.running = None;
+        session.statements += 1;
+        session.transaction = reply.transaction;
+        assert!(!autocommit || !reply.transaction.is_some());
+        let code = reply.error.map(|error| error.code);
+        let is_expected = matches!(code, None | Some(ErrorCode::DuplicateEntry | ErrorCode::Deadlock));
+        assert!(is_expected, "{code:?}");
+        return;
+    }
+    let is_last = session.statements >= STATEMENTS_PER_SESSION;
+    if session.transaction.is_some() && (is_last || random.one_in(4)) {
+        let ending = if random.one_in(3) { Ending::Rollback } else { Ending::Commit };
+        assert_eq!(harness.end(session.transaction, ending).error, None);
+        session.transaction = TransactionId::default();
+        return;
+    }
+    if is_last {
+        return;
+    }
+    let autocommit = !session.transaction.is_some() && random.one_in(2);
+    let mut id = || random.below(IDS) as i64;
+    let (low, high) = (id(), id());
+    let ids = [id(), id()];
+    let keys = if ids[0] == ids[1] { table.keys(&ids[..1]) } else { table.keys(&ids) };
+    let number_or_null = |value: i64| (value % 3 != 0).then_some(value);
+    let (program, parts) = match random.below(8) {
+        0 | 1 => (table.insert_unique(), table.images(&[(low, high, number_or_null(high))])),
+        2 => (table.insert_unique(), table.images(&[(low, 1, None), (low + 1, 2, number_or_null(low))])),
+        3 => (table.delete(Access::PrimaryKeys), keys),
+        4 => (table.add_to(K, RANGES, 3), table.range(low.min(high), low.max(high))),
+        5 => (table.add_to(U, Access::PrimaryKeys, 1), keys),
+        6 => (table.add_to(ID, Access::PrimaryKeys, 1), keys),
+        _ => (table.lock(LockMode::Shared, Access::PrimaryKeys), keys),
+    };
+    let operation = harness.begin_execute((number % 2) as u16, session.transaction, autocommit, &program, parts);
+    session.running = Some((operation, autocommit));
+}
+
+/// Every row with a unique key has its entry, and every entry its row.
+fn check_entries(harness: &Harness, table: &SampleTable, seed: u64) {
+    let mut expected = BTreeSet::new();
+    let mut found = BTreeSet::new();
+    let rows_of = |layout: &junctor_model::schema::TableLayout, index| {
+        let partition = PartitionId { table: layout.definition.id, index };
+        harness.ldm(harness.owner(partition)).committed_rows(partition).expect("the partition is there")
+    };
+    for index in 0..table.layout.definition.partition_count {
+        for (_, image) in rows_of(&table.layout, index) {
+            let view = RowView::new(&table.layout.row_format, &image);
+            let Value::Int(id) = view.column(ID).to_value() else { panic!("an integer") };
+            let (partition, key, _) = table.key(id);
+            assert_eq!(partition, index, "seed {seed}: a row lies where reads do not look for it");
+            if let Value::Int(value) = view.column(U).to_value() {
+                let reference = [&index.to_be_bytes()[..], &key].concat();
+                let entry = [&[1], &table.key(value).1[..]].concat();
+                assert!(expected.insert((entry, reference)));
+            }
+        }
+        for (_, image) in rows_of(&table.entries, index) {
+            let view = RowView::new(&table.entries.row_format, &image);
+            let bytes = |column| match view.column(junctor_model::id::ColumnIndex(column)).to_value() {
+                Value::Bytes(bytes) => bytes,
+                other => panic!("{other:?}"),
+            };
+            assert!(found.insert((bytes(0), bytes(1))));
+        }
+    }
+    assert_eq!(found, expected, "seed {seed}: entries do not agree with the rows");
+}
