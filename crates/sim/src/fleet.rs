@@ -61,9 +61,9 @@ impl<S: Signal, H: Host<S>> Passage<S, H> for PlainPassage {
 }
 
 /// All clients of a run.
-pub struct Fleet<'a> {
+pub struct Fleet<'a, 'w> {
     options: FleetOptions,
-    workloads: &'a mut [&'a mut dyn Workload],
+    workloads: &'a mut [&'w mut dyn Workload],
     members: Vec<Member>,
     report: FleetReport,
 }
@@ -100,9 +100,9 @@ enum State {
     Done,
 }
 
-impl<'a> Fleet<'a> {
+impl<'a, 'w> Fleet<'a, 'w> {
     /// A client for each session of the workloads; the seed draws how each behaves.
-    pub fn new(options: FleetOptions, workloads: &'a mut [&'a mut dyn Workload], seed: u64) -> Self {
+    pub fn new(options: FleetOptions, workloads: &'a mut [&'w mut dyn Workload], seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut members = Vec::new();
         for (workload, sessions) in workloads.iter().map(|workload| workload.sessions()).enumerate() {

@@ -76,6 +76,29 @@ impl Plan {
             workloads => Ok(Self { ci_seeds, world, workloads }),
         }
     }
+
+    /// The plan as the text of a file.
+    pub fn to_text(&self) -> String {
+        let world = &self.world;
+        let mut text = format!(
+            "ci_seeds = {}\n\n[world]\nchain_max = {}\nplacements = {:?}\ntiny_rings_one_in = {}\n\
+             reset_one_in = {}\nvanish_one_in = {}\nhold_one_in = {}\n",
+            self.ci_seeds,
+            world.chain_max,
+            world.placements,
+            world.tiny_rings_one_in,
+            world.reset_one_in,
+            world.vanish_one_in,
+            world.hold_one_in,
+        );
+        for workload in &self.workloads {
+            let WorkloadPlan { name, sessions, rounds, rows } = workload;
+            text.push_str(&format!(
+                "\n[[workload]]\nname = {name:?}\nsessions = {sessions}\nrounds = {rounds}\nrows = {rows}\n"
+            ));
+        }
+        text
+    }
 }
 
 impl WorldPlan {
@@ -168,6 +191,7 @@ mod tests {
         assert_eq!((plan.ci_seeds, plan.world.chain_max, plan.world.hold_one_in), (3, 2, 5));
         let workload = WorkloadPlan { name: "bank_transfer".to_owned(), sessions: 4, rounds: 10, rows: 8 };
         assert_eq!(plan.workloads, [workload]);
+        assert_eq!(Plan::parse(&plan.to_text()), Ok(plan));
     }
 
     #[test]

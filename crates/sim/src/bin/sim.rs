@@ -1,0 +1,102 @@
+//! The simulator's command line.
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use junctor_sim::ci::{read_plan, run_all};
+use junctor_sim::draw::Draw;
+use junctor_sim::plan::Plan;
+use junctor_sim::run::run;
+use junctor_sim::shrink::shrink;
+
+/// A whole cluster in one deterministic process.
+#[derive(Parser)]
+#[command(name = "sim")]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Runs a plan under one seed or several.
+    Run {
+        /// The plan file.
+        #[arg(long, value_name = "FILE")]
+        plan: PathBuf,
+        /// The seed, or the first of several.
+        #[arg(long, value_name = "N")]
+        seed: u64,
+        /// How many seeds in a row.
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        seeds: u64,
+        /// Whether to print what each seed draws.
+        #[arg(long)]
+        show_draw: bool,
+    },
+    /// Runs every plan of a folder with its CI seeds, each in two processes.
+    Ci {
+        /// The folder.
+        #[arg(long, value_name = "FOLDER", default_value = "crates/sim/plans/fast")]
+        plans: PathBuf,
+    },
+    /// Looks for a smaller plan that fails like this one.
+    Shrink {
+        /// The plan file.
+        #[arg(long, value_name = "FILE")]
+        plan: PathBuf,
+        /// The failing seed.
+        #[arg(long, value_name = "N")]
+        seed: u64,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match CommandLine::parse().command {
+        Action::Run { plan, seed, seeds, show_draw } => {
+            read_plan(&plan).map(|plan| run_seeds(&plan, seed, seeds, show_draw))
+        }
+        Action::Ci { plans } => std::env::current_exe()
+            .map_err(|error| error.to_string())
+            .and_then(|program| run_all(&program, &plans, |line| println!("{line}"))),
+        Action::Shrink { plan, seed } => read_plan(&plan).map(|plan| print_smallest(&plan, seed)),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(fault) => {
+            eprintln!("{fault}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_seeds(plan: &Plan, first: u64, seeds: u64, show_draw: bool) -> bool {
+    let mut all_held = true;
+    for seed in first..first.saturating_add(seeds) {
+        if show_draw && let Ok(draw) = Draw::new(seed, &plan.world) {
+            println!("seed={seed} {draw}");
+        }
+        let outcome = run(plan, seed);
+        println!("seed={seed} {outcome}");
+        all_held &= outcome.violations.is_empty();
+    }
+    all_held
+}
+
+fn print_smallest(plan: &Plan, seed: u64) -> bool {
+    let fails = |plan: &Plan, seed: u64| {
+        let outcome = run(plan, seed);
+        if let Some(violation) = outcome.violations.first() {
+            eprintln!("seed={seed} signals={} {violation}", outcome.signals);
+        }
+        !outcome.violations.is_empty()
+    };
+    match shrink(plan, seed, fails) {
+        Some((smallest, seed)) => println!("# seed {seed}\n{}", smallest.to_text()),
+        None => println!("seed {seed} holds"),
+    }
+    true
+}

@@ -1,0 +1,46 @@
+//! Nothing is held for anybody: no connection, session, ticket, operation, snapshot, transaction, lock or wait.
+
+use junctor_kernel::NodeId;
+use junctor_node::NodeHost;
+use junctor_transaction::ldm::LdmWork;
+
+use crate::cluster::Cluster;
+
+/// What is held, a sentence each.
+pub fn check_nothing_held(cluster: &mut Cluster) -> Vec<String> {
+    let mut faults = Vec::new();
+    for position in 0..cluster.threads.len() {
+        let node = NodeId(position as u8 + 1);
+        for thread in 0..cluster.threads[position] {
+            let Some(host) = cluster.simulation.host_mut(node, thread) else { continue };
+            for (what, count) in held_by(host).into_iter().filter(|&(_, count)| count > 0) {
+                faults.push(format!("node {} thread {thread} still has {what}: {count}", node.0));
+            }
+        }
+    }
+    faults
+}
+
+fn held_by(host: &NodeHost) -> Vec<(&'static str, u64)> {
+    let mut held = Vec::new();
+    if let Some(recv) = host.recv() {
+        held.push(("connections", recv.connection_count() as u64));
+    }
+    if let Some(sql) = host.sql() {
+        held.extend(sql.held().map(|(what, count)| (what, count as u64)));
+    }
+    if let Some(tc) = host.tc() {
+        held.push(("transactions", tc.transactions_open() as u64));
+    }
+    if let Some(ldm) = host.ldm() {
+        let LdmWork { participants, lock_requests, waiting_writes, deferred, backed_up } = ldm.work();
+        held.extend([
+            ("participants", participants as u64),
+            ("lock requests", lock_requests as u64),
+            ("writes that wait", waiting_writes as u64),
+            ("work put off", deferred as u64),
+            ("images for other nodes", backed_up as u64),
+        ]);
+    }
+    held
+}

@@ -1,0 +1,56 @@
+//! How the nodes are judged when all clients have gone and everything has come to rest.
+
+mod held;
+mod replica;
+
+pub use held::check_nothing_held;
+pub use replica::check_replicas;
+
+use crate::cluster::Cluster;
+use junctor_kernel::{Duration, NodeId};
+
+/// How long a cluster may take to come to rest.
+const REST: Duration = Duration::from_seconds(20);
+
+/// Waits until nothing is held, and checks what must hold then.
+///
+/// # Errors
+/// Everything that does not hold, a sentence each.
+pub fn check_at_rest(cluster: &mut Cluster) -> Result<(), Vec<String>> {
+    let mut faults = Vec::new();
+    let end = cluster.simulation.now().plus(REST);
+    loop {
+        cluster.simulation.run_for(Duration::from_millis(100));
+        let held = check_nothing_held(cluster);
+        if held.is_empty() {
+            break;
+        }
+        if cluster.simulation.now() >= end {
+            faults.extend(held);
+            break;
+        }
+    }
+    for (position, shared) in cluster.shared.iter().enumerate() {
+        let (stable, taken) = (shared.sequence().stable(), shared.sequence().taken());
+        if stable != taken {
+            faults.push(format!("node {}: stable is {stable:?}, although {taken:?} was taken", position + 1));
+        }
+    }
+    faults.extend(check_partitions(cluster));
+    faults.extend(check_replicas(cluster));
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+fn check_partitions(cluster: &mut Cluster) -> Vec<String> {
+    let mut faults = Vec::new();
+    for position in 0..cluster.threads.len() {
+        let node = NodeId(position as u8 + 1);
+        for thread in 0..cluster.threads[position] {
+            let ldm = cluster.simulation.host_mut(node, thread).and_then(|host| host.ldm());
+            if let Some(Err(fault)) = ldm.map(|ldm| ldm.check()) {
+                faults.push(format!("node {} thread {thread}: {fault}", node.0));
+            }
+        }
+    }
+    faults
+}

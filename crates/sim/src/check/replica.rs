@@ -1,0 +1,49 @@
+//! Every member of a chain has the same rows under the same ids.
+
+use std::collections::BTreeMap;
+
+use junctor_kernel::NodeId;
+use junctor_model::id::{PartitionId, RowId};
+
+use crate::cluster::Cluster;
+
+type Rows = Vec<(RowId, Vec<u8>)>;
+
+/// What differs from the first node, a sentence for each partition.
+pub fn check_replicas(cluster: &mut Cluster) -> Vec<String> {
+    let mut faults = Vec::new();
+    let primary = rows_of(cluster, NodeId(1));
+    for position in 1..cluster.threads.len() {
+        let node = NodeId(position as u8 + 1);
+        let backup = rows_of(cluster, node);
+        for (partition, rows) in &primary {
+            match backup.get(partition) {
+                None => faults.push(format!("node {} has no replica of {partition:?}", node.0)),
+                Some(others) if others != rows => {
+                    let differing = rows.iter().zip(others).find(|(row, other)| row != other);
+                    let (count, other_count) = (rows.len(), others.len());
+                    faults.push(format!(
+                        "node {}: the replica of {partition:?} has {other_count} rows for {count}; first difference: \
+                         {differing:?}",
+                        node.0
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+        let extra = backup.keys().find(|partition| !primary.contains_key(partition));
+        faults.extend(extra.map(|partition| format!("node {} has a replica of nothing: {partition:?}", node.0)));
+    }
+    faults
+}
+
+fn rows_of(cluster: &mut Cluster, node: NodeId) -> BTreeMap<PartitionId, Rows> {
+    let mut found = BTreeMap::new();
+    for thread in 0..cluster.threads[usize::from(node.0) - 1] {
+        let Some(ldm) = cluster.simulation.host_mut(node, thread).and_then(|host| host.ldm()) else { continue };
+        for partition in ldm.partitions() {
+            found.insert(partition, ldm.committed_rows(partition).unwrap_or_default());
+        }
+    }
+    found
+}

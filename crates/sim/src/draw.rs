@@ -1,0 +1,191 @@
+//! What the seed decides about a run: chain, placements, rings, times and faults.
+
+use std::fmt;
+
+use junctor_kernel::placement::{Module, Placement, PlacementPlan, ThreadConfig, Topology};
+use junctor_kernel::simulated::{SimulationOptions, SocketFaults};
+use junctor_kernel::{KernelLimits, Random};
+
+use crate::plan::WorldPlan;
+
+/// CPUs of a simulated machine; nothing is bound to them.
+const CPU_COUNT: u32 = 16;
+
+/// How often a placement with the wanted number of ldm instances is drawn before the first node's is taken again.
+const DRAWS_MAX: u32 = 50;
+
+/// What was drawn.
+#[derive(Clone, Debug)]
+pub struct Draw {
+    /// The `ThreadConfig` and the placement of each node, the first being the one that clients connect to.
+    pub nodes: Vec<(String, PlacementPlan)>,
+    /// How the simulation behaves, once the tables are made.
+    pub simulation: SimulationOptions,
+    /// The most transactions that the node admits at once.
+    pub transactions_max: u32,
+    /// The longest time between two looks of a client, in microseconds.
+    pub look_us_max: u64,
+    /// A seed for the clients.
+    pub client_seed: u64,
+    /// A seed for the reader that gets in the way.
+    pub observer_seed: u64,
+}
+
+impl Draw {
+    /// What this seed decides within the plan.
+    ///
+    /// # Errors
+    /// The plan names a placement that does not exist.
+    pub fn new(seed: u64, world: &WorldPlan) -> Result<Self, String> {
+        // Not the sequence that the simulation draws from, so that both may change apart.
+        let mut random = Random::new(seed ^ 0x64_7261_7773);
+        let nodes = draw_nodes(world, &mut random)?;
+        let mut simulation = SimulationOptions::new(seed);
+        simulation.limits = draw_limits(world, &mut random);
+        simulation.service_ns_max = pick(&[300, 2_000, 20_000], &mut random);
+        simulation.wake_ns_max = pick(&[100, 5_000, 50_000, 200_000], &mut random);
+        simulation.link_ns_max = pick(&[1_000, 50_000, 500_000], &mut random);
+        simulation.file_ns_max = pick(&[10_000, 2_000_000, 50_000_000], &mut random);
+        simulation.sockets = SocketFaults {
+            short_read_one_in: pick(&[0, 2, 10], &mut random),
+            short_write_one_in: pick(&[0, 2, 10], &mut random),
+            reset_one_in: world.reset_one_in,
+            client_window_bytes: pick(&[200, 4_000, 1 << 20], &mut random) as usize,
+        };
+        Ok(Self {
+            nodes,
+            simulation,
+            transactions_max: pick(&[16, 4_096], &mut random) as u32,
+            look_us_max: pick(&[20, 200, 1_000], &mut random),
+            client_seed: random.word(),
+            observer_seed: random.word(),
+        })
+    }
+}
+
+impl fmt::Display for Draw {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (config, _) in &self.nodes {
+            write!(formatter, "[{config}] ")?;
+        }
+        let (simulation, limits) = (&self.simulation, &self.simulation.limits);
+        write!(formatter, "rings={} quota={} reads={} ", limits.ring_slots, limits.quota, limits.read_bytes)?;
+        write!(formatter, "service={} wake={} ", simulation.service_ns_max, simulation.wake_ns_max)?;
+        write!(formatter, "link={} file={} ", simulation.link_ns_max, simulation.file_ns_max)?;
+        let sockets = &simulation.sockets;
+        write!(formatter, "short={}/{} ", sockets.short_read_one_in, sockets.short_write_one_in)?;
+        write!(formatter, "window={} transactions={}", sockets.client_window_bytes, self.transactions_max)
+    }
+}
+
+fn pick(choices: &[u64], random: &mut Random) -> u64 {
+    choices[random.below(choices.len() as u64) as usize]
+}
+
+fn draw_limits(world: &WorldPlan, random: &mut Random) -> KernelLimits {
+    let tiny = random.one_in(world.tiny_rings_one_in);
+    let high_water = pick(&[500, 256 << 10], random) as usize;
+    KernelLimits {
+        ring_slots: if tiny { pick(&[4, 8, 16], random) as u32 } else { 0 },
+        high_ring_slots: if tiny { 4 } else { 64 },
+        quota: pick(&[1, 8, 75], random) as u32,
+        trace_entries: 256,
+        read_bytes: pick(&[40, 1_000, 16 << 10], random) as usize,
+        send_high_water_bytes: high_water,
+        send_low_water_bytes: high_water / 4,
+        stall_ns: pick(&[50_000, 1_000_000], random),
+        ..KernelLimits::default()
+    }
+}
+
+/// The placements of all nodes; backups have as many ldm instances as the first node.
+fn draw_nodes(world: &WorldPlan, random: &mut Random) -> Result<Vec<(String, PlacementPlan)>, String> {
+    let chain = 1 + random.below(u64::from(world.chain_max)) as usize;
+    let first = draw_placement(world, random)?;
+    let wanted = first.1.instance_count(Module::Ldm);
+    let mut nodes = vec![first];
+    while nodes.len() < chain {
+        let mut found = None;
+        for _ in 0..DRAWS_MAX {
+            let drawn = draw_placement(world, random)?;
+            if drawn.1.instance_count(Module::Ldm) == wanted {
+                found = Some(drawn);
+                break;
+            }
+        }
+        let next = found.unwrap_or_else(|| nodes[0].clone());
+        nodes.push(next);
+    }
+    Ok(nodes)
+}
+
+fn draw_placement(world: &WorldPlan, random: &mut Random) -> Result<(String, PlacementPlan), String> {
+    let name = &world.placements[random.below(world.placements.len() as u64) as usize];
+    let mut count = |from: u32, to: u32| from + random.below(u64::from(to - from + 1)) as u32;
+    let config = match name.as_str() {
+        "all_in_one" => Placement::all_in_one().thread_config,
+        "receive" => Placement::receive(count(1, 4)).thread_config,
+        "ldm_setup" => Placement::ldm_setup(count(1, 2), count(1, 3), count(1, 2)).thread_config,
+        "all_separate" => {
+            let counts = [count(1, 2), count(1, 2), count(1, 2), count(1, 3), count(1, 2), count(1, 2)];
+            let [recv, sql, tc, ldm, query, send] = counts;
+            Placement::all_separate(recv, sql, tc, ldm, query, send).thread_config
+        }
+        "random" => format!(
+            "main={{count={}}},rep={{count={}}},io={{count={}}},recv={{count={}}},sql={{count={}}},tc={{count={}}},\
+             ldm={{count={}}},query={{count={}}},send={{count={}}}",
+            count(0, 1),
+            count(0, 1),
+            count(0, 1),
+            count(1, 3),
+            count(0, 2),
+            count(0, 2),
+            count(0, 3),
+            count(0, 2),
+            count(0, 2),
+        ),
+        other => return Err(format!("there is no placement {other}")),
+    };
+    let parsed = ThreadConfig::parse(&config).map_err(|error| error.render(&config))?;
+    let plan = PlacementPlan::from_thread_config(&parsed, &Topology::uniform(CPU_COUNT), true);
+    let plan = plan.map_err(|error| format!("{config}: {error}"))?;
+    Ok((config, plan))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn world(placement: &str) -> WorldPlan {
+        WorldPlan {
+            chain_max: 3,
+            placements: vec![placement.to_owned()],
+            tiny_rings_one_in: 2,
+            reset_one_in: 0,
+            vanish_one_in: 0,
+            hold_one_in: 0,
+        }
+    }
+
+    #[test]
+    fn every_placement_can_be_drawn_and_backups_have_as_many_ldm_instances() {
+        for placement in ["all_in_one", "receive", "ldm_setup", "all_separate", "random"] {
+            let mut chains = [0; 4];
+            for seed in 0..50 {
+                let draw = Draw::new(seed, &world(placement)).unwrap();
+                chains[draw.nodes.len()] += 1;
+                let counts: Vec<usize> = draw.nodes.iter().map(|(_, plan)| plan.instance_count(Module::Ldm)).collect();
+                assert!(counts.iter().all(|&count| count == counts[0] && count > 0), "{counts:?}");
+            }
+            assert!(chains[1..].iter().all(|&count| count > 0), "{placement}: {chains:?}");
+        }
+        assert!(Draw::new(1, &world("nowhere")).is_err());
+    }
+
+    #[test]
+    fn equal_seeds_draw_equally() {
+        let drawn = |seed| Draw::new(seed, &world("random")).unwrap().to_string();
+        assert_eq!(drawn(5), drawn(5));
+        assert_ne!(drawn(5), drawn(6));
+    }
+}

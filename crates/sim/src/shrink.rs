@@ -1,0 +1,108 @@
+//! Makes the plan of a failing seed smaller as long as it still fails. The seed draws differently under another plan, so
+//! a smaller plan is tried with several seeds.
+
+use crate::plan::Plan;
+
+/// How many seeds are tried with each smaller plan.
+const SEEDS_PER_STEP: u64 = 8;
+
+/// The smallest plan found, and a seed with which `fails` says true; `None` if the given ones do not fail.
+pub fn shrink(plan: &Plan, seed: u64, mut fails: impl FnMut(&Plan, u64) -> bool) -> Option<(Plan, u64)> {
+    if !fails(plan, seed) {
+        return None;
+    }
+    let mut smallest = (plan.clone(), seed);
+    'again: loop {
+        for candidate in smaller_plans(&smallest.0) {
+            let seeds = std::iter::once(smallest.1).chain(1..=SEEDS_PER_STEP);
+            for seed in seeds {
+                if fails(&candidate, seed) {
+                    smallest = (candidate, seed);
+                    continue 'again;
+                }
+            }
+        }
+        return Some(smallest);
+    }
+}
+
+/// Plans that do less, the boldest first.
+fn smaller_plans(plan: &Plan) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    let mut with = |change: &dyn Fn(&mut Plan)| {
+        let mut smaller = plan.clone();
+        change(&mut smaller);
+        if smaller != *plan {
+            plans.push(smaller);
+        }
+    };
+    for position in 0..plan.workloads.len() {
+        if plan.workloads.len() > 1 {
+            with(&|plan| {
+                plan.workloads.remove(position);
+            });
+        }
+    }
+    with(&|plan| plan.world.chain_max = 1);
+    with(&|plan| plan.world.vanish_one_in = 0);
+    with(&|plan| plan.world.reset_one_in = 0);
+    with(&|plan| plan.world.hold_one_in = 0);
+    with(&|plan| plan.world.tiny_rings_one_in = 0);
+    for placement in &plan.world.placements {
+        with(&|plan| plan.world.placements = vec![placement.clone()]);
+    }
+    for position in 0..plan.workloads.len() {
+        with(&|plan| {
+            let workload = &mut plan.workloads[position];
+            workload.rounds = (workload.rounds / 2).max(1);
+        });
+        with(&|plan| {
+            let workload = &mut plan.workloads[position];
+            workload.sessions = (workload.sessions * 2 / 3).max(1);
+        });
+        with(&|plan| {
+            let workload = &mut plan.workloads[position];
+            workload.rows = (workload.rows / 2).max(1);
+        });
+    }
+    plans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{WorkloadPlan, WorldPlan};
+
+    fn plan() -> Plan {
+        let workload = |name: &str| WorkloadPlan { name: name.to_owned(), sessions: 9, rounds: 40, rows: 16 };
+        Plan {
+            ci_seeds: 1,
+            world: WorldPlan {
+                chain_max: 3,
+                placements: vec!["receive".to_owned(), "random".to_owned()],
+                tiny_rings_one_in: 2,
+                reset_one_in: 100,
+                vanish_one_in: 100,
+                hold_one_in: 3,
+            },
+            workloads: vec![workload("bank_transfer"), workload("unique_race")],
+        }
+    }
+
+    #[test]
+    fn what_does_not_matter_goes_away() {
+        let fails = |plan: &Plan, _: u64| {
+            let race = plan.workloads.iter().find(|workload| workload.name == "unique_race");
+            plan.world.hold_one_in == 3 && race.is_some_and(|race| race.sessions >= 3)
+        };
+        let (smallest, seed) = shrink(&plan(), 7, fails).unwrap();
+        assert_eq!((seed, smallest.workloads.len(), smallest.world.chain_max), (7, 1, 1));
+        assert_eq!((smallest.workloads[0].sessions, smallest.workloads[0].rounds), (4, 1));
+        assert_eq!((smallest.world.hold_one_in, smallest.world.reset_one_in), (3, 0));
+    }
+
+    #[test]
+    fn a_plan_that_holds_is_not_shrunk() {
+        assert_eq!(shrink(&plan(), 1, |_, _| false), None);
+    }
+}
