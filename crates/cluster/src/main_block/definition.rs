@@ -35,20 +35,21 @@ pub(super) fn check_indexes(table: &TableDefinition) -> Result<()> {
     Ok(())
 }
 
-/// The table with its ids, and after it the hidden tables of its unique indexes. Ids of indexes are given only to a table
-/// that never had any: one that is truncated keeps them.
+/// A new table with the ids of its indexes.
+pub(super) fn with_index_ids(mut table: TableDefinition) -> TableDefinition {
+    for (position, index) in table.indexes.iter_mut().enumerate() {
+        index.id = IndexId(position as u16);
+        index.state = IndexState::Online;
+    }
+    table.next_index = IndexId(table.indexes.len() as u16);
+    table
+}
+
+/// The table with its id, and after it the hidden tables of its unique indexes.
 pub(super) fn with_ids(mut table: TableDefinition, first: TableId) -> Vec<TableDefinition> {
-    let is_new = table.next_index == IndexId(0);
     table.id = first;
     table.version = SchemaVersion(1);
     table.kind = TableKind::Base;
-    if is_new {
-        for (position, index) in table.indexes.iter_mut().enumerate() {
-            index.id = IndexId(position as u16);
-            index.state = IndexState::Online;
-        }
-        table.next_index = IndexId(table.indexes.len() as u16);
-    }
     let mut next = first;
     let mut indexes = std::mem::take(&mut table.indexes);
     let mut hidden = Vec::new();

@@ -81,7 +81,7 @@ impl MainBlock {
             return Err(Error::new(ErrorCode::TooManyPartitions, message));
         }
         definition::check_indexes(&definition)?;
-        let tables = definition::with_ids(definition, self.next_table);
+        let tables = definition::with_ids(definition::with_index_ids(definition), self.next_table);
         plan.counters.push((tables[0].id, auto_increment.max(1)));
         let mut catalog = self.next_catalog();
         let creates = self.add_to(&mut catalog, tables, &mut plan);
