@@ -37,4 +37,6 @@ pub use verify::LdmWork;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod index_tests;
+#[cfg(test)]
 mod random_tests;

@@ -9,7 +9,6 @@ use junctor_model::error::ErrorCode;
 use junctor_model::id::{ColumnIndex, CommitNumber, PartitionId, SchemaVersion, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_model::value::Value;
-use junctor_signals::change_schema::PartitionChange;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::{
     Access, Aggregate, Assignment, LockMode, Output, ReadProgram, WriteAction, WriteProgram,
@@ -20,9 +19,9 @@ use junctor_storage::redo::RedoRecords;
 
 use crate::harness::{Harness, ID, INDEX_K, INDEX_U, K, SampleTable, U};
 
-const NONE: TransactionId = TransactionId(0);
+pub(super) const NONE: TransactionId = TransactionId(0);
 
-type Row = (i64, i64, Option<i64>);
+pub(super) type Row = (i64, i64, Option<i64>);
 
 fn constant(value: i64) -> Expression {
     Expression::constant(Value::Int(value), CollationId::DEFAULT)
@@ -72,12 +71,17 @@ impl SampleTable {
         self.program(WriteAction::LockRead { mode, output: Output::Images }, access, false)
     }
 
-    fn reading(&self, access: Access, filter: Option<Expression>, output: Output) -> Arc<ReadProgram> {
+    pub(super) fn reading(&self, access: Access, filter: Option<Expression>, output: Output) -> Arc<ReadProgram> {
         let table = Arc::clone(&self.layout);
         Arc::new(ReadProgram { table, access, filter, output, reads_parameters: false })
     }
 
-    fn rows_at(&self, harness: &mut Harness, snapshot: CommitNumber, transaction: TransactionId) -> Vec<Row> {
+    pub(super) fn rows_at(
+        &self,
+        harness: &mut Harness,
+        snapshot: CommitNumber,
+        transaction: TransactionId,
+    ) -> Vec<Row> {
         let program = self.reading(Access::AllRows, None, Output::Images);
         let replies = harness.read(&program, self.everything(), snapshot, transaction);
         let mut rows: Vec<_> = replies.iter().flat_map(|reply| self.rows_of(&reply.output)).collect();
@@ -85,7 +89,7 @@ impl SampleTable {
         rows
     }
 
-    fn rows(&self, harness: &mut Harness) -> Vec<Row> {
+    pub(super) fn rows(&self, harness: &mut Harness) -> Vec<Row> {
         let stable = harness.stable();
         self.rows_at(harness, stable, NONE)
     }
@@ -93,14 +97,14 @@ impl SampleTable {
 
 pub(super) const RANGES: Access = Access::IndexRanges { index: INDEX_K, descending: false };
 
-fn started(nodes: u8, partitions: u16) -> (Harness, SampleTable) {
+pub(super) fn started(nodes: u8, partitions: u16) -> (Harness, SampleTable) {
     let mut harness = Harness::new(nodes, 2, 2);
     let table = SampleTable::new(partitions);
     harness.create_tables(&[&table.layout, &table.entries]);
     (harness, table)
 }
 
-fn filled(nodes: u8, partitions: u16, rows: i64) -> (Harness, SampleTable) {
+pub(super) fn filled(nodes: u8, partitions: u16, rows: i64) -> (Harness, SampleTable) {
     let (mut harness, table) = started(nodes, partitions);
     let rows: Vec<Row> = (1..=rows).map(|id| (id, id * 10, Some(id))).collect();
     let reply = harness.execute(NONE, true, &table.insert_unique(), table.images(&rows));
@@ -580,51 +584,6 @@ fn a_plan_for_an_older_definition_is_refused() {
     harness.publish();
     let reply = harness.execute(NONE, true, &table.insert(), table.images(&[(9, 9, None)]));
     assert_eq!(reply.error.expect("the plan is stale").code, ErrorCode::TableDefinitionChanged);
-    harness.check_idle();
-}
-
-#[test]
-fn a_dropped_partition_refuses_writers_and_readers_and_is_freed_after_its_transactions() {
-    let (mut harness, table) = filled(1, 1, 3);
-    let open = harness.execute(NONE, false, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[1]));
-    let partition = PartitionId { table: table.layout.definition.id, index: 0 };
-    let owner = harness.owner(partition);
-    harness.change_partition(owner, partition, &table.layout, PartitionChange::Drop);
-    harness.run();
-    let reply = harness.execute(NONE, true, &table.insert(), table.images(&[(9, 9, None)]));
-    assert_eq!(reply.error.expect("the partition is gone").code, ErrorCode::TableDefinitionChanged);
-    let read = table.reading(Access::AllRows, None, Output::Images);
-    let stable = harness.stable();
-    let replies = harness.read(&read, table.everything(), stable, NONE);
-    assert_eq!(replies[0].error.as_ref().map(|error| error.code), Some(ErrorCode::TableDefinitionChanged));
-    assert_eq!(harness.end(open.transaction, Ending::Commit).error, None);
-    harness.check_idle();
-}
-
-#[test]
-fn an_index_is_built_in_steps_while_rows_change() {
-    let (mut harness, table) = filled(1, 1, 300);
-    let mut without = table.layout.definition.clone();
-    without.indexes.retain(|index| index.id != INDEX_K);
-    let without = Arc::new(junctor_model::schema::TableLayout::new(without));
-    let partition = PartitionId { table: table.layout.definition.id, index: 0 };
-    let owner = harness.owner(partition);
-    harness.change_partition(owner, partition, &without, PartitionChange::ReplaceLayout);
-    harness.run();
-    let read = table.reading(RANGES, None, Output::Images);
-    let stable = harness.stable();
-    let refused = harness.read(&read, table.range(0, 100), stable, NONE);
-    assert_eq!(refused[0].error.as_ref().map(|error| error.code), Some(ErrorCode::TableDefinitionChanged));
-    harness.change_partition(owner, partition, &table.layout, PartitionChange::ReplaceLayout);
-    harness.change_partition(owner, partition, &table.layout, PartitionChange::BuildIndex(INDEX_K));
-    let update = harness.begin_execute(0, NONE, true, &table.add_to(K, Access::AllRows, 1), table.everything());
-    harness.run();
-    assert_eq!(harness.statement(update).map(|reply| (reply.error, reply.changed)), Some((None, 300)));
-    let stable = harness.stable();
-    let replies = harness.read(&read, table.range(0, 10_000), stable, NONE);
-    let rows: Vec<Row> = replies.iter().flat_map(|reply| table.rows_of(&reply.output)).collect();
-    let expected: Vec<Row> = (1..=300).map(|id| (id, id * 10 + 1, Some(id))).collect();
-    assert_eq!(rows, expected);
     harness.check_idle();
 }
 

@@ -125,6 +125,12 @@ impl LdmBlock {
 
     /// Goes on with a write until it is done, must wait, or has had its share of the turn.
     pub(super) fn run_write(&mut self, mut work: WriteWork, outbox: &mut Outbox<Signal>) {
+        // While it waited, the table may have got a unique index that its plan does not know, or may have been dropped.
+        let version = work.request.program.table.definition.version;
+        let slot = self.slot(work.slot);
+        if version < slot.writers_version || slot.is_dropped {
+            return self.finish_write(work, Some(plan_is_stale()), outbox);
+        }
         for _ in 0..BATCHES_PER_TURN_MAX {
             match self.step_write(&mut work) {
                 Ok(StepEnd::Done) => return self.finish_write(work, None, outbox),
