@@ -37,6 +37,8 @@ pub struct PartitionStore {
     ordered: Vec<OrderedEntry>,
     /// Rows with a version that a later commit superseded, by the number of that commit.
     purge_queue: VecDeque<(CommitNumber, RowId)>,
+    /// The highest horizon purged with: no snapshot below it is read any more.
+    purge_horizon: CommitNumber,
     live_rows: u64,
     scratch: Scratch,
 }
@@ -97,6 +99,7 @@ impl PartitionStore {
             primary,
             ordered: Vec::new(),
             purge_queue: VecDeque::new(),
+            purge_horizon: CommitNumber(0),
             live_rows: 0,
             scratch: Scratch::default(),
             pool,

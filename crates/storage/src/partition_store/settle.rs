@@ -80,6 +80,7 @@ impl PartitionStore {
     /// of the queue, freeing a version.
     pub fn purge_step(&mut self, horizon: CommitNumber, budget: usize) -> PurgeProgress {
         let mut left = budget;
+        self.purge_horizon = self.purge_horizon.max(horizon);
         while let Some((commit_number, row)) = self.purge_queue.front().copied()
             && commit_number <= horizon
         {
