@@ -111,11 +111,24 @@ fn double_key(value: f64) -> u64 {
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
+/// Whether a byte is 0; eight at a time.
+#[inline]
+fn has_zero(bytes: &[u8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let (steps, rest) = bytes.as_chunks::<8>();
+    let found = steps.iter().fold(0, |found, step| {
+        let word = u64::from_le_bytes(*step);
+        // A top bit is set here exactly when some byte of the word is 0.
+        found | (word.wrapping_sub(ONES) & !word)
+    });
+    found & (ONES << 7) != 0 || rest.contains(&0)
+}
+
 /// Escapes what was appended since `start` in place and terminates it.
 #[inline]
 fn escape_from(start: usize, out: &mut Vec<u8>) {
-    let zeros = out[start..].iter().filter(|byte| **byte == 0).count();
-    if zeros != 0 {
+    if has_zero(&out[start..]) {
+        let zeros = out[start..].iter().filter(|byte| **byte == 0).count();
         let mut read = out.len();
         out.resize(read + zeros, 0);
         let mut write = out.len();

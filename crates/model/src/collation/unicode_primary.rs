@@ -19,6 +19,19 @@ static INDEX: [u16; SHAPE.index_count] = table::decode_numbers(BLOB, SHAPE.index
 static PAGES: [u16; SHAPE.page_number_count()] = table::decode_numbers(BLOB, SHAPE.pages_start());
 static EXPANSIONS: [u16; SHAPE.expansion_count] = table::decode_numbers(BLOB, SHAPE.expansions_start());
 static ASCII: [u16; 128] = ascii_weights();
+/// The weight of every ASCII character as key bytes; 0 for those without one and for other bytes.
+static STEP: [[u8; 2]; 256] = step_weights();
+
+const fn step_weights() -> [[u8; 2]; 256] {
+    let ascii = ascii_weights();
+    let mut steps = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < ascii.len() {
+        steps[byte] = ascii[byte].to_be_bytes();
+        byte += 1;
+    }
+    steps
+}
 
 /// Most bytes of a key that one character can give.
 pub(super) const KEY_BYTES_PER_CHARACTER_MAX: usize = 2 * SHAPE.weights_per_character_max;
@@ -77,7 +90,7 @@ pub(super) fn compare(left: &[u8], right: &[u8]) -> Ordering {
 /// Appends the weight key of `text`.
 pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) {
     out.reserve(2 * text.len());
-    let mut rest = text;
+    let mut rest = append_ascii_steps(text, out);
     while let Some((code, bytes)) = decode(rest) {
         rest = &rest[bytes..];
         if code < 0x80 {
@@ -90,7 +103,30 @@ pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) {
         for weight in weights(code).as_slice() {
             out.extend_from_slice(&weight.to_be_bytes());
         }
+        rest = append_ascii_steps(rest, out);
     }
+}
+
+/// Appends the weights of the ASCII start of `text`, as far as whole steps of eight characters with a weight each go, and
+/// returns what follows.
+#[inline]
+fn append_ascii_steps<'t>(mut text: &'t [u8], out: &mut Vec<u8>) -> &'t [u8] {
+    while let Some((step, rest)) = text.split_first_chunk::<8>() {
+        let mut key = [0; 16];
+        let mut all_weigh = true;
+        for (byte, place) in step.iter().zip(key.chunks_exact_mut(2)) {
+            // A byte outside ASCII weighs nothing here, which ends the steps.
+            let weight = STEP[usize::from(*byte)];
+            all_weigh &= weight != [0, 0];
+            place.copy_from_slice(&weight);
+        }
+        if !all_weigh {
+            break;
+        }
+        out.extend_from_slice(&key);
+        text = rest;
+    }
+    text
 }
 
 /// A walk over the weights of a text.
