@@ -89,7 +89,13 @@ fn bind_item(
     let column = match expression {
         ast::Expression::Column(reference) => {
             let mut column = binder.scope.resolve(reference, Clause::FieldList.name())?.column;
-            column.name = if is_alias { name.into() } else { reference.name.as_str().into() };
+            // The tables that the server makes are views in MySQL, whose columns keep their own letter case.
+            let keeps_case = matches!(binder.scope.source, RowSource::Virtual { .. });
+            match (is_alias, keeps_case) {
+                (true, _) => column.name = name.into(),
+                (false, true) => {}
+                (false, false) => column.name = reference.name.as_str().into(),
+            }
             column
         }
         _ => value.result.result_column(&column_name(expression, name, is_alias)),

@@ -226,7 +226,7 @@ impl Engine {
 }
 
 /// SHOW WARNINGS and its kin tell of the statement before them.
-fn keeps_diagnostics(statement: &Statement) -> bool {
+pub(super) fn keeps_diagnostics(statement: &Statement) -> bool {
     use crate::parse::statement::Show;
     match statement {
         Statement::Show(show) => {

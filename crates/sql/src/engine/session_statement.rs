@@ -11,6 +11,7 @@ use junctor_model::value::Value;
 use super::Engine;
 use super::command::answer;
 use super::facts::{Facts, with_environment};
+use super::query::keeps_diagnostics;
 use crate::bind::{Binder, Clause, Environment, Folded, RowSource, Scope};
 use crate::definition::{self, Defined, DefinitionContext};
 use crate::execute::{AfterEnding, append_row, end_transaction, fail, finish, start_schema_change};
@@ -40,7 +41,15 @@ impl Engine {
             }
             Statement::Show(_) | Statement::Describe(_) | Statement::Explain(_) => {
                 match self.computed_answer(session, statement, door) {
-                    Ok(table) => say_table(session, table, protocol, sink),
+                    Ok(table) => {
+                        if keeps_diagnostics(statement) {
+                            // What it tells is not said of itself.
+                            session.warning_count = 0;
+                        }
+                        let progress = say_table(session, table, protocol, sink);
+                        session.warning_count = session.diagnostics.len() as u16;
+                        progress
+                    }
                     Err(error) => fail(session, &error, sink),
                 }
             }

@@ -557,3 +557,6 @@ pub(crate) fn push_keys(
         KeyPlace::At(partition) => inputs.push_key_at(partition, key, sent, buffers),
     })
 }
+
+#[cfg(test)]
+mod tests;

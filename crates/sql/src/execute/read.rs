@@ -7,7 +7,7 @@ use junctor_client::event::Next;
 use junctor_client::program::{Aggregate, Projection, RowProtocol};
 use junctor_client::{Door, OperationId};
 use junctor_expression::aggregate::Accumulator;
-use junctor_expression::{Parameters, ParametersBuilder, Scratch};
+use junctor_expression::{Expression, Parameters, ParametersBuilder, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnIndex;
 use junctor_model::row::RowView;
@@ -65,6 +65,7 @@ fn try_start(
     session.enter_statement();
     let parameters = Parameters::from_bytes(&engine.work.parameters);
     let window = window_of(select.limit.as_ref(), parameters, session.variables.select_limit)?;
+    let guarded = !all_true(&select.guards, parameters, &engine.work.scratch)?;
     let is_empty =
         window.remaining == 0 && !matches!(select.gather, Gather::Aggregate { .. }) && !select.calc_found_rows;
     let mut state = ReadState {
@@ -83,7 +84,7 @@ fn try_start(
         references: Vec::new(),
         origin: Origin::None,
     };
-    if is_empty {
+    if is_empty || guarded {
         return Ok(Start::Empty(Box::new(state)));
     }
     let is_lookup = push_inputs(&mut engine.work, select, door)?;
@@ -186,6 +187,17 @@ pub(super) fn push_path(
     }
 }
 
+/// Whether conditions that need no row are all true.
+#[inline]
+pub(super) fn all_true(guards: &[Expression], parameters: Parameters<'_>, scratch: &Scratch) -> Result<bool> {
+    for guard in guards {
+        if !guard.is_true(None, parameters, scratch)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// OFFSET and LIMIT of this execution. Error: 1210 for a parameter that is no number of rows.
 pub(super) fn window_of(
     limit: Option<&LimitTemplate>,
@@ -193,15 +205,19 @@ pub(super) fn window_of(
     select_limit: u64,
 ) -> Result<Window> {
     let Some(limit) = limit else { return Ok(Window { offset: 0, remaining: select_limit }) };
-    let rows = |quantity: Quantity| match quantity {
+    Ok(Window { offset: rows_of(limit.offset, parameters)?, remaining: rows_of(limit.count, parameters)? })
+}
+
+/// A number of rows in this execution. Error: 1210 for a parameter that is none.
+pub(super) fn rows_of(quantity: Quantity, parameters: Parameters<'_>) -> Result<u64> {
+    match quantity {
         Quantity::Rows(rows) => Ok(rows),
         Quantity::Parameter(ordinal) => match parameters.get(ordinal) {
             ValueRef::Int(rows) if rows >= 0 => Ok(rows as u64),
             ValueRef::UInt(rows) => Ok(rows),
             _ => Err(message::wrong_arguments("mysqld_stmt_execute")),
         },
-    };
-    Ok(Window { offset: rows(limit.offset)?, remaining: rows(limit.count)? })
+    }
 }
 
 fn rows_max(select: &SelectPlan, window: &Window) -> u32 {

@@ -11,7 +11,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use super::completion::{Changed, fail, ok};
 use super::key::Values;
 use super::packets::{Window, row_start};
-use super::read::{merge_states, push_path, settle, wrong_plan};
+use super::read::{all_true, merge_states, push_path, rows_of, settle, wrong_plan};
 use super::state::{Execution, GatherState, Origin, ReadState, Run, Workspace, WriteState};
 use super::transaction::note_lost_transaction;
 use crate::engine::Engine;
@@ -69,6 +69,10 @@ fn try_change(
     let Workspace { inputs, parameters, scratch, keys, .. } = &mut engine.work;
     let sent: &[u8] = if change.program.reads_parameters { parameters } else { &[] };
     let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
+    let limited = change.limit.map(|limit| rows_of(limit, values.parameters)).transpose()? == Some(0);
+    if limited || !all_true(&change.guards, values.parameters, scratch)? {
+        return Ok(false);
+    }
     push_path(inputs, keys, &change.table.definition, &change.path, &values, sent, door)?;
     if inputs.is_empty() {
         return Ok(false);

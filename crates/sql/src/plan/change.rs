@@ -12,7 +12,7 @@ use junctor_model::value::Value;
 
 use super::access::{AccessPath, Wanted, choose};
 use super::operand::reads_parameter;
-use super::select::{is_never, is_single_row, remaining};
+use super::select::{guards_and_filter, is_never, is_single_row};
 use super::statement::Planned;
 use super::{Plan, Quantity};
 use crate::bind::{Binder, Clause, Environment, Scope};
@@ -39,6 +39,10 @@ pub struct ChangePlan {
     pub table_shown: Box<str>,
     /// The way to the rows.
     pub path: AccessPath,
+    /// Conditions that no row is needed for; no row is found unless all are true.
+    pub guards: Vec<Expression>,
+    /// LIMIT, on what finds at most one row; 0 finds none.
+    pub limit: Option<Quantity>,
     /// The write.
     pub program: Arc<WriteProgram>,
 }
@@ -121,9 +125,9 @@ fn plan_change(
         descending: false,
     };
     let choice = choose(&wanted)?;
-    check_limit(request, &choice.path)?;
+    let limit = limit_of(request, &choice.path)?;
     let never = filter.as_ref().is_some_and(is_never);
-    let filter = remaining(filter, &choice.implied);
+    let (guards, filter) = guards_and_filter(filter, &choice.implied);
     let of_action = match &action {
         WriteAction::Update { assignments } => assignments.iter().any(|assignment| reads_parameter(&assignment.value)),
         _ => false,
@@ -141,21 +145,22 @@ fn plan_change(
         table: Arc::clone(layout),
         table_shown: binder.scope.table.into(),
         path: if never { AccessPath::Nothing } else { choice.path },
+        guards,
+        limit,
         program: Arc::new(program),
     };
     Ok(Planned { plan: Plan::Change(plan), is_volatile: binder.is_volatile })
 }
 
-/// A limit of at least one on what finds at most one row changes nothing; any other needs rows in order.
-fn check_limit(request: &Request<'_>, path: &AccessPath) -> Result<()> {
+/// A limit is easy on what finds at most one row; any other needs rows in order.
+fn limit_of(request: &Request<'_>, path: &AccessPath) -> Result<Option<Quantity>> {
     let what = match request.kind {
         ChangeKind::Update => "UPDATE with LIMIT",
         ChangeKind::Delete => "DELETE with LIMIT",
     };
     match request.limit.map(Quantity::of).transpose()? {
-        None => Ok(()),
-        Some(Quantity::Rows(1..)) if is_single_row(path) => Ok(()),
-        Some(_) => Err(Error::not_supported(what)),
+        limit if limit.is_none() || is_single_row(path) => Ok(limit),
+        _ => Err(Error::not_supported(what)),
     }
 }
 

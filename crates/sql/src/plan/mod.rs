@@ -22,3 +22,6 @@ pub use insert::{AutoColumn, FoldedForm, InsertPlan, InsertValue};
 pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Piece, Quantity};
 pub use select::{Gather, SelectPlan};
 pub use statement::{ControlPlan, FindVirtual, Plan, Planned, VirtualSource, plan_statement};
+
+#[cfg(test)]
+mod tests;

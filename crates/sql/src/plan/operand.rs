@@ -37,7 +37,20 @@ pub fn needs_row(expression: &Expression) -> bool {
     needs
 }
 
-/// Whether an expression reads a parameter below this ordinal.
+/// Whether an expression has one value in each execution, whatever the row.
+pub fn is_fixed(expression: &Expression) -> bool {
+    let mut fixed = true;
+    expression.visit(&mut |inner| {
+        fixed &= match &inner.node {
+            Node::Column { .. } => false,
+            Node::Call(function, _) => function.is_deterministic,
+            _ => true,
+        };
+    });
+    fixed
+}
+
+/// Whether an expression reads a parameter.
 pub fn reads_parameter(expression: &Expression) -> bool {
     let mut reads = false;
     expression.visit(&mut |inner| reads |= matches!(inner.node, Node::Parameter(_) | Node::InParameters { .. }));

@@ -13,7 +13,7 @@ use junctor_model::value::Value;
 
 use super::Plan;
 use super::access::{AccessPath, Choice, ScopeTemplate, Wanted, choose, order_is_served};
-use super::operand::{LimitTemplate, reads_parameter};
+use super::operand::{LimitTemplate, is_fixed, reads_parameter};
 use super::order::{bind_order, check_distinct_order, plain_order};
 use super::statement::Planned;
 use crate::bind::{Binder, Clause, Environment, Scope, bind_select_list};
@@ -63,6 +63,8 @@ pub struct SelectPlan {
     pub lock: Option<Arc<WriteProgram>>,
     /// What the session does with the rows.
     pub gather: Gather,
+    /// Conditions that no row is needed for; no row is found unless all are true.
+    pub guards: Vec<Expression>,
     /// LIMIT.
     pub limit: Option<LimitTemplate>,
     /// Whether FOUND_ROWS() counts without the limit.
@@ -148,7 +150,7 @@ fn build(
 ) -> Result<SelectPlan> {
     let Choice { path, access, implied } = choice;
     let never = filter.as_ref().is_some_and(is_never);
-    let filter = remaining(filter, &implied);
+    let (guards, filter) = guards_and_filter(filter, &implied);
     let path = if never { AccessPath::Nothing } else { path };
     let reads_parameters = filter.as_ref().is_some_and(reads_parameter) || output_reads_parameter(&output);
     let lock = select.lock.map(|lock| {
@@ -171,6 +173,7 @@ fn build(
         program: Arc::new(program),
         lock,
         gather: parts.gather,
+        guards,
         limit: select.limit.map(LimitTemplate::of).transpose()?,
         calc_found_rows: select.calc_found_rows,
         is_single: parts.is_single,
@@ -203,13 +206,18 @@ fn output_of(gather: &Gather, projection: Projection, aggregates: Vec<Aggregate>
     }
 }
 
-/// The condition without the conjuncts that the way implies.
-pub(super) fn remaining(filter: Option<Expression>, implied: &[usize]) -> Option<Expression> {
-    let filter = filter?;
+/// The conjuncts that are the same for every row, which are tested once an execution, and the rest that is tested for each
+/// row: all but the conjuncts that the way implies.
+pub(super) fn guards_and_filter(
+    filter: Option<Expression>,
+    implied: &[usize],
+) -> (Vec<Expression>, Option<Expression>) {
+    let Some(filter) = filter else { return (Vec::new(), None) };
     let rest = filter.conjuncts().iter().enumerate().filter(|(position, _)| !implied.contains(position));
     let rest: Vec<Expression> =
         rest.map(|(_, conjunct)| conjunct.clone()).filter(|conjunct| !is_always(conjunct)).collect();
-    if rest.is_empty() { None } else { Some(Expression::and(rest)) }
+    let (guards, rest): (Vec<Expression>, Vec<Expression>) = rest.into_iter().partition(is_fixed);
+    (guards, if rest.is_empty() { None } else { Some(Expression::and(rest)) })
 }
 
 /// Whether a condition has a conjunct that is constant and not true.

@@ -1,0 +1,408 @@
+//! Plans of statements as text: a statement, then what was planned, or the error that it is refused with. Text statements are
+//! planned as shapes where their shape is cacheable, as the engine does it.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use junctor_client::change_schema::SchemaChange;
+use junctor_client::program::{Output, ReadProgram, SortKey, WriteAction};
+use junctor_expression::{Expression, Parameters};
+use junctor_model::collation::CollationId;
+use junctor_model::id::{ColumnIndex, IndexId, TableId};
+use junctor_model::schema::{
+    ColumnDefinition, ColumnType, DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, IndexState,
+    TableDefinition, TableKind,
+};
+use junctor_model::value::Value;
+
+use super::*;
+use crate::bind::{Environment, ParameterKind, message};
+use crate::definition::{DefinitionContext, create_table};
+use crate::execute::kinds_of_shape;
+use crate::parse::{Parameterised, Shape, ShapeOutcome, Statement, parse, parse_with_parameters, scan};
+
+const TABLES: [&str; 4] = [
+    "CREATE TABLE s (id INT NOT NULL AUTO_INCREMENT, k INT NOT NULL DEFAULT 0, c CHAR(120) NOT NULL DEFAULT '', \
+     pad CHAR(60) NOT NULL DEFAULT '', PRIMARY KEY (id), KEY k_1 (k)) PARTITION BY KEY () PARTITIONS 2",
+    "CREATE TABLE u (a INT NOT NULL, b INT NOT NULL, email VARCHAR(50), n BIGINT, d DOUBLE, x VARBINARY(20), t TEXT, \
+     PRIMARY KEY (a, b), UNIQUE KEY e (email), KEY nb (n, b), KEY dd (d), KEY xx (x)) PARTITION BY KEY (a) PARTITIONS 4",
+    "CREATE TABLE one (id BIGINT UNSIGNED NOT NULL PRIMARY KEY, v INT, KEY v (v)) PARTITION BY KEY () PARTITIONS 1",
+    "CREATE TABLE h (id INT NOT NULL, w INT, PRIMARY KEY (id) USING HASH, UNIQUE KEY w (w) USING HASH)",
+];
+
+/// Tables as main would make them: with ids, and with hidden tables for unique indexes.
+fn dictionary() -> Dictionary {
+    let mut dictionary = Dictionary::default();
+    dictionary.put_database(DatabaseDefinition { name: "t".into(), collation: CollationId::DEFAULT });
+    let mut next = 1;
+    for text in TABLES {
+        let statement = parse(text.as_bytes()).expect("the tables of this test are well-formed").statement;
+        let Statement::CreateTable(table) = statement else { panic!("{text} makes no table") };
+        let context =
+            DefinitionContext { dictionary: &dictionary, database: Some("t"), default_partition_count: 2, account: "" };
+        let defined = create_table(&table, &context).expect("the tables of this test are right");
+        let SchemaChange::CreateTable { definition, .. } = defined.change else { panic!("{text} makes no table") };
+        let mut definition = *definition;
+        definition.id = TableId(next);
+        next += 1;
+        for position in 0..definition.indexes.len() {
+            definition.indexes[position].id = IndexId(position as u16);
+            if let IndexKind::Unique { ordered, .. } = definition.indexes[position].kind {
+                let entries = TableId(next);
+                next += 1;
+                definition.indexes[position].kind = IndexKind::Unique { ordered, entries };
+                dictionary.put_table(entries_table(entries, &definition));
+            }
+        }
+        dictionary.put_table(definition);
+    }
+    dictionary
+}
+
+fn entries_table(id: TableId, base: &TableDefinition) -> TableDefinition {
+    let column = |name: &str| ColumnDefinition {
+        name: name.into(),
+        column_type: ColumnType::VarChar { length: 3072, collation: CollationId::BINARY },
+        nullable: false,
+        default: None,
+        auto_increment: false,
+        hidden: false,
+        comment: "".into(),
+        display_width: None,
+    };
+    let primary = IndexDefinition {
+        id: IndexId(0),
+        name: "PRIMARY".into(),
+        kind: IndexKind::Primary { ordered: false },
+        columns: vec![ColumnIndex(0)],
+        state: IndexState::Online,
+    };
+    TableDefinition {
+        id,
+        kind: TableKind::UniqueEntries { base: base.id, index: IndexId(0) },
+        columns: vec![column("key"), column("row")],
+        indexes: vec![primary],
+        partition_columns: vec![ColumnIndex(0)],
+        ..base.clone()
+    }
+}
+
+fn planned(dictionary: &Dictionary, text: &str) -> junctor_model::error::Result<Option<Planned>> {
+    let mut shape = Shape::new(0);
+    let mut kinds: Vec<ParameterKind> = Vec::new();
+    let mut statement = None;
+    if scan(text.as_bytes(), &mut shape) == ShapeOutcome::Cacheable {
+        let parsed = parse_with_parameters(text.as_bytes(), &shape).map_err(|error| message::of_parse_error(&error))?;
+        if let Parameterised::Statement(parsed) = parsed {
+            kinds_of_shape(&shape, &mut kinds);
+            statement = Some(parsed);
+        }
+    }
+    let statement = match statement {
+        Some(statement) => statement,
+        None => parse(text.as_bytes()).map_err(|error| message::of_parse_error(&error))?.statement,
+    };
+    let environment = Environment {
+        dictionary,
+        database: Some("t"),
+        collation: CollationId::DEFAULT,
+        parameters: &kinds,
+        fold: &|_| Ok(None),
+    };
+    plan_statement(&environment, &statement, &|_, _| None)
+}
+
+struct Dump<'d> {
+    out: String,
+    definition: Option<&'d TableDefinition>,
+}
+
+impl Dump<'_> {
+    fn column(&self, index: ColumnIndex) -> &str {
+        self.definition.map_or("", |definition| &definition.columns[usize::from(index.0)].name)
+    }
+
+    fn operand(operand: &Operand) -> String {
+        match operand {
+            Operand::Parameter(ordinal) => format!("?{ordinal}"),
+            Operand::Constant(value) => shown(value),
+            Operand::Computed(expression) => described(expression),
+        }
+    }
+
+    fn values(values: &KeyValues) -> String {
+        match values {
+            KeyValues::One(operand) => format!("= {}", Self::operand(operand)),
+            KeyValues::List(list) => format!("in ({})", list.iter().map(Self::operand).collect::<Vec<_>>().join(", ")),
+            KeyValues::Parameters(ordinal) => format!("in ?{ordinal}"),
+            KeyValues::Null => "is null".to_owned(),
+        }
+    }
+
+    fn piece(piece: &Piece) -> String {
+        match piece {
+            Piece::Values(values) => Self::values(values),
+            Piece::Prefix { pattern, .. } => format!("like {}", Self::operand(pattern)),
+            Piece::Interval(Interval { lower, upper }) => {
+                let lower = lower.as_ref().map(|(operand, inclusive)| {
+                    format!("{} {}", if *inclusive { ">=" } else { ">" }, Self::operand(operand))
+                });
+                let upper = upper.as_ref().map(|(operand, inclusive)| {
+                    format!("{} {}", if *inclusive { "<=" } else { "<" }, Self::operand(operand))
+                });
+                lower.into_iter().chain(upper).collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+
+    fn key(&self, keys: &KeyTemplate) -> String {
+        let alternative = |key: &Vec<KeyValues>| {
+            let parts = keys.columns.iter().zip(key);
+            parts
+                .map(|(column, values)| format!("{} {}", self.column(*column), Self::values(values)))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        keys.alternatives.iter().map(alternative).collect::<Vec<_>>().join(" | ")
+    }
+
+    fn scope(scope: &ScopeTemplate) -> String {
+        match scope {
+            ScopeTemplate::All => "every partition".to_owned(),
+            ScopeTemplate::Bound(bound) => {
+                let operands: Vec<String> = bound.iter().map(|(_, operand)| Self::operand(operand)).collect();
+                format!("partition of {}", operands.join(", "))
+            }
+        }
+    }
+
+    fn path(&mut self, path: &AccessPath) {
+        let text = match path {
+            AccessPath::Nothing => "nothing".to_owned(),
+            AccessPath::PrimaryKeys(keys) => format!("keys {}", self.key(keys)),
+            AccessPath::UniqueKeys { keys, .. } => format!("unique {}", self.key(keys)),
+            AccessPath::AllRows(scope) => format!("all rows, {}", Self::scope(scope)),
+            AccessPath::Ranges { index, descending, ranges, scope } => {
+                let name =
+                    self.definition.and_then(|definition| definition.index(*index)).map_or("", |index| &index.name);
+                let mut parts: Vec<String> = Vec::new();
+                for (column, values) in ranges.columns.iter().zip(&ranges.prefix) {
+                    parts.push(format!("{} {}", self.column(*column), Self::values(values)));
+                }
+                if let Some(column) = ranges.columns.get(ranges.prefix.len())
+                    && !ranges.pieces.is_empty()
+                {
+                    let pieces: Vec<String> = ranges.pieces.iter().map(Self::piece).collect();
+                    parts.push(format!("{} {}", self.column(*column), pieces.join(" | ")));
+                }
+                let direction = if *descending { " descending" } else { "" };
+                format!("range of {name}{direction} [{}], {}", parts.join(", "), Self::scope(scope))
+            }
+        };
+        writeln!(self.out, "  by {text}").expect("a String takes everything");
+    }
+
+    fn line(&mut self, text: String) {
+        writeln!(self.out, "  {text}").expect("a String takes everything");
+    }
+
+    fn guards(&mut self, guards: &[Expression]) {
+        for guard in guards {
+            self.line(format!("only if {}", described(guard)));
+        }
+    }
+
+    fn filter(&mut self, filter: Option<&Expression>) {
+        if let Some(filter) = filter {
+            self.line(format!("where {}", described(filter)));
+        }
+    }
+
+    fn output(&mut self, program: &ReadProgram) {
+        let list = |values: &[Expression]| values.iter().map(described).collect::<Vec<_>>().join(", ");
+        let order = |sort: &[SortKey]| {
+            let key = |key: &SortKey| format!("{}{}", described(&key.value), if key.descending { " desc" } else { "" });
+            sort.iter().map(key).collect::<Vec<_>>().join(", ")
+        };
+        let text = match &program.output {
+            Output::Packets(projection) => format!("packets {}", list(&projection.values)),
+            Output::Entries { projection, sort, distinct } => {
+                let distinct = if *distinct { " distinct" } else { "" };
+                format!("entries{distinct} {} order {}", list(&projection.values), order(sort))
+            }
+            Output::Aggregates(aggregates) => {
+                let aggregates = aggregates.iter().map(|aggregate| {
+                    format!(
+                        "{}({})",
+                        aggregate.kind.name(),
+                        aggregate.argument.as_ref().map_or("*".to_owned(), described)
+                    )
+                });
+                format!("aggregates {}", aggregates.collect::<Vec<_>>().join(", "))
+            }
+            Output::Images => "images".to_owned(),
+        };
+        self.line(text);
+    }
+
+    fn plan(&mut self, plan: &Plan) {
+        match plan {
+            Plan::Select(select) => {
+                self.path(&select.path);
+                self.guards(&select.guards);
+                self.filter(select.program.filter.as_ref());
+                self.output(&select.program);
+                match &select.gather {
+                    Gather::Stream => {}
+                    Gather::Sort { ordered: true, .. } => self.line("merge ordered partitions".to_owned()),
+                    Gather::Sort { .. } => self.line("sort".to_owned()),
+                    Gather::Aggregate { projection, .. } => {
+                        let row: Vec<String> = projection.values.iter().map(described).collect();
+                        self.line(format!("merge states, row {}", row.join(", ")));
+                    }
+                }
+                if let Some(limit) = select.limit {
+                    self.line(format!("limit {:?}", (limit.offset, limit.count)));
+                }
+                if let Some(lock) = &select.lock
+                    && let WriteAction::LockRead { mode, .. } = &lock.action
+                {
+                    self.line(format!("lock {mode:?}"));
+                }
+            }
+            Plan::Change(change) => {
+                self.path(&change.path);
+                self.guards(&change.guards);
+                self.filter(change.program.filter.as_ref());
+                if let WriteAction::Update { assignments } = &change.program.action {
+                    for assignment in assignments {
+                        let text = format!("set {} = {}", self.column(assignment.column), described(&assignment.value));
+                        self.line(text);
+                    }
+                }
+                self.entries(&change.program.unique_entries);
+            }
+            Plan::Insert(insert) => {
+                for row in &insert.rows {
+                    let value = |value: &InsertValue| match value {
+                        InsertValue::Parameter(ordinal) => format!("?{ordinal}"),
+                        InsertValue::Stored(value) => shown(value),
+                        InsertValue::Computed(expression) => described(expression),
+                        InsertValue::Generated => "next".to_owned(),
+                    };
+                    let values: Vec<String> = row.iter().map(value).collect();
+                    let rows = if insert.folded.is_some() { "rows" } else { "row" };
+                    self.line(format!("{rows} ({})", values.join(", ")));
+                }
+                self.entries(&insert.program.unique_entries);
+            }
+            Plan::Compute(compute) => {
+                self.filter(compute.filter.as_ref());
+                let row: Vec<String> = compute.projection.values.iter().map(described).collect();
+                self.line(format!("row {}", row.join(", ")));
+            }
+            Plan::Control(control) => self.line(format!("{control:?}")),
+        }
+    }
+
+    fn entries(&mut self, entries: &[(IndexId, Arc<junctor_model::schema::TableLayout>)]) {
+        if !entries.is_empty() {
+            let ids: Vec<String> = entries.iter().map(|(id, _)| id.to_string()).collect();
+            self.line(format!("keeps unique {}", ids.join(", ")));
+        }
+    }
+}
+
+/// An expression with its parameters as `'?0'`, `'?1'` and so on.
+fn described(expression: &Expression) -> String {
+    if let junctor_expression::Node::Parameter(ordinal) = expression.node {
+        return format!("?{ordinal}");
+    }
+    let mut builder = junctor_expression::ParametersBuilder::new();
+    for ordinal in 0..10 {
+        builder.push(junctor_model::value::ValueRef::Bytes(format!("?{ordinal}").as_bytes()));
+    }
+    let mut bytes = Vec::new();
+    builder.append_to(&mut bytes).expect("ten parameters are few");
+    expression.describe(Parameters::from_bytes(&bytes))
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Bytes(bytes) => format!("'{}'", String::from_utf8_lossy(bytes)),
+        Value::Null => "NULL".to_owned(),
+        Value::Int(value) => value.to_string(),
+        Value::UInt(value) => format!("{value}u"),
+        Value::Double(value) => format!("{value}e0"),
+        Value::Decimal(value) => format!("{}/10^{}", value.mantissa, value.scale),
+    }
+}
+
+#[test]
+fn every_statement_is_planned_as_written_down() {
+    let golden = include_str!("tests/plans.txt");
+    let dictionary = dictionary();
+    let mut actual = String::new();
+    for statement in golden.lines().filter_map(|line| line.strip_prefix("> ")) {
+        writeln!(actual, "> {statement}").expect("a String takes everything");
+        match planned(&dictionary, statement) {
+            Ok(Some(planned)) => {
+                let definition = planned.plan.table().map(|table| &table.definition);
+                let mut dump = Dump { out: String::new(), definition };
+                dump.plan(&planned.plan);
+                actual.push_str(&dump.out);
+            }
+            Ok(None) => actual.push_str("  no plan\n"),
+            Err(error) => writeln!(actual, "  {error}").expect("a String takes everything"),
+        }
+    }
+    assert!(actual == golden, "the plans are:\n{actual}");
+}
+
+#[test]
+fn a_plan_is_found_by_its_shape_until_its_table_changes() {
+    let mut dictionary = dictionary();
+    let mut cache = PlanCache::default();
+    let planned =
+        planned(&dictionary, "SELECT c FROM s WHERE id = 1").expect("the table exists").expect("it has a plan");
+    let key = PlanKey { hash: [1, 2], text: b"text", database: "t", settings: 0 };
+    cache.put(&key, Arc::new(planned.plan), &dictionary);
+    assert!(cache.get(&key, &dictionary).is_some());
+    for other in [
+        PlanKey { text: b"txet", ..key },
+        PlanKey { database: "u", ..key },
+        PlanKey { settings: 1, ..key },
+        PlanKey { hash: [1, 3], ..key },
+    ] {
+        assert!(cache.get(&other, &dictionary).is_none(), "{other:?}");
+    }
+    dictionary.version += 1;
+    assert!(cache.get(&key, &dictionary).is_some(), "another table may have changed");
+    let mut changed = dictionary.table_named("t", "s").expect("the table exists").definition.clone();
+    changed.version.0 += 1;
+    dictionary.put_table(changed);
+    dictionary.version += 1;
+    assert!(cache.get(&key, &dictionary).is_none());
+}
+
+#[test]
+fn a_full_set_of_the_cache_gives_up_what_was_used_longest_ago() {
+    let dictionary = dictionary();
+    let mut cache = PlanCache::default();
+    let plan = Arc::new(Plan::Control(ControlPlan::Commit(Default::default())));
+    let texts: Vec<String> = (0..5).map(|number| format!("text {number}")).collect();
+    let key = |text: &'static str| PlanKey { hash: [7, 7], text: text.as_bytes(), database: "", settings: 0 };
+    let keys: Vec<PlanKey<'_>> =
+        texts.iter().map(|text| PlanKey { hash: [7, 7], text: text.as_bytes(), database: "", settings: 0 }).collect();
+    for position in 0..4 {
+        cache.put(&keys[position], Arc::clone(&plan), &dictionary);
+        assert!(cache.get(&keys[position], &dictionary).is_some());
+    }
+    assert!(cache.get(&keys[0], &dictionary).is_some(), "used again");
+    cache.put(&keys[4], Arc::clone(&plan), &dictionary);
+    assert!(cache.get(&keys[1], &dictionary).is_none());
+    for kept in [0, 2, 3, 4] {
+        assert!(cache.get(&keys[kept], &dictionary).is_some(), "{kept}");
+    }
+    assert!(cache.get(&key("never put"), &dictionary).is_none());
+}
