@@ -7,6 +7,8 @@ pub mod query;
 mod read;
 #[cfg(test)]
 mod harness;
+#[cfg(test)]
+mod thread_tests;
 
 use junctor_storage::guard::PartitionGuard;
 use junctor_storage::partition_store::PartitionStore;

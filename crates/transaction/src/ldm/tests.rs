@@ -45,7 +45,7 @@ impl SampleTable {
         })
     }
 
-    pub(super) fn insert(&self) -> Arc<WriteProgram> {
+    pub(crate) fn insert(&self) -> Arc<WriteProgram> {
         self.program(WriteAction::Insert, Access::PrimaryKeys, false)
     }
 
@@ -62,7 +62,7 @@ impl SampleTable {
         self.program(WriteAction::Update { assignments }, access, true)
     }
 
-    pub(super) fn add_to(&self, column: ColumnIndex, access: Access, number: i64) -> Arc<WriteProgram> {
+    pub(crate) fn add_to(&self, column: ColumnIndex, access: Access, number: i64) -> Arc<WriteProgram> {
         let sum = Expression::arithmetic(ArithmeticOperator::Add, self.column(column), constant(number));
         self.update(access, vec![(column, sum)])
     }
