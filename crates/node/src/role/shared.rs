@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use junctor_cluster::MainConfiguration;
 use junctor_front::mysql::auth::Accounts;
-use junctor_kernel::placement::PlacementPlan;
+use junctor_kernel::placement::{CpuBinding, PlacementPlan, ThreadPlan};
 use junctor_kernel::{NodeId, ThreadSeat};
 use junctor_model::id::CommitNumber;
 use junctor_sql::ServerSettings;
+use junctor_sql::show::ThreadFacts;
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::guard::{ReadGroup, ReaderSlot};
 use junctor_storage::page::PagePool;
@@ -74,7 +75,7 @@ impl Shared {
         let (groups, slots, observer_slots) = read_groups(plan, observers);
         let shared = Shared {
             config: config.clone(),
-            settings: Arc::new(server_settings(config)),
+            settings: Arc::new(server_settings(config, plan)),
             accounts: Arc::new(accounts),
             sequence,
             snapshots,
@@ -153,7 +154,7 @@ fn read_groups(plan: &PlacementPlan, observers: usize) -> ReadGroups {
     (groups, slots, observer_slots)
 }
 
-fn server_settings(config: &NodeConfig) -> ServerSettings {
+fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings {
     ServerSettings {
         server_version: config.server_version.clone(),
         port: config.port,
@@ -163,6 +164,23 @@ fn server_settings(config: &NodeConfig) -> ServerSettings {
         partition_count_default: config.partitions_per_node,
         sort_buffer_bytes_max: config.sort_memory_bytes_max as usize,
         lock_wait_timeout_s: config.lock_wait_timeout_s,
+        data_directory: config.data_directory.clone(),
+        threads: plan.threads.iter().map(thread_facts).collect(),
         ..ServerSettings::default()
+    }
+}
+
+fn thread_facts(thread: &ThreadPlan) -> ThreadFacts {
+    let modules: Vec<String> =
+        thread.modules.iter().map(|(module, instance)| format!("{}{instance}", module.name())).collect();
+    ThreadFacts {
+        thread: u32::from(thread.index),
+        name: thread.name.as_str().into(),
+        cpu: match thread.cpu {
+            CpuBinding::One(cpu) => Some(cpu),
+            CpuBinding::None | CpuBinding::Set(_) => None,
+        },
+        modules: modules.join(",").into(),
+        spin_us: thread.spin_us.unwrap_or(0),
     }
 }
