@@ -4,7 +4,8 @@
 use junctor_kernel::Address;
 use junctor_model::id::{PartitionId, TransactionId};
 
-/// A part of the transaction waits. Sent again, with a higher sequence, when it waits at another row.
+/// A part of the transaction waits. Sent again, with a higher sequence, when it waits at another row, and with the same one
+/// when it waits for fewer transactions than before.
 #[derive(Debug)]
 pub struct LockWaitStarted {
     /// Who waits.

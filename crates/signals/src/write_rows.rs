@@ -79,9 +79,9 @@ pub struct WriteRowsReply {
     pub transaction: TransactionId,
     /// From the request.
     pub partition: PartitionId,
-    /// Rows found and accepted.
+    /// Rows found and accepted; when an insert fails, the images before the one that failed.
     pub matched: u32,
-    /// Rows changed.
+    /// Rows changed; above 0 also when the write failed after it changed some.
     pub changed: u32,
     /// Conversions that warned.
     pub warnings: u32,

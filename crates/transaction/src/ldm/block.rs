@@ -51,10 +51,11 @@ pub struct LdmBlock {
     pub(super) free_slots: Vec<SlotIndex>,
     pub(super) by_partition: HashMap<PartitionId, SlotIndex, FixedState>,
     pub(super) locks: LockTable,
-    pub(super) participants: Pool<Participant>,
+    pub(super) participants: Pool<Box<Participant>>,
     pub(super) by_transaction: HashMap<TransactionId, ParticipantHandle, FixedState>,
     /// Records of ended participants, for their memory.
-    pub(super) spare_participants: Vec<Participant>,
+    #[allow(clippy::vec_box)] // They go back into the pool as they are.
+    pub(super) spare_participants: Vec<Box<Participant>>,
     pub(super) spare_batches: Vec<Batch>,
     /// Writes that wait for a lock, by the sequence of their wait.
     pub(super) parked: BTreeMap<u64, ParkedWrite>,

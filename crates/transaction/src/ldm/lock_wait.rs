@@ -5,7 +5,7 @@ use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::TransactionId;
 use junctor_signals::lock_wait::{CancelReason, CancelWait, LockWaitEnded, LockWaitStarted};
 use junctor_signals::{Signal, TcSignal};
-use junctor_storage::lock::{WaiterId, WaiterToken};
+use junctor_storage::lock::{LockKey, WaiterId, WaiterToken};
 
 use super::block::LdmBlock;
 use super::state::{ParkedWrite, WriteWork};
@@ -15,6 +15,11 @@ impl LdmBlock {
     pub(super) fn park(&mut self, work: WriteWork, waiter: WaiterId, outbox: &mut Outbox<Signal>) {
         let sequence = self.next_wait;
         self.next_wait += 1;
+        self.tell_blockers(&work, waiter, sequence, outbox);
+        self.parked.insert(sequence, ParkedWrite { work, waiter });
+    }
+
+    fn tell_blockers(&self, work: &WriteWork, waiter: WaiterId, sequence: u64, outbox: &mut Outbox<Signal>) {
         let mut blockers: Vec<TransactionId> = self.locks.blockers_of(waiter).collect();
         blockers.sort_unstable();
         blockers.dedup();
@@ -26,7 +31,16 @@ impl LdmBlock {
             blockers,
         };
         outbox.send(work.request.reply_to, Signal::Tc(TcSignal::LockWaitStarted(signal)));
-        self.parked.insert(sequence, ParkedWrite { work, waiter });
+    }
+
+    /// Whoever gave up its wait may live on, and those behind it wait for it no longer: an old list of blockers would
+    /// look like a deadlock one day.
+    fn tell_those_behind(&self, key: LockKey, outbox: &mut Outbox<Signal>) {
+        for (sequence, parked) in &self.parked {
+            if self.locks.waiter(parked.waiter).is_some_and(|(_, other)| other == key) {
+                self.tell_blockers(&parked.work, parked.waiter, *sequence, outbox);
+            }
+        }
     }
 
     pub(super) fn on_granted(&mut self, token: WaiterToken, outbox: &mut Outbox<Signal>) {
@@ -39,11 +53,13 @@ impl LdmBlock {
         let CancelWait { transaction, sequence, reason } = signal;
         let parked = self.parked.get(&sequence).filter(|parked| parked.work.request.transaction == transaction);
         let Some(waiter) = parked.map(|parked| parked.waiter) else { return };
-        // Granted in this very turn: it goes on.
-        if !self.locks.cancel(waiter, &mut self.granted_now) {
-            return;
-        }
+        // Without a place in a queue it was granted in this very turn: it goes on.
+        let Some((_, key)) = self.locks.waiter(waiter) else { return };
+        self.locks.cancel(waiter, &mut self.granted_now);
         self.note_granted();
+        if reason != CancelReason::Deadlock {
+            self.tell_those_behind(key, outbox);
+        }
         let Some(ParkedWrite { work, .. }) = self.parked.remove(&sequence) else { return };
         self.tell_ended(&work, sequence, outbox);
         let error = match reason {

@@ -19,7 +19,7 @@ use junctor_storage::partition_store::ScanCursor;
 use crate::GuardedPartition;
 
 /// A participant's place in the pool.
-pub(super) type ParticipantHandle = Handle<Participant>;
+pub(super) type ParticipantHandle = Handle<Box<Participant>>;
 
 /// The place of a partition in the block's list; it stays while any transaction touches the partition.
 pub(super) type SlotIndex = u32;

@@ -816,3 +816,31 @@ fn a_locking_read_locks_what_it_reads_and_sees_the_newest() {
     assert_eq!(harness.stable().0, taken.0 + 1, "a transaction that only locked takes no number");
     harness.check_idle();
 }
+
+#[test]
+fn a_wait_that_was_given_up_blocks_nobody_any_more() {
+    let (mut harness, table) = filled(1, 1, 3);
+    let write = table.add_to(K, Access::PrimaryKeys, 1);
+    let holder = harness.execute(NONE, false, &write, table.keys(&[1]));
+    let first = harness.execute(NONE, false, &write, table.keys(&[2]));
+    let second = harness.execute(NONE, false, &write, table.keys(&[3]));
+    let gives_up = harness.begin_execute(0, first.transaction, false, &write, table.keys(&[1]));
+    harness.run();
+    harness.advance(Duration::from_seconds(30));
+    let behind = harness.begin_execute(0, second.transaction, false, &write, table.keys(&[1]));
+    harness.run();
+    harness.advance(Duration::from_seconds(21));
+    let reply = harness.statement(gives_up).expect("time is up");
+    assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::LockWaitTimeout));
+    // The one that was behind waits for the holder alone, so waiting for it closes no circle.
+    let waiting = harness.begin_execute(0, first.transaction, false, &write, table.keys(&[3]));
+    harness.run();
+    assert!(harness.statement(waiting).is_none() && harness.statement(behind).is_none());
+    for transaction in [holder.transaction, second.transaction, first.transaction] {
+        assert_eq!(harness.end(transaction, Ending::Commit).error, None);
+    }
+    for operation in [behind, waiting] {
+        assert_eq!(harness.statement(operation).map(|reply| reply.error), Some(None));
+    }
+    harness.check_idle();
+}

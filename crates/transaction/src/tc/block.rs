@@ -23,9 +23,10 @@ pub struct TcBlock {
     pub(super) own: Address,
     pub(super) sequence: Arc<CommitSequence>,
     pub(super) catalog: Arc<Catalog>,
-    pub(super) transactions: Pool<TransactionRecord>,
+    pub(super) transactions: Pool<Box<TransactionRecord>>,
     /// Records of ended transactions, for their memory.
-    pub(super) spare: Vec<TransactionRecord>,
+    #[allow(clippy::vec_box)] // They go back into the pool as they are.
+    pub(super) spare: Vec<Box<TransactionRecord>>,
     /// Applied commits that the stable number has not reached.
     pub(super) waiting_stable: BTreeMap<CommitNumber, TransactionHandle>,
     /// What one call of the sequence made stable.

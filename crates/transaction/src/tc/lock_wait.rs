@@ -32,6 +32,11 @@ impl TcBlock {
         if record.running.error.is_some() || record.ending.is_some() {
             return cancel(transaction, at, sequence, CancelReason::Interrupted, outbox);
         }
+        if let Some(wait) = record.waits.iter_mut().find(|wait| (wait.at, wait.sequence) == (at, sequence)) {
+            // It waits for fewer than before, so there is no new circle.
+            wait.blockers = blockers;
+            return;
+        }
         let deadline = context.now.plus(Duration::from_millis(u64::from(record.running.lock_wait_ms)));
         let probes = blockers.iter().map(|blocker| ProbeDeadlock {
             initiator: transaction,
@@ -46,7 +51,6 @@ impl TcBlock {
             step: ProbeStep::Search,
         });
         self.probes.extend(probes);
-        record.waits.retain(|wait| (wait.at, wait.sequence) != (at, sequence));
         record.waits.push(Wait { at, sequence, blockers, since: context.now, deadline, cancelled: false });
         self.start_wait_timer(outbox);
         self.pass_probes(outbox);

@@ -12,7 +12,9 @@ use junctor_signals::read_rows::OperationId;
 use junctor_signals::write_rows::FollowUp;
 
 /// A transaction's place in the pool.
-pub(super) type TransactionHandle = Handle<TransactionRecord>;
+///
+/// Records are boxed so that they stay where they are when a transaction begins and ends.
+pub(super) type TransactionHandle = Handle<Box<TransactionRecord>>;
 
 /// How many probes a transaction remembers to have passed on.
 const PROBE_MARKS: usize = 8;
