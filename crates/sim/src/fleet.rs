@@ -159,7 +159,13 @@ impl<'a, 'w> Fleet<'a, 'w> {
     ) -> Result<(), String> {
         let now = simulation.now();
         let member = &mut self.members[position];
-        member.next_look = now.plus(Duration::from_micros(1 + member.random.below(self.options.look_us_max)));
+        let look = Duration::from_micros(1 + member.random.below(self.options.look_us_max));
+        // Who has waited long looks less often, so that an answer that never comes is not waited for all day.
+        let waited = match member.state {
+            State::Waiting { since } => now.since(since),
+            _ => Duration::ZERO,
+        };
+        member.next_look = now.plus(Duration(look.0 + waited.0 / 16));
         self.receive(position, simulation)?;
         self.act(position, simulation)?;
         self.check_time(position, now)

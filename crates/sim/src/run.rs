@@ -6,13 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use junctor_kernel::Duration;
 use junctor_kernel::random::mix;
 
-use crate::check::check_at_rest;
+use crate::check::{check_at_rest, check_nothing_held};
 use crate::cluster::{Cluster, SERVING};
 use crate::draw::Draw;
 use crate::fleet::{Fleet, FleetOptions, FleetReport, PlainPassage};
 use crate::plan::Plan;
 use crate::statement::Statement;
-use crate::workload::{Audit, Script, Workload, by_name};
+use crate::workload::{Audit, Look, Script, Workload, by_name};
 
 /// The database that all workloads use.
 const DATABASE: &str = "sim";
@@ -72,6 +72,7 @@ fn run_unprotected(plan: &Plan, seed: u64) -> Outcome {
     };
     if let Err(fault) = run_sessions(plan, &draw, &mut cluster, &mut outcome) {
         outcome.violations.push(fault);
+        outcome.violations.extend(look_at(&draw, &mut cluster));
     } else if let Err(faults) = check_at_rest(&mut cluster) {
         outcome.violations = faults;
     }
@@ -88,16 +89,10 @@ fn run_sessions(plan: &Plan, draw: &Draw, cluster: &mut Cluster, outcome: &mut O
         let made = by_name(&workload.name, workload.sessions, workload.rounds, workload.rows);
         workloads.push(made.ok_or_else(|| format!("there is no workload {}", workload.name))?);
     }
-    let calm = FleetOptions {
-        node: SERVING,
-        look_us_max: draw.look_us_max,
-        vanish_one_in: 0,
-        answer_longest: ANSWER_LONGEST,
-        database: None,
-    };
+    let calm = fleet_options(draw, None);
     let create = vec![Statement::plain(format!("CREATE DATABASE {DATABASE}"))];
     run_script(create, &calm, cluster, draw.client_seed)?;
-    let calm = FleetOptions { database: Some(DATABASE), ..calm };
+    let calm = fleet_options(draw, Some(DATABASE));
     for workload in &workloads {
         run_script(workload.setup(), &calm, cluster, draw.client_seed)?;
     }
@@ -123,6 +118,30 @@ fn run_sessions(plan: &Plan, draw: &Draw, cluster: &mut Cluster, outcome: &mut O
         }
     }
     Ok(())
+}
+
+/// Transactions and locks of a cluster that has gone wrong, if it still answers.
+fn look_at(draw: &Draw, cluster: &mut Cluster) -> Vec<String> {
+    let tables = ["transactions", "locks"];
+    let statement = |table: &str| Statement::plain(format!("SELECT * FROM junctor_info.{table}"));
+    let mut look = Look::new(tables.map(statement).to_vec());
+    let options = fleet_options(draw, None);
+    let mut member: [&mut dyn Workload; 1] = [&mut look];
+    let looked = Fleet::new(options, &mut member, draw.client_seed).run(&mut cluster.simulation, &mut PlainPassage);
+    let mut lines = look.into_lines();
+    lines.extend(check_nothing_held(cluster));
+    lines.extend(looked.err());
+    lines
+}
+
+fn fleet_options(draw: &Draw, database: Option<&'static str>) -> FleetOptions {
+    FleetOptions {
+        node: SERVING,
+        look_us_max: draw.look_us_max,
+        vanish_one_in: 0,
+        answer_longest: ANSWER_LONGEST,
+        database,
+    }
 }
 
 fn run_script(

@@ -20,7 +20,7 @@ pub use counter::Counter;
 pub use deadlock_storm::DeadlockStorm;
 pub use family::ReadWhileWrite;
 pub use moving_index::IndexWhileUpdate;
-pub use script::{Audit, Script};
+pub use script::{Audit, Look, Script};
 pub use unique_race::UniqueRace;
 
 /// MySQL's number for a deadlock: the whole transaction was undone.

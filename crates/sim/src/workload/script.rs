@@ -67,6 +67,69 @@ impl Workload for Script {
     }
 }
 
+/// Statements whose answers are kept as text, whatever they are: a look at a cluster that has gone wrong.
+#[derive(Debug, Default)]
+pub struct Look {
+    script: Script,
+    lines: Vec<String>,
+}
+
+impl Look {
+    /// A look by these statements.
+    pub fn new(statements: Vec<Statement>) -> Self {
+        Self { script: Script::new(statements), lines: Vec::new() }
+    }
+
+    /// What was seen, a line for each row.
+    pub fn into_lines(self) -> Vec<String> {
+        self.lines
+    }
+}
+
+impl Workload for Look {
+    fn name(&self) -> &'static str {
+        "look"
+    }
+
+    fn setup(&self) -> Vec<Statement> {
+        Vec::new()
+    }
+
+    fn sessions(&self) -> usize {
+        1
+    }
+
+    fn next(&mut self, _session: usize, _random: &mut Random) -> Step {
+        self.script.next()
+    }
+
+    fn on_reply(&mut self, _session: usize, reply: &Reply) -> Result<(), String> {
+        let Step::Run(statement) = self.script.next() else { return Err("an answer to nothing".to_owned()) };
+        let name = statement.text;
+        match reply {
+            Reply::Rows(rows) => self.lines.extend(rows.iter().map(|row| {
+                let cells: Vec<&str> = row.iter().map(|cell| cell.as_deref().unwrap_or("NULL")).collect();
+                format!("{name}: {}", cells.join(" "))
+            })),
+            other => self.lines.push(format!("{name}: {other:?}")),
+        }
+        self.script.done += 1;
+        Ok(())
+    }
+
+    fn on_closed(&mut self, session: usize) {
+        self.script.on_closed(session);
+    }
+
+    fn audit(&self) -> Vec<Statement> {
+        Vec::new()
+    }
+
+    fn on_audit(&mut self, _position: usize, _reply: &Reply) -> Result<(), String> {
+        Ok(())
+    }
+}
+
 /// The audit of a workload as a session of its own.
 pub struct Audit<'a> {
     workload: &'a mut dyn Workload,

@@ -2,7 +2,7 @@
 //!
 //! Each lock has a list of holders and a queue of waiters, and each transaction a list of its requests, all linked by
 //! record numbers. Queues are first come, first served; only a holder who wants more than it has goes to the front,
-//! because everybody behind it waits for it anyway.
+//! because who waits for the row waits, itself or through others, for its holders.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -213,17 +213,24 @@ impl LockTable {
         true
     }
 
-    /// The transactions that a waiting request waits for: holders and earlier waiters whose mode excludes its own. A
-    /// transaction may come twice; there are never more than the lock has holders and waiters.
+    /// The transactions that a waiting request waits for: holders and earlier waiters whose mode excludes its own, and
+    /// those that one of these waits for here. The latter matter to one who wants to share: a holder who shares too may
+    /// ask for more later and go to the front, and the waiter between them may give up. A transaction may come twice;
+    /// there are never more than the lock has holders and waiters.
     pub fn blockers_of(&self, waiter: WaiterId) -> impl Iterator<Item = TransactionId> {
         let own = self.waiting(waiter);
         let lock = own.map(|own| &self.locks[own.lock]);
         let holders = self.walk(lock.map_or(NONE, |lock| lock.holders.first));
-        let earlier = self.walk(lock.map_or(NONE, |lock| lock.waiters.first));
-        let earlier = earlier.take_while(move |number| *number != waiter.request);
-        holders.chain(earlier).filter_map(move |number| {
+        let first = lock.map_or(NONE, |lock| lock.waiters.first);
+        let earlier = move || self.walk(first).take_while(move |number| *number != waiter.request);
+        let is_exclusive = |number: &u32| self.requests[*number].mode == LockMode::Exclusive;
+        // It waits for everybody before it, and nobody shares beside it.
+        let last_exclusive = earlier().filter(is_exclusive).last();
+        let mut is_before = last_exclusive.is_some();
+        holders.chain(earlier()).filter_map(move |number| {
             let (own, other) = (own?, &self.requests[number]);
-            let excludes = own.mode == LockMode::Exclusive || other.mode == LockMode::Exclusive;
+            let excludes = is_before || own.mode == LockMode::Exclusive || other.mode == LockMode::Exclusive;
+            is_before &= last_exclusive != Some(number);
             (excludes && other.transaction != own.transaction).then_some(other.transaction)
         })
     }

@@ -55,9 +55,32 @@ fn a_reader_does_not_overtake_a_waiting_writer() {
     let reader = waiter(ask(&mut table, 1, 3, Shared));
     waiter(ask(&mut table, 1, 4, Shared));
     let blockers: Vec<u64> = table.blockers_of(reader).map(|transaction| transaction.0).collect();
-    assert_eq!(blockers, [2]);
+    assert_eq!(blockers, [1, 2], "the holder keeps the writer waiting");
     assert_eq!(release(&mut table, 1), [2]);
     assert_eq!(release(&mut table, 2), [3, 4]);
+}
+
+#[test]
+fn a_reader_behind_a_writer_names_the_holder_that_may_yet_want_more() {
+    let mut table = table();
+    ask(&mut table, 1, 1, Shared);
+    let writer = waiter(ask(&mut table, 1, 2, Exclusive));
+    let reader = waiter(ask(&mut table, 1, 3, Shared));
+    let blockers: Vec<u64> = table.blockers_of(reader).map(|transaction| transaction.0).collect();
+    assert_eq!(ask(&mut table, 1, 1, Exclusive), LockReply::Granted);
+    assert!(table.cancel(writer, &mut Vec::new()));
+    let blockers_now: Vec<u64> = table.blockers_of(reader).map(|transaction| transaction.0).collect();
+    assert_eq!((blockers, blockers_now), (vec![1, 2], vec![1]), "who blocks now was named before");
+}
+
+#[test]
+fn readers_beside_each_other_do_not_wait_for_each_other() {
+    let mut table = table();
+    ask(&mut table, 1, 1, Exclusive);
+    waiter(ask(&mut table, 1, 2, Shared));
+    let reader = waiter(ask(&mut table, 1, 3, Shared));
+    let blockers: Vec<u64> = table.blockers_of(reader).map(|transaction| transaction.0).collect();
+    assert_eq!(blockers, [1]);
 }
 
 #[test]
