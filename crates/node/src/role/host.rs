@@ -69,7 +69,10 @@ impl NodeHost {
             Module::Recv => self.recv = Some(RecvBlock::new(own, directory, recv_settings(seat, shared))),
             Module::Sql => self.sql = Some(sql_block(own, seat, shared)),
             Module::Tc => self.tc = Some(TcBlock::new(own, directory, Arc::clone(&shared.sequence))),
-            Module::Ldm => self.ldm = Some(LdmBlock::new(own, shared.ldm_shared(seat), seat.seed)),
+            Module::Ldm => {
+                let block = LdmBlock::new(own, shared.ldm_shared(seat), seat.seed);
+                self.ldm = Some(block.with_readers(shared.readers_of(seat.thread)));
+            }
             Module::Query => self.query = shared.take_slot(seat.thread).map(|slot| QueryBlock::new(slot)),
             Module::Main => self.main = Some(MainBlock::new(own, directory, shared.main_configuration())),
             Module::Rep => self.rep = Some(RepBlock::new()),

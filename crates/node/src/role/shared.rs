@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use junctor_cluster::MainConfiguration;
 use junctor_front::mysql::auth::Accounts;
 use junctor_kernel::placement::{CpuBinding, PlacementPlan, ThreadPlan};
-use junctor_kernel::{NodeId, ThreadSeat};
+use junctor_kernel::{Module, NodeId, ThreadSeat};
 use junctor_model::id::CommitNumber;
 use junctor_sql::ServerSettings;
 use junctor_sql::show::ThreadFacts;
@@ -34,6 +34,8 @@ pub struct Shared {
     pub(super) groups: Vec<ReadGroup>,
     /// The reader slot of each thread, taken once when the thread makes its blocks.
     slots: Vec<Mutex<Option<ReaderSlot>>>,
+    /// The query instances of each thread's read group, by thread.
+    readers: Vec<Vec<u16>>,
     /// Nodes that back up every partition, in the order of the chain.
     backup_nodes: Vec<NodeId>,
 }
@@ -82,6 +84,7 @@ impl Shared {
             pages,
             groups,
             slots,
+            readers: plan.threads.iter().map(|thread| query_instances(plan, thread.group)).collect(),
             backup_nodes: Vec::new(),
         };
         Ok((shared, observer_slots))
@@ -95,6 +98,11 @@ impl Shared {
             pages: Arc::clone(&self.pages),
             readers: self.groups[usize::from(seat.thread)].clone(),
         }
+    }
+
+    /// The query instances of a thread's read group: those that may read the partitions of its ldm.
+    pub(super) fn readers_of(&self, thread: u16) -> Vec<u16> {
+        self.readers[usize::from(thread)].clone()
     }
 
     /// What main is told.
@@ -152,6 +160,11 @@ fn read_groups(plan: &PlacementPlan, observers: usize) -> ReadGroups {
     let slots = slots.collect();
     let groups = plan.threads.iter().map(|thread| groups[usize::from(thread.group)].clone()).collect();
     (groups, slots, observer_slots)
+}
+
+fn query_instances(plan: &PlacementPlan, group: u16) -> Vec<u16> {
+    let in_group = plan.threads.iter().filter(|thread| thread.group == group);
+    in_group.filter_map(|thread| thread.instance_of(Module::Query)).collect()
 }
 
 fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings {
