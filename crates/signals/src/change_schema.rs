@@ -116,7 +116,7 @@ pub enum PartitionChange {
         /// The chain of ldm addresses, the primary first.
         chain: Vec<Address>,
     },
-    /// Free it; waits until no transaction holds anything in it.
+    /// Close it, and free it when no transaction holds anything in it any more; the answer does not wait for that.
     Drop,
     /// Use a new layout that differs in indexes only.
     ReplaceLayout,

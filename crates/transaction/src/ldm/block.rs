@@ -73,8 +73,10 @@ pub struct LdmBlock {
     /// Writes that wait until redo bytes are on their way.
     pub(super) held_back: VecDeque<WriteRows>,
     pub(super) purging: Vec<SlotIndex>,
-    /// Whether the short timer runs, which writes redo and purges.
+    /// Whether the timer runs that writes redo.
     pub(super) short_timer_runs: bool,
+    /// Whether the timer runs that purges.
+    pub(super) purge_timer_runs: bool,
     pub(super) reader: RowReader,
     pub(super) rows: RowBuilder,
 }
@@ -105,6 +107,7 @@ impl LdmBlock {
             held_back: VecDeque::new(),
             purging: Vec::new(),
             short_timer_runs: false,
+            purge_timer_runs: false,
             reader: RowReader::new(),
             rows: RowBuilder::default(),
         }
@@ -148,8 +151,8 @@ impl LdmBlock {
             WorldEvent::Started => self.redo.start(outbox),
             WorldEvent::Timer { token } => self.on_timer(token, context, outbox),
             WorldEvent::FileDone { token, result, bytes } => self.on_file_done(token, result, bytes, context, outbox),
-            WorldEvent::Stopping
-            | WorldEvent::SocketOpened { .. }
+            WorldEvent::Stopping => self.redo.stop(outbox),
+            WorldEvent::SocketOpened { .. }
             | WorldEvent::Received { .. }
             | WorldEvent::SendBlocked { .. }
             | WorldEvent::SendDrained { .. }
@@ -198,7 +201,10 @@ impl LdmBlock {
                 Some(Deferred::BuildIndex { operation, reply_to, partition, index, from }) => {
                     self.build_index(operation, reply_to, partition, index, from, outbox);
                 }
-                Some(Deferred::Purge) => self.purge(outbox),
+                Some(Deferred::Purge) => {
+                    self.purge(outbox);
+                }
+                Some(Deferred::Compact(partition)) => self.compact(partition, outbox),
                 None => break,
             }
         }

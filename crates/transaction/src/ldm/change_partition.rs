@@ -73,6 +73,8 @@ impl LdmBlock {
             participants: 0,
             is_dropped: false,
             is_purging: false,
+            purged: 0,
+            is_compacting: false,
         };
         let index = match self.free_slots.pop() {
             Some(index) => {

@@ -1,23 +1,43 @@
 //! Freeing versions that no snapshot can reach, in the background and in holds of bounded length.
 
-use junctor_kernel::Outbox;
+use junctor_kernel::{Duration, Outbox, WorldRequest};
+use junctor_model::id::PartitionId;
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::Signal;
 
 use super::block::LdmBlock;
+use super::redo_log::PURGE_TIMER;
 use super::state::Deferred;
+
+/// How soon after a commit what it superseded is looked at, in milliseconds.
+pub(super) const PURGE_TIMER_MS: u64 = 10;
+/// Versions purged from a partition after which its pages are compacted.
+const COMPACT_AFTER: usize = 4096;
+/// How often it is looked at while an old snapshot keeps everything, in milliseconds.
+const PURGE_RETRY_MS: u64 = 100;
 
 impl LdmBlock {
     /// One hold of every partition with something to purge. Those that a reader is in have to wait for the next turn of
     /// the timer: purging is never urgent enough to keep readers out.
-    pub(super) fn purge(&mut self, outbox: &mut Outbox<Signal>) {
+    ///
+    /// Gives how much was done.
+    pub(super) fn purge(&mut self, outbox: &mut Outbox<Signal>) -> usize {
         let horizon = self.shared.snapshots.horizon();
         let slots = &mut self.slots;
         let mut has_more = false;
+        let mut steps = 0;
+        let mut compacting = Vec::new();
         self.purging.retain(|index| {
             let Some(Some(slot)) = slots.get_mut(*index as usize) else { return false };
             let Some(mut store) = slot.guard.try_write(&mut slot.token) else { return true };
-            has_more |= store.purge_step(horizon, ROWS_PER_HOLD_MAX).has_more;
+            let progress = store.purge_step(horizon, ROWS_PER_HOLD_MAX);
+            has_more |= progress.has_more;
+            steps += progress.steps;
+            slot.purged += progress.steps;
+            if slot.purged >= COMPACT_AFTER && !slot.is_compacting {
+                slot.is_compacting = true;
+                compacting.push(slot.id);
+            }
             let is_left = store.purge_pending().is_some();
             drop(store);
             slot.is_purging = is_left;
@@ -26,5 +46,37 @@ impl LdmBlock {
         if has_more {
             self.defer(Deferred::Purge, outbox);
         }
+        compacting.into_iter().for_each(|partition| self.defer(Deferred::Compact(partition), outbox));
+        steps
+    }
+
+    /// One hold of moving versions out of sparse pages, so that whole pages go back to the pool for any table to use.
+    pub(super) fn compact(&mut self, partition: PartitionId, outbox: &mut Outbox<Signal>) {
+        let Some(index) = self.by_partition.get(&partition).copied() else { return };
+        let slot = self.slot(index);
+        let has_more = match slot.guard.try_write(&mut slot.token) {
+            Some(mut store) => store.compact_step(ROWS_PER_HOLD_MAX),
+            None => true,
+        };
+        if has_more {
+            return self.defer(Deferred::Compact(partition), outbox);
+        }
+        slot.is_compacting = false;
+        slot.purged = 0;
+    }
+
+    /// Starts the timer that purges, unless there is nothing to purge or it runs.
+    pub(super) fn start_purge_timer(&mut self, after_ms: u64, outbox: &mut Outbox<Signal>) {
+        if !self.purge_timer_runs && !self.purging.is_empty() {
+            self.purge_timer_runs = true;
+            let after = Duration::from_millis(after_ms);
+            outbox.request(WorldRequest::StartTimer { after, token: PURGE_TIMER });
+        }
+    }
+
+    pub(super) fn on_purge_timer(&mut self, outbox: &mut Outbox<Signal>) {
+        self.purge_timer_runs = false;
+        let steps = self.purge(outbox);
+        self.start_purge_timer(if steps > 0 { PURGE_TIMER_MS } else { PURGE_RETRY_MS }, outbox);
     }
 }

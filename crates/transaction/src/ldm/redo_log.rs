@@ -26,6 +26,7 @@ const SYNC_TIMER_MS: u64 = 1000;
 
 const SHORT_TIMER: u64 = 1;
 const SYNC_TIMER: u64 = 2;
+pub(super) const PURGE_TIMER: u64 = 3;
 
 const OPENED: u64 = 1;
 const APPENDED: u64 = 2;
@@ -142,6 +143,15 @@ impl RedoLog {
         outbox.request(WorldRequest::AppendFile { file, bytes, token: APPENDED });
     }
 
+    /// Writes and syncs what there is, before the node stops.
+    pub fn stop(&mut self, outbox: &mut Outbox<Signal>) {
+        self.flush(outbox);
+        if let Some(file) = self.file {
+            self.is_unsynced = false;
+            outbox.request(WorldRequest::SyncFile { file, token: SYNCED });
+        }
+    }
+
     fn open(&mut self, outbox: &mut Outbox<Signal>) {
         self.is_opening = true;
         let path = self.path(self.file_number);
@@ -199,7 +209,7 @@ impl LdmBlock {
         self.redo.waiting_bytes()
     }
 
-    /// Starts the timer that writes redo and purges, unless it runs.
+    /// Starts the timer that writes redo, unless it runs.
     pub(super) fn start_short_timer(&mut self, outbox: &mut Outbox<Signal>) {
         if !self.short_timer_runs {
             self.short_timer_runs = true;
@@ -209,16 +219,16 @@ impl LdmBlock {
     }
 
     pub(super) fn on_timer(&mut self, token: u64, _context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        if token == SYNC_TIMER {
-            return self.redo.on_sync_timer(outbox);
-        }
-        self.short_timer_runs = false;
-        self.redo.flush(outbox);
-        if !self.purging.is_empty() {
-            self.purge(outbox);
-        }
-        if !self.purging.is_empty() || self.redo.waiting_bytes() > 0 {
-            self.start_short_timer(outbox);
+        match token {
+            SYNC_TIMER => self.redo.on_sync_timer(outbox),
+            PURGE_TIMER => self.on_purge_timer(outbox),
+            _ => {
+                self.short_timer_runs = false;
+                self.redo.flush(outbox);
+                if self.redo.waiting_bytes() > 0 {
+                    self.start_short_timer(outbox);
+                }
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use junctor_signals::{Signal, TcSignal};
 use junctor_storage::lock::LockKey;
 
 use super::block::LdmBlock;
+use super::purge::PURGE_TIMER_MS;
 use super::state::{Deferred, ParticipantHandle, Settle, SettleKind, TouchedRow};
 
 /// Holds of one transaction in one turn.
@@ -90,6 +91,7 @@ impl LdmBlock {
         drop(store);
         settle.next += count;
         self.start_short_timer(outbox);
+        self.start_purge_timer(PURGE_TIMER_MS, outbox);
         Some(false)
     }
 

@@ -43,6 +43,10 @@ pub(super) struct PartitionSlot {
     pub is_dropped: bool,
     /// Whether it is in the list of partitions to purge.
     pub is_purging: bool,
+    /// What was purged since its pages were last compacted.
+    pub purged: usize,
+    /// Whether its pages are being compacted.
+    pub is_compacting: bool,
 }
 
 /// What one transaction has touched here.
@@ -189,4 +193,5 @@ pub(super) enum Deferred {
     ChangePartition(Box<ChangePartition>),
     BuildIndex { operation: OperationId, reply_to: Address, partition: PartitionId, index: IndexId, from: RowId },
     Purge,
+    Compact(PartitionId),
 }

@@ -3,12 +3,13 @@ use std::sync::Arc;
 
 use junctor_expression::program::{ArithmeticOperator, CompareOperator};
 use junctor_expression::{AggregateKind, Expression};
-use junctor_kernel::{Buffer, Duration};
+use junctor_kernel::{Buffer, Duration, WorldEvent};
 use junctor_model::collation::CollationId;
 use junctor_model::error::ErrorCode;
 use junctor_model::id::{ColumnIndex, CommitNumber, PartitionId, SchemaVersion, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_model::value::Value;
+use junctor_signals::Signal;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::{
     Access, Aggregate, Assignment, LockMode, Output, ReadProgram, WriteAction, WriteProgram,
@@ -843,4 +844,38 @@ fn a_wait_that_was_given_up_blocks_nobody_any_more() {
         assert_eq!(harness.statement(operation).map(|reply| reply.error), Some(None));
     }
     harness.check_idle();
+}
+
+#[test]
+fn the_memory_of_deleted_rows_goes_back_to_the_pool() {
+    let (mut harness, table) = started(1, 1);
+    for batch in 0..60 {
+        let rows: Vec<Row> = (0..100).map(|row| (batch * 100 + row, row, None)).collect();
+        assert_eq!(harness.execute(NONE, true, &table.insert(), table.images(&rows)).error, None);
+    }
+    let bytes = |harness: &mut Harness| -> u64 {
+        harness.status(StatusTable::MemoryUsage).iter().map(|row| number(&row[6])).sum()
+    };
+    let full = bytes(&mut harness);
+    // Every eleventh row stays, so that no page is empty by itself.
+    let ids: Vec<i64> = (0..6000).filter(|id| id % 11 != 0).collect();
+    for ids in ids.chunks(200) {
+        assert_eq!(harness.execute(NONE, true, &table.delete(Access::PrimaryKeys), table.keys(ids)).error, None);
+    }
+    harness.advance(Duration::from_seconds(2));
+    let left = bytes(&mut harness);
+    assert!(left * 2 < full, "{left} of {full} bytes are still in use");
+    assert_eq!(table.rows(&mut harness).len(), 6000 - ids.len());
+    harness.check_idle();
+}
+
+#[test]
+fn a_node_that_stops_writes_what_was_committed() {
+    let (mut harness, table) = started(1, 1);
+    harness.execute(NONE, true, &table.insert(), table.images(&[(1, 10, None)]));
+    assert!(harness.redo.is_empty());
+    let owner = harness.owner(PartitionId { table: table.layout.definition.id, index: 0 });
+    harness.send(owner, owner, Signal::World(WorldEvent::Stopping));
+    harness.run();
+    assert_eq!(RedoRecords::new(&harness.redo).filter(Result::is_ok).count(), 1);
 }
