@@ -1,14 +1,18 @@
 //! Instructions of the server for each statement, counted by callgrind: they do not depend on what else the machine does.
 //!
-//! The server runs twice under valgrind with different numbers of statements; the difference of the two counts belongs to
-//! the statements alone. It holds everything that the server executes in user mode for them, sockets and turns included.
+//! The server runs under valgrind. Two loads with different numbers of statements are counted, each between a reset and a dump
+//! of callgrind's counters; the difference of the two counts belongs to the statements alone, for both loads log in equally
+//! often. It holds everything that the server executes in user mode for them, sockets and turns included.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
+use crate::failure::Explain;
 use crate::fill::fill;
 use crate::load::{Load, Until};
-use crate::process::{JunctorOptions, TemporaryFolder, start_junctor};
+use crate::process::{JunctorOptions, Server, TemporaryFolder, command, start_junctor};
 use crate::report::{Table, Verdict, print_verdicts};
 use crate::sysbench::StatementMode;
 use crate::sysbench_matrix::thread_config;
@@ -16,6 +20,8 @@ use crate::{Failure, Outcome};
 
 const ROWS: u64 = 2000;
 const READY_TIME_MAX_S: u64 = 180;
+const COUNT_TRIES_MAX: u32 = 5;
+const CONTROL_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Counts instructions.
 #[derive(Debug, clap::Args)]
@@ -55,20 +61,14 @@ const KINDS: [Kind; 4] = [
 /// As said, or a server that does not start.
 pub fn run(options: &InstructionsOptions) -> Outcome<()> {
     let folder = TemporaryFolder::new("callgrind")?;
-    let folder = options.keep.clone().unwrap_or_else(|| folder.path().to_path_buf());
-    fs::create_dir_all(&folder)?;
+    let folder = options.keep.as_deref().unwrap_or(folder.path());
+    fs::create_dir_all(folder)?;
     let mut table = Table::new(&["instructions", "placement", "each"]);
     let mut verdicts = Vec::new();
     for placement in &options.placements {
-        let thread_config = thread_config(placement)?;
-        for (number, kind) in KINDS.iter().enumerate() {
-            let mut totals = [0; 2];
-            for (total, statements) in totals.iter_mut().zip(kind.statements) {
-                let file = folder.join(format!("callgrind.out.{placement}.{number}.{statements}"));
-                *total = count_run(options, thread_config, kind, statements, &file)?;
-            }
-            let operations = (kind.statements[1] - kind.statements[0]) * u64::from(kind.keys * options.connections);
-            let each = (totals[1] as f64 - totals[0] as f64) / operations as f64;
+        let mut counter = Counter::start(options, placement, folder)?;
+        for kind in &KINDS {
+            let each = counter.count(options, kind)?;
             eprintln!("{}, placement {placement}: {each:.0}", kind.name);
             table.row(vec![kind.name.into(), placement.clone(), format!("{each:.0}")]);
             if kind.keys > 1 && kind.mode == StatementMode::Text {
@@ -77,6 +77,7 @@ pub fn run(options: &InstructionsOptions) -> Outcome<()> {
                 verdicts.push(Verdict { what, allowed_max, measured: each });
             }
         }
+        counter.server.stop()?;
     }
     println!("{table}");
     match print_verdicts(&verdicts) {
@@ -85,47 +86,90 @@ pub fn run(options: &InstructionsOptions) -> Outcome<()> {
     }
 }
 
-/// Instructions of a whole run of the server.
-fn count_run(
-    options: &InstructionsOptions,
-    thread_config: Option<&str>,
-    kind: &Kind,
-    statements: u64,
-    file: &Path,
-) -> Outcome<u64> {
-    let file_option = format!("--callgrind-out-file={}", file.display());
-    let junctor = JunctorOptions {
-        binary: options.junctor.clone(),
-        wrapper: ["valgrind", "--tool=callgrind", &file_option].map(String::from).to_vec(),
-        ready_time_max_s: READY_TIME_MAX_S,
-        ..JunctorOptions::default()
-    };
-    let mut junctor = junctor.with_arguments(&["--total-memory", "256M"]);
-    if let Some(thread_config) = thread_config {
-        junctor = junctor.with_placement(thread_config);
-    }
-    let server = start_junctor(&junctor)?;
-    server.execute(&["CREATE DATABASE sbtest"])?;
-    fill(&server, ROWS)?;
-    let load = Load {
-        address: server.address,
-        is_database: true,
-        connections: options.connections,
-        mode: kind.mode,
-        keys: kind.keys,
-        rows: ROWS,
-        until: Until::Statements(statements),
-        seed: 1,
-    };
-    load.run()?;
-    server.stop()?;
-    total(&fs::read_to_string(file)?).ok_or_else(|| Failure::new(format!("{} has no total", file.display())))
+/// A server under callgrind.
+struct Counter {
+    server: Server,
+    /// Where callgrind writes; its dumps have their number behind this name.
+    file: PathBuf,
+    dumps: u32,
 }
 
-/// The number behind `totals:` or `summary:`.
+impl Counter {
+    fn start(options: &InstructionsOptions, placement: &str, folder: &Path) -> Outcome<Counter> {
+        let file = folder.join(format!("callgrind.out.{placement}"));
+        let file_option = format!("--callgrind-out-file={}", file.display());
+        let mut junctor = JunctorOptions {
+            binary: options.junctor.clone(),
+            arguments: ["--total-memory", "256M"].map(String::from).to_vec(),
+            wrapper: ["valgrind", "--tool=callgrind", &file_option].map(String::from).to_vec(),
+            ready_time_max_s: READY_TIME_MAX_S,
+        };
+        if let Some(thread_config) = thread_config(placement)? {
+            junctor = junctor.with_placement(thread_config);
+        }
+        let server = start_junctor(&junctor)?;
+        server.execute(&["CREATE DATABASE sbtest"])?;
+        fill(&server, ROWS)?;
+        Ok(Counter { server, file, dumps: 0 })
+    }
+
+    /// Instructions for each key, or for each statement of one key.
+    fn count(&mut self, options: &InstructionsOptions, kind: &Kind) -> Outcome<f64> {
+        let mut totals = [0.0; 2];
+        let mut keys = [0.0; 2];
+        for (position, statements) in kind.statements.into_iter().enumerate() {
+            let load = Load {
+                address: self.server.address,
+                is_database: true,
+                connections: options.connections,
+                mode: kind.mode,
+                keys: kind.keys,
+                rows: ROWS,
+                until: Until::Statements(statements),
+                seed: 1,
+            };
+            totals[position] = self.count_load(&load)? as f64;
+            keys[position] = (statements * u64::from(kind.keys * options.connections)) as f64;
+        }
+        let each = (totals[1] - totals[0]) / (keys[1] - keys[0]);
+        if each > 0.0 { Ok(each) } else { Err(Failure::new(format!("{}: counts {totals:?}", kind.name))) }
+    }
+
+    /// Instructions during a load. Callgrind sometimes loses the counts of a thread; such a dump contradicts itself, and the
+    /// load runs again.
+    fn count_load(&mut self, load: &Load) -> Outcome<u64> {
+        for _ in 0..COUNT_TRIES_MAX {
+            self.control("--zero")?;
+            load.run()?;
+            self.control("--dump")?;
+            self.dumps += 1;
+            let dump = format!("{}.{}", self.file.display(), self.dumps);
+            if let Some(total) = total(&fs::read_to_string(&dump).explain(&dump)?) {
+                return Ok(total);
+            }
+        }
+        Err(Failure::new(format!("callgrind contradicted itself {COUNT_TRIES_MAX} times")))
+    }
+
+    fn control(&self, action: &str) -> Outcome<()> {
+        let process_id = self.server.process_id().to_string();
+        let mut control = Command::new("callgrind_control");
+        let finished = command::run(control.args([action, &process_id]), CONTROL_TIME_MAX)?;
+        if finished.status.success() && finished.output.contains("OK") {
+            return Ok(());
+        }
+        Err(Failure::new(format!("callgrind_control {action}: {}{}", finished.output, finished.errors)))
+    }
+}
+
+/// The sum over all functions, if the sum over all threads agrees with it.
 fn total(text: &str) -> Option<u64> {
-    let line = text.lines().rev().find_map(|line| line.strip_prefix("totals:").or(line.strip_prefix("summary:")))?;
-    line.split_whitespace().next()?.parse().ok()
+    let number = |label: &str| -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(label))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    let (functions, threads) = (number("totals:")?, number("summary:")?);
+    (functions > 0 && functions.abs_diff(threads) <= functions / 100).then_some(functions)
 }
 
 #[cfg(test)]
@@ -133,9 +177,10 @@ mod tests {
     use super::total;
 
     #[test]
-    fn the_total_is_read_from_the_end_of_the_file() {
-        assert_eq!(total("events: Ir\nsummary: 7\nfn=(1)\n\ntotals: 1234\n"), Some(1234));
-        assert_eq!(total("events: Ir\nsummary: 99 3\n1 2\n"), Some(99));
+    fn a_count_that_contradicts_itself_is_none() {
+        assert_eq!(total("events: Ir\nsummary: 1233\nfn=(1)\n\ntotals: 1234\n"), Some(1234));
+        assert_eq!(total("summary: 18446744072991538731\ntotals: 22984848\n"), None);
+        assert_eq!(total("summary: 0\ntotals: 73053\n"), None);
         assert_eq!(total("nothing"), None);
     }
 }
