@@ -1,5 +1,6 @@
-//! The blocks of one or more nodes in one thread, for tests: signals are delivered one after the other, in the order sent or,
-//! with a seed, in any order that keeps the order of each pair of blocks. Files answer at once; time moves when told.
+//! The blocks of one or more nodes in one thread, for tests: signals are delivered one after the other, in the order
+//! sent or, with a seed, in any order that keeps the order of each pair of blocks. Files answer at once; time moves
+//! when told.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -474,7 +475,8 @@ impl Harness {
         rows
     }
 
-    /// What parts of a table hold at a snapshot, read between two deliveries by a query block without any signal waiting.
+    /// What parts of a table hold at a snapshot, read between two deliveries by a query block without any signal
+    /// waiting.
     pub fn peek(
         &mut self,
         program: &Arc<ReadProgram>,
@@ -563,7 +565,8 @@ impl Node {
     }
 }
 
-/// The table of the tests: id INT primary key, k INT with an ordered index (1), u INT NULL with a unique index (2), text.
+/// The table of the tests: id INT primary key, k INT with an ordered index (1), u INT NULL with a unique index (2),
+/// text.
 #[derive(Clone, Debug)]
 pub(crate) struct SampleTable {
     pub layout: Arc<TableLayout>,

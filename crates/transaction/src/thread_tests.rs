@@ -1,5 +1,5 @@
-//! The blocks on threads of their own: readers on two threads beside writers on two others. Every read must see all rows
-//! raised the same number of times, and not less often than was acknowledged before it began.
+//! The blocks on threads of their own: readers on two threads beside writers on two others. Every read must see all
+//! rows raised the same number of times, and not less often than was acknowledged before it began.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};

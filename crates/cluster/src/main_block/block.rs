@@ -13,8 +13,8 @@ use super::state::{Change, ChangeQueue};
 /// What main is told at the start.
 #[derive(Clone, Debug, Default)]
 pub struct MainConfiguration {
-    /// The nodes that back up every partition of this node, in the order of the chain; each has as many ldm instances as
-    /// this one. None without replicas.
+    /// The nodes that back up every partition of this node, in the order of the chain; each has as many ldm instances
+    /// as this one. None without replicas.
     pub backup_nodes: Vec<NodeId>,
 }
 

@@ -2,12 +2,12 @@
 //!
 //! - Owns: the newest catalog, table ids, AUTO_INCREMENT counters, the queue of schema changes.
 //! - Takes: `ChangeSchema`, `ChangePartitionReply`, `PublishCatalogReply`, `ReserveAutoIncrement`, `ContinueWork`.
-//! - Sends: `ChangePartition` to the ldm instances of a chain, `PublishCatalog` to every sql, tc, ldm and query block of the
-//!   node, the replies to sql.
+//! - Sends: `ChangePartition` to the ldm instances of a chain, `PublishCatalog` to every sql, tc, ldm and query block
+//!   of the node, the replies to sql.
 //! - Never: runs once per user operation; never waits for a transaction.
 //!
-//! In reading order: [`block`]; [`state`], a change as stages; [`change_schema`], how stages run; [`plan`], which stages a
-//! change has; [`definition`], the definitions that they make; [`reserve_auto_increment`].
+//! In reading order: [`block`]; [`state`], a change as stages; [`change_schema`], how stages run; [`plan`], which
+//! stages a change has; [`definition`], the definitions that they make; [`reserve_auto_increment`].
 
 pub mod block;
 mod state;

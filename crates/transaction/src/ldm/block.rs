@@ -24,7 +24,8 @@ use super::state::{Batch, Deferred, ParkedWrite, Participant, ParticipantHandle,
 use super::update_row::RowBuilder;
 use crate::read::RowReader;
 
-/// Work that a handler does after its signal for requests that were granted by it; what is beyond waits for the next turn.
+/// Work that a handler does after its signal for requests that were granted by it; what is beyond waits for the next
+/// turn.
 const GRANTS_PER_SIGNAL_MAX: usize = 32;
 
 /// What all ldm instances of a node share with other blocks of it: the closed list of invariant 2.
@@ -113,8 +114,8 @@ impl LdmBlock {
         }
     }
 
-    /// Opens partitions to these query instances only: those with a slot of the read group. On a node with several groups
-    /// the others must not look inside; they pass their requests on to the owner.
+    /// Opens partitions to these query instances only: those with a slot of the read group. On a node with several
+    /// groups the others must not look inside; they pass their requests on to the owner.
     #[must_use]
     pub fn with_readers(self, instances: Vec<u16>) -> LdmBlock {
         LdmBlock { readers: Some(instances), ..self }

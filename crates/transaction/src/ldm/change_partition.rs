@@ -105,8 +105,8 @@ impl LdmBlock {
         }
     }
 
-    /// Nobody finds the partition from now on. Its memory comes back when the last transaction that touched it has ended;
-    /// main does not wait for that, so that an idle transaction holds up no other schema change.
+    /// Nobody finds the partition from now on. Its memory comes back when the last transaction that touched it has
+    /// ended; main does not wait for that, so that an idle transaction holds up no other schema change.
     fn drop_partition(&mut self, partition: PartitionId, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
         let Some(index) = self.by_partition.remove(&partition) else { return };
         self.open_partition(partition, None, context, outbox);

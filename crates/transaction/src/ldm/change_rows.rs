@@ -1,4 +1,5 @@
-//! Hot path. Changes under the guard: rows of a batch whose locks are held, and inserts, which lock what they make.
+//! Hot path, budget 80 instructions a row besides storage. Changes under the guard: rows of a batch whose locks are
+//! held, and inserts, which lock what they make.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{RowId, StatementNumber};

@@ -1,4 +1,5 @@
-//! Hot path. Finding the rows of a write in their newest versions: each is locked, filtered and evaluated.
+//! Hot path, budget 120 instructions a row besides storage and expressions. Finding the rows of a write in their newest
+//! versions: each is locked, filtered and evaluated.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -42,8 +43,8 @@ struct Evaluation<'a> {
 enum Condition<'a> {
     /// It was just found by what was looked for.
     None,
-    /// It has the key under which the scan of the index has passed it. With another key it is not in the range any more, or
-    /// the scan meets it again.
+    /// It has the key under which the scan of the index has passed it. With another key it is not in the range any
+    /// more, or the scan meets it again.
     Key(IndexId, &'a [u8]),
 }
 

@@ -3,15 +3,17 @@
 //! - Owns: the partitions placed here (as primary or backup), their row locks, the record of what each transaction has
 //!   touched here, the redo stream.
 //! - Takes: `ReadRows`, `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `ReplicateRows`,
-//!   `ReplicateRowsReply`, `ApplyReplica`, `CancelWait`, `ChangePartition`, `ReadStatus`, `PublishCatalog`, `ContinueWork`.
-//! - Sends: the replies; `LockWaitStarted`, `LockWaitEnded` and `CommitStable` to tc; `ReplicateRows` and `ApplyReplica` along
-//!   the chain; `OpenPartition` to the query blocks of its node; file requests for the redo stream.
+//!   `ReplicateRowsReply`, `ApplyReplica`, `CancelWait`, `ChangePartition`, `ReadStatus`, `PublishCatalog`,
+//! `ContinueWork`.
+//! - Sends: the replies; `LockWaitStarted`, `LockWaitEnded` and `CommitStable` to tc; `ReplicateRows` and
+//!   `ApplyReplica` along the chain; `OpenPartition` to the query blocks of its node; file requests for the redo
+//!   stream.
 //! - Never: serves other partitions; waits for a reader inside a guard, or for a lock, with its thread.
 //!
 //! In reading order: [`block`]; [`state`], the records; the life of a write: [`write_rows`], [`evaluate_rows`],
 //! [`update_row`], [`change_rows`], [`unique_entry`], [`lock_wait`]; the end of a transaction: [`prepare_transaction`],
-//! [`settle`]; beside them [`read_rows`], [`replicate_rows`], [`change_partition`], [`purge`], [`redo_log`], [`read_status`],
-//! [`verify`].
+//! [`settle`]; beside them [`read_rows`], [`replicate_rows`], [`change_partition`], [`purge`], [`redo_log`],
+//! [`read_status`], [`verify`].
 
 pub mod block;
 mod state;

@@ -1,4 +1,5 @@
-//! Prepare, commit and undo as tc asks them, with the way along the replica chains before the rows themselves are settled.
+//! Prepare, commit and undo as tc asks them, with the way along the replica chains before the rows themselves are
+//! settled.
 
 use junctor_kernel::{Address, Context, Outbox};
 use junctor_model::id::{CommitNumber, StatementNumber};

@@ -1,5 +1,6 @@
-//! The redo stream of one ldm: records gather in memory and are appended to a file every 10 ms or 64 KiB, synced each second.
-//! One append is under way at a time, so that under load records gather into larger ones. Two files of 64 MiB are kept.
+//! The redo stream of one ldm: records gather in memory and are appended to a file every 10 ms or 64 KiB, synced each
+//! second. One append is under way at a time, so that under load records gather into larger ones. Two files of 64 MiB
+//! are kept.
 
 use junctor_kernel::{
     Buffer, Context, Duration, FileId, FileMode, FileOutcome, FileResult, Outbox, WorldRequest, require,

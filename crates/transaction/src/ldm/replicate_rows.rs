@@ -1,6 +1,7 @@
-//! Replica chains. At the prepare the primary ships the images of its final versions; each backup writes them as uncommitted
-//! versions under the same row ids, so that lack of memory shows before the commit number is taken. At the end they are
-//! stamped, or undone, from the last backup back to the primary. Backups have no readers, so they keep no old versions.
+//! Replica chains. At the prepare the primary ships the images of its final versions; each backup writes them as
+//! uncommitted versions under the same row ids, so that lack of memory shows before the commit number is taken. At the
+//! end they are stamped, or undone, from the last backup back to the primary. Backups have no readers, so they keep no
+//! old versions.
 
 use junctor_kernel::{Address, Buffer, Context, Outbox};
 use junctor_model::error::Error;

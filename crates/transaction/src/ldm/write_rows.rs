@@ -1,5 +1,5 @@
-//! Hot path, budget 400 instructions a write of one row besides storage. A write goes through its rows in batches: find and
-//! lock and evaluate under the owner's read access, then make the changes under the guard, then the next batch.
+//! Hot path, budget 400 instructions a write of one row besides storage. A write goes through its rows in batches: find
+//! and lock and evaluate under the owner's read access, then make the changes under the guard, then the next batch.
 
 use junctor_kernel::{Context, Outbox};
 use junctor_model::error::{Error, ErrorCode, Result};

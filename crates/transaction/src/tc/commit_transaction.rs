@@ -1,4 +1,5 @@
-//! Hot path. Commit: prepare, take the number, commit at all participants, wait until the stable number has reached it.
+//! Hot path, budget 150 instructions a participant. Commit: prepare, take the number, commit at all participants, wait
+//! until the stable number has reached it.
 
 use junctor_kernel::{Outbox, require};
 use junctor_model::id::CommitNumber;

@@ -1,5 +1,5 @@
-//! Hot path. One statement: its parts go to the owners at once, the replies are gathered, follow-ups run, the statement is
-//! answered, committed or undone.
+//! Hot path, budget 300 instructions a statement of one part. One statement: its parts go to the owners at once, the
+//! replies are gathered, follow-ups run, the statement is answered, committed or undone.
 
 use junctor_kernel::{Address, Buffer, Context, Outbox};
 use junctor_model::error::{Error, ErrorCode};

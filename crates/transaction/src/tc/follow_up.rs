@@ -1,9 +1,9 @@
 //! What changed rows ask of other partitions: rows that moved, and entries of unique indexes in their hidden tables.
 //!
-//! Base rows come first, then the unique indexes in index order; so all transactions lock in one order. Within an index,
-//! entries with different keys are independent, and those with the same key keep their order: each goes into the first
-//! round after the one before it, deletes into even rounds and inserts into odd ones. A statement that changes keys without
-//! a collision needs two rounds, however many rows it has.
+//! Base rows come first, then the unique indexes in index order; so all transactions lock in one order. Within an
+//! index, entries with different keys are independent, and those with the same key keep their order: each goes into the
+//! first round after the one before it, deletes into even rounds and inserts into odd ones. A statement that changes
+//! keys without a collision needs two rounds, however many rows it has.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -187,8 +187,8 @@ fn no_entries(program: &WriteProgram, index: IndexId) -> Box<Error> {
 }
 
 impl Statement {
-    /// An entry that exists already is told in the words of the base table. Entries are inserted in order, so the number of
-    /// those accepted before is the place of the one refused.
+    /// An entry that exists already is told in the words of the base table. Entries are inserted in order, so the
+    /// number of those accepted before is the place of the one refused.
     pub fn say_entry(&self, part: usize, accepted: u32, error: Box<Error>) -> Box<Error> {
         let Some(Part::Entries { index_name, shown }) = self.parts.get(part) else { return error };
         if error.code != ErrorCode::DuplicateEntry {

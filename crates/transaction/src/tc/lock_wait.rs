@@ -1,9 +1,10 @@
-//! Waits for row locks: deadlines, and the search for cycles by probes from tc to tc (edge chasing, after Chandy, Misra and
-//! Haas, 1983).
+//! Waits for row locks: deadlines, and the search for cycles by probes from tc to tc (edge chasing, after Chandy, Misra
+//! and Haas, 1983).
 //!
-//! Every new wait sends a probe along "waits for". The wait that closes a cycle is known last, and by then the tc of every
-//! other member knows its wait, so the probe of the last one comes back. Probes of several members may come back when they
-//! began to wait at once; they all have seen the same members and choose the one with the largest id as the victim.
+//! Every new wait sends a probe along "waits for". The wait that closes a cycle is known last, and by then the tc of
+//! every other member knows its wait, so the probe of the last one comes back. Probes of several members may come back
+//! when they began to wait at once; they all have seen the same members and choose the one with the largest id as the
+//! victim.
 
 use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
 use junctor_model::id::TransactionId;

@@ -1,14 +1,18 @@
 //! Coordination of transactions: which ldm instances take part in each, what runs in them, how they end.
 //!
-//! - Owns: a pool of transactions, their participants, their waits for locks, and who waits for a commit number to be stable.
-//! - Takes: `ExecuteStatement`, `EndTransaction`, `WriteRowsReply`, `PrepareTransactionReply`, `CommitTransactionReply`,
-//!   `UndoTransactionReply`, `CommitStable`, `LockWaitStarted`, `LockWaitEnded`, `ProbeDeadlock`, `ReadStatus`, `PublishCatalog`.
-//! - Sends: `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `CancelWait` to ldm; `CommitStable` and
-//!   `ProbeDeadlock` to tc; the replies to sql.
+//! - Owns: a pool of transactions, their participants, their waits for locks, and who waits for a commit number to be
+//!   stable.
+//! - Takes: `ExecuteStatement`, `EndTransaction`, `WriteRowsReply`, `PrepareTransactionReply`,
+//!   `CommitTransactionReply`, `UndoTransactionReply`, `CommitStable`, `LockWaitStarted`, `LockWaitEnded`,
+//!   `ProbeDeadlock`, `ReadStatus`,
+//! `PublishCatalog`.
+//! - Sends: `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `CancelWait` to ldm;
+//!   `CommitStable` and `ProbeDeadlock` to tc; the replies to sql.
 //! - Never: holds rows, locks or snapshots; waits for anything but the replies it counts.
 //!
-//! In reading order: [`block`]; [`state`], the records; then the life of a transaction: [`execute_statement`], [`follow_up`],
-//! [`undo_transaction`], [`end_transaction`], [`commit_transaction`]; beside it [`lock_wait`] and [`read_status`].
+//! In reading order: [`block`]; [`state`], the records; then the life of a transaction: [`execute_statement`],
+//! [`follow_up`], [`undo_transaction`], [`end_transaction`], [`commit_transaction`]; beside it [`lock_wait`] and
+//! [`read_status`].
 
 pub mod block;
 mod state;
