@@ -4,7 +4,7 @@
 //!   touched here, the redo stream.
 //! - Takes: `ReadRows`, `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `ReplicateRows`,
 //!   `ReplicateRowsReply`, `ApplyReplica`, `CancelWait`, `ChangePartition`, `ReadStatus`, `PublishCatalog`,
-//! `ContinueWork`.
+//!   `ContinueWork`.
 //! - Sends: the replies; `LockWaitStarted`, `LockWaitEnded` and `CommitStable` to tc; `ReplicateRows` and
 //!   `ApplyReplica` along the chain; `OpenPartition` to the query blocks of its node; file requests for the redo
 //!   stream.

@@ -5,7 +5,7 @@
 //! - Takes: `ExecuteStatement`, `EndTransaction`, `WriteRowsReply`, `PrepareTransactionReply`,
 //!   `CommitTransactionReply`, `UndoTransactionReply`, `CommitStable`, `LockWaitStarted`, `LockWaitEnded`,
 //!   `ProbeDeadlock`, `ReadStatus`,
-//! `PublishCatalog`.
+//!   `PublishCatalog`.
 //! - Sends: `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `CancelWait` to ldm;
 //!   `CommitStable` and `ProbeDeadlock` to tc; the replies to sql.
 //! - Never: holds rows, locks or snapshots; waits for anything but the replies it counts.
