@@ -79,6 +79,9 @@ pub struct Session {
     pub(crate) found_rows: u64,
 }
 
+// Thousands of idle connections are to be cheap.
+const _: () = assert!(size_of::<Session>() <= 1024);
+
 impl Session {
     /// The connection.
     pub fn connection(&self) -> ConnectionId {

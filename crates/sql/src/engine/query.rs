@@ -11,8 +11,8 @@ use super::Engine;
 use super::facts::{Facts, with_environment};
 use crate::bind::{Environment, message};
 use crate::execute::{
-    Again, Origin, Run, compute_now, fail, fill_from_shape, kinds_of_shape, run_control, start_change, start_insert,
-    start_select,
+    Again, Origin, Run, compute_now, fail, fill_from_shape, fits_class, kinds_of_shape, run_control, start_change,
+    start_insert, start_select,
 };
 use crate::parse::{Parameterised, ShapeOutcome, Statement, parse, parse_with_parameters, scan};
 use crate::plan::{ChangeKind, ControlPlan, Plan, Planned, plan_statement};
@@ -104,6 +104,7 @@ impl Engine {
         match plan {
             // Rows are read from the text itself.
             Plan::Insert(insert) if insert.folded.is_some() && insert.takes_any_kind => return true,
+            Plan::Insert(_) if !self.shape.literals().iter().all(|literal| fits_class(text, literal)) => return false,
             Plan::Control(_) => return true,
             _ => {}
         }

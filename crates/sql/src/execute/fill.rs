@@ -1,16 +1,19 @@
 //! Filling a new unique index while others write to its table.
 //!
-//! From the moment that the index exists in state Building, every write keeps its entries. What is left are the rows from
-//! before. They are read in batches; each batch is locked against changes (shared), its entries are locked, the missing ones
-//! are inserted, and that is committed. An entry that is there already and names the same row was made by a writer; one that
-//! names another row is a duplicate, and the index is dropped.
+//! From the moment that the index exists in state Building, every statement keeps its entries. What is left are the rows from
+//! before. First the transactions that were open then must end, for nobody else sees what they wrote. Then the table is read in
+//! batches in the order of its primary key; for each batch the whole range of keys up to its last one is locked (shared), which
+//! gives the rows as they are now. Their entries are locked, the missing ones are inserted, and that is committed. An entry that is
+//! there already and names the same row was made by a writer; one that names another row is a duplicate, and the index is
+//! dropped. At the end the range after the last batch is worked on likewise. A table whose primary key has no order is locked
+//! as a whole instead.
 
 use std::sync::Arc;
 
 use junctor_client::event::Next;
-use junctor_client::input::{HashedKey, KeyedImage};
+use junctor_client::input::{HashedKey, KeyRange, KeyedImage};
 use junctor_client::program::{Access, LockMode, Output, ReadProgram, WriteAction, WriteProgram};
-use junctor_client::{Door, Ending, OperationId};
+use junctor_client::{Door, Ending, OperationId, PartitionScope, StatusTable};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnIndex, IndexId};
 use junctor_model::key::{append_escaped, append_row_key};
@@ -18,7 +21,7 @@ use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
 use junctor_model::row_encoding::{append_double, append_signed, append_unsigned};
 use junctor_model::schema::{IndexKind, TableLayout};
-use junctor_model::value::ValueRef;
+use junctor_model::value::{Value, ValueRef};
 
 use super::completion::fail;
 use super::read::broken_reply;
@@ -44,6 +47,7 @@ pub(super) enum FillEnd {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FillStep {
+    AwaitingOld,
     Reading,
     LockingRows,
     LockingEntries,
@@ -63,11 +67,20 @@ pub(crate) struct Fill {
     lock_rows: Arc<WriteProgram>,
     lock_entries: Arc<WriteProgram>,
     insert: Arc<WriteProgram>,
+    read_program: Arc<ReadProgram>,
     read: OperationId,
+    /// Transactions that were open when the index came to be and still are; `None` before they are known.
+    old: Option<Vec<u64>>,
+    /// Until when they are waited for, in nanoseconds since the node started.
+    deadline: u64,
     next: Next,
     step: FillStep,
     /// Replies of the read that are not worked on yet; the last one is the batch at hand.
     batches: Vec<Vec<u8>>,
+    /// How far each partition is done: the last key.
+    covered: Vec<Option<Vec<u8>>>,
+    /// The rows after the last batch of every partition are at hand, or done.
+    at_end: bool,
     entries: Vec<NewEntry>,
     attempts: u32,
     failure: Option<Box<Error>>,
@@ -99,11 +112,16 @@ pub(super) fn begin_fill(
     let (Some(definition), Some(entries_layout)) = (definition, entries) else {
         return fail(session, &index_is_gone(), sink);
     };
-    let write = |table: &Arc<TableLayout>, action| {
+    let in_order = layout.definition.primary().is_ordered();
+    let base_access = match in_order {
+        true => Access::IndexRanges { index: layout.definition.primary().id, descending: false },
+        false => Access::AllRows,
+    };
+    let write = |table: &Arc<TableLayout>, action, access| {
         Arc::new(WriteProgram {
             table: Arc::clone(table),
             action,
-            access: Access::PrimaryKeys,
+            access,
             filter: None,
             reads_parameters: false,
             unique_entries: Vec::new(),
@@ -112,7 +130,7 @@ pub(super) fn begin_fill(
     let lock = |mode| WriteAction::LockRead { mode, output: Output::Images };
     let read = Arc::new(ReadProgram {
         table: Arc::clone(&layout),
-        access: Access::AllRows,
+        access: base_access,
         filter: None,
         output: Output::Images,
         reads_parameters: false,
@@ -121,27 +139,97 @@ pub(super) fn begin_fill(
         index,
         key_columns: definition.columns.clone(),
         index_name: definition.name.clone(),
-        lock_rows: write(&layout, lock(LockMode::Shared)),
-        lock_entries: write(&entries_layout, lock(LockMode::Exclusive)),
-        insert: write(&entries_layout, WriteAction::Insert),
+        lock_rows: write(&layout, lock(LockMode::Shared), base_access),
+        lock_entries: write(&entries_layout, lock(LockMode::Exclusive), Access::PrimaryKeys),
+        insert: write(&entries_layout, WriteAction::Insert, Access::PrimaryKeys),
+        covered: vec![None; usize::from(layout.definition.partition_count)],
+        at_end: false,
         layout: Arc::clone(&layout),
         entries_layout,
+        read_program: read,
         read: OperationId::default(),
+        old: None,
+        deadline: 0,
         next: Next::Coming,
-        step: FillStep::Reading,
+        step: FillStep::AwaitingOld,
         batches: Vec::new(),
         entries: Vec::new(),
         attempts: 0,
         failure: None,
     };
+    fill.step = FillStep::AwaitingOld;
+    fill.deadline = door.now.0.saturating_add(u64::from(session.variables.lock_wait_seconds) * 1_000_000_000);
+    ask_for_transactions(engine, session, fill, door, sink)
+}
+
+/// Transactions that wrote before the index existed may still be open, and only they know their rows: they must end first.
+fn ask_for_transactions(
+    engine: &mut Engine,
+    session: &mut Session,
+    fill: Fill,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    match engine.client.read_status(session.connection, StatusTable::Transactions, door) {
+        Ok(_) => wait(session, fill),
+        Err(error) => end(engine, session, fill, FillEnd::Failed(error), door, sink),
+    }
+}
+
+/// The open transactions are known: once none is left that was open at first, the table is read.
+pub(crate) fn on_fill_status(
+    engine: &mut Engine,
+    session: &mut Session,
+    rows: &[Vec<Value>],
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Some(mut fill) = take_fill(session) else { return Progress::Waiting };
+    let id = |row: &Vec<Value>| match row.first() {
+        Some(Value::UInt(id)) => Some(*id),
+        Some(Value::Int(id)) => Some(*id as u64),
+        _ => None,
+    };
+    let open: Vec<u64> = rows.iter().filter_map(id).collect();
+    match &mut fill.old {
+        None => fill.old = Some(open),
+        Some(old) => old.retain(|id| open.contains(id)),
+    }
+    if fill.old.as_ref().is_none_or(Vec::is_empty) {
+        return start_read(engine, session, fill, door, sink);
+    }
+    if door.now.0 > fill.deadline {
+        let message = "Lock wait timeout exceeded; try restarting transaction";
+        let error = Error::new(ErrorCode::LockWaitTimeout, message);
+        return end(engine, session, fill, FillEnd::Failed(error), door, sink);
+    }
+    ask_for_transactions(engine, session, fill, door, sink)
+}
+
+/// Reads the whole table.
+fn start_read(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut fill: Fill,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let layout = Arc::clone(&fill.layout);
+    let read = Arc::clone(&fill.read_program);
+    let in_order = layout.definition.primary().is_ordered();
+    if !in_order {
+        fill.next = Next::Done;
+        return next_batch(engine, session, fill, door, sink);
+    }
     let inputs = &mut engine.work.inputs;
     inputs.begin(layout.definition.partition_count, door.buffers);
-    inputs.push_all(junctor_client::PartitionScope::All, &[], door.buffers);
+    inputs.push_range(PartitionScope::All, KeyRange { lower: None, upper: None }, &[], door.buffers);
     let transaction = &mut session.transaction;
     transaction.explicit = false;
     match engine.client.read(session.connection, transaction, &read, TEXT, BATCH_ROWS, inputs, door) {
         Ok(operation) => {
             fill.read = operation;
+            fill.step = FillStep::Reading;
             wait(session, fill)
         }
         Err(error) => {
@@ -214,32 +302,35 @@ fn next_batch(
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    let Some(batch) = fill.batches.last() else {
-        return match fill.next {
-            Next::Ask => {
-                fill.step = FillStep::Reading;
-                engine.client.continue_read(fill.read, door);
-                wait(session, fill)
-            }
-            _ => end(engine, session, fill, FillEnd::Complete, door, sink),
-        };
-    };
-    let definition = &fill.layout.definition;
     let inputs = &mut engine.work.inputs;
-    inputs.begin(definition.partition_count, door.buffers);
-    let (mut key, mut partition_key) = (Vec::new(), Vec::new());
-    let pushed = for_each_image(batch, &mut |image| {
-        let row = RowView::new(&fill.layout.row_format, image);
-        key.clear();
-        append_row_key(&definition.columns, &definition.primary().columns, row, &mut key);
-        partition_key.clear();
-        append_row_key(&definition.columns, &definition.partition_columns, row, &mut partition_key);
-        let partition = partition_of(key_hash(&partition_key), definition.partition_count);
-        inputs.push_key_at(partition, &key, &[], door.buffers);
-    });
+    inputs.begin(fill.layout.definition.partition_count, door.buffers);
+    if let Some(batch) = fill.batches.last() {
+        let (partition, last) = match fill.last_key(batch) {
+            Ok(last) => last,
+            Err(error) => return end(engine, session, fill, FillEnd::Failed(error), door, sink),
+        };
+        let range = KeyRange { lower: fill.covered_key(partition), upper: Some((&last, true)) };
+        inputs.push_range(PartitionScope::One(partition), range, &[], door.buffers);
+    } else if fill.next == Next::Ask {
+        fill.step = FillStep::Reading;
+        engine.client.continue_read(fill.read, door);
+        return wait(session, fill);
+    } else if fill.at_end && fill.attempts == 0 {
+        return end(engine, session, fill, FillEnd::Complete, door, sink);
+    } else {
+        fill.at_end = true;
+        for partition in 0..fill.layout.definition.partition_count {
+            if fill.layout.definition.primary().is_ordered() {
+                let range = KeyRange { lower: fill.covered_key(partition), upper: None };
+                inputs.push_range(PartitionScope::One(partition), range, &[], door.buffers);
+            } else {
+                inputs.push_all(PartitionScope::One(partition), &[], door.buffers);
+            }
+        }
+    }
     fill.step = FillStep::LockingRows;
     session.transaction.explicit = true;
-    let sent = pushed.and_then(|()| send(engine, session, &fill.lock_rows, TEXT, door).map(|_| ()));
+    let sent = send(engine, session, &fill.lock_rows, TEXT, door).map(|_| ());
     go_on(engine, session, fill, sent, door, sink)
 }
 
@@ -412,6 +503,9 @@ fn batch_done(
     sink: &mut dyn ResultSink,
 ) -> Progress {
     if let Some(batch) = fill.batches.pop() {
+        if let Ok((partition, last)) = fill.last_key(&batch) {
+            fill.covered[usize::from(partition)] = Some(last);
+        }
         door.buffers.give(batch);
     }
     fill.entries.clear();
@@ -447,7 +541,7 @@ fn end(
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    if fill.next != Next::Done {
+    if fill.next != Next::Done && fill.step != FillStep::AwaitingOld {
         engine.client.end_read(fill.read, door);
     }
     for batch in fill.batches.drain(..) {
@@ -458,6 +552,26 @@ fn end(
 }
 
 impl Fill {
+    /// The partition of a batch and the key of its last row.
+    fn last_key(&self, batch: &[u8]) -> Result<(u16, Vec<u8>)> {
+        let definition = &self.layout.definition;
+        let mut found = None;
+        for_each_image(batch, &mut |image| {
+            let row = RowView::new(&self.layout.row_format, image);
+            let mut key = Vec::new();
+            append_row_key(&definition.columns, &definition.primary().columns, row, &mut key);
+            let mut partition_key = Vec::new();
+            append_row_key(&definition.columns, &definition.partition_columns, row, &mut partition_key);
+            found = Some((partition_of(key_hash(&partition_key), definition.partition_count), key));
+        })?;
+        found.ok_or_else(broken_reply)
+    }
+
+    /// Where what is left of a partition begins.
+    fn covered_key(&self, partition: u16) -> Option<(&[u8], bool)> {
+        self.covered[usize::from(partition)].as_deref().map(|key| (key, false))
+    }
+
     /// The entries of the rows as they are now, locked. Error: 1062 when two of them have one key.
     fn take_rows(&mut self, images: &[Vec<u8>]) -> Result<()> {
         self.entries.clear();

@@ -117,12 +117,22 @@ struct RowMaker<'a> {
 /// Columns whose values of one row stay on the stack.
 const COLUMNS_ON_STACK: usize = 16;
 
+/// Rows that were made.
+#[derive(Clone, Copy, Debug)]
+struct Numbered {
+    rows: u64,
+    /// The first number that was generated, or 0.
+    first_number: u64,
+    /// The first one, or the last number that a row gave itself.
+    answer_number: u64,
+}
+
 /// What trying to make the rows came to.
 enum Made {
     /// Numbers are needed first.
     Asks(Asked),
-    /// The rows are in the inputs; the first number that was generated, or 0.
-    Rows { first_number: u64, rows: u64 },
+    /// The rows are in the inputs.
+    Rows(Numbered),
 }
 
 /// Starts an INSERT. The parameters are in the engine's workspace; for folded rows the engine's shape is that of the text.
@@ -174,7 +184,7 @@ fn try_insert(
     let range = ranges.of(insert.table.definition.id);
     match make(&rows, range, settings.auto_increment_prefetch, &mut maker, &mut work.inputs, door)? {
         Made::Asks(asked) => fetch_numbers(engine, session, plan, run, asked, door),
-        Made::Rows { first_number, rows } => {
+        Made::Rows(Numbered { rows, first_number, answer_number }) => {
             let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
             let operation = send(engine, session, &insert.program, run.protocol, door)?;
             session.execution = Execution::Write(WriteState {
@@ -183,6 +193,7 @@ fn try_insert(
                 protocol: run.protocol,
                 window: Window::ALL,
                 first_number,
+                answer_number,
                 rows,
                 parameters: Vec::new(),
                 origin,
@@ -327,8 +338,16 @@ fn make_rows(
         let image = KeyedImage { key: HashedKey { hash, key: maker.key }, image: maker.image };
         inputs.push_image(partition, image, &[], door.buffers);
     }
-    let is_hidden = rows.plan.auto.is_some_and(|auto| auto.is_hidden);
-    Ok(Made::Rows { first_number: if is_hidden { 0 } else { first_number }, rows: rows.count() as u64 })
+    let count = rows.count() as u64;
+    let visible = rows.plan.auto.filter(|auto| !auto.is_hidden);
+    let Some(auto) = visible else {
+        return Ok(Made::Rows(Numbered { rows: count, first_number: 0, answer_number: 0 }));
+    };
+    let mut answer_number = first_number;
+    if answer_number == 0 && count > 0 {
+        answer_number = maker.explicit_number(rows, rows.count() - 1, auto)?.unwrap_or(0);
+    }
+    Ok(Made::Rows(Numbered { rows: count, first_number, answer_number }))
 }
 
 /// Counts the numbers that the rows need; `None` when they are at hand.

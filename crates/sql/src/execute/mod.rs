@@ -17,11 +17,13 @@ mod write;
 
 pub(crate) use completion::{Changed, fail, finish, ok};
 pub(crate) use compute::{compute_now, compute_rows};
-pub(crate) use fill::{is_filling, on_fill_ended, on_fill_read_failed, on_fill_rows, on_fill_statement};
+pub(crate) use fill::{
+    is_filling, on_fill_ended, on_fill_read_failed, on_fill_rows, on_fill_statement, on_fill_status,
+};
 pub(crate) use insert::{NumberRanges, on_numbers, start_insert};
 pub(crate) use key::KeyMaker;
 pub(crate) use packets::append_row;
-pub(crate) use parameters::{fill_from_shape, kind_of_value, kinds_of_shape};
+pub(crate) use parameters::{fill_from_shape, fits_class, kind_of_value, kinds_of_shape};
 pub(crate) use read::{on_read_failed, on_rows, pump, start_select};
 pub(crate) use schema::{on_schema_changed, start_schema_change};
 pub(crate) use state::{Again, Execution, Origin, Run, Workspace};

@@ -117,7 +117,17 @@ pub(crate) fn fill_from_shape(
 fn push(text: &[u8], literal: &LiftedLiteral, decoded: &mut Vec<u8>, builder: &mut ParametersBuilder) -> bool {
     let value = literal_value(text, literal, decoded);
     builder.push(value);
-    match literal.class {
+    is_of_class(value, literal.class)
+}
+
+/// Whether a literal's value is of the kind that its class stands for.
+pub(crate) fn fits_class(text: &[u8], literal: &LiftedLiteral) -> bool {
+    literal.has_escapes || is_of_class(plain_literal_value(text, literal), literal.class)
+}
+
+#[inline]
+fn is_of_class(value: ValueRef<'_>, class: LiteralClass) -> bool {
+    match class {
         LiteralClass::Integer => matches!(value, ValueRef::Int(_)),
         LiteralClass::Decimal => matches!(value, ValueRef::Decimal(_)),
         LiteralClass::Double | LiteralClass::String => true,

@@ -96,6 +96,8 @@ pub(crate) struct WriteState {
     pub window: Window,
     /// The first AUTO_INCREMENT number that the statement made, or 0.
     pub first_number: u64,
+    /// The number that the answer names: the first one made, or else the last one that a row gave itself.
+    pub answer_number: u64,
     /// Rows of an INSERT.
     pub rows: u64,
     /// The parameters, where the answer needs them.

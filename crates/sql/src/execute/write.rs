@@ -85,6 +85,7 @@ fn try_change(
         protocol: run.protocol,
         window: Window::ALL,
         first_number: 0,
+        answer_number: 0,
         rows: 0,
         parameters: Vec::new(),
         origin,
@@ -123,6 +124,7 @@ pub(super) fn start_lock_read(
         protocol: run.protocol,
         window: state.window,
         first_number: 0,
+        answer_number: 0,
         rows: 0,
         parameters: state.parameters,
         origin,
@@ -202,7 +204,7 @@ fn say_inserted(engine: &mut Engine, session: &mut Session, state: &WriteState, 
     if state.first_number != 0 {
         session.last_insert_id = state.first_number;
     }
-    ok(session, Changed { affected_rows: state.rows, last_insert_id: state.first_number, info }, sink)
+    ok(session, Changed { affected_rows: state.rows, last_insert_id: state.answer_number, info }, sink)
 }
 
 /// Says the rows of a locking read, which are all here.

@@ -394,9 +394,9 @@ fn a_full_set_of_the_cache_gives_up_what_was_used_longest_ago() {
     let key = |text: &'static str| PlanKey { hash: [7, 7], text: text.as_bytes(), database: "", settings: 0 };
     let keys: Vec<PlanKey<'_>> =
         texts.iter().map(|text| PlanKey { hash: [7, 7], text: text.as_bytes(), database: "", settings: 0 }).collect();
-    for position in 0..4 {
-        cache.put(&keys[position], Arc::clone(&plan), &dictionary);
-        assert!(cache.get(&keys[position], &dictionary).is_some());
+    for key in &keys[..4] {
+        cache.put(key, Arc::clone(&plan), &dictionary);
+        assert!(cache.get(key, &dictionary).is_some());
     }
     assert!(cache.get(&keys[0], &dictionary).is_some(), "used again");
     cache.put(&keys[4], Arc::clone(&plan), &dictionary);
