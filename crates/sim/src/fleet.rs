@@ -76,6 +76,8 @@ struct Member {
     connection: Option<(ClientSocket, Client)>,
     state: State,
     next_look: Time,
+    /// When bytes came last, or were sent.
+    last_progress: Time,
     connects: u32,
 }
 
@@ -84,20 +86,21 @@ enum State {
     Resting {
         until: Time,
     },
-    LoggingIn {
-        since: Time,
-    },
+    LoggingIn,
     Ready {
         until: Time,
     },
-    Waiting {
-        since: Time,
-    },
+    Waiting,
     /// COM_QUIT is sent; the server closes.
-    Leaving {
-        since: Time,
-    },
+    Leaving,
     Done,
+}
+
+impl Member {
+    /// Something must come from the server.
+    fn waits(&self) -> bool {
+        matches!(self.state, State::LoggingIn | State::Waiting | State::Leaving)
+    }
 }
 
 impl<'a, 'w> Fleet<'a, 'w> {
@@ -119,6 +122,7 @@ impl<'a, 'w> Fleet<'a, 'w> {
                     connection: None,
                     state: State::Resting { until: Time(0) },
                     next_look: Time(0),
+                    last_progress: Time(0),
                     connects: 0,
                 });
             }
@@ -161,10 +165,7 @@ impl<'a, 'w> Fleet<'a, 'w> {
         let member = &mut self.members[position];
         let look = Duration::from_micros(1 + member.random.below(self.options.look_us_max));
         // Who has waited long looks less often, so that an answer that never comes is not waited for all day.
-        let waited = match member.state {
-            State::Waiting { since } => now.since(since),
-            _ => Duration::ZERO,
-        };
+        let waited = if member.waits() { now.since(member.last_progress) } else { Duration::ZERO };
         member.next_look = now.plus(Duration(look.0 + waited.0 / 16));
         self.receive(position, simulation)?;
         self.act(position, simulation)?;
@@ -182,6 +183,9 @@ impl<'a, 'w> Fleet<'a, 'w> {
         let Some((socket, client)) = &mut member.connection else { return Ok(()) };
         let bytes = simulation.read(*socket);
         let is_open = simulation.is_open(*socket);
+        if !bytes.is_empty() {
+            member.last_progress = now;
+        }
         for chunk in bytes.chunks(8) {
             let word = chunk.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
             self.report.observed = mix(self.report.observed ^ word);
@@ -215,7 +219,7 @@ impl<'a, 'w> Fleet<'a, 'w> {
     fn on_closed(&mut self, position: usize, now: Time) {
         let member = &mut self.members[position];
         member.connection = None;
-        if matches!(member.state, State::Leaving { .. }) {
+        if member.state == State::Leaving {
             member.state = State::Done;
             return;
         }
@@ -237,7 +241,8 @@ impl<'a, 'w> Fleet<'a, 'w> {
                 }
                 if let Some(socket) = simulation.connect(self.options.node, 0) {
                     member.connection = Some((socket, Client::new(member.client_options)));
-                    member.state = State::LoggingIn { since: now };
+                    member.state = State::LoggingIn;
+                    member.last_progress = now;
                 }
             }
             State::Ready { until } if until <= now => self.step(position, now)?,
@@ -247,8 +252,9 @@ impl<'a, 'w> Fleet<'a, 'w> {
         let Some((socket, client)) = &mut member.connection else { return Ok(()) };
         let output = client.take_output();
         if !output.is_empty() {
+            member.last_progress = now;
             write_in_pieces(simulation, *socket, &output, &mut member.random);
-            if member.random.one_in(self.options.vanish_one_in) && !matches!(member.state, State::Leaving { .. }) {
+            if member.random.one_in(self.options.vanish_one_in) && member.state != State::Leaving {
                 simulation.close(*socket);
                 self.on_closed(position, now);
             }
@@ -262,33 +268,29 @@ impl<'a, 'w> Fleet<'a, 'w> {
         let Some((_, client)) = &mut member.connection else { return Ok(()) };
         match self.workloads[member.workload].next(member.session, &mut member.random) {
             Step::Run(statement) => {
-                member.state = State::Waiting { since: now };
+                member.state = State::Waiting;
                 let sent = client.send(statement);
                 sent.map_err(|fault| self.violation(position, &fault.to_string()))?;
             }
             Step::Pause(duration) => member.state = State::Ready { until: now.plus(duration) },
             Step::Done => {
                 client.quit();
-                member.state = State::Leaving { since: now };
+                member.state = State::Leaving;
             }
         }
         Ok(())
     }
 
     fn check_time(&self, position: usize, now: Time) -> Result<(), String> {
-        match self.members[position].state {
-            State::Waiting { since } | State::LoggingIn { since } | State::Leaving { since }
-                if now.since(since) > self.options.answer_longest =>
-            {
-                let member = &self.members[position];
-                let awaited = member.connection.as_ref().and_then(|(_, client)| client.awaited());
-                let statement = awaited.map(|statement| statement.as_text()).unwrap_or_default();
-                let (state, longest) = (member.state, self.options.answer_longest.as_millis());
-                let fault = format!("no answer within {longest} ms, {state:?} at {now:?}: {statement}");
-                Err(self.violation(position, &fault))
-            }
-            _ => Ok(()),
+        let member = &self.members[position];
+        if !member.waits() || now.since(member.last_progress) <= self.options.answer_longest {
+            return Ok(());
         }
+        let awaited = member.connection.as_ref().and_then(|(_, client)| client.awaited());
+        let statement = awaited.map(|statement| statement.as_text()).unwrap_or_default();
+        let (state, longest, since) = (member.state, self.options.answer_longest.as_millis(), member.last_progress);
+        let fault = format!("no answer within {longest} ms, {state:?} since {since:?}: {statement}");
+        Err(self.violation(position, &fault))
     }
 
     fn violation(&self, position: usize, fault: &str) -> String {

@@ -19,3 +19,8 @@ fn holds(name: &str) {
 fn a_circle_of_waits_through_a_stronger_lock_is_found() {
     holds("stale_blockers");
 }
+
+#[test]
+fn a_partition_that_is_dropped_keeps_no_commit_from_its_end() {
+    holds("dropped_replica");
+}

@@ -7,19 +7,23 @@ use junctor_kernel::{Duration, Random};
 
 use crate::statement::{Reply, Statement};
 
+mod auto_increment;
 mod bank;
 mod counter;
 mod deadlock_storm;
 mod family;
 mod moving_index;
+mod schema_change;
 mod script;
 mod unique_race;
 
+pub use auto_increment::AutoIncrement;
 pub use bank::BankTransfer;
 pub use counter::Counter;
 pub use deadlock_storm::DeadlockStorm;
 pub use family::ReadWhileWrite;
 pub use moving_index::IndexWhileUpdate;
+pub use schema_change::SchemaChange;
 pub use script::{Audit, Look, Script};
 pub use unique_race::UniqueRace;
 
@@ -80,6 +84,8 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "read_while_write" => Box::new(ReadWhileWrite::new(sessions, rounds, rows)),
         "index_while_update" => Box::new(IndexWhileUpdate::new(sessions, rounds, rows)),
         "unique_race" => Box::new(UniqueRace::new(sessions, rounds, rows)),
+        "auto_increment" => Box::new(AutoIncrement::new(sessions, rounds)),
+        "schema_change" => Box::new(SchemaChange::new(sessions, rounds, rows)),
         "deadlock_storm" => Box::new(DeadlockStorm::new(sessions, rounds, rows)),
         _ => return None,
     })

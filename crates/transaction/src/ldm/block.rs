@@ -20,7 +20,7 @@ use junctor_storage::page::PagePool;
 use junctor_storage::snapshot::SnapshotRegistry;
 
 use super::redo_log::RedoLog;
-use super::state::{Batch, Deferred, ParkedWrite, Participant, ParticipantHandle, PartitionSlot, SlotIndex};
+use super::state::{Batch, Deferred, KeptImages, ParkedWrite, Participant, ParticipantHandle, PartitionSlot, SlotIndex};
 use super::update_row::RowBuilder;
 use crate::read::RowReader;
 
@@ -69,7 +69,7 @@ pub struct LdmBlock {
     /// Whether a reminder to go on is under way.
     pub(super) is_reminded: bool,
     /// Rows of transactions of other nodes that this one backs up.
-    pub(super) backed_up: BTreeMap<(TransactionId, PartitionId), Vec<RowId>>,
+    pub(super) backed_up: BTreeMap<(TransactionId, PartitionId), KeptImages>,
     pub(super) redo: RedoLog,
     /// Writes that wait until redo bytes are on their way.
     pub(super) held_back: VecDeque<WriteRows>,

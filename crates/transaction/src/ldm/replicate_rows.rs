@@ -15,7 +15,7 @@ use junctor_storage::page::OutOfMemory;
 use junctor_storage::partition_store::{PartitionStore, WriteError};
 
 use super::block::LdmBlock;
-use super::state::{Deferred, ParticipantHandle, SlotIndex};
+use super::state::{Deferred, KeptImages, ParticipantHandle, SlotIndex};
 
 const PUT: u8 = 0;
 const DELETE: u8 = 1;
@@ -89,7 +89,8 @@ impl LdmBlock {
             return answer(transaction, partition, primary, images, Some(error), outbox);
         }
         drop(store);
-        self.backed_up.insert((transaction, partition), rows);
+        slot.participants += 1;
+        self.backed_up.insert((transaction, partition), KeptImages { slot: index, rows });
         match next {
             Some(next) => {
                 let signal = ReplicateRows { transaction, partition, primary, place: place + 1, images };
@@ -127,15 +128,36 @@ impl LdmBlock {
         if place == 0 {
             return self.on_chain_applied(transaction, outbox);
         }
-        let Some(index) = self.by_partition.get(&partition).copied() else { return };
+        if primary == self.own {
+            return self.pass_replica_on(signal, outbox);
+        }
+        let kept = self.backed_up.get(&(transaction, partition)).map(|kept| kept.slot);
+        let Some(index) = kept.or_else(|| self.by_partition.get(&partition).copied()) else {
+            // The partition was dropped here before the images came. Who is next, the primary knows.
+            return outbox.send(primary, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
+        };
+        let chain = &self.slot(index).chain;
+        let before = chain.get(usize::from(place) - 1).copied().unwrap_or(primary);
         if !self.apply_images(index, transaction, number, outbox) {
             let signal = ApplyReplica { transaction, partition, primary, place, number };
             return self.defer(Deferred::ApplyReplica(signal), outbox);
         }
-        let place = place - 1;
-        let before = self.slot(index).chain.get(usize::from(place)).copied().unwrap_or(primary);
-        let signal = ApplyReplica { transaction, partition, primary, place, number };
+        let signal = ApplyReplica { transaction, partition, primary, place: place - 1, number };
         outbox.send(before, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
+    }
+
+    /// At the primary, for a backup that has no partition any more: the one before it is next.
+    fn pass_replica_on(&mut self, signal: ApplyReplica, outbox: &mut Outbox<Signal>) {
+        let place = signal.place - 1;
+        let handle = self.by_transaction.get(&signal.transaction).copied();
+        let participant = handle.and_then(|handle| self.participants.get_mut(handle));
+        let touched = participant.into_iter().flat_map(|participant| &participant.touched);
+        let mut slots = touched.filter_map(|index| self.slots.get(*index as usize)?.as_ref());
+        let chain = slots.find(|slot| slot.id == signal.partition).map(|slot| &slot.chain);
+        match chain.and_then(|chain| chain.get(usize::from(place)).copied()).filter(|_| place > 0) {
+            Some(before) => outbox.send(before, Signal::Ldm(LdmSignal::ApplyReplica(ApplyReplica { place, ..signal }))),
+            None => self.on_chain_applied(signal.transaction, outbox),
+        }
     }
 
     /// False when a reader is inside the guard.
@@ -150,7 +172,7 @@ impl LdmBlock {
         let Some(Some(slot)) = slots.get_mut(index as usize) else { return true };
         let key = (transaction, slot.id);
         // A backup beyond the one that could not keep the images has none.
-        let Some(rows) = backed_up.get(&key) else { return true };
+        let Some(KeptImages { rows, .. }) = backed_up.get(&key) else { return true };
         if number.0 != 0 {
             redo.begin(slot, transaction, number, 1);
             slot.guard.owner_read(&slot.token, |store| {
@@ -169,6 +191,10 @@ impl LdmBlock {
         drop(store);
         backed_up.remove(&key);
         redo.flush_if_long(outbox);
+        slot.participants -= 1;
+        if slot.participants == 0 && slot.is_dropped {
+            self.free_slot(index);
+        }
         self.start_short_timer(outbox);
         true
     }

@@ -49,6 +49,13 @@ pub(super) struct PartitionSlot {
     pub is_compacting: bool,
 }
 
+/// Rows that a backup has written for a transaction of another node. The partition stays until they are settled.
+#[derive(Debug)]
+pub(super) struct KeptImages {
+    pub slot: SlotIndex,
+    pub rows: Vec<RowId>,
+}
+
 /// What one transaction has touched here.
 #[derive(Debug, Default)]
 pub(super) struct Participant {

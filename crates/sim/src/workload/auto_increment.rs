@@ -1,0 +1,161 @@
+//! Sessions that insert rows whose keys the server makes: no key is given twice, and acknowledged rows are there.
+
+use std::collections::BTreeMap;
+
+use junctor_kernel::Random;
+
+use super::{Step, Workload, succeeded};
+use crate::statement::{Reply, Statement};
+
+/// The workload `auto_increment`.
+#[derive(Debug)]
+pub struct AutoIncrement {
+    sessions: Vec<Session>,
+    /// The text of every acknowledged row, by its key.
+    acknowledged: BTreeMap<i64, i64>,
+    next_text: i64,
+}
+
+#[derive(Debug)]
+struct Session {
+    rounds_left: u32,
+    /// The texts of the statement under way.
+    texts: Vec<i64>,
+    /// A transaction is open that began with these rows.
+    pending: Option<Vec<(i64, i64)>>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Idle,
+    Begin,
+    Insert { transaction: bool },
+    Commit,
+    Rollback,
+}
+
+impl AutoIncrement {
+    /// So many sessions and rounds for each.
+    pub fn new(sessions: usize, rounds: u32) -> Self {
+        let session = |_| Session { rounds_left: rounds, texts: Vec::new(), pending: None, stage: Stage::Idle };
+        Self { sessions: (0..sessions).map(session).collect(), acknowledged: BTreeMap::new(), next_text: 0 }
+    }
+
+    fn insert(&mut self, session: usize, random: &mut Random) -> Statement {
+        let count = 1 + random.below(4) as i64;
+        let texts: Vec<i64> = (self.next_text..self.next_text + count).collect();
+        self.next_text += count;
+        let marks = vec!["(?)"; texts.len()].join(", ");
+        let statement =
+            Statement::with(format!("INSERT INTO numbered (v) VALUES {marks}"), texts.iter().map(|&text| text.into()));
+        self.sessions[session].texts = texts;
+        statement
+    }
+
+    fn keep(&mut self, rows: Vec<(i64, i64)>) -> Result<(), String> {
+        for (key, text) in rows {
+            if let Some(other) = self.acknowledged.insert(key, text) {
+                return Err(format!("key {key} was given to rows {other} and {text}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self, rows: &[Vec<i64>]) -> Result<(), String> {
+        let found: BTreeMap<i64, i64> = rows.iter().map(|row| (row[0], row[1])).collect();
+        if found.len() != rows.len() {
+            return Err("a key twice".to_owned());
+        }
+        match self.acknowledged.iter().find(|(key, text)| found.get(key) != Some(text)) {
+            Some((key, text)) => {
+                Err(format!("row {text} was acknowledged with key {key}; there is {:?}", found.get(key)))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Workload for AutoIncrement {
+    fn name(&self) -> &'static str {
+        "auto_increment"
+    }
+
+    fn setup(&self) -> Vec<Statement> {
+        vec![Statement::plain(
+            "CREATE TABLE numbered (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, v INT NOT NULL, KEY v_index (v)) \
+             PARTITION BY KEY (id) PARTITIONS 3",
+        )]
+    }
+
+    fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    fn next(&mut self, session: usize, random: &mut Random) -> Step {
+        let state = &mut self.sessions[session];
+        if state.stage == Stage::Idle {
+            if state.rounds_left == 0 {
+                return Step::Done;
+            }
+            state.rounds_left -= 1;
+            state.stage = if random.one_in(3) { Stage::Begin } else { Stage::Insert { transaction: false } };
+        }
+        Step::Run(match state.stage {
+            Stage::Begin => Statement::plain("BEGIN"),
+            Stage::Commit => Statement::plain("COMMIT"),
+            Stage::Rollback => Statement::plain("ROLLBACK"),
+            Stage::Insert { .. } | Stage::Idle => self.insert(session, random),
+        })
+    }
+
+    fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
+        succeeded(reply)?;
+        let state = &mut self.sessions[session];
+        let mut kept = Vec::new();
+        state.stage = match (state.stage, reply) {
+            (Stage::Begin, _) => Stage::Insert { transaction: true },
+            (Stage::Insert { transaction }, Reply::Done { insert_id, affected_rows, .. }) => {
+                let texts = std::mem::take(&mut state.texts);
+                if *affected_rows != texts.len() as u64 || *insert_id == 0 {
+                    return Err(format!("{reply:?} for {} rows", texts.len()));
+                }
+                // The keys of one statement follow each other.
+                let rows: Vec<(i64, i64)> = (*insert_id as i64..).zip(texts).collect();
+                if transaction {
+                    state.pending = Some(rows);
+                    if insert_id % 3 == 0 { Stage::Rollback } else { Stage::Commit }
+                } else {
+                    kept = rows;
+                    Stage::Idle
+                }
+            }
+            (Stage::Commit, _) => {
+                kept = state.pending.take().unwrap_or_default();
+                Stage::Idle
+            }
+            (Stage::Rollback, _) => {
+                state.pending = None;
+                Stage::Idle
+            }
+            (stage, reply) => return Err(format!("{reply:?} in {stage:?}")),
+        };
+        self.keep(kept)
+    }
+
+    fn on_closed(&mut self, session: usize) {
+        let state = &mut self.sessions[session];
+        state.stage = Stage::Idle;
+        state.pending = None;
+        state.texts.clear();
+    }
+
+    fn audit(&self) -> Vec<Statement> {
+        let columns = "SELECT id, v FROM numbered";
+        vec![Statement::plain(columns), Statement::plain(format!("{columns} WHERE v >= 0 ORDER BY v"))]
+    }
+
+    fn on_audit(&mut self, _position: usize, reply: &Reply) -> Result<(), String> {
+        self.judge(&reply.integers()?)
+    }
+}
