@@ -34,7 +34,8 @@ impl Engine {
         sink: &mut dyn ResultSink,
     ) -> Progress {
         match statement {
-            Statement::Empty => answer(session, Err(Error::new(ErrorCode::EmptyQuery, "Query was empty")), sink),
+            // Nothing but comments is done at once; a text without even these is refused by the parser.
+            Statement::Empty | Statement::UnlockTables => answer(session, Ok(()), sink),
             Statement::Use(name) => {
                 let outcome = self.use_database(session, name);
                 answer(session, outcome, sink)
@@ -64,7 +65,6 @@ impl Engine {
                 Ok(Defined { change, notes }) => start_schema_change(self, session, change, notes, door, sink),
                 Err(error) => fail(session, &error, sink),
             },
-            Statement::UnlockTables => answer(session, Ok(()), sink),
             Statement::Kill(kill) => match self.evaluate_once(session, &kill.connection, door) {
                 Ok(Value::Int(id)) => self.kill(session, ConnectionId(id.clamp(0, i64::from(u32::MAX)) as u32), sink),
                 Ok(Value::UInt(id)) => self.kill(session, ConnectionId(id.min(u64::from(u32::MAX)) as u32), sink),

@@ -100,6 +100,19 @@ fn try_start(
         return Ok(Start::Sent);
     }
     state.is_lookup = is_lookup;
+    send_first_read(engine, session, select, state, run, door)?;
+    Ok(Start::Sent)
+}
+
+/// Sends the read of the rows, or of the entries that name them.
+fn send_first_read(
+    engine: &mut Engine,
+    session: &mut Session,
+    select: &SelectPlan,
+    mut state: ReadState,
+    run: &Run<'_>,
+    door: &mut Door<'_>,
+) -> Result<()> {
     let program = match &select.path {
         AccessPath::UniqueKeys { lookup, .. } => {
             // Entry and row are two reads, and must be of one moment.
@@ -110,7 +123,7 @@ fn try_start(
         }
         _ => &select.program,
     };
-    let rows_max = if is_lookup { u32::MAX } else { state.rows_max };
+    let rows_max = if state.is_lookup { u32::MAX } else { state.rows_max };
     state.origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
     let sent = engine.client.read(
         session.connection,
@@ -125,7 +138,7 @@ fn try_start(
         Ok(operation) => {
             state.operation = operation;
             session.execution = Execution::Read(state);
-            Ok(Start::Sent)
+            Ok(())
         }
         Err(error) => {
             release_snapshot(engine, session);
