@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use junctor_kernel::{Address, Context, Outbox, Pool, WorldEvent};
-use junctor_model::id::{PartitionId, RowId, TransactionId};
+use junctor_model::id::{PartitionId, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::change_schema::{PublishCatalog, PublishCatalogReply};
 use junctor_signals::inbox::ContinueWork;
