@@ -72,14 +72,15 @@ pub(crate) struct InsertState {
     /// The statement, for rows that come with the execution, and the shape that was scanned of it.
     pub text: Option<(Vec<u8>, Shape)>,
     pub parameters: Vec<u8>,
-    /// The counter was asked to be beyond this.
-    pub asked_beyond: u64,
+    asked: Asked,
 }
 
 /// What main is asked for.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
-    /// Numbers; 0 only raises the counter.
+    /// Numbers that the rows need.
+    needed: u64,
+    /// Numbers asked for, some of them for later statements; 0 only raises the counter.
     count: u64,
     /// The counter is to be beyond this.
     beyond: u64,
@@ -231,7 +232,7 @@ fn fetch_numbers(
         protocol: run.protocol,
         text,
         parameters,
-        asked_beyond: asked.beyond,
+        asked,
     }));
     Ok(())
 }
@@ -246,11 +247,12 @@ pub(crate) fn on_numbers(
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Execution::Numbers(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
-    let InsertState { plan, protocol, text, parameters, asked_beyond, .. } = *state;
+    let InsertState { plan, protocol, text, parameters, asked, .. } = *state;
+    let error = error.or_else(|| (count < asked.needed).then(numbers_exhausted));
     if let Plan::Insert(insert) = &*plan
         && error.is_none()
     {
-        engine.ranges.of(insert.table.definition.id).add(first, count, asked_beyond);
+        engine.ranges.of(insert.table.definition.id).add(first, count, asked.beyond);
     }
     engine.work.parameters.clear();
     engine.work.parameters.extend_from_slice(&parameters);
@@ -274,9 +276,22 @@ pub(crate) fn on_numbers(
 }
 
 impl NumberRange {
+    /// What must be asked of main for rows that need so many numbers and give themselves numbers up to a maximum; `None` when
+    /// the numbers at hand are enough and the counter is beyond the maximum.
+    fn missing(&mut self, needed: u64, explicit_max: u64, prefetch: u64) -> Option<Asked> {
+        if explicit_max >= self.next && explicit_max < self.end {
+            self.next = explicit_max + 1;
+        }
+        if explicit_max <= self.known && self.end.saturating_sub(self.next) >= needed {
+            return None;
+        }
+        let count = if needed == 0 { 0 } else { needed.max(prefetch) };
+        Some(Asked { needed, count, beyond: explicit_max })
+    }
+
     /// Takes in numbers that main gave.
     fn add(&mut self, first: u64, count: u64, beyond: u64) {
-        self.known = self.known.max(beyond);
+        self.known = self.known.max(beyond).max(first.saturating_sub(1));
         if count == 0 {
             // Numbers held from before are below what rows have now.
             if self.end <= beyond {
@@ -360,21 +375,18 @@ fn missing_numbers(
     let Some(auto) = rows.plan.auto else { return Ok(None) };
     let mut numbers = 0;
     let mut explicit_max = 0;
-    for row in 0..rows.count() {
-        match maker.explicit_number(rows, row, auto)? {
-            None => numbers += 1,
-            Some(number) => explicit_max = explicit_max.max(number),
+    let position = usize::from(auto.index.0);
+    if rows.folded.is_some() && matches!(rows.form(0).get(position), Some(InsertValue::Generated)) {
+        numbers = rows.count() as u64;
+    } else {
+        for row in 0..rows.count() {
+            match maker.explicit_number(rows, row, auto)? {
+                None => numbers += 1,
+                Some(number) => explicit_max = explicit_max.max(number),
+            }
         }
     }
-    if explicit_max >= range.next && explicit_max < range.end {
-        range.next = explicit_max + 1;
-    }
-    let is_beyond = explicit_max > range.known;
-    if !is_beyond && range.end.saturating_sub(range.next) >= numbers {
-        return Ok(None);
-    }
-    let count = if numbers == 0 { 0 } else { numbers.max(prefetch) };
-    Ok(Some(Asked { count, beyond: explicit_max }))
+    Ok(range.missing(numbers, explicit_max, prefetch))
 }
 
 impl<'a> Rows<'a> {
@@ -576,5 +588,67 @@ fn number_of(value: ValueRef<'_>) -> Option<u64> {
         ValueRef::Double(0.0) => None,
         ValueRef::Double(value) => Some(value.max(0.0) as u64),
         ValueRef::Decimal(_) | ValueRef::Bytes(_) => Some(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(range: &mut NumberRange) -> u64 {
+        next_number(range, None).expect("there are numbers")
+    }
+
+    #[test]
+    fn numbers_are_asked_for_in_advance_and_follow_each_other() {
+        let mut range = NumberRange::default();
+        let asked = range.missing(1, 0, 32).expect("none are at hand");
+        assert_eq!((asked.needed, asked.count, asked.beyond), (1, 32, 0));
+        range.add(1, 32, 0);
+        for number in 1..=32 {
+            assert!(range.missing(1, 0, 32).is_none());
+            assert_eq!(take(&mut range), number);
+        }
+        let asked = range.missing(100, 0, 32).expect("all are used");
+        assert_eq!(asked.count, 100);
+        range.add(33, 100, 0);
+        assert_eq!(take(&mut range), 33);
+    }
+
+    #[test]
+    fn a_remainder_is_kept_when_the_next_numbers_follow_it() {
+        let mut range = NumberRange { next: 5, end: 8, known: 7 };
+        range.add(8, 10, 0);
+        assert_eq!((take(&mut range), range.end), (5, 18));
+        let mut apart = NumberRange { next: 5, end: 8, known: 7 };
+        apart.add(100, 10, 0);
+        assert_eq!((take(&mut apart), apart.end), (100, 110));
+    }
+
+    #[test]
+    fn a_number_that_a_row_gives_itself_is_never_made_again() {
+        let mut range = NumberRange { next: 5, end: 20, known: 19 };
+        assert!(range.missing(0, 10, 32).is_none(), "it is among the numbers at hand");
+        assert_eq!(take(&mut range), 11);
+        assert!(range.missing(1, 3, 32).is_none(), "it is below them");
+        let asked = range.missing(0, 500, 32).expect("the counter does not know it");
+        assert_eq!((asked.count, asked.beyond), (0, 500));
+        range.add(501, 0, 500);
+        assert!(range.missing(0, 500, 32).is_none());
+        let asked = range.missing(1, 0, 32).expect("the numbers at hand are below the row's");
+        range.add(501, asked.count, asked.beyond);
+        assert_eq!(take(&mut range), 501);
+    }
+
+    #[test]
+    fn the_end_of_all_numbers_is_an_error_and_no_endless_asking() {
+        let mut range = NumberRange::default();
+        range.add(u64::MAX, 0, u64::MAX);
+        assert!(range.missing(0, u64::MAX, 32).is_none());
+        let error = next_number(&mut range, None).expect_err("there is none left");
+        assert_eq!(error.code, ErrorCode::AutoIncrementExhausted);
+        let mut tiny = NumberRange { next: 128, end: 160, known: 159 };
+        let auto = AutoColumn { index: ColumnIndex(0), is_hidden: false, number_max: 127 };
+        assert!(next_number(&mut tiny, Some(auto)).is_err());
     }
 }
