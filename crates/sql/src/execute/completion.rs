@@ -18,11 +18,12 @@ pub(crate) fn fail(session: &mut Session, error: &Error, sink: &mut dyn ResultSi
 }
 
 /// What a statement that changed rows came to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Changed<'i> {
     pub affected_rows: u64,
     pub last_insert_id: u64,
-    pub info: &'i str,
+    /// The text that clients show; its memory is used again.
+    pub info: Option<&'i mut String>,
 }
 
 /// The statement is done and has no rows.
@@ -30,13 +31,19 @@ pub(crate) fn ok(session: &mut Session, changed: Changed<'_>, sink: &mut dyn Res
     session.execution = Execution::Idle;
     session.row_count = i64::try_from(changed.affected_rows).unwrap_or(i64::MAX);
     if !session.interrupted {
-        let completion = Completion {
+        let mut completion = Completion {
             affected_rows: changed.affected_rows,
             last_insert_id: changed.last_insert_id,
-            info: changed.info.to_owned(),
             ..session.completion()
         };
-        sink.complete(&completion);
+        match changed.info {
+            Some(info) => {
+                std::mem::swap(info, &mut completion.info);
+                sink.complete(&completion);
+                std::mem::swap(info, &mut completion.info);
+            }
+            None => sink.complete(&completion),
+        }
     }
     Progress::Done
 }

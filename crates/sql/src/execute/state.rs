@@ -29,7 +29,7 @@ pub(crate) enum Execution {
     /// AUTO_INCREMENT numbers are fetched for an INSERT.
     Numbers(Box<InsertState>),
     /// COMMIT or ROLLBACK was sent.
-    Ending(OperationId, Box<AfterEnding>),
+    Ending(OperationId, AfterEnding),
     /// The schema changes.
     Schema(Box<SchemaState>),
     /// Rows of a status table come.

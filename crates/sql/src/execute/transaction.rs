@@ -62,7 +62,7 @@ pub(crate) fn end_transaction(
             after_ending(engine, session, after, door, sink)
         }
         Ok(Some(operation)) => {
-            session.execution = Execution::Ending(operation, Box::new(after));
+            session.execution = Execution::Ending(operation, after);
             Progress::Waiting
         }
     }
@@ -80,7 +80,7 @@ pub(crate) fn on_ended(
     session.transaction_ended();
     match error {
         Some(error) => fail(session, &error, sink),
-        None => after_ending(engine, session, *after, door, sink),
+        None => after_ending(engine, session, after, door, sink),
     }
 }
 

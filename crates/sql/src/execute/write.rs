@@ -190,7 +190,7 @@ fn say_changed(
             if session.found_rows_wanted { matched } else { changed }
         }
     };
-    ok(session, Changed { affected_rows, last_insert_id: 0, info }, sink)
+    ok(session, Changed { affected_rows, last_insert_id: 0, info: Some(info) }, sink)
 }
 
 fn say_inserted(engine: &mut Engine, session: &mut Session, state: &WriteState, sink: &mut dyn ResultSink) -> Progress {
@@ -204,7 +204,7 @@ fn say_inserted(engine: &mut Engine, session: &mut Session, state: &WriteState, 
     if state.first_number != 0 {
         session.last_insert_id = state.first_number;
     }
-    ok(session, Changed { affected_rows: state.rows, last_insert_id: state.answer_number, info }, sink)
+    ok(session, Changed { affected_rows: state.rows, last_insert_id: state.answer_number, info: Some(info) }, sink)
 }
 
 /// Says the rows of a locking read, which are all here.
