@@ -166,6 +166,11 @@ impl Matrix<'_> {
 
     fn one_run(&mut self, server: &Server, placement: &str, run: &SysbenchRun) -> Outcome<()> {
         let mut connection = server.connect()?;
+        if run.script == BULK_SCRIPT {
+            // A run that failed leaves its tables behind.
+            connection.query("DROP DATABASE sbbulk")?;
+            connection.query("CREATE DATABASE sbbulk")?;
+        }
         connection.query(&format!("USE {}", run.database))?;
         let report = if run.script == BULK_SCRIPT {
             run.prepare(server)?;
