@@ -344,6 +344,8 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             let (sockets, random) = (&mut node.world.sockets, &mut self.random);
             engine.with_services(|services| sockets.write_output(instance, limits, faults, random, own, services));
         }
+        let here = node.world.sockets.written_by(&node.layout.threads[thread].modules);
+        let ended: Vec<u16> = here.filter(|&instance| node.world.sockets.has_ended(instance)).collect();
         let mut published = Vec::new();
         let moved = engine.flush(|target| published.push(usize::from(target)));
         engine.load.enter(ThreadState::Sleeping, Time(self.now.since(node.started).0));
@@ -358,6 +360,8 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             let happening = Happening::Answer { life, node: position, thread, to, event };
             self.queue.insert((*files_done, self.scheduled), happening);
         }
+        let owners = ended.into_iter().filter_map(|instance| node.directory.thread_of(Module::Recv, instance));
+        published.extend(owners.map(usize::from).filter(|&owner| owner != thread));
         for target in published {
             let delay = self.random.below(self.options.wake_ns_max + 1);
             self.schedule_run(position, target, self.now.plus(Duration(delay)));

@@ -53,6 +53,9 @@ struct Connection {
     client_open: bool,
     paused: bool,
     closing: bool,
+    /// The owner is to close it for this reason. Only the owner closes, so that it hears of the end of a socket before a
+    /// new one takes its place.
+    ended: Option<SocketCloseReason>,
     above_high_water: bool,
 }
 
@@ -87,6 +90,7 @@ impl VirtualSockets {
             client_open: true,
             paused: false,
             closing: false,
+            ended: None,
             above_high_water: false,
         });
         Some((position, instance as u16))
@@ -152,6 +156,9 @@ impl VirtualSockets {
             let (peer, listener) = (connection.peer, connection.listener);
             return services.events.push((own, WorldEvent::SocketOpened { socket, peer, listener }));
         }
+        if let Some(reason) = connection.ended {
+            return self.close(own, socket, reason, services);
+        }
         if random.one_in(faults.reset_one_in) {
             return self.close(own, socket, SocketCloseReason::Broken, services);
         }
@@ -187,20 +194,18 @@ impl VirtualSockets {
         let connection = self.position_of(socket).map(|position| &mut self.connections[position]);
         match (request, connection) {
             (WorldRequest::SendBytes { bytes, .. }, connection) => {
-                let mut exceeded = false;
-                if let Some(connection) = connection.filter(|connection| !connection.closing) {
+                if let Some(connection) = connection.filter(|connection| !connection.closing && connection.ended.is_none()) {
                     connection.to_client.extend(&bytes);
                     let queued = connection.to_client.len();
-                    exceeded = queued > limits.send_bytes_max;
+                    if queued > limits.send_bytes_max {
+                        connection.ended = Some(SocketCloseReason::OutputFull);
+                    }
                     if queued > limits.send_high_water_bytes && !connection.above_high_water {
                         connection.above_high_water = true;
                         services.events.push((own, WorldEvent::SendBlocked { socket }));
                     }
                 }
                 services.buffers.give(bytes);
-                if exceeded {
-                    self.close(own, socket, SocketCloseReason::OutputFull, services);
-                }
             }
             (WorldRequest::CloseSocket { .. }, Some(connection)) => connection.closing = true,
             (WorldRequest::PauseReading { .. }, Some(connection)) => connection.paused = true,
@@ -221,7 +226,7 @@ impl VirtualSockets {
         let here = self.places.get(usize::from(instance)).into_iter().flatten();
         here.filter_map(|&(_, connection)| connection).any(|position| {
             let connection = &self.connections[position];
-            !connection.to_client.is_empty() && connection.received.len() < window
+            connection.ended.is_none() && !connection.to_client.is_empty() && connection.received.len() < window
         })
     }
 
@@ -239,6 +244,9 @@ impl VirtualSockets {
         let positions: Vec<usize> = here.filter_map(|&(_, connection)| connection).collect();
         for position in positions {
             let connection = &mut self.connections[position];
+            if connection.ended.is_some() {
+                continue;
+            }
             let socket = connection.id;
             let room = faults.client_window_bytes.saturating_sub(connection.received.len());
             let mut length = connection.to_client.len().min(room);
@@ -246,7 +254,7 @@ impl VirtualSockets {
                 length = random.below(length as u64) as usize;
             }
             if length > 0 && random.one_in(faults.reset_one_in) {
-                self.close(own, socket, SocketCloseReason::Broken, services);
+                connection.ended = Some(SocketCloseReason::Broken);
                 continue;
             }
             let taken = connection.to_client.drain(..length);
@@ -260,9 +268,15 @@ impl VirtualSockets {
                 services.events.push((own, WorldEvent::SendDrained { socket }));
             }
             if connection.closing && connection.to_client.is_empty() {
-                self.close(own, socket, SocketCloseReason::Own, services);
+                connection.ended = Some(SocketCloseReason::Own);
             }
         }
+    }
+
+    /// Whether the owner has sockets to close.
+    pub(super) fn has_ended(&self, instance: u16) -> bool {
+        let here = self.places.get(usize::from(instance)).into_iter().flatten();
+        here.filter_map(|&(_, connection)| connection).any(|position| self.connections[position].ended.is_some())
     }
 
     fn position_of(&self, socket: SocketId) -> Option<usize> {
@@ -281,6 +295,6 @@ impl VirtualSockets {
 
 impl Connection {
     fn has_input(&self) -> bool {
-        !self.announced || !self.paused && (!self.to_server.is_empty() || !self.client_open)
+        !self.announced || self.ended.is_some() || !self.paused && (!self.to_server.is_empty() || !self.client_open)
     }
 }
