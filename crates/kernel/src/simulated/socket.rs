@@ -194,7 +194,9 @@ impl VirtualSockets {
         let connection = self.position_of(socket).map(|position| &mut self.connections[position]);
         match (request, connection) {
             (WorldRequest::SendBytes { bytes, .. }, connection) => {
-                if let Some(connection) = connection.filter(|connection| !connection.closing && connection.ended.is_none()) {
+                if let Some(connection) =
+                    connection.filter(|connection| !connection.closing && connection.ended.is_none())
+                {
                     connection.to_client.extend(&bytes);
                     let queued = connection.to_client.len();
                     if queued > limits.send_bytes_max {
