@@ -20,6 +20,9 @@ const MEMORY_BYTES: u64 = 256 << 20;
 /// The most partitions that a reader stays inside of at once.
 const HELD_MAX: u64 = 4;
 
+/// The longest time that a reader stays inside beyond the time that was to pass, in nanoseconds.
+const LINGER_NS_MAX: u64 = 400_000;
+
 /// The simulation of a cluster.
 pub type ClusterSimulation = Simulation<Signal, NodeHost>;
 
@@ -124,7 +127,8 @@ impl Passage<Signal, NodeHost> for Observer<'_> {
         let count = 1 + self.random.below(HELD_MAX);
         let drawn: Vec<usize> = (0..count).map(|_| self.random.below(self.guards.len() as u64) as usize).collect();
         self.held += count;
-        self.pass_inside(&drawn, simulation, duration);
+        let longer = if self.random.one_in(16) { self.random.below(LINGER_NS_MAX) } else { 0 };
+        self.pass_inside(&drawn, simulation, Duration(duration.0 + longer));
     }
 }
 

@@ -47,7 +47,7 @@ pub struct FleetReport {
 
 /// What makes virtual time pass, and may meddle with the nodes meanwhile.
 pub trait Passage<S: Signal, H: Host<S>> {
-    /// Lets so much time pass.
+    /// Lets at least so much time pass.
     fn pass(&mut self, simulation: &mut Simulation<S, H>, duration: Duration);
 }
 

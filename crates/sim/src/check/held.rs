@@ -40,6 +40,7 @@ fn held_by(host: &NodeHost) -> Vec<(&'static str, u64)> {
             ("writes that wait", waiting_writes as u64),
             ("work put off", deferred as u64),
             ("images for other nodes", backed_up as u64),
+            ("versions that nobody can see", ldm.purge_queue()),
         ]);
     }
     held

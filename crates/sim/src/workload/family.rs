@@ -57,14 +57,19 @@ impl ReadWhileWrite {
         }
     }
 
+    /// Every second family has one row only, so that writing it is a transaction of one partition.
     fn ids(&self, family: usize) -> std::ops::Range<i64> {
         let first = family as i64 * self.rows_per_family;
-        first..first + self.rows_per_family
+        first..first + self.count(family)
+    }
+
+    fn count(&self, family: usize) -> i64 {
+        if family % 2 == 1 { 1 } else { self.rows_per_family }
     }
 
     fn draw_write(&self, family: usize, random: &mut Random) -> Vec<(Statement, Expected)> {
         let generation = self.families[family].acknowledged() + 1;
-        let rows = self.rows_per_family;
+        let rows = self.count(family);
         let by_family = |generation: i64| {
             let text = "UPDATE pairs SET a = ?, b = ?, c = ? WHERE family = ?";
             Statement::with(
@@ -74,6 +79,12 @@ impl ReadWhileWrite {
         };
         let plain = |text: &str| (Statement::plain(text), Expected::Success);
         match random.below(4) {
+            _ if rows == 1 && random.one_in(2) => {
+                let text = "UPDATE pairs SET a = ?, b = ?, c = ? WHERE id = ?";
+                let id = self.ids(family).start;
+                let values = [generation.into(), generation.into(), shown(generation).into(), id.into()];
+                vec![(Statement::with(text, values), Expected::Commit(1))]
+            }
             0 => vec![(by_family(generation), Expected::Commit(rows))],
             1 => {
                 let never = -1 - generation;
@@ -100,7 +111,7 @@ impl ReadWhileWrite {
     }
 
     fn draw_read(&self, family: usize, random: &mut Random) -> Vec<(Statement, Expected)> {
-        let rows = self.rows_per_family;
+        let rows = self.count(family);
         if random.one_in(3) {
             let id = self.ids(family).start + random.below(rows as u64) as i64;
             let point = Statement::with("SELECT family, a, b, c FROM pairs WHERE id = ?", [id.into()]);
@@ -172,9 +183,9 @@ impl Workload for ReadWhileWrite {
             "CREATE TABLE pairs (id INT NOT NULL, family INT NOT NULL, a BIGINT NOT NULL, b BIGINT NOT NULL, \
              c TEXT NOT NULL, PRIMARY KEY (id), KEY family_index (family)) PARTITION BY KEY (id) PARTITIONS 4",
         )];
-        let rows = self.rows_per_family;
-        let all = 0..rows * self.families.len() as i64;
-        statements.extend(inserts("pairs", all, |id| format!("{id}, {}, 0, 0, '{}'", id / rows, shown(0))));
+        for family in 0..self.families.len() {
+            statements.extend(inserts("pairs", self.ids(family), |id| format!("{id}, {family}, 0, 0, '{}'", shown(0))));
+        }
         statements
     }
 
@@ -259,7 +270,7 @@ impl Workload for ReadWhileWrite {
     }
 
     fn on_audit(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
-        let generation = self.judge_rows(position, reply.rows()?, self.rows_per_family)?;
+        let generation = self.judge_rows(position, reply.rows()?, self.count(position))?;
         let family = &self.families[position];
         family.judge(&format!("the generation of family {position}"), generation, family.acknowledged())
     }

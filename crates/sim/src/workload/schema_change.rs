@@ -162,6 +162,11 @@ impl Workload for SchemaChange {
 
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
         let (statement, expected) = self.sessions[session].statements[self.sessions[session].position].clone();
+        if session == 0 && self.generation > 0 && reply.errno() == TABLE_CHANGED {
+            // A change of a lost connection was carried out meanwhile.
+            self.on_closed(session);
+            return Ok(());
+        }
         let gives_up = session > 0 && matches!(reply.errno(), DEADLOCK | TABLE_CHANGED);
         if gives_up {
             let in_transaction = self.sessions[session].statements.len() > 1;
