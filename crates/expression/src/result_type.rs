@@ -148,6 +148,11 @@ impl ResultType {
         ResultType { nullable, ..self }
     }
 
+    /// Whether the values are numbers.
+    pub fn is_number(&self) -> bool {
+        !matches!(self.kind, Kind::String | Kind::Null)
+    }
+
     /// Whether the values are integers.
     pub fn is_integer(&self) -> bool {
         matches!(self.kind, Kind::Int | Kind::UInt)

@@ -110,8 +110,12 @@ errors! {
     WrongDatabaseName = 1102, "42000";
     /// An illegal table name.
     WrongTableName = 1103, "42000";
+    /// `*` in a SELECT without a table.
+    NoTablesUsed = 1096, "HY000";
     /// Something about the statement failed that has no number of its own.
     UnknownError = 1105, "HY000";
+    /// A column is given two values.
+    ColumnSpecifiedTwice = 1110, "42000";
     /// An aggregate where none may stand.
     InvalidUseOfGroup = 1111, "HY000";
     /// A table without columns.
@@ -190,6 +194,8 @@ errors! {
     DivisionByZero = 1365, "22012";
     /// A string that is not a number, or not in the character set.
     WrongValueForType = 1366, "HY000";
+    /// A number that is beyond those of its type.
+    IllegalValue = 1367, "22007";
     /// A string longer than its column.
     DataTooLong = 1406, "22001";
     /// A function called with the wrong number of arguments.

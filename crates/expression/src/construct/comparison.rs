@@ -22,8 +22,12 @@ impl Expression {
 
     /// `operand [NOT] BETWEEN low AND high`. Error: 1267 for an illegal mix of collations.
     pub fn between(negated: bool, operand: Expression, low: Expression, high: Expression) -> Result<Expression> {
-        let low_domain = domain_of("between", &operand, &low)?;
-        let high_domain = domain_of("between", &operand, &high)?;
+        let mut low_domain = domain_of("between", &operand, &low)?;
+        let mut high_domain = domain_of("between", &operand, &high)?;
+        // All three are compared alike: a text between a text and a number is compared as a number with both.
+        if operand.result.kind == Kind::String && (low.result.is_number() || high.result.is_number()) {
+            (low_domain, high_domain) = (Domain::Double, Domain::Double);
+        }
         let low = for_domain(low, low_domain, &operand);
         let high = for_domain(high, high_domain, &operand);
         let domains = [exact_domain(low_domain, &operand, &low), exact_domain(high_domain, &operand, &high)];

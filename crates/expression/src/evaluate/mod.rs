@@ -57,7 +57,8 @@ impl Expression {
         self.value(&Context { row, parameters, scratch })
     }
 
-    /// Whether the value is true: neither NULL nor 0. Errors as [`Expression::evaluate`].
+    /// Whether the value is true: neither NULL nor 0. Of conditions joined by AND none is evaluated after the first that
+    /// is not true, so that it can neither fail nor warn. Errors as [`Expression::evaluate`].
     #[inline]
     pub fn is_true<'r>(
         &'r self,
@@ -65,7 +66,16 @@ impl Expression {
         parameters: Parameters<'r>,
         scratch: &'r Scratch,
     ) -> Result<bool> {
-        Ok(self.truth(&Context { row, parameters, scratch })? == Some(true))
+        let context = Context { row, parameters, scratch };
+        if let Node::And(conditions) = &self.node {
+            for condition in conditions {
+                if condition.truth(&context)? != Some(true) {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        }
+        Ok(self.truth(&context)? == Some(true))
     }
 
     /// The value with no more digits after the point than its type has.

@@ -312,3 +312,19 @@ fn errors_name_the_expression_as_mysql_does() {
         "Illegal mix of collations (utf8mb4_bin,EXPLICIT) and (utf8mb4_general_ci,EXPLICIT) for operation '='"
     );
 }
+
+#[test]
+fn nothing_is_evaluated_after_a_condition_that_is_not_true() {
+    let constant = |value| Expression::constant(value, CollationId::BINARY);
+    let too_large = Expression::arithmetic(
+        crate::program::ArithmeticOperator::Multiply,
+        constant(Value::Int(i64::MAX)),
+        constant(Value::Int(2)),
+    );
+    for first in [Value::Null, Value::Int(0)] {
+        let filter = Expression::and(vec![constant(first), too_large.clone()]);
+        assert_eq!(filter.is_true(None, Parameters::NONE, &Scratch::new()), Ok(false));
+    }
+    let filter = Expression::and(vec![constant(Value::Int(1)), too_large]);
+    assert!(filter.is_true(None, Parameters::NONE, &Scratch::new()).is_err());
+}

@@ -5,7 +5,7 @@ use junctor_expression::{Expression, IsTest};
 use junctor_model::collation::{CharacterSet, CollationId, CollationLookupError};
 use junctor_model::error::{Error, ErrorCode, Result};
 
-use super::literal::bind_literal;
+use super::literal::{among_numbers, bind_literal};
 use super::{Environment, Scope, message};
 use crate::parse::expression as ast;
 
@@ -97,8 +97,14 @@ impl<'a> Binder<'a> {
             Ast::And(operands) => Ok(Expression::and(self.bind_all(operands)?)),
             Ast::Or(operands) => Ok(Expression::or(self.bind_all(operands)?)),
             Ast::Between { negated, operand, low, high } => {
-                let operand = self.bind(operand)?;
-                let (low, high) = (self.bind(low)?, self.bind(high)?);
+                let parts = [&**operand, &**low, &**high];
+                let mut bound = [self.bind(operand)?, self.bind(low)?, self.bind(high)?];
+                if bound.iter().any(|part| part.result.is_number()) {
+                    let mut parts = parts.into_iter();
+                    bound =
+                        bound.map(|bound| parts.next().map_or(Expression::null(), |part| among_numbers(part, bound)));
+                }
+                let [operand, low, high] = bound;
                 Expression::between(*negated, operand, low, high)
             }
             Ast::InList { negated, operand, list } => self.in_list(*negated, operand, list),

@@ -5,7 +5,7 @@ use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::{Decimal, Value};
 
-use crate::parse::expression::{Literal, StringLiteral};
+use crate::parse::expression::{self as ast, Literal, StringLiteral};
 
 /// Digits that an exact number may have.
 const DECIMAL_DIGITS_MAX: usize = 38;
@@ -20,13 +20,25 @@ pub(super) fn bind_literal(literal: &Literal, collation: CollationId) -> Result<
         Literal::Boolean(value) => constant(Value::Int(i64::from(*value))),
         Literal::Integer(value) => constant(integer(*value)),
         Literal::Decimal(text) => constant(decimal_of_text(text.as_bytes())),
-        Literal::Double(value) => constant(Value::Double(*value)),
+        Literal::Double(value) if value.is_finite() => constant(Value::Double(*value)),
+        Literal::Double(_) => {
+            return Err(Error::new(ErrorCode::IllegalValue, "Illegal double value found during parsing"));
+        }
         Literal::String(text) => Expression::constant(Value::Bytes(text.bytes.clone()), collation_of(text, collation)?),
         Literal::Hexadecimal(bytes) | Literal::Bits(bytes) => {
             Expression::constant(Value::Bytes(bytes.clone()), CollationId::BINARY)
         }
         Literal::Temporal { .. } => return Err(Error::not_supported("DATE and TIME literals")),
     })
+}
+
+/// An operand that meets numbers: a hexadecimal or bit literal is the number that its last eight bytes are, the first of
+/// them the most significant.
+pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Expression {
+    let ast::Expression::Literal(Literal::Hexadecimal(bytes) | Literal::Bits(bytes)) = operand else { return bound };
+    let last = &bytes[bytes.len().saturating_sub(8)..];
+    let number = last.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+    Expression::constant(Value::UInt(number), CollationId::BINARY)
 }
 
 fn collation_of(text: &StringLiteral, collation: CollationId) -> Result<CollationId> {
@@ -68,7 +80,7 @@ pub fn decimal_of_text(text: &[u8]) -> Value {
     let scale = scale.unwrap_or(0);
     if digits > DECIMAL_DIGITS_MAX || scale > DECIMAL_SCALE_MAX {
         let double = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
-        return Value::Double(double.unwrap_or(0.0));
+        return Value::Double(double.unwrap_or(0.0).clamp(-f64::MAX, f64::MAX));
     }
     let mantissa = if text.first() == Some(&b'-') { -mantissa } else { mantissa };
     Value::Decimal(Decimal { mantissa, scale: scale as u8 })

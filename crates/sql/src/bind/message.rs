@@ -29,9 +29,9 @@ pub fn unknown_table(shown: &str) -> Box<Error> {
     Error::new(ErrorCode::UnknownTable, format!("Unknown table '{shown}'"))
 }
 
-/// 1110 has no code of its own here; MySQL's words do.
+/// 1110.
 pub fn column_twice(column: &str) -> Box<Error> {
-    Error::new(ErrorCode::DuplicateColumn, format!("Column '{column}' specified twice"))
+    Error::new(ErrorCode::ColumnSpecifiedTwice, format!("Column '{column}' specified twice"))
 }
 
 /// 1136.

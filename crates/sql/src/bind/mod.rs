@@ -12,6 +12,7 @@ mod select_list;
 pub use binder::{Aggregation, Binder, Clause};
 pub use call::operand_type;
 pub use environment::{Environment, Folded, ParameterKind};
+pub(crate) use literal::among_numbers;
 pub use literal::decimal_of_text;
 pub use scope::{RowSource, Scope};
 pub use select_list::{SelectList, bind_select_list, item_named};

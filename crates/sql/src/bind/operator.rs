@@ -4,6 +4,7 @@ use junctor_expression::{ArithmeticOperator, BitOperator, CastTarget, CompareOpe
 use junctor_model::error::{Error, Result};
 
 use super::binder::character_set_named;
+use super::literal::among_numbers;
 use super::{Binder, message};
 use crate::parse::expression as ast;
 
@@ -12,7 +13,11 @@ const DECIMAL_PRECISION_DEFAULT: u32 = 10;
 
 impl Binder<'_> {
     pub(super) fn unary(&mut self, operator: ast::UnaryOperator, operand: &ast::Expression) -> Result<Expression> {
-        let operand = self.bind(operand)?;
+        let bound = self.bind(operand)?;
+        let operand = match operator {
+            ast::UnaryOperator::Not => bound,
+            ast::UnaryOperator::Minus | ast::UnaryOperator::BitNot => among_numbers(operand, bound),
+        };
         Ok(match operator {
             ast::UnaryOperator::Minus => Expression::negate(operand),
             ast::UnaryOperator::BitNot => Expression::bit_not(operand),
@@ -30,7 +35,14 @@ impl Binder<'_> {
         if let (ast::Expression::Row(left), ast::Expression::Row(right)) = (left, right) {
             return self.compare_rows(operator, left, right);
         }
-        let (left, right) = (self.bind(left)?, self.bind(right)?);
+        let (mut bound_left, mut bound_right) = (self.bind(left)?, self.bind(right)?);
+        if !operator.is_comparison() || bound_right.result.is_number() {
+            bound_left = among_numbers(left, bound_left);
+        }
+        if !operator.is_comparison() || bound_left.result.is_number() {
+            bound_right = among_numbers(right, bound_right);
+        }
+        let (left, right) = (bound_left, bound_right);
         let compare = |operator, left, right| Expression::comparison(operator, left, right);
         match operator {
             Operator::Xor => Ok(Expression::xor(left, right)),
@@ -100,7 +112,11 @@ impl Binder<'_> {
             }
             (operand, ast::InList::Expressions(members)) => {
                 let operand = self.bind(operand)?;
-                let members = self.bind_all(members)?;
+                let mut bound = self.bind_all(members)?;
+                if operand.result.is_number() {
+                    bound = members.iter().zip(bound).map(|(member, bound)| among_numbers(member, bound)).collect();
+                }
+                let members = bound;
                 Expression::in_list(negated, operand, members)
             }
             (operand, ast::InList::Parameters(ordinal)) => {
@@ -116,7 +132,11 @@ impl Binder<'_> {
     }
 
     pub(super) fn cast(&mut self, operand: &ast::Expression, target: &ast::CastTarget) -> Result<Expression> {
-        let operand = self.bind(operand)?;
+        let mut bound = self.bind(operand)?;
+        if !matches!(target, ast::CastTarget::Binary(_) | ast::CastTarget::Char { .. }) {
+            bound = among_numbers(operand, bound);
+        }
+        let operand = bound;
         let target = match target {
             ast::CastTarget::Signed => CastTarget::Signed,
             ast::CastTarget::Unsigned => CastTarget::Unsigned,

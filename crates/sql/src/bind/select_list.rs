@@ -64,7 +64,7 @@ fn bind_all_columns(
         return Err(message::unknown_table(table));
     }
     if matches!(binder.scope.source, RowSource::Nothing) {
-        return Err(Error::new(ErrorCode::UnknownError, "No tables used"));
+        return Err(Error::new(ErrorCode::NoTablesUsed, "No tables used"));
     }
     for index in binder.scope.visible_columns() {
         let found = binder.scope.column(index);

@@ -63,7 +63,8 @@ impl Engine {
             | Statement::DropDatabase(_)
             | Statement::TruncateTable(_) => match self.define(session, statement) {
                 Ok(Defined { change, notes }) => start_schema_change(self, session, change, notes, door, sink),
-                Err(error) => fail(session, &error, sink),
+                // A refused definition has committed the open transaction too.
+                Err(error) => end_transaction(self, session, Ending::Commit, AfterEnding::Fail(error), door, sink),
             },
             Statement::Kill(kill) => match self.evaluate_once(session, &kill.connection, door) {
                 Ok(Value::Int(id)) => self.kill(session, ConnectionId(id.clamp(0, i64::from(u32::MAX)) as u32), sink),

@@ -22,6 +22,8 @@ pub(crate) enum AfterEnding {
     Begin { read_only: Option<bool>, consistent_snapshot: bool },
     /// The schema is changed.
     Schema { change: Box<SchemaChange>, notes: Vec<(u16, Box<str>)> },
+    /// The statement that ended the transaction fails.
+    Fail(Box<Error>),
 }
 
 /// Executes the border of a transaction.
@@ -106,6 +108,7 @@ fn after_ending(
             }
         }
         AfterEnding::Schema { change, notes } => send_schema_change(engine, session, *change, notes, door, sink),
+        AfterEnding::Fail(error) => fail(session, &error, sink),
     }
 }
 

@@ -269,6 +269,14 @@ pub enum BinaryOperator {
     BitXor,
 }
 
+impl BinaryOperator {
+    /// Whether it compares.
+    pub fn is_comparison(self) -> bool {
+        use BinaryOperator::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual, NullSafeEqual};
+        matches!(self, Equal | NullSafeEqual | NotEqual | Less | LessOrEqual | Greater | GreaterOrEqual)
+    }
+}
+
 /// The right side of IN.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InList {

@@ -15,7 +15,7 @@ use super::operand::reads_parameter;
 use super::select::{guards_and_filter, is_never, is_single_row};
 use super::statement::Planned;
 use super::{Plan, Quantity};
-use crate::bind::{Binder, Clause, Environment, Scope};
+use crate::bind::{Binder, Clause, Environment, Scope, among_numbers};
 use crate::parse::expression as ast;
 use crate::parse::statement::{Delete, LimitValue, OrderItem, TableReference, Update};
 
@@ -62,7 +62,11 @@ pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Res
         let found = binder.scope.resolve(&assignment.column, Clause::FieldList.name())?;
         let value = match &assignment.value {
             ast::Expression::Default(None) => default_of(&layout.definition, found.index)?,
-            value => binder.bind_in(Clause::FieldList, value)?,
+            value => {
+                let bound = binder.bind_in(Clause::FieldList, value)?;
+                let column = &layout.definition.columns[usize::from(found.index.0)];
+                if column.column_type.collation().is_none() { among_numbers(value, bound) } else { bound }
+            }
         };
         assignments.push(Assignment { column: found.index, value });
     }

@@ -14,7 +14,7 @@ use super::Plan;
 use super::change::{default_of, no_default, unique_entries};
 use super::operand::needs_row;
 use super::statement::Planned;
-use crate::bind::{Binder, Environment, Scope, message};
+use crate::bind::{Binder, Environment, Scope, among_numbers, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{Insert, InsertSource};
 
@@ -73,7 +73,7 @@ pub struct InsertPlan {
 /// Plans an INSERT.
 ///
 /// # Errors
-/// Those of binding; 1136 for a row of another length, 1110's words for a column twice, 1364 for a column left out that has no
+/// Those of binding; 1136 for a row of another length, 1110 for a column twice, 1364 for a column left out that has no
 /// default, 1048 and the others of storing for constants; 1235 for IGNORE, REPLACE, ON DUPLICATE KEY, SELECT and RETURNING.
 pub(super) fn plan_insert(environment: &Environment<'_>, insert: &Insert) -> Result<Planned> {
     refuse_missing(insert)?;
@@ -91,7 +91,8 @@ pub(super) fn plan_insert(environment: &Environment<'_>, insert: &Insert) -> Res
         }
         InsertSource::Select(_) => return Err(Error::not_supported("INSERT ... SELECT")),
     };
-    let scratch = Scratch::new();
+    let mut scratch = Scratch::new();
+    scratch.set_strict(true);
     let omitted = omitted_values(definition, &targets)?;
     let mut rows = Vec::with_capacity(forms.len());
     for (position, form) in forms.into_iter().enumerate() {
@@ -216,7 +217,10 @@ impl RowMaker<'_, '_> {
         let bound = match value {
             ast::Expression::Default(None) if column.auto_increment => return Ok(InsertValue::Generated),
             ast::Expression::Default(None) => default_of(self.definition, index)?,
-            value => self.binder.bind(value)?,
+            value => {
+                let bound = self.binder.bind(value)?;
+                if column.column_type.collation().is_none() { among_numbers(value, bound) } else { bound }
+            }
         };
         if let Node::Parameter(ordinal) = bound.node {
             return Ok(InsertValue::Parameter(ordinal));

@@ -56,6 +56,8 @@ impl LdmBlock {
         let program = Arc::clone(&work.request.program);
         let input = std::mem::take(&mut work.request.input);
         let emitter = &mut reader.emitter;
+        // Those of reads that came before are not of this statement.
+        emitter.scratch.take_warnings();
         emitter.scratch.set_strict(!matches!(program.action, WriteAction::LockRead { .. }));
         emitter.exchange(&mut work.accumulators);
         let end = slot.guard.owner_read(&slot.token, |store| {

@@ -615,6 +615,11 @@ fn read_long_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
             return None;
         }
         class = LiteralClass::Double;
+        // Whether it is beyond the doubles, which is an error, is for the parser to say.
+        let number = std::str::from_utf8(&text[at..end]).ok().and_then(|text| text.parse::<f64>().ok());
+        if !number.is_some_and(f64::is_finite) {
+            return None;
+        }
     }
     if NUMBER_GOES_ON[usize::from(byte_at(text, end))] {
         // A name that begins with a digit, a hexadecimal number, or nothing at all.
