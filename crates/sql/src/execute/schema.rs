@@ -30,7 +30,7 @@ pub(crate) struct SchemaState {
 #[derive(Debug)]
 pub(crate) enum SchemaStep {
     /// Main makes the change; `index` is the table and name of a unique index that is to be filled then.
-    Changing { index: Option<(TableId, Box<str>)>, affected_rows: u64, info: &'static str },
+    Changing { index: Option<(TableId, Box<str>)>, affected_rows: u64, info: String },
     /// The entries of a new unique index are made.
     Filling(Box<Fill>),
     /// Main completes the index, or takes it away because of the error.
@@ -73,10 +73,10 @@ pub(super) fn send_schema_change(
         SchemaChange::DropDatabase { name, .. } => engine.client.catalog().dictionary.tables_of(name).count() as u64,
         _ => 0,
     };
-    let info = match &change {
+    let info = String::from(match &change {
         SchemaChange::CreateIndex { .. } | SchemaChange::DropIndex { .. } => INDEX_INFO,
         _ => "",
-    };
+    });
     match engine.client.change_schema(session.connection, change, door) {
         Ok(operation) => {
             let step = SchemaStep::Changing { index, affected_rows, info };
@@ -111,10 +111,10 @@ pub(crate) fn on_schema_changed(
                 None => fail(session, &index_is_gone(), sink),
             }
         }
-        (SchemaStep::Changing { affected_rows, info, .. }, None) => {
-            ok(session, Changed { affected_rows, info, ..Changed::default() }, sink)
+        (SchemaStep::Changing { affected_rows, mut info, .. }, None) => {
+            ok(session, Changed { affected_rows, info: Some(&mut info), ..Changed::default() }, sink)
         }
-        (_, None) => ok(session, Changed { info: INDEX_INFO, ..Changed::default() }, sink),
+        (_, None) => ok(session, Changed { info: Some(&mut INDEX_INFO.into()), ..Changed::default() }, sink),
     }
 }
 
