@@ -240,6 +240,11 @@ impl LockTable {
         self.waiting(waiter).map(|request| (request.transaction, self.locks[request.lock].key))
     }
 
+    /// Whether nobody holds the lock or waits for it.
+    pub fn is_free(&self, key: LockKey) -> bool {
+        self.by_key.find(self.hash_of_key(&key), |lock| self.locks[*lock].key == key).is_none()
+    }
+
     /// The mode in which a transaction holds a lock.
     pub fn held(&self, key: LockKey, transaction: TransactionId) -> Option<LockMode> {
         let lock = *self.by_key.find(self.hash_of_key(&key), |lock| self.locks[*lock].key == key)?;

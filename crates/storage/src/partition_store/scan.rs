@@ -7,6 +7,7 @@ use junctor_model::row::RowView;
 
 use super::{OrderedEntry, PartitionStore};
 use crate::index::{Direction, RangeBounds};
+use crate::row::RowVersion;
 
 /// What to read of which index.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,15 @@ pub enum ScanEnd {
     Stopped,
 }
 
+/// Which versions a scan looks at.
+#[derive(Clone, Copy)]
+enum Sight {
+    /// What is committed up to a number, and the own versions.
+    Snapshot(CommitNumber, Option<TransactionId>),
+    /// The newest versions, committed or not.
+    Writer(TransactionId),
+}
+
 impl PartitionStore {
     /// Calls `visit` for each row of the range that the reader sees, in key order, each once and with the version that
     /// has that key. Looks at most at `budget_entries` index entries. `None` when the index does not exist here or is
@@ -49,6 +59,31 @@ impl PartitionStore {
         cursor: &mut ScanCursor,
         snapshot: CommitNumber,
         own: Option<TransactionId>,
+        budget_entries: usize,
+        visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
+    ) -> Option<ScanEnd> {
+        self.scan_with(range, cursor, Sight::Snapshot(snapshot, own), budget_entries, visit)
+    }
+
+    /// As [`Self::scan`], for a writer: rows that `own` sees, and rows of which others have a version that is not committed
+    /// and has the key, so that the writer waits for them. What is given to `visit` is to be read again under the lock.
+    pub fn scan_for_write(
+        &self,
+        range: ScanRange<'_>,
+        cursor: &mut ScanCursor,
+        own: TransactionId,
+        budget_entries: usize,
+        visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
+    ) -> Option<ScanEnd> {
+        self.scan_with(range, cursor, Sight::Writer(own), budget_entries, visit)
+    }
+
+    #[inline]
+    fn scan_with(
+        &self,
+        range: ScanRange<'_>,
+        cursor: &mut ScanCursor,
+        sight: Sight,
         budget_entries: usize,
         mut visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<ScanEnd> {
@@ -67,7 +102,7 @@ impl PartitionStore {
                 return ControlFlow::Break(());
             }
             budget -= 1;
-            let accepted = self.accept(entry, key, row, snapshot, own, &mut image, &mut whole_key);
+            let accepted = self.accept(entry, key, row, sight, &mut image, &mut whole_key);
             let is_stopped = match accepted {
                 Some(view) if !check_bounds || self.lies_within(entry, view, range.bounds) => {
                     visit(row, view).is_break()
@@ -100,13 +135,36 @@ impl PartitionStore {
         snapshot: CommitNumber,
         own: Option<TransactionId>,
         budget_rows: usize,
+        visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
+    ) -> Option<RowId> {
+        self.scan_rows_with(from, Sight::Snapshot(snapshot, own), budget_rows, visit)
+    }
+
+    /// As [`Self::scan_rows`], for a writer: rows that `own` sees, and rows that others have inserted and not committed.
+    pub fn scan_rows_for_write(
+        &self,
+        from: RowId,
+        own: TransactionId,
+        budget_rows: usize,
+        visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
+    ) -> Option<RowId> {
+        self.scan_rows_with(from, Sight::Writer(own), budget_rows, visit)
+    }
+
+    #[inline]
+    fn scan_rows_with(
+        &self,
+        from: RowId,
+        sight: Sight,
+        budget_rows: usize,
         mut visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<RowId> {
         let mut scratch = Vec::new();
         let end = self.row_end().0;
         let stop = u64::from(from.0).saturating_add(budget_rows as u64).min(u64::from(end)) as u32;
         for row in (from.0..stop).map(RowId) {
-            let Some(version) = self.visible(row, snapshot, own) else { continue };
+            let Some(newest) = self.rows.newest(row) else { continue };
+            let Some(version) = self.seen(newest, sight) else { continue };
             if visit(row, self.view(&version, &mut scratch)).is_break() {
                 return (row.0 + 1 < end).then_some(RowId(row.0 + 1));
             }
@@ -121,24 +179,50 @@ impl PartitionStore {
         entry: &'a OrderedEntry,
         key: &[u8],
         row: RowId,
-        snapshot: CommitNumber,
-        own: Option<TransactionId>,
+        sight: Sight,
         image: &'a mut Vec<u8>,
         whole_key: &mut Vec<u8>,
     ) -> Option<RowView<'a>> {
         let newest = self.rows.newest(row)?;
-        let version = self.rows.visible_from(newest, snapshot, own)?;
-        let is_only = newest.older().is_none();
-        let view = RowView::new(self.format(), self.rows.image(&version, image));
-        if !is_only {
-            // Several versions: the entry may belong to another one.
-            whole_key.clear();
-            entry.shape.append(self.definitions(), view, whole_key);
-            if entry.tree.truncated(whole_key) != key {
+        let mut version = self.seen(newest, sight)?;
+        if newest.older().is_none() {
+            return Some(RowView::new(self.format(), self.rows.image(&version, image)));
+        }
+        // Several versions: the entry may belong to another one.
+        if !self.has_key(entry, &version, key, image, whole_key) {
+            let Sight::Writer(own) = sight else { return None };
+            // The entry may belong to the version that is committed, before one of another transaction that is not.
+            version = self.rows.visible_from(newest, CommitNumber(u64::MAX), Some(own))?;
+            if !self.has_key(entry, &version, key, image, whole_key) {
                 return None;
             }
         }
-        Some(view)
+        Some(RowView::new(self.format(), self.rows.image(&version, image)))
+    }
+
+    /// The version of a row that counts first for `sight`.
+    #[inline]
+    fn seen<'a>(&'a self, newest: RowVersion<'a>, sight: Sight) -> Option<RowVersion<'a>> {
+        match sight {
+            Sight::Snapshot(snapshot, own) => self.rows.visible_from(newest, snapshot, own),
+            Sight::Writer(_) if !newest.is_deleted() => Some(newest),
+            Sight::Writer(own) => self.rows.visible_from(newest, CommitNumber(u64::MAX), Some(own)),
+        }
+    }
+
+    #[inline]
+    fn has_key(
+        &self,
+        entry: &OrderedEntry,
+        version: &RowVersion<'_>,
+        key: &[u8],
+        image: &mut Vec<u8>,
+        whole_key: &mut Vec<u8>,
+    ) -> bool {
+        let view = RowView::new(self.format(), self.rows.image(version, image));
+        whole_key.clear();
+        entry.shape.append(self.definitions(), view, whole_key);
+        entry.tree.truncated(whole_key) == key
     }
 
     #[cold]

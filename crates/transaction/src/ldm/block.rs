@@ -20,7 +20,9 @@ use junctor_storage::page::PagePool;
 use junctor_storage::snapshot::SnapshotRegistry;
 
 use super::redo_log::RedoLog;
-use super::state::{Batch, Deferred, KeptImages, ParkedWrite, Participant, ParticipantHandle, PartitionSlot, SlotIndex};
+use super::state::{
+    Batch, Deferred, KeptImages, ParkedWrite, Participant, ParticipantHandle, PartitionSlot, SlotIndex,
+};
 use super::update_row::RowBuilder;
 use crate::read::RowReader;
 

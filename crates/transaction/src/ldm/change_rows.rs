@@ -2,7 +2,7 @@
 //! held, and inserts, which lock what they make.
 
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{RowId, StatementNumber};
+use junctor_model::id::{RowId, StatementNumber, TransactionId};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_model::row::RowView;
 use junctor_model::schema::TableKind;
@@ -10,6 +10,7 @@ use junctor_signals::input::{HashedKey, InputReader};
 use junctor_storage::lock::{LockKey, LockMode, LockReply, LockTable, WaiterId, WaiterToken};
 use junctor_storage::page::OutOfMemory;
 use junctor_storage::partition_store::{PartitionStore, WriteError};
+use junctor_storage::row::RowVersion;
 
 use super::block::LdmBlock;
 use super::state::{RowChange, TouchedRow, WriteWork};
@@ -120,12 +121,20 @@ impl LdmBlock {
 }
 
 impl Inserter<'_> {
-    /// Inserts a row and locks it. A key that exists is an error only once its lock is held, for whoever holds it may
-    /// be about to give it up.
+    /// Inserts a row. A key that exists is an error only once its lock is held, for whoever holds it may be about to give it
+    /// up.
+    ///
+    /// A new row needs no lock of its own: its version, which is not committed, tells whose it is, and who wants the row
+    /// gives the lock to that transaction before it waits ([`lock_of_inserter`]). So a statement that inserts a million
+    /// rows does not fill the lock table.
     fn insert(&mut self, store: &mut PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Result<Inserted> {
         let (transaction, statement) = (self.work.request.transaction, self.work.request.statement);
         let pending = self.work.pending_insert.take();
         let outcome = match store.insert(key.key, key.hash, image, transaction, statement) {
+            Ok(row) if self.locks.is_free(self.key(row)) => {
+                self.touched.push(TouchedRow { slot: self.work.slot, row, statement });
+                Ok(Inserted::Row)
+            }
             Ok(row) => match self.lock(row, LockMode::Exclusive) {
                 Ok(None) => {
                     self.touched.push(TouchedRow { slot: self.work.slot, row, statement });
@@ -137,13 +146,16 @@ impl Inserter<'_> {
                     waiting_or_full.map(|waiter| waiter.map_or(Inserted::Row, Inserted::Waiting))
                 }
             },
-            Err(WriteError::Uncommitted(row)) => match self.lock(row, LockMode::Exclusive)? {
-                Some(waiter) => Ok(Inserted::Waiting(waiter)),
-                None => junctor_kernel::invariant::fail(
-                    "who locks a row made its newest version",
-                    format_args!("row {row}"),
-                ),
-            },
+            Err(WriteError::Uncommitted(row)) => {
+                lock_of_inserter(self.locks, self.key(row), store.newest(row), transaction, self.token)?;
+                match self.lock(row, LockMode::Exclusive)? {
+                    Some(waiter) => Ok(Inserted::Waiting(waiter)),
+                    None => junctor_kernel::invariant::fail(
+                        "who locks a row made its newest version",
+                        format_args!("row {row}"),
+                    ),
+                }
+            }
             Err(WriteError::Duplicate(row)) => match self.lock(row, LockMode::Shared)? {
                 Some(waiter) => Ok(Inserted::Waiting(waiter)),
                 None if self.is_same_entry(store, row, image) => Ok(Inserted::Same),
@@ -160,10 +172,13 @@ impl Inserter<'_> {
         outcome
     }
 
+    fn key(&self, row: RowId) -> LockKey {
+        LockKey { partition: self.work.request.partition, row }
+    }
+
     /// Gives the waiter when the lock must be waited for.
     fn lock(&mut self, row: RowId, mode: LockMode) -> Result<Option<WaiterId>> {
-        let key = LockKey { partition: self.work.request.partition, row };
-        match self.locks.request(key, self.work.request.transaction, mode, self.token) {
+        match self.locks.request(self.key(row), self.work.request.transaction, mode, self.token) {
             Ok(LockReply::Granted) => Ok(None),
             Ok(LockReply::Waiting(waiter)) => {
                 self.work.pending_insert = Some(row);
@@ -188,6 +203,28 @@ impl Inserter<'_> {
         let mut scratch = Vec::new();
         store.newest(row).is_some_and(|newest| store.view(&newest, &mut scratch).image() == image)
     }
+}
+
+/// Gives the lock of a row to the other transaction that inserted it and has not ended, so that one can wait for it. It has it
+/// already when it changed a row that was there before.
+///
+/// Errors: 1041 when the lock table is full.
+pub(super) fn lock_of_inserter(
+    locks: &mut LockTable,
+    key: LockKey,
+    newest: Option<RowVersion<'_>>,
+    own: TransactionId,
+    token: WaiterToken,
+) -> Result<()> {
+    let other = newest.and_then(|newest| newest.transaction()).filter(|other| *other != own);
+    if let Some(other) = other
+        && locks.held(key, other).is_none()
+    {
+        let reply = locks.request(key, other, LockMode::Exclusive, token);
+        let reply = reply.map_err(|full| Error::new(ErrorCode::OutOfResources, format!("Out of memory; {full}")))?;
+        junctor_kernel::require!(reply == LockReply::Granted, "the inserter of {key:?} waits for it");
+    }
+    Ok(())
 }
 
 #[cold]

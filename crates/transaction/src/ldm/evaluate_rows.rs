@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use junctor_expression::Parameters;
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{CommitNumber, IndexId, RowId};
+use junctor_model::id::{IndexId, RowId};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::input::InputReader;
 use junctor_signals::program::{self, Access, WriteAction, WriteProgram};
@@ -15,14 +15,12 @@ use junctor_storage::lock::{LockKey, LockMode, LockReply, LockTable, WaiterId, W
 use junctor_storage::partition_store::{PartitionStore, ScanEnd, ScanRange};
 
 use super::block::LdmBlock;
+use super::change_rows::lock_of_inserter;
 use super::state::{RowChange, WriteWork};
 use super::unique_entry;
 use super::update_row::{RowBuilder, UpdatedRow};
 use super::write_rows::{OUTPUT_BYTES_MAX, StepEnd};
 use crate::read::{Emitter, bounds_of, direction_of, plan_is_stale};
-
-/// A write sees the newest version of every row that is committed or its own.
-const NEWEST: CommitNumber = CommitNumber(u64::MAX);
 
 /// One batch of one write: what it reads, and what it changes besides the partition.
 struct Evaluation<'a> {
@@ -135,13 +133,13 @@ impl Evaluation<'_> {
                 self.work.cursor.key = key;
                 budget -= 1;
             }
-            let own = Some(self.work.request.transaction);
+            let own = self.work.request.transaction;
             let mut cursor = std::mem::take(&mut self.work.cursor);
             let mut outcome = Ok(None);
             let mut seen = 0;
             let store = self.store;
             let range = ScanRange { index, bounds, direction };
-            let end = store.scan(range, &mut cursor, NEWEST, own, budget, |row, _| {
+            let end = store.scan_for_write(range, &mut cursor, own, budget, |row, _| {
                 seen += 1;
                 outcome = self.consider(row, false, Condition::None);
                 if matches!(outcome, Ok(None)) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -169,10 +167,10 @@ impl Evaluation<'_> {
         if let Some(row) = self.work.pending.take() {
             self.consider(row, true, Condition::None)?;
         }
-        let own = Some(self.work.request.transaction);
+        let own = self.work.request.transaction;
         let mut outcome = Ok(None);
         let store = self.store;
-        let next = store.scan_rows(self.work.next_row, NEWEST, own, ROWS_PER_HOLD_MAX, |row, _| {
+        let next = store.scan_rows_for_write(self.work.next_row, own, ROWS_PER_HOLD_MAX, |row, _| {
             outcome = self.consider(row, false, Condition::None);
             if matches!(outcome, Ok(None)) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
@@ -193,6 +191,7 @@ impl Evaluation<'_> {
         };
         let transaction = self.work.request.transaction;
         if !has_lock {
+            lock_of_inserter(self.locks, self.key(row), self.store.newest(row), transaction, self.token)?;
             match self.locks.request(self.key(row), transaction, mode, self.token) {
                 Ok(LockReply::Granted) => {}
                 Ok(LockReply::Waiting(waiter)) => {

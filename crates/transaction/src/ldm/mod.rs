@@ -16,29 +16,29 @@
 //! [`read_status`], [`verify`].
 
 pub mod block;
-mod state;
-mod write_rows;
-mod evaluate_rows;
-mod update_row;
+mod change_partition;
 mod change_rows;
-mod unique_entry;
+mod evaluate_rows;
 mod lock_wait;
 mod prepare_transaction;
-mod settle;
-mod read_rows;
-mod replicate_rows;
-mod change_partition;
 mod purge;
-mod redo_log;
+mod read_rows;
 mod read_status;
+mod redo_log;
+mod replicate_rows;
+mod settle;
+mod state;
+mod unique_entry;
+mod update_row;
 mod verify;
+mod write_rows;
 
 pub use block::{LdmBlock, LdmShared};
 pub use verify::LdmWork;
 
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
 mod index_tests;
 #[cfg(test)]
 mod random_tests;
+#[cfg(test)]
+mod tests;

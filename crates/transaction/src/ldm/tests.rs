@@ -251,6 +251,47 @@ fn an_insert_waits_for_whoever_holds_the_key() {
 }
 
 #[test]
+fn a_locking_scan_waits_for_rows_that_others_have_inserted_or_moved_into_it() {
+    for access in [RANGES, Access::AllRows] {
+        for ending in [Ending::Commit, Ending::Rollback] {
+            let (mut harness, table) = filled(1, 2, 2);
+            let first = harness.execute(NONE, false, &table.insert(), table.images(&[(7, 70, None)]));
+            let rows = if access == RANGES { table.range(65, 75) } else { table.everything() };
+            let second = harness.begin_execute(1, NONE, true, &table.add_to(K, access, 1), rows);
+            harness.run();
+            assert!(harness.statement(second).is_none(), "{access:?} does not wait");
+            harness.end(first.transaction, ending);
+            let changed = harness.statement(second).map(|reply| (reply.error, reply.changed));
+            let others = if access == RANGES { 0 } else { 2 };
+            assert_eq!(changed, Some((None, others + u64::from(ending == Ending::Commit))));
+            harness.check_idle();
+        }
+    }
+    let (mut harness, table) = filled(1, 2, 2);
+    let first = harness.execute(NONE, false, &table.add_to(K, Access::PrimaryKeys, 60), table.keys(&[1]));
+    let second = harness.begin_execute(1, NONE, true, &table.add_to(K, RANGES, 1), table.range(65, 75));
+    harness.run();
+    assert!(harness.statement(second).is_none(), "a row that moves into the range is waited for");
+    harness.end(first.transaction, Ending::Commit);
+    assert_eq!(harness.statement(second).map(|reply| (reply.error, reply.changed)), Some((None, 1)));
+    assert_eq!(table.rows(&mut harness)[0], (1, 71, Some(1)));
+    harness.check_idle();
+}
+
+#[test]
+fn inserted_rows_take_no_room_in_the_lock_table_until_somebody_wants_them() {
+    let (mut harness, table) = started(1, 1);
+    let first = harness.execute(NONE, false, &table.insert(), table.images(&[(1, 10, None), (2, 20, None)]));
+    assert_eq!(harness.status(StatusTable::Locks).len(), 0);
+    let second = harness.begin_execute(1, NONE, true, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[2]));
+    harness.run();
+    assert_eq!(harness.status(StatusTable::Locks).len(), 2, "the inserter's and the waiter's");
+    harness.end(first.transaction, Ending::Commit);
+    assert_eq!(harness.statement(second).map(|reply| (reply.error, reply.changed)), Some((None, 1)));
+    harness.check_idle();
+}
+
+#[test]
 fn shared_locks_are_shared_and_keep_writers_out() {
     let (mut harness, table) = filled(1, 2, 3);
     let lock = table.lock(LockMode::Shared, Access::PrimaryKeys);
