@@ -2,9 +2,11 @@
 
 mod held;
 mod replica;
+mod schema;
 
 pub use held::check_nothing_held;
 pub use replica::check_replicas;
+pub use schema::check_schema;
 
 use crate::cluster::Cluster;
 use junctor_kernel::{Duration, NodeId};
@@ -38,6 +40,7 @@ pub fn check_at_rest(cluster: &mut Cluster) -> Result<(), Vec<String>> {
     }
     faults.extend(check_partitions(cluster));
     faults.extend(check_replicas(cluster));
+    faults.extend(check_schema(cluster));
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 

@@ -83,7 +83,8 @@ impl ReadWhileWrite {
                 let text = "UPDATE pairs SET a = ?, b = ?, c = ? WHERE id = ?";
                 let id = self.ids(family).start;
                 let values = [generation.into(), generation.into(), shown(generation).into(), id.into()];
-                vec![(Statement::with(text, values), Expected::Commit(1))]
+                let read_back = Statement::with("SELECT family, a, b, c FROM pairs WHERE id = ?", [id.into()]);
+                vec![(Statement::with(text, values), Expected::Commit(1)), (read_back, Expected::Family(1))]
             }
             0 => vec![(by_family(generation), Expected::Commit(rows))],
             1 => {

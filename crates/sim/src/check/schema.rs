@@ -1,0 +1,39 @@
+//! The schema is whole: no index is half-made, every table has its partitions, and no partition is left of what is gone.
+
+use std::collections::BTreeSet;
+
+use junctor_kernel::NodeId;
+use junctor_model::id::PartitionId;
+use junctor_model::schema::IndexState;
+
+use crate::cluster::{Cluster, SERVING};
+
+/// What is not whole, a sentence each.
+pub fn check_schema(cluster: &mut Cluster) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut wanted = BTreeSet::new();
+    for thread in 0..cluster.threads[0] {
+        let Some(main) = cluster.simulation.host_mut(SERVING, thread).and_then(|host| host.main()) else { continue };
+        for layout in main.catalog().dictionary.tables() {
+            let definition = &layout.definition;
+            for index in definition.indexes.iter().filter(|index| index.state == IndexState::Building) {
+                faults.push(format!("index {} of table {} is half-made", index.name, definition.name));
+            }
+            wanted.extend((0..definition.partition_count).map(|index| PartitionId { table: definition.id, index }));
+        }
+    }
+    for position in 0..cluster.threads.len() {
+        let node = NodeId(position as u8 + 1);
+        let mut found = BTreeSet::new();
+        for thread in 0..cluster.threads[position] {
+            let ldm = cluster.simulation.host_mut(node, thread).and_then(|host| host.ldm());
+            found.extend(ldm.map(|ldm| ldm.partitions()).unwrap_or_default());
+        }
+        if found != wanted {
+            let missing: Vec<_> = wanted.difference(&found).collect();
+            let left: Vec<_> = found.difference(&wanted).collect();
+            faults.push(format!("node {}: partitions missing: {missing:?}, left over: {left:?}", node.0));
+        }
+    }
+    faults
+}
