@@ -25,6 +25,12 @@ SELECT id FROM t WHERE id IN (1, 1e400);
 SELECT COUNT(*) FROM t WHERE c = 5 OR b = 5;
 UPDATE t SET b = 'z' WHERE id = 1;
 
+-- Spaces that a column has no room for are dropped with a note; each form of row says so.
+INSERT INTO t VALUES (8, 8, 'eight                           ', '8');
+SHOW WARNINGS;
+INSERT INTO t VALUES (9, 9, 'nine                           ', '9'), (10, 5 + 5, 'ten', '10');
+SHOW WARNINGS;
+
 -- A definition that is refused has committed the open transaction.
 BEGIN;
 INSERT INTO t VALUES (7, 7, 'seven', '7');

@@ -27,6 +27,7 @@ use crate::parse::{Ordinal, Shape};
 use crate::plan::{AutoColumn, FoldedForm, InsertPlan, InsertValue, Plan};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
+use crate::show::WarningLevel;
 
 /// AUTO_INCREMENT numbers that this block holds.
 #[derive(Debug)]
@@ -186,6 +187,9 @@ fn try_insert(
     match make(&rows, range, settings.auto_increment_prefetch, &mut maker, &mut work.inputs, door)? {
         Made::Asks(asked) => fetch_numbers(engine, session, plan, run, asked, door),
         Made::Rows(Numbered { rows, first_number, answer_number }) => {
+            if engine.work.scratch.warning_count() != 0 {
+                say_warnings(session, &mut engine.work.scratch);
+            }
             let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
             let operation = send(engine, session, &insert.program, run.protocol, door)?;
             session.execution = Execution::Write(WriteState {
@@ -201,6 +205,14 @@ fn try_insert(
             });
             Ok(())
         }
+    }
+}
+
+/// What a strict write may only say by the way: spaces that a column had no room for.
+#[cold]
+fn say_warnings(session: &mut Session, scratch: &mut Scratch) {
+    for warning in scratch.take_warnings() {
+        session.warn(WarningLevel::Note, warning.code.errno(), warning.message);
     }
 }
 
@@ -317,6 +329,9 @@ fn make(
     inputs: &mut PartitionInputs,
     door: &mut Door<'_>,
 ) -> Result<Made> {
+    if maker.scratch.warning_count() != 0 {
+        maker.scratch.take_warnings();
+    }
     maker.scratch.set_strict(true);
     let outcome = match missing_numbers(rows, range, prefetch, maker) {
         Ok(Some(asked)) => Ok(Made::Asks(asked)),

@@ -234,7 +234,11 @@ impl RowMaker<'_, '_> {
             return Ok(InsertValue::Generated);
         }
         let target = StoreTarget { column, row_number: self.row_number, mode: StoreMode::Strict };
-        Ok(InsertValue::Stored(target.convert(evaluated, self.scratch)?.to_value()))
+        let warnings_before = self.scratch.warning_count();
+        let stored = target.convert(evaluated, self.scratch)?.to_value();
+        // What is to be said of the value is to be said at each execution.
+        let is_silent = self.scratch.warning_count() == warnings_before;
+        Ok(if is_silent { InsertValue::Stored(stored) } else { InsertValue::Computed(bound) })
     }
 }
 
