@@ -203,7 +203,7 @@ impl Workload for ReadWhileWrite {
                 return Step::Pause(Duration::from_micros(random.below(2_000)));
             }
             self.sessions[session].rounds_left -= 1;
-            let writes = session % 2 == 0;
+            let writes = session.is_multiple_of(2);
             let family = if writes { session / 2 } else { random.below(self.families.len() as u64) as usize };
             // A generation that may or may not have been written cannot be written on.
             let writes = writes && self.families[family].is_certain();

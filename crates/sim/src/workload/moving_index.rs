@@ -212,7 +212,7 @@ impl Workload for IndexWhileUpdate {
                 return Step::Pause(Duration::from_micros(random.below(2_000)));
             }
             self.sessions[session].rounds_left -= 1;
-            let writes = session % 2 == 0;
+            let writes = session.is_multiple_of(2);
             let statements = if writes { self.draw_write(session, random) } else { self.draw_read(random) };
             self.sessions[session].work = Some(Work { statements, position: 0, seen: None });
         }
