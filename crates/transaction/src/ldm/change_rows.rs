@@ -156,14 +156,16 @@ impl Inserter<'_> {
                     ),
                 }
             }
-            Err(WriteError::Duplicate(row)) => match self.lock(row, LockMode::Shared)? {
-                Some(waiter) => Ok(Inserted::Waiting(waiter)),
-                None if self.is_same_entry(store, row, image) => Ok(Inserted::Same),
-                None => {
-                    let table = &self.work.request.program.table;
-                    Err(unique_entry::duplicate_primary(&table.definition, RowView::new(&table.row_format, image)))
+            Err(WriteError::Duplicate(row)) => {
+                match self.lock(row, mode_of_writer(store.newest(row), transaction, LockMode::Shared))? {
+                    Some(waiter) => Ok(Inserted::Waiting(waiter)),
+                    None if self.is_same_entry(store, row, image) => Ok(Inserted::Same),
+                    None => {
+                        let table = &self.work.request.program.table;
+                        Err(unique_entry::duplicate_primary(&table.definition, RowView::new(&table.row_format, image)))
+                    }
                 }
-            },
+            }
             Err(error) => Err(write_failed(error, self.work)),
         };
         if let Some(row) = pending {
@@ -225,6 +227,12 @@ pub(super) fn lock_of_inserter(
         junctor_kernel::require!(reply == LockReply::Granted, "the inserter of {key:?} waits for it");
     }
     Ok(())
+}
+
+/// The mode in which `own` locks a row: a row that it has written itself is never shared, whatever was asked for.
+pub(super) fn mode_of_writer(newest: Option<RowVersion<'_>>, own: TransactionId, asked: LockMode) -> LockMode {
+    let is_own = newest.is_some_and(|newest| newest.transaction() == Some(own));
+    if is_own { LockMode::Exclusive } else { asked }
 }
 
 #[cold]

@@ -15,7 +15,7 @@ use junctor_storage::lock::{LockKey, LockMode, LockReply, LockTable, WaiterId, W
 use junctor_storage::partition_store::{PartitionStore, ScanEnd, ScanRange};
 
 use super::block::LdmBlock;
-use super::change_rows::lock_of_inserter;
+use super::change_rows::{lock_of_inserter, mode_of_writer};
 use super::state::{RowChange, WriteWork};
 use super::unique_entry;
 use super::update_row::{RowBuilder, UpdatedRow};
@@ -191,7 +191,9 @@ impl Evaluation<'_> {
         };
         let transaction = self.work.request.transaction;
         if !has_lock {
-            lock_of_inserter(self.locks, self.key(row), self.store.newest(row), transaction, self.token)?;
+            let newest = self.store.newest(row);
+            lock_of_inserter(self.locks, self.key(row), newest, transaction, self.token)?;
+            let mode = mode_of_writer(newest, transaction, mode);
             match self.locks.request(self.key(row), transaction, mode, self.token) {
                 Ok(LockReply::Granted) => {}
                 Ok(LockReply::Waiting(waiter)) => {
