@@ -1,4 +1,5 @@
-//! Hot path. The partition guard: one owner writes a partition, threads of its read group read it, and nobody waits.
+//! Hot path, budget 15 instructions a read.
+//! The partition guard: one owner writes a partition, threads of its read group read it, and nobody waits.
 //! A read costs one fence and two stores to a cache line of the reader's own, whatever it reads under them.
 //!
 //! # The rule, and why it holds

@@ -1,4 +1,5 @@
-//! Hot path. Which snapshots are being read, so that no version is freed that one of them can reach. Beginning and
+//! Hot path, budget 25 instructions a snapshot.
+//! Which snapshots are being read, so that no version is freed that one of them can reach. Beginning and
 //! ending a snapshot cost a list step each, and one fence when the thread had none; no allocation, lock or wait.
 //!
 //! # The rule, and why it holds

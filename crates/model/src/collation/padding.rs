@@ -1,4 +1,5 @@
-//! Hot path. Order of texts that are padded with spaces, and keys that have that order as bytes.
+//! Hot path, budget 5 instructions a byte.
+//! Order of texts that are padded with spaces, and keys that have that order as bytes.
 //!
 //! Two texts compare as if endless spaces followed both, so `"a\t" < "a" = "a " < "a b"`. A key writes a unit (a byte
 //! of the text, or a weight as UTF-8 would write it) as it is, and ends with one space. That alone has the right order
