@@ -147,7 +147,8 @@ impl Client {
     /// Asks every partition that was cut for its next batch.
     pub fn continue_read(&mut self, operation: OperationId, door: &mut Door<'_>) {
         let own = self.own;
-        let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(Handle::from_u64(operation.0)) else {
+        let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(Handle::from_u64(operation.0))
+        else {
             return;
         };
         work.outstanding += work.cut.len() as u32;
@@ -265,7 +266,12 @@ impl Client {
     ///
     /// # Errors
     /// `OutOfResources`; nothing is under way then.
-    pub fn change_schema(&mut self, session: ConnectionId, change: SchemaChange, door: &mut Door<'_>) -> Result<OperationId> {
+    pub fn change_schema(
+        &mut self,
+        session: ConnectionId,
+        change: SchemaChange,
+        door: &mut Door<'_>,
+    ) -> Result<OperationId> {
         let operation = self.open(session, Work::Schema)?;
         let request = ChangeSchema { operation, reply_to: self.own, change: Box::new(change) };
         door.outbox.send(self.main, Signal::Main(MainSignal::ChangeSchema(request)));
@@ -294,7 +300,12 @@ impl Client {
     ///
     /// # Errors
     /// `OutOfResources`; nothing is under way then.
-    pub fn read_status(&mut self, session: ConnectionId, table: StatusTable, door: &mut Door<'_>) -> Result<OperationId> {
+    pub fn read_status(
+        &mut self,
+        session: ConnectionId,
+        table: StatusTable,
+        door: &mut Door<'_>,
+    ) -> Result<OperationId> {
         let (module, instances) = match table {
             StatusTable::Transactions => (Module::Tc, self.tc_instances),
             StatusTable::Locks | StatusTable::MemoryUsage => (Module::Ldm, self.ldm_instances),
@@ -320,7 +331,12 @@ impl Client {
     }
 
     /// Rows of a read arrived.
-    pub fn on_read_rows_reply(&mut self, reply: ReadRowsReply, from: Address, door: &mut Door<'_>) -> Option<(ConnectionId, Event)> {
+    pub fn on_read_rows_reply(
+        &mut self,
+        reply: ReadRowsReply,
+        from: Address,
+        door: &mut Door<'_>,
+    ) -> Option<(ConnectionId, Event)> {
         let ReadRowsReply { operation, partition, rows, input, output, resume, error } = reply;
         let handle = Handle::from_u64(operation.0);
         let Some(Operation { session, work: Work::Read(work) }) = self.operations.get_mut(handle) else {
@@ -361,7 +377,8 @@ impl Client {
         transaction: &mut Transaction,
     ) -> Option<Event> {
         self.operations.remove(Handle::from_u64(reply.operation.0))?;
-        let ExecuteStatementReply { operation, transaction: id, matched, changed, warnings, outputs, written, error } = reply;
+        let ExecuteStatementReply { operation, transaction: id, matched, changed, warnings, outputs, written, error } =
+            reply;
         let was_open = transaction.id.is_some();
         transaction.id = id;
         if id.is_some() {
@@ -402,8 +419,7 @@ impl Client {
         match signal {
             SqlSignal::ChangeSchemaReply(reply) => {
                 let operation = self.operations.remove(Handle::from_u64(reply.operation.0))?;
-                let event =
-                    Event::SchemaChanged { operation: reply.operation, notes: reply.notes, error: reply.error };
+                let event = Event::SchemaChanged { operation: reply.operation, notes: reply.notes, error: reply.error };
                 Some((operation.session, event))
             }
             SqlSignal::ReserveAutoIncrementReply(ReserveAutoIncrementReply { operation, first, count, error }) => {
@@ -418,7 +434,8 @@ impl Client {
 
     fn on_read_status_reply(&mut self, reply: ReadStatusReply) -> Option<(ConnectionId, Event)> {
         let handle = Handle::from_u64(reply.operation.0);
-        let Some(Operation { session, work: Work::Status { outstanding, rows } }) = self.operations.get_mut(handle) else {
+        let Some(Operation { session, work: Work::Status { outstanding, rows } }) = self.operations.get_mut(handle)
+        else {
             return None;
         };
         rows.extend(reply.rows);
@@ -484,7 +501,8 @@ impl Client {
 
     /// Answers a part whose partition is gone as its owner would: the plan is stale.
     fn refuse_part(&mut self, operation: OperationId, partition: PartitionId, door: &mut Door<'_>) {
-        let error = Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction");
+        let error =
+            Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction");
         let reply = ReadRowsReply {
             operation,
             partition,
@@ -526,4 +544,3 @@ fn take_parts(inputs: &mut PartitionInputs) -> Parts {
     }
     Parts::Many(parts.into_boxed_slice())
 }
-

@@ -70,7 +70,13 @@ impl PartitionInputs {
     }
 
     /// Adds a range of index keys to every partition of the scope.
-    pub fn push_range(&mut self, scope: PartitionScope, range: KeyRange<'_>, parameters: &[u8], buffers: &mut BufferPool) {
+    pub fn push_range(
+        &mut self,
+        scope: PartitionScope,
+        range: KeyRange<'_>,
+        parameters: &[u8],
+        buffers: &mut BufferPool,
+    ) {
         for partition in self.scope(scope) {
             input::push_range(self.slot(partition, parameters, 64, buffers), range);
         }

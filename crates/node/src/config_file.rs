@@ -41,10 +41,15 @@ pub fn read_text(name: &str, text: &str, config: &mut NodeConfig) -> Result<(), 
         let line = line_of(text, key.span().start);
         let name_of_key = key.get_ref();
         let Some(setting) = Setting::named(name_of_key) else {
-            return Err(ConfigError(format!("{name}:{line}: unknown setting '{name_of_key}'{}", suggestion(name_of_key))));
+            return Err(ConfigError(format!(
+                "{name}:{line}: unknown setting '{name_of_key}'{}",
+                suggestion(name_of_key)
+            )));
         };
         let value = setting_value(value.get_ref());
-        let applied = value.ok_or_else(|| format!("allowed: {}", setting.allowed())).and_then(|value| setting.apply(&value, config));
+        let applied = value
+            .ok_or_else(|| format!("allowed: {}", setting.allowed()))
+            .and_then(|value| setting.apply(&value, config));
         applied.map_err(|allowed| ConfigError(format!("{name}:{line}: wrong value for '{name_of_key}'; {allowed}")))?;
     }
     Ok(())
@@ -53,7 +58,9 @@ pub fn read_text(name: &str, text: &str, config: &mut NodeConfig) -> Result<(), 
 fn setting_value(value: &DeValue<'_>) -> Option<SettingValue> {
     match value {
         DeValue::String(text) => Some(SettingValue::Text(text.to_string())),
-        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(SettingValue::Integer),
+        DeValue::Integer(number) => {
+            i64::from_str_radix(number.as_str(), number.radix()).ok().map(SettingValue::Integer)
+        }
         DeValue::Boolean(value) => Some(SettingValue::Boolean(*value)),
         DeValue::Array(values) => {
             let text = |value: &toml::Spanned<DeValue<'_>>| match value.get_ref() {
@@ -99,9 +106,18 @@ mod tests {
 
     #[test]
     fn errors_name_file_line_key_and_range() {
-        assert_eq!(error("\nport = 70000\n"), "node.toml:2: wrong value for 'port'; allowed: a whole number from 0 to 65535");
-        assert_eq!(error("total_memory = 5\n"), "node.toml:1: unknown setting 'total_memory'; did you mean 'TotalMemory'?");
-        assert_eq!(error("port = true\n"), "node.toml:1: wrong value for 'port'; allowed: a whole number from 0 to 65535");
+        assert_eq!(
+            error("\nport = 70000\n"),
+            "node.toml:2: wrong value for 'port'; allowed: a whole number from 0 to 65535"
+        );
+        assert_eq!(
+            error("total_memory = 5\n"),
+            "node.toml:1: unknown setting 'total_memory'; did you mean 'TotalMemory'?"
+        );
+        assert_eq!(
+            error("port = true\n"),
+            "node.toml:1: wrong value for 'port'; allowed: a whole number from 0 to 65535"
+        );
         assert!(error("a = 1\nport = = 3\n").starts_with("node.toml:2: "));
     }
 }

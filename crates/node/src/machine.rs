@@ -31,7 +31,9 @@ pub fn allow_files(max_connections: u32, notices: &mut Vec<String>) -> u32 {
         return max_connections;
     }
     let allowed = reached.saturating_sub(FILES_BESIDE_CONNECTIONS).clamp(1, u64::from(max_connections)) as u32;
-    notices.push(format!("max_connections lowered from {max_connections} to {allowed}: the limit of open files is {reached}"));
+    notices.push(format!(
+        "max_connections lowered from {max_connections} to {allowed}: the limit of open files is {reached}"
+    ));
     allowed
 }
 

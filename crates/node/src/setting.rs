@@ -218,9 +218,15 @@ impl Setting {
         match (self.kind, value) {
             (SettingKind::Text(_), SettingValue::Text(text)) => self.check_text(text),
             (SettingKind::Boolean, SettingValue::Boolean(value)) => Some(Checked::Boolean(*value)),
-            (SettingKind::Count(from, to), value) => number(value).filter(|n| (from..=to).contains(n)).map(Checked::Number),
-            (SettingKind::Bytes(from, to), value) => bytes(value).filter(|n| (from..=to).contains(n)).map(Checked::Number),
-            (SettingKind::Users, SettingValue::List(users)) => users.iter().map(|user| parse_user(user)).collect::<Option<_>>().map(Checked::Users),
+            (SettingKind::Count(from, to), value) => {
+                number(value).filter(|n| (from..=to).contains(n)).map(Checked::Number)
+            }
+            (SettingKind::Bytes(from, to), value) => {
+                bytes(value).filter(|n| (from..=to).contains(n)).map(Checked::Number)
+            }
+            (SettingKind::Users, SettingValue::List(users)) => {
+                users.iter().map(|user| parse_user(user)).collect::<Option<_>>().map(Checked::Users)
+            }
             _ => None,
         }
     }
@@ -228,7 +234,9 @@ impl Setting {
     fn check_text(&self, text: &str) -> Option<Checked> {
         let good = match self.name {
             "listen_address" => text.parse::<IpAddr>().is_ok(),
-            "server_version" => (1..=60).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
+            "server_version" => {
+                (1..=60).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+            }
             _ => !text.is_empty(),
         };
         good.then(|| Checked::Text(text.to_string()))
@@ -289,7 +297,14 @@ pub fn settings_page() -> String {
     );
     for setting in SETTINGS {
         // Writing to a String cannot fail.
-        let _ = writeln!(page, "| `{}` | {} | {} | {} |", setting.name, setting.default, setting.allowed(), setting.meaning);
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {} | {} |",
+            setting.name,
+            setting.default,
+            setting.allowed(),
+            setting.meaning
+        );
     }
     page
 }

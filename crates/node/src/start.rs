@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use junctor_front::mysql::auth::{Account, Accounts};
+use junctor_kernel::NodeLayout;
 use junctor_kernel::placement::{PlacementPlan, ThreadConfig, Topology};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode};
-use junctor_kernel::NodeLayout;
 use junctor_signals::Signal;
 
 use crate::machine;
@@ -103,7 +103,8 @@ fn placement(config: &NodeConfig, topology: &Topology) -> Result<PlacementPlan, 
     let unpinned = !config.cpu_binding;
     let plan = match &config.thread_config {
         Some(text) => {
-            let parsed = ThreadConfig::parse(text).map_err(|error| StartError(format!("ThreadConfig: {}", error.render(text))))?;
+            let parsed = ThreadConfig::parse(text)
+                .map_err(|error| StartError(format!("ThreadConfig: {}", error.render(text))))?;
             PlacementPlan::from_thread_config(&parsed, topology, unpinned)
         }
         None => PlacementPlan::automatic(topology, config.cpu_count_max, unpinned),
@@ -118,4 +119,3 @@ fn accounts(config: &NodeConfig) -> Accounts {
     }
     accounts
 }
-

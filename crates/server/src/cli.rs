@@ -80,13 +80,14 @@ struct ServeOptions {
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    parse_bytes(text).filter(|size| *size >= 64 << 20).ok_or_else(|| "a size of at least 64M, such as 512M or 4G".into())
+    parse_bytes(text)
+        .filter(|size| *size >= 64 << 20)
+        .ok_or_else(|| "a size of at least 64M, such as 512M or 4G".into())
 }
 
 fn user(text: &str) -> Result<(String, String), String> {
     parse_user(text).ok_or_else(|| "NAME:PASSWORD with a name of 1 to 32 characters".into())
 }
-
 
 /// Runs the command line to its end.
 pub fn run() -> ExitCode {

@@ -1,7 +1,7 @@
 //! The inbox of each block, and the union that travels.
 
-use junctor_kernel::{Priority, SignalClass};
 use junctor_kernel::WorldEvent;
+use junctor_kernel::{Priority, SignalClass};
 
 use crate::change_schema::*;
 use crate::client_command::*;

@@ -5,7 +5,7 @@ use junctor_kernel::Address;
 use junctor_model::id::{PartitionId, TransactionId};
 
 /// A part of the transaction waits. Sent again, with a higher sequence, when it waits at another row, and with the same one
-/// when it waits for fewer transactions than before.
+/// when somebody it named has given up.
 #[derive(Debug)]
 pub struct LockWaitStarted {
     /// Who waits.
@@ -16,7 +16,9 @@ pub struct LockWaitStarted {
     pub sequence: u64,
     /// The partition.
     pub partition: PartitionId,
-    /// Holders and waiters ahead whose locks are incompatible.
+    /// Whether the transaction holds or waits for anything else there, so that somebody may wait for it already.
+    pub has_others: bool,
+    /// Whom it waits for: waiters ahead, which wait for the rest themselves, or holders.
     pub blockers: Vec<TransactionId>,
 }
 

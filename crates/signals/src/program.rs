@@ -75,8 +75,9 @@ pub enum Output {
         projection: Projection,
         /// ORDER BY; may be empty.
         sort: Vec<SortKey>,
-        /// Whether equal rows are said once: the distinct key is that of the whole projection.
-        distinct: bool,
+        /// `Some` when equal rows are said once: the distinct key is that of the projected values at these positions, which
+        /// are those that are no sort keys. Where a sort key had to be cut it is the byte 2 and the keys of all values.
+        distinct: Option<Vec<u16>>,
     },
     /// One run of partial states, in the form of `expression::aggregate`, each after its u32 length.
     Aggregates(Vec<Aggregate>),

@@ -27,9 +27,11 @@ const READS_PER_TURN: usize = 4;
 impl Route {
     /// The choice for the block `own`: `directory` tells the query blocks and which of them shares its thread.
     pub fn new(rule: ReadRule, own: Address, directory: &Directory) -> Route {
-        let queries: Vec<Address> =
-            (0..directory.instances(Module::Query)).map(|instance| directory.address(Module::Query, instance)).collect();
-        let beside = |query: &Address| directory.share_thread((own.module, own.instance), (Module::Query, query.instance));
+        let queries: Vec<Address> = (0..directory.instances(Module::Query))
+            .map(|instance| directory.address(Module::Query, instance))
+            .collect();
+        let beside =
+            |query: &Address| directory.share_thread((own.module, own.instance), (Module::Query, query.instance));
         let local = queries.iter().copied().find(beside);
         Route { rule, local, queries, turn: 0 }
     }

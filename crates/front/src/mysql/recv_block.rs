@@ -9,7 +9,9 @@ use junctor_client::block_signals::*;
 use junctor_kernel::{Address, Buffer, Context, Directory, Module, Outbox, SocketId, WorldEvent, WorldRequest};
 use junctor_model::id::ConnectionId;
 
-use super::auth::{Accounts, Authenticated, Handshake, HandshakeStep, Peer, emit_too_many_connections, salt_from_random};
+use super::auth::{
+    Accounts, Authenticated, Handshake, HandshakeStep, Peer, emit_too_many_connections, salt_from_random,
+};
 use super::wire::capability::Capabilities;
 use super::wire::command::Command;
 use super::wire::error::ProtocolError;
@@ -385,7 +387,8 @@ impl Connection {
         };
         self.stage = Stage::Login;
         let mut packets = context.buffers.take(512);
-        let step = self.handshake.on_change_user(&command, self.capabilities, sequence, &settings.accounts, &mut packets);
+        let step =
+            self.handshake.on_change_user(&command, self.capabilities, sequence, &settings.accounts, &mut packets);
         self.after_handshake(step, packets, settings, context, outbox);
     }
 

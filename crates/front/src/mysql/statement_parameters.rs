@@ -9,9 +9,7 @@ use junctor_model::value::{Decimal, ValueRef};
 
 use super::wire::command::StmtExecute;
 use super::wire::error::ProtocolError;
-use super::wire::parameter::{
-    DateTimeValue, DateValue, ParameterType, ParameterValue, TimeValue, decode_parameters,
-};
+use super::wire::parameter::{DateTimeValue, DateValue, ParameterType, ParameterValue, TimeValue, decode_parameters};
 
 /// Bytes of long data that one session may keep.
 const LONG_DATA_BYTES_MAX: usize = 64 * 1024 * 1024;
