@@ -19,7 +19,17 @@ pub struct LockWaitStarted {
     /// Whether the transaction holds or waits for anything else there, so that somebody may wait for it already.
     pub has_others: bool,
     /// Whom it waits for: waiters ahead, which wait for the rest themselves, or holders.
-    pub blockers: Vec<TransactionId>,
+    pub blockers: Vec<Blocker>,
+}
+
+/// One that is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Blocker {
+    /// Who.
+    pub transaction: TransactionId,
+    /// If it is a waiter ahead in the queue, its wait, as a sequence of the same ldm; 0 for a holder. To undo a waiter for
+    /// whom others wait only because it is ahead would not help them.
+    pub ahead: u64,
 }
 
 /// The wait is over: granted, or cancelled.
@@ -34,7 +44,7 @@ pub struct LockWaitEnded {
 }
 
 /// Looks for a cycle: passed from the initiator's tc to the tc of each blocker, on and on while blockers wait themselves.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ProbeDeadlock {
     /// Who began to wait.
     pub initiator: TransactionId,
@@ -43,10 +53,13 @@ pub struct ProbeDeadlock {
     /// The initiator's wait.
     pub sequence: u64,
     /// The blocker to look at.
-    pub target: TransactionId,
+    pub target: Blocker,
+    /// The ldm at which it is waited for.
+    pub target_at: Address,
     /// How many transactions the probe has passed; it ends at `limit::TRANSACTIONS_MAX`.
     pub hops: u16,
-    /// The transaction with the largest id that the probe has passed: whoever finds the cycle chooses the same victim.
+    /// The transaction with the largest id that the probe has passed and that is not merely ahead in a queue, none at
+    /// first: whoever finds the cycle chooses the same victim.
     pub victim: TransactionId,
     /// The ldm at which it waits.
     pub victim_at: Address,

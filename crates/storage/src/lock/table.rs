@@ -193,12 +193,24 @@ impl LockTable {
         let hash = self.hash_of_transaction(transaction);
         let Ok(entry) = self.by_transaction.find_entry(hash, |(owner, _)| *owner == transaction) else { return };
         let ((_, mut request), _) = entry.remove();
-        // The newest first: what the transaction waits for is younger than what it holds of the same lock, so nothing
-        // is granted to the one that is leaving.
+        // It leaves every queue first, so that nothing is granted to the one that is leaving.
+        let mut waiting = request;
+        while waiting != NONE {
+            if !self.requests[waiting].is_granted {
+                let lock = self.requests[waiting].lock;
+                unlink(&mut self.requests, &mut self.locks[lock].waiters, waiting);
+                self.waiter_count -= 1;
+            }
+            waiting = self.requests[waiting].transaction_next;
+        }
         while request != NONE {
-            let next = self.requests[request].transaction_next;
-            self.drop_request(request, granted);
-            request = next;
+            let Request { transaction_next, is_granted, lock, .. } = self.requests[request];
+            if is_granted {
+                unlink(&mut self.requests, &mut self.locks[lock].holders, request);
+            }
+            self.free_request(request);
+            self.settle(lock, granted);
+            request = transaction_next;
         }
     }
 
@@ -213,26 +225,47 @@ impl LockTable {
         true
     }
 
-    /// The transactions that a waiting request waits for: holders and earlier waiters whose mode excludes its own, and
-    /// those that one of these waits for here. The latter matter to one who wants to share: a holder who shares too may
-    /// ask for more later and go to the front, and the waiter between them may give up. A transaction may come twice;
-    /// there are never more than the lock has holders and waiters.
-    pub fn blockers_of(&self, waiter: WaiterId) -> impl Iterator<Item = TransactionId> {
-        let own = self.waiting(waiter);
-        let lock = own.map(|own| &self.locks[own.lock]);
-        let holders = self.walk(lock.map_or(NONE, |lock| lock.holders.first));
-        let first = lock.map_or(NONE, |lock| lock.waiters.first);
-        let earlier = move || self.walk(first).take_while(move |number| *number != waiter.request);
-        let is_exclusive = |number: &u32| self.requests[*number].mode == LockMode::Exclusive;
-        // It waits for everybody before it, and nobody shares beside it.
-        let last_exclusive = earlier().filter(is_exclusive).last();
-        let mut is_before = last_exclusive.is_some();
-        holders.chain(earlier()).filter_map(move |number| {
-            let (own, other) = (own?, &self.requests[number]);
-            let excludes = is_before || own.mode == LockMode::Exclusive || other.mode == LockMode::Exclusive;
-            is_before &= last_exclusive != Some(number);
-            (excludes && other.transaction != own.transaction).then_some(other.transaction)
-        })
+    /// The transactions that a waiting request waits for, with the tokens of those that wait themselves; as few as say it all: the nearest earlier waiter that nobody
+    /// shares with, for that one waits for everything before it; those between that exclude this request; and without
+    /// such a waiter the holders. So the whole queue is a chain, however long it is. When one that was named gives up,
+    /// those that `followers_of` tells wait for others.
+    pub fn blockers_of(&self, waiter: WaiterId) -> Vec<(TransactionId, Option<WaiterToken>)> {
+        let mut blockers = Vec::new();
+        let Some(own) = self.waiting(waiter) else { return blockers };
+        let excludes = |other: &Request| {
+            other.transaction != own.transaction
+                && (own.mode == LockMode::Exclusive || other.mode == LockMode::Exclusive)
+        };
+        for earlier in self.walk_back(own.previous).map(|number| &self.requests[number]).filter(|other| excludes(other))
+        {
+            blockers.push((earlier.transaction, Some(earlier.token)));
+            if earlier.mode == LockMode::Exclusive {
+                return blockers;
+            }
+        }
+        let holders = self.walk(self.locks[own.lock].holders.first).map(|number| &self.requests[number]);
+        blockers.extend(holders.filter(|other| excludes(other)).map(|holder| (holder.transaction, None)));
+        blockers
+    }
+
+    /// The waiting requests whose `blockers_of` name this waiting one.
+    pub fn followers_of(&self, waiter: WaiterId) -> Vec<WaiterToken> {
+        let mut followers = Vec::new();
+        let Some(own) = self.waiting(waiter) else { return followers };
+        for later in self.walk(own.next).map(|number| &self.requests[number]) {
+            if own.mode == LockMode::Exclusive || later.mode == LockMode::Exclusive {
+                followers.push(later.token);
+            }
+            if later.mode == LockMode::Exclusive && later.transaction != own.transaction {
+                break;
+            }
+        }
+        followers
+    }
+
+    /// Whether a transaction holds or waits for something besides this waiting request.
+    pub fn has_others(&self, waiter: WaiterId) -> bool {
+        self.waiting(waiter).is_some_and(|own| (own.transaction_previous, own.transaction_next) != (NONE, NONE))
     }
 
     /// The transaction and the key of a waiting request; `None` when it does not wait any more.
@@ -383,14 +416,19 @@ impl LockTable {
         };
         unlink(&mut self.requests, list, request);
         self.free_request(request);
+        self.settle(lock, granted);
+    }
+
+    /// A request has left the lock: grants what can be granted, or frees the lock when nobody is left.
+    fn settle(&mut self, lock: u32, granted: &mut Vec<WaiterToken>) {
         self.grant(lock, granted);
         let Lock { key, holders, waiters } = self.locks[lock];
         if holders.first == NONE && waiters.first == NONE {
             let hash = self.hash_of_key(&key);
             if let Ok(entry) = self.by_key.find_entry(hash, |other| *other == lock) {
                 entry.remove();
+                self.locks.remove(lock);
             }
-            self.locks.remove(lock);
         }
     }
 
@@ -454,6 +492,11 @@ impl LockTable {
     fn walk(&self, first: u32) -> impl Iterator<Item = u32> {
         let some = |number: u32| (number != NONE).then_some(number);
         std::iter::successors(some(first), move |number| some(self.requests[*number].next))
+    }
+
+    fn walk_back(&self, last: u32) -> impl Iterator<Item = u32> {
+        let some = |number: u32| (number != NONE).then_some(number);
+        std::iter::successors(some(last), move |number| some(self.requests[*number].previous))
     }
 
     #[inline]

@@ -31,14 +31,24 @@ fn release(table: &mut LockTable, transaction: u64) -> Vec<u64> {
     granted.into_iter().map(|token| token.0).collect()
 }
 
+fn blockers(table: &LockTable, waiter: WaiterId) -> Vec<u64> {
+    let named = table.blockers_of(waiter).into_iter();
+    let check = |(transaction, token): (TransactionId, Option<WaiterToken>)| {
+        // Tests give tokens the numbers of the transactions.
+        assert!(token.is_none_or(|token| token.0 == transaction.0));
+        transaction.0
+    };
+    named.map(check).collect()
+}
+
 #[test]
 fn shared_locks_are_shared_and_exclusive_ones_are_not() {
     let mut table = table();
     assert_eq!(ask(&mut table, 1, 1, Shared), LockReply::Granted);
     assert_eq!(ask(&mut table, 1, 2, Shared), LockReply::Granted);
     let third = waiter(ask(&mut table, 1, 3, Exclusive));
-    let blockers: Vec<u64> = table.blockers_of(third).map(|transaction| transaction.0).collect();
-    assert_eq!(blockers, [1, 2]);
+    let named = blockers(&table, third);
+    assert_eq!(named, [1, 2]);
     assert_eq!(ask(&mut table, 2, 3, Exclusive), LockReply::Granted);
     assert_eq!(release(&mut table, 1), []);
     assert_eq!(release(&mut table, 2), [3]);
@@ -54,23 +64,43 @@ fn a_reader_does_not_overtake_a_waiting_writer() {
     waiter(ask(&mut table, 1, 2, Exclusive));
     let reader = waiter(ask(&mut table, 1, 3, Shared));
     waiter(ask(&mut table, 1, 4, Shared));
-    let blockers: Vec<u64> = table.blockers_of(reader).map(|transaction| transaction.0).collect();
-    assert_eq!(blockers, [1, 2], "the holder keeps the writer waiting");
+    let named = blockers(&table, reader);
+    assert_eq!(named, [2], "the writer waits for the holder");
     assert_eq!(release(&mut table, 1), [2]);
     assert_eq!(release(&mut table, 2), [3, 4]);
 }
 
 #[test]
-fn a_reader_behind_a_writer_names_the_holder_that_may_yet_want_more() {
+fn who_is_named_waits_for_everybody_that_is_not() {
     let mut table = table();
     ask(&mut table, 1, 1, Shared);
     let writer = waiter(ask(&mut table, 1, 2, Exclusive));
     let reader = waiter(ask(&mut table, 1, 3, Shared));
-    let blockers: Vec<u64> = table.blockers_of(reader).map(|transaction| transaction.0).collect();
+    let other = waiter(ask(&mut table, 1, 4, Shared));
+    let last = waiter(ask(&mut table, 1, 5, Exclusive));
+    assert_eq!((blockers(&table, writer), blockers(&table, reader)), (vec![1], vec![2]));
+    assert_eq!((blockers(&table, other), blockers(&table, last)), (vec![2], vec![4, 3, 2]));
+    // The holder wants more and has it; the writer gives up: those that named it wait for the holder.
     assert_eq!(ask(&mut table, 1, 1, Exclusive), LockReply::Granted);
+    assert_eq!(table.followers_of(writer), [WaiterToken(3), WaiterToken(4), WaiterToken(5)]);
     assert!(table.cancel(writer, &mut Vec::new()));
-    let blockers_now: Vec<u64> = table.blockers_of(reader).map(|transaction| transaction.0).collect();
-    assert_eq!((blockers, blockers_now), (vec![1, 2], vec![1]), "who blocks now was named before");
+    assert_eq!((blockers(&table, reader), blockers(&table, last)), (vec![1], vec![4, 3, 1]));
+    assert_eq!(table.followers_of(other), [WaiterToken(5)]);
+    assert_eq!(table.followers_of(last), []);
+}
+
+#[test]
+fn a_long_queue_is_a_chain() {
+    let mut table = table();
+    ask(&mut table, 1, 1, Exclusive);
+    for transaction in 2..100 {
+        let waiter = waiter(ask(&mut table, 1, transaction, Exclusive));
+        assert_eq!(blockers(&table, waiter), [transaction - 1]);
+        assert!(!table.has_others(waiter));
+    }
+    ask(&mut table, 2, 100, Shared);
+    let holding = waiter(ask(&mut table, 1, 100, Exclusive));
+    assert!(table.has_others(holding));
 }
 
 #[test]
@@ -79,8 +109,8 @@ fn readers_beside_each_other_do_not_wait_for_each_other() {
     ask(&mut table, 1, 1, Exclusive);
     waiter(ask(&mut table, 1, 2, Shared));
     let reader = waiter(ask(&mut table, 1, 3, Shared));
-    let blockers: Vec<u64> = table.blockers_of(reader).map(|transaction| transaction.0).collect();
-    assert_eq!(blockers, [1]);
+    let named = blockers(&table, reader);
+    assert_eq!(named, [1]);
 }
 
 #[test]
@@ -90,8 +120,8 @@ fn a_holder_that_wants_more_goes_first() {
     ask(&mut table, 1, 2, Shared);
     waiter(ask(&mut table, 1, 3, Exclusive));
     let upgrade = waiter(ask(&mut table, 1, 1, Exclusive));
-    let blockers: Vec<u64> = table.blockers_of(upgrade).map(|transaction| transaction.0).collect();
-    assert_eq!(blockers, [2]);
+    let named = blockers(&table, upgrade);
+    assert_eq!(named, [2]);
     assert_eq!(release(&mut table, 2), [1]);
     assert_eq!(table.held(key(1), TransactionId(1)), Some(Exclusive));
     assert_eq!(release(&mut table, 1), [3]);
@@ -108,6 +138,21 @@ fn a_leaving_transaction_is_granted_nothing() {
 }
 
 #[test]
+fn a_leaving_transaction_that_waits_twice_for_one_row_is_granted_nothing() {
+    let mut table = table();
+    ask(&mut table, 1, 1, Shared);
+    ask(&mut table, 1, 4, Shared);
+    let writer = waiter(ask(&mut table, 1, 3, Exclusive));
+    ask(&mut table, 2, 4, Exclusive);
+    // A second request of a holder that needs no more than it has is granted, so this one goes to the front.
+    waiter(ask(&mut table, 1, 4, Exclusive));
+    waiter(ask(&mut table, 1, 4, Exclusive));
+    assert!(table.cancel(writer, &mut Vec::new()));
+    assert_eq!(release(&mut table, 4), []);
+    assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (1, 1, 0));
+}
+
+#[test]
 fn a_cancelled_waiter_lets_those_behind_it_pass() {
     let mut table = table();
     ask(&mut table, 1, 1, Shared);
@@ -118,7 +163,8 @@ fn a_cancelled_waiter_lets_those_behind_it_pass() {
     assert_eq!(granted, [WaiterToken(3)]);
     assert!(!table.cancel(writer, &mut granted));
     assert_eq!(table.waiter(writer), None);
-    assert_eq!(table.blockers_of(writer).count(), 0);
+    assert_eq!(table.blockers_of(writer), []);
+    assert_eq!(table.followers_of(writer), []);
 }
 
 #[test]

@@ -2,10 +2,9 @@
 
 use junctor_kernel::{Address, Outbox};
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::TransactionId;
-use junctor_signals::lock_wait::{CancelReason, CancelWait, LockWaitEnded, LockWaitStarted};
+use junctor_signals::lock_wait::{Blocker, CancelReason, CancelWait, LockWaitEnded, LockWaitStarted};
 use junctor_signals::{Signal, TcSignal};
-use junctor_storage::lock::{LockKey, WaiterId, WaiterToken};
+use junctor_storage::lock::{WaiterId, WaiterToken};
 
 use super::block::LdmBlock;
 use super::state::{ParkedWrite, WriteWork};
@@ -20,7 +19,12 @@ impl LdmBlock {
     }
 
     fn tell_blockers(&self, work: &WriteWork, waiter: WaiterId, sequence: u64, outbox: &mut Outbox<Signal>) {
-        let mut blockers: Vec<TransactionId> = self.locks.blockers_of(waiter).collect();
+        let blockers = self.locks.blockers_of(waiter).into_iter();
+        let blocker = |(transaction, ahead): (_, Option<WaiterToken>)| Blocker {
+            transaction,
+            ahead: ahead.map_or(0, |token| token.0),
+        };
+        let mut blockers: Vec<Blocker> = blockers.map(blocker).collect();
         blockers.sort_unstable();
         blockers.dedup();
         let signal = LockWaitStarted {
@@ -28,17 +32,20 @@ impl LdmBlock {
             at: self.own,
             sequence,
             partition: work.request.partition,
+            has_others: self.locks.has_others(waiter),
             blockers,
         };
         outbox.send(work.request.reply_to, Signal::Tc(TcSignal::LockWaitStarted(signal)));
     }
 
-    /// Whoever gave up its wait may live on, and those behind it wait for it no longer: an old list of blockers would
-    /// look like a deadlock one day.
-    fn tell_those_behind(&self, key: LockKey, outbox: &mut Outbox<Signal>) {
-        for (sequence, parked) in &self.parked {
-            if self.locks.waiter(parked.waiter).is_some_and(|(_, other)| other == key) {
-                self.tell_blockers(&parked.work, parked.waiter, *sequence, outbox);
+    /// Those that named a waiter which gave up wait for others now, and for it no longer: an old list of blockers would
+    /// hide a deadlock, or look like one that day.
+    fn tell_followers(&self, followers: Vec<WaiterToken>, outbox: &mut Outbox<Signal>) {
+        for WaiterToken(sequence) in followers {
+            let Some(parked) = self.parked.get(&sequence) else { continue };
+            // Without a place in the queue it was granted by this.
+            if self.locks.waiter(parked.waiter).is_some() {
+                self.tell_blockers(&parked.work, parked.waiter, sequence, outbox);
             }
         }
     }
@@ -54,12 +61,13 @@ impl LdmBlock {
         let parked = self.parked.get(&sequence).filter(|parked| parked.work.request.transaction == transaction);
         let Some(waiter) = parked.map(|parked| parked.waiter) else { return };
         // Without a place in a queue it was granted in this very turn: it goes on.
-        let Some((_, key)) = self.locks.waiter(waiter) else { return };
+        if self.locks.waiter(waiter).is_none() {
+            return;
+        }
+        let followers = self.locks.followers_of(waiter);
         self.locks.cancel(waiter, &mut self.granted_now);
         self.note_granted();
-        if reason != CancelReason::Deadlock {
-            self.tell_those_behind(key, outbox);
-        }
+        self.tell_followers(followers, outbox);
         let Some(ParkedWrite { work, .. }) = self.parked.remove(&sequence) else { return };
         self.tell_ended(&work, sequence, outbox);
         let error = match reason {

@@ -920,3 +920,60 @@ fn a_node_that_stops_writes_what_was_committed() {
     harness.run();
     assert_eq!(RedoRecords::new(&harness.redo).filter(Result::is_ok).count(), 1);
 }
+
+#[test]
+fn a_long_queue_for_one_row_costs_few_signals() {
+    const WAITERS: usize = 300;
+    let (mut harness, table) = filled(1, 2, 2);
+    let program = table.add_to(K, Access::PrimaryKeys, 1);
+    let holder = harness.execute(NONE, false, &program, table.keys(&[1]));
+    let steps = |harness: &mut Harness| std::iter::from_fn(|| harness.step().then_some(())).count();
+    let mut waiting = Vec::new();
+    for waiter in 0..WAITERS {
+        waiting.push(harness.begin_execute(waiter as u16 % 2, NONE, true, &program, table.keys(&[1])));
+        let spent = steps(&mut harness);
+        assert!(spent < 20, "waiter {waiter} cost {spent} signals");
+    }
+    // Whoever holds something may close a circle, and looks once at each of those before it.
+    let holding = harness.execute(NONE, false, &program, table.keys(&[2]));
+    let last = harness.begin_execute(0, holding.transaction, false, &program, table.keys(&[1]));
+    let spent = steps(&mut harness);
+    assert!(spent < 2 * WAITERS, "the last waiter cost {spent} signals");
+    assert_eq!(harness.end(holder.transaction, Ending::Commit).error, None);
+    for operation in waiting {
+        assert_eq!(harness.statement(operation).map(|reply| reply.error), Some(None));
+    }
+    assert_eq!(harness.statement(last).map(|reply| reply.error), Some(None));
+    assert_eq!(harness.end(holding.transaction, Ending::Commit).error, None);
+    harness.check_idle();
+}
+
+#[test]
+fn a_circle_through_a_queue_is_found_in_any_order() {
+    for seed in 0..200 {
+        let (mut harness, table) = filled(1, 2, 4);
+        let program = table.add_to(K, Access::PrimaryKeys, 1);
+        let begin = |harness: &mut Harness, tc: u16, row: i64| {
+            let operation = harness.begin_execute(tc, NONE, false, &program, table.keys(&[row]));
+            harness.run();
+            harness.statement(operation).expect("the row is free").transaction
+        };
+        let holder = begin(&mut harness, 0, 1);
+        let second = begin(&mut harness, 1, 2);
+        harness.shuffle(seed);
+        // Those that hold nothing stand between the two that make the circle.
+        let mut open = Vec::new();
+        for waiter in 0..4 {
+            open.push(harness.begin_execute(waiter % 2, NONE, true, &program, table.keys(&[1])));
+        }
+        let closing = harness.begin_execute(1, second, false, &program, table.keys(&[1]));
+        let circle = harness.begin_execute(0, holder, false, &program, table.keys(&[2]));
+        harness.run();
+        let victims = end_circle(&mut harness, BTreeMap::from([(holder, circle), (second, closing)]));
+        assert_eq!(victims, 1, "seed {seed}");
+        for operation in open {
+            assert_eq!(harness.statement(operation).map(|reply| reply.error), Some(None), "seed {seed}");
+        }
+        harness.check_idle();
+    }
+}

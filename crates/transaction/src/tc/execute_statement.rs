@@ -46,6 +46,7 @@ impl TcBlock {
         record.statement = StatementNumber(record.statement.0 + 1);
         record.phase = Phase::Executing;
         record.owes_statement = true;
+        record.was_probed = false;
         let is_first = record.participants.is_empty();
         let running = &mut record.running;
         running.operation = request.operation;

@@ -1,8 +1,14 @@
 //! Waits for row locks: deadlines, and the search for cycles by probes from tc to tc (edge chasing, after Chandy, Misra
 //! and Haas, 1983).
 //!
-//! Every new wait sends a probe along "waits for". The wait that closes a cycle is known last, and by then the tc of
-//! every other member knows its wait, so the probe of the last one comes back. Probes of several members may come back
+//! A new wait sends a probe along "waits for". The wait that closes a cycle is known last, and by then the tc of every
+//! other member knows its wait, so the probe of the last one comes back. A wait whose blockers change sends one too, for
+//! others may have ended at the one that is gone.
+//!
+//! Who waits, holds nothing and waits nowhere else sends no probe, so that a queue for one row costs nothing however long
+//! it is. In every cycle somebody came to wait while it had something already, and that one does. Its probe may come to
+//! one that is not known to wait yet; this one then sends a probe of its own when its wait is known.
+//! Probes of several members may come back
 //! when they began to wait at once; they all have seen the same members and choose the one with the largest id as the
 //! victim.
 
@@ -25,7 +31,7 @@ impl TcBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let LockWaitStarted { transaction, at, sequence, partition: _, blockers } = signal;
+        let LockWaitStarted { transaction, at, sequence, partition: _, has_others, blockers } = signal;
         let handle = self.find(transaction);
         let record = handle.and_then(|handle| self.transactions.get_mut(handle));
         let Some(record) = record.filter(|record| record.phase == Phase::Executing) else { return };
@@ -34,27 +40,39 @@ impl TcBlock {
             return cancel(transaction, at, sequence, CancelReason::Interrupted, outbox);
         }
         if let Some(wait) = record.waits.iter_mut().find(|wait| (wait.at, wait.sequence) == (at, sequence)) {
-            // It waits for fewer than before, so there is no new circle.
             wait.blockers = blockers;
-            return;
+            self.search(transaction, at, sequence);
+            return self.pass_probes(outbox);
         }
         let deadline = context.now.plus(Duration::from_millis(u64::from(record.running.lock_wait_ms)));
-        let probes = blockers.iter().map(|blocker| ProbeDeadlock {
-            initiator: transaction,
-            initiator_at: at,
+        record.waits.push(Wait { at, sequence, blockers, round: 0, since: context.now, deadline, cancelled: false });
+        let may_be_waited_for = has_others || record.was_probed || record.participants.len() > 1;
+        self.start_wait_timer(outbox);
+        if may_be_waited_for {
+            self.search(transaction, at, sequence);
+            self.pass_probes(outbox);
+        }
+    }
+
+    /// Begins a search for cycles through a wait of this instance.
+    fn search(&mut self, initiator: TransactionId, initiator_at: Address, sequence: u64) {
+        let Some(wait) = self.find_wait(initiator, initiator_at, sequence) else { return };
+        wait.round = wait.round.wrapping_add(1);
+        let (round, blockers) = (wait.round, wait.blockers.clone());
+        let probes = blockers.into_iter().map(|target| ProbeDeadlock {
+            initiator,
+            initiator_at,
             sequence,
-            target: *blocker,
+            target,
+            target_at: initiator_at,
             hops: 0,
-            victim: transaction,
-            victim_at: at,
-            victim_sequence: sequence,
-            round: 0,
+            victim: TransactionId::default(),
+            victim_at: initiator_at,
+            victim_sequence: 0,
+            round,
             step: ProbeStep::Search,
         });
         self.probes.extend(probes);
-        record.waits.push(Wait { at, sequence, blockers, since: context.now, deadline, cancelled: false });
-        self.start_wait_timer(outbox);
-        self.pass_probes(outbox);
     }
 
     pub(super) fn on_lock_wait_ended(&mut self, signal: LockWaitEnded) {
@@ -71,7 +89,7 @@ impl TcBlock {
     fn pass_probes(&mut self, outbox: &mut Outbox<Signal>) {
         while let Some(probe) = self.probes.pop() {
             let receiver = match probe.step {
-                ProbeStep::Search => probe.target,
+                ProbeStep::Search => probe.target.transaction,
                 ProbeStep::Break => probe.victim,
                 ProbeStep::SearchAgain => probe.initiator,
             };
@@ -81,11 +99,15 @@ impl TcBlock {
                 continue;
             }
             match probe.step {
-                ProbeStep::Search if probe.target != probe.initiator => {}
+                ProbeStep::Search if probe.target.transaction != probe.initiator => {}
                 ProbeStep::Search => {
                     // Back at the initiator: if that still waits there, the cycle is real.
                     if self.find_wait(probe.initiator, probe.initiator_at, probe.sequence).is_some() {
-                        self.probes.push(ProbeDeadlock { step: ProbeStep::Break, ..probe });
+                        let closed = with_candidate(probe, probe.initiator, probe.initiator_at, probe.sequence);
+                        // A queue alone makes no cycle; without a candidate an old list of blockers was followed.
+                        if closed.victim.is_some() {
+                            self.probes.push(ProbeDeadlock { step: ProbeStep::Break, ..closed });
+                        }
                     }
                     continue;
                 }
@@ -94,11 +116,12 @@ impl TcBlock {
                     continue;
                 }
                 ProbeStep::SearchAgain => {
-                    self.search_again(&probe);
+                    self.search(probe.initiator, probe.initiator_at, probe.sequence);
                     continue;
                 }
             }
-            let Some(record) = self.find(probe.target).and_then(|handle| self.transactions.get_mut(handle)) else {
+            let Some(record) = self.find(probe.target.transaction).and_then(|handle| self.transactions.get_mut(handle))
+            else {
                 continue;
             };
             let mark = ProbeMark {
@@ -108,18 +131,14 @@ impl TcBlock {
                 round: probe.round,
             };
             let is_waiting = record.waits.iter().any(|wait| !wait.cancelled);
+            record.was_probed |= !is_waiting;
             if !is_waiting || usize::from(probe.hops) >= TRANSACTIONS_MAX || !record.mark_probe(mark) {
                 continue;
             }
             for wait in record.waits.iter().filter(|wait| !wait.cancelled) {
-                let is_larger = probe.target > probe.victim;
-                let (victim, victim_at, victim_sequence) = match is_larger {
-                    true => (probe.target, wait.at, wait.sequence),
-                    false => (probe.victim, probe.victim_at, probe.victim_sequence),
-                };
+                let passed = with_candidate(probe, probe.target.transaction, wait.at, wait.sequence);
                 let hops = probe.hops + 1;
-                let next =
-                    |blocker: &_| ProbeDeadlock { target: *blocker, hops, victim, victim_at, victim_sequence, ..probe };
+                let next = |blocker: &_| ProbeDeadlock { target: *blocker, target_at: wait.at, hops, ..passed };
                 self.probes.extend(wait.blockers.iter().map(next));
             }
         }
@@ -134,23 +153,6 @@ impl TcBlock {
         if probe.victim != probe.initiator {
             self.probes.push(ProbeDeadlock { step: ProbeStep::SearchAgain, ..*probe });
         }
-    }
-
-    fn search_again(&mut self, probe: &ProbeDeadlock) {
-        let ProbeDeadlock { initiator, initiator_at, sequence, .. } = *probe;
-        let Some(wait) = self.find_wait(initiator, initiator_at, sequence) else { return };
-        let blockers = wait.blockers.clone();
-        let next = |target: TransactionId| ProbeDeadlock {
-            target,
-            hops: 0,
-            victim: initiator,
-            victim_at: initiator_at,
-            victim_sequence: sequence,
-            round: probe.round.wrapping_add(1),
-            step: ProbeStep::Search,
-            ..*probe
-        };
-        self.probes.extend(blockers.into_iter().map(next));
     }
 
     /// A wait of a transaction of this instance that was not told to be given up.
@@ -193,6 +195,16 @@ impl TcBlock {
             self.start_wait_timer(outbox);
         }
     }
+}
+
+/// The probe after it has passed somebody that waits so: a larger victim, unless that one is waited for because it is
+/// ahead with this very wait.
+fn with_candidate(probe: ProbeDeadlock, passed: TransactionId, at: Address, sequence: u64) -> ProbeDeadlock {
+    let is_merely_ahead = (probe.target_at, probe.target.ahead) == (at, sequence);
+    if is_merely_ahead || passed < probe.victim {
+        return probe;
+    }
+    ProbeDeadlock { victim: passed, victim_at: at, victim_sequence: sequence, ..probe }
 }
 
 fn cancel(transaction: TransactionId, at: Address, sequence: u64, reason: CancelReason, outbox: &mut Outbox<Signal>) {

@@ -7,6 +7,7 @@ use junctor_kernel::{Address, Buffer, Handle, Time};
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
 use junctor_signals::end_transaction::Ending;
+use junctor_signals::lock_wait::Blocker;
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::write_rows::FollowUp;
@@ -39,6 +40,8 @@ pub(super) struct TransactionRecord {
     /// Whether the statement's reply is still owed.
     pub owes_statement: bool,
     pub waits: Vec<Wait>,
+    /// Whether a probe came during this statement while nothing waited here: it ended, and somebody waits for this one.
+    pub was_probed: bool,
     probes: [ProbeMark; PROBE_MARKS],
     probe_next: usize,
 }
@@ -171,7 +174,9 @@ pub(super) struct RoundPart {
 pub(super) struct Wait {
     pub at: Address,
     pub sequence: u64,
-    pub blockers: Vec<TransactionId>,
+    pub blockers: Vec<Blocker>,
+    /// How often a circle was searched for from here.
+    pub round: u16,
     pub since: Time,
     pub deadline: Time,
     /// Whether its ldm was told to give it up.
@@ -201,6 +206,7 @@ impl TransactionRecord {
         self.ending = None;
         self.owes_statement = false;
         self.waits.clear();
+        self.was_probed = false;
         self.probes = Default::default();
         self.probe_next = 0;
     }

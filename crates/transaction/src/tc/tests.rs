@@ -10,7 +10,7 @@ use junctor_signals::commit_transaction::{
 };
 use junctor_signals::end_transaction::{EndTransaction, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts};
-use junctor_signals::lock_wait::{CancelReason, LockWaitEnded, LockWaitStarted};
+use junctor_signals::lock_wait::{Blocker, CancelReason, LockWaitEnded, LockWaitStarted};
 use junctor_signals::program::{Access, RowProtocol, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::write_rows::{FollowUp, WriteRows, WriteRowsReply};
@@ -143,7 +143,8 @@ impl Stage {
 
     fn waits(&mut self, transaction: TransactionId, sequence: u64, blocker: TransactionId) -> Vec<(Address, Signal)> {
         let partition = PartitionId { table: self.table.layout.definition.id, index: 0 };
-        let signal = LockWaitStarted { transaction, at: ldm(0), sequence, partition, blockers: vec![blocker] };
+        let blockers = vec![Blocker { transaction: blocker, ahead: 0 }];
+        let signal = LockWaitStarted { transaction, at: ldm(0), sequence, partition, has_others: true, blockers };
         self.send(ldm(0), TcSignal::LockWaitStarted(signal))
     }
 }
@@ -377,7 +378,7 @@ fn probes_go_to_the_tc_of_the_blocker() {
     let foreign = TransactionId::new(1, 77);
     let sent = stage.waits(own, 1, foreign);
     let [(to, Signal::Tc(TcSignal::ProbeDeadlock(probe)))] = &sent[..] else { panic!("{sent:?}") };
-    assert_eq!((to.instance, probe.initiator, probe.target), (1, own, foreign));
+    assert_eq!((to.instance, probe.initiator, probe.target.transaction), (1, own, foreign));
 }
 
 #[test]
