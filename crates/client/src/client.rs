@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Directory, Handle, Module, Pool};
+use junctor_kernel::{Address, Buffer, Directory, Handle, Module, Pool};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, TableId, TransactionId};
+use junctor_model::limit::REPLY_BYTES_MAX;
 use junctor_signals::change_schema::{Catalog, ChangeSchema, PublishCatalog, PublishCatalogReply, SchemaChange};
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts};
-use junctor_signals::program::{ReadProgram, RowProtocol, WriteProgram};
+use junctor_signals::program::{Access, ReadProgram, RowProtocol, WriteProgram};
 use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
@@ -36,7 +37,16 @@ pub struct Client {
     catalog: Arc<Catalog>,
     snapshots: ActiveSnapshots,
     operations: Pool<Operation>,
+    /// How long replies of longer reads were lately, by table: room that is there at once need not grow.
+    reply_bytes: Box<[u32; REPLY_BYTES_PLACES]>,
 }
+
+/// Places to remember lengths of replies; tables share them.
+const REPLY_BYTES_PLACES: usize = 64;
+/// Room for the reply of a read of one key, and the least room of any.
+const POINT_REPLY_BYTES: usize = 512;
+/// Bytes of input that hold more than one key.
+const POINT_INPUT_BYTES_MAX: usize = 64;
 
 /// What a write is asked with, besides its rows and keys.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +79,7 @@ impl Client {
             catalog: Arc::new(Catalog::default()),
             snapshots,
             operations: Pool::new(operations_max),
+            reply_bytes: Box::new([0; REPLY_BYTES_PLACES]),
         }
     }
 
@@ -87,8 +98,17 @@ impl Client {
         self.snapshots.count()
     }
 
+    /// A buffer with room for the reply of a read.
+    #[inline]
+    pub fn reply_buffer(&self, program: &ReadProgram, input: &[u8], door: &mut Door<'_>) -> Buffer {
+        let is_point = input.len() <= POINT_INPUT_BYTES_MAX && program.access == Access::PrimaryKeys;
+        let lately = self.reply_bytes[reply_place(program.table.definition.id)] as usize;
+        door.buffers.take(if is_point { POINT_REPLY_BYTES } else { lately.max(POINT_REPLY_BYTES) })
+    }
+
     /// Reads rows of every partition that `inputs` touches; answered by [`Event::Rows`] until its `next` is `Done`, or by
-    /// [`Event::ReadFailed`]. `rows_max` bounds one reply of one partition.
+    /// [`Event::ReadFailed`]. `rows_max` bounds one reply of one partition. What `output` holds already comes first in the
+    /// first reply of the partition that was touched last.
     ///
     /// # Errors
     /// `TemporaryFailure` and `OutOfResources`; nothing is under way then.
@@ -100,6 +120,7 @@ impl Client {
         protocol: RowProtocol,
         rows_max: u32,
         inputs: &mut PartitionInputs,
+        mut output: Option<Buffer>,
         door: &mut Door<'_>,
     ) -> Result<OperationId> {
         let (snapshot, own_snapshot) = self.snapshot_of(transaction)?;
@@ -126,6 +147,10 @@ impl Client {
             };
             let own_writes = transaction.id.is_some() && transaction.has_written(partition);
             let to = if own_writes { owner } else { self.route.choose(owner) };
+            let output = match output.take() {
+                Some(output) => output,
+                None => self.reply_buffer(program, &input, door),
+            };
             let request = ReadRows {
                 operation,
                 reply_to: self.own,
@@ -135,7 +160,7 @@ impl Client {
                 program: Arc::clone(program),
                 snapshot,
                 transaction: if own_writes { transaction.id } else { TransactionId::default() },
-                output: door.buffers.take(512),
+                output,
                 input,
                 resume: None,
             };
@@ -163,7 +188,7 @@ impl Client {
                 program: Arc::clone(&work.program),
                 snapshot: work.snapshot,
                 transaction: if at_owner { work.transaction } else { TransactionId::default() },
-                output: door.buffers.take(4096),
+                output: door.buffers.take(self.reply_bytes[reply_place(partition.table)] as usize),
                 input,
                 resume: Some(resume),
             };
@@ -350,6 +375,10 @@ impl Client {
             Some(resume) if !work.abandoned => work.cut.push(CutPart { partition, to: from, input, resume }),
             _ => door.buffers.give(input),
         }
+        if output.len() > POINT_REPLY_BYTES {
+            let lately = &mut self.reply_bytes[reply_place(partition.table)];
+            *lately = (*lately - *lately / 16).max(output.len().min(REPLY_BYTES_MAX) as u32);
+        }
         let outstanding = work.outstanding;
         if work.abandoned || error.is_some() {
             let told = error.filter(|_| !work.abandoned);
@@ -514,6 +543,10 @@ impl Client {
         };
         door.outbox.send(self.own, Signal::Sql(SqlSignal::ReadRowsReply(reply)));
     }
+}
+
+fn reply_place(table: TableId) -> usize {
+    table.0 as usize % REPLY_BYTES_PLACES
 }
 
 fn too_many_operations() -> Box<Error> {

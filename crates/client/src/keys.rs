@@ -56,7 +56,12 @@ impl PartitionInputs {
     /// Adds a primary key whose hash also chooses its partition.
     #[inline]
     pub fn push_key(&mut self, key: &[u8], parameters: &[u8], buffers: &mut BufferPool) {
-        let hash = key_hash(key);
+        self.push_hashed_key(key_hash(key), key, parameters, buffers);
+    }
+
+    /// Adds a primary key of which the hash is known and also chooses its partition.
+    #[inline]
+    pub fn push_hashed_key(&mut self, hash: u64, key: &[u8], parameters: &[u8], buffers: &mut BufferPool) {
         let partition = partition_of(hash, self.slots.len() as u16);
         let input = self.slot(partition, parameters, key.len(), buffers);
         input::push_key(input, HashedKey { hash, key });
@@ -110,6 +115,14 @@ impl PartitionInputs {
     /// Whether none is.
     pub fn is_empty(&self) -> bool {
         self.touched.is_empty()
+    }
+
+    /// The input of the only partition that is touched; `None` when there are none or several.
+    pub fn only(&self) -> Option<&[u8]> {
+        match self.touched.as_slice() {
+            [partition] => self.slots.get(usize::from(*partition))?.as_deref(),
+            _ => None,
+        }
     }
 
     /// The partitions that are touched, in the order in which they were first.

@@ -280,6 +280,15 @@ impl BitOperator {
 }
 
 impl Expression {
+    /// The column that this is, when it is nothing else.
+    #[inline]
+    pub fn as_column(&self) -> Option<ColumnIndex> {
+        match &self.node {
+            Node::Column { index, .. } => Some(*index),
+            _ => None,
+        }
+    }
+
     /// Calls `visit` for this expression and every one within it, outer ones first.
     pub fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
         visit(self);

@@ -63,8 +63,9 @@ pub fn append_escaped(weights: &[u8], out: &mut Vec<u8>) {
     escape_from(start, out);
 }
 
+/// Appends the key bytes of an integer in a column of that width; the nearest value of the column for one beyond it.
 #[inline]
-fn append_integer(bytes: u8, unsigned: bool, value: u64, out: &mut Vec<u8>) {
+pub fn append_integer(bytes: u8, unsigned: bool, value: u64, out: &mut Vec<u8>) {
     let bits = u32::from(bytes) * 8;
     match (bytes, unsigned) {
         (8, false) => out.extend_from_slice(&(value ^ (1 << 63)).to_be_bytes()),
@@ -111,17 +112,17 @@ fn double_key(value: f64) -> u64 {
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
-/// Whether a byte is 0; eight at a time.
+/// Whether a byte is 0; sixteen at a time.
 #[inline]
 fn has_zero(bytes: &[u8]) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let (steps, rest) = bytes.as_chunks::<8>();
-    let found = steps.iter().fold(0, |found, step| {
-        let word = u64::from_le_bytes(*step);
-        // A top bit is set here exactly when some byte of the word is 0.
-        found | (word.wrapping_sub(ONES) & !word)
-    });
-    found & (ONES << 7) != 0 || rest.contains(&0)
+    let (steps, rest) = bytes.as_chunks::<16>();
+    let mut least = [0xFF; 16];
+    for step in steps {
+        for (least, byte) in least.iter_mut().zip(step) {
+            *least = (*byte).min(*least);
+        }
+    }
+    least.into_iter().fold(0xFF, u8::min) == 0 || rest.iter().any(|byte| *byte == 0)
 }
 
 /// Escapes what was appended since `start` in place and terminates it.

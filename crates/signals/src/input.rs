@@ -18,6 +18,9 @@ pub const RANGE_HAS_UPPER: u8 = 4;
 /// The upper bound itself belongs to the range. A bound is a prefix: every key that begins with it is "equal" to it.
 pub const RANGE_UPPER_INCLUSIVE: u8 = 8;
 
+/// The hash and the length before a key.
+const KEY_HEAD_BYTES: usize = 10;
+
 /// A range of index keys. A bound shorter than the keys bounds them by prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyRange<'a> {
@@ -55,9 +58,15 @@ pub fn begin(input: &mut Vec<u8>, parameters: &[u8]) {
 /// Appends a key.
 #[inline]
 pub fn push_key(input: &mut Vec<u8>, key: HashedKey<'_>) {
-    input.extend_from_slice(&key.hash.to_le_bytes());
-    input.extend_from_slice(&(key.key.len() as u16).to_le_bytes());
-    input.extend_from_slice(key.key);
+    let mut head = [0; KEY_HEAD_BYTES];
+    head[..8].copy_from_slice(&key.hash.to_le_bytes());
+    head[8..].copy_from_slice(&(key.key.len() as u16).to_le_bytes());
+    input.extend_from_slice(&head);
+    match <&[u8; 4]>::try_from(key.key) {
+        // A copy of known length is one move.
+        Ok(key) => input.extend_from_slice(key),
+        Err(_) => input.extend_from_slice(key.key),
+    }
 }
 
 /// Appends a range.
@@ -134,9 +143,12 @@ impl<'a> InputReader<'a> {
     /// The next key.
     #[inline]
     pub fn next_key(&mut self) -> Option<HashedKey<'a>> {
-        let hash = u64::from_le_bytes(self.take(8)?.try_into().ok()?);
-        let length = self.take_u16()?;
-        Some(HashedKey { hash, key: self.take(length)? })
+        let (head, rest) = self.bytes.get(self.position..)?.split_first_chunk::<KEY_HEAD_BYTES>()?;
+        let [hash @ .., a, b] = *head;
+        let length = usize::from(u16::from_le_bytes([a, b]));
+        let key = rest.get(..length)?;
+        self.position += KEY_HEAD_BYTES + length;
+        Some(HashedKey { hash: u64::from_le_bytes(hash), key })
     }
 
     /// The next range.

@@ -116,9 +116,11 @@ fn phase_batch(work: &mut Work, store: &PartitionStore) {
     for _ in 0..work.operations / 50 {
         let keys: [([u8; 4], u64); 50] = std::array::from_fn(|_| key(work.any_id()));
         let keys: [(&[u8], u64); 50] = std::array::from_fn(|at| (&keys[at].0[..], keys[at].1));
-        store.read_batch(&keys, snapshot, None, |found| {
+        let flow = store.read_batch(&keys, snapshot, None, |found| {
             black_box(found.map(|(_, version)| version.stored().len()));
+            ControlFlow::Continue(())
         });
+        assert!(flow.is_continue());
     }
 }
 

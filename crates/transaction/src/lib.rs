@@ -1,12 +1,12 @@
 //! The data plane: the blocks tc, ldm and query.
 #![forbid(unsafe_code)]
 
-pub mod tc;
+#[cfg(test)]
+mod harness;
 pub mod ldm;
 pub mod query;
 mod read;
-#[cfg(test)]
-mod harness;
+pub mod tc;
 #[cfg(test)]
 mod thread_tests;
 

@@ -6,6 +6,9 @@ static DIGIT_PAIRS: [[u8; 2]; 100] = digit_pairs();
 /// Digits of the longest integer.
 const INTEGER_DIGITS_MAX: usize = 20;
 
+/// A length byte, a sign and the digits of the longest integer, in whole words.
+const PREFIXED_BYTES_MAX: usize = 24;
+
 /// A double is printed without exponent when its decimal point lies within this many digits.
 const POINT_DISTANCE_MAX: i32 = 15;
 
@@ -29,19 +32,43 @@ pub fn append_signed(value: i64, out: &mut Vec<u8>) {
 /// Appends a length-encoded string of the decimal digits of an integer.
 #[inline]
 pub(super) fn append_integer_prefixed(negative: bool, magnitude: u64, out: &mut Vec<u8>) {
-    let mut buffer = [0; INTEGER_DIGITS_MAX + 2];
-    let (_, digits) = buffer.split_at_mut(2);
-    let Ok(digits) = <&mut [u8; INTEGER_DIGITS_MAX]>::try_from(digits) else { return };
-    let mut first = write_digits(magnitude, digits) + 2;
-    if negative {
-        first -= 1;
-        buffer[first] = b'-';
+    // Length and text go out in one copy of fixed size, and what is too much is cut off again.
+    let mut buffer = [0; PREFIXED_BYTES_MAX];
+    let sign = usize::from(negative);
+    buffer[1] = b'-';
+    let length = sign + digit_count(magnitude);
+    buffer[0] = length as u8;
+    let (mut value, mut at) = (magnitude, length);
+    let digits = &mut buffer[1..];
+    while value >= 100 {
+        let pair = DIGIT_PAIRS[(value % 100) as usize];
+        value /= 100;
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&pair);
     }
-    // Length and text go out in one copy.
-    let length = (buffer.len() - first) as u8;
-    first -= 1;
-    buffer[first] = length;
-    out.extend_from_slice(&buffer[first..]);
+    if value >= 10 {
+        digits[sign..sign + 2].copy_from_slice(&DIGIT_PAIRS[value as usize]);
+    } else {
+        digits[sign] = b'0' + value as u8;
+    }
+    let start = out.len();
+    out.extend_from_slice(&buffer);
+    out.truncate(start + 1 + length);
+}
+
+/// How many decimal digits a number has.
+#[inline]
+fn digit_count(value: u64) -> usize {
+    match value {
+        0..10 => 1,
+        10..100 => 2,
+        100..1000 => 3,
+        1000..10_000 => 4,
+        10_000..100_000 => 5,
+        100_000..1_000_000 => 6,
+        1_000_000..10_000_000 => 7,
+        _ => value.ilog10() as usize + 1,
+    }
 }
 
 /// Appends a double with the fewest digits that read back as the same number; with an exponent (`1e20`, no plus sign)

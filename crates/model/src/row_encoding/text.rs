@@ -4,7 +4,7 @@ use super::number::{append_double, append_double_fixed, append_integer_prefixed}
 use super::packet::{append_length_prefixed, begin_packet, end_packet};
 use super::result_column::DECIMALS_NOT_FIXED;
 use crate::id::ColumnIndex;
-use crate::row::RowView;
+use crate::row::{Field, RowView};
 use crate::value::{Decimal, ValueRef};
 
 /// First byte of a NULL in place of a length.
@@ -20,6 +20,18 @@ pub fn append_text_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
         ValueRef::Null => out.push(NULL_MARK),
         ValueRef::Double(value) => append_short(out, |out| append_double(value, out)),
         ValueRef::Decimal(value) => append_decimal(value, out),
+    }
+}
+
+/// Appends the value of a column of a row as [`append_text_value`] does.
+#[inline]
+pub fn append_text_field(row: RowView<'_>, column: ColumnIndex, out: &mut Vec<u8>) {
+    match row.field(column) {
+        Field::Int(value) => append_integer_prefixed(value < 0, value.unsigned_abs(), out),
+        Field::Bytes(bytes) => append_length_prefixed(bytes, out),
+        Field::UInt(value) => append_integer_prefixed(false, value, out),
+        Field::Null => out.push(NULL_MARK),
+        Field::Double(value) => append_short(out, |out| append_double(value, out)),
     }
 }
 
@@ -43,7 +55,7 @@ pub fn append_text_column(value: ValueRef<'_>, decimals: u8, out: &mut Vec<u8>) 
 pub fn append_text_row(row: RowView<'_>, columns: &[ColumnIndex], out: &mut Vec<u8>) {
     let start = begin_packet(out);
     for column in columns {
-        append_text_value(row.column(*column), out);
+        append_text_field(row, *column, out);
     }
     end_packet(out, start);
 }

@@ -1,4 +1,5 @@
-//! Hot path: answers of the data plane, and the client's readiness for more output.
+//! Hot path, budget 60 instructions an answer besides its rows: answers of the data plane, and the client's readiness for
+//! more output.
 
 use junctor_client::{Door, Event, OperationId};
 use junctor_model::value::Value;
@@ -101,7 +102,7 @@ impl Engine {
         sink: &mut dyn ResultSink,
     ) -> Progress {
         match &mut session.execution {
-            Execution::Sorted(_) => pump(session, sink),
+            Execution::Sorted(_) => pump(self, session, sink),
             Execution::Read(state) if state.awaits_room => {
                 state.awaits_room = false;
                 self.client.continue_read(state.operation, door);

@@ -1,7 +1,7 @@
 //! Hot path, budget 40 instructions an integer: a value as the key bytes of a column, and what is left when it is none of the
 //! column's values.
 
-use junctor_model::key::append_value;
+use junctor_model::key::{self, append_value};
 use junctor_model::schema::{ColumnDefinition, ColumnType};
 use junctor_model::value::ValueRef;
 
@@ -24,6 +24,13 @@ pub(crate) enum Place {
 #[inline]
 pub(crate) fn append_place(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut Vec<u8>) -> Place {
     match (column.column_type, value) {
+        (ColumnType::Integer { bytes, unsigned: false }, ValueRef::Int(number)) if fits(bytes, number) => {
+            if column.nullable {
+                out.push(1);
+            }
+            key::append_integer(bytes, false, number as u64, out);
+            Place::At
+        }
         (_, ValueRef::Null) => Place::Null,
         (ColumnType::Integer { bytes, unsigned }, ValueRef::Int(number)) => {
             append_integer(column, bytes, unsigned, i128::from(number), true, out)
@@ -43,7 +50,14 @@ pub(crate) fn append_place(column: &ColumnDefinition, value: ValueRef<'_>, out: 
     }
 }
 
+/// Whether a number is one of a signed column of that width.
 #[inline]
+fn fits(bytes: u8, number: i64) -> bool {
+    let unused_bits = 64 - u32::from(bytes) * 8;
+    number << unused_bits >> unused_bits == number
+}
+
+#[inline(never)]
 fn append_integer(
     column: &ColumnDefinition,
     bytes: u8,

@@ -32,8 +32,6 @@ pub(crate) struct Values<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct KeyMaker {
     key: Vec<u8>,
-    /// Where each column of the key ends.
-    ends: Vec<usize>,
     partition_key: Vec<u8>,
     /// All keys or bounds of the statement, one after the other.
     bytes: Vec<u8>,
@@ -71,36 +69,28 @@ impl Operand {
 }
 
 impl KeyMaker {
-    /// Calls `push` with each different key of the template, and where it belongs. Keys that no row can have are left out.
+    /// Calls `push` with each different key of the template, its hash, and where it belongs. Keys that no row can have are
+    /// left out.
     pub(crate) fn keys(
         &mut self,
         definition: &TableDefinition,
         template: &KeyTemplate,
         values: &Values<'_>,
-        push: &mut dyn FnMut(KeyPlace, &[u8]),
+        push: &mut dyn FnMut(KeyPlace, u64, &[u8]),
     ) -> Result<()> {
         self.keys.clear();
         self.bytes.clear();
         let is_base = template.columns == definition.primary().columns;
         let by_hash = !is_base || definition.partition_columns == template.columns;
-        if let [key] = template.alternatives.as_slice()
-            && key.iter().all(KeyValues::is_single)
-        {
-            if self.key(definition, template, key, None, values)? {
-                let place = if by_hash { KeyPlace::ByHash } else { self.place(definition, template) };
-                push(place, &self.key);
-            }
-            return Ok(());
-        }
         for key in &template.alternatives {
             self.alternative(definition, template, key, values)?;
         }
         self.drop_equal_keys();
         let KeyMaker { keys, bytes, partition_key, .. } = self;
-        for (_, range) in keys.iter() {
+        for (hash, range) in keys.iter() {
             let key = &bytes[range.start as usize..range.end as usize];
             let place = if by_hash { KeyPlace::ByHash } else { place_in(definition, template, key, partition_key) };
-            push(place, key);
+            push(place, *hash, key);
         }
         Ok(())
     }
@@ -141,17 +131,20 @@ impl KeyMaker {
         member: Option<ValueRef<'_>>,
         values: &Values<'_>,
     ) -> Result<()> {
-        if self.key(definition, template, key, member, values)? {
-            let start = self.bytes.len() as u32;
-            self.bytes.extend_from_slice(&self.key);
-            self.keys.push((key_hash(&self.key), start..self.bytes.len() as u32));
+        let start = self.bytes.len();
+        let is_possible = self.append_key(definition, template, key, member, values)?;
+        // A key that is longer than any stored one is none of them.
+        if is_possible && self.bytes.len() - start <= usize::from(u16::MAX) {
+            self.keys.push((key_hash(&self.bytes[start..]), start as u32..self.bytes.len() as u32));
+        } else {
+            self.bytes.truncate(start);
         }
         Ok(())
     }
 
-    /// Makes one key; `member` is the value of the column that has several. False when no row can have the key.
+    /// Appends one key to `bytes`; `member` is the value of the column that has several. False when no row can have the key.
     #[inline]
-    fn key(
+    fn append_key(
         &mut self,
         definition: &TableDefinition,
         template: &KeyTemplate,
@@ -159,8 +152,6 @@ impl KeyMaker {
         member: Option<ValueRef<'_>>,
         values: &Values<'_>,
     ) -> Result<bool> {
-        self.key.clear();
-        self.ends.clear();
         for (column, part) in template.columns.iter().zip(key) {
             let value = match part {
                 KeyValues::One(operand) => operand.value(values)?,
@@ -168,24 +159,11 @@ impl KeyMaker {
                 KeyValues::List(_) | KeyValues::Parameters(_) => member.unwrap_or(ValueRef::Null),
             };
             let column = &definition.columns[usize::from(column.0)];
-            if append_place(column, value, &mut self.key) != Place::At {
+            if append_place(column, value, &mut self.bytes) != Place::At {
                 return Ok(false);
             }
-            self.ends.push(self.key.len());
         }
-        // A key that is longer than any stored one is none of them.
-        Ok(self.key.len() <= usize::from(u16::MAX))
-    }
-
-    /// The partition of the key made last.
-    fn place(&mut self, definition: &TableDefinition, template: &KeyTemplate) -> KeyPlace {
-        self.partition_key.clear();
-        for column in &definition.partition_columns {
-            let Some(position) = template.columns.iter().position(|known| known == column) else { continue };
-            let start = if position == 0 { 0 } else { self.ends[position - 1] };
-            self.partition_key.extend_from_slice(&self.key[start..self.ends[position]]);
-        }
-        KeyPlace::At(partition_of(key_hash(&self.partition_key), definition.partition_count))
+        Ok(true)
     }
 
     /// Keeps the first of equal keys, by open addressing on their hashes.
@@ -552,8 +530,8 @@ pub(crate) fn push_keys(
     door: &mut Door<'_>,
 ) -> Result<()> {
     let buffers = &mut *door.buffers;
-    maker.keys(definition, template, values, &mut |place, key| match place {
-        KeyPlace::ByHash => inputs.push_key(key, sent, buffers),
+    maker.keys(definition, template, values, &mut |place, hash, key| match place {
+        KeyPlace::ByHash => inputs.push_hashed_key(hash, key, sent, buffers),
         KeyPlace::At(partition) => inputs.push_key_at(partition, key, sent, buffers),
     })
 }

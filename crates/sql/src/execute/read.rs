@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use junctor_client::event::Next;
-use junctor_client::program::{Aggregate, Projection, RowProtocol};
+use junctor_client::program::{Aggregate, Projection, ReadProgram, RowProtocol};
 use junctor_client::{Door, OperationId};
 use junctor_expression::aggregate::Accumulator;
 use junctor_expression::{Expression, Parameters, ParametersBuilder, Scratch};
@@ -34,7 +34,7 @@ pub(crate) fn start_select(
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    match try_start(engine, session, plan, run, door) {
+    match try_start(engine, session, plan, run, door, sink) {
         Ok(Start::Sent) => Progress::Waiting,
         Ok(Start::Empty(state)) => {
             let progress = settle(engine, session, *state, door, sink);
@@ -60,6 +60,7 @@ fn try_start(
     plan: &Arc<Plan>,
     run: &Run<'_>,
     door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
 ) -> Result<Start> {
     let Plan::Select(select) = &**plan else { return Err(wrong_plan()) };
     session.enter_statement();
@@ -74,12 +75,13 @@ fn try_start(
         protocol: run.protocol,
         is_lookup: false,
         header_said: false,
+        header_bytes: 0,
         awaits_room: false,
         had_short_reply: false,
         rows_max: rows_max(select, &window),
         window,
         rows: 0,
-        gather: gather_state(select, &window, engine.settings.sort_buffer_bytes_max),
+        gather: gather_state(engine, select, &window),
         parameters: Vec::new(),
         references: Vec::new(),
         origin: Origin::None,
@@ -100,7 +102,7 @@ fn try_start(
         return Ok(Start::Sent);
     }
     state.is_lookup = is_lookup;
-    send_first_read(engine, session, select, state, run, door)?;
+    send_first_read(engine, session, select, state, run, door, sink)?;
     Ok(Start::Sent)
 }
 
@@ -112,6 +114,7 @@ fn send_first_read(
     mut state: ReadState,
     run: &Run<'_>,
     door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
 ) -> Result<()> {
     let program = match &select.path {
         AccessPath::UniqueKeys { lookup, .. } => {
@@ -125,6 +128,7 @@ fn send_first_read(
     };
     let rows_max = if state.is_lookup { u32::MAX } else { state.rows_max };
     state.origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
+    let output = output_with_header(engine, session, select, program, &mut state, door, sink);
     let sent = engine.client.read(
         session.connection,
         &mut session.transaction,
@@ -132,6 +136,7 @@ fn send_first_read(
         run.protocol,
         rows_max,
         &mut engine.work.inputs,
+        output,
         door,
     );
     match sent {
@@ -147,6 +152,29 @@ fn send_first_read(
     }
 }
 
+/// The buffer for the rows of the only partition that is asked, with the columns in front: it becomes the client's answer
+/// as it is. `None` where the answer is put together of several parts.
+fn output_with_header(
+    engine: &mut Engine,
+    session: &Session,
+    select: &SelectPlan,
+    program: &ReadProgram,
+    state: &mut ReadState,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Option<Vec<u8>> {
+    let input = engine.work.inputs.only()?;
+    if state.is_lookup || !matches!(state.gather, GatherState::Stream) || sink.pending_bytes() > 0 {
+        return None;
+    }
+    let mut output = engine.client.reply_buffer(program, input, door);
+    std::mem::swap(&mut output, sink.output());
+    sink.header(&select.header, &session.completion());
+    std::mem::swap(&mut output, sink.output());
+    state.header_bytes = output.len();
+    Some(output)
+}
+
 /// Fills the inputs; true when they are for the entries of a unique index.
 fn push_inputs(work: &mut Workspace, select: &SelectPlan, door: &mut Door<'_>) -> Result<bool> {
     let Workspace { inputs, parameters, scratch, keys, key, .. } = work;
@@ -156,7 +184,7 @@ fn push_inputs(work: &mut Workspace, select: &SelectPlan, door: &mut Door<'_>) -
     match &select.path {
         AccessPath::UniqueKeys { lookup, keys: template, .. } => {
             inputs.begin(lookup.table.definition.partition_count, door.buffers);
-            keys.keys(definition, template, &values, &mut |_, entry| {
+            keys.keys(definition, template, &values, &mut |_, _, entry| {
                 // The key of an entry is the key bytes as a binary string.
                 key.clear();
                 junctor_model::key::append_escaped(entry, key);
@@ -242,12 +270,13 @@ fn rows_max(select: &SelectPlan, window: &Window) -> u32 {
     if limited && !select.calc_found_rows { window.rows_needed().min(u64::from(u32::MAX)) as u32 } else { u32::MAX }
 }
 
-pub(super) fn gather_state(select: &SelectPlan, window: &Window, sort_bytes_max: usize) -> GatherState {
+pub(super) fn gather_state(engine: &mut Engine, select: &SelectPlan, window: &Window) -> GatherState {
     match &select.gather {
         Gather::Stream => GatherState::Stream,
         Gather::Sort { distinct, .. } => {
             let wanted = if *distinct || select.calc_found_rows { u64::MAX } else { window.rows_needed() };
-            GatherState::Sort(Box::new(Sorter::new(*distinct, wanted, sort_bytes_max)))
+            let bytes_max = engine.settings.sort_buffer_bytes_max;
+            GatherState::Sort(Sorter::begin(*distinct, wanted, bytes_max, &mut engine.work.sorters))
         }
         Gather::Aggregate { aggregates, .. } => GatherState::Aggregate(accumulators(aggregates)),
     }
@@ -267,7 +296,7 @@ fn needs_parameters(gather: &Gather) -> bool {
 pub(crate) fn on_rows(
     engine: &mut Engine,
     session: &mut Session,
-    output: Vec<u8>,
+    mut output: Vec<u8>,
     rows: u32,
     next: Next,
     door: &mut Door<'_>,
@@ -277,7 +306,7 @@ pub(crate) fn on_rows(
         door.buffers.give(output);
         return Progress::Waiting;
     };
-    let taken = take_rows(session, &mut state, &output, rows, sink);
+    let taken = take_rows(session, &mut state, &mut output, rows, sink);
     door.buffers.give(output);
     if let Err(error) = taken {
         if next != Next::Done {
@@ -339,7 +368,7 @@ fn is_satisfied(state: &ReadState) -> bool {
 fn take_rows(
     session: &mut Session,
     state: &mut ReadState,
-    output: &[u8],
+    output: &mut Vec<u8>,
     rows: u32,
     sink: &mut dyn ResultSink,
 ) -> Result<()> {
@@ -349,12 +378,16 @@ fn take_rows(
     match &mut state.gather {
         GatherState::Stream => {
             let Plan::Select(select) = &*state.plan else { return Err(wrong_plan()) };
-            if !state.header_said {
+            let header_bytes = std::mem::take(&mut state.header_bytes);
+            if !state.header_said && header_bytes == 0 {
                 sink.header(&select.header, &session.completion());
-                state.header_said = true;
             }
-            let (packets, taken) = state.window.cut(output, u64::from(rows));
-            if !packets.is_empty() {
+            state.header_said = true;
+            let (packets, taken) = state.window.cut(&output[header_bytes..], u64::from(rows));
+            if header_bytes + packets.len() == output.len() && sink.pending_bytes() == 0 {
+                std::mem::swap(sink.output(), output);
+            } else {
+                sink.row_packets(&output[..header_bytes]);
                 sink.row_packets(packets);
             }
             state.rows += if select.calc_found_rows { u64::from(rows) } else { taken };
@@ -429,6 +462,7 @@ fn start_row_read(
         state.protocol,
         state.rows_max,
         inputs,
+        None,
         door,
     );
     match sent {
@@ -469,8 +503,8 @@ pub(super) fn settle(
             let found = sorter.len() as u64;
             let in_window = found.saturating_sub(state.window.offset).min(state.window.remaining);
             session.found_rows = if select.calc_found_rows { found } else { in_window };
-            session.execution = Execution::Sorted(Box::new(SortedState { sorter: *sorter, window: state.window }));
-            pump(session, sink)
+            session.execution = Execution::Sorted(SortedState { sorter, window: state.window });
+            pump(engine, session, sink)
         }
         GatherState::Aggregate(accumulators) => {
             let mut window = state.window;
@@ -531,12 +565,14 @@ pub(super) fn append_projection(
 }
 
 /// Says sorted rows while there is room.
-pub(crate) fn pump(session: &mut Session, sink: &mut dyn ResultSink) -> Progress {
-    let Execution::Sorted(state) = &mut session.execution else { return Progress::Done };
-    let SortedState { sorter, window } = &mut **state;
+pub(crate) fn pump(engine: &mut Engine, session: &mut Session, sink: &mut dyn ResultSink) -> Progress {
+    let Execution::Sorted(SortedState { sorter, window }) = &mut session.execution else { return Progress::Done };
     let has_more = sorter.give(window, OUTPUT_PART_BYTES, sink.output());
     if has_more && !session.interrupted {
         return Progress::MoreOutput;
+    }
+    if let Execution::Sorted(state) = std::mem::take(&mut session.execution) {
+        state.sorter.retire(&mut engine.work.sorters);
     }
     let rows = session.found_rows;
     finish(session, rows, sink)

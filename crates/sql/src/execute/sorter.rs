@@ -7,8 +7,14 @@ use super::packets::Window;
 /// Rows beyond the wanted ones that are kept before the superfluous ones are dropped.
 const SLACK_ROWS: usize = 4096;
 
+/// Sorters that are kept for the next statements, and the bytes that one of them may hold.
+const IDLE_COUNT_MAX: usize = 8;
+const IDLE_BYTES_MAX: usize = 1 << 20;
+
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    /// The first bytes of the keys as a number, as if zeros followed: most comparisons need no more.
+    head: u64,
     /// Where the sort key begins; the distinct key and the packets follow it.
     start: u32,
     sort_bytes: u16,
@@ -30,11 +36,25 @@ pub(crate) struct Sorter {
 }
 
 impl Sorter {
-    /// A sorter that gives at most `wanted` rows and uses at most `bytes_max` bytes.
-    pub(crate) fn new(distinct: bool, wanted: u64, bytes_max: usize) -> Sorter {
-        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-        let bytes_max = bytes_max.min(u32::MAX as usize);
-        Sorter { distinct, wanted, bytes_max, ..Sorter::default() }
+    /// An empty sorter, of the idle ones if there is any, that gives at most `wanted` rows and uses at most `bytes_max`
+    /// bytes.
+    pub(crate) fn begin(distinct: bool, wanted: u64, bytes_max: usize, idle: &mut Vec<Box<Sorter>>) -> Box<Sorter> {
+        let mut sorter = idle.pop().unwrap_or_default();
+        sorter.bytes.clear();
+        sorter.entries.clear();
+        sorter.distinct = distinct;
+        sorter.wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        sorter.bytes_max = bytes_max.min(u32::MAX as usize);
+        sorter.next = 0;
+        sorter
+    }
+
+    /// Keeps the memory of a sorter for later, unless there is enough.
+    pub(crate) fn retire(self: Box<Sorter>, idle: &mut Vec<Box<Sorter>>) {
+        let bytes = self.bytes.capacity() + self.entries.capacity() * size_of::<Entry>();
+        if idle.len() < IDLE_COUNT_MAX && bytes <= IDLE_BYTES_MAX {
+            idle.push(self);
+        }
     }
 
     /// Takes the entries of one reply. Error: 1038's words when they take too much memory.
@@ -51,7 +71,12 @@ impl Sorter {
                     return Err(out_of_sort_memory());
                 }
             }
-            self.entries.push(Entry { start: self.bytes.len() as u32, sort_bytes, distinct_bytes, packet_bytes });
+            let keys = match sort_bytes {
+                0 => &entry[..usize::from(distinct_bytes)],
+                bytes => &entry[..usize::from(bytes)],
+            };
+            let start = self.bytes.len() as u32;
+            self.entries.push(Entry { head: head_of(keys), start, sort_bytes, distinct_bytes, packet_bytes });
             self.bytes.extend_from_slice(entry);
             reply = rest;
         }
@@ -70,9 +95,9 @@ impl Sorter {
             (&bytes[start..sort_end], &bytes[sort_end..sort_end + usize::from(entry.distinct_bytes)])
         };
         // Entries are in the order of their arrival before, and equal ones stay so.
-        entries.sort_by(|left, right| keys(left).cmp(&keys(right)));
+        entries.sort_by(|left, right| left.head.cmp(&right.head).then_with(|| keys(left).cmp(&keys(right))));
         if *distinct {
-            entries.dedup_by(|next, kept| keys(next) == keys(kept));
+            entries.dedup_by(|next, kept| next.head == kept.head && keys(next) == keys(kept));
         }
         self.next = 0;
     }
@@ -120,6 +145,15 @@ impl Sorter {
     }
 }
 
+/// The first eight bytes as a number, as if zeros followed.
+#[inline]
+fn head_of(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
+        Some(chunk) => u64::from_be_bytes(*chunk),
+        None => bytes.iter().enumerate().fold(0, |head, (at, byte)| head | u64::from(*byte) << (56 - at * 8)),
+    }
+}
+
 /// 1038 has no code of its own here; MySQL's words do.
 fn out_of_sort_memory() -> Box<Error> {
     let message = "Out of sort memory, consider increasing server sort buffer size";
@@ -147,7 +181,7 @@ mod tests {
 
     #[test]
     fn entries_of_several_replies_come_out_in_order() {
-        let mut sorter = Sorter::new(false, u64::MAX, 1 << 20);
+        let mut sorter = Sorter::begin(false, u64::MAX, 1 << 20, &mut Vec::new());
         sorter.take(&[entry(b"b", b"", b"2"), entry(b"d", b"", b"4")].concat()).expect("it is little");
         sorter.take(&[entry(b"a", b"", b"1"), entry(b"c", b"", b"3")].concat()).expect("it is little");
         assert_eq!(given(&mut sorter, Window { offset: 1, remaining: 2 }), b"23");
@@ -155,7 +189,7 @@ mod tests {
 
     #[test]
     fn equal_rows_are_given_once() {
-        let mut sorter = Sorter::new(true, u64::MAX, 1 << 20);
+        let mut sorter = Sorter::begin(true, u64::MAX, 1 << 20, &mut Vec::new());
         for _ in 0..3 {
             sorter.take(&[entry(b"", b"y", b"Y"), entry(b"", b"x", b"X")].concat()).expect("it is little");
         }
@@ -164,7 +198,7 @@ mod tests {
 
     #[test]
     fn many_rows_with_a_small_limit_take_little_memory() {
-        let mut sorter = Sorter::new(false, 3, 400_000);
+        let mut sorter = Sorter::begin(false, 3, 400_000, &mut Vec::new());
         for number in (0..60_000u32).rev() {
             sorter.take(&entry(&number.to_be_bytes(), b"", &[number as u8; 20])).expect("superfluous rows are dropped");
         }
@@ -172,8 +206,31 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_agree_in_their_first_bytes_are_told_apart_by_the_rest() {
+        let mut sorter = Sorter::begin(true, u64::MAX, 1 << 20, &mut Vec::new());
+        let keys: [&[u8]; 5] = [b"12345678b", b"1234", b"12345678a", b"1234\0", b"12345678"];
+        for (number, key) in keys.iter().chain(&keys).enumerate() {
+            sorter.take(&entry(key, b"", &[b'0' + number as u8])).expect("it is little");
+        }
+        assert_eq!(given(&mut sorter, Window::ALL), b"13420");
+    }
+
+    #[test]
+    fn a_sorter_that_served_before_is_empty() {
+        let mut idle = Vec::new();
+        let mut sorter = Sorter::begin(false, u64::MAX, 1 << 20, &mut idle);
+        sorter.take(&entry(b"a", b"", b"1")).expect("it is little");
+        assert_eq!(given(&mut sorter, Window::ALL), b"1");
+        sorter.retire(&mut idle);
+        let mut sorter = Sorter::begin(false, u64::MAX, 1 << 20, &mut idle);
+        assert!(idle.is_empty());
+        sorter.take(&entry(b"b", b"", b"2")).expect("it is little");
+        assert_eq!(given(&mut sorter, Window::ALL), b"2");
+    }
+
+    #[test]
     fn too_many_wanted_rows_are_an_error() {
-        let mut sorter = Sorter::new(false, u64::MAX, 1000);
+        let mut sorter = Sorter::begin(false, u64::MAX, 1000, &mut Vec::new());
         let outcome = (0..100u8).try_for_each(|number| sorter.take(&entry(&[number], b"", &[0; 20])));
         assert_eq!(outcome.expect_err("2,000 bytes do not fit").code, ErrorCode::OutOfResources);
     }

@@ -35,7 +35,7 @@ pub(crate) enum Execution {
     /// Rows of a status table come.
     Status(Box<StatusState>),
     /// Everything is here, sorted, and waits for room in the output.
-    Sorted(Box<SortedState>),
+    Sorted(SortedState),
 }
 
 impl Execution {
@@ -64,6 +64,8 @@ pub(crate) struct ReadState {
     pub is_lookup: bool,
     /// Whether the columns have been said.
     pub header_said: bool,
+    /// Bytes of the columns that stand before the rows of the first reply; 0 when they are to be said here.
+    pub header_bytes: usize,
     /// Every partition has answered and some have more; the output has no room.
     pub awaits_room: bool,
     /// Whether a reply of this round had fewer rows than it might.
@@ -117,7 +119,7 @@ pub(crate) struct StatusState {
 /// A sorted result that is being said.
 #[derive(Debug)]
 pub(crate) struct SortedState {
-    pub sorter: Sorter,
+    pub sorter: Box<Sorter>,
     pub window: Window,
 }
 
@@ -194,6 +196,8 @@ pub(crate) struct Workspace {
     pub kinds: Vec<ParameterKind>,
     pub decoded: Vec<u8>,
     pub scratch: Scratch,
+    /// Sorters that no statement uses.
+    pub sorters: Vec<Box<Sorter>>,
     pub keys: KeyMaker,
     pub row_parameters: Vec<u8>,
     pub strings: Vec<u8>,

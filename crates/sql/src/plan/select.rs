@@ -201,9 +201,19 @@ pub(super) fn refuse_missing(select: &Select) -> Result<()> {
 fn output_of(gather: &Gather, projection: Projection, aggregates: Vec<Aggregate>, sort: Vec<SortKey>) -> Output {
     match gather {
         Gather::Stream => Output::Packets(projection),
-        Gather::Sort { distinct, .. } => Output::Entries { projection, sort, distinct: *distinct },
+        Gather::Sort { distinct, .. } => {
+            let distinct = distinct.then(|| unsorted_values(&projection, &sort));
+            Output::Entries { projection, sort, distinct }
+        }
         Gather::Aggregate { .. } => Output::Aggregates(aggregates),
     }
+}
+
+/// The positions of the values that no sort key is made of: equal rows have equal ones besides equal sort keys.
+fn unsorted_values(projection: &Projection, sort: &[SortKey]) -> Vec<u16> {
+    let is_sorted = |value: &Expression| sort.iter().any(|key| key.value == *value);
+    let positions = projection.values.iter().enumerate().filter(|(_, value)| !is_sorted(value));
+    positions.map(|(position, _)| position as u16).collect()
 }
 
 /// The conjuncts that are the same for every row, which are tested once an execution, and the rest that is tested for each

@@ -227,7 +227,7 @@ impl Dump<'_> {
         let text = match &program.output {
             Output::Packets(projection) => format!("packets {}", list(&projection.values)),
             Output::Entries { projection, sort, distinct } => {
-                let distinct = if *distinct { " distinct" } else { "" };
+                let distinct = if distinct.is_some() { " distinct" } else { "" };
                 format!("entries{distinct} {} order {}", list(&projection.values), order(sort))
             }
             Output::Aggregates(aggregates) => {

@@ -1,10 +1,13 @@
 //! Point reads (hot path, budget 150 instructions a read by integer key with its hash; about 140 counted).
 
+use std::ops::ControlFlow;
+
 use junctor_model::id::{CommitNumber, RowId, TransactionId};
 use junctor_model::limit;
 use junctor_model::row::RowView;
 
 use super::{PartitionStore, key_view};
+use crate::page::Location;
 use crate::row::RowVersion;
 
 /// An id that no row has.
@@ -32,51 +35,42 @@ impl PartitionStore {
     }
 
     /// Reads up to `limit::ROWS_PER_HOLD_MAX` keys (with their hashes) so that their cache misses overlap; keys beyond
-    /// that many are left out. `visit` gets for each key in turn the row and the version that the reader sees.
+    /// that many are left out. `visit` gets for each key in turn the row and the version that the reader sees, until it
+    /// breaks.
     #[inline]
     pub fn read_batch<'a>(
         &'a self,
         keys: &[(&[u8], u64)],
         snapshot: CommitNumber,
         own: Option<TransactionId>,
-        mut visit: impl FnMut(Option<(RowId, RowVersion<'a>)>),
-    ) {
-        self.find_batch(keys, |found| {
-            let seen = found.and_then(|(row, newest)| Some((row, self.rows.visible_from(newest, snapshot, own)?)));
-            visit(seen);
-        });
-    }
-
-    /// Appends what `find_primary` says of up to `limit::ROWS_PER_HOLD_MAX` keys, with their cache misses overlapping.
-    pub fn lookup_batch(&self, keys: &[(&[u8], u64)], found: &mut Vec<Option<RowId>>) {
-        self.find_batch(keys, |row| found.push(row.map(|(row, _)| row)));
-    }
-
-    #[inline]
-    fn find_batch<'a>(&'a self, keys: &[(&[u8], u64)], mut visit: impl FnMut(Option<(RowId, RowVersion<'a>)>)) {
+        mut visit: impl FnMut(Option<(RowId, RowVersion<'a>)>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let keys = &keys[..keys.len().min(limit::ROWS_PER_HOLD_MAX)];
-        let mut candidates = [NO_CANDIDATE; limit::ROWS_PER_HOLD_MAX];
+        let mut candidates = [(NO_CANDIDATE, Location::NONE); limit::ROWS_PER_HOLD_MAX];
         for (_, hash) in keys {
             self.hash.prefetch(*hash);
         }
-        for ((_, hash), candidate) in keys.iter().zip(&mut candidates) {
+        for ((_, hash), (candidate, _)) in keys.iter().zip(&mut candidates) {
             if let Some(row) = self.hash.find(*hash, Some) {
                 *candidate = row;
                 self.rows.prefetch_entry(row);
             }
         }
-        for row in &candidates[..keys.len()] {
-            self.rows.prefetch_version(*row);
+        for (row, location) in &mut candidates[..keys.len()] {
+            *location = self.rows.map().get(*row);
+            self.rows.prefetch_at(*location);
         }
-        for ((key, hash), row) in keys.iter().zip(candidates) {
-            let found = match self.newest_with_primary(row, key) {
+        for ((key, hash), (row, location)) in keys.iter().zip(candidates) {
+            let newest = self.rows.at(location).filter(|newest| self.is_of_primary(newest, key));
+            let found = match newest {
                 Some(newest) => Some((row, newest)),
                 None if row == NO_CANDIDATE => None,
                 // Two keys with equal 32 bits of hash.
                 None => self.hash.find(*hash, |row| self.newest_with_primary(row, key).map(|newest| (row, newest))),
             };
-            visit(found);
+            visit(found.and_then(|(row, newest)| Some((row, self.rows.visible_from(newest, snapshot, own)?))))?;
         }
+        ControlFlow::Continue(())
     }
 
     /// The version of a row that the reader sees.
@@ -122,12 +116,17 @@ impl PartitionStore {
     /// The newest version of a row (which may be a deletion) if the row has that primary key.
     #[inline(always)]
     fn newest_with_primary(&self, row: RowId, key: &[u8]) -> Option<RowVersion<'_>> {
-        let newest = self.rows.newest(row)?;
+        self.rows.newest(row).filter(|newest| self.is_of_primary(newest, key))
+    }
+
+    /// Whether a version, which may be a deletion, is of the row with that primary key.
+    #[inline(always)]
+    fn is_of_primary(&self, newest: &RowVersion<'_>, key: &[u8]) -> bool {
         let is_equal = match newest.is_deleted() {
             false => self.primary.stored_matches(newest.stored(), key),
             true => None,
         };
-        is_equal.unwrap_or_else(|| self.has_primary(&newest, key)).then_some(newest)
+        is_equal.unwrap_or_else(|| self.has_primary(newest, key))
     }
 
     #[inline(never)]

@@ -414,15 +414,22 @@ fn a_batch_finds_what_single_lookups_find() {
     }
     let keys: Vec<(Vec<u8>, u64)> = (0..60).map(|id| integer_key(id * 7)).collect();
     let batch: Vec<(&[u8], u64)> = keys.iter().map(|(key, hash)| (&key[..], *hash)).collect();
-    let mut found = Vec::new();
-    store.lookup_batch(&batch, &mut found);
     let single: Vec<Option<RowId>> = keys.iter().map(|(key, hash)| store.find_primary(key, *hash)).collect();
-    assert_eq!(found, single);
-    assert_eq!(found.iter().flatten().count(), 30);
+    assert_eq!(single.iter().flatten().count(), 30);
     let mut read = Vec::new();
-    store.read_batch(&batch, CommitNumber(1), None, |found| read.push(found.map(|(row, _)| row)));
+    let flow = store.read_batch(&batch, CommitNumber(1), None, |found| {
+        read.push(found.map(|(row, _)| row));
+        ControlFlow::Continue(())
+    });
+    assert!(flow.is_continue());
     assert_eq!(read, single);
-    store.read_batch(&batch, CommitNumber(0), None, |found| assert!(found.is_none()));
+    let mut count = 0;
+    let flow = store.read_batch(&batch, CommitNumber(0), None, |found| {
+        assert!(found.is_none());
+        count += 1;
+        if count < 7 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    assert!(flow.is_break() && count == 7);
 }
 
 #[test]

@@ -117,10 +117,10 @@ impl RowStore {
         self.map.prefetch(row);
     }
 
-    /// Asks the processor for a row's newest version.
+    /// Asks the processor for a version; `Location::NONE` asks for nothing.
     #[inline]
-    pub(crate) fn prefetch_version(&self, row: RowId) {
-        self.blocks.prefetch(self.map.get(row));
+    pub(crate) fn prefetch_at(&self, location: Location) {
+        self.blocks.prefetch(location);
     }
 
     /// The map of row ids, to read.
@@ -251,8 +251,9 @@ impl RowStore {
         Ok(())
     }
 
+    /// The version at a location.
     #[inline]
-    fn at(&self, location: Location) -> Option<RowVersion<'_>> {
+    pub(crate) fn at(&self, location: Location) -> Option<RowVersion<'_>> {
         if location.is_none() {
             return None;
         }

@@ -1,9 +1,9 @@
 //! Hot path, budget 20 instructions a column besides its encoding. What leaves the partition for one accepted row.
 
-use junctor_expression::{Accumulator, AggregateKind, Parameters, ResultType, Scratch};
+use junctor_expression::{Accumulator, AggregateKind, Expression, Parameters, ResultType, Scratch};
 use junctor_model::error::{Error, Result};
 use junctor_model::row::RowView;
-use junctor_model::row_encoding::{append_text_value, begin_binary_row, begin_packet, end_packet};
+use junctor_model::row_encoding::{append_text_field, append_text_value, begin_binary_row, begin_packet, end_packet};
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{Aggregate, Output, Projection, RowProtocol, SortKey};
 
@@ -13,14 +13,17 @@ use super::sort_key::{append_key, append_sort_key, key_length};
 #[derive(Debug)]
 pub(crate) struct Emitter {
     pub scratch: Scratch,
-    sort_key: Vec<u8>,
-    distinct_key: Vec<u8>,
     accumulators: Vec<Accumulator>,
 }
 
+/// Bytes of an entry before its keys.
+const ENTRY_HEADER_BYTES: usize = 8;
+/// First byte of the distinct key of a row of which a sort key was cut; no other key begins so.
+const CUT_MARK: u8 = 2;
+
 impl Emitter {
     pub fn new() -> Emitter {
-        Emitter { scratch: Scratch::new(), sort_key: Vec::new(), distinct_key: Vec::new(), accumulators: Vec::new() }
+        Emitter { scratch: Scratch::new(), accumulators: Vec::new() }
     }
 
     /// Before the first row of a request. Error: 1235 for an aggregate that cannot be computed in parts.
@@ -81,7 +84,7 @@ impl Emitter {
                 Ok(())
             }
             Output::Entries { projection, sort, distinct } => {
-                self.entry(projection, sort, *distinct, protocol, view, parameters, out)
+                self.entry(projection, sort, distinct.as_deref(), protocol, view, parameters, out)
             }
         }
     }
@@ -106,34 +109,53 @@ impl Emitter {
         &mut self,
         projection: &Projection,
         sort: &[SortKey],
-        distinct: bool,
+        distinct: Option<&[u16]>,
         protocol: RowProtocol,
         view: RowView<'_>,
         parameters: Parameters<'_>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        self.sort_key.clear();
-        self.distinct_key.clear();
+        let start = out.len();
+        out.extend_from_slice(&[0; ENTRY_HEADER_BYTES]);
+        let mut is_cut = false;
         for key in sort {
             let value = key.value.evaluate(Some(view), parameters, &self.scratch)?;
-            append_sort_key(&key.value.result, value, key.descending, &mut self.sort_key);
+            is_cut |= append_sort_key(&key.value.result, value, key.descending, out);
         }
-        if distinct {
-            for value in &projection.values {
-                let key = value.evaluate(Some(view), parameters, &self.scratch)?;
-                append_key(&value.result, key, &mut self.distinct_key);
+        let distinct_start = out.len();
+        if let Some(positions) = distinct {
+            let others = positions.iter().map(|position| &projection.values[usize::from(*position)]);
+            match is_cut {
+                false => self.append_keys(others, view, parameters, out)?,
+                true => {
+                    out.push(CUT_MARK);
+                    self.append_keys(projection.values.iter(), view, parameters, out)?;
+                }
             }
         }
-        let start = out.len();
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&key_length(&self.sort_key)?);
-        out.extend_from_slice(&key_length(&self.distinct_key)?);
-        out.extend_from_slice(&self.sort_key);
-        out.extend_from_slice(&self.distinct_key);
         let packet = out.len();
         append_packet(projection, protocol, view, parameters, &self.scratch, out)?;
-        let length = (out.len() - packet) as u32;
-        out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        let packet_bytes = (out.len() - packet) as u32;
+        let [sort_bytes, distinct_bytes] =
+            [key_length(distinct_start - start - ENTRY_HEADER_BYTES)?, key_length(packet - distinct_start)?];
+        let header = &mut out[start..start + ENTRY_HEADER_BYTES];
+        header[..4].copy_from_slice(&packet_bytes.to_le_bytes());
+        header[4..6].copy_from_slice(&sort_bytes);
+        header[6..].copy_from_slice(&distinct_bytes);
+        Ok(())
+    }
+
+    fn append_keys<'v>(
+        &self,
+        values: impl Iterator<Item = &'v Expression>,
+        view: RowView<'_>,
+        parameters: Parameters<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        for value in values {
+            let key = value.evaluate(Some(view), parameters, &self.scratch)?;
+            append_key(&value.result, key, out);
+        }
         Ok(())
     }
 }
@@ -151,7 +173,10 @@ fn append_packet(
         RowProtocol::Text => {
             let packet = begin_packet(out);
             for value in &projection.values {
-                append_text_value(value.evaluate(Some(view), parameters, scratch)?, out);
+                match value.as_column() {
+                    Some(column) => append_text_field(view, column, out),
+                    None => append_text_value(value.evaluate(Some(view), parameters, scratch)?, out),
+                }
             }
             end_packet(out, packet);
         }

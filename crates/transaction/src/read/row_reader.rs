@@ -81,12 +81,11 @@ impl ReadPosition {
 pub(crate) struct RowReader {
     pub emitter: Emitter,
     image: Vec<u8>,
-    found: Vec<Option<RowId>>,
 }
 
 impl RowReader {
     pub fn new() -> RowReader {
-        RowReader { emitter: Emitter::new(), image: Vec::new(), found: Vec::with_capacity(ROWS_PER_HOLD_MAX) }
+        RowReader { emitter: Emitter::new(), image: Vec::new() }
     }
 
     /// Reads what one hold of the guard may. True when the request is answered, or the reply as long as it may be.
@@ -146,23 +145,24 @@ impl RowReader {
             ends[count] = input.position();
             count += 1;
         }
-        self.found.clear();
-        store.lookup_batch(&keys[..count], &mut self.found);
-        let RowReader { emitter, image, found } = self;
-        for (row, end) in found.iter().zip(&ends) {
-            if let Some(row) = row
-                && let Some(version) = store.visible(*row, view.snapshot, view.own)
+        let RowReader { emitter, image } = self;
+        let mut ends = ends.iter();
+        let mut failure = None;
+        let flow = store.read_batch(&keys[..count], view.snapshot, view.own, |found| {
+            if let Some((_, version)) = found
+                && let Err(error) = accept(emitter, view, store.view(&version, image), parameters, position, out)
             {
-                accept(emitter, view, store.view(&version, image), parameters, position, out)?;
+                failure = Some(error);
+                return ControlFlow::Break(());
             }
-            position.item = *end;
-            if is_full(view, position, out) {
-                position.has_more = position.item < view.input.len();
-                return Ok(true);
-            }
+            position.item = ends.next().copied().unwrap_or(position.item);
+            if is_full(view, position, out) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if let Some(error) = failure {
+            return Err(error);
         }
-        position.has_more = count == ROWS_PER_HOLD_MAX && position.item < view.input.len();
-        Ok(!position.has_more)
+        position.has_more = (flow.is_break() || count == ROWS_PER_HOLD_MAX) && position.item < view.input.len();
+        Ok(flow.is_break() || !position.has_more)
     }
 
     fn hold_ranges(

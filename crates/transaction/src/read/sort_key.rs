@@ -10,6 +10,7 @@ use junctor_model::value::ValueRef;
 const SORT_BYTES_MAX: usize = 4096;
 
 /// Appends the key of a value of that type.
+#[inline]
 pub(super) fn append_key(result: &ResultType, value: ValueRef<'_>, out: &mut Vec<u8>) {
     let column_type = match result.kind {
         Kind::Null => return out.push(0),
@@ -22,17 +23,20 @@ pub(super) fn append_key(result: &ResultType, value: ValueRef<'_>, out: &mut Vec
     append_value(column_type, true, value, out);
 }
 
-/// As `append_key`, against the order if `descending`, and of bounded length.
-pub(super) fn append_sort_key(result: &ResultType, value: ValueRef<'_>, descending: bool, out: &mut Vec<u8>) {
+/// As `append_key`, against the order if `descending`, and of bounded length. True when the key was cut.
+#[inline]
+pub(super) fn append_sort_key(result: &ResultType, value: ValueRef<'_>, descending: bool, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     append_key(result, value, out);
-    if out.len() - start > SORT_BYTES_MAX {
+    let is_cut = out.len() - start > SORT_BYTES_MAX;
+    if is_cut {
         out.truncate(start + SORT_BYTES_MAX - 2);
         out.extend_from_slice(&[0, 0]);
     }
     if descending {
         out[start..].iter_mut().for_each(|byte| *byte = !*byte);
     }
+    is_cut
 }
 
 /// All values of an expression have its scale, so their mantissas order them.
@@ -53,8 +57,9 @@ fn scale_factor(result: &ResultType) -> i128 {
 }
 
 /// The length of a key as entries say it. Error: 1436 when it does not fit.
-pub(super) fn key_length(key: &[u8]) -> Result<[u8; 2]> {
-    match u16::try_from(key.len()) {
+#[inline]
+pub(super) fn key_length(bytes: usize) -> Result<[u8; 2]> {
+    match u16::try_from(bytes) {
         Ok(length) => Ok(length.to_le_bytes()),
         Err(_) => Err(Error::new(ErrorCode::StatementTooComplex, "A key of ORDER BY or DISTINCT is too long")),
     }

@@ -15,14 +15,14 @@
 //! [`read_status`].
 
 pub mod block;
-mod state;
+mod commit_transaction;
+mod end_transaction;
 mod execute_statement;
 mod follow_up;
-mod undo_transaction;
-mod end_transaction;
-mod commit_transaction;
 mod lock_wait;
 mod read_status;
+mod state;
+mod undo_transaction;
 
 pub use block::TcBlock;
 

@@ -151,7 +151,7 @@ fn each_key_of_a_list_is_made_once_and_knows_its_partition() {
     let scratch = Scratch::new();
     let values = Values { parameters: Parameters::from_bytes(&bytes), scratch: &scratch };
     let mut found = Vec::new();
-    let mut push = |place: KeyPlace, key: &[u8]| {
+    let mut push = |place: KeyPlace, _: u64, key: &[u8]| {
         let KeyPlace::At(partition) = place else { panic!("the whole key does not choose the partition") };
         found.push((partition, key.to_vec()));
     };
@@ -172,7 +172,7 @@ fn each_key_of_a_list_is_made_once_and_knows_its_partition() {
         ..template
     };
     let mut found = Vec::new();
-    let mut push = |place: KeyPlace, key: &[u8]| {
+    let mut push = |place: KeyPlace, _: u64, key: &[u8]| {
         let KeyPlace::At(partition) = place else { panic!("the whole key does not choose the partition") };
         found.push((partition, key.to_vec()));
     };
@@ -192,7 +192,7 @@ fn keys_that_no_row_can_have_are_left_out() {
     let values = Values { parameters: Parameters::NONE, scratch: &scratch };
     let mut found = Vec::new();
     KeyMaker::default()
-        .keys(&table(), &template, &values, &mut |_, key| found.push(key.to_vec()))
+        .keys(&table(), &template, &values, &mut |_, _, key| found.push(key.to_vec()))
         .expect("nothing is computed");
     assert_eq!(found, [vec![0x83]]);
 }
