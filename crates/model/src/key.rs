@@ -122,7 +122,7 @@ fn has_zero(bytes: &[u8]) -> bool {
             *least = (*byte).min(*least);
         }
     }
-    least.into_iter().fold(0xFF, u8::min) == 0 || rest.iter().any(|byte| *byte == 0)
+    least.into_iter().fold(0xFF, u8::min) == 0 || rest.contains(&0)
 }
 
 /// Escapes what was appended since `start` in place and terminates it.
