@@ -152,6 +152,8 @@ impl SqlBlock {
         };
         let reply = CommandReply { connection, socket, packets: answer, after };
         door.outbox.send(reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
+        // The session before may have held a ticket that others wait for.
+        self.admit_waiting(connection, door);
     }
 
     fn on_execute_command(&mut self, command: ExecuteCommand, door: &mut Door<'_>) {
@@ -329,8 +331,8 @@ fn execute(engine: &mut Engine, record: &mut SessionRecord, payload: &[u8], door
             SqlCommand::Ping
         }
         Command::StmtSendLongData { statement_id, parameter, data } => {
-            // Data for a statement that does not exist is dropped: nothing may be kept for it.
-            if engine.parameter_count(session, statement_id).is_some() {
+            // Data for what does not exist is dropped: nothing may be kept for it.
+            if engine.parameter_count(session, statement_id).is_some_and(|count| parameter < count) {
                 parameters.append_long_data(statement_id, parameter, data);
             }
             return Outcome::Silent;

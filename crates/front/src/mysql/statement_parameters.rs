@@ -27,13 +27,15 @@ pub struct StatementParameters {
 struct Statement {
     bound_types: Vec<ParameterType>,
     long_data: Vec<(u16, Vec<u8>)>,
+    /// Some long data was dropped, so what is kept is not what the client sent.
+    is_cut: bool,
 }
 
 impl StatementParameters {
     /// Decodes the parameters of an execution; long data is used up by it.
     ///
     /// # Errors
-    /// `Malformed` for what does not hold together.
+    /// `Malformed` for what does not hold together, `PacketTooLarge` when long data was dropped.
     pub fn decode(&mut self, execution: &StmtExecute<'_>, parameter_count: usize) -> Result<(), ProtocolError> {
         self.builder.clear();
         self.decoded.clear();
@@ -41,7 +43,11 @@ impl StatementParameters {
             return Ok(());
         }
         let statement = self.statements.entry(execution.statement_id).or_default();
-        let Statement { bound_types, long_data } = statement;
+        if statement.is_cut {
+            self.forget_long_data(execution.statement_id);
+            return Err(ProtocolError::PacketTooLarge);
+        }
+        let Statement { bound_types, long_data, .. } = statement;
         let builder = &mut self.builder;
         let long = |index: usize| {
             long_data.iter().find(|(parameter, _)| usize::from(*parameter) == index).map(|(_, bytes)| bytes.as_slice())
@@ -65,11 +71,12 @@ impl StatementParameters {
 
     /// Appends to a parameter's long data. More than the session may keep is dropped, and the execution fails for want of it.
     pub fn append_long_data(&mut self, statement: u32, parameter: u16, data: &[u8]) {
+        let Statement { long_data, is_cut, .. } = self.statements.entry(statement).or_default();
         if self.long_data_bytes + data.len() > LONG_DATA_BYTES_MAX {
+            *is_cut = true;
             return;
         }
         self.long_data_bytes += data.len();
-        let long_data = &mut self.statements.entry(statement).or_default().long_data;
         match long_data.iter_mut().find(|(known, _)| *known == parameter) {
             Some((_, bytes)) => bytes.extend_from_slice(data),
             None => long_data.push((parameter, data.to_vec())),
@@ -81,6 +88,7 @@ impl StatementParameters {
         if let Some(statement) = self.statements.get_mut(&statement) {
             self.long_data_bytes -= statement.long_data.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
             statement.long_data.clear();
+            statement.is_cut = false;
         }
     }
 
@@ -154,4 +162,26 @@ fn time_text(value: TimeValue) -> String {
     let sign = if negative { "-" } else { "" };
     let hours = u64::from(days) * 24 + u64::from(hours);
     format!("{sign}{hours:02}:{minutes:02}:{seconds:02}{}", fraction_text(microseconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mysql::wire::capability::Capabilities;
+    use crate::mysql::wire::command::Command;
+
+    #[test]
+    fn long_data_that_was_cut_is_never_executed_with() {
+        let packet = [0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 252, 0];
+        let Ok(Command::StmtExecute(execution)) = Command::parse(&packet, Capabilities::NONE) else {
+            panic!("a COM_STMT_EXECUTE")
+        };
+        let mut parameters = StatementParameters::default();
+        let chunk = vec![b'a'; LONG_DATA_BYTES_MAX / 2];
+        (0..3).for_each(|_| parameters.append_long_data(1, 0, &chunk));
+        assert_eq!(parameters.decode(&execution, 1), Err(ProtocolError::PacketTooLarge));
+        assert_eq!(parameters.long_data_bytes, 0);
+        parameters.append_long_data(1, 0, b"again");
+        assert_eq!(parameters.decode(&execution, 1), Ok(()));
+    }
 }
