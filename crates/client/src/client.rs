@@ -287,6 +287,14 @@ impl Client {
         Ok(())
     }
 
+    /// Ends the snapshot that a statement of several reads has taken for all of them, unless it is the transaction's.
+    pub fn end_statement(&mut self, transaction: &mut Transaction) {
+        let is_of_transaction = transaction.explicit && transaction.isolation == Isolation::RepeatableRead;
+        if !is_of_transaction && let Some((handle, _)) = transaction.snapshot.take() {
+            self.end_snapshot(handle);
+        }
+    }
+
     /// Changes the schema; answered by [`Event::SchemaChanged`].
     ///
     /// # Errors

@@ -119,9 +119,7 @@ fn send_first_read(
     let program = match &select.path {
         AccessPath::UniqueKeys { lookup, .. } => {
             // Entry and row are two reads, and must be of one moment.
-            if !session.transaction.explicit {
-                engine.client.take_snapshot(&mut session.transaction)?;
-            }
+            engine.client.take_snapshot(&mut session.transaction)?;
             lookup
         }
         _ => &select.program,
@@ -625,9 +623,7 @@ fn release(engine: &mut Engine, session: &mut Session, state: &mut ReadState, do
 
 /// Ends the snapshot that a statement of two steps took for itself.
 fn release_snapshot(engine: &mut Engine, session: &mut Session) {
-    if !session.transaction.explicit {
-        engine.client.forget(&mut session.transaction);
-    }
+    engine.client.end_statement(&mut session.transaction);
 }
 
 pub(super) fn wrong_plan() -> Box<Error> {
