@@ -54,6 +54,12 @@ impl NumberRanges {
         self.ranges.retain(|table, _| dictionary.table(*table).is_some());
     }
 
+    /// Gives up the numbers of a table that are at hand: the next ones come from its counter.
+    pub(crate) fn forget_held(&mut self, table: TableId) {
+        let range = self.of(table);
+        range.next = range.end;
+    }
+
     /// The next number that this block would give; `None` when it holds none.
     pub(crate) fn next_of(&self, table: TableId) -> Option<u64> {
         self.ranges.get(&table).filter(|range| range.next > 0).map(|range| range.next)

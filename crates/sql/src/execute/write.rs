@@ -154,7 +154,8 @@ pub(crate) fn on_statement(
     let origin = std::mem::take(&mut state.origin);
     if let Some(error) = outcome.error {
         note_lost_transaction(&mut engine.client, session);
-        let again = error.code == ErrorCode::TableDefinitionChanged && !session.interrupted;
+        let is_taken = state.first_number != 0 && forget_taken_numbers(engine, &state.plan, &error);
+        let again = (is_taken || error.code == ErrorCode::TableDefinitionChanged) && !session.interrupted;
         if again && !matches!(origin, Origin::None) {
             return engine.execute_again(session, origin, door, sink);
         }
@@ -170,6 +171,17 @@ pub(crate) fn on_statement(
         Plan::Select(_) => say_locked(engine, session, state, outcome.outputs, door, sink),
         Plan::Compute(_) | Plan::Control(_) => fail(session, &wrong_plan(), sink),
     }
+}
+
+/// Whether a number that was generated may be taken: rows that other sessions gave such a number themselves made the
+/// table's counter go beyond it, but not the numbers that this block held. It asks for others then.
+fn forget_taken_numbers(engine: &mut Engine, plan: &Plan, error: &Error) -> bool {
+    let Plan::Insert(insert) = plan else { return false };
+    let is_taken = error.code == ErrorCode::DuplicateEntry && error.message.ends_with(".PRIMARY'");
+    if is_taken {
+        engine.ranges.forget_held(insert.table.definition.id);
+    }
+    is_taken
 }
 
 fn say_changed(
