@@ -5,3 +5,6 @@ mod shared;
 
 pub use host::NodeHost;
 pub use shared::Shared;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! The blocks of a node in one thread, each signal delivered by hand, in the order sent or in any order that keeps that
+//! of each pair of blocks: what sessions meet when their commands interleave.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use junctor_client::block_signals::*;
+use junctor_front::mysql::auth::Accounts;
+use junctor_kernel::context::DetachedContext;
+use junctor_kernel::placement::{PlacementPlan, ThreadConfig, Topology};
+use junctor_kernel::{
+    Address, Buffer, Directory, FileId, FileOutcome, Host, LoadBoard, Module, NodeId, NodeLayout, Outbox, Random,
+    SocketId, ThreadSeat, Time, WorldEvent, WorldRequest,
+};
+use junctor_model::id::ConnectionId;
+
+use super::{NodeHost, Shared};
+use crate::NodeConfig;
+
+const NODE: NodeId = NodeId(1);
+/// Deliveries after which a test is taken to hang.
+const STEPS_MAX: usize = 1_000_000;
+
+struct Node {
+    directory: Arc<Directory>,
+    hosts: Vec<NodeHost>,
+    contexts: BTreeMap<Address, DetachedContext>,
+    queue: VecDeque<(Address, Address, Signal)>,
+    random: Option<Random>,
+    answers: BTreeMap<ConnectionId, VecDeque<Vec<u8>>>,
+    next_file: u32,
+}
+
+impl Node {
+    fn new(thread_config: &str, config: NodeConfig) -> Node {
+        junctor_kernel::invariant::panic_on_failure();
+        let parsed = ThreadConfig::parse(thread_config).expect("the configuration is valid");
+        let plan = PlacementPlan::from_thread_config(&parsed, &Topology::uniform(4), true).expect("a plan");
+        let layout = NodeLayout::from(&plan);
+        let config = NodeConfig { total_memory_bytes: Some(64 << 20), ..config };
+        let shared = Arc::new(Shared::new(&config, Accounts::with_local_root(), &plan).expect("memory"));
+        let directory = Arc::new(Directory::new(NODE, &layout).expect("the layout is valid"));
+        let loads = Arc::new(LoadBoard::new(layout.threads.len()));
+        let mut node = Node {
+            directory: Arc::clone(&directory),
+            hosts: Vec::new(),
+            contexts: BTreeMap::new(),
+            queue: VecDeque::new(),
+            random: None,
+            answers: BTreeMap::new(),
+            next_file: 0,
+        };
+        for (thread, seat) in layout.threads.iter().enumerate() {
+            for &(module, instance) in &seat.modules {
+                let address = directory.address(module, instance);
+                let context = DetachedContext::new(address, &layout, 1).expect("the layout is valid");
+                node.contexts.insert(address, context);
+                node.queue.push_back((address, address, Signal::World(WorldEvent::Started)));
+            }
+            let seat = ThreadSeat {
+                node: NODE,
+                thread: thread as u16,
+                name: seat.name.clone(),
+                modules: seat.modules.clone(),
+                directory: Arc::clone(&directory),
+                loads: Arc::clone(&loads),
+                seed: thread as u64,
+            };
+            node.hosts.push(NodeHost::new(&seat, &shared));
+        }
+        node.run();
+        node
+    }
+
+    /// Delivers until nothing is under way.
+    fn run(&mut self) {
+        for _ in 0..STEPS_MAX {
+            if !self.step() {
+                return;
+            }
+        }
+        panic!("signals never end");
+    }
+
+    fn step(&mut self) -> bool {
+        let drawn = match &mut self.random {
+            Some(random) if !self.queue.is_empty() => random.below(self.queue.len() as u64) as usize,
+            _ => 0,
+        };
+        let Some((to, from, _)) = self.queue.get(drawn) else { return false };
+        let pair = (*to, *from);
+        // The first of that pair of blocks, so that their order stays.
+        let first = self.queue.iter().position(|(to, from, _)| (*to, *from) == pair);
+        let Some((to, from, signal)) = first.and_then(|first| self.queue.remove(first)) else { return false };
+        if let Signal::Recv(RecvSignal::CommandReply(reply)) = signal {
+            let answer = (!reply.packets.is_empty()).then_some(reply.packets);
+            self.answers.entry(reply.connection).or_default().extend(answer);
+            return true;
+        }
+        let mut outbox = Outbox::detached(to);
+        let thread = self.directory.thread_of(to.module, to.instance).expect("the block exists");
+        let context = self.contexts.get_mut(&to).expect("the block exists");
+        self.hosts[usize::from(thread)].handle(to, from, signal, &mut context.at(Time(0)), &mut outbox);
+        self.queue.extend(outbox.take_sent().into_iter().map(|(receiver, signal)| (receiver, to, signal)));
+        outbox.take_requests().into_iter().for_each(|request| self.carry_out(to, request));
+        true
+    }
+
+    /// Files answer at once; timers never fire.
+    fn carry_out(&mut self, own: Address, request: WorldRequest) {
+        let (token, outcome, bytes) = match request {
+            WorldRequest::OpenFile { token, .. } => {
+                self.next_file += 1;
+                (token, FileOutcome::Opened { file: FileId(self.next_file), length: 0 }, Buffer::new())
+            }
+            WorldRequest::AppendFile { bytes, token, .. } => {
+                (token, FileOutcome::Written { offset: 0, length: bytes.len() as u32 }, bytes)
+            }
+            _ => return,
+        };
+        let done = WorldEvent::FileDone { token, result: Ok(outcome), bytes };
+        self.queue.push_back((own, own, Signal::World(done)));
+    }
+
+    fn sql(&self, connection: u32) -> Address {
+        let instances = u32::from(self.directory.instances(Module::Sql));
+        self.directory.address(Module::Sql, (connection % instances) as u16)
+    }
+
+    fn send(&mut self, connection: u32, signal: SqlSignal) {
+        let recv = self.directory.address(Module::Recv, 0);
+        self.queue.push_back((self.sql(connection), recv, Signal::Sql(signal)));
+    }
+
+    /// Opens a session, or with `reset` begins it anew.
+    fn open(&mut self, connection: u32, reset: bool) {
+        let login = Login {
+            user: "root".into(),
+            host: "localhost".into(),
+            database: None,
+            // CLIENT_PROTOCOL_41.
+            capabilities: 0x200,
+            character_set: 45,
+        };
+        let signal = OpenSession {
+            connection: ConnectionId(connection),
+            reply_to: self.directory.address(Module::Recv, 0),
+            socket: SocketId::new(0, connection, 0),
+            reset,
+            login: Box::new(login),
+        };
+        self.send(connection, SqlSignal::OpenSession(signal));
+        self.run();
+        assert_eq!(self.answer(connection).map(|answer| answer[4]), Some(0), "OK");
+    }
+
+    /// Sends a command without waiting for anything.
+    fn begin(&mut self, connection: u32, command: &[u8]) {
+        let bytes = command.to_vec();
+        let end = bytes.len() as u32;
+        let command = ExecuteCommand { connection: ConnectionId(connection), bytes, start: 0, end };
+        self.send(connection, SqlSignal::ExecuteCommand(command));
+    }
+
+    fn begin_query(&mut self, connection: u32, text: &str) {
+        self.begin(connection, &[&[3], text.as_bytes()].concat());
+    }
+
+    /// The packets of the oldest answer that was not taken.
+    fn answer(&mut self, connection: u32) -> Option<Vec<u8>> {
+        self.answers.get_mut(&ConnectionId(connection))?.pop_front()
+    }
+
+    /// The rows of an answer with one column of less than 251 bytes; an error is one row.
+    fn rows(&mut self, connection: u32) -> Vec<String> {
+        let answer = self.answer(connection).expect("the command was answered");
+        let mut packets = Vec::new();
+        let mut rest = answer.as_slice();
+        while let Some((header, after)) = rest.split_first_chunk::<4>() {
+            let (payload, after) = after.split_at(usize::from(header[0]) | usize::from(header[1]) << 8);
+            packets.push(payload);
+            rest = after;
+        }
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match packets.as_slice() {
+            [[0, ..]] => Vec::new(),
+            [[0xff, _, _, message @ ..]] => vec![text(message)],
+            [_, _, _, rows @ .., _] => rows.iter().map(|row| text(&row[1..])).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn query(&mut self, connection: u32, text: &str) -> Vec<String> {
+        self.begin_query(connection, text);
+        self.run();
+        self.rows(connection)
+    }
+
+    /// Runs statements that answer OK.
+    fn execute(&mut self, connection: u32, statements: &[&str]) {
+        for statement in statements {
+            assert_eq!(self.query(connection, statement), Vec::<String>::new(), "{statement}");
+        }
+    }
+}
+
+const FOLDED: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=0}";
+const RECEIVERS: &str = "recv={count=2},ldm={count=0},main={count=0}";
+
+#[test]
+fn who_waits_for_admission_is_let_in_when_a_session_is_begun_anew() {
+    let mut node = Node::new(FOLDED, NodeConfig { transactions_max: 1, ..NodeConfig::default() });
+    node.open(1, false);
+    node.open(2, false);
+    node.execute(1, &["BEGIN"]);
+    node.begin_query(2, "SELECT 7");
+    node.run();
+    assert_eq!(node.answer(2), None, "the open transaction has the only ticket");
+    node.open(1, true);
+    assert_eq!(node.rows(2), ["7"]);
+    assert_eq!(node.query(1, "SELECT 8"), ["8"]);
+}
+
+#[test]
+fn a_read_by_a_unique_index_is_of_one_moment_at_every_isolation_level() {
+    let levels = ["REPEATABLE READ", "READ COMMITTED"];
+    for (level, seed) in levels.into_iter().flat_map(|level| (0..40).map(move |seed| (level, seed))) {
+        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        (1..4).for_each(|connection| node.open(connection, false));
+        node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, u INT UNIQUE)"]);
+        node.execute(1, &["INSERT INTO d.t VALUES (0, 10)", "BEGIN", "DELETE FROM d.t WHERE id = 0"]);
+        node.execute(1, &["INSERT INTO d.t VALUES (1, 10)"]);
+        let isolation = format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}");
+        for reader in [2, 3] {
+            node.execute(reader, &[&isolation]);
+        }
+        node.execute(3, &["BEGIN"]);
+        node.random = Some(Random::new(seed));
+        node.begin_query(1, "COMMIT");
+        for reader in [2, 3] {
+            node.begin_query(reader, "SELECT id FROM d.t WHERE u = 10");
+        }
+        node.run();
+        for reader in [2, 3] {
+            assert_eq!(node.rows(reader).len(), 1, "{level}, seed {seed}, reader {reader}");
+        }
+        let held = |host: &NodeHost| host.sql().map_or(0, |sql| sql.held().iter().map(|(_, count)| count).sum());
+        node.execute(3, &["COMMIT"]);
+        let sessions: usize = node.hosts.iter().map(held).sum();
+        assert_eq!(sessions, 3, "sessions are all that is held");
+    }
+}
+
+#[test]
+fn numbers_at_hand_that_another_session_took_itself_are_not_given() {
+    let mut node = Node::new(RECEIVERS, NodeConfig::default());
+    node.open(1, false);
+    node.open(2, false);
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)"]);
+    node.execute(1, &["INSERT INTO d.t (v) VALUES (1)"]);
+    node.execute(2, &["INSERT INTO d.t (id, v) VALUES (2, 2), (3, 2), (4, 2)"]);
+    node.execute(1, &["INSERT INTO d.t (v) VALUES (3)", "INSERT INTO d.t (v) VALUES (4)"]);
+    assert_eq!(node.query(2, "SELECT COUNT(*) FROM d.t"), ["6"]);
+    // A row that gives itself a number that is taken is refused.
+    let refused = node.query(1, "INSERT INTO d.t (id, v) VALUES (2, 9)");
+    assert_eq!(refused, ["#23000Duplicate entry '2' for key 't.PRIMARY'"]);
+}
