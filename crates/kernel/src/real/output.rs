@@ -62,16 +62,12 @@ impl Output {
     /// One system call for all that is queued, more only if there are very many buffers.
     pub(super) fn write(&mut self, mut stream: &TcpStream, buffers: &mut BufferPool) -> WriteResult {
         while !self.queue.is_empty() {
-            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
-            let mut wanted = 0;
-            let mut count = 0;
-            for (slice, buffer) in slices.iter_mut().zip(&self.queue) {
-                let bytes = if count == 0 { buffer.get(self.written..).unwrap_or_default() } else { buffer.as_slice() };
-                *slice = IoSlice::new(bytes);
-                wanted += bytes.len();
-                count += 1;
-            }
-            let result = if count == 1 { stream.write(&slices[0]) } else { stream.write_vectored(&slices[..count]) };
+            let (wanted, result) = if self.queue.len() == 1 {
+                let bytes = self.queue[0].get(self.written..).unwrap_or_default();
+                (bytes.len(), stream.write(bytes))
+            } else {
+                self.write_several(stream)
+            };
             match result {
                 Ok(length) => {
                     self.advance(length, buffers);
@@ -85,6 +81,20 @@ impl Output {
             }
         }
         WriteResult::Empty
+    }
+
+    /// Writes many buffers by one system call: how many bytes they have, and what came of it.
+    fn write_several(&self, mut stream: &TcpStream) -> (usize, std::io::Result<usize>) {
+        let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+        let mut wanted = 0;
+        let mut count = 0;
+        for (slice, buffer) in slices.iter_mut().zip(&self.queue) {
+            let bytes = if count == 0 { buffer.get(self.written..).unwrap_or_default() } else { buffer.as_slice() };
+            *slice = IoSlice::new(bytes);
+            wanted += bytes.len();
+            count += 1;
+        }
+        (wanted, stream.write_vectored(&slices[..count]))
     }
 
     fn advance(&mut self, length: usize, buffers: &mut BufferPool) {

@@ -199,7 +199,9 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
                 self.engine.load.enter(ThreadState::Sending, self.clock.now());
                 self.engine.with_services(|services| self.world.write_output(services));
             }
-            if handled > 0 || moved || self.engine.has_local_work() {
+            // After a turn that did something there is often more; where a look tells that there is not, an empty turn is
+            // saved.
+            if moved || self.engine.has_local_work() || handled > 0 && (self.engine.is_blocked() || self.engine.has_mail()) {
                 continue;
             }
             self.publish();
