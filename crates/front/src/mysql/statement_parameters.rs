@@ -118,7 +118,11 @@ fn push_value(builder: &mut ParametersBuilder, value: ParameterValue<'_>) {
     match value {
         ParameterValue::Null => builder.push(ValueRef::Null),
         ParameterValue::Signed(value) => builder.push(ValueRef::Int(value)),
-        ParameterValue::Unsigned(value) => builder.push(ValueRef::UInt(value)),
+        // A number is what it is as a literal, however the client's type says it: some send every positive one as unsigned.
+        ParameterValue::Unsigned(value) => builder.push(match i64::try_from(value) {
+            Ok(value) => ValueRef::Int(value),
+            Err(_) => ValueRef::UInt(value),
+        }),
         ParameterValue::Float(value) => builder.push(ValueRef::Double(f64::from(value))),
         ParameterValue::Double(value) => builder.push(ValueRef::Double(value)),
         ParameterValue::Decimal(text) => match decimal(text) {
@@ -166,6 +170,9 @@ fn time_text(value: TimeValue) -> String {
 
 #[cfg(test)]
 mod tests {
+    use junctor_expression::Parameters;
+    use junctor_model::value::Value;
+
     use super::*;
     use crate::mysql::wire::capability::Capabilities;
     use crate::mysql::wire::command::Command;
@@ -183,5 +190,21 @@ mod tests {
         assert_eq!(parameters.long_data_bytes, 0);
         parameters.append_long_data(1, 0, b"again");
         assert_eq!(parameters.decode(&execution, 1), Ok(()));
+    }
+
+    #[test]
+    fn an_unsigned_number_that_is_no_greater_than_a_signed_one_is_signed() {
+        let decoded = |value: u64| {
+            let mut packet = vec![0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 8, 0x80];
+            packet.extend_from_slice(&value.to_le_bytes());
+            let Ok(Command::StmtExecute(execution)) = Command::parse(&packet, Capabilities::NONE) else {
+                panic!("a COM_STMT_EXECUTE")
+            };
+            let mut parameters = StatementParameters::default();
+            assert_eq!(parameters.decode(&execution, 1), Ok(()));
+            Parameters::from_bytes(parameters.decoded()).get(0).to_value()
+        };
+        assert_eq!(decoded(7), Value::Int(7));
+        assert_eq!(decoded(1 << 63), Value::UInt(1 << 63));
     }
 }

@@ -1,13 +1,14 @@
 //! One expression after the other: names resolved, types given.
 
-use junctor_client::program::Aggregate;
+use junctor_client::program::{Aggregate, Projection};
 use junctor_expression::{Expression, IsTest};
 use junctor_model::collation::{CharacterSet, CollationId, CollationLookupError};
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::literal::{among_numbers, bind_literal};
-use super::{Environment, Scope, message};
+use super::{Environment, Scope, SelectList, item_named, message};
 use crate::parse::expression as ast;
+use crate::parse::statement::{Select, SelectItem};
 
 /// The clause that messages name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub enum Clause {
     Where,
     /// ORDER BY.
     Order,
-    /// SHOW ... WHERE and the like.
+    /// HAVING.
     Having,
 }
 
@@ -60,6 +61,8 @@ pub struct Binder<'a> {
     pub aggregation: Aggregation,
     /// The first column that was bound outside an aggregate since this was cleared, as messages show it.
     pub plain_column: Option<String>,
+    /// The select list, whose aliases HAVING knows.
+    pub named: Option<(&'a [SelectItem], Projection)>,
     /// Whether something was folded that another execution would see changed.
     pub is_volatile: bool,
 }
@@ -73,6 +76,7 @@ impl<'a> Binder<'a> {
             clause: Clause::FieldList,
             aggregation: Aggregation::Forbidden,
             plain_column: None,
+            named: None,
             is_volatile: false,
         }
     }
@@ -137,6 +141,26 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// Binds WHERE and HAVING as one condition: without groups HAVING is a second WHERE that knows the aliases of the select
+    /// list. Errors: as of [`Self::bind`]; 1235 for HAVING of aggregates.
+    pub fn bind_conditions(&mut self, select: &'a Select, list: &SelectList) -> Result<Option<Expression>> {
+        let filter = select.filter.as_ref().map(|filter| self.bind_in(Clause::Where, filter)).transpose()?;
+        let Some(having) = &select.having else { return Ok(filter) };
+        if !list.aggregates.is_empty() {
+            return Err(Error::not_supported("HAVING of aggregates"));
+        }
+        self.named = Some((&select.projection, list.projection.clone()));
+        let having = self.bind_in(Clause::Having, having).map_err(|error| match error.code {
+            ErrorCode::InvalidUseOfGroup => Error::not_supported("HAVING of aggregates"),
+            _ => error,
+        })?;
+        self.named = None;
+        Ok(Some(match filter {
+            Some(filter) => Expression::and(vec![filter, having]),
+            None => having,
+        }))
+    }
+
     /// Binds each of several.
     pub fn bind_all(&mut self, expressions: &[ast::Expression]) -> Result<Vec<Expression>> {
         expressions.iter().map(|expression| self.bind(expression)).collect()
@@ -151,6 +175,13 @@ impl<'a> Binder<'a> {
     }
 
     fn column(&mut self, reference: &ast::ColumnReference) -> Result<Expression> {
+        if self.clause == Clause::Having
+            && reference.table.is_none()
+            && let Some((items, projection)) = &self.named
+            && let Some(item) = item_named(items, projection, &reference.name)
+        {
+            return Ok(item.clone());
+        }
         let found = self.scope.resolve(reference, self.clause.name())?;
         if self.plain_column.is_none() {
             let Scope { database, table, .. } = self.scope;

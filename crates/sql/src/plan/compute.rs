@@ -13,7 +13,7 @@ use super::operand::LimitTemplate;
 use super::order::{bind_order, check_distinct_order};
 use super::select::refuse_missing;
 use super::statement::{Planned, VirtualSource};
-use crate::bind::{Binder, Clause, Environment, RowSource, Scope, bind_select_list};
+use crate::bind::{Binder, Environment, RowSource, Scope, bind_select_list};
 use crate::parse::statement::Select;
 use crate::result::ResultHeader;
 
@@ -80,7 +80,7 @@ pub(super) fn plan_compute(
     let first_aggregate = first_column.saturating_add(columns.len() as u16);
     let mut binder = Binder::new(environment, scope);
     let list = bind_select_list(&mut binder, &select.projection, first_aggregate)?;
-    let filter = select.filter.as_ref().map(|filter| binder.bind_in(Clause::Where, filter)).transpose()?;
+    let filter = binder.bind_conditions(select, &list)?;
     let sort = match list.aggregates.is_empty() {
         true => bind_order(&mut binder, &select.order_by, &select.projection, &list.projection)?,
         false => Vec::new(),

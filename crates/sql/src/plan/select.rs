@@ -16,7 +16,7 @@ use super::access::{AccessPath, Choice, ScopeTemplate, Wanted, choose, order_is_
 use super::operand::{LimitTemplate, is_fixed, reads_parameter};
 use super::order::{bind_order, check_distinct_order, plain_order};
 use super::statement::Planned;
-use crate::bind::{Binder, Clause, Environment, Scope, bind_select_list};
+use crate::bind::{Binder, Environment, Scope, bind_select_list};
 use crate::parse::statement::{Select, WhenLocked};
 use crate::result::ResultHeader;
 
@@ -76,7 +76,7 @@ pub struct SelectPlan {
 /// Plans a query of a table.
 ///
 /// # Errors
-/// Those of binding, 1176, 3065, and 1235 for GROUP BY, HAVING, NOWAIT, SKIP LOCKED and what else is not there yet.
+/// Those of binding, 1176, 3065, and 1235 for GROUP BY, HAVING of aggregates, NOWAIT, SKIP LOCKED and what else is not there yet.
 pub(super) fn plan_select(
     environment: &Environment<'_>,
     select: &Select,
@@ -88,7 +88,7 @@ pub(super) fn plan_select(
     let mut binder = Binder::new(environment, Scope::of_table(layout, alias));
     let first_parameter = environment.parameters.len() as u16;
     let list = bind_select_list(&mut binder, &select.projection, first_parameter)?;
-    let filter = select.filter.as_ref().map(|filter| binder.bind_in(Clause::Where, filter)).transpose()?;
+    let filter = binder.bind_conditions(select, &list)?;
     let is_aggregate = !list.aggregates.is_empty();
     let sort = match is_aggregate {
         // One row needs no order, but what would order it must exist.
@@ -187,9 +187,6 @@ pub(super) fn refuse_missing(select: &Select) -> Result<()> {
     }
     if !select.group_by.is_empty() {
         return Err(Error::not_supported("GROUP BY"));
-    }
-    if select.having.is_some() {
-        return Err(Error::not_supported("HAVING"));
     }
     match select.lock.map(|lock| lock.when_locked) {
         Some(WhenLocked::Fail) => Err(Error::not_supported("NOWAIT")),
