@@ -15,6 +15,9 @@ use super::state::{Deferred, ParticipantHandle, Settle, SettleKind, TouchedRow};
 /// Holds of one transaction in one turn.
 const HOLDS_PER_TURN_MAX: usize = 4;
 
+/// Rows for which the record of an ended participant keeps its memory.
+const ROWS_KEPT: usize = 1024;
+
 impl LdmBlock {
     /// Commits a transaction of which a single write is all, in this partition alone.
     pub(super) fn commit_one_phase(
@@ -230,6 +233,7 @@ impl LdmBlock {
             }
         }
         participant.rows.clear();
+        participant.rows.shrink_to(ROWS_KEPT);
         participant.written.clear();
         participant.prepared.clear();
         participant.outstanding = 0;

@@ -18,6 +18,9 @@ use crate::read::plan_is_stale;
 /// Batches of one write in one turn.
 const BATCHES_PER_TURN_MAX: usize = 4;
 
+/// Bytes of changes for which a batch keeps its memory.
+const BATCH_BYTES_KEPT: usize = 64 * 1024;
+
 /// Bytes of rows that a locking read may answer with from one partition.
 pub(super) const OUTPUT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -169,7 +172,9 @@ impl LdmBlock {
     pub(super) fn finish_write(&mut self, work: WriteWork, mut error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
         let WriteWork { mut request, slot, participant, matched, changed, warnings, follow_ups, mut batch, .. } = work;
         batch.clear();
-        self.spare_batches.push(batch);
+        if batch.bytes.capacity() <= BATCH_BYTES_KEPT {
+            self.spare_batches.push(batch);
+        }
         let mut accumulators = work.accumulators;
         if let WriteAction::LockRead { output, .. } = &request.program.action {
             self.reader.emitter.exchange(&mut accumulators);
