@@ -7,7 +7,7 @@ use junctor_model::value::Value;
 use super::Engine;
 use crate::execute::{
     Execution, StatementOutcome, compute_rows, is_filling, on_ended, on_fill_ended, on_fill_read_failed, on_fill_rows,
-    on_fill_statement, on_fill_status, on_numbers, on_read_failed, on_rows, on_schema_changed, on_statement, pump,
+    on_fill_statement, on_numbers, on_read_failed, on_rows, on_schema_changed, on_statement, pump,
 };
 use crate::plan::Plan;
 use crate::result::{Progress, ResultSink};
@@ -64,8 +64,7 @@ impl Engine {
                 on_fill_statement(self, session, outcome, door, sink)
             }
             Event::Ended { error, .. } => on_fill_ended(self, session, error, door, sink),
-            Event::Status { rows, .. } => on_fill_status(self, session, &rows, door, sink),
-            Event::SchemaChanged { .. } | Event::AutoIncrement { .. } => Progress::Waiting,
+            Event::SchemaChanged { .. } | Event::AutoIncrement { .. } | Event::Status { .. } => Progress::Waiting,
         };
         self.end_of_step(session, progress)
     }

@@ -1,9 +1,9 @@
 //! Filling a new unique index while others write to its table.
 //!
 //! From the moment that the index exists in state Building, every statement keeps its entries. What is left are the rows from
-//! before. First the transactions that were open then must end, for nobody else sees what they wrote. Then the table is read in
-//! batches in the order of its primary key; for each batch the whole range of keys up to its last one is locked (shared), which
-//! gives the rows as they are now. Their entries are locked, the missing ones are inserted, and that is committed. An entry that is
+//! before. The table is read in batches in the order of its primary key; for each batch the whole range of keys up to its last
+//! one is locked (shared), which waits for rows that transactions from before have not committed, and gives the rows as they are
+//! now. Their entries are locked, the missing ones are inserted, and that is committed. An entry that is
 //! there already and names the same row was made by a writer; one that names another row is a duplicate, and the index is
 //! dropped. At the end the range after the last batch is worked on likewise. A table whose primary key has no order is locked
 //! as a whole instead.
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use junctor_client::event::Next;
 use junctor_client::input::{HashedKey, KeyRange, KeyedImage};
 use junctor_client::program::{Access, LockMode, Output, ReadProgram, WriteAction, WriteProgram};
-use junctor_client::{Door, Ending, OperationId, PartitionScope, StatusTable};
+use junctor_client::{Door, Ending, OperationId, PartitionScope};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnIndex, IndexId};
 use junctor_model::key::{append_escaped, append_row_key};
@@ -21,7 +21,7 @@ use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
 use junctor_model::row_encoding::{append_double, append_signed, append_unsigned};
 use junctor_model::schema::{IndexKind, TableLayout};
-use junctor_model::value::{Value, ValueRef};
+use junctor_model::value::ValueRef;
 
 use super::completion::fail;
 use super::read::broken_reply;
@@ -47,7 +47,6 @@ pub(super) enum FillEnd {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FillStep {
-    AwaitingOld,
     Reading,
     LockingRows,
     LockingEntries,
@@ -69,10 +68,6 @@ pub(crate) struct Fill {
     insert: Arc<WriteProgram>,
     read_program: Arc<ReadProgram>,
     read: OperationId,
-    /// Transactions that were open when the index came to be and still are; `None` before they are known.
-    old: Option<Vec<u64>>,
-    /// Until when they are waited for, in nanoseconds since the node started.
-    deadline: u64,
     next: Next,
     step: FillStep,
     /// Replies of the read that are not worked on yet; the last one is the batch at hand.
@@ -135,7 +130,7 @@ pub(super) fn begin_fill(
         output: Output::Images,
         reads_parameters: false,
     });
-    let mut fill = Fill {
+    let fill = Fill {
         index,
         key_columns: definition.columns.clone(),
         index_name: definition.name.clone(),
@@ -148,62 +143,14 @@ pub(super) fn begin_fill(
         entries_layout,
         read_program: read,
         read: OperationId::default(),
-        old: None,
-        deadline: 0,
         next: Next::Coming,
-        step: FillStep::AwaitingOld,
+        step: FillStep::Reading,
         batches: Vec::new(),
         entries: Vec::new(),
         attempts: 0,
         failure: None,
     };
-    fill.step = FillStep::AwaitingOld;
-    fill.deadline = door.now.0.saturating_add(u64::from(session.variables.lock_wait_seconds) * 1_000_000_000);
-    ask_for_transactions(engine, session, fill, door, sink)
-}
-
-/// Transactions that wrote before the index existed may still be open, and only they know their rows: they must end first.
-fn ask_for_transactions(
-    engine: &mut Engine,
-    session: &mut Session,
-    fill: Fill,
-    door: &mut Door<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    match engine.client.read_status(session.connection, StatusTable::Transactions, door) {
-        Ok(_) => wait(session, fill),
-        Err(error) => end(engine, session, fill, FillEnd::Failed(error), door, sink),
-    }
-}
-
-/// The open transactions are known: once none is left that was open at first, the table is read.
-pub(crate) fn on_fill_status(
-    engine: &mut Engine,
-    session: &mut Session,
-    rows: &[Vec<Value>],
-    door: &mut Door<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Some(mut fill) = take_fill(session) else { return Progress::Waiting };
-    let id = |row: &Vec<Value>| match row.first() {
-        Some(Value::UInt(id)) => Some(*id),
-        Some(Value::Int(id)) => Some(*id as u64),
-        _ => None,
-    };
-    let open: Vec<u64> = rows.iter().filter_map(id).collect();
-    match &mut fill.old {
-        None => fill.old = Some(open),
-        Some(old) => old.retain(|id| open.contains(id)),
-    }
-    if fill.old.as_ref().is_none_or(Vec::is_empty) {
-        return start_read(engine, session, fill, door, sink);
-    }
-    if door.now.0 > fill.deadline {
-        let message = "Lock wait timeout exceeded; try restarting transaction";
-        let error = Error::new(ErrorCode::LockWaitTimeout, message);
-        return end(engine, session, fill, FillEnd::Failed(error), door, sink);
-    }
-    ask_for_transactions(engine, session, fill, door, sink)
+    start_read(engine, session, fill, door, sink)
 }
 
 /// Reads the whole table.
@@ -541,7 +488,7 @@ fn end(
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    if fill.next != Next::Done && fill.step != FillStep::AwaitingOld {
+    if fill.next != Next::Done && fill.read != OperationId::default() {
         engine.client.end_read(fill.read, door);
     }
     for batch in fill.batches.drain(..) {

@@ -17,9 +17,7 @@ mod write;
 
 pub(crate) use completion::{Changed, fail, finish, ok};
 pub(crate) use compute::{compute_now, compute_rows};
-pub(crate) use fill::{
-    is_filling, on_fill_ended, on_fill_read_failed, on_fill_rows, on_fill_statement, on_fill_status,
-};
+pub(crate) use fill::{is_filling, on_fill_ended, on_fill_read_failed, on_fill_rows, on_fill_statement};
 pub(crate) use insert::{NumberRanges, on_numbers, start_insert};
 pub(crate) use key::KeyMaker;
 pub(crate) use packets::append_row;
