@@ -41,9 +41,40 @@ struct Evaluation<'a> {
 enum Condition<'a> {
     /// It was just found by what was looked for.
     None,
-    /// It has the key under which the scan of the index has passed it. With another key it is not in the range any
-    /// more, or the scan meets it again.
-    Key(IndexId, &'a [u8]),
+    /// While its lock was waited for, the scan of the index stood at this key. The row has it still, or it has come to a
+    /// place in the range that the scan has passed. With another key it is not in the range any more, or the scan meets
+    /// it again.
+    Passed { scan: PassedScan<'a>, key: &'a [u8] },
+}
+
+/// A scan of an index with its ranges, up to the one that it is in.
+#[derive(Clone, Copy)]
+struct PassedScan<'a> {
+    index: IndexId,
+    direction: Direction,
+    input: &'a [u8],
+    /// Where the range begins in the input.
+    item: usize,
+}
+
+impl PassedScan<'_> {
+    /// Whether a key lies in a range before the one that the scan is in, or in this one before `at`.
+    fn has_passed(&self, key: &[u8], at: &[u8]) -> bool {
+        let mut reader = InputReader::new(self.input);
+        while reader.position() <= self.item {
+            let is_this = reader.position() == self.item;
+            let Some(range) = reader.next_range() else { return false };
+            let is_before = match self.direction {
+                _ if !is_this => true,
+                Direction::Forward => key < at,
+                Direction::Backward => key > at,
+            };
+            if is_before && bounds_of(&range).contains(key) {
+                return true;
+            }
+        }
+        false
+    }
 }
 
 impl LdmBlock {
@@ -129,7 +160,8 @@ impl Evaluation<'_> {
             let bounds = bounds_of(&range);
             if let Some(row) = self.work.pending.take() {
                 let key = std::mem::take(&mut self.work.cursor.key);
-                self.consider(row, true, Condition::Key(index, &key))?;
+                let scan = PassedScan { index, direction, input, item: self.work.item };
+                self.consider(row, true, Condition::Passed { scan, key: &key })?;
                 self.work.cursor.key = key;
                 budget -= 1;
             }
@@ -229,11 +261,12 @@ impl Evaluation<'_> {
     fn meets(&mut self, condition: Condition<'_>, view: junctor_model::row::RowView<'_>) -> bool {
         match condition {
             Condition::None => true,
-            Condition::Key(index, passed) => {
+            Condition::Passed { scan, key: passed } => {
                 let key = &mut self.rows.key;
                 key.clear();
                 // The index keeps the beginning of a very long key.
-                self.store.append_index_key(index, view, key) && key.starts_with(passed)
+                self.store.append_index_key(scan.index, view, key)
+                    && (key.starts_with(passed) || scan.has_passed(key, passed))
             }
         }
     }

@@ -977,3 +977,41 @@ fn a_circle_through_a_queue_is_found_in_any_order() {
         harness.check_idle();
     }
 }
+
+#[test]
+fn a_row_that_moved_behind_the_scan_that_waits_for_it_is_not_missed() {
+    let ranges: [&[(i64, i64)]; 2] = [&[(0, 100)], &[(0, 9), (15, 100)]];
+    for (descending, ranges) in
+        [false, true].into_iter().flat_map(|descending| ranges.map(|ranges| (descending, ranges)))
+    {
+        let (mut harness, table) = filled(1, 1, 3);
+        let holder =
+            harness.execute(NONE, false, &table.lock(LockMode::Exclusive, Access::PrimaryKeys), table.keys(&[2]));
+        let raise = table.add_to(K, Access::IndexRanges { index: INDEX_K, descending }, 1000);
+        let ordered: Vec<(i64, i64)> = match descending {
+            false => ranges.to_vec(),
+            true => ranges.iter().rev().copied().collect(),
+        };
+        let mut parts = table.everything();
+        for (low, high) in ordered {
+            for (partition, part) in table.range(low, high) {
+                let header = table.everything()[&partition].len();
+                parts.get_mut(&partition).expect("every partition").extend_from_slice(&part[header..]);
+            }
+        }
+        let waiting = harness.begin_execute(0, NONE, true, &raise, parts);
+        harness.run();
+        assert!(harness.statement(waiting).is_none());
+        // From 20 to a place that the scan has passed.
+        let by = if descending { 20 } else { -15 };
+        let moved =
+            harness.execute(holder.transaction, false, &table.add_to(K, Access::PrimaryKeys, by), table.keys(&[2]));
+        assert_eq!((moved.error, moved.changed), (None, 1));
+        assert_eq!(harness.end(holder.transaction, Ending::Commit).error, None);
+        let reply = harness.statement(waiting).expect("the row is free");
+        assert_eq!(reply.error, None);
+        let raised = table.rows(&mut harness).iter().find(|row| row.0 == 2).map(|row| row.1);
+        assert_eq!(raised, Some(1020 + by), "descending {descending}, ranges {ranges:?}");
+        harness.check_idle();
+    }
+}
