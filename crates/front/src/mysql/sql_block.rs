@@ -315,6 +315,7 @@ fn execute(engine: &mut Engine, record: &mut SessionRecord, payload: &[u8], door
             }
             let statement = execution.statement_id;
             let progress = engine.execute_prepared(session, statement, parameters.decoded(), door, &mut sink);
+            parameters.trim();
             return Outcome::Progress(progress);
         }
         Command::StmtPrepare { statement } => SqlCommand::Prepare(statement),

@@ -14,6 +14,9 @@ use super::wire::parameter::{DateTimeValue, DateValue, ParameterType, ParameterV
 /// Bytes of long data that one session may keep.
 const LONG_DATA_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// Bytes of decoded parameters for which a session keeps its memory.
+const DECODED_BYTES_KEPT: usize = 64 * 1024;
+
 /// The protocol's memory of prepared statements.
 #[derive(Debug, Default)]
 pub struct StatementParameters {
@@ -62,6 +65,14 @@ impl StatementParameters {
             long_data.clear();
         }
         self.builder.append_to(&mut self.decoded).map_err(|_| ProtocolError::Malformed { field: "parameter_count" })
+    }
+
+    /// Lets go of the memory of very long parameters once they are executed with, since a session may be idle for long.
+    pub fn trim(&mut self) {
+        if self.decoded.capacity() > DECODED_BYTES_KEPT {
+            self.builder = ParametersBuilder::default();
+            self.decoded = Vec::new();
+        }
     }
 
     /// The parameters decoded last, in the form of `expression::Parameters`.
@@ -188,8 +199,11 @@ mod tests {
         (0..3).for_each(|_| parameters.append_long_data(1, 0, &chunk));
         assert_eq!(parameters.decode(&execution, 1), Err(ProtocolError::PacketTooLarge));
         assert_eq!(parameters.long_data_bytes, 0);
-        parameters.append_long_data(1, 0, b"again");
+        parameters.append_long_data(1, 0, &chunk);
         assert_eq!(parameters.decode(&execution, 1), Ok(()));
+        assert!(parameters.decoded().len() > chunk.len());
+        parameters.trim();
+        assert_eq!(parameters.decoded.capacity(), 0);
     }
 
     #[test]
