@@ -98,12 +98,12 @@ impl Client {
         self.snapshots.count()
     }
 
-    /// A buffer with room for the reply of a read.
+    /// Bytes that the reply of a read of one partition may well have; `input` is what the partition is asked.
     #[inline]
-    pub fn reply_buffer(&self, program: &ReadProgram, input: &[u8], door: &mut Door<'_>) -> Buffer {
+    pub fn reply_room(&self, program: &ReadProgram, input: &[u8]) -> usize {
         let is_point = input.len() <= POINT_INPUT_BYTES_MAX && program.access == Access::PrimaryKeys;
         let lately = self.reply_bytes[reply_place(program.table.definition.id)] as usize;
-        door.buffers.take(if is_point { POINT_REPLY_BYTES } else { lately.max(POINT_REPLY_BYTES) })
+        if is_point { POINT_REPLY_BYTES } else { lately.max(POINT_REPLY_BYTES) }
     }
 
     /// Reads rows of every partition that `inputs` touches; answered by [`Event::Rows`] until its `next` is `Done`, or by
@@ -149,7 +149,7 @@ impl Client {
             let to = if own_writes { owner } else { self.route.choose(owner) };
             let output = match output.take() {
                 Some(output) => output,
-                None => self.reply_buffer(program, &input, door),
+                None => door.buffers.take(self.reply_room(program, &input)),
             };
             let request = ReadRows {
                 operation,

@@ -40,17 +40,14 @@ impl PartitionInputs {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn slot(&mut self, partition: u16, parameters: &[u8], room: usize, buffers: &mut BufferPool) -> &mut Buffer {
         let slot = &mut self.slots[usize::from(partition)];
         if slot.is_none() {
             self.touched.push(partition);
+            *slot = Some(first_buffer(parameters, room, buffers));
         }
-        slot.get_or_insert_with(|| {
-            let mut buffer = buffers.take(parameters.len() + room + 64);
-            input::begin(&mut buffer, parameters);
-            buffer
-        })
+        slot.get_or_insert_default()
     }
 
     /// Adds a primary key whose hash also chooses its partition.
@@ -117,12 +114,10 @@ impl PartitionInputs {
         self.touched.is_empty()
     }
 
-    /// The input of the only partition that is touched; `None` when there are none or several.
-    pub fn only(&self) -> Option<&[u8]> {
-        match self.touched.as_slice() {
-            [partition] => self.slots.get(usize::from(*partition))?.as_deref(),
-            _ => None,
-        }
+    /// The input of the partition that was touched last.
+    #[inline]
+    pub fn last(&self) -> Option<&[u8]> {
+        self.slots.get(usize::from(*self.touched.last()?))?.as_deref()
     }
 
     /// The partitions that are touched, in the order in which they were first.
@@ -136,4 +131,12 @@ impl PartitionInputs {
         let buffer = self.slots[usize::from(partition)].take()?;
         Some((partition, buffer))
     }
+}
+
+/// The input of a partition that is touched for the first time.
+#[inline(never)]
+fn first_buffer(parameters: &[u8], room: usize, buffers: &mut BufferPool) -> Buffer {
+    let mut buffer = buffers.take(parameters.len() + room + 64);
+    input::begin(&mut buffer, parameters);
+    buffer
 }

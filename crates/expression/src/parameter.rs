@@ -63,6 +63,18 @@ impl ParametersBuilder {
         append_value(value, &mut self.values);
     }
 
+    /// As [`Self::push`] of a signed integer.
+    #[inline]
+    pub fn push_int(&mut self, value: i64) {
+        match &mut self.list {
+            Some((_, count)) => *count += 1,
+            None => self.offsets.push(self.values.len() as u32),
+        }
+        let mut bytes = [TAG_INT; 9];
+        bytes[1..].copy_from_slice(&value.to_le_bytes());
+        self.values.extend_from_slice(&bytes);
+    }
+
     /// Begins a parameter that is a list: what is pushed until [`Self::end_list`] belongs to it.
     pub fn begin_list(&mut self) {
         self.end_list();

@@ -27,6 +27,8 @@ pub struct Warning {
 #[derive(Debug)]
 pub struct Scratch {
     arena: Bump,
+    /// Whether anything is in the arena.
+    is_used: Cell<bool>,
     /// As many as evaluations were nested at most.
     buffers: RefCell<Vec<Vec<u8>>>,
     warnings: RefCell<Vec<Warning>>,
@@ -39,6 +41,7 @@ impl Scratch {
     pub fn new() -> Scratch {
         Scratch {
             arena: limited_arena(),
+            is_used: Cell::new(false),
             buffers: RefCell::default(),
             warnings: RefCell::default(),
             warning_count: Cell::default(),
@@ -59,6 +62,14 @@ impl Scratch {
     /// Frees the strings of the row before.
     #[inline]
     pub fn reset(&mut self) {
+        if self.is_used.get() {
+            self.free_strings();
+        }
+    }
+
+    #[inline(never)]
+    fn free_strings(&mut self) {
+        self.is_used.set(false);
         self.arena.reset();
         if self.arena.allocated_bytes() > KEPT_BYTES_MAX {
             self.arena = limited_arena();
@@ -98,6 +109,7 @@ impl Scratch {
 
     /// A copy of the bytes that lives until the next row. Error: 1041 when the row needs too much.
     pub(crate) fn keep(&self, bytes: &[u8]) -> Result<&[u8]> {
+        self.is_used.set(true);
         match self.arena.try_alloc_slice_copy(bytes) {
             Ok(kept) => Ok(kept),
             Err(_) => Err(Error::new(ErrorCode::OutOfResources, "Out of memory; the strings of one row are too long")),

@@ -115,14 +115,14 @@ fn double_key(value: f64) -> u64 {
 /// Whether a byte is 0; sixteen at a time.
 #[inline]
 fn has_zero(bytes: &[u8]) -> bool {
-    let (steps, rest) = bytes.as_chunks::<16>();
-    let mut least = [0xFF; 16];
-    for step in steps {
+    let Some(last) = bytes.last_chunk::<16>() else { return bytes.contains(&0) };
+    let mut least = *last;
+    for step in bytes.as_chunks::<16>().0 {
         for (least, byte) in least.iter_mut().zip(step) {
             *least = (*byte).min(*least);
         }
     }
-    least.into_iter().fold(0xFF, u8::min) == 0 || rest.contains(&0)
+    least.into_iter().fold(0xFF, u8::min) == 0
 }
 
 /// Escapes what was appended since `start` in place and terminates it.

@@ -128,15 +128,16 @@ pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) {
 #[inline]
 fn is_plain(text: &[u8]) -> bool {
     let distance = |byte: u8| byte.wrapping_sub(PLAIN_FIRST);
-    let (steps, rest) = text.as_chunks::<16>();
-    let mut farthest = [0; 16];
-    for step in steps {
+    let Some(last) = text.last_chunk::<16>() else {
+        return text.iter().all(|byte| distance(*byte) <= PLAIN_LAST - PLAIN_FIRST);
+    };
+    let mut farthest = last.map(distance);
+    for step in text.as_chunks::<16>().0 {
         for (farthest, byte) in farthest.iter_mut().zip(step) {
             *farthest = distance(*byte).max(*farthest);
         }
     }
     farthest.into_iter().fold(0, u8::max) <= PLAIN_LAST - PLAIN_FIRST
-        && rest.iter().all(|byte| distance(*byte) <= PLAIN_LAST - PLAIN_FIRST)
 }
 
 /// Appends the weights of printable ASCII.

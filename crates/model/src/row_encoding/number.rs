@@ -6,8 +6,8 @@ static DIGIT_PAIRS: [[u8; 2]; 100] = digit_pairs();
 /// Digits of the longest integer.
 const INTEGER_DIGITS_MAX: usize = 20;
 
-/// A length byte, a sign and the digits of the longest integer, in whole words.
-const PREFIXED_BYTES_MAX: usize = 24;
+/// The first number of nine digits.
+const EIGHT_DIGITS_END: u64 = 100_000_000;
 
 /// A double is printed without exponent when its decimal point lies within this many digits.
 const POINT_DISTANCE_MAX: i32 = 15;
@@ -32,43 +32,45 @@ pub fn append_signed(value: i64, out: &mut Vec<u8>) {
 /// Appends a length-encoded string of the decimal digits of an integer.
 #[inline]
 pub(super) fn append_integer_prefixed(negative: bool, magnitude: u64, out: &mut Vec<u8>) {
-    // Length and text go out in one copy of fixed size, and what is too much is cut off again.
-    let mut buffer = [0; PREFIXED_BYTES_MAX];
+    if magnitude >= EIGHT_DIGITS_END {
+        return append_long_prefixed(negative, magnitude, out);
+    }
+    let digits = eight_digits(magnitude);
+    // Zeros in front, of which the last digit is none.
+    let zeros = (digits | 1 << 56).trailing_zeros() / 8;
+    let text = (digits | u64::from_le_bytes([b'0'; 8])) >> (8 * zeros);
     let sign = usize::from(negative);
-    buffer[1] = b'-';
-    let length = sign + digit_count(magnitude);
+    let length = 8 - zeros as usize + sign;
+    // Length, sign and text go out in one copy of fixed size, and what is too much is cut off again.
+    let mut buffer = [b'-'; 16];
     buffer[0] = length as u8;
-    let (mut value, mut at) = (magnitude, length);
-    let digits = &mut buffer[1..];
-    while value >= 100 {
-        let pair = DIGIT_PAIRS[(value % 100) as usize];
-        value /= 100;
-        at -= 2;
-        digits[at..at + 2].copy_from_slice(&pair);
-    }
-    if value >= 10 {
-        digits[sign..sign + 2].copy_from_slice(&DIGIT_PAIRS[value as usize]);
-    } else {
-        digits[sign] = b'0' + value as u8;
-    }
+    buffer[1 + sign..9 + sign].copy_from_slice(&text.to_le_bytes());
     let start = out.len();
     out.extend_from_slice(&buffer);
     out.truncate(start + 1 + length);
 }
 
-/// How many decimal digits a number has.
+/// The digits of a number below [`EIGHT_DIGITS_END`], each in a byte, the first in the lowest.
 #[inline]
-fn digit_count(value: u64) -> usize {
-    match value {
-        0..10 => 1,
-        10..100 => 2,
-        100..1000 => 3,
-        1000..10_000 => 4,
-        10_000..100_000 => 5,
-        100_000..1_000_000 => 6,
-        1_000_000..10_000_000 => 7,
-        _ => value.ilog10() as usize + 1,
+fn eight_digits(value: u64) -> u64 {
+    // Halves of four digits, then quarters of two, then digits: each step divides all lanes at once by multiplying with
+    // the reciprocal, which is exact for so few digits.
+    let halves = value / 10_000 | (value % 10_000) << 32;
+    let high = (halves * 10_486 >> 20) & 0x7F_0000_007F;
+    let quarters = high | (halves - high * 100) << 16;
+    let high = (quarters * 103 >> 10) & 0x000F_000F_000F_000F;
+    high | (quarters - high * 10) << 8
+}
+
+#[cold]
+fn append_long_prefixed(negative: bool, magnitude: u64, out: &mut Vec<u8>) {
+    let mut buffer = [0; INTEGER_DIGITS_MAX];
+    let first = write_digits(magnitude, &mut buffer);
+    out.push((INTEGER_DIGITS_MAX - first) as u8 + u8::from(negative));
+    if negative {
+        out.push(b'-');
     }
+    out.extend_from_slice(&buffer[first..]);
 }
 
 /// Appends a double with the fewest digits that read back as the same number; with an exponent (`1e20`, no plus sign)

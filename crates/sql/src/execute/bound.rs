@@ -21,16 +21,23 @@ pub(crate) enum Place {
 }
 
 /// Appends the key bytes of the column value that is the value, or the greatest one below it.
-#[inline]
+#[inline(always)]
 pub(crate) fn append_place(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut Vec<u8>) -> Place {
-    match (column.column_type, value) {
-        (ColumnType::Integer { bytes, unsigned: false }, ValueRef::Int(number)) if fits(bytes, number) => {
-            if column.nullable {
-                out.push(1);
-            }
-            key::append_integer(bytes, false, number as u64, out);
-            Place::At
+    if let (ColumnType::Integer { bytes, unsigned: false }, ValueRef::Int(number)) = (column.column_type, value)
+        && fits(bytes, number)
+    {
+        if column.nullable {
+            out.push(1);
         }
+        key::append_integer(bytes, false, number as u64, out);
+        return Place::At;
+    }
+    append_other_place(column, value, out)
+}
+
+#[inline(never)]
+fn append_other_place(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut Vec<u8>) -> Place {
+    match (column.column_type, value) {
         (_, ValueRef::Null) => Place::Null,
         (ColumnType::Integer { bytes, unsigned }, ValueRef::Int(number)) => {
             append_integer(column, bytes, unsigned, i128::from(number), true, out)

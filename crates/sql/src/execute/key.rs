@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use junctor_client::input::KeyRange;
 use junctor_client::{Door, PartitionInputs, PartitionScope};
-use junctor_expression::{Parameters, Scratch};
+use junctor_expression::{ParameterList, Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnIndex;
 use junctor_model::key::append_escaped;
@@ -114,12 +114,25 @@ impl KeyMaker {
                 Ok(())
             }
             Some(KeyValues::Parameters(ordinal)) => {
+                if let [column] = template.columns.as_slice() {
+                    self.keep_list(&definition.columns[usize::from(column.0)], values.parameters.list(*ordinal));
+                    return Ok(());
+                }
                 for value in values.parameters.list(*ordinal) {
                     self.keep_key(definition, template, key, Some(value), values)?;
                 }
                 Ok(())
             }
             Some(KeyValues::One(_) | KeyValues::Null) => Ok(()),
+        }
+    }
+
+    /// As `keep_key` for each value of a list, for keys of one column.
+    fn keep_list(&mut self, column: &ColumnDefinition, list: ParameterList<'_>) {
+        for value in list {
+            let start = self.bytes.len();
+            let place = append_place(column, value, &mut self.bytes);
+            self.keep_from(start, place == Place::At);
         }
     }
 
@@ -133,13 +146,19 @@ impl KeyMaker {
     ) -> Result<()> {
         let start = self.bytes.len();
         let is_possible = self.append_key(definition, template, key, member, values)?;
+        self.keep_from(start, is_possible);
+        Ok(())
+    }
+
+    /// Keeps what was appended since `start` as a key, if some row can have it.
+    #[inline(always)]
+    fn keep_from(&mut self, start: usize, is_possible: bool) {
         // A key that is longer than any stored one is none of them.
         if is_possible && self.bytes.len() - start <= usize::from(u16::MAX) {
             self.keys.push((key_hash(&self.bytes[start..]), start as u32..self.bytes.len() as u32));
         } else {
             self.bytes.truncate(start);
         }
-        Ok(())
     }
 
     /// Appends one key to `bytes`; `member` is the value of the column that has several. False when no row can have the key.

@@ -115,6 +115,10 @@ pub(crate) fn fill_from_shape(
 
 #[inline]
 fn push(text: &[u8], literal: &LiftedLiteral, decoded: &mut Vec<u8>, builder: &mut ParametersBuilder) -> bool {
+    if let (LiteralClass::Integer, Ok(value)) = (literal.class, i64::try_from(literal.magnitude)) {
+        builder.push_int(if literal.negative { -value } else { value });
+        return true;
+    }
     let value = literal_value(text, literal, decoded);
     builder.push(value);
     is_of_class(value, literal.class)

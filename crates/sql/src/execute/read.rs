@@ -25,6 +25,9 @@ use crate::plan::{AccessPath, Gather, LimitTemplate, Plan, Quantity, SelectPlan}
 use crate::result::{OUTPUT_PART_BYTES, Progress, ResultSink};
 use crate::session::Session;
 
+/// The most room that is made in advance; what is longer grows.
+const ROOM_BYTES_MAX: usize = 64 * 1024;
+
 /// Starts a query. The parameters are in the engine's workspace.
 pub(crate) fn start_select(
     engine: &mut Engine,
@@ -161,16 +164,30 @@ fn output_with_header(
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Option<Vec<u8>> {
-    let input = engine.work.inputs.only()?;
+    let inputs = &engine.work.inputs;
     if state.is_lookup || !matches!(state.gather, GatherState::Stream) || sink.pending_bytes() > 0 {
         return None;
     }
-    let mut output = engine.client.reply_buffer(program, input, door);
-    std::mem::swap(&mut output, sink.output());
+    let room = engine.client.reply_room(program, inputs.last()?);
+    make_room(sink, room * inputs.len(), door);
+    if inputs.len() > 1 {
+        return None;
+    }
     sink.header(&select.header, &session.completion());
-    std::mem::swap(&mut output, sink.output());
+    let output = std::mem::take(sink.output());
     state.header_bytes = output.len();
     Some(output)
+}
+
+/// Gives an output that is still empty room for so many bytes, within reason.
+#[inline]
+fn make_room(sink: &mut dyn ResultSink, bytes: usize, door: &mut Door<'_>) {
+    let output = sink.output();
+    let bytes = bytes.min(ROOM_BYTES_MAX);
+    if output.is_empty() && output.capacity() < bytes {
+        let roomy = door.buffers.take(bytes);
+        door.buffers.give(std::mem::replace(output, roomy));
+    }
 }
 
 /// Fills the inputs; true when they are for the entries of a unique index.
@@ -497,6 +514,7 @@ pub(super) fn settle(
         }
         GatherState::Sort(mut sorter) => {
             sorter.sort();
+            make_room(sink, sorter.bytes(), door);
             sink.header(&select.header, &session.completion());
             let found = sorter.len() as u64;
             let in_window = found.saturating_sub(state.window.offset).min(state.window.remaining);

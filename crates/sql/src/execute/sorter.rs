@@ -102,6 +102,11 @@ impl Sorter {
         self.next = 0;
     }
 
+    /// Bytes of all entries.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// How many rows there are.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()

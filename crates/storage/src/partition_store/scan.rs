@@ -173,7 +173,7 @@ impl PartitionStore {
     }
 
     /// The version that the reader sees of an index entry's row, if it has the entry's key.
-    #[inline]
+    #[inline(always)]
     fn accept<'a>(
         &'a self,
         entry: &'a OrderedEntry,
@@ -184,10 +184,24 @@ impl PartitionStore {
         whole_key: &mut Vec<u8>,
     ) -> Option<RowView<'a>> {
         let newest = self.rows.newest(row)?;
-        let mut version = self.seen(newest, sight)?;
+        let version = self.seen(newest, sight)?;
         if newest.older().is_none() {
             return Some(RowView::new(self.format(), self.rows.image(&version, image)));
         }
+        self.accept_one_of_several(entry, key, newest, version, sight, image, whole_key)
+    }
+
+    #[inline(never)]
+    fn accept_one_of_several<'a>(
+        &'a self,
+        entry: &'a OrderedEntry,
+        key: &[u8],
+        newest: RowVersion<'a>,
+        mut version: RowVersion<'a>,
+        sight: Sight,
+        image: &'a mut Vec<u8>,
+        whole_key: &mut Vec<u8>,
+    ) -> Option<RowView<'a>> {
         // Several versions: the entry may belong to another one.
         if !self.has_key(entry, &version, key, image, whole_key) {
             let Sight::Writer(own) = sight else { return None };
@@ -201,7 +215,7 @@ impl PartitionStore {
     }
 
     /// The version of a row that counts first for `sight`.
-    #[inline]
+    #[inline(always)]
     fn seen<'a>(&'a self, newest: RowVersion<'a>, sight: Sight) -> Option<RowVersion<'a>> {
         match sight {
             Sight::Snapshot(snapshot, own) => self.rows.visible_from(newest, snapshot, own),

@@ -58,14 +58,27 @@ impl RowStore {
     }
 
     /// As `visible`, from the newest version on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn visible_from<'a>(
         &'a self,
         newest: RowVersion<'a>,
         snapshot: CommitNumber,
         own: Option<TransactionId>,
     ) -> Option<RowVersion<'a>> {
-        let mut version = newest;
+        if !newest.is_seen_by(snapshot, own) {
+            return self.visible_below(newest, snapshot, own);
+        }
+        (!newest.is_deleted()).then_some(newest)
+    }
+
+    #[inline(never)]
+    fn visible_below<'a>(
+        &'a self,
+        newest: RowVersion<'a>,
+        snapshot: CommitNumber,
+        own: Option<TransactionId>,
+    ) -> Option<RowVersion<'a>> {
+        let mut version = self.older(&newest)?;
         while !version.is_seen_by(snapshot, own) {
             version = self.older(&version)?;
         }

@@ -76,7 +76,7 @@ impl Emitter {
             Output::Aggregates(aggregates) => {
                 for (aggregate, accumulator) in aggregates.iter().zip(&mut self.accumulators) {
                     let value = match &aggregate.argument {
-                        Some(argument) => argument.evaluate(Some(view), parameters, &self.scratch)?,
+                        Some(argument) => value_of(argument, view, parameters, &self.scratch)?,
                         None => ValueRef::Null,
                     };
                     accumulator.add(value, &self.scratch)?;
@@ -119,7 +119,7 @@ impl Emitter {
         out.extend_from_slice(&[0; ENTRY_HEADER_BYTES]);
         let mut is_cut = false;
         for key in sort {
-            let value = key.value.evaluate(Some(view), parameters, &self.scratch)?;
+            let value = value_of(&key.value, view, parameters, &self.scratch)?;
             is_cut |= append_sort_key(&key.value.result, value, key.descending, out);
         }
         let distinct_start = out.len();
@@ -157,6 +157,20 @@ impl Emitter {
             append_key(&value.result, key, out);
         }
         Ok(())
+    }
+}
+
+/// The value of an expression; most are columns.
+#[inline(always)]
+fn value_of<'r>(
+    expression: &'r Expression,
+    view: RowView<'r>,
+    parameters: Parameters<'r>,
+    scratch: &'r Scratch,
+) -> Result<ValueRef<'r>> {
+    match expression.as_column() {
+        Some(column) => Ok(view.column(column)),
+        None => expression.evaluate(Some(view), parameters, scratch),
     }
 }
 

@@ -91,12 +91,16 @@ impl OrderedIndex {
     ) -> ControlFlow<()> {
         loop {
             let node = self.node(position.leaf);
-            for index in position.index..node.count() {
+            let count = node.count();
+            // Where the whole leaf lies in the range, its last entry says so for all of them.
+            let is_last = count > 0 && is_above(upper, key_and_row(node.entry(count - 1)).0);
+            let end = if is_last { node.count_before(|entry| !is_above(upper, key_and_row(entry).0)) } else { count };
+            for index in position.index..end {
                 let (key, row) = key_and_row(node.entry(index));
-                if is_above(upper, key) {
-                    return ControlFlow::Continue(());
-                }
                 visit(key, row)?;
+            }
+            if is_last {
+                return ControlFlow::Continue(());
             }
             if !self.step(position, Direction::Forward) {
                 return ControlFlow::Continue(());
