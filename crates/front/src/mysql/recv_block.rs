@@ -43,6 +43,8 @@ pub struct RecvSettings {
 pub struct RecvBlock {
     settings: RecvSettings,
     connections: Vec<Option<Box<Connection>>>,
+    /// Connections whose next part is asked for at the end of the turn.
+    asking: Vec<SocketId>,
     count: usize,
     next_number: u32,
     recv_instances: u32,
@@ -66,7 +68,7 @@ struct Connection {
     sequence: u8,
     /// A command is at sql.
     busy: bool,
-    /// The output is above its mark; the next part is asked for when it is below again.
+    /// The output is above its mark; the next part is asked for when it is below again, otherwise at the end of the turn.
     blocked: bool,
     part_wanted: bool,
     reading_paused: bool,
@@ -92,6 +94,7 @@ impl RecvBlock {
         RecvBlock {
             settings,
             connections: Vec::new(),
+            asking: Vec::new(),
             count: 0,
             next_number: u32::from(own.instance) + 1,
             recv_instances: u32::from(directory.instances(Module::Recv).max(1)),
@@ -128,6 +131,18 @@ impl RecvBlock {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Asks for the next parts of long answers: one a turn, since a socket that takes no more is only known of after what
+    /// was sent in a turn is written.
+    pub fn end_turn(&mut self, outbox: &mut Outbox<Signal>) {
+        for socket in self.asking.drain(..) {
+            if let Some(connection) = find(&mut self.connections, socket).filter(|connection| !connection.blocked)
+                && std::mem::take(&mut connection.part_wanted)
+            {
+                connection.ask_for_part(outbox);
+            }
         }
     }
 
@@ -213,8 +228,10 @@ impl RecvBlock {
             outbox.request(WorldRequest::SendBytes { socket: connection.socket, bytes: packets });
         }
         match after {
-            AfterReply::MoreParts if connection.blocked => connection.part_wanted = true,
-            AfterReply::MoreParts => connection.ask_for_part(outbox),
+            AfterReply::MoreParts => {
+                connection.part_wanted = true;
+                self.asking.push(connection.socket);
+            }
             AfterReply::Close => connection.close(outbox),
             AfterReply::NextCommand => {
                 connection.busy = false;

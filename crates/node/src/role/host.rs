@@ -117,6 +117,13 @@ impl Host<Signal> for NodeHost {
             (signal, _) => junctor_kernel::require!(false, "a signal to {to} found no block: {signal:?}"),
         }
     }
+
+    #[inline]
+    fn end_turn(&mut self, _context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        if let Some(recv) = &mut self.recv {
+            recv.end_turn(outbox);
+        }
+    }
 }
 
 fn recv_settings(seat: &ThreadSeat, shared: &Shared) -> RecvSettings {

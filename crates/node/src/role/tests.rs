@@ -29,6 +29,10 @@ struct Node {
     random: Option<Random>,
     answers: BTreeMap<ConnectionId, VecDeque<Vec<u8>>>,
     next_file: u32,
+    /// Whether answers go to recv, which has sockets then.
+    has_sockets: bool,
+    /// Bytes that recv has sent to sockets.
+    sent_bytes: usize,
 }
 
 impl Node {
@@ -49,6 +53,8 @@ impl Node {
             random: None,
             answers: BTreeMap::new(),
             next_file: 0,
+            has_sockets: false,
+            sent_bytes: 0,
         };
         for (thread, seat) in layout.threads.iter().enumerate() {
             for &(module, instance) in &seat.modules {
@@ -92,7 +98,9 @@ impl Node {
         // The first of that pair of blocks, so that their order stays.
         let first = self.queue.iter().position(|(to, from, _)| (*to, *from) == pair);
         let Some((to, from, signal)) = first.and_then(|first| self.queue.remove(first)) else { return false };
-        if let Signal::Recv(RecvSignal::CommandReply(reply)) = signal {
+        if !self.has_sockets
+            && let Signal::Recv(RecvSignal::CommandReply(reply)) = signal
+        {
             let answer = (!reply.packets.is_empty()).then_some(reply.packets);
             self.answers.entry(reply.connection).or_default().extend(answer);
             return true;
@@ -116,10 +124,29 @@ impl Node {
             WorldRequest::AppendFile { bytes, token, .. } => {
                 (token, FileOutcome::Written { offset: 0, length: bytes.len() as u32 }, bytes)
             }
+            WorldRequest::SendBytes { bytes, .. } => {
+                self.sent_bytes += bytes.len();
+                return;
+            }
             _ => return,
         };
         let done = WorldEvent::FileDone { token, result: Ok(outcome), bytes };
         self.queue.push_back((own, own, Signal::World(done)));
+    }
+
+    /// Ends the turn of every thread.
+    fn end_turn(&mut self) {
+        let own = self.directory.address(Module::Recv, 0);
+        let mut outbox = Outbox::detached(own);
+        let context = self.contexts.get_mut(&own).expect("the block exists");
+        self.hosts.iter_mut().for_each(|host| host.end_turn(&mut context.at(Time(0)), &mut outbox));
+        self.queue.extend(outbox.take_sent().into_iter().map(|(receiver, signal)| (receiver, own, signal)));
+    }
+
+    fn receive(&mut self, event: WorldEvent) {
+        let recv = self.directory.address(Module::Recv, 0);
+        self.queue.push_back((recv, recv, Signal::World(event)));
+        self.run();
     }
 
     fn sql(&self, connection: u32) -> Address {
@@ -264,4 +291,44 @@ fn numbers_at_hand_that_another_session_took_itself_are_not_given() {
     // A row that gives itself a number that is taken is refused.
     let refused = node.query(1, "INSERT INTO d.t (id, v) VALUES (2, 9)");
     assert_eq!(refused, ["#23000Duplicate entry '2' for key 't.PRIMARY'"]);
+}
+
+#[test]
+fn a_long_answer_goes_out_in_one_part_a_turn_and_stops_when_its_socket_is_full() {
+    let mut node = Node::new(FOLDED, NodeConfig::default());
+    node.open(9, false);
+    node.execute(9, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, p VARCHAR(1000))"]);
+    for batch in 0..40 {
+        let rows: Vec<String> = (0..100).map(|row| format!("({}, REPEAT('x', 1000))", batch * 100 + row)).collect();
+        node.execute(9, &[&format!("INSERT INTO d.t VALUES {}", rows.join(","))]);
+    }
+    node.has_sockets = true;
+    let socket = SocketId::new(0, 1, 0);
+    node.receive(WorldEvent::SocketOpened { socket, peer: "127.0.0.1:1".parse().expect("an address"), listener: 0 });
+    // CLIENT_PROTOCOL_41, CLIENT_SECURE_CONNECTION and CLIENT_TRANSACTIONS; user root, no password.
+    let mut login = vec![0, 0, 0, 1, 0, 0xa2, 0, 0, 0, 0, 0, 1, 45];
+    login.extend_from_slice(&[0; 23]);
+    login.extend_from_slice(b"root\0\0");
+    login[0] = login.len() as u8 - 4;
+    node.receive(WorldEvent::Received { socket, bytes: login });
+    let query = b"\x11\0\0\0\x03SELECT * FROM d.t";
+    let query = [&[query.len() as u8 - 4], &query[1..]].concat();
+    let before = node.sent_bytes;
+    node.receive(WorldEvent::Received { socket, bytes: query });
+    let mut parts = vec![node.sent_bytes - before];
+    for turn in 0..60 {
+        let before = node.sent_bytes;
+        if turn == 3 {
+            node.receive(WorldEvent::SendBlocked { socket });
+        }
+        if turn == 6 {
+            assert_eq!(parts[4..], [0, 0, 0], "nothing is asked for while the socket is full");
+            node.receive(WorldEvent::SendDrained { socket });
+        }
+        node.end_turn();
+        node.run();
+        parts.push(node.sent_bytes - before);
+    }
+    assert!(parts.iter().all(|part| *part < 400_000), "{parts:?}");
+    assert!(parts.iter().sum::<usize>() > 4_000_000 && parts.last() == Some(&0), "{parts:?}");
 }
