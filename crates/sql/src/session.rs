@@ -93,9 +93,9 @@ impl Session {
         &mut self.transaction
     }
 
-    /// Whether a transaction of several statements is open.
-    pub fn in_transaction(&self) -> bool {
-        self.is_open
+    /// Whether the data plane holds locks or uncommitted rows for the session, which others may wait for.
+    pub fn holds_locks(&self) -> bool {
+        self.transaction.has_begun()
     }
 
     /// What an OK packet without news says.

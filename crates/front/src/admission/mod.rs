@@ -1,5 +1,5 @@
-//! Admission: a bound on the statements and open transactions that one sql block lets into the data plane at once.
-//! Statements of open transactions always go first, since others may wait for their locks; new ones wait in arrival order,
+//! Admission: a bound on the statements and on the transactions with locks that one sql block lets into the data plane at
+//! once. Statements of such transactions always go first, since others may wait for their locks; the others wait in arrival order,
 //! so that none starves. What waits holds its command's bytes and nothing else.
 
 use std::collections::VecDeque;

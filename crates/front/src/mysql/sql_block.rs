@@ -35,7 +35,8 @@ struct SessionRecord {
     parameters: StatementParameters,
     /// The answer under way.
     answer: Buffer,
-    /// A ticket of admission is held: a statement runs, or a transaction is open.
+    /// A ticket of admission is held: a statement runs, or its transaction has written or locked. One that has only read
+    /// holds none, so that clients which never commit what they read do not keep others out.
     admitted: bool,
     /// A command under way; its bytes while it waits for admission.
     command: CommandState,
@@ -236,7 +237,7 @@ impl SqlBlock {
             }
             return;
         }
-        if record.admitted && idle && matches!(record.command, CommandState::None) && !record.session.in_transaction() {
+        if record.admitted && idle && matches!(record.command, CommandState::None) && !record.session.holds_locks() {
             record.admitted = false;
             self.admission.leave();
         }
