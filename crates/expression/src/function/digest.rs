@@ -52,7 +52,11 @@ fn hex(call: Call<'_>) -> Result<ValueRef<'_>> {
             }
         }),
         number => {
-            let integer = to_integer(number, call.scratch())?;
+            let integer = match number {
+                // Unlike elsewhere a half is rounded away from zero.
+                ValueRef::Double(value) => value.round() as i128,
+                number => to_integer(number, call.scratch())?,
+            };
             let bits = match integer < 0 {
                 true => integer.max(i64::MIN.into()) as i64 as u64,
                 false => integer.min(u64::MAX.into()) as u64,

@@ -22,6 +22,9 @@ pub struct PacketSink<'a> {
     pub out: &'a mut Vec<u8>,
     /// What the client can read.
     pub capabilities: Capabilities,
+    /// Whether nothing of the answer has left yet: then an error takes the place of what it has so far, for some clients wait
+    /// for rows for ever when an error follows the first ones.
+    pub is_whole: bool,
 }
 
 impl PacketSink<'_> {
@@ -71,6 +74,9 @@ impl ResultSink for PacketSink<'_> {
         let state = error.code.sqlstate().as_bytes();
         let mut sqlstate = *b"HY000";
         sqlstate.copy_from_slice(&state[..5]);
+        if self.is_whole {
+            self.out.clear();
+        }
         let reply = ErrorReply { errno: error.code.errno(), sqlstate, message: error.message.as_bytes() };
         self.packet(|out| reply.emit(out));
     }
@@ -161,4 +167,29 @@ fn status_flags(completion: &Completion) -> StatusFlags {
 
 fn result_end(completion: &Completion) -> ResultEnd {
     ResultEnd { status: status_flags(completion), warning_count: completion.warnings }
+}
+
+#[cfg(test)]
+mod tests {
+    use junctor_model::error::ErrorCode;
+
+    use super::*;
+
+    /// Bytes of the row that comes before the error.
+    const ROW: &[u8] = b"\x02\0\0\0\x015";
+
+    fn answer_with_error(is_whole: bool) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut sink = PacketSink { out: &mut out, capabilities: Capabilities::NONE, is_whole };
+        sink.row_packets(ROW);
+        sink.error(&Error::new(ErrorCode::DivisionByZero, "Division by 0"));
+        out
+    }
+
+    #[test]
+    fn an_error_takes_the_place_of_rows_that_have_not_left() {
+        let [whole, part] = [true, false].map(answer_with_error);
+        assert_eq!(whole.get(4), Some(&0xff));
+        assert_eq!(part, [ROW, &whole].concat());
+    }
 }

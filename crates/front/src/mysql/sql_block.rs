@@ -35,6 +35,8 @@ struct SessionRecord {
     parameters: StatementParameters,
     /// The answer under way.
     answer: Buffer,
+    /// Nothing of it has been sent.
+    is_answer_whole: bool,
     /// A ticket of admission is held: a statement runs, or its transaction has written or locked. One that has only read
     /// holds none, so that clients which never commit what they read do not keep others out.
     admitted: bool,
@@ -128,7 +130,7 @@ impl SqlBlock {
             character_set: login.character_set,
         };
         let mut answer = door.buffers.take(64);
-        let mut sink = PacketSink { out: &mut answer, capabilities };
+        let mut sink = PacketSink { out: &mut answer, capabilities, is_whole: true };
         let after = match self.engine.open_session(&opening, door) {
             Ok(session) => {
                 sink.complete(&session.completion());
@@ -139,6 +141,7 @@ impl SqlBlock {
                     capabilities,
                     parameters: StatementParameters::default(),
                     answer: Buffer::new(),
+                    is_answer_whole: true,
                     admitted: false,
                     command: CommandState::None,
                     closing: false,
@@ -183,6 +186,7 @@ impl SqlBlock {
         };
         record.command = CommandState::Running;
         record.answer = door.buffers.take(512);
+        record.is_answer_whole = true;
         let payload = command.bytes.get(command.start as usize..command.end as usize).unwrap_or(&[]);
         let outcome = execute(&mut self.engine, record, payload, door);
         door.buffers.give(command.bytes);
@@ -195,8 +199,9 @@ impl SqlBlock {
 
     fn resume(&mut self, connection: ConnectionId, event: Event, door: &mut Door<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
-        let mut sink = PacketSink { out: &mut record.answer, capabilities: record.capabilities };
-        let progress = self.engine.resume(&mut record.session, event, door, &mut sink);
+        let SessionRecord { session, capabilities, answer, is_answer_whole, .. } = &mut **record;
+        let mut sink = PacketSink { out: answer, capabilities: *capabilities, is_whole: *is_answer_whole };
+        let progress = self.engine.resume(session, event, door, &mut sink);
         after(&mut self.engine, record, progress, door);
         self.settle(connection, door);
         self.admit_waiting(connection, door);
@@ -205,8 +210,9 @@ impl SqlBlock {
     fn on_continue_command(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         record.answer = door.buffers.take(4096);
-        let mut sink = PacketSink { out: &mut record.answer, capabilities: record.capabilities };
-        let progress = self.engine.continue_output(&mut record.session, door, &mut sink);
+        let SessionRecord { session, capabilities, answer, is_answer_whole, .. } = &mut **record;
+        let mut sink = PacketSink { out: answer, capabilities: *capabilities, is_whole: *is_answer_whole };
+        let progress = self.engine.continue_output(session, door, &mut sink);
         after(&mut self.engine, record, progress, door);
         self.settle(connection, door);
         self.admit_waiting(connection, door);
@@ -279,7 +285,9 @@ fn after(engine: &mut Engine, record: &mut SessionRecord, progress: Progress, do
         Progress::Done => AfterReply::NextCommand,
         Progress::Close => AfterReply::Close,
     };
-    if progress != Progress::MoreOutput {
+    if progress == Progress::MoreOutput {
+        record.is_answer_whole = false;
+    } else {
         record.command = CommandState::None;
     }
     if record.closing {
@@ -300,7 +308,7 @@ fn after(engine: &mut Engine, record: &mut SessionRecord, progress: Progress, do
 
 fn execute(engine: &mut Engine, record: &mut SessionRecord, payload: &[u8], door: &mut Door<'_>) -> Outcome {
     let SessionRecord { session, capabilities, parameters, answer, .. } = record;
-    let mut sink = PacketSink { out: answer, capabilities: *capabilities };
+    let mut sink = PacketSink { out: answer, capabilities: *capabilities, is_whole: true };
     let command = match Command::parse(payload, *capabilities) {
         Ok(command) => command,
         Err(error) => return refuse(error, &mut sink),

@@ -8,6 +8,9 @@ use super::{Aggregation, Binder, Clause, RowSource, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::SelectItem;
 
+/// Columns that a result may have, as in MySQL; their number has 16 bits in the protocol of prepared statements.
+const RESULT_COLUMNS_MAX: usize = 4096;
+
 /// A bound select list.
 #[derive(Clone, Debug)]
 pub struct SelectList {
@@ -47,6 +50,9 @@ pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_par
         Aggregation::Collected { aggregates, .. } => aggregates,
         Aggregation::Forbidden => Vec::new(),
     };
+    if projection.columns.len() > RESULT_COLUMNS_MAX {
+        return Err(Error::new(ErrorCode::TooManyColumns, "Too many columns"));
+    }
     if let (false, Some((position, column))) = (aggregates.is_empty(), first_plain) {
         return Err(message::mix_of_group_functions(position, &column));
     }

@@ -406,3 +406,11 @@ fn a_full_set_of_the_cache_gives_up_what_was_used_longest_ago() {
     }
     assert!(cache.get(&key("never put"), &dictionary).is_none());
 }
+
+#[test]
+fn a_result_has_at_most_4096_columns() {
+    let dictionary = dictionary();
+    let refused = |count: usize| planned(&dictionary, &format!("SELECT {}", vec!["1"; count].join(","))).err();
+    assert_eq!(refused(4096), None);
+    assert_eq!(refused(4097).map(|error| error.code.errno()), Some(1117));
+}
