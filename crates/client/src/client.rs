@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Buffer, Directory, Handle, Module, Pool};
+use junctor_kernel::{Address, Directory, Handle, Module, Pool};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, TableId, TransactionId};
 use junctor_model::limit::REPLY_BYTES_MAX;
@@ -107,8 +107,7 @@ impl Client {
     }
 
     /// Reads rows of every partition that `inputs` touches; answered by [`Event::Rows`] until its `next` is `Done`, or by
-    /// [`Event::ReadFailed`]. `rows_max` bounds one reply of one partition. What `output` holds already comes first in the
-    /// first reply of the partition that was touched last.
+    /// [`Event::ReadFailed`]. `rows_max` bounds one reply of one partition.
     ///
     /// # Errors
     /// `TemporaryFailure` and `OutOfResources`; nothing is under way then.
@@ -120,7 +119,6 @@ impl Client {
         protocol: RowProtocol,
         rows_max: u32,
         inputs: &mut PartitionInputs,
-        mut output: Option<Buffer>,
         door: &mut Door<'_>,
     ) -> Result<OperationId> {
         let (snapshot, own_snapshot) = self.snapshot_of(transaction)?;
@@ -147,7 +145,7 @@ impl Client {
             };
             let own_writes = transaction.id.is_some() && transaction.has_written(partition);
             let to = if own_writes { owner } else { self.route.choose(owner) };
-            let output = match output.take() {
+            let output = match inputs.take_output() {
                 Some(output) => output,
                 None => door.buffers.take(self.reply_room(program, &input)),
             };

@@ -10,6 +10,8 @@ use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
 pub struct PartitionInputs {
     slots: Vec<Option<Buffer>>,
     touched: Vec<u16>,
+    /// The buffer for the first reply of the partition that was touched last, with what comes before its rows.
+    output: Option<Buffer>,
 }
 
 /// Which partitions a range or scan goes to.
@@ -38,6 +40,19 @@ impl PartitionInputs {
                 buffers.give(buffer);
             }
         }
+        if let Some(output) = self.output.take() {
+            buffers.give(output);
+        }
+    }
+
+    /// Sets the buffer for the first reply of the partition that was touched last; what it holds comes before the rows.
+    pub fn set_output(&mut self, output: Buffer) {
+        self.output = Some(output);
+    }
+
+    #[inline]
+    pub(crate) fn take_output(&mut self) -> Option<Buffer> {
+        self.output.take()
     }
 
     #[inline(always)]

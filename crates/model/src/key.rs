@@ -37,8 +37,11 @@ pub fn append_value(column_type: ColumnType, nullable: bool, value: ValueRef<'_>
         ) => {
             let start = out.len();
             // A number here is a caller's mistake; it has no text, so it sorts as the empty string.
-            collation.append_weight_key(if let ValueRef::Bytes(bytes) = value { bytes } else { b"" }, out);
-            escape_from(start, out);
+            let text = if let ValueRef::Bytes(bytes) = value { bytes } else { b"" };
+            match collation.append_weights(text, out) {
+                true => escape_from(start, out),
+                false => out.extend_from_slice(&[0, 0]),
+            }
         }
     }
 }

@@ -201,7 +201,10 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             }
             // After a turn that did something there is often more; where a look tells that there is not, an empty turn is
             // saved.
-            if moved || self.engine.has_local_work() || handled > 0 && (self.engine.is_blocked() || self.engine.has_mail()) {
+            if moved
+                || self.engine.has_local_work()
+                || handled > 0 && (self.engine.is_blocked() || self.engine.has_mail())
+            {
                 continue;
             }
             self.publish();

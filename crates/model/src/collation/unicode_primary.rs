@@ -31,7 +31,8 @@ const PLAIN_LAST: u8 = b'~';
 const _: () = {
     let mut byte = PLAIN_FIRST;
     while byte <= PLAIN_LAST {
-        assert!(ascii_weights()[byte as usize] != 0, "a printable character has a weight");
+        let [high, low] = ascii_weights()[byte as usize].to_be_bytes();
+        assert!(high != 0 && low != 0, "a printable character has a weight, and no byte of it is 0");
         byte += 1;
     }
 };
@@ -101,10 +102,11 @@ pub(super) fn compare(left: &[u8], right: &[u8]) -> Ordering {
     }
 }
 
-/// Appends the weight key of `text`.
-pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) {
+/// Appends the weight key of `text`. False when it surely has no byte 0.
+pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) -> bool {
     if is_plain(text) {
-        return append_plain(text, out);
+        append_plain(text, out);
+        return false;
     }
     out.reserve(2 * text.len());
     let mut rest = append_ascii_steps(text, out);
@@ -122,6 +124,7 @@ pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) {
         }
         rest = append_ascii_steps(rest, out);
     }
+    true
 }
 
 /// Whether every byte is printable ASCII; sixteen at a time.

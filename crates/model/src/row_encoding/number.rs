@@ -55,11 +55,11 @@ pub(super) fn append_integer_prefixed(negative: bool, magnitude: u64, out: &mut 
 fn eight_digits(value: u64) -> u64 {
     // Halves of four digits, then quarters of two, then digits: each step divides all lanes at once by multiplying with
     // the reciprocal, which is exact for so few digits.
-    let halves = value / 10_000 | (value % 10_000) << 32;
-    let high = (halves * 10_486 >> 20) & 0x7F_0000_007F;
-    let quarters = high | (halves - high * 100) << 16;
-    let high = (quarters * 103 >> 10) & 0x000F_000F_000F_000F;
-    high | (quarters - high * 10) << 8
+    let halves = (value / 10_000) | ((value % 10_000) << 32);
+    let high = ((halves * 10_486) >> 20) & 0x7F_0000_007F;
+    let quarters = high | ((halves - high * 100) << 16);
+    let high = ((quarters * 103) >> 10) & 0x000F_000F_000F_000F;
+    high | ((quarters - high * 10) << 8)
 }
 
 #[cold]

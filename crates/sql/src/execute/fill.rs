@@ -173,7 +173,7 @@ fn start_read(
     inputs.push_range(PartitionScope::All, KeyRange { lower: None, upper: None }, &[], door.buffers);
     let transaction = &mut session.transaction;
     transaction.explicit = false;
-    match engine.client.read(session.connection, transaction, &read, TEXT, BATCH_ROWS, inputs, None, door) {
+    match engine.client.read(session.connection, transaction, &read, TEXT, BATCH_ROWS, inputs, door) {
         Ok(operation) => {
             fill.read = operation;
             fill.step = FillStep::Reading;

@@ -76,12 +76,20 @@ impl KeyMaker {
         definition: &TableDefinition,
         template: &KeyTemplate,
         values: &Values<'_>,
-        push: &mut dyn FnMut(KeyPlace, u64, &[u8]),
+        push: &mut impl FnMut(KeyPlace, u64, &[u8]),
     ) -> Result<()> {
         self.keys.clear();
         self.bytes.clear();
         let is_base = template.columns == definition.primary().columns;
         let by_hash = !is_base || definition.partition_columns == template.columns;
+        if let ([column], [key]) = (template.columns.as_slice(), template.alternatives.as_slice())
+            && let [KeyValues::Parameters(ordinal)] = key.as_slice()
+            && by_hash
+        {
+            let column = &definition.columns[usize::from(column.0)];
+            self.push_list(column, values.parameters.list(*ordinal), push);
+            return Ok(());
+        }
         for key in &template.alternatives {
             self.alternative(definition, template, key, values)?;
         }
@@ -114,10 +122,6 @@ impl KeyMaker {
                 Ok(())
             }
             Some(KeyValues::Parameters(ordinal)) => {
-                if let [column] = template.columns.as_slice() {
-                    self.keep_list(&definition.columns[usize::from(column.0)], values.parameters.list(*ordinal));
-                    return Ok(());
-                }
                 for value in values.parameters.list(*ordinal) {
                     self.keep_key(definition, template, key, Some(value), values)?;
                 }
@@ -127,12 +131,43 @@ impl KeyMaker {
         }
     }
 
-    /// As `keep_key` for each value of a list, for keys of one column.
-    fn keep_list(&mut self, column: &ColumnDefinition, list: ParameterList<'_>) {
+    /// As `keys` for the values of a list in the only column of a key whose hash chooses the partition: each key is pushed
+    /// as soon as it is made and found to be new.
+    fn push_list(
+        &mut self,
+        column: &ColumnDefinition,
+        list: ParameterList<'_>,
+        push: &mut impl FnMut(KeyPlace, u64, &[u8]),
+    ) {
+        let count = list.size_hint().1.unwrap_or(0);
+        let size = (count * 2).next_power_of_two();
+        self.seen.clear();
+        self.seen.resize(size, 0);
+        let KeyMaker { keys, bytes, seen, .. } = self;
         for value in list {
-            let start = self.bytes.len();
-            let place = append_place(column, value, &mut self.bytes);
-            self.keep_from(start, place == Place::At);
+            let start = bytes.len();
+            if append_place(column, value, bytes) != Place::At || bytes.len() - start > usize::from(u16::MAX) {
+                bytes.truncate(start);
+                continue;
+            }
+            let key = &bytes[start..];
+            let hash = key_hash(key);
+            let mut slot = hash as usize & (size - 1);
+            let is_new = loop {
+                let Some(other) = seen[slot].checked_sub(1) else { break true };
+                let (other_hash, other) = &keys[other as usize];
+                if *other_hash == hash && bytes[other.start as usize..other.end as usize] == *key {
+                    break false;
+                }
+                slot = (slot + 1) & (size - 1);
+            };
+            if is_new {
+                push(KeyPlace::ByHash, hash, key);
+                keys.push((hash, start as u32..bytes.len() as u32));
+                seen[slot] = keys.len() as u32;
+            } else {
+                bytes.truncate(start);
+            }
         }
     }
 

@@ -129,7 +129,7 @@ fn send_first_read(
     };
     let rows_max = if state.is_lookup { u32::MAX } else { state.rows_max };
     state.origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
-    let output = output_with_header(engine, session, select, program, &mut state, door, sink);
+    say_header_in_advance(engine, session, select, program, &mut state, door, sink);
     let sent = engine.client.read(
         session.connection,
         &mut session.transaction,
@@ -137,7 +137,6 @@ fn send_first_read(
         run.protocol,
         rows_max,
         &mut engine.work.inputs,
-        output,
         door,
     );
     match sent {
@@ -153,9 +152,9 @@ fn send_first_read(
     }
 }
 
-/// The buffer for the rows of the only partition that is asked, with the columns in front: it becomes the client's answer
-/// as it is. `None` where the answer is put together of several parts.
-fn output_with_header(
+/// Where only one partition is asked, the buffer of its reply gets the columns in front: it becomes the client's answer as
+/// it is. Where the answer is put together of several parts, it gets room.
+fn say_header_in_advance(
     engine: &mut Engine,
     session: &Session,
     select: &SelectPlan,
@@ -163,20 +162,20 @@ fn output_with_header(
     state: &mut ReadState,
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
-) -> Option<Vec<u8>> {
-    let inputs = &engine.work.inputs;
+) {
+    let inputs = &mut engine.work.inputs;
     if state.is_lookup || !matches!(state.gather, GatherState::Stream) || sink.pending_bytes() > 0 {
-        return None;
+        return;
     }
-    let room = engine.client.reply_room(program, inputs.last()?);
+    let Some(input) = inputs.last() else { return };
+    let room = engine.client.reply_room(program, input);
     make_room(sink, room * inputs.len(), door);
-    if inputs.len() > 1 {
-        return None;
+    if inputs.len() == 1 {
+        sink.header(&select.header, &session.completion());
+        let output = std::mem::take(sink.output());
+        state.header_bytes = output.len();
+        inputs.set_output(output);
     }
-    sink.header(&select.header, &session.completion());
-    let output = std::mem::take(sink.output());
-    state.header_bytes = output.len();
-    Some(output)
 }
 
 /// Gives an output that is still empty room for so many bytes, within reason.
@@ -477,7 +476,6 @@ fn start_row_read(
         state.protocol,
         state.rows_max,
         inputs,
-        None,
         door,
     );
     match sent {

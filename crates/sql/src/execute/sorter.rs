@@ -22,6 +22,9 @@ struct Entry {
     packet_bytes: u32,
 }
 
+/// Sorters that no execution uses.
+pub(crate) type IdleSorters = Vec<Box<Sorter>>;
+
 /// The sorter of one execution.
 #[derive(Debug, Default)]
 pub(crate) struct Sorter {
@@ -38,7 +41,7 @@ pub(crate) struct Sorter {
 impl Sorter {
     /// An empty sorter, of the idle ones if there is any, that gives at most `wanted` rows and uses at most `bytes_max`
     /// bytes.
-    pub(crate) fn begin(distinct: bool, wanted: u64, bytes_max: usize, idle: &mut Vec<Box<Sorter>>) -> Box<Sorter> {
+    pub(crate) fn begin(distinct: bool, wanted: u64, bytes_max: usize, idle: &mut IdleSorters) -> Box<Sorter> {
         let mut sorter = idle.pop().unwrap_or_default();
         sorter.bytes.clear();
         sorter.entries.clear();
@@ -50,7 +53,7 @@ impl Sorter {
     }
 
     /// Keeps the memory of a sorter for later, unless there is enough.
-    pub(crate) fn retire(self: Box<Sorter>, idle: &mut Vec<Box<Sorter>>) {
+    pub(crate) fn retire(self: Box<Sorter>, idle: &mut IdleSorters) {
         let bytes = self.bytes.capacity() + self.entries.capacity() * size_of::<Entry>();
         if idle.len() < IDLE_COUNT_MAX && bytes <= IDLE_BYTES_MAX {
             idle.push(self);

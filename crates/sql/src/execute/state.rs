@@ -11,7 +11,7 @@ use super::insert::InsertState;
 use super::key::KeyMaker;
 use super::packets::Window;
 use super::schema::SchemaState;
-use super::sorter::Sorter;
+use super::sorter::{IdleSorters, Sorter};
 use super::transaction::AfterEnding;
 use crate::bind::ParameterKind;
 use crate::plan::Plan;
@@ -197,7 +197,7 @@ pub(crate) struct Workspace {
     pub decoded: Vec<u8>,
     pub scratch: Scratch,
     /// Sorters that no statement uses.
-    pub sorters: Vec<Box<Sorter>>,
+    pub sorters: IdleSorters,
     pub keys: KeyMaker,
     pub row_parameters: Vec<u8>,
     pub strings: Vec<u8>,

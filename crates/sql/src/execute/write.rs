@@ -7,6 +7,7 @@ use junctor_client::program::{RowProtocol, WriteProgram};
 use junctor_client::{Door, OperationId};
 use junctor_expression::Parameters;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::row_encoding::append_unsigned;
 
 use super::completion::{Changed, fail, ok};
 use super::key::Values;
@@ -191,18 +192,28 @@ fn say_changed(
     (matched, changed): (u64, u64),
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    use std::fmt::Write;
     let info = &mut engine.work.info;
     info.clear();
     let affected_rows = match change.kind {
         ChangeKind::Delete => changed,
         ChangeKind::Update => {
-            // Writing to a String cannot fail.
-            let _ = write!(info, "Rows matched: {matched}  Changed: {changed}  Warnings: {}", session.warning_count);
+            let warnings = u64::from(session.warning_count);
+            say_numbers(info, [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)]);
             if session.found_rows_wanted { matched } else { changed }
         }
     };
     ok(session, Changed { affected_rows, last_insert_id: 0, info: Some(info) }, sink)
+}
+
+/// Appends each text and its number, without the machinery of formatting, for every write says so.
+fn say_numbers<const N: usize>(info: &mut String, parts: [(&str, u64); N]) {
+    let mut bytes = std::mem::take(info).into_bytes();
+    for (text, number) in parts {
+        bytes.extend_from_slice(text.as_bytes());
+        append_unsigned(number, &mut bytes);
+    }
+    // Texts and digits are well-formed.
+    *info = String::from_utf8(bytes).unwrap_or_default();
 }
 
 fn say_inserted(engine: &mut Engine, session: &mut Session, state: &WriteState, sink: &mut dyn ResultSink) -> Progress {

@@ -24,6 +24,7 @@
 //! Equal normalised text means equal statements up to values, so a cache must compare it after a hash hit.
 
 mod hash;
+mod recent;
 mod scanner;
 
 use super::expression::Ordinal;
@@ -116,15 +117,20 @@ pub struct Shape {
     literals: Vec<LiftedLiteral>,
     slots: Vec<Slot>,
     rows: Option<FoldedRows>,
+    recent: Box<recent::Recent>,
 }
 
 /// Scans a statement, ignoring blanks and semicolons at both ends, and fills `shape` with what it finds.
 pub fn scan(text: &[u8], shape: &mut Shape) -> ShapeOutcome {
     shape.clear();
+    if shape.recall(text) {
+        return ShapeOutcome::Cacheable;
+    }
     match scanner::Scanner::new(text, shape).run() {
         Some(length) => {
             shape.normalised_length = length;
             shape.hash = hash::of(&shape.normalised[..length], shape.seed);
+            shape.remember(text);
             ShapeOutcome::Cacheable
         }
         None => ShapeOutcome::NotCacheable,
@@ -142,6 +148,7 @@ impl Shape {
             literals: Vec::new(),
             slots: Vec::new(),
             rows: None,
+            recent: Box::default(),
         }
     }
 

@@ -88,7 +88,7 @@ const STRING_MARK: u8 = mark(LiteralClass::String, false);
 const WORD_MARK: u8 = b'a';
 
 /// The most digits that fit in 64 bits whatever they are.
-const SAFE_DIGITS: usize = 19;
+pub(super) const SAFE_DIGITS: usize = 19;
 
 /// A pass over one statement. Methods return `None` when the statement is not cacheable. What stays as it is written
 /// is copied late and in long runs: `copied` is how far the text has been copied or left out.
@@ -554,7 +554,7 @@ fn read_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
 
 /// The value and number of the digits at byte `at`, the first eight at once. The value wraps beyond [`SAFE_DIGITS`].
 #[inline(always)]
-fn read_digits(text: &[u8], at: usize) -> (u64, usize) {
+pub(super) fn read_digits(text: &[u8], at: usize) -> (u64, usize) {
     const ZEROS: u64 = 0x3030_3030_3030_3030;
     const TO_HIGH_BIT: u64 = 0x7676_7676_7676_7676;
     const HIGH_BITS: u64 = 0x8080_8080_8080_8080;

@@ -479,3 +479,74 @@ fn most_generated_statements_are_parameterised() {
         .count();
     assert!(agreed > 150, "only {agreed} of 300");
 }
+
+/// What a scan says, all of it.
+fn said(shape: &Shape) -> (Vec<u8>, [u64; 2], Vec<LiftedLiteral>, Vec<Option<Slot>>, Option<FoldedRows>) {
+    let slots = (0..shape.slot_count() as u32).map(|ordinal| shape.slot(Ordinal(ordinal))).collect();
+    (shape.normalised().to_vec(), shape.hash(), shape.literals().to_vec(), slots, shape.rows())
+}
+
+#[test]
+fn a_statement_that_is_known_again_has_the_shape_of_a_scan() {
+    let values = [
+        "7",
+        "0012",
+        "9999999999999999999",
+        "99999999999999999999",
+        "1.5",
+        "2e3",
+        "-4",
+        "'x'",
+        "'it''s'",
+        "\"y\"",
+        "'\\''",
+        "b",
+        "''",
+        "1,2",
+        "5 -- c",
+        "0x1F",
+        "@v",
+    ];
+    let forms = [
+        "SELECT c FROM sbtest1 WHERE id=@",
+        "SELECT c FROM sbtest1 WHERE id=@ ;",
+        "SELECT c FROM sbtest1 WHERE id BETWEEN @ AND 100 ORDER BY c",
+        "SELECT c FROM sbtest1 WHERE id IN (@) AND k = 'z'",
+        "SELECT c FROM sbtest1 WHERE name = _utf8mb4@ OR name = x@",
+        "UPDATE sbtest1 SET k=k+1, c=@ WHERE id=@",
+        "INSERT INTO sbtest1 (id, c) VALUES (@, 'a'), (2, 'b')",
+        "DELETE FROM sbtest1 WHERE id=1@",
+    ];
+    let mut shape = Shape::new(1);
+    for _ in 0..2 {
+        for form in forms {
+            for value in values {
+                let text = form.replace('@', value);
+                let outcome = scan(text.as_bytes(), &mut shape);
+                let fresh = shape_of(&text);
+                assert_eq!(outcome == ShapeOutcome::Cacheable, fresh.is_some(), "{text}");
+                if let Some(fresh) = fresh {
+                    assert_eq!(said(&shape), said(&fresh), "{text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_statement_is_known_again_by_what_is_between_its_literals() {
+    let mut shape = Shape::new(1);
+    let first = "UPDATE sbtest1 SET c='abc' WHERE id=5";
+    assert!(!shape.recall(first.as_bytes()));
+    assert_eq!(scan(first.as_bytes(), &mut shape), ShapeOutcome::Cacheable);
+    for (text, is_known) in [
+        ("UPDATE sbtest1 SET c='d''e' WHERE id=123456789", true),
+        ("UPDATE sbtest1 SET c='abc' WHERE id=5 ", false),
+        ("UPDATE sbtest1 SET c=\"abc\" WHERE id=5", false),
+        ("UPDATE sbtest1 SET c='abc' WHERE id=x", false),
+        ("UPDATE sbtest1 SET c='abc WHERE id=5", false),
+    ] {
+        shape.clear();
+        assert_eq!(shape.recall(text.as_bytes()), is_known, "{text}");
+    }
+}
