@@ -1,6 +1,6 @@
 #!/bin/sh
 # Real clients against the real binary: sysbench with every script, the mysql command line, readers and writers that would
-# notice a torn row, idle connections. Servers listen on free ports, live in temporary folders, and end with this script.
+# notice a torn row, idle connections, random statements against MariaDB. Servers listen on free ports, live in temporary folders, and end with this script.
 #
 #   sh tests/clients.sh            builds and tests the debug binary
 #   PROFILE=release sh tests/clients.sh
@@ -27,3 +27,6 @@ timeout 120 "$bench" torn-reads --seconds 10
 
 echo "== idle connections"
 timeout 120 "$bench" connections --count 500 --mebibytes-max 16
+
+echo "== random statements, compared with MariaDB"
+timeout 180 sh tests/differential/run.sh "$target/$profile/junctor"

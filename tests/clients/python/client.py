@@ -1,0 +1,54 @@
+"""A session of each Python client: connects, creates, inserts prepared, reads, transactions, errors."""
+
+import sys
+
+import mysql.connector
+import pymysql
+
+
+def session(connection, errors, prepared):
+    cursor = connection.cursor()
+    cursor.execute("DROP DATABASE IF EXISTS client_python")
+    cursor.execute("CREATE DATABASE client_python")
+    cursor.execute("USE client_python")
+    cursor.execute(
+        "CREATE TABLE t (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, name VARCHAR(40), score DOUBLE, data BLOB, "
+        "n BIGINT UNSIGNED, UNIQUE KEY name (name))"
+    )
+    writer = prepared()
+    insert = "INSERT INTO t (name, score, data, n) VALUES (%s, %s, %s, %s)"
+    writer.execute(insert, ("Zoë 😀", 1.25, b"\x00\xff\x01", 18446744073709551615))
+    first = writer.lastrowid
+    writer.executemany(insert, [(f"name {i}", i / 2, None, i) for i in range(100)])
+    connection.commit()
+    cursor.execute("SELECT name, score, data, n, NULL FROM t WHERE id = %s", (first,))
+    assert list(cursor.fetchall()) == [("Zoë 😀", 1.25, b"\x00\xff\x01", 18446744073709551615, None)]
+    reader = prepared()
+    reader.execute("SELECT name FROM t WHERE n < %s ORDER BY n DESC LIMIT 3", (50,))
+    assert [row[0] for row in reader.fetchall()] == ["name 49", "name 48", "name 47"]
+    try:
+        writer.execute(insert, ("name 7", 0, None, 0))
+        raise AssertionError("a duplicate was taken")
+    except errors as error:
+        assert error.args[0] == 1062, error
+    for finish in (connection.commit, connection.rollback):
+        writer.execute("UPDATE t SET score = score + 1 WHERE name = %s", ("name 1",))
+        finish()
+        cursor.execute("SELECT score FROM t WHERE name = 'name 1'")
+        assert [row[0] for row in cursor.fetchall()] == [1.5]
+        connection.commit()
+    cursor.execute("DROP DATABASE client_python")
+    connection.close()
+
+
+def main():
+    options = {"host": "127.0.0.1", "port": int(sys.argv[1]), "user": "root"}
+    connection = pymysql.connect(**options, charset="utf8mb4")
+    session(connection, pymysql.err.IntegrityError, connection.cursor)
+    for prepared in (True, False):
+        connection = mysql.connector.connect(**options)
+        session(connection, mysql.connector.IntegrityError, lambda: connection.cursor(prepared=prepared))
+    print("python: everything as expected")
+
+
+main()

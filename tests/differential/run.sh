@@ -1,0 +1,56 @@
+#!/bin/sh
+# Random statements and fixed interleavings, sent to Junctor and to MariaDB, with the answers compared. Both servers are
+# started here, listen on free ports, live in a temporary folder, and end with this script.
+#
+#   sh tests/differential/run.sh target/debug/junctor [SEED [STATEMENTS]]
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+junctor=$1
+seed=${2:-1}
+statements=${3:-2000}
+folder=$(mktemp -d)
+junctor_pid=
+mariadb_pid=
+stop() {
+    for pid in $junctor_pid $mariadb_pid; do
+        kill "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    rm -rf "$folder"
+}
+trap stop EXIT
+trap 'exit 1' INT TERM
+
+python3 -m venv "$folder/venv"
+"$folder/venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/requirements.txt"
+
+"$junctor" serve --port 0 --data-dir "$folder/junctor" --total-memory 512M >"$folder/output" 2>"$folder/log" &
+junctor_pid=$!
+
+mariadb_port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$folder/mariadb" --auth-root-authentication-method=normal \
+    >"$folder/install" 2>&1
+mariadbd --no-defaults --user="$(id -un)" --datadir="$folder/mariadb" --port="$mariadb_port" --bind-address=127.0.0.1 \
+    --socket="$folder/socket" --skip-log-bin --innodb-buffer-pool-size=64M --innodb-flush-log-at-trx-commit=0 \
+    --character-set-server=utf8mb4 --collation-server=utf8mb4_general_ci >"$folder/mariadb-log" 2>&1 &
+mariadb_pid=$!
+
+junctor_port=
+tries=0
+until [ -n "$junctor_port" ] && mysqladmin --no-defaults --silent --host=127.0.0.1 --port="$mariadb_port" --user=root ping \
+    >/dev/null 2>&1; do
+    junctor_port=$(sed -n 's/^ready: mysql [^ ]*:\([0-9]*\) .*/\1/p' "$folder/output" | head -n 1)
+    tries=$((tries + 1))
+    if [ "$tries" -gt 300 ]; then
+        echo "the servers did not get ready" >&2
+        cat "$folder/log" "$folder/mariadb-log" >&2
+        exit 1
+    fi
+    sleep 0.1
+done
+
+ports="--junctor $junctor_port --mariadb $mariadb_port"
+# shellcheck disable=SC2086 # the ports are words of their own
+"$folder/venv/bin/python" "$here/compare.py" $ports --seed "$seed" --statements "$statements"
+# shellcheck disable=SC2086
+"$folder/venv/bin/python" "$here/sessions.py" $ports

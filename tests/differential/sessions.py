@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Two or three sessions in fixed interleavings, on Junctor and on MariaDB: snapshots, lock waits, deadlocks, lost updates.
+Each step is `session: statement`; a step that ends with `...` must wait, and `session: ->` takes its answer later.
+
+    python3 sessions.py --junctor PORT --mariadb PORT"""
+
+import argparse
+import sys
+import threading
+
+from outcome import Server
+
+WAIT_SECONDS = 0.3
+DATABASE = "differential_sessions"
+TABLE = [
+    "CREATE TABLE t (id INT PRIMARY KEY, n INT, u INT, KEY n (n), UNIQUE KEY u (u))",
+    "INSERT INTO t VALUES (1, 10, 100), (2, 20, 200), (3, 30, 300)",
+]
+SCRIPTS = {
+    "a snapshot is of the first read": """
+        a: BEGIN
+        a: SELECT * FROM t ORDER BY id
+        b: UPDATE t SET n = 11 WHERE id = 1
+        b: INSERT INTO t VALUES (4, 40, 400)
+        a: SELECT * FROM t ORDER BY id
+        a: SELECT n FROM t WHERE id = 1
+        a: SELECT n FROM t WHERE id = 1 FOR UPDATE
+        a: COMMIT
+        a: SELECT * FROM t ORDER BY id""",
+    "read committed sees what was committed": """
+        a: SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 1
+        b: UPDATE t SET n = 11 WHERE id = 1
+        a: SELECT n FROM t WHERE id = 1
+        a: COMMIT""",
+    "own changes are seen, those of others are not": """
+        a: BEGIN
+        b: BEGIN
+        a: UPDATE t SET n = n + 1 WHERE id = 1
+        b: UPDATE t SET n = n + 1 WHERE id = 2
+        a: SELECT * FROM t ORDER BY id
+        b: SELECT * FROM t ORDER BY n
+        a: ROLLBACK
+        b: COMMIT
+        a: SELECT * FROM t ORDER BY id""",
+    "a writer waits for a writer": """
+        a: BEGIN
+        a: UPDATE t SET n = n + 1 WHERE id = 1
+        b: UPDATE t SET n = n + 1 WHERE id = 1 ...
+        a: COMMIT
+        b: ->
+        a: SELECT n FROM t WHERE id = 1""",
+    "a wait that is given up undoes the statement alone": """
+        b: SET SESSION innodb_lock_wait_timeout = 1
+        a: BEGIN
+        a: UPDATE t SET n = 99 WHERE id = 2
+        b: BEGIN
+        b: UPDATE t SET n = 77 WHERE id = 1
+        b: UPDATE t SET n = 77 WHERE id = 2
+        b: COMMIT
+        a: ROLLBACK
+        a: SELECT * FROM t ORDER BY id""",
+    "a circle of waits has a victim": """
+        a: BEGIN
+        b: BEGIN
+        a: UPDATE t SET n = 1 WHERE id = 1
+        b: UPDATE t SET n = 2 WHERE id = 2
+        a: UPDATE t SET n = 1 WHERE id = 2 ...
+        b: UPDATE t SET n = 2 WHERE id = 1
+        a: ->
+        a: COMMIT
+        b: COMMIT
+        a: SELECT COUNT(*), MAX(n) FROM t WHERE n IN (1, 2, 30)""",
+    "a duplicate waits for who wrote it": """
+        a: BEGIN
+        a: INSERT INTO t VALUES (5, 50, 500)
+        b: INSERT INTO t VALUES (5, 51, 501) ...
+        a: ROLLBACK
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
+    "a duplicate in a unique index waits too": """
+        a: BEGIN
+        a: INSERT INTO t VALUES (5, 50, 500)
+        b: INSERT INTO t VALUES (6, 60, 500) ...
+        a: COMMIT
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
+    "shared locks live together, a writer waits for them": """
+        a: BEGIN
+        b: BEGIN
+        a: SELECT n FROM t WHERE id = 1 LOCK IN SHARE MODE
+        b: SELECT n FROM t WHERE id = 1 LOCK IN SHARE MODE
+        c: UPDATE t SET n = 5 WHERE id = 1 ...
+        a: COMMIT
+        b: COMMIT
+        c: ->
+        a: SELECT n FROM t WHERE id = 1""",
+    "a read for update waits and reads the newest": """
+        a: BEGIN
+        a: UPDATE t SET n = 12 WHERE id = 1
+        b: BEGIN
+        b: SELECT n FROM t WHERE id = 1
+        b: SELECT n FROM t WHERE id = 1 FOR UPDATE ...
+        a: COMMIT
+        b: ->
+        b: SELECT n FROM t WHERE id = 1
+        b: COMMIT""",
+    "a deleted row may be written again": """
+        a: BEGIN
+        a: DELETE FROM t WHERE id = 1
+        b: SELECT * FROM t ORDER BY id
+        b: INSERT INTO t VALUES (1, 1, 1) ...
+        a: COMMIT
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
+    "a rollback gives keys back": """
+        a: BEGIN
+        a: UPDATE t SET u = 101, id = 9 WHERE id = 1
+        a: SELECT * FROM t ORDER BY id
+        a: ROLLBACK
+        b: INSERT INTO t VALUES (9, 9, 101)
+        b: UPDATE t SET u = 102 WHERE id = 1
+        b: SELECT * FROM t WHERE u IN (100, 101, 102) ORDER BY u""",
+}
+
+
+class Session:
+    """A connection whose statement may be waited for."""
+
+    def __init__(self, name, port):
+        self.server = Server(name, port)
+        self.server.run(f"USE {DATABASE}")
+        self.thread = None
+        self.outcome = None
+
+    def send(self, statement):
+        def run():
+            self.outcome = self.server.run(statement)
+
+        self.thread = threading.Thread(target=run, daemon=True)
+        self.thread.start()
+
+    def answer(self, seconds):
+        self.thread.join(seconds)
+        return "waits" if self.thread.is_alive() else shown(self.outcome)
+
+
+def shown(outcome):
+    if outcome.kind == "error":
+        return f"error {outcome.number}"
+    return f"{outcome.affected} affected" if outcome.kind == "ok" else str(outcome.rows)
+
+
+def last(answered):
+    return answered[-1]
+
+
+def play(name, port, script):
+    """The answers of every step of a script."""
+    server = Server(name, port)
+    server.run(f"DROP DATABASE IF EXISTS {DATABASE}")
+    for statement in (f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}", *TABLE):
+        server.run(statement)
+    sessions, answers = {}, []
+    for line in script.strip().splitlines():
+        who, _, statement = line.strip().partition(": ")
+        session = sessions.setdefault(who, None) or Session(name, port)
+        sessions[who] = session
+        if statement != "->":
+            session.send(statement.removesuffix(" ..."))
+        answers.append((line.strip(), session.answer(WAIT_SECONDS if statement.endswith("...") else 20)))
+    for session in sessions.values():
+        session.server.connection.close()
+    server.run(f"DROP DATABASE {DATABASE}")
+    return answers
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--junctor", type=int, required=True, metavar="PORT")
+    parser.add_argument("--mariadb", type=int, required=True, metavar="PORT")
+    options = parser.parse_args()
+    failed = 0
+    for title, script in SCRIPTS.items():
+        ours, theirs = play("junctor", options.junctor, script), play("mariadb", options.mariadb, script)
+        # Which of those in the circle is the victim is open.
+        if ours == theirs or "victim" in title and sorted(map(last, ours)) == sorted(map(last, theirs)):
+            continue
+        failed += 1
+        print(f"-- {title}")
+        for (step, our_answer), (_, their_answer) in zip(ours, theirs):
+            mark = "" if our_answer == their_answer else f"   !! theirs: {their_answer}"
+            print(f"{step}   => {our_answer}{mark}")
+    print(f"{len(SCRIPTS)} interleavings, {failed} differ")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
