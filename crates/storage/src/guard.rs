@@ -213,17 +213,20 @@ impl<T> PartitionGuard<T> {
         reader(unsafe { pointer.deref() })
     }
 
-    /// Enters to write, if no slot is taken now. If one is, nothing stays behind: readers are not kept out.
+    /// Enters to write, if no slot is taken now. If one is, nothing stays behind: readers are not kept out, unless a write was
+    /// begun before, which still waits.
     ///
     /// # Panics
     /// When the token is of another guard.
     #[inline]
     pub fn try_write<'a>(&'a self, token: &'a mut OwnerToken) -> Option<WriteGuard<'a, T>> {
-        self.begin_write(token);
+        let is_awaited = self.begin(token);
         if self.door.all_slots_free() {
             return Some(self.enter());
         }
-        self.cancel_write(token);
+        if !is_awaited {
+            self.cancel_write(token);
+        }
         None
     }
 
@@ -233,12 +236,7 @@ impl<T> PartitionGuard<T> {
     /// When the token is of another guard.
     #[inline]
     pub fn begin_write(&self, token: &mut OwnerToken) {
-        self.door.check_owner(token);
-        // Only the owner stores here, so it sees its own last store.
-        if !self.door.writer_pending.load(Ordering::Relaxed) {
-            self.door.writer_pending.store(true, Ordering::Relaxed);
-            fence(Ordering::SeqCst);
-        }
+        self.begin(token);
     }
 
     /// Enters to write, if the readers that were inside have left; to be asked again until it is granted. Begins the
@@ -266,6 +264,19 @@ impl<T> PartitionGuard<T> {
     #[inline]
     pub fn is_write_pending(&self) -> bool {
         self.door.writer_pending.load(Ordering::Relaxed)
+    }
+
+    /// Says whether a write was begun before.
+    #[inline]
+    fn begin(&self, token: &mut OwnerToken) -> bool {
+        self.door.check_owner(token);
+        // Only the owner stores here, so it sees its own last store.
+        let was_begun = self.door.writer_pending.load(Ordering::Relaxed);
+        if !was_begun {
+            self.door.writer_pending.store(true, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+        }
+        was_begun
     }
 
     /// The caller holds the owner's token mutably for as long as the guard lives, has begun the write and then found

@@ -132,6 +132,8 @@ impl LdmBlock {
         let version = work.request.program.table.definition.version;
         let slot = self.slot(work.slot);
         if version < slot.writers_version || slot.is_dropped {
+            // It may have kept readers out while it waited for those inside.
+            slot.guard.cancel_write(&mut slot.token);
             return self.finish_write(work, Some(plan_is_stale()), outbox);
         }
         for _ in 0..BATCHES_PER_TURN_MAX {
