@@ -23,7 +23,7 @@ pub fn allow_files(max_connections: u32, notices: &mut Vec<String>) -> u32 {
         return max_connections;
     }
     limit.current = Some(wanted.min(limit.maximum.unwrap_or(u64::MAX)));
-    let reached = match setrlimit(Resource::Nofile, limit.clone()) {
+    let reached = match setrlimit(Resource::Nofile, limit) {
         Ok(()) => limit.current.unwrap_or(u64::MAX),
         Err(_) => current,
     };

@@ -40,7 +40,7 @@ impl Admission {
     }
 
     /// The connection that has waited longest, with a ticket, if one is free.
-    pub fn next(&mut self) -> Option<ConnectionId> {
+    pub fn admit_next(&mut self) -> Option<ConnectionId> {
         if self.admitted >= self.admitted_max {
             return None;
         }
@@ -71,13 +71,13 @@ mod tests {
         assert!(!admission.try_enter());
         admission.wait(ConnectionId(2));
         admission.wait(ConnectionId(3));
-        assert_eq!(admission.next(), None);
+        assert_eq!(admission.admit_next(), None);
         admission.leave();
         assert!(!admission.try_enter(), "a newcomer must not overtake");
-        assert_eq!(admission.next(), Some(ConnectionId(2)));
+        assert_eq!(admission.admit_next(), Some(ConnectionId(2)));
         admission.forget(ConnectionId(3));
         admission.leave();
-        assert_eq!(admission.next(), None);
+        assert_eq!(admission.admit_next(), None);
         assert!(admission.try_enter());
     }
 }

@@ -258,7 +258,7 @@ impl SqlBlock {
     /// Lets in who waits, as long as tickets are free. `own` is the session just served.
     fn admit_waiting(&mut self, own: ConnectionId, door: &mut Door<'_>) {
         let _ = own;
-        while let Some(connection) = self.admission.next() {
+        while let Some(connection) = self.admission.admit_next() {
             let Some(record) = self.sessions.get_mut(&connection) else {
                 self.admission.leave();
                 continue;

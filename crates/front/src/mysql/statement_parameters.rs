@@ -110,6 +110,7 @@ impl StatementParameters {
     }
 }
 
+#[allow(clippy::redundant_closure)] // The closure shortens the lifetime to that of the copy.
 fn decode_with_long_data<'l>(
     execution: &StmtExecute<'_>,
     parameter_count: usize,

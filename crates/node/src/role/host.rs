@@ -73,7 +73,7 @@ impl NodeHost {
                 let block = LdmBlock::new(own, shared.ldm_shared(seat), seat.seed);
                 self.ldm = Some(block.with_readers(shared.readers_of(seat.thread)));
             }
-            Module::Query => self.query = shared.take_slot(seat.thread).map(|slot| QueryBlock::new(slot)),
+            Module::Query => self.query = shared.take_slot(seat.thread).map(QueryBlock::new),
             Module::Main => self.main = Some(MainBlock::new(own, directory, shared.main_configuration())),
             Module::Rep => self.rep = Some(RepBlock::new()),
             // The kernel itself carries out what these modules are for.
