@@ -1,6 +1,7 @@
 #!/bin/sh
 # Real clients against the real binary: sysbench with every script, the mysql command line, readers and writers that would
-# notice a torn row, idle connections, random statements against MariaDB. Servers listen on free ports, live in temporary folders, and end with this script.
+# notice a torn row, idle connections, random statements against MariaDB. Servers listen on free ports, live in temporary
+# folders, and end with this script.
 #
 #   sh tests/clients.sh            builds and tests the debug binary
 #   PROFILE=release sh tests/clients.sh

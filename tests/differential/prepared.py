@@ -13,6 +13,7 @@ from decimal import Decimal
 
 import mysql.connector
 
+from known import VALUE_ERRORS
 from statements import Generator
 
 EPISODE_STATEMENTS = 60
@@ -126,7 +127,9 @@ def run_episode(sides, seed, count):
         by_text = sides[0].run(statement)
         parameters = lifted(statement, lifting)
         prepared = sides[1].run(statement) if parameters is None else sides[1].run(*parameters)
-        undetermined = words & {"count", "fold"} or by_text[0] == "error" and "noerrors" in words
+        undetermined = words & {"count", "fold"} or by_text[0] == "error" and (
+            "noerrors" in words or by_text[1] in VALUE_ERRORS
+        )
         if by_text[0] != prepared[0] or (not undetermined and by_text[1] != prepared[1]) or (
             by_text[0] == "rows" and by_text[2][0] != prepared[2][0] and parameters is None
         ):
