@@ -481,7 +481,10 @@ fn most_generated_statements_are_parameterised() {
 }
 
 /// What a scan says, all of it.
-fn said(shape: &Shape) -> (Vec<u8>, [u64; 2], Vec<LiftedLiteral>, Vec<Option<Slot>>, Option<FoldedRows>) {
+/// All that a shape says.
+type Said = (Vec<u8>, [u64; 2], Vec<LiftedLiteral>, Vec<Option<Slot>>, Option<FoldedRows>);
+
+fn said(shape: &Shape) -> Said {
     let slots = (0..shape.slot_count() as u32).map(|ordinal| shape.slot(Ordinal(ordinal))).collect();
     (shape.normalised().to_vec(), shape.hash(), shape.literals().to_vec(), slots, shape.rows())
 }
