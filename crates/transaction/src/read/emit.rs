@@ -197,7 +197,7 @@ fn append_packet(
         RowProtocol::Binary => {
             let packet = begin_binary_row(projection.values.len(), out);
             for (ordinal, (value, column)) in projection.values.iter().zip(&projection.columns).enumerate() {
-                packet.append(ordinal, value.evaluate(Some(view), parameters, scratch)?, column.wire_type, out);
+                packet.append(ordinal, value_of(value, view, parameters, scratch)?, column.wire_type, out);
             }
             packet.end(out);
         }
