@@ -423,7 +423,6 @@ impl Client {
                 }
             }
         } else {
-            transaction.tc = None;
             transaction.written.clear();
             // A deadlock ends the transaction, its snapshot with it.
             if (was_open || transaction.explicit) && error.is_some() {
@@ -521,7 +520,7 @@ impl Client {
         Ok((handle.number(), Some(handle)))
     }
 
-    fn tc_of(&mut self, transaction: &mut Transaction) -> Address {
+    fn tc_of(&mut self, transaction: &Transaction) -> Address {
         if transaction.id.is_some() {
             return Address::new(self.own.node, Module::Tc, transaction.id.instance());
         }
@@ -529,9 +528,7 @@ impl Client {
             self.next_tc = (self.next_tc + 1) % self.tc_instances.max(1);
             self.next_tc
         });
-        let tc = Address::new(self.own.node, Module::Tc, instance);
-        transaction.tc = Some(tc);
-        tc
+        Address::new(self.own.node, Module::Tc, instance)
     }
 
     /// Answers a part whose partition is gone as its owner would: the plan is stale.

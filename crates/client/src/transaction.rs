@@ -1,6 +1,5 @@
 //! What a session knows of its transaction. Locks and participants are tc's business.
 
-use junctor_kernel::Address;
 use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
 use junctor_storage::snapshot::SnapshotHandle;
 
@@ -18,7 +17,6 @@ pub enum Isolation {
 #[derive(Debug, Default)]
 pub struct Transaction {
     pub(crate) id: TransactionId,
-    pub(crate) tc: Option<Address>,
     pub(crate) snapshot: Option<(SnapshotHandle, CommitNumber)>,
     pub(crate) written: Vec<PartitionId>,
     /// Whether statements outside BEGIN commit by themselves; false between BEGIN and its end, and with autocommit off.

@@ -38,10 +38,6 @@ pub struct NodeConfig {
     pub auto_increment_prefetch: u32,
     /// Memory for sorting one statement's result.
     pub sort_memory_bytes_max: u64,
-    /// Milliseconds between two syncs of the redo log.
-    pub redo_sync_interval_ms: u32,
-    /// Bytes after which a redo file is followed by another.
-    pub redo_file_bytes: u64,
 }
 
 impl Default for NodeConfig {
@@ -63,8 +59,6 @@ impl Default for NodeConfig {
             lock_wait_timeout_s: 50,
             auto_increment_prefetch: 32,
             sort_memory_bytes_max: 256 << 20,
-            redo_sync_interval_ms: 1000,
-            redo_file_bytes: 256 << 20,
         }
     }
 }
@@ -179,12 +173,6 @@ pub static SETTINGS: &[Setting] = &[
     setting!("sort_memory_bytes_max", SettingKind::Bytes(32 << 10, 64 * GIB), "256M",
         "Memory for sorting one statement's result; more is error 1038.",
         Number(value) => |config| config.sort_memory_bytes_max = value),
-    setting!("redo_sync_interval_ms", SettingKind::Count(10, 60_000), "1000",
-        "Milliseconds between two syncs of the redo log.",
-        Number(value) => |config| config.redo_sync_interval_ms = value as u32),
-    setting!("FragmentLogFileSize", SettingKind::Bytes(4 << 20, 64 * GIB), "256M",
-        "Bytes after which a redo file is followed by another; two are kept.",
-        Number(value) => |config| config.redo_file_bytes = value),
 ];
 
 impl Setting {

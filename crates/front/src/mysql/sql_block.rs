@@ -118,7 +118,7 @@ impl SqlBlock {
         let OpenSession { connection, reply_to, socket, reset, login } = signal;
         if reset && let Some(mut old) = self.sessions.remove(&connection) {
             self.engine.close_session(&mut old.session, door);
-            self.leave_admission(&mut old, door);
+            self.leave_admission(&mut old);
         }
         let capabilities = Capabilities::from_bits(login.capabilities);
         let opening = SessionOpening {
@@ -157,7 +157,7 @@ impl SqlBlock {
         let reply = CommandReply { connection, socket, packets: answer, after };
         door.outbox.send(reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
         // The session before may have held a ticket that others wait for.
-        self.admit_waiting(connection, door);
+        self.admit_waiting(door);
     }
 
     fn on_execute_command(&mut self, command: ExecuteCommand, door: &mut Door<'_>) {
@@ -173,9 +173,8 @@ impl SqlBlock {
             }
             record.admitted = true;
         }
-        let connection = command.connection;
         self.run(command, door);
-        self.admit_waiting(connection, door);
+        self.admit_waiting(door);
     }
 
     /// Runs a command of an admitted session.
@@ -204,7 +203,7 @@ impl SqlBlock {
         let progress = self.engine.resume(session, event, door, &mut sink);
         after(&mut self.engine, record, progress, door);
         self.settle(connection, door);
-        self.admit_waiting(connection, door);
+        self.admit_waiting(door);
     }
 
     fn on_continue_command(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
@@ -215,7 +214,7 @@ impl SqlBlock {
         let progress = self.engine.continue_output(session, door, &mut sink);
         after(&mut self.engine, record, progress, door);
         self.settle(connection, door);
-        self.admit_waiting(connection, door);
+        self.admit_waiting(door);
     }
 
     fn on_close_session(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
@@ -227,7 +226,7 @@ impl SqlBlock {
         record.closing = true;
         self.engine.interrupt(&mut record.session, door);
         self.settle(connection, door);
-        self.admit_waiting(connection, door);
+        self.admit_waiting(door);
     }
 
     /// After every step of a session: gives its ticket back when nothing of it is in the data plane, and forgets it when its
@@ -239,7 +238,7 @@ impl SqlBlock {
             self.engine.close_session(&mut record.session, door);
             if let Some(mut record) = self.sessions.remove(&connection) {
                 door.buffers.give(std::mem::take(&mut record.answer));
-                self.leave_admission(&mut record, door);
+                self.leave_admission(&mut record);
             }
             return;
         }
@@ -249,15 +248,14 @@ impl SqlBlock {
         }
     }
 
-    fn leave_admission(&mut self, record: &mut SessionRecord, _door: &mut Door<'_>) {
+    fn leave_admission(&mut self, record: &mut SessionRecord) {
         if std::mem::take(&mut record.admitted) {
             self.admission.leave();
         }
     }
 
-    /// Lets in who waits, as long as tickets are free. `own` is the session just served.
-    fn admit_waiting(&mut self, own: ConnectionId, door: &mut Door<'_>) {
-        let _ = own;
+    /// Lets in who waits, as long as tickets are free.
+    fn admit_waiting(&mut self, door: &mut Door<'_>) {
         while let Some(connection) = self.admission.admit_next() {
             let Some(record) = self.sessions.get_mut(&connection) else {
                 self.admission.leave();
