@@ -61,6 +61,45 @@ SCRIPTS = {
         b: COMMIT
         a: ROLLBACK
         a: SELECT * FROM t ORDER BY id""",
+    "going back to a savepoint keeps the locks": """
+        a: BEGIN
+        a: UPDATE t SET n = 12 WHERE id = 1
+        a: SAVEPOINT s
+        a: UPDATE t SET n = 22 WHERE id = 2
+        a: INSERT INTO t VALUES (4, 40, 400)
+        a: ROLLBACK TO s
+        a: SELECT * FROM t ORDER BY id
+        b: UPDATE t SET n = n + 1 WHERE id = 2 ...
+        c: INSERT INTO t VALUES (4, 41, 401)
+        a: COMMIT
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
+    "going back to a savepoint keeps the snapshot": """
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 1
+        a: SAVEPOINT s
+        b: UPDATE t SET n = 11 WHERE id = 1
+        a: UPDATE t SET n = n + 100 WHERE id = 1
+        a: SELECT n FROM t WHERE id = 1
+        a: ROLLBACK TO s
+        a: SELECT n FROM t WHERE id = 1
+        a: COMMIT
+        a: SELECT n FROM t WHERE id = 1""",
+    "a victim forgets its savepoints": """
+        a: BEGIN
+        b: BEGIN
+        a: SAVEPOINT s
+        b: SAVEPOINT s
+        a: UPDATE t SET n = 1 WHERE id = 1
+        b: UPDATE t SET n = 2 WHERE id = 2
+        a: UPDATE t SET n = 1 WHERE id = 2 ...
+        b: UPDATE t SET n = 2 WHERE id = 1
+        a: ->
+        a: ROLLBACK TO s
+        b: ROLLBACK TO s
+        a: ROLLBACK
+        b: ROLLBACK
+        a: SELECT * FROM t ORDER BY id""",
     "a circle of waits has a victim": """
         a: BEGIN
         b: BEGIN

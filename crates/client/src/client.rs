@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Directory, Handle, Module, Pool};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, TableId, TransactionId};
+use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId, TransactionId};
 use junctor_model::limit::REPLY_BYTES_MAX;
 use junctor_signals::change_schema::{Catalog, ChangeSchema, PublishCatalog, PublishCatalogReply, SchemaChange};
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
@@ -14,6 +14,7 @@ use junctor_signals::program::{Access, ReadProgram, RowProtocol, WriteProgram};
 use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
+use junctor_signals::undo_statements::{UndoStatements, UndoStatementsReply};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::snapshot::ActiveSnapshots;
 
@@ -55,6 +56,8 @@ pub struct WriteOptions {
     pub protocol: RowProtocol,
     /// Milliseconds that one lock is waited for.
     pub lock_wait_ms: u32,
+    /// Whether waiting for too long undoes the whole transaction.
+    pub timeout_ends: bool,
 }
 
 impl Client {
@@ -230,6 +233,7 @@ impl Client {
             autocommit: !transaction.explicit,
             protocol: options.protocol,
             lock_wait_ms: options.lock_wait_ms,
+            timeout_ends: options.timeout_ends,
             program: Arc::clone(program),
             parts,
         };
@@ -257,6 +261,28 @@ impl Client {
         let tc = self.tc_of(transaction);
         door.outbox.send(tc, Signal::Tc(TcSignal::EndTransaction(request)));
         self.forget(transaction);
+        Ok(Some(operation))
+    }
+
+    /// Undoes the statements after `newer_than`, as [`Transaction::statement`] told it; answered by [`Event::Undone`]. `None`
+    /// when there are none.
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn undo_statements(
+        &mut self,
+        session: ConnectionId,
+        transaction: &Transaction,
+        newer_than: StatementNumber,
+        door: &mut Door<'_>,
+    ) -> Result<Option<OperationId>> {
+        if !transaction.id.is_some() || transaction.statement <= newer_than {
+            return Ok(None);
+        }
+        let operation = self.open(session, Work::Undo)?;
+        let request = UndoStatements { operation, reply_to: self.own, transaction: transaction.id, newer_than };
+        let tc = self.tc_of(transaction);
+        door.outbox.send(tc, Signal::Tc(TcSignal::UndoStatements(request)));
         Ok(Some(operation))
     }
 
@@ -412,11 +438,21 @@ impl Client {
         transaction: &mut Transaction,
     ) -> Option<Event> {
         self.operations.remove(Handle::from_u64(reply.operation.0))?;
-        let ExecuteStatementReply { operation, transaction: id, matched, changed, warnings, outputs, written, error } =
-            reply;
+        let ExecuteStatementReply {
+            operation,
+            transaction: id,
+            statement,
+            matched,
+            changed,
+            warnings,
+            outputs,
+            written,
+            error,
+        } = reply;
         let was_open = transaction.id.is_some();
         transaction.id = id;
         if id.is_some() {
+            transaction.statement = transaction.statement.max(statement);
             for partition in written {
                 if !transaction.written.contains(&partition) {
                     transaction.written.push(partition);
@@ -424,6 +460,7 @@ impl Client {
             }
         } else {
             transaction.written.clear();
+            transaction.statement = StatementNumber(0);
             // A deadlock ends the transaction, its snapshot with it.
             if (was_open || transaction.explicit) && error.is_some() {
                 transaction.ended = true;
@@ -459,6 +496,10 @@ impl Client {
             SqlSignal::ReserveAutoIncrementReply(ReserveAutoIncrementReply { operation, first, count, error }) => {
                 let record = self.operations.remove(Handle::from_u64(operation.0))?;
                 Some((record.session, Event::AutoIncrement { operation, first, count, error }))
+            }
+            SqlSignal::UndoStatementsReply(UndoStatementsReply { operation }) => {
+                let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                Some((record.session, Event::Undone { operation }))
             }
             SqlSignal::ReadStatusReply(reply) => self.on_read_status_reply(reply),
             SqlSignal::EndTransactionReply(reply) => self.on_end_transaction_reply(reply),

@@ -48,6 +48,11 @@ pub enum Event {
         /// Why a commit failed.
         error: Option<Box<Error>>,
     },
+    /// The statements after a savepoint are undone.
+    Undone {
+        /// The operation.
+        operation: OperationId,
+    },
     /// A schema change is done.
     SchemaChanged {
         /// The operation.

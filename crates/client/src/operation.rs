@@ -21,6 +21,7 @@ pub(crate) enum Work {
     Read(ReadWork),
     Statement,
     End,
+    Undo,
     Schema,
     AutoIncrement,
     Status { outstanding: u32, rows: Vec<Vec<junctor_model::value::Value>> },

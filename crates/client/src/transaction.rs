@@ -1,6 +1,6 @@
 //! What a session knows of its transaction. Locks and participants are tc's business.
 
-use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
+use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
 use junctor_storage::snapshot::SnapshotHandle;
 
 /// Which snapshot a statement reads.
@@ -19,6 +19,8 @@ pub struct Transaction {
     pub(crate) id: TransactionId,
     pub(crate) snapshot: Option<(SnapshotHandle, CommitNumber)>,
     pub(crate) written: Vec<PartitionId>,
+    /// The last statement that tc has executed for it; 0 before the first.
+    pub(crate) statement: StatementNumber,
     /// Whether statements outside BEGIN commit by themselves; false between BEGIN and its end, and with autocommit off.
     pub explicit: bool,
     /// Which snapshots its statements read.
@@ -36,6 +38,11 @@ impl Transaction {
     /// Whether tc holds anything for it.
     pub fn has_begun(&self) -> bool {
         self.id.is_some()
+    }
+
+    /// The last of its statements: what a savepoint that is set now keeps.
+    pub fn statement(&self) -> StatementNumber {
+        self.statement
     }
 
     pub(crate) fn has_written(&self, partition: PartitionId) -> bool {

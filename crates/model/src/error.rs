@@ -184,7 +184,7 @@ errors! {
     TooManyTransactions = 1297, "HY000";
     /// A function's result that is longer than max_allowed_packet (a warning).
     ResultTooLong = 1301, "HY000";
-    /// A function that does not exist.
+    /// A function or a savepoint that does not exist.
     FunctionDoesNotExist = 1305, "42000";
     /// The query was interrupted.
     QueryInterrupted = 1317, "70100";

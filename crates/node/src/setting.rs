@@ -34,6 +34,8 @@ pub struct NodeConfig {
     pub partitions_per_node: u16,
     /// How long a lock is waited for.
     pub lock_wait_timeout_s: u32,
+    /// Whether a lock that is waited for in vain undoes the whole transaction.
+    pub lock_wait_timeout_ends_transaction: bool,
     /// AUTO_INCREMENT numbers taken at once by a thread.
     pub auto_increment_prefetch: u32,
     /// Memory for sorting one statement's result.
@@ -57,6 +59,7 @@ impl Default for NodeConfig {
             transactions_max: 4096,
             partitions_per_node: 2,
             lock_wait_timeout_s: 50,
+            lock_wait_timeout_ends_transaction: false,
             auto_increment_prefetch: 32,
             sort_memory_bytes_max: 256 << 20,
         }
@@ -167,6 +170,9 @@ pub static SETTINGS: &[Setting] = &[
     setting!("lock_wait_timeout_s", SettingKind::Count(1, 1_073_741_824), "50",
         "Seconds that a row lock is waited for (innodb_lock_wait_timeout of new sessions).",
         Number(value) => |config| config.lock_wait_timeout_s = value as u32),
+    setting!("lock_wait_timeout_ends_transaction", SettingKind::Boolean, "false",
+        "Whether a row lock that is waited for in vain undoes the whole transaction (innodb_rollback_on_timeout).",
+        Boolean(value) => |config| config.lock_wait_timeout_ends_transaction = value),
     setting!("auto_increment_prefetch", SettingKind::Count(1, 65_536), "32",
         "AUTO_INCREMENT numbers that a thread takes at once.",
         Number(value) => |config| config.auto_increment_prefetch = value as u32),

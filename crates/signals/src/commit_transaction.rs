@@ -47,7 +47,7 @@ pub struct CommitTransactionReply {
     pub from: Address,
 }
 
-/// Undo what is newer than a statement: 0 undoes everything and releases the locks; bounded steps.
+/// Undo what is newer than a statement, in bounded steps.
 #[derive(Debug)]
 pub struct UndoTransaction {
     /// The transaction.
@@ -56,6 +56,8 @@ pub struct UndoTransaction {
     pub reply_to: Address,
     /// Versions of later statements go.
     pub newer_than: StatementNumber,
+    /// Whether the transaction is over: its locks are released and it is forgotten.
+    pub ends: bool,
 }
 
 /// The answer.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use junctor_kernel::Address;
 use junctor_kernel::Buffer;
 use junctor_model::error::Error;
-use junctor_model::id::{PartitionId, TransactionId};
+use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
 
 use crate::program::{RowProtocol, WriteProgram};
 use crate::read_rows::OperationId;
@@ -35,19 +35,24 @@ pub struct ExecuteStatement {
     pub protocol: RowProtocol,
     /// How long one lock is waited for, in milliseconds, until error 1205.
     pub lock_wait_ms: u32,
+    /// Whether error 1205 undoes the whole transaction and not the statement alone.
+    pub timeout_ends: bool,
     /// What to do.
     pub program: Arc<WriteProgram>,
     /// Input of each partition, in the form of `input.rs`.
     pub parts: Parts,
 }
 
-/// The answer. A failed statement has been undone; a deadlock's victim has been rolled back whole.
+/// The answer. A failed statement has been undone; a deadlock's victim has been rolled back whole, and with
+/// `timeout_ends` one that waited too long.
 #[derive(Debug)]
 pub struct ExecuteStatementReply {
     /// From the request.
     pub operation: OperationId,
     /// The transaction, for the next statement; none when it has ended.
     pub transaction: TransactionId,
+    /// The number of the statement in its transaction; 0 when it was refused.
+    pub statement: StatementNumber,
     /// Rows that were found and accepted.
     pub matched: u64,
     /// Rows that were changed, inserted or deleted.

@@ -13,6 +13,7 @@ use crate::read_rows::*;
 use crate::read_status::*;
 use crate::replicate_rows::*;
 use crate::reserve_auto_increment::*;
+use crate::undo_statements::*;
 use crate::write_rows::*;
 
 macro_rules! inbox {
@@ -75,6 +76,7 @@ inbox! {
         ReadRowsReply: Reply, 16;
         ExecuteStatementReply: Reply, 16;
         EndTransactionReply: Reply, 16;
+        UndoStatementsReply: Reply, 16;
         ChangeSchemaReply: Reply, 16;
         ReserveAutoIncrementReply: Reply, 16;
         ReadStatusReply: Reply, 16;
@@ -87,6 +89,7 @@ inbox! {
     TcSignal {
         ExecuteStatement: Request, 64;
         EndTransaction: Reply, 16;
+        UndoStatements: Reply, 16;
         WriteRowsReply: Reply, 16;
         PrepareTransactionReply: Reply, 16;
         CommitTransactionReply: Reply, 16;
@@ -239,8 +242,8 @@ macro_rules! into_signal {
 
 into_signal!(RecvSignal in Recv: CommandReply, ContinueWork);
 into_signal!(SqlSignal in Sql: OpenSession, ExecuteCommand, ContinueCommand, CloseSession, ReadRowsReply, ExecuteStatementReply,
-    EndTransactionReply, ChangeSchemaReply, ReserveAutoIncrementReply, ReadStatusReply, PublishCatalog, ContinueWork);
-into_signal!(TcSignal in Tc: ExecuteStatement, EndTransaction, WriteRowsReply, PrepareTransactionReply, CommitTransactionReply,
+    EndTransactionReply, UndoStatementsReply, ChangeSchemaReply, ReserveAutoIncrementReply, ReadStatusReply, PublishCatalog, ContinueWork);
+into_signal!(TcSignal in Tc: ExecuteStatement, EndTransaction, UndoStatements, WriteRowsReply, PrepareTransactionReply, CommitTransactionReply,
     UndoTransactionReply, CommitStable, LockWaitStarted, LockWaitEnded, ProbeDeadlock, ReadStatus, PublishCatalog, ContinueWork);
 into_signal!(LdmSignal in Ldm: ReadRows, WriteRows, PrepareTransaction, CommitTransaction, UndoTransaction, ReplicateRows,
     ReplicateRowsReply, ApplyReplica, CancelWait, ChangePartition, ReadStatus, PublishCatalog, ContinueWork);

@@ -13,6 +13,7 @@ pub mod input;
 pub mod read_rows;
 pub mod execute_statement;
 pub mod end_transaction;
+pub mod undo_statements;
 pub mod write_rows;
 pub mod commit_transaction;
 pub mod replicate_rows;

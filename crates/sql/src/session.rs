@@ -9,7 +9,7 @@ use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
 
 use crate::bind::ParameterKind;
-use crate::execute::Execution;
+use crate::execute::{Execution, Savepoint};
 use crate::parse::Statement;
 use crate::plan::Plan;
 use crate::result::Completion;
@@ -66,6 +66,8 @@ pub struct Session {
     pub(crate) is_open: bool,
     /// Whether writes are refused in it.
     pub(crate) is_read_only: bool,
+    /// In the order in which they were set.
+    pub(crate) savepoints: Vec<Savepoint>,
     pub(crate) statements: BTreeMap<u32, Box<PreparedStatement>>,
     pub(crate) next_statement: u32,
     pub(crate) execution: Execution,
@@ -151,6 +153,7 @@ impl Session {
     pub(crate) fn transaction_ended(&mut self) {
         self.is_open = false;
         self.is_read_only = false;
+        self.savepoints.clear();
         self.transaction.explicit = !self.variables.autocommit;
     }
 

@@ -11,7 +11,9 @@ use junctor_kernel::{
     WorldEvent, WorldRequest,
 };
 use junctor_model::collation::CollationId;
-use junctor_model::id::{ColumnIndex, CommitNumber, IndexId, PartitionId, SchemaVersion, TableId, TransactionId};
+use junctor_model::id::{
+    ColumnIndex, CommitNumber, IndexId, PartitionId, SchemaVersion, StatementNumber, TableId, TransactionId,
+};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
 use junctor_model::schema::{
@@ -25,6 +27,7 @@ use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
 use junctor_signals::program::{ReadProgram, RowProtocol, WriteProgram};
 use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
 use junctor_signals::read_status::{ReadStatus, StatusTable};
+use junctor_signals::undo_statements::UndoStatements;
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::guard::{ReadGroup, ReaderSlot};
@@ -306,6 +309,7 @@ impl Harness {
             autocommit,
             protocol: RowProtocol::Text,
             lock_wait_ms: 50_000,
+            timeout_ends: false,
             program: Arc::clone(program),
             parts,
         };
@@ -355,6 +359,19 @@ impl Harness {
             SqlSignal::EndTransactionReply(reply) => reply,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Undoes the statements of a transaction after one of them.
+    pub fn undo_statements(&mut self, transaction: TransactionId, newer_than: StatementNumber) {
+        let operation = self.operation();
+        let signal = UndoStatements { operation, reply_to: sql(), transaction, newer_than };
+        let tc = Address::new(NodeId(1), Module::Tc, transaction.instance());
+        self.send(tc, sql(), Signal::Tc(TcSignal::UndoStatements(signal)));
+        self.run();
+        let is_it =
+            |reply: &SqlSignal| matches!(reply, SqlSignal::UndoStatementsReply(it) if it.operation == operation);
+        let position = self.replies.iter().position(is_it).expect("the undo is answered");
+        self.replies.remove(position);
     }
 
     pub fn stable(&self) -> CommitNumber {

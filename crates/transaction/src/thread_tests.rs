@@ -251,6 +251,7 @@ impl Driver {
             autocommit: true,
             protocol: RowProtocol::Text,
             lock_wait_ms: 50_000,
+            timeout_ends: false,
             program,
             parts: Parts::Many(parts.into_iter().collect()),
         };

@@ -86,6 +86,7 @@ impl Engine {
             transaction: Default::default(),
             is_open: false,
             is_read_only: false,
+            savepoints: Vec::new(),
             statements: Default::default(),
             next_statement: 1,
             execution: Execution::Idle,

@@ -7,7 +7,7 @@ use junctor_model::value::Value;
 use super::Engine;
 use crate::execute::{
     Execution, StatementOutcome, compute_rows, is_filling, on_ended, on_fill_ended, on_fill_read_failed, on_fill_rows,
-    on_fill_statement, on_numbers, on_read_failed, on_rows, on_schema_changed, on_statement, pump,
+    on_fill_statement, on_numbers, on_read_failed, on_rows, on_schema_changed, on_statement, on_undone, pump,
 };
 use crate::plan::Plan;
 use crate::result::{Progress, ResultSink};
@@ -40,6 +40,7 @@ impl Engine {
                 on_statement(self, session, outcome, door, sink)
             }
             Event::Ended { error, .. } => on_ended(self, session, error, door, sink),
+            Event::Undone { .. } => on_undone(session, sink),
             Event::SchemaChanged { notes, error, .. } => on_schema_changed(self, session, notes, error, door, sink),
             Event::AutoIncrement { first, count, error, .. } => {
                 on_numbers(self, session, (first, count), error, door, sink)
@@ -64,7 +65,9 @@ impl Engine {
                 on_fill_statement(self, session, outcome, door, sink)
             }
             Event::Ended { error, .. } => on_fill_ended(self, session, error, door, sink),
-            Event::SchemaChanged { .. } | Event::AutoIncrement { .. } | Event::Status { .. } => Progress::Waiting,
+            Event::Undone { .. } | Event::SchemaChanged { .. } | Event::AutoIncrement { .. } | Event::Status { .. } => {
+                Progress::Waiting
+            }
         };
         self.end_of_step(session, progress)
     }
@@ -135,6 +138,7 @@ fn operation_of(event: &Event) -> OperationId {
         | Event::ReadFailed { operation, .. }
         | Event::Statement { operation, .. }
         | Event::Ended { operation, .. }
+        | Event::Undone { operation }
         | Event::SchemaChanged { operation, .. }
         | Event::AutoIncrement { operation, .. }
         | Event::Status { operation, .. } => *operation,

@@ -14,7 +14,10 @@ use super::facts::{Facts, with_environment};
 use super::query::keeps_diagnostics;
 use crate::bind::{Binder, Clause, Environment, Folded, RowSource, Scope};
 use crate::definition::{self, Defined, DefinitionContext};
-use crate::execute::{AfterEnding, append_row, end_transaction, fail, finish, start_schema_change};
+use crate::execute::{
+    AfterEnding, append_row, end_transaction, fail, finish, release_savepoint, roll_back_to_savepoint, set_savepoint,
+    start_schema_change,
+};
 use crate::parse::statement::{Explain, SetItem};
 use crate::parse::{Expression, Statement};
 use crate::plan::{explain_plan, type_of_column};
@@ -66,6 +69,9 @@ impl Engine {
                 // A refused definition has committed the open transaction too.
                 Err(error) => end_transaction(self, session, Ending::Commit, AfterEnding::Fail(error), door, sink),
             },
+            Statement::Savepoint(name) => set_savepoint(session, name, sink),
+            Statement::RollbackToSavepoint(name) => roll_back_to_savepoint(self, session, name, door, sink),
+            Statement::ReleaseSavepoint(name) => release_savepoint(session, name, sink),
             Statement::Kill(kill) => match self.evaluate_once(session, &kill.connection, door) {
                 Ok(Value::Int(id)) => self.kill(session, ConnectionId(id.clamp(0, i64::from(u32::MAX)) as u32), sink),
                 Ok(Value::UInt(id)) => self.kill(session, ConnectionId(id.min(u64::from(u32::MAX)) as u32), sink),
@@ -228,9 +234,6 @@ fn say_table(session: &mut Session, table: VirtualTable, protocol: RowProtocol, 
 /// What error 1235 calls a statement.
 fn name_of(statement: &Statement) -> &'static str {
     match statement {
-        Statement::Savepoint(_) => "SAVEPOINT",
-        Statement::RollbackToSavepoint(_) => "ROLLBACK TO SAVEPOINT",
-        Statement::ReleaseSavepoint(_) => "RELEASE SAVEPOINT",
         Statement::LockTables(_) => "LOCK TABLES",
         Statement::Unsupported(unsupported) => unsupported.what,
         _ => "this statement",

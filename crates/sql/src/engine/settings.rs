@@ -31,6 +31,8 @@ pub struct ServerSettings {
     pub sort_buffer_bytes_max: usize,
     /// Seconds that a lock is waited for in new sessions.
     pub lock_wait_timeout_s: u32,
+    /// Whether a lock that is waited for in vain undoes the whole transaction (`innodb_rollback_on_timeout`).
+    pub lock_wait_timeout_ends_transaction: bool,
     /// Prepared statements of one engine.
     pub prepared_statements_max: usize,
     /// The threads, for `junctor_info.threads`.
@@ -52,6 +54,7 @@ impl Default for ServerSettings {
             partition_count_default: 2,
             sort_buffer_bytes_max: 256 << 20,
             lock_wait_timeout_s: 50,
+            lock_wait_timeout_ends_transaction: false,
             prepared_statements_max: junctor_model::limit::PREPARED_STATEMENTS_MAX,
             threads: Vec::new(),
         }
@@ -76,6 +79,10 @@ impl ServerSettings {
         let mut globals = GlobalVariables::new(&facts);
         if let Some(id) = find("innodb_lock_wait_timeout") {
             globals.apply(&GlobalChange { id, value: Value::UInt(u64::from(self.lock_wait_timeout_s)) });
+        }
+        if let Some(id) = find("innodb_rollback_on_timeout") {
+            let value = Value::Int(i64::from(self.lock_wait_timeout_ends_transaction));
+            globals.apply(&GlobalChange { id, value });
         }
         globals
     }

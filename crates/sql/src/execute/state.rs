@@ -30,6 +30,8 @@ pub(crate) enum Execution {
     Numbers(Box<InsertState>),
     /// COMMIT or ROLLBACK was sent.
     Ending(OperationId, AfterEnding),
+    /// ROLLBACK TO SAVEPOINT was sent.
+    Undoing(OperationId),
     /// The schema changes.
     Schema(Box<SchemaState>),
     /// Rows of a status table come.
@@ -46,7 +48,7 @@ impl Execution {
             Execution::Read(state) => state.operation == operation,
             Execution::Write(state) => state.operation == operation,
             Execution::Numbers(state) => state.operation == operation,
-            Execution::Ending(awaited, _) => *awaited == operation,
+            Execution::Ending(awaited, _) | Execution::Undoing(awaited) => *awaited == operation,
             Execution::Schema(state) => state.operation == operation,
             Execution::Status(state) => state.operation == operation,
             Execution::Idle | Execution::Sorted(_) => false,

@@ -21,8 +21,9 @@ use crate::result::{Progress, ResultSink};
 use crate::session::Session;
 
 /// What a write is asked with.
-pub(super) fn write_options(session: &Session, protocol: RowProtocol) -> WriteOptions {
-    WriteOptions { protocol, lock_wait_ms: session.variables.lock_wait_seconds.saturating_mul(1000) }
+pub(super) fn write_options(engine: &Engine, session: &Session, protocol: RowProtocol) -> WriteOptions {
+    let lock_wait_ms = session.variables.lock_wait_seconds.saturating_mul(1000);
+    WriteOptions { protocol, lock_wait_ms, timeout_ends: engine.settings.lock_wait_timeout_ends_transaction }
 }
 
 /// Refuses writes in a transaction that only reads: 1792.
@@ -102,7 +103,7 @@ pub(super) fn send(
     protocol: RowProtocol,
     door: &mut Door<'_>,
 ) -> Result<OperationId> {
-    let options = write_options(session, protocol);
+    let options = write_options(engine, session, protocol);
     let connection = session.connection;
     engine.client.execute(connection, &mut session.transaction, program, options, &mut engine.work.inputs, door)
 }

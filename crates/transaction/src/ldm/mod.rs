@@ -42,3 +42,5 @@ mod index_tests;
 mod random_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod undo_tests;

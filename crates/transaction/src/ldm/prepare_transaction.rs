@@ -2,7 +2,7 @@
 //! settled.
 
 use junctor_kernel::{Address, Context, Outbox};
-use junctor_model::id::{CommitNumber, StatementNumber};
+use junctor_model::id::CommitNumber;
 use junctor_signals::commit_transaction::{
     CommitTransaction, CommitTransactionReply, PrepareTransaction, PrepareTransactionReply, UndoTransaction,
     UndoTransactionReply,
@@ -42,13 +42,13 @@ impl LdmBlock {
     }
 
     pub(super) fn on_undo_transaction(&mut self, signal: UndoTransaction, outbox: &mut Outbox<Signal>) {
-        let UndoTransaction { transaction, reply_to, newer_than } = signal;
+        let UndoTransaction { transaction, reply_to, newer_than, ends } = signal;
         let Some(handle) = self.by_transaction.get(&transaction).copied() else {
             let reply = UndoTransactionReply { transaction, from: self.own };
             return outbox.send(reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
         };
-        let kind = SettleKind::Undo { newer_than };
-        if newer_than == StatementNumber(0) {
+        let kind = SettleKind::Undo { newer_than, ends };
+        if ends {
             return self.begin_settle(handle, kind, reply_to, CommitNumber(0), outbox);
         }
         self.participant(handle).settle = Some(Settle { kind, reply_to, next: 0, recorded: 0 });

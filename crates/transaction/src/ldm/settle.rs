@@ -50,7 +50,7 @@ impl LdmBlock {
                     self.hold_commit(handle, &mut settle, number, participants, outbox)
                 }
                 SettleKind::CommitOnePhase { number } => self.hold_commit(handle, &mut settle, number, 1, outbox),
-                SettleKind::Undo { newer_than } => self.hold_undo(handle, newer_than),
+                SettleKind::Undo { newer_than, ends } => self.hold_undo(handle, newer_than, ends),
             };
             match is_done {
                 Some(true) => return self.end_settle(handle, settle, outbox),
@@ -151,7 +151,7 @@ impl LdmBlock {
 
     /// Undoes as many versions as one hold may, the newest first. True when none is left, `None` when a reader is
     /// inside.
-    fn hold_undo(&mut self, handle: ParticipantHandle, newer_than: StatementNumber) -> Option<bool> {
+    fn hold_undo(&mut self, handle: ParticipantHandle, newer_than: StatementNumber, ends: bool) -> Option<bool> {
         let LdmBlock { slots, participants, locks, granted_now, .. } = self;
         let Some(participant) = participants.get_mut(handle) else { return Some(true) };
         let is_undone = |touched: &TouchedRow| touched.statement > newer_than;
@@ -162,7 +162,7 @@ impl LdmBlock {
             let next = participant.rows.pop_if(|touched| touched.statement > newer_than && touched.slot == last.slot);
             let Some(touched) = next else { break };
             store.undo(touched.row, participant.transaction, newer_than);
-            if newer_than.0 > 0 && store.newest(touched.row).is_none() {
+            if !ends && store.newest(touched.row).is_none() {
                 // The row is gone and its id free for another one, which nobody may find locked.
                 let key = LockKey { partition: slot.id, row: touched.row };
                 while locks.held(key, participant.transaction).is_some() {
@@ -180,9 +180,7 @@ impl LdmBlock {
         let participant = self.participant(handle);
         let transaction = participant.transaction;
         participant.settle = None;
-        if let SettleKind::Undo { newer_than } = settle.kind
-            && newer_than.0 > 0
-        {
+        if let SettleKind::Undo { ends: false, .. } = settle.kind {
             let reply = UndoTransactionReply { transaction, from: own };
             return outbox.send(settle.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
         }

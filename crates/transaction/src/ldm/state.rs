@@ -105,8 +105,8 @@ pub(super) enum SettleKind {
     Commit { number: CommitNumber, participants: u16 },
     /// As `Commit`, with a number taken and marked here.
     CommitOnePhase { number: CommitNumber },
-    /// Undo later statements.
-    Undo { newer_than: StatementNumber },
+    /// Undo later statements; with `ends` the transaction is over then.
+    Undo { newer_than: StatementNumber, ends: bool },
 }
 
 /// A write on its way through its rows.

@@ -69,6 +69,7 @@ impl TcBlock {
         match signal {
             TcSignal::ExecuteStatement(signal) => self.on_execute_statement(signal, context, outbox),
             TcSignal::EndTransaction(signal) => self.on_end_transaction(signal, outbox),
+            TcSignal::UndoStatements(signal) => self.on_undo_statements(signal, outbox),
             TcSignal::WriteRowsReply(signal) => self.on_write_rows_reply(signal, from, context, outbox),
             TcSignal::PrepareTransactionReply(signal) => self.on_prepare_transaction_reply(signal, outbox),
             TcSignal::CommitTransactionReply(signal) => self.on_commit_transaction_reply(signal, outbox),

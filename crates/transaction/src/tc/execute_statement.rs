@@ -42,19 +42,8 @@ impl TcBlock {
             Parts::One(partition, _) => (true, *partition),
             Parts::Many(_) => (false, 0),
         };
-        record.running.clear();
-        record.statement = StatementNumber(record.statement.0 + 1);
-        record.phase = Phase::Executing;
-        record.owes_statement = true;
-        record.was_probed = false;
+        record.begin_statement(&request);
         let is_first = record.participants.is_empty();
-        let running = &mut record.running;
-        running.operation = request.operation;
-        running.reply_to = request.reply_to;
-        running.autocommit = request.autocommit;
-        running.protocol = request.protocol;
-        running.lock_wait_ms = request.lock_wait_ms;
-        running.program = Some(Arc::clone(&request.program));
         if self.is_stale(&request.program) {
             self.record(handle).running.error = Some(definition_changed());
             give_parts(request.parts, context);
@@ -235,12 +224,14 @@ impl TcBlock {
         let record = self.record(handle);
         record.owes_statement = false;
         let transaction = if stays_open { record.id } else { TransactionId::default() };
+        let statement = record.statement;
         let running = &mut record.running;
         running.program = None;
         let failed = running.error.is_some();
         let reply = ExecuteStatementReply {
             operation: running.operation,
             transaction,
+            statement,
             matched: if failed { 0 } else { running.matched },
             changed: if failed { 0 } else { running.changed },
             warnings: running.warnings,
@@ -262,6 +253,7 @@ fn refuse(
     let reply = ExecuteStatementReply {
         operation: request.operation,
         transaction,
+        statement: StatementNumber(0),
         matched: 0,
         changed: 0,
         warnings: 0,

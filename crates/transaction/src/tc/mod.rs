@@ -2,7 +2,7 @@
 //!
 //! - Owns: a pool of transactions, their participants, their waits for locks, and who waits for a commit number to be
 //!   stable.
-//! - Takes: `ExecuteStatement`, `EndTransaction`, `WriteRowsReply`, `PrepareTransactionReply`,
+//! - Takes: `ExecuteStatement`, `EndTransaction`, `UndoStatements`, `WriteRowsReply`, `PrepareTransactionReply`,
 //!   `CommitTransactionReply`, `UndoTransactionReply`, `CommitStable`, `LockWaitStarted`, `LockWaitEnded`,
 //!   `ProbeDeadlock`, `ReadStatus`,
 //!   `PublishCatalog`.
@@ -11,7 +11,7 @@
 //! - Never: holds rows, locks or snapshots; waits for anything but the replies it counts.
 //!
 //! In reading order: [`block`]; [`state`], the records; then the life of a transaction: [`execute_statement`],
-//! [`follow_up`], [`undo_transaction`], [`end_transaction`], [`commit_transaction`]; beside it [`lock_wait`] and
+//! [`follow_up`], [`undo_transaction`], [`undo_statements`], [`end_transaction`], [`commit_transaction`]; beside it [`lock_wait`] and
 //! [`read_status`].
 
 pub mod block;
@@ -22,6 +22,7 @@ mod follow_up;
 mod lock_wait;
 mod read_status;
 mod state;
+mod undo_statements;
 mod undo_transaction;
 
 pub use block::TcBlock;

@@ -7,6 +7,7 @@ use junctor_kernel::{Address, Buffer, Handle, Time};
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
 use junctor_signals::end_transaction::Ending;
+use junctor_signals::execute_statement::ExecuteStatement;
 use junctor_signals::lock_wait::Blocker;
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;
@@ -37,6 +38,8 @@ pub(super) struct TransactionRecord {
     pub running: Statement,
     /// Who is told of the end, besides the statement if that commits by itself.
     pub ending: Option<EndRequest>,
+    /// Who is told that the statements after a savepoint are undone.
+    pub undoing: Option<(OperationId, Address)>,
     /// Whether the statement's reply is still owed.
     pub owes_statement: bool,
     pub waits: Vec<Wait>,
@@ -56,6 +59,8 @@ pub(super) enum Phase {
     Executing,
     /// A failed statement is being undone.
     UndoingStatement,
+    /// Statements after a savepoint are being undone.
+    UndoingStatements,
     /// Participants make sure that the commit cannot fail.
     Preparing,
     /// The number is taken; participants apply it.
@@ -73,6 +78,7 @@ impl Phase {
             Phase::Idle => "idle",
             Phase::Executing => "executing",
             Phase::UndoingStatement => "undoing statement",
+            Phase::UndoingStatements => "undoing to savepoint",
             Phase::Preparing => "preparing",
             Phase::Committing => "committing",
             Phase::WaitingStable => "waiting for stable",
@@ -108,6 +114,7 @@ pub(super) struct Statement {
     pub one_phase: bool,
     pub protocol: RowProtocol,
     pub lock_wait_ms: u32,
+    pub timeout_ends: bool,
     pub program: Option<Arc<WriteProgram>>,
     pub matched: u64,
     pub changed: u64,
@@ -134,6 +141,7 @@ impl Default for Statement {
             one_phase: false,
             protocol: RowProtocol::Text,
             lock_wait_ms: 0,
+            timeout_ends: false,
             program: None,
             matched: 0,
             changed: 0,
@@ -204,11 +212,29 @@ impl TransactionRecord {
         self.number = CommitNumber(0);
         self.running.clear();
         self.ending = None;
+        self.undoing = None;
         self.owes_statement = false;
         self.waits.clear();
         self.was_probed = false;
         self.probes = Default::default();
         self.probe_next = 0;
+    }
+
+    /// The next statement begins.
+    pub fn begin_statement(&mut self, request: &ExecuteStatement) {
+        self.statement = StatementNumber(self.statement.0 + 1);
+        self.phase = Phase::Executing;
+        self.owes_statement = true;
+        self.was_probed = false;
+        let running = &mut self.running;
+        running.clear();
+        running.operation = request.operation;
+        running.reply_to = request.reply_to;
+        running.autocommit = request.autocommit;
+        running.protocol = request.protocol;
+        running.lock_wait_ms = request.lock_wait_ms;
+        running.timeout_ends = request.timeout_ends;
+        running.program = Some(Arc::clone(&request.program));
     }
 
     /// Notes that `at` gets a part of the statement that runs.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use junctor_kernel::context::DetachedContext;
 use junctor_kernel::{Address, Buffer, Directory, Module, NodeId, NodeLayout, Outbox, Time, WorldEvent};
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
+use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
 use junctor_signals::change_schema::{Catalog, PublishCatalog};
 use junctor_signals::commit_transaction::{
     CommitStable, CommitTransactionReply, PrepareTransactionReply, UndoTransactionReply,
@@ -13,6 +13,7 @@ use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply
 use junctor_signals::lock_wait::{Blocker, CancelReason, LockWaitEnded, LockWaitStarted};
 use junctor_signals::program::{Access, RowProtocol, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::undo_statements::UndoStatements;
 use junctor_signals::write_rows::{FollowUp, WriteRows, WriteRowsReply};
 use junctor_signals::{LdmSignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
@@ -28,6 +29,7 @@ struct Stage {
     sequence: Arc<CommitSequence>,
     table: SampleTable,
     now: Time,
+    timeout_ends: bool,
 }
 
 fn ldm(instance: u16) -> Address {
@@ -64,6 +66,7 @@ impl Stage {
             sequence,
             table,
             now: Time(0),
+            timeout_ends: false,
         };
         let publish = PublishCatalog { operation: OperationId(0), reply_to: own, catalog: Arc::new(catalog) };
         assert_eq!(stage.send(own, TcSignal::PublishCatalog(publish)).len(), 1);
@@ -104,6 +107,7 @@ impl Stage {
             autocommit,
             protocol: RowProtocol::Text,
             lock_wait_ms: 1000,
+            timeout_ends: self.timeout_ends,
             program: Arc::new(WriteProgram { unique_entries, ..program }),
             parts,
         };
@@ -315,6 +319,66 @@ fn a_failed_statement_is_undone_where_it_was_and_the_transaction_goes_on() {
 }
 
 #[test]
+fn going_back_to_a_savepoint_undoes_later_statements_everywhere_and_keeps_the_locks() {
+    let mut stage = Stage::new(false);
+    let first = stage.execute(NONE, false, &[0]);
+    let transaction = first[0].1.transaction;
+    assert_eq!(answer(stage.written(&first[0], Vec::new())).statement, StatementNumber(1));
+    let second = stage.execute(transaction, false, &[1]);
+    assert_eq!(answer(stage.written(&second[0], Vec::new())).statement, StatementNumber(2));
+    for newer_than in [StatementNumber(1), StatementNumber(0)] {
+        let request = UndoStatements { operation: OperationId(7), reply_to: sql(), transaction, newer_than };
+        let undo = stage.send(sql(), TcSignal::UndoStatements(request));
+        assert_eq!(names(&undo), [(0, "UndoTransaction"), (1, "UndoTransaction")]);
+        for (_, signal) in &undo {
+            let Signal::Ldm(LdmSignal::UndoTransaction(undo)) = signal else { panic!("{signal:?}") };
+            assert_eq!((undo.newer_than, undo.ends), (newer_than, false));
+        }
+        assert!(stage.undone(ldm(1), transaction).is_empty(), "the other participant has not answered");
+        let sent = stage.undone(ldm(0), transaction);
+        let [(_, Signal::Sql(SqlSignal::UndoStatementsReply(reply)))] = &sent[..] else { panic!("{sent:?}") };
+        assert_eq!(reply.operation, OperationId(7));
+    }
+    let third = stage.execute(transaction, false, &[0]);
+    assert_eq!(third[0].1.statement.0, 3, "no number is used twice");
+    stage.written(&third[0], Vec::new());
+    assert_eq!(names(&stage.end(transaction, Ending::Rollback)), [(0, "UndoTransaction"), (1, "UndoTransaction")]);
+}
+
+#[test]
+fn the_end_of_a_client_that_left_follows_the_undo_to_its_savepoint() {
+    let mut stage = Stage::new(false);
+    let parts = stage.execute(NONE, false, &[0]);
+    let transaction = parts[0].1.transaction;
+    stage.written(&parts[0], Vec::new());
+    let newer_than = StatementNumber(0);
+    let request = UndoStatements { operation: OperationId(7), reply_to: sql(), transaction, newer_than };
+    assert_eq!(stage.send(sql(), TcSignal::UndoStatements(request)).len(), 1);
+    assert!(stage.end(transaction, Ending::Rollback).is_empty());
+    let sent = stage.undone(ldm(0), transaction);
+    assert_eq!(names(&sent), [(0, "UndoStatementsReply"), (0, "UndoTransaction")]);
+    assert_eq!(names(&stage.undone(ldm(0), transaction)), [(0, "EndTransactionReply")]);
+    assert_eq!(stage.tc.transactions_open(), 0);
+}
+
+#[test]
+fn a_wait_in_vain_ends_the_transaction_if_it_was_asked_so() {
+    for timeout_ends in [false, true] {
+        let mut stage = Stage { timeout_ends, ..Stage::new(false) };
+        let parts = stage.execute(NONE, false, &[0]);
+        let transaction = parts[0].1.transaction;
+        stage.written(&parts[0], Vec::new());
+        let parts = stage.execute(transaction, false, &[0]);
+        let undo = stage.failed(&parts[0], ErrorCode::LockWaitTimeout);
+        let [(_, Signal::Ldm(LdmSignal::UndoTransaction(undo)))] = &undo[..] else { panic!("{undo:?}") };
+        assert_eq!((undo.newer_than.0, undo.ends), if timeout_ends { (0, true) } else { (1, false) });
+        let reply = answer(stage.undone(ldm(0), transaction));
+        assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::LockWaitTimeout));
+        assert_eq!(reply.transaction, if timeout_ends { NONE } else { transaction });
+    }
+}
+
+#[test]
 fn a_deadlock_ends_the_transaction_whatever_else_failed() {
     let mut stage = Stage::new(false);
     let parts = stage.execute(NONE, false, &[0, 1]);
@@ -348,6 +412,7 @@ impl Stage {
             autocommit: false,
             protocol: RowProtocol::Text,
             lock_wait_ms: 1000,
+            timeout_ends: false,
             program: Arc::new(program),
             parts: Parts::One(0, Buffer::new()),
         };

@@ -23,15 +23,22 @@ impl TcBlock {
         let rounds = record.running.rounds.drain(..).flatten();
         rounds.for_each(|part| context.buffers.give(part.input));
         record.running.follow_ups.clear();
-        let is_deadlock = record.running.error.as_ref().is_some_and(|error| error.code == ErrorCode::Deadlock);
-        if is_deadlock || record.running.autocommit {
+        let timeout_ends = record.running.timeout_ends;
+        let ends_all = record.running.error.as_ref().is_some_and(|error| match error.code {
+            ErrorCode::Deadlock => true,
+            ErrorCode::LockWaitTimeout => timeout_ends,
+            _ => false,
+        });
+        if ends_all || record.running.autocommit {
             return self.release(handle, outbox);
         }
         record.phase = Phase::UndoingStatement;
         record.outstanding = record.running.touched.len() as u32;
         let newer_than = StatementNumber(record.statement.0 - 1);
+        // Undoing the first statement is undoing everything.
+        let ends = newer_than.0 == 0;
         for at in &record.running.touched {
-            let undo = UndoTransaction { transaction: record.id, reply_to: own, newer_than };
+            let undo = UndoTransaction { transaction: record.id, reply_to: own, newer_than, ends };
             outbox.send(*at, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
         }
         if record.outstanding == 0 {
@@ -46,7 +53,8 @@ impl TcBlock {
         record.phase = Phase::Releasing;
         record.outstanding = record.participants.len() as u32;
         for participant in &record.participants {
-            let undo = UndoTransaction { transaction: record.id, reply_to: own, newer_than: StatementNumber(0) };
+            let newer_than = StatementNumber(0);
+            let undo = UndoTransaction { transaction: record.id, reply_to: own, newer_than, ends: true };
             outbox.send(participant.at, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
         }
         if record.outstanding == 0 {
@@ -57,7 +65,7 @@ impl TcBlock {
     pub(super) fn on_undo_transaction_reply(&mut self, reply: UndoTransactionReply, outbox: &mut Outbox<Signal>) {
         let Some(handle) = self.find(reply.transaction) else { return };
         let record = self.record(handle);
-        if !matches!(record.phase, Phase::UndoingStatement | Phase::Releasing) {
+        if !matches!(record.phase, Phase::UndoingStatement | Phase::UndoingStatements | Phase::Releasing) {
             return;
         }
         record.outstanding -= 1;
@@ -66,6 +74,7 @@ impl TcBlock {
         }
         match record.phase {
             Phase::UndoingStatement => self.finish_undone_statement(handle, outbox),
+            Phase::UndoingStatements => self.finish_undone_statements(handle, outbox),
             _ => self.answer(handle, outbox),
         }
     }
@@ -73,7 +82,7 @@ impl TcBlock {
     fn finish_undone_statement(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         record.phase = Phase::Idle;
-        // Undoing the first statement is undoing everything, which makes its participants forget the transaction.
+        // Undoing the first statement makes its participants forget the transaction.
         if record.statement.0 == 1 {
             record.participants.clear();
             record.written.clear();

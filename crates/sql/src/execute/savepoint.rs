@@ -1,0 +1,88 @@
+//! SAVEPOINT, ROLLBACK TO and RELEASE. A savepoint is the number of the last statement that it keeps, so setting one asks
+//! nobody, and going back is the undo of later statements at the transaction's tc.
+
+use junctor_client::Door;
+use junctor_model::collation::CollationId;
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::StatementNumber;
+
+use super::completion::{Changed, fail, ok};
+use super::state::Execution;
+use crate::engine::Engine;
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+
+/// Savepoints of one transaction; one more is error 1041.
+const SAVEPOINTS_MAX: usize = 4096;
+
+/// A place in a transaction to go back to.
+#[derive(Debug)]
+pub(crate) struct Savepoint {
+    name: Box<str>,
+    /// Statements after this one are undone by going back.
+    statement: StatementNumber,
+}
+
+/// SAVEPOINT: one of the same name is replaced. Outside of a transaction nothing happens, as in MySQL.
+pub(crate) fn set_savepoint(session: &mut Session, name: &str, sink: &mut dyn ResultSink) -> Progress {
+    if session.is_open || !session.variables.autocommit {
+        session.savepoints.retain(|savepoint| !is_named(savepoint, name));
+        if session.savepoints.len() >= SAVEPOINTS_MAX {
+            let message = format!("Out of resources: more than {SAVEPOINTS_MAX} savepoints");
+            return fail(session, &Error::new(ErrorCode::OutOfResources, message), sink);
+        }
+        session.savepoints.push(Savepoint { name: name.into(), statement: session.transaction.statement() });
+    }
+    ok(session, Changed::default(), sink)
+}
+
+/// ROLLBACK TO: the savepoint stays, later ones go. Error: 1305.
+pub(crate) fn roll_back_to_savepoint(
+    engine: &mut Engine,
+    session: &mut Session,
+    name: &str,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Some(place) = find(session, name) else { return fail(session, &no_such_savepoint(name), sink) };
+    let statement = session.savepoints[place].statement;
+    match engine.client.undo_statements(session.connection, &session.transaction, statement, door) {
+        Err(error) => fail(session, &error, sink),
+        Ok(operation) => {
+            session.savepoints.truncate(place + 1);
+            match operation {
+                Some(operation) => {
+                    session.execution = Execution::Undoing(operation);
+                    Progress::Waiting
+                }
+                None => ok(session, Changed::default(), sink),
+            }
+        }
+    }
+}
+
+/// The statements after the savepoint are undone.
+pub(crate) fn on_undone(session: &mut Session, sink: &mut dyn ResultSink) -> Progress {
+    ok(session, Changed::default(), sink)
+}
+
+/// RELEASE SAVEPOINT: it goes, and the later ones with it. Error: 1305.
+pub(crate) fn release_savepoint(session: &mut Session, name: &str, sink: &mut dyn ResultSink) -> Progress {
+    let Some(place) = find(session, name) else { return fail(session, &no_such_savepoint(name), sink) };
+    session.savepoints.truncate(place);
+    ok(session, Changed::default(), sink)
+}
+
+fn find(session: &Session, name: &str) -> Option<usize> {
+    session.savepoints.iter().position(|savepoint| is_named(savepoint, name))
+}
+
+/// Names are compared as identifiers are: without regard to case.
+fn is_named(savepoint: &Savepoint, name: &str) -> bool {
+    CollationId::UTF8MB4_GENERAL_CI.equal(savepoint.name.as_bytes(), name.as_bytes())
+}
+
+#[cold]
+fn no_such_savepoint(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::FunctionDoesNotExist, format!("SAVEPOINT {name} does not exist"))
+}

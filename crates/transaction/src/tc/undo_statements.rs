@@ -1,0 +1,46 @@
+//! ROLLBACK TO SAVEPOINT: every participant undoes the versions of later statements and keeps the locks.
+
+use junctor_kernel::Outbox;
+use junctor_signals::commit_transaction::UndoTransaction;
+use junctor_signals::undo_statements::{UndoStatements, UndoStatementsReply};
+use junctor_signals::{LdmSignal, Signal, SqlSignal};
+
+use super::block::TcBlock;
+use super::state::{Phase, TransactionHandle};
+
+impl TcBlock {
+    pub(super) fn on_undo_statements(&mut self, request: UndoStatements, outbox: &mut Outbox<Signal>) {
+        let UndoStatements { operation, reply_to, transaction, newer_than } = request;
+        let own = self.own;
+        let idle = self.find(transaction).filter(|handle| self.record(*handle).phase == Phase::Idle);
+        let Some(handle) = idle else {
+            // A transaction that has ended has nothing to undo, and a session asks nothing while a statement runs.
+            return reply(operation, reply_to, outbox);
+        };
+        let record = self.record(handle);
+        record.undoing = Some((operation, reply_to));
+        record.phase = Phase::UndoingStatements;
+        record.outstanding = record.participants.len() as u32;
+        for participant in &record.participants {
+            let undo = UndoTransaction { transaction, reply_to: own, newer_than, ends: false };
+            outbox.send(participant.at, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
+        }
+        if record.outstanding == 0 {
+            self.finish_undone_statements(handle, outbox);
+        }
+    }
+
+    /// Every participant has undone them. Statement numbers go on where they were, so that none is used twice.
+    pub(super) fn finish_undone_statements(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
+        let record = self.record(handle);
+        record.phase = Phase::Idle;
+        if let Some((operation, reply_to)) = record.undoing.take() {
+            reply(operation, reply_to, outbox);
+        }
+        self.begin_ending(handle, outbox);
+    }
+}
+
+fn reply(operation: junctor_signals::read_rows::OperationId, to: junctor_kernel::Address, outbox: &mut Outbox<Signal>) {
+    outbox.send(to, Signal::Sql(SqlSignal::UndoStatementsReply(UndoStatementsReply { operation })));
+}
