@@ -313,7 +313,7 @@ impl Client {
 
     /// Ends the snapshot that a statement of several reads has taken for all of them, unless it is the transaction's.
     pub fn end_statement(&mut self, transaction: &mut Transaction) {
-        let is_of_transaction = transaction.explicit && transaction.isolation == Isolation::RepeatableRead;
+        let is_of_transaction = transaction.explicit && transaction.isolation != Isolation::ReadCommitted;
         if !is_of_transaction && let Some((handle, _)) = transaction.snapshot.take() {
             self.end_snapshot(handle);
         }
@@ -551,7 +551,7 @@ impl Client {
         &mut self,
         transaction: &mut Transaction,
     ) -> Result<(CommitNumber, Option<junctor_storage::snapshot::SnapshotHandle>)> {
-        if transaction.explicit && transaction.isolation == Isolation::RepeatableRead {
+        if transaction.explicit && transaction.isolation != Isolation::ReadCommitted {
             self.take_snapshot(transaction)?;
         }
         if let Some((_, number)) = &transaction.snapshot {

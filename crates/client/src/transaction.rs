@@ -11,6 +11,8 @@ pub enum Isolation {
     /// One snapshot per transaction, taken at its first read.
     #[default]
     RepeatableRead,
+    /// As REPEATABLE READ; what its statements read in a transaction of several, they lock.
+    Serializable,
 }
 
 /// The data plane's side of a session's transaction; `Default` is "none begun".

@@ -226,8 +226,14 @@ errors! {
     InvalidLogarithm = 3020, "2201E";
     /// Statement too deep or too large for the server's limits.
     StatementTooComplex = 1436, "HY000";
-    /// A snapshot that is too old to be served.
-    SnapshotTooOld = 1020, "HY000";
+    /// A row to be locked has changed since the snapshot; the transaction is rolled back (`innodb_snapshot_isolation`).
+    RecordChanged = 1020, "HY000";
+    /// A snapshot whose old versions had to be given up.
+    SnapshotTooOld = 1412, "HY000";
+    /// More locks than the lock table holds.
+    LockTableFull = 1206, "HY000";
+    /// A lock that another transaction holds, asked for with NOWAIT.
+    LockNotAvailable = 3572, "HY000";
     /// A state of the node that refuses the request for now.
     TemporaryFailure = 1296, "HY000";
     /// SET TRANSACTION within a transaction.

@@ -109,6 +109,17 @@ pub enum LockMode {
     Exclusive,
 }
 
+/// What a locking read does at a row that another transaction has locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenLocked {
+    /// It waits.
+    Wait,
+    /// NOWAIT: it fails with error 3572.
+    Fail,
+    /// SKIP LOCKED: it goes on without the row.
+    Skip,
+}
+
 /// One assignment of UPDATE.
 #[derive(Clone, Debug)]
 pub struct Assignment {
@@ -134,6 +145,8 @@ pub enum WriteAction {
     LockRead {
         /// How strongly.
         mode: LockMode,
+        /// What happens at a row that another transaction has locked.
+        when_locked: WhenLocked,
         /// What leaves the partition.
         output: Output,
     },

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use junctor_client::Transaction;
 use junctor_client::program::RowProtocol;
+use junctor_client::transaction::Isolation;
 use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
 
@@ -152,7 +153,6 @@ impl Session {
     /// The transaction has ended: statements commit by themselves again unless autocommit is off.
     pub(crate) fn transaction_ended(&mut self) {
         self.is_open = false;
-        self.is_read_only = false;
         self.savepoints.clear();
         self.transaction.explicit = !self.variables.autocommit;
     }
@@ -166,17 +166,48 @@ impl Session {
         self.transaction.isolation = characteristics.isolation.isolation();
     }
 
-    /// Before a statement on tables: with autocommit off, the first one begins a transaction.
+    /// Another transaction begins that behaves as the one that has ended.
+    pub(crate) fn chain_transaction(&mut self) {
+        self.is_open = true;
+        self.transaction.explicit = true;
+    }
+
+    /// Before a statement on tables: with autocommit off, the first one begins a transaction; otherwise it is one.
     #[inline]
     pub(crate) fn enter_statement(&mut self) {
-        if !self.is_open && !self.variables.autocommit {
-            self.begin_transaction(None);
+        if self.is_open {
+            return;
+        }
+        match self.variables.autocommit {
+            true => self.transaction.isolation = self.variables.begin_transaction().isolation.isolation(),
+            false => self.begin_transaction(None),
         }
     }
 
+    /// Whether the transaction, or the one that the next statement is or begins, only reads.
+    #[inline]
+    pub(crate) fn only_reads(&self) -> bool {
+        if self.is_open { self.is_read_only } else { self.variables.next_transaction().read_only }
+    }
+
     /// What plans depend on besides text, tables and database.
+    #[inline]
     pub(crate) fn plan_settings(&self) -> u64 {
-        self.variables.plan_key()
+        u64::from(self.locks_reads()) << 63 | self.variables.plan_key()
+    }
+
+    /// Whether a query locks what it reads, shared, because its transaction of several statements is SERIALIZABLE. A query
+    /// that is a transaction by itself has its snapshot.
+    #[inline]
+    pub(crate) fn locks_reads(&self) -> bool {
+        if !self.transaction.explicit {
+            return false;
+        }
+        let isolation = match self.is_open {
+            true => self.transaction.isolation,
+            false => self.variables.next_transaction().isolation.isolation(),
+        };
+        isolation == Isolation::Serializable
     }
 }
 

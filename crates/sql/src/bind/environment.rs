@@ -40,6 +40,8 @@ pub struct Environment<'a> {
     pub parameters: &'a [ParameterKind],
     /// Gives the value of what concerns the session (`VERSION()`, `@@autocommit`), or nothing for all else.
     pub fold: &'a dyn Fn(&Expression) -> Result<Option<Folded>>,
+    /// Whether queries lock what they read.
+    pub locks_reads: bool,
 }
 
 impl<'a> Environment<'a> {

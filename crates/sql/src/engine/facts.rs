@@ -174,5 +174,6 @@ pub(super) fn with_environment<T>(
         collation: facts.session.variables.collation_connection.computed_as,
         parameters,
         fold: &fold,
+        locks_reads: facts.session.locks_reads(),
     })
 }

@@ -15,8 +15,8 @@ use super::query::keeps_diagnostics;
 use crate::bind::{Binder, Clause, Environment, Folded, RowSource, Scope};
 use crate::definition::{self, Defined, DefinitionContext};
 use crate::execute::{
-    AfterEnding, append_row, end_transaction, fail, finish, release_savepoint, roll_back_to_savepoint, set_savepoint,
-    start_schema_change,
+    AfterEnding, append_row, end_transaction, fail, finish, in_read_only_transaction, release_savepoint,
+    roll_back_to_savepoint, set_savepoint, start_schema_change,
 };
 use crate::parse::statement::{Explain, SetItem};
 use crate::parse::{Expression, Statement};
@@ -139,6 +139,10 @@ impl Engine {
     }
 
     fn define(&self, session: &Session, statement: &Statement) -> Result<Defined> {
+        // A definition ends the open transaction, so its own is the next one.
+        if session.variables.next_transaction().read_only {
+            return Err(in_read_only_transaction());
+        }
         let account = format!("'{}'@'{}'", session.user, session.host);
         let context = DefinitionContext {
             dictionary: &self.client.catalog().dictionary,
@@ -210,6 +214,7 @@ impl Engine {
             collation: session_facts.variables.collation_connection.computed_as,
             parameters: &self.work.kinds,
             fold: &fold,
+            locks_reads: false,
         };
         let bound = Binder::new(&environment, Scope::empty()).bind(expression)?;
         let parameters = Parameters::from_bytes(&self.work.parameters);

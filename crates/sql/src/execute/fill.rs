@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use junctor_client::event::Next;
 use junctor_client::input::{HashedKey, KeyRange, KeyedImage};
-use junctor_client::program::{Access, LockMode, Output, ReadProgram, WriteAction, WriteProgram};
+use junctor_client::program::{Access, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram};
 use junctor_client::{Door, Ending, OperationId, PartitionScope};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnIndex, IndexId};
@@ -122,7 +122,7 @@ pub(super) fn begin_fill(
             unique_entries: Vec::new(),
         })
     };
-    let lock = |mode| WriteAction::LockRead { mode, output: Output::Images };
+    let lock = |mode| WriteAction::LockRead { mode, when_locked: WhenLocked::Wait, output: Output::Images };
     let read = Arc::new(ReadProgram {
         table: Arc::clone(&layout),
         access: base_access,

@@ -169,8 +169,8 @@ fn try_insert(
     door: &mut Door<'_>,
 ) -> Result<()> {
     let Plan::Insert(insert) = &**plan else { return Err(wrong_plan()) };
-    session.enter_statement();
     check_writable(session)?;
+    session.enter_statement();
     let Engine { work, shape, ranges, settings, .. } = engine;
     let folded = match (insert.folded, run.shaped_text) {
         (Some(form), Some(text)) => Some(Folded { form, text, shape }),

@@ -28,4 +28,4 @@ pub(crate) use savepoint::{Savepoint, on_undone, release_savepoint, roll_back_to
 pub(crate) use schema::{on_schema_changed, start_schema_change};
 pub(crate) use state::{Again, Execution, Origin, Run, Workspace};
 pub(crate) use transaction::{AfterEnding, end_transaction, on_ended, run_control};
-pub(crate) use write::{StatementOutcome, on_statement, start_change};
+pub(crate) use write::{StatementOutcome, in_read_only_transaction, on_statement, start_change};

@@ -18,7 +18,7 @@ use super::key::{Values, push_keys};
 use super::packets::{Window, append_row};
 use super::sorter::Sorter;
 use super::state::{Execution, GatherState, Origin, ReadState, Run, SortedState, Workspace};
-use super::write::start_lock_read;
+use super::write::{check_writable, locks_exclusively, start_lock_read};
 use crate::bind::{message, operand_type};
 use crate::engine::Engine;
 use crate::plan::{AccessPath, Gather, LimitTemplate, Plan, Quantity, SelectPlan};
@@ -66,6 +66,9 @@ fn try_start(
     sink: &mut dyn ResultSink,
 ) -> Result<Start> {
     let Plan::Select(select) = &**plan else { return Err(wrong_plan()) };
+    if select.lock.as_ref().is_some_and(|lock| locks_exclusively(lock)) {
+        check_writable(session)?;
+    }
     session.enter_statement();
     let parameters = Parameters::from_bytes(&engine.work.parameters);
     let window = window_of(select.limit.as_ref(), parameters, session.variables.select_limit)?;

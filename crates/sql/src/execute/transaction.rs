@@ -1,6 +1,7 @@
 //! BEGIN, COMMIT, ROLLBACK, and the commits that other statements imply.
 
 use junctor_client::change_schema::SchemaChange;
+use junctor_client::transaction::Isolation;
 use junctor_client::{Client, Door, Ending};
 use junctor_model::error::{Error, Result};
 
@@ -12,6 +13,10 @@ use crate::parse::statement::TransactionEnd;
 use crate::plan::ControlPlan;
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
+use crate::show::WarningLevel;
+
+/// The number of the warning that a phrase was ignored.
+const UNSUPPORTED_BY_ENGINE: u16 = 138;
 
 /// What follows the end of a transaction.
 #[derive(Debug)]
@@ -44,6 +49,12 @@ pub(crate) fn run_control(
         ControlPlan::Rollback(end) => (Ending::Rollback, end),
     };
     let TransactionEnd { chain, release } = end;
+    if !session.is_open {
+        let characteristics = session.variables.next_transaction();
+        session.is_read_only = characteristics.read_only;
+        session.transaction.isolation = characteristics.isolation.isolation();
+    }
+    session.variables.forget_next_transaction();
     let after = AfterEnding::Complete { chain: chain == Some(true), release: release == Some(true) };
     end_transaction(engine, session, ending, after, door, sink)
 }
@@ -96,7 +107,7 @@ fn after_ending(
     match after {
         AfterEnding::Complete { chain, release } => {
             if chain {
-                session.begin_transaction(None);
+                session.chain_transaction();
             }
             let progress = ok(session, Changed::default(), sink);
             if release { Progress::Close } else { progress }
@@ -114,11 +125,17 @@ fn after_ending(
 
 fn begin(client: &mut Client, session: &mut Session, read_only: Option<bool>, consistent_snapshot: bool) -> Result<()> {
     session.begin_transaction(read_only);
-    let repeatable = session.transaction.isolation == junctor_client::transaction::Isolation::RepeatableRead;
-    if consistent_snapshot && repeatable {
-        client.take_snapshot(&mut session.transaction)?;
+    if !consistent_snapshot {
+        return Ok(());
     }
-    Ok(())
+    if session.transaction.isolation != Isolation::RepeatableRead {
+        // The number is that of MySQL's storage engine interface, which reports it so.
+        let message = "InnoDB: WITH CONSISTENT SNAPSHOT was ignored because this phrase can only be used with \
+                       REPEATABLE READ isolation level.";
+        session.warn(WarningLevel::Warning, UNSUPPORTED_BY_ENGINE, message.into());
+        return Ok(());
+    }
+    client.take_snapshot(&mut session.transaction)
 }
 
 /// After a failed statement: the transaction may have ended with it (a deadlock's victim is rolled back whole).

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junctor_client::client::WriteOptions;
-use junctor_client::program::{RowProtocol, WriteProgram};
+use junctor_client::program::{LockMode, RowProtocol, WriteAction, WriteProgram};
 use junctor_client::{Door, OperationId};
 use junctor_expression::Parameters;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -26,13 +26,22 @@ pub(super) fn write_options(engine: &Engine, session: &Session, protocol: RowPro
     WriteOptions { protocol, lock_wait_ms, timeout_ends: engine.settings.lock_wait_timeout_ends_transaction }
 }
 
-/// Refuses writes in a transaction that only reads: 1792.
+/// Refuses writes in a transaction that only reads: 1792. To be asked before the statement is entered, for what was said of
+/// the next transaction alone is not used up by what is refused.
+#[inline]
 pub(super) fn check_writable(session: &Session) -> Result<()> {
-    if session.is_read_only && session.is_open {
-        let message = "Cannot execute statement in a READ ONLY transaction.";
-        return Err(Error::new(ErrorCode::ReadOnlyTransaction, message));
-    }
-    Ok(())
+    if session.only_reads() { Err(in_read_only_transaction()) } else { Ok(()) }
+}
+
+/// 1792.
+#[cold]
+pub(crate) fn in_read_only_transaction() -> Box<Error> {
+    Error::new(ErrorCode::ReadOnlyTransaction, "Cannot execute statement in a READ ONLY transaction.")
+}
+
+/// Whether a locking read is FOR UPDATE, which a transaction that only reads may not say.
+pub(super) fn locks_exclusively(program: &WriteProgram) -> bool {
+    matches!(program.action, WriteAction::LockRead { mode: LockMode::Exclusive, .. })
 }
 
 /// Starts an UPDATE or DELETE. The parameters are in the engine's workspace.
@@ -66,8 +75,8 @@ fn try_change(
     door: &mut Door<'_>,
 ) -> Result<bool> {
     let Plan::Change(change) = &**plan else { return Err(wrong_plan()) };
-    session.enter_statement();
     check_writable(session)?;
+    session.enter_statement();
     let Workspace { inputs, parameters, scratch, keys, .. } = &mut engine.work;
     let sent: &[u8] = if change.program.reads_parameters { parameters } else { &[] };
     let values = Values { parameters: Parameters::from_bytes(parameters), scratch };

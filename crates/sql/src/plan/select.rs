@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junctor_client::program::{
-    Aggregate, LockMode, Output, Projection, ReadProgram, SortKey, WriteAction, WriteProgram,
+    Aggregate, LockMode, Output, Projection, ReadProgram, SortKey, WhenLocked, WriteAction, WriteProgram,
 };
 use junctor_expression::Expression;
 use junctor_model::error::{Error, Result};
@@ -17,7 +17,7 @@ use super::operand::{LimitTemplate, is_fixed, reads_parameter};
 use super::order::{bind_order, check_distinct_order, plain_order};
 use super::statement::Planned;
 use crate::bind::{Binder, Environment, Scope, bind_select_list};
-use crate::parse::statement::{Select, WhenLocked};
+use crate::parse::statement::{self, LockingClause, Select};
 use crate::result::ResultHeader;
 
 /// Characters of the longest string column of which an index keeps the whole order.
@@ -59,7 +59,7 @@ pub struct SelectPlan {
     pub path: AccessPath,
     /// The read.
     pub program: Arc<ReadProgram>,
-    /// The same as a locking read, for FOR UPDATE and FOR SHARE.
+    /// The same as a locking read: FOR UPDATE, FOR SHARE, and every query in a SERIALIZABLE transaction.
     pub lock: Option<Arc<WriteProgram>>,
     /// What the session does with the rows.
     pub gather: Gather,
@@ -76,7 +76,7 @@ pub struct SelectPlan {
 /// Plans a query of a table.
 ///
 /// # Errors
-/// Those of binding, 1176, 3065, and 1235 for GROUP BY, HAVING of aggregates, NOWAIT, SKIP LOCKED and what else is not there yet.
+/// Those of binding, 1176, 3065, and 1235 for GROUP BY, HAVING of aggregates and what else is not there yet.
 pub(super) fn plan_select(
     environment: &Environment<'_>,
     select: &Select,
@@ -106,7 +106,7 @@ pub(super) fn plan_select(
         layout,
         conjuncts,
         hints: reference.map_or(&[][..], |reference| &reference.index_hints),
-        for_write: select.lock.is_some(),
+        for_write: lock_of(environment, select).is_some(),
         order: order_columns.filter(|columns| {
             (select.limit.is_some() || layout.definition.partition_count == 1) && keys_keep_order(layout, columns)
         }),
@@ -129,7 +129,9 @@ pub(super) fn plan_select(
     };
     let header = ResultHeader::new(list.projection.columns.clone());
     let output = output_of(&gather, list.projection, list.aggregates, sort);
-    let plan = build(select, layout, binder.scope.table, choice, filter, output, Parts { header, gather, is_single })?;
+    let lock = lock_of(environment, select);
+    let parts = Parts { header, gather, is_single, lock };
+    let plan = build(select, layout, binder.scope.table, choice, filter, output, parts)?;
     Ok(Planned { plan: Plan::Select(plan), is_volatile: binder.is_volatile })
 }
 
@@ -137,6 +139,13 @@ struct Parts {
     header: ResultHeader,
     gather: Gather,
     is_single: bool,
+    lock: Option<LockingClause>,
+}
+
+/// How the rows are locked: as the statement says, or shared because its transaction locks what it reads.
+fn lock_of(environment: &Environment<'_>, select: &Select) -> Option<LockingClause> {
+    let implied = LockingClause { exclusive: false, when_locked: statement::WhenLocked::Wait };
+    select.lock.or(environment.locks_reads.then_some(implied))
 }
 
 fn build(
@@ -153,11 +162,16 @@ fn build(
     let (guards, filter) = guards_and_filter(filter, &implied);
     let path = if never { AccessPath::Nothing } else { path };
     let reads_parameters = filter.as_ref().is_some_and(reads_parameter) || output_reads_parameter(&output);
-    let lock = select.lock.map(|lock| {
+    let lock = parts.lock.map(|lock| {
         let mode = if lock.exclusive { LockMode::Exclusive } else { LockMode::Shared };
+        let when_locked = match lock.when_locked {
+            statement::WhenLocked::Wait => WhenLocked::Wait,
+            statement::WhenLocked::Fail => WhenLocked::Fail,
+            statement::WhenLocked::Skip => WhenLocked::Skip,
+        };
         Arc::new(WriteProgram {
             table: Arc::clone(layout),
-            action: WriteAction::LockRead { mode, output: output.clone() },
+            action: WriteAction::LockRead { mode, when_locked, output: output.clone() },
             access,
             filter: filter.clone(),
             reads_parameters,
@@ -188,11 +202,7 @@ pub(super) fn refuse_missing(select: &Select) -> Result<()> {
     if !select.group_by.is_empty() {
         return Err(Error::not_supported("GROUP BY"));
     }
-    match select.lock.map(|lock| lock.when_locked) {
-        Some(WhenLocked::Fail) => Err(Error::not_supported("NOWAIT")),
-        Some(WhenLocked::Skip) => Err(Error::not_supported("SKIP LOCKED")),
-        Some(WhenLocked::Wait) | None => Ok(()),
-    }
+    Ok(())
 }
 
 fn output_of(gather: &Gather, projection: Projection, aggregates: Vec<Aggregate>, sort: Vec<SortKey>) -> Output {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use junctor_client::change_schema::SchemaChange;
-use junctor_client::program::{Output, ReadProgram, SortKey, WriteAction};
+use junctor_client::program::{Output, ReadProgram, SortKey, WhenLocked, WriteAction};
 use junctor_expression::{Expression, Parameters};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnIndex, IndexId, TableId};
@@ -108,6 +108,7 @@ fn planned(dictionary: &Dictionary, text: &str) -> junctor_model::error::Result<
         collation: CollationId::DEFAULT,
         parameters: &kinds,
         fold: &|_| Ok(None),
+        locks_reads: false,
     };
     plan_statement(&environment, &statement, &|_, _| None)
 }
@@ -265,9 +266,10 @@ impl Dump<'_> {
                     self.line(format!("limit {:?}", (limit.offset, limit.count)));
                 }
                 if let Some(lock) = &select.lock
-                    && let WriteAction::LockRead { mode, .. } = &lock.action
+                    && let WriteAction::LockRead { mode, when_locked, .. } = &lock.action
                 {
-                    self.line(format!("lock {mode:?}"));
+                    let otherwise = if *when_locked == WhenLocked::Wait { "" } else { &format!(", {when_locked:?}") };
+                    self.line(format!("lock {mode:?}{otherwise}"));
                 }
             }
             Plan::Change(change) => {

@@ -173,7 +173,7 @@ impl Assignment<'_, '_> {
         isolation: Option<IsolationLevel>,
         access: Option<AccessMode>,
     ) -> Result<()> {
-        let isolation = isolation.map(choice_of).transpose()?;
+        let isolation = isolation.map(choice_of);
         let read_only = access.map(|access| access == AccessMode::ReadOnly);
         match scope {
             None if self.in_transaction => {
@@ -219,12 +219,12 @@ fn counterpart(name: &str, value: &Value) -> Option<(VariableId, Value)> {
     Some((find(other)?, Value::Bytes(value.into())))
 }
 
-fn choice_of(level: IsolationLevel) -> Result<IsolationChoice> {
+fn choice_of(level: IsolationLevel) -> IsolationChoice {
     match level {
-        IsolationLevel::ReadUncommitted => Ok(IsolationChoice::ReadUncommitted),
-        IsolationLevel::ReadCommitted => Ok(IsolationChoice::ReadCommitted),
-        IsolationLevel::RepeatableRead => Ok(IsolationChoice::RepeatableRead),
-        IsolationLevel::Serializable => Err(Error::not_supported("isolation level SERIALIZABLE")),
+        IsolationLevel::ReadUncommitted => IsolationChoice::ReadUncommitted,
+        IsolationLevel::ReadCommitted => IsolationChoice::ReadCommitted,
+        IsolationLevel::RepeatableRead => IsolationChoice::RepeatableRead,
+        IsolationLevel::Serializable => IsolationChoice::Serializable,
     }
 }
 

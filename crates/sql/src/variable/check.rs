@@ -136,9 +136,9 @@ fn check_choice(name: &str, value: &Value, words: &[&'static str]) -> Result<&'s
 }
 
 fn check_isolation(name: &str, value: &Value) -> Result<IsolationChoice> {
-    let names = ["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
+    let names = IsolationChoice::ALL.map(IsolationChoice::name);
     let found = check_choice(name, value, &names)?;
-    IsolationChoice::from_name(found).ok_or_else(|| Error::not_supported("isolation level SERIALIZABLE"))
+    IsolationChoice::from_name(found).ok_or_else(|| wrong_value(name, found))
 }
 
 fn check_switches(name: &str, value: &Value, old: &Value, switches: &[(&str, bool)]) -> Result<String> {

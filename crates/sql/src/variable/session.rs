@@ -24,6 +24,7 @@ pub enum IsolationChoice {
     ReadCommitted,
     #[default]
     RepeatableRead,
+    Serializable,
 }
 
 /// How one transaction behaves.
@@ -68,14 +69,21 @@ impl IsolationChoice {
             IsolationChoice::ReadUncommitted => "READ-UNCOMMITTED",
             IsolationChoice::ReadCommitted => "READ-COMMITTED",
             IsolationChoice::RepeatableRead => "REPEATABLE-READ",
+            IsolationChoice::Serializable => "SERIALIZABLE",
         }
     }
 
-    /// The level of that name; `None` for SERIALIZABLE and unknown names.
+    /// Every level, by its number in MySQL.
+    pub const ALL: [IsolationChoice; 4] = [
+        IsolationChoice::ReadUncommitted,
+        IsolationChoice::ReadCommitted,
+        IsolationChoice::RepeatableRead,
+        IsolationChoice::Serializable,
+    ];
+
+    /// The level of that name; `None` for unknown names.
     pub fn from_name(name: &str) -> Option<IsolationChoice> {
-        [IsolationChoice::ReadUncommitted, IsolationChoice::ReadCommitted, IsolationChoice::RepeatableRead]
-            .into_iter()
-            .find(|choice| choice.name().eq_ignore_ascii_case(name))
+        IsolationChoice::ALL.into_iter().find(|choice| choice.name().eq_ignore_ascii_case(name))
     }
 
     /// How the data plane serves it.
@@ -83,6 +91,7 @@ impl IsolationChoice {
         match self {
             IsolationChoice::ReadUncommitted | IsolationChoice::ReadCommitted => Isolation::ReadCommitted,
             IsolationChoice::RepeatableRead => Isolation::RepeatableRead,
+            IsolationChoice::Serializable => Isolation::Serializable,
         }
     }
 }
@@ -118,12 +127,28 @@ impl SessionVariables {
         self.characteristics
     }
 
-    /// A transaction begins: how it behaves. What was said of the next transaction alone is used up.
-    pub fn begin_transaction(&mut self) -> TransactionCharacteristics {
+    /// How the next transaction is to behave.
+    #[inline]
+    pub fn next_transaction(&self) -> TransactionCharacteristics {
         TransactionCharacteristics {
-            isolation: self.next_isolation.take().unwrap_or(self.characteristics.isolation),
-            read_only: self.next_read_only.take().unwrap_or(self.characteristics.read_only),
+            isolation: self.next_isolation.unwrap_or(self.characteristics.isolation),
+            read_only: self.next_read_only.unwrap_or(self.characteristics.read_only),
         }
+    }
+
+    /// A transaction begins: how it behaves. What was said of the next transaction alone is used up.
+    #[inline]
+    pub fn begin_transaction(&mut self) -> TransactionCharacteristics {
+        let next = self.next_transaction();
+        self.forget_next_transaction();
+        next
+    }
+
+    /// What was said of the next transaction alone is used up: by a transaction, or by a COMMIT or ROLLBACK of none.
+    #[inline]
+    pub fn forget_next_transaction(&mut self) {
+        self.next_isolation = None;
+        self.next_read_only = None;
     }
 
     /// The value of a user variable; NULL if it was never set.

@@ -64,13 +64,13 @@ pub enum LockReply {
     Waiting(WaiterId),
 }
 
-/// No record is free: error 1041 for the statement, and nothing has changed.
+/// No record is free: error 1206 for the statement, and nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockTableFull;
 
 impl fmt::Display for LockTableFull {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the lock table is full ({LOCKS_MAX} locks)")
+        formatter.write_str("The total number of locks exceeds the lock table size")
     }
 }
 

@@ -7,7 +7,7 @@ use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_model::row::RowView;
 use junctor_model::schema::TableKind;
 use junctor_signals::input::{HashedKey, InputReader};
-use junctor_storage::lock::{LockKey, LockMode, LockReply, LockTable, WaiterId, WaiterToken};
+use junctor_storage::lock::{LockKey, LockMode, LockReply, LockTable, LockTableFull, WaiterId, WaiterToken};
 use junctor_storage::page::OutOfMemory;
 use junctor_storage::partition_store::{PartitionStore, WriteError};
 use junctor_storage::row::RowVersion;
@@ -186,7 +186,7 @@ impl Inserter<'_> {
                 self.work.pending_insert = Some(row);
                 Ok(Some(waiter))
             }
-            Err(full) => Err(Error::new(ErrorCode::OutOfResources, format!("Out of memory; {full}"))),
+            Err(full) => Err(lock_table_full(full)),
         }
     }
 
@@ -210,7 +210,7 @@ impl Inserter<'_> {
 /// Gives the lock of a row to the other transaction that inserted it and has not ended, so that one can wait for it. It has it
 /// already when it changed a row that was there before.
 ///
-/// Errors: 1041 when the lock table is full.
+/// Errors: 1206 when the lock table is full.
 pub(super) fn lock_of_inserter(
     locks: &mut LockTable,
     key: LockKey,
@@ -223,7 +223,7 @@ pub(super) fn lock_of_inserter(
         && locks.held(key, other).is_none()
     {
         let reply = locks.request(key, other, LockMode::Exclusive, token);
-        let reply = reply.map_err(|full| Error::new(ErrorCode::OutOfResources, format!("Out of memory; {full}")))?;
+        let reply = reply.map_err(lock_table_full)?;
         junctor_kernel::require!(reply == LockReply::Granted, "the inserter of {key:?} waits for it");
     }
     Ok(())
@@ -233,6 +233,12 @@ pub(super) fn lock_of_inserter(
 pub(super) fn mode_of_writer(newest: Option<RowVersion<'_>>, own: TransactionId, asked: LockMode) -> LockMode {
     let is_own = newest.is_some_and(|newest| newest.transaction() == Some(own));
     if is_own { LockMode::Exclusive } else { asked }
+}
+
+/// Error 1206.
+#[cold]
+pub(super) fn lock_table_full(full: LockTableFull) -> Box<Error> {
+    Error::new(ErrorCode::LockTableFull, full.to_string())
 }
 
 #[cold]

@@ -9,13 +9,13 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{IndexId, RowId};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::input::InputReader;
-use junctor_signals::program::{self, Access, WriteAction, WriteProgram};
+use junctor_signals::program::{self, Access, WhenLocked, WriteAction, WriteProgram};
 use junctor_storage::index::Direction;
 use junctor_storage::lock::{LockKey, LockMode, LockReply, LockTable, WaiterId, WaiterToken};
 use junctor_storage::partition_store::{PartitionStore, ScanEnd, ScanRange};
 
 use super::block::LdmBlock;
-use super::change_rows::{lock_of_inserter, mode_of_writer};
+use super::change_rows::{lock_of_inserter, lock_table_full, mode_of_writer};
 use super::state::{RowChange, WriteWork};
 use super::unique_entry;
 use super::update_row::{RowBuilder, UpdatedRow};
@@ -228,11 +228,18 @@ impl Evaluation<'_> {
             let mode = mode_of_writer(newest, transaction, mode);
             match self.locks.request(self.key(row), transaction, mode, self.token) {
                 Ok(LockReply::Granted) => {}
-                Ok(LockReply::Waiting(waiter)) => {
-                    self.work.pending = Some(row);
-                    return Ok(Some(waiter));
-                }
-                Err(full) => return Err(Error::new(ErrorCode::OutOfResources, format!("Out of memory; {full}"))),
+                Ok(LockReply::Waiting(waiter)) => match self.when_locked() {
+                    WhenLocked::Wait => {
+                        self.work.pending = Some(row);
+                        return Ok(Some(waiter));
+                    }
+                    refused => {
+                        // Nobody has come to stand behind it yet.
+                        self.locks.cancel(waiter, self.granted);
+                        return if refused == WhenLocked::Skip { Ok(None) } else { Err(lock_not_available()) };
+                    }
+                },
+                Err(full) => return Err(lock_table_full(full)),
             }
         }
         let statement = self.work.request.statement;
@@ -256,6 +263,13 @@ impl Evaluation<'_> {
         };
         self.rows.image = image;
         considered.map(|()| None)
+    }
+
+    fn when_locked(&self) -> WhenLocked {
+        match &self.program.action {
+            WriteAction::LockRead { when_locked, .. } => *when_locked,
+            _ => WhenLocked::Wait,
+        }
     }
 
     fn meets(&mut self, condition: Condition<'_>, view: junctor_model::row::RowView<'_>) -> bool {
@@ -337,4 +351,10 @@ impl Evaluation<'_> {
         let key = self.key(row);
         self.locks.release(key, self.work.request.transaction, self.granted);
     }
+}
+
+#[cold]
+fn lock_not_available() -> Box<Error> {
+    let message = "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
+    Error::new(ErrorCode::LockNotAvailable, message)
 }

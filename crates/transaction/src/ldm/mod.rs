@@ -39,6 +39,8 @@ pub use verify::LdmWork;
 #[cfg(test)]
 mod index_tests;
 #[cfg(test)]
+mod lock_tests;
+#[cfg(test)]
 mod random_tests;
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use junctor_model::value::Value;
 use junctor_signals::Signal;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::{
-    Access, Aggregate, Assignment, LockMode, Output, ReadProgram, WriteAction, WriteProgram,
+    Access, Aggregate, Assignment, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram,
 };
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::StatusTable;
@@ -34,7 +34,7 @@ impl SampleTable {
         Expression::column(column, definition, &definition.name)
     }
 
-    fn program(&self, action: WriteAction, access: Access, has_unique: bool) -> Arc<WriteProgram> {
+    pub(super) fn program(&self, action: WriteAction, access: Access, has_unique: bool) -> Arc<WriteProgram> {
         let unique_entries = if has_unique { vec![(INDEX_U, Arc::clone(&self.entries))] } else { Vec::new() };
         Arc::new(WriteProgram {
             table: Arc::clone(&self.layout),
@@ -69,7 +69,8 @@ impl SampleTable {
     }
 
     pub(super) fn lock(&self, mode: LockMode, access: Access) -> Arc<WriteProgram> {
-        self.program(WriteAction::LockRead { mode, output: Output::Images }, access, false)
+        let when_locked = WhenLocked::Wait;
+        self.program(WriteAction::LockRead { mode, when_locked, output: Output::Images }, access, false)
     }
 
     pub(super) fn reading(&self, access: Access, filter: Option<Expression>, output: Output) -> Arc<ReadProgram> {
