@@ -39,6 +39,12 @@ impl SocketId {
         (self.0 >> Self::INDEX_BITS & ((1 << Self::GENERATION_BITS) - 1)) as u32
     }
 
+    /// Whether it came after the socket of that generation at its place. Generations wrap, so half of them count as later.
+    pub(crate) const fn is_later_than(self, generation: u32) -> bool {
+        let steps = self.generation().wrapping_sub(generation) & ((1 << Self::GENERATION_BITS) - 1);
+        steps != 0 && steps < 1 << (Self::GENERATION_BITS - 1)
+    }
+
     /// All parts in one word.
     pub const fn to_u64(self) -> u64 {
         self.0

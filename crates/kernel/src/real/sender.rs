@@ -1,7 +1,8 @@
 //! The write sides of sockets on a send thread.
 //!
-//! Bytes may come, from a third thread, before the owner's news of the socket; they wait. Bytes for a socket that the
-//! owner has closed are dropped.
+//! Bytes may come before the owner's news of the socket, and even before its news that the socket which was in the same
+//! place is gone: signals and the owner's news take different ways. They wait. Bytes for a socket that the owner has closed
+//! are dropped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -179,12 +180,61 @@ impl Senders {
     }
 }
 
-/// The place of a socket, made for one not heard of yet; none for one that is gone.
+/// The place of a socket, made for one not heard of yet; none for one that is gone. What is heard of a later socket ends the
+/// one before, for the owner gives a place away only when it is free.
 fn current_place(places: &mut BTreeMap<(u16, u32), SendPlace>, socket: SocketId) -> Option<&mut SendPlace> {
     let place = places.entry((socket.owner(), socket.index())).or_default();
+    if socket.is_later_than(place.generation) {
+        *place = SendPlace { generation: socket.generation(), ..SendPlace::default() };
+    }
     if place.generation == socket.generation() { Some(place) } else { None }
 }
 
 fn token_of(socket: SocketId) -> Token {
     Token(SENDER_TOKENS + ((socket.owner() as usize) << 24 | socket.index() as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream as Stream};
+
+    use super::*;
+    use crate::buffer::BufferPool;
+    use crate::directory::NodeLayout;
+    use crate::address::NodeId;
+
+    /// A connection: the side of the node, and the side of the client.
+    fn connection() -> (Stream, Stream) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let client = Stream::connect(listener.local_addr().unwrap()).unwrap();
+        (listener.accept().unwrap().0, client)
+    }
+
+    #[test]
+    fn bytes_for_a_socket_wait_for_the_news_that_the_one_before_is_gone() {
+        let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Send, 0)]]);
+        let directory = Arc::new(Directory::new(NodeId(1), &layout).unwrap());
+        let poll = mio::Poll::new().unwrap();
+        let registry = poll.registry().try_clone().unwrap();
+        let mut senders = Senders::new(directory, registry, KernelLimits::default());
+        let (mut buffers, mut events, mut parcels) = (BufferPool::new(1 << 20), Vec::new(), Vec::new());
+        let mut services = Services { buffers: &mut buffers, events: &mut events, parcels: &mut parcels };
+        let [first, second] = [0, 1].map(|generation| SocketId::new(0, 7, generation));
+        let ((first_stream, first_client), (second_stream, mut second_client)) = (connection(), connection());
+        senders.on_parcel(SocketParcel::ShareOutput(first, Box::new(first_stream)), &mut services);
+        let send = |socket, bytes: &[u8]| WorldRequest::SendBytes { socket, bytes: bytes.to_vec() };
+        senders.carry_out(send(second, b"hello"), &mut services);
+        senders.carry_out(send(first, b"too late"), &mut services);
+        senders.write_output(&mut services);
+        senders.on_parcel(SocketParcel::DropOutput(first), &mut services);
+        senders.on_parcel(SocketParcel::ShareOutput(second, Box::new(second_stream)), &mut services);
+        assert!(senders.has_output());
+        senders.write_output(&mut services);
+        senders.on_parcel(SocketParcel::DropOutput(second), &mut services);
+        let mut received = Vec::new();
+        second_client.read_to_end(&mut received).unwrap();
+        assert_eq!(received, b"hello");
+        drop(first_client);
+    }
 }
