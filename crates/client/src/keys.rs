@@ -58,11 +58,13 @@ impl PartitionInputs {
     #[inline(always)]
     fn slot(&mut self, partition: u16, parameters: &[u8], room: usize, buffers: &mut BufferPool) -> &mut Buffer {
         let slot = &mut self.slots[usize::from(partition)];
-        if slot.is_none() {
-            self.touched.push(partition);
-            *slot = Some(first_buffer(parameters, room, buffers));
+        match slot {
+            Some(buffer) => buffer,
+            None => {
+                self.touched.push(partition);
+                slot.insert(first_buffer(parameters, room, buffers))
+            }
         }
-        slot.get_or_insert_default()
     }
 
     /// Adds a primary key whose hash also chooses its partition.
@@ -72,7 +74,7 @@ impl PartitionInputs {
     }
 
     /// Adds a primary key of which the hash is known and also chooses its partition.
-    #[inline]
+    #[inline(always)]
     pub fn push_hashed_key(&mut self, hash: u64, key: &[u8], parameters: &[u8], buffers: &mut BufferPool) {
         let partition = partition_of(hash, self.slots.len() as u16);
         let input = self.slot(partition, parameters, key.len(), buffers);

@@ -3,7 +3,8 @@
 //!
 //! `[values][offset u32 of each value][count u16]`, integers little-endian. A value is a tag byte and its content: 0 NULL;
 //! 1 signed and 2 unsigned integer, 8 bytes; 3 double, 8 bytes; 4 decimal, scale u8 and 16 bytes; 5 bytes, length u32
-//! and content; 6 list, count u32 and so many values that are no lists.
+//! and content; 6 list, count u32 and so many values that are no lists; 7 list of signed integers, count u32 and 8 bytes
+//! each.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit;
@@ -16,6 +17,7 @@ const TAG_DOUBLE: u8 = 3;
 const TAG_DECIMAL: u8 = 4;
 const TAG_BYTES: u8 = 5;
 const TAG_LIST: u8 = 6;
+const TAG_INTEGERS: u8 = 7;
 
 /// Makes the byte string; kept and cleared by its owner so that nothing is allocated in the long run.
 #[derive(Clone, Debug, Default)]
@@ -34,10 +36,11 @@ pub struct Parameters<'a> {
 }
 
 /// The values of one folded list.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ParameterList<'a> {
     rest: &'a [u8],
     remaining: u32,
+    are_integers: bool,
 }
 
 impl ParametersBuilder {
@@ -73,6 +76,20 @@ impl ParametersBuilder {
         let mut bytes = [TAG_INT; 9];
         bytes[1..].copy_from_slice(&value.to_le_bytes());
         self.values.extend_from_slice(&bytes);
+    }
+
+    /// Adds a parameter that is a list of signed integers.
+    #[inline]
+    pub fn push_integers(&mut self, integers: impl ExactSizeIterator<Item = i64>) {
+        self.end_list();
+        self.offsets.push(self.values.len() as u32);
+        self.values.push(TAG_INTEGERS);
+        self.values.extend_from_slice(&(integers.len() as u32).to_le_bytes());
+        let start = self.values.len();
+        self.values.resize(start + integers.len() * 8, 0);
+        for (bytes, integer) in self.values[start..].as_chunks_mut().0.iter_mut().zip(integers) {
+            *bytes = integer.to_le_bytes();
+        }
     }
 
     /// Begins a parameter that is a list: what is pushed until [`Self::end_list`] belongs to it.
@@ -137,6 +154,10 @@ impl<'a> Parameters<'a> {
         (0..parameters.offsets.len()).all(|ordinal| {
             let Some(at) = parameters.at(ordinal as u16) else { return false };
             match at.first() {
+                Some(&TAG_INTEGERS) => {
+                    let Some((count, rest)) = at[1..].split_first_chunk() else { return false };
+                    rest.len() / 8 >= u32::from_le_bytes(*count) as usize
+                }
                 Some(&TAG_LIST) => {
                     let Some(count) = at.get(1..).and_then(|rest| rest.first_chunk::<4>()) else { return false };
                     let mut rest = &at[5..];
@@ -167,13 +188,12 @@ impl<'a> Parameters<'a> {
     /// The values of a folded list; a parameter that is no list is a list of itself.
     #[inline]
     pub fn list(&self, ordinal: u16) -> ParameterList<'a> {
-        let Some(at) = self.at(ordinal) else { return ParameterList { rest: &[], remaining: 0 } };
-        match at {
-            [TAG_LIST, a, b, c, d, rest @ ..] => {
-                ParameterList { rest, remaining: u32::from_le_bytes([*a, *b, *c, *d]) }
-            }
-            _ => ParameterList { rest: at, remaining: 1 },
-        }
+        let Some(at) = self.at(ordinal) else { return ParameterList::default() };
+        let (rest, remaining) = match at {
+            [TAG_LIST | TAG_INTEGERS, a, b, c, d, rest @ ..] => (rest, u32::from_le_bytes([*a, *b, *c, *d])),
+            _ => (at, 1),
+        };
+        ParameterList { rest, remaining, are_integers: at.first() == Some(&TAG_INTEGERS) }
     }
 
     fn split(bytes: &'a [u8]) -> Option<Parameters<'a>> {
@@ -190,13 +210,27 @@ impl<'a> Parameters<'a> {
     }
 }
 
+impl<'a> ParameterList<'a> {
+    /// The values, little-endian, of a list that was made of signed integers only.
+    #[inline]
+    pub fn integers(&self) -> Option<&'a [[u8; 8]]> {
+        let integers = self.rest.as_chunks().0;
+        if self.are_integers { integers.get(..self.remaining as usize) } else { None }
+    }
+}
+
 impl<'a> Iterator for ParameterList<'a> {
     type Item = ValueRef<'a>;
 
     #[inline]
     fn next(&mut self) -> Option<ValueRef<'a>> {
         self.remaining = self.remaining.checked_sub(1)?;
-        let (value, rest) = read_value(self.rest)?;
+        let (value, rest) = match self.are_integers {
+            true => {
+                self.rest.split_first_chunk().map(|(bytes, rest)| (ValueRef::Int(i64::from_le_bytes(*bytes)), rest))
+            }
+            false => read_value(self.rest),
+        }?;
         self.rest = rest;
         Some(value)
     }

@@ -90,6 +90,18 @@ pub fn append_integer(bytes: u8, unsigned: bool, value: u64, out: &mut Vec<u8>) 
     }
 }
 
+/// The key bytes of an INT that is not nullable.
+#[inline]
+pub fn integer_key(value: i32) -> [u8; 4] {
+    (value as u32 ^ 1 << 31).to_be_bytes()
+}
+
+/// The key bytes of a BIGINT that is not nullable.
+#[inline]
+pub fn long_integer_key(value: i64) -> [u8; 8] {
+    (value as u64 ^ 1 << 63).to_be_bytes()
+}
+
 #[cold]
 fn append_foreign_integer(bytes: u8, unsigned: bool, value: ValueRef<'_>, out: &mut Vec<u8>) {
     let number = number_of(value);

@@ -2,14 +2,17 @@
 //!
 //! A row is one byte string, the image: `[flags u8][null bits][fixed part][variable ends][variable data]`.
 //! Only nullable columns have a null bit. Integers are little-endian at column width, DOUBLE is 8 bytes little-endian.
-//! Variable columns are in column order; end `i` counts from the start of the variable data, as `u16`, or as `u32` in a
-//! wide image. NULL columns have zero bytes in the fixed part and an empty extent in the variable part.
+//! Variable columns are in column order, each in its wire form: the bytes after their length, a length-encoded integer
+//! of MySQL's protocol, or the mark FB alone for NULL; so a row of the text protocol takes neighbours in one copy. End `i`
+//! counts from the start of the variable data, as `u16`, or as `u32` in a wide image. NULL columns have zero bytes in
+//! the fixed part.
 
 use std::ops::Range;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::ColumnIndex;
 use crate::limit;
+use crate::row_encoding::{NULL_MARK, append_length, append_length_prefixed, length_bytes};
 use crate::schema::{ColumnDefinition, ColumnType};
 use crate::value::ValueRef;
 
@@ -32,10 +35,11 @@ pub struct RowFormat {
     narrow_start: u32,
 }
 
+/// Where one column is.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+pub(crate) struct Slot {
     kind: SlotKind,
-    /// 0 for a column that is never NULL, so that the test needs no branch.
+    /// 0 for a column that is never NULL.
     null_mask: u8,
     /// Offset in the image of the byte with the null bit.
     null_byte: u16,
@@ -58,9 +62,6 @@ enum SlotKind {
     Double,
     Variable,
 }
-
-/// Gets the ordinal and bytes of a variable value and appends what shall stand in its place.
-pub type ReplaceVariable<'a> = dyn FnMut(usize, &[u8], &mut Vec<u8>) + 'a;
 
 /// One row, borrowed: the format and a plain (possibly wide) image that [`check_image`] accepts.
 #[derive(Clone, Copy, Debug)]
@@ -126,9 +127,11 @@ impl RowFormat {
         }
         let mut data_bytes = 0usize;
         for column in &self.variable_columns {
-            if let ValueRef::Bytes(bytes) = values[usize::from(*column)] {
-                data_bytes = data_bytes.saturating_add(bytes.len());
-            }
+            let wire_bytes = match values[usize::from(*column)] {
+                ValueRef::Bytes(bytes) => length_bytes(bytes.len()) + bytes.len(),
+                _ => 1,
+            };
+            data_bytes = data_bytes.saturating_add(wire_bytes);
         }
         let wide = data_bytes > usize::from(u16::MAX);
         let header = self.header_bytes(wide);
@@ -171,65 +174,35 @@ impl RowFormat {
         self.ends_start as usize + self.variable_columns.len() * end_bytes
     }
 
-    /// Where the value of a variable column lies in the image.
+    /// Where a column is.
+    pub(crate) fn slot(&self, column: ColumnIndex) -> Slot {
+        self.slots[usize::from(column.0)]
+    }
+
+    /// The ordinal of a column among the variable columns; `None` for a column of the fixed part.
+    pub fn var_ordinal(&self, column: ColumnIndex) -> Option<u16> {
+        let slot = self.slots.get(usize::from(column.0))?;
+        (slot.kind == SlotKind::Variable).then_some(slot.position as u16)
+    }
+
+    /// Where the wire forms of the variable columns from `first` to `last` lie in the image, side by side.
     #[inline(always)]
-    pub fn var_extent(&self, image: &[u8], var_ordinal: usize) -> Range<usize> {
+    pub fn var_extent(&self, image: &[u8], first: usize, last: usize) -> Range<usize> {
         if image[0] & FLAG_WIDE != 0 {
-            return self.wide_extent(image, var_ordinal);
+            return self.wide_extent(image, first, last);
         }
         let data = self.narrow_start as usize;
-        let end_at = self.ends_start as usize + var_ordinal * 2;
-        let end = u16::from_le_bytes(bytes_at(image, end_at));
-        let start = if var_ordinal == 0 { 0 } else { u16::from_le_bytes(bytes_at(image, end_at - 2)) };
+        let ends = self.ends_start as usize;
+        let end = u16::from_le_bytes(bytes_at(image, ends + last * 2));
+        let start = if first == 0 { 0 } else { u16::from_le_bytes(bytes_at(image, ends + first * 2 - 2)) };
         data + usize::from(start)..data + usize::from(end)
     }
 
     #[cold]
-    fn wide_extent(&self, image: &[u8], var_ordinal: usize) -> Range<usize> {
+    fn wide_extent(&self, image: &[u8], first: usize, last: usize) -> Range<usize> {
         let data = self.header_bytes(true);
-        let start = if var_ordinal == 0 { 0 } else { self.var_end(image, true, var_ordinal - 1) };
-        data + start..data + self.var_end(image, true, var_ordinal)
-    }
-
-    /// Appends the image again with other variable values: `replace` is called for every variable column in order with
-    /// its ordinal and bytes (none for NULL, which must stay so), and appends what shall stand there to the vector it gets. The flag of overflow is set as
-    /// `overflow` says. Storage moves long values to overflow pages and back with this.
-    ///
-    /// Error: 1118 when the result has more than [`limit::ROW_BYTES_MAX`] bytes; `out` is then as before.
-    pub fn rebuild(
-        &self,
-        image: &[u8],
-        overflow: bool,
-        replace: &mut ReplaceVariable<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let start = out.len();
-        let wide_header = self.header_bytes(true);
-        let narrow_header = self.header_bytes(false);
-        out.extend_from_slice(&image[..self.ends_start as usize]);
-        out.resize(start + wide_header, 0);
-        for ordinal in 0..self.variable_columns.len() {
-            replace(ordinal, &image[self.var_extent(image, ordinal)], out);
-            if out.len() - start > limit::ROW_BYTES_MAX {
-                out.truncate(start);
-                return Err(row_too_large());
-            }
-            let end = (out.len() - start - wide_header) as u32;
-            let at = start + self.ends_start as usize + ordinal * 4;
-            out[at..at + 4].copy_from_slice(&end.to_le_bytes());
-        }
-        let data_bytes = out.len() - start - wide_header;
-        let wide = data_bytes > usize::from(u16::MAX);
-        if !wide {
-            let ends = start + self.ends_start as usize;
-            for ordinal in 0..self.variable_columns.len() {
-                out.copy_within(ends + ordinal * 4..ends + ordinal * 4 + 2, ends + ordinal * 2);
-            }
-            out.copy_within(start + wide_header.., start + narrow_header);
-            out.truncate(start + narrow_header + data_bytes);
-        }
-        out[start] = if wide { FLAG_WIDE } else { 0 } | if overflow { FLAG_OVERFLOW } else { 0 };
-        Ok(())
+        let start = if first == 0 { 0 } else { self.var_end(image, true, first - 1) };
+        data + start..data + self.var_end(image, true, last)
     }
 
     #[inline]
@@ -253,8 +226,8 @@ impl RowFormat {
         let position = slot.position as usize;
         if slot.kind == SlotKind::Variable {
             match value {
-                ValueRef::Bytes(bytes) => out.extend_from_slice(bytes),
-                ValueRef::Null => {}
+                ValueRef::Bytes(bytes) => append_length_prefixed(bytes, out),
+                ValueRef::Null => out.push(NULL_MARK),
                 _ => return false,
             }
             let end = out.len() - start - self.header_bytes(wide);
@@ -302,8 +275,13 @@ impl<'a> RowView<'a> {
     /// The value of a column in the form that row encoders take apart at once, without a copy in memory.
     #[inline(always)]
     pub(crate) fn field(&self, column: ColumnIndex) -> Field<'a> {
-        let slot = &self.format.slots[usize::from(column.0)];
-        if self.image[usize::from(slot.null_byte)] & slot.null_mask != 0 {
+        self.field_at(self.format.slots[usize::from(column.0)])
+    }
+
+    /// As `field`, of a column whose place is known.
+    #[inline(always)]
+    pub(crate) fn field_at(&self, slot: Slot) -> Field<'a> {
+        if slot.null_mask != 0 && self.image[usize::from(slot.null_byte)] & slot.null_mask != 0 {
             return Field::Null;
         }
         let at = slot.position as usize;
@@ -312,7 +290,7 @@ impl<'a> RowView<'a> {
             SlotKind::UInt32 => Field::UInt(u64::from(u32::from_le_bytes(bytes_at(self.image, at)))),
             SlotKind::Int64 => Field::Int(i64::from_le_bytes(bytes_at(self.image, at))),
             SlotKind::UInt64 => Field::UInt(u64::from_le_bytes(bytes_at(self.image, at))),
-            SlotKind::Variable => Field::Bytes(&self.image[self.format.var_extent(self.image, at)]),
+            SlotKind::Variable => Field::Bytes(value_of_wire(&self.image[self.format.var_extent(self.image, at, at)])),
             SlotKind::Double => Field::Double(f64::from_le_bytes(bytes_at(self.image, at))),
             SlotKind::Int8 => Field::Int(i64::from(self.image[at] as i8)),
             SlotKind::UInt8 => Field::UInt(u64::from(self.image[at])),
@@ -327,6 +305,18 @@ impl<'a> RowView<'a> {
                 Field::UInt(u64::from(u32::from_le_bytes([low, middle, high, 0])))
             }
         }
+    }
+
+    /// The wire forms of the variable columns with ordinals from `first` to `last`, side by side.
+    #[inline(always)]
+    pub(crate) fn wire_run(&self, first: u16, last: u16) -> &'a [u8] {
+        &self.image[self.format.var_extent(self.image, usize::from(first), usize::from(last))]
+    }
+
+    /// Whether any column is NULL.
+    #[inline]
+    pub(crate) fn has_null(&self) -> bool {
+        self.image[1..self.format.fixed_start as usize].iter().any(|bits| *bits != 0)
     }
 
     /// Whether a column is NULL.
@@ -350,7 +340,7 @@ impl<'a> RowView<'a> {
 }
 
 /// Whether a plain image is whole: known flags, unused null bits zero, the ends rising to exactly the end of the image,
-/// and NULL columns empty. Reading a checked image through a [`RowView`] cannot fail.
+/// every variable value in its wire form, and NULL columns empty. Reading a checked image through a [`RowView`] cannot fail.
 pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
     let Some(flags) = image.first() else { return false };
     let wide = flags & FLAG_WIDE != 0;
@@ -377,7 +367,7 @@ pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
     if before != data_bytes || (wide && data_bytes <= usize::from(u16::MAX)) {
         return false;
     }
-    format.slots.iter().all(|slot| null_is_empty(format, slot, image))
+    format.slots.iter().all(|slot| is_well_formed(format, slot, image))
 }
 
 impl SlotKind {
@@ -431,13 +421,41 @@ fn bytes_at<const N: usize>(image: &[u8], at: usize) -> [u8; N] {
     bytes
 }
 
-fn null_is_empty(format: &RowFormat, slot: &Slot, image: &[u8]) -> bool {
-    if image[usize::from(slot.null_byte)] & slot.null_mask == 0 {
-        return true;
+/// The bytes behind the length of a wire form; none for NULL.
+#[inline(always)]
+fn value_of_wire(wire: &[u8]) -> &[u8] {
+    match wire[0] {
+        0..=NULL_MARK => &wire[1..],
+        mark => long_value_of_wire(mark, wire),
     }
+}
+
+#[cold]
+fn long_value_of_wire(mark: u8, wire: &[u8]) -> &[u8] {
+    let length_bytes = match mark {
+        0xFC => 3,
+        0xFD => 4,
+        _ => 9,
+    };
+    &wire[length_bytes..]
+}
+
+/// Whether a NULL is empty, and a variable value is what its length says.
+fn is_well_formed(format: &RowFormat, slot: &Slot, image: &[u8]) -> bool {
+    let is_null = image[usize::from(slot.null_byte)] & slot.null_mask != 0;
+    let at = slot.position as usize;
     match slot.kind {
-        SlotKind::Variable => format.var_extent(image, slot.position as usize).is_empty(),
-        kind => image[slot.position as usize..][..kind.fixed_bytes()].iter().all(|byte| *byte == 0),
+        SlotKind::Variable if is_null => image[format.var_extent(image, at, at)] == [NULL_MARK],
+        SlotKind::Variable => {
+            let wire = &image[format.var_extent(image, at, at)];
+            let mut length = Vec::new();
+            let value_bytes = (1..=9.min(wire.len())).find(|bytes| length_bytes(wire.len() - bytes) == *bytes);
+            value_bytes.is_some_and(|bytes| {
+                append_length((wire.len() - bytes) as u64, &mut length);
+                wire.starts_with(&length)
+            })
+        }
+        kind => !is_null || image[at..][..kind.fixed_bytes()].iter().all(|byte| *byte == 0),
     }
 }
 
@@ -461,4 +479,4 @@ fn value_does_not_fit(column: usize, is_null: bool) -> Box<Error> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

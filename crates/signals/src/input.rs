@@ -56,16 +56,19 @@ pub fn begin(input: &mut Vec<u8>, parameters: &[u8]) {
 }
 
 /// Appends a key.
-#[inline]
+#[inline(always)]
 pub fn push_key(input: &mut Vec<u8>, key: HashedKey<'_>) {
-    let mut head = [0; KEY_HEAD_BYTES];
-    head[..8].copy_from_slice(&key.hash.to_le_bytes());
-    head[8..].copy_from_slice(&(key.key.len() as u16).to_le_bytes());
-    input.extend_from_slice(&head);
+    let head = u128::from(key.hash) | (key.key.len() as u128 & 0xFFFF) << 64;
     match <&[u8; 4]>::try_from(key.key) {
-        // A copy of known length is one move.
-        Ok(key) => input.extend_from_slice(key),
-        Err(_) => input.extend_from_slice(key.key),
+        // The most frequent length, in one copy of known length.
+        Ok(key) => {
+            let whole = head | u128::from(u32::from_le_bytes(*key)) << (8 * KEY_HEAD_BYTES);
+            input.extend_from_slice(&whole.to_le_bytes()[..KEY_HEAD_BYTES + 4]);
+        }
+        Err(_) => {
+            input.extend_from_slice(&head.to_le_bytes()[..KEY_HEAD_BYTES]);
+            input.extend_from_slice(key.key);
+        }
     }
 }
 

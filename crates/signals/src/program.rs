@@ -6,7 +6,8 @@ use std::sync::Arc;
 use junctor_expression::Expression;
 use junctor_expression::aggregate::AggregateKind;
 use junctor_model::id::{ColumnIndex, IndexId};
-use junctor_model::row_encoding::ResultColumn;
+use junctor_model::row::RowFormat;
+use junctor_model::row_encoding::{ResultColumn, RowPlan};
 use junctor_model::schema::TableLayout;
 
 /// Which rows of a partition are looked at. Keys and bounds are in the request's input (see `input.rs`).
@@ -61,6 +62,22 @@ pub struct Projection {
     pub values: Vec<Expression>,
     /// Their description on the wire.
     pub columns: Vec<ResultColumn>,
+    /// How rows are said when every value is a column of the row.
+    pub row_plan: Option<RowPlan>,
+}
+
+impl Projection {
+    /// A projection of these values, with their description, over rows of any format.
+    pub fn new(values: Vec<Expression>, columns: Vec<ResultColumn>) -> Projection {
+        Projection { values, columns, row_plan: None }
+    }
+
+    /// The projection for rows of that format.
+    pub fn with_format(mut self, format: &RowFormat) -> Projection {
+        let indexes: Option<Vec<ColumnIndex>> = self.values.iter().map(Expression::as_column).collect();
+        self.row_plan = indexes.map(|indexes| RowPlan::new(format, indexes.into_iter().zip(&self.columns)));
+        self
+    }
 }
 
 /// What leaves the partition for every accepted row.

@@ -25,7 +25,7 @@ use junctor_model::value::ValueRef;
 use junctor_storage::index::{Direction, RangeBounds};
 use junctor_storage::lock::{LOCKS_MAX, LockKey, LockMode, LockTable, WaiterToken};
 use junctor_storage::page::PagePool;
-use junctor_storage::partition_store::{PartitionStore, ScanCursor, ScanRange};
+use junctor_storage::partition_store::{Batch, PartitionStore, ScanCursor, ScanRange};
 
 const TRANSACTION: TransactionId = TransactionId(1);
 const STATEMENT: StatementNumber = StatementNumber(1);
@@ -116,11 +116,9 @@ fn phase_batch(work: &mut Work, store: &PartitionStore) {
     for _ in 0..work.operations / 50 {
         let keys: [([u8; 4], u64); 50] = std::array::from_fn(|_| key(work.any_id()));
         let keys: [(&[u8], u64); 50] = std::array::from_fn(|at| (&keys[at].0[..], keys[at].1));
-        let flow = store.read_batch(&keys, snapshot, None, |found| {
-            black_box(found.map(|(_, version)| version.stored().len()));
-            ControlFlow::Continue(())
-        });
-        assert!(flow.is_continue());
+        let mut images = Batch::new();
+        store.read_batch(keys.into_iter(), snapshot, None, &mut images);
+        black_box(images.iter().map(|image| image.len()).sum::<usize>());
     }
 }
 

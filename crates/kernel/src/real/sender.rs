@@ -200,9 +200,9 @@ mod tests {
     use std::net::{TcpListener, TcpStream as Stream};
 
     use super::*;
+    use crate::address::NodeId;
     use crate::buffer::BufferPool;
     use crate::directory::NodeLayout;
-    use crate::address::NodeId;
 
     /// A connection: the side of the node, and the side of the client.
     fn connection() -> (Stream, Stream) {

@@ -48,7 +48,7 @@ fn value_of(column_type: ColumnType, nullable: bool) -> BoxedStrategy<Value> {
     if nullable { prop_oneof![3 => value, 1 => Just(Value::Null)].boxed() } else { value }
 }
 
-fn table_and_row() -> impl Strategy<Value = (Vec<ColumnDefinition>, Vec<Value>)> {
+pub(crate) fn table_and_row() -> impl Strategy<Value = (Vec<ColumnDefinition>, Vec<Value>)> {
     prop::collection::vec((column_type(), any::<bool>()), 1..20).prop_flat_map(|shape| {
         let columns: Vec<_> = shape.iter().map(|(column_type, nullable)| column(*column_type, *nullable)).collect();
         let values: Vec<_> = shape.iter().map(|(column_type, nullable)| value_of(*column_type, *nullable)).collect();
@@ -74,27 +74,6 @@ proptest! {
             prop_assert_eq!(view.column(ColumnIndex(index as u16)), value.as_ref());
             prop_assert_eq!(view.is_null(ColumnIndex(index as u16)), value.is_null());
         }
-    }
-
-    #[test]
-    fn a_rebuilt_row_is_the_row_encoded_with_the_other_values((columns, values) in table_and_row(), grow in any::<bool>()) {
-        let format = RowFormat::new(&columns);
-        let image = encode(&format, &values);
-        let mut rebuilt = b"before".to_vec();
-        let change = |bytes: &[u8], out: &mut Vec<u8>| match grow {
-            true => out.extend(bytes.iter().cycle().take(bytes.len() * 3)),
-            false => out.extend_from_slice(&bytes[..bytes.len() / 3]),
-        };
-        format.rebuild(&image, false, &mut |_, bytes, out| change(bytes, out), &mut rebuilt).unwrap();
-        let changed: Vec<_> = values.iter().map(|value| match value {
-            Value::Bytes(bytes) => {
-                let mut out = Vec::new();
-                change(bytes, &mut out);
-                Value::Bytes(out)
-            }
-            other => other.clone(),
-        }).collect();
-        prop_assert_eq!(&rebuilt[6..], &encode(&format, &changed)[..]);
     }
 
     #[test]
@@ -156,7 +135,7 @@ fn the_image_of_a_small_table_is_the_documented_one() {
     let format = RowFormat::new(&columns);
     let image =
         encode(&format, &[Value::Int(-2), Value::Bytes(b"ab".to_vec()), Value::Null, Value::Bytes(b"c".to_vec())]);
-    assert_eq!(image, [0, 0b010, 0xFE, 0xFF, 0xFF, 0xFF, 0, 0, 2, 0, 3, 0, b'a', b'b', b'c']);
-    assert_eq!(format.var_extent(&image, 1), 14..15);
+    assert_eq!(image, [0, 0b010, 0xFE, 0xFF, 0xFF, 0xFF, 0, 0, 3, 0, 5, 0, 2, b'a', b'b', 1, b'c']);
+    assert_eq!(format.var_extent(&image, 1, 1), 15..17);
     assert_eq!((format.column_count(), format.var_column_count(), format.header_bytes(true)), (4, 2, 16));
 }

@@ -1,11 +1,10 @@
 //! Hot path, budget 20 instructions a number: rows of the binary protocol.
 
-use super::number::{append_double, append_integer_prefixed};
+use super::number::{append_double, append_signed_prefixed, append_unsigned_prefixed};
 use super::packet::{append_length_prefixed, begin_packet, end_packet};
 use super::result_column::wire_type;
 use super::text::{append_decimal, append_short};
-use crate::id::ColumnIndex;
-use crate::row::RowView;
+use crate::row::Field;
 use crate::value::ValueRef;
 
 /// The null bits of a binary row begin at this bit.
@@ -45,14 +44,21 @@ impl BinaryRow {
     }
 }
 
-/// Appends these columns of a row as one whole packet; `columns` gives the index and the wire type of each.
-#[inline]
-pub fn append_binary_row(row: RowView<'_>, columns: &[(ColumnIndex, u8)], out: &mut Vec<u8>) {
-    let packet = begin_binary_row(columns.len(), out);
-    for (ordinal, (column, wire_type)) in columns.iter().enumerate() {
-        packet.append(ordinal, row.column(*column), *wire_type, out);
+/// Appends a number of a column, as the wire type of that column says.
+#[inline(always)]
+pub(super) fn append_binary_field(field: Field<'_>, wire_type: u8, out: &mut Vec<u8>) {
+    let bits = match field {
+        Field::Int(value) => value as u64,
+        Field::UInt(value) => value,
+        Field::Double(value) => value.to_bits(),
+        Field::Null | Field::Bytes(_) => return,
+    };
+    match wire_type {
+        wire_type::LONG | wire_type::INT24 => out.extend_from_slice(&(bits as u32).to_le_bytes()),
+        wire_type::LONGLONG | wire_type::DOUBLE => out.extend_from_slice(&bits.to_le_bytes()),
+        wire_type::SHORT => out.extend_from_slice(&(bits as u16).to_le_bytes()),
+        _ => out.push(bits as u8),
     }
-    packet.end(out);
 }
 
 /// Appends one value that is not NULL (NULL appends nothing). A number whose wire type is another number's is converted
@@ -70,8 +76,8 @@ pub fn append_binary_value(value: ValueRef<'_>, wire_type: u8, out: &mut Vec<u8>
             ValueRef::Null => {}
             ValueRef::Bytes(bytes) => append_length_prefixed(bytes, out),
             ValueRef::Decimal(value) => append_decimal(value, out),
-            ValueRef::Int(value) => append_integer_prefixed(value < 0, value.unsigned_abs(), out),
-            ValueRef::UInt(value) => append_integer_prefixed(false, value, out),
+            ValueRef::Int(value) => append_signed_prefixed(value, out),
+            ValueRef::UInt(value) => append_unsigned_prefixed(value, out),
             ValueRef::Double(value) => append_short(out, |out| append_double(value, out)),
         },
     }

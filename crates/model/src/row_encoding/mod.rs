@@ -5,14 +5,18 @@
 mod binary;
 mod number;
 mod packet;
+mod plan;
 mod result_column;
 mod text;
 
-pub use binary::{BinaryRow, append_binary_row, append_binary_value, begin_binary_row};
+pub use binary::{BinaryRow, append_binary_value, begin_binary_row};
 pub use number::{append_double, append_double_fixed, append_signed, append_unsigned};
-pub use packet::{PACKET_PAYLOAD_MAX, append_length, append_length_prefixed, begin_packet, end_packet};
+pub use packet::{
+    NULL_MARK, PACKET_PAYLOAD_MAX, append_length, append_length_prefixed, begin_packet, end_packet, length_bytes,
+};
+pub use plan::RowPlan;
 pub use result_column::{DECIMALS_NOT_FIXED, ResultColumn, column_flag, wire_type};
-pub use text::{append_text_column, append_text_field, append_text_row, append_text_value};
+pub use text::{append_text_column, append_text_value};
 
 #[cfg(test)]
 mod tests;

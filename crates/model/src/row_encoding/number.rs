@@ -29,40 +29,57 @@ pub fn append_signed(value: i64, out: &mut Vec<u8>) {
     append_unsigned(value.unsigned_abs(), out);
 }
 
-/// Appends a length-encoded string of the decimal digits of an integer.
-#[inline]
-pub(super) fn append_integer_prefixed(negative: bool, magnitude: u64, out: &mut Vec<u8>) {
-    if magnitude >= EIGHT_DIGITS_END {
-        return append_long_prefixed(negative, magnitude, out);
+/// Appends a length-encoded string of the decimal digits of a signed integer.
+#[inline(always)]
+pub(super) fn append_signed_prefixed(value: i64, out: &mut Vec<u8>) {
+    // A negative number has the highest bit, so one comparison finds both kinds that are long.
+    match value as u64 {
+        short @ ..EIGHT_DIGITS_END => append_short_prefixed(short, out),
+        _ => append_long_prefixed(value < 0, value.unsigned_abs(), out),
     }
-    let digits = eight_digits(magnitude);
+}
+
+/// Appends a length-encoded string of the decimal digits of an unsigned integer.
+#[inline(always)]
+pub(super) fn append_unsigned_prefixed(value: u64, out: &mut Vec<u8>) {
+    match value {
+        short @ ..EIGHT_DIGITS_END => append_short_prefixed(short, out),
+        long => append_long_prefixed(false, long, out),
+    }
+}
+
+/// As [`append_unsigned_prefixed`] below [`EIGHT_DIGITS_END`].
+#[inline(always)]
+fn append_short_prefixed(value: u64, out: &mut Vec<u8>) {
+    let digits = if value < 10_000 { four_digits(value) << 32 } else { eight_digits(value as u32) };
     // Zeros in front, of which the last digit is none.
-    let zeros = (digits | 1 << 56).trailing_zeros() / 8;
-    let text = (digits | u64::from_le_bytes([b'0'; 8])) >> (8 * zeros);
-    let sign = usize::from(negative);
-    let length = 8 - zeros as usize + sign;
-    // Length, sign and text go out in one copy of fixed size, and what is too much is cut off again.
-    let mut buffer = [b'-'; 16];
-    buffer[0] = length as u8;
-    buffer[1 + sign..9 + sign].copy_from_slice(&text.to_le_bytes());
+    let zero_bits = (digits | 1 << 56).trailing_zeros() & !7;
+    let text = (digits | u64::from_le_bytes([b'0'; 8])) >> zero_bits;
+    let length = 8 - zero_bits as usize / 8;
+    // Length and text go out in one copy of fixed size, and what is too much is cut off again.
     let start = out.len();
-    out.extend_from_slice(&buffer);
+    out.extend_from_slice(&(length as u128 | u128::from(text) << 8).to_le_bytes());
     out.truncate(start + 1 + length);
 }
 
 /// The digits of a number below [`EIGHT_DIGITS_END`], each in a byte, the first in the lowest.
 #[inline]
-fn eight_digits(value: u64) -> u64 {
-    // Halves of four digits, then quarters of two, then digits: each step divides all lanes at once by multiplying with
-    // the reciprocal, which is exact for so few digits.
-    let halves = (value / 10_000) | ((value % 10_000) << 32);
+fn eight_digits(value: u32) -> u64 {
+    four_digits(u64::from(value / 10_000) | u64::from(value % 10_000) << 32)
+}
+
+/// The digits of a number below 10,000 in the lowest four bytes, or of one in each half.
+#[inline(always)]
+fn four_digits(halves: u64) -> u64 {
+    // Quarters of two digits, then digits: each step divides all lanes at once by multiplying with the reciprocal, which
+    // is exact for so few digits.
     let high = ((halves * 10_486) >> 20) & 0x7F_0000_007F;
     let quarters = high | ((halves - high * 100) << 16);
     let high = ((quarters * 103) >> 10) & 0x000F_000F_000F_000F;
     high | ((quarters - high * 10) << 8)
 }
 
-#[cold]
+#[inline(never)]
 fn append_long_prefixed(negative: bool, magnitude: u64, out: &mut Vec<u8>) {
     let mut buffer = [0; INTEGER_DIGITS_MAX];
     let first = write_digits(magnitude, &mut buffer);

@@ -25,6 +25,20 @@ pub fn end_packet(out: &mut Vec<u8>, start: usize) {
     out[start..start + HEADER_BYTES].copy_from_slice(&(payload as u32).to_le_bytes());
 }
 
+/// First byte of a NULL in place of a length.
+pub const NULL_MARK: u8 = 0xFB;
+
+/// Bytes of the length before a string of so many bytes.
+#[inline]
+pub fn length_bytes(length: usize) -> usize {
+    match length {
+        0..251 => 1,
+        251..=0xFFFF => 3,
+        0x1_0000..=0xFF_FFFF => 4,
+        _ => 9,
+    }
+}
+
 /// Appends a length-encoded integer.
 #[inline]
 pub fn append_length(length: u64, out: &mut Vec<u8>) {

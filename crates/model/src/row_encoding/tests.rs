@@ -3,9 +3,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::collation::CollationId;
 use crate::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
+use crate::row::tests::table_and_row;
 use crate::row::{RowFormat, RowView};
 use crate::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind};
-use crate::value::{Decimal, ValueRef};
+use crate::value::{Decimal, Value, ValueRef};
 
 fn double(value: f64) -> String {
     let mut out = Vec::new();
@@ -79,11 +80,13 @@ fn a_double_of_fixed_decimals_prints_all_of_them() {
 fn a_text_row_is_a_whole_packet() {
     let int = column(ColumnType::Integer { bytes: 4, unsigned: false });
     let name = column(ColumnType::VarChar { length: 9, collation: CollationId::DEFAULT });
-    let format = RowFormat::new(&[int, name]);
+    let format = RowFormat::new(&[int.clone(), name.clone()]);
     let mut image = Vec::new();
     format.encode(&[ValueRef::Int(12), ValueRef::Bytes(b"ab")], &mut image).unwrap();
     let mut out = b"before".to_vec();
-    append_text_row(RowView::new(&format, &image), &[ColumnIndex(1), ColumnIndex(0)], &mut out);
+    let [int, name] = [&int, &name].map(ResultColumn::of_definition);
+    RowPlan::new(&format, [(ColumnIndex(1), &name), (ColumnIndex(0), &int)])
+        .append_text(RowView::new(&format, &image), &mut out);
     assert_eq!(out, b"before\x06\0\0\0\x02ab\x0212");
 }
 
@@ -228,4 +231,34 @@ fn columns_are_described_as_mysql_describes_them() {
     assert_eq!(facts(3), (252, NOT_NULL | BLOB | super::column_flag::BINARY | NO_DEFAULT_VALUE, 63, 65_535, 0));
     assert_eq!(facts(4), (252, NOT_NULL | BLOB | NO_DEFAULT_VALUE, 45, u32::MAX, 0));
     assert_eq!(facts(5), (5, NOT_NULL | NO_DEFAULT_VALUE | PART_KEY, 63, 22, 31));
+}
+
+proptest! {
+    #[test]
+    fn a_row_by_its_plan_is_its_columns_one_by_one((columns, values) in table_and_row(), order in any::<u64>()) {
+        let format = RowFormat::new(&columns);
+        let values: Vec<_> = values.iter().map(Value::as_ref).collect();
+        let mut image = Vec::new();
+        format.encode(&values, &mut image).unwrap();
+        let row = RowView::new(&format, &image);
+        // In the order of the table from some column on, so that there are runs, and some columns twice.
+        let count = columns.len();
+        let chosen: Vec<usize> = (0..count + 2).map(|step| (step + order as usize % count) % count).collect();
+        let results: Vec<_> = columns.iter().map(ResultColumn::of_definition).collect();
+        let plan = RowPlan::new(&format, chosen.iter().map(|at| (ColumnIndex(*at as u16), &results[*at])));
+        let (mut text, mut expected_text) = (Vec::new(), Vec::new());
+        plan.append_text(row, &mut text);
+        let packet = begin_packet(&mut expected_text);
+        chosen.iter().for_each(|at| append_text_value(values[*at], &mut expected_text));
+        end_packet(&mut expected_text, packet);
+        prop_assert_eq!(text, expected_text);
+        let (mut binary, mut expected_binary) = (Vec::new(), Vec::new());
+        plan.append_binary(row, &mut binary);
+        let packet = begin_binary_row(chosen.len(), &mut expected_binary);
+        for (ordinal, at) in chosen.iter().enumerate() {
+            packet.append(ordinal, values[*at], results[*at].wire_type, &mut expected_binary);
+        }
+        packet.end(&mut expected_binary);
+        prop_assert_eq!(binary, expected_binary);
+    }
 }

@@ -1,22 +1,18 @@
 //! Hot path, budget 45 instructions an integer and 20 plus the copy a string: rows of the text protocol.
 
-use super::number::{append_double, append_double_fixed, append_integer_prefixed};
-use super::packet::{append_length_prefixed, begin_packet, end_packet};
+use super::number::{append_double, append_double_fixed, append_signed_prefixed, append_unsigned_prefixed};
+use super::packet::{NULL_MARK, append_length_prefixed};
 use super::result_column::DECIMALS_NOT_FIXED;
-use crate::id::ColumnIndex;
-use crate::row::{Field, RowView};
+use crate::row::Field;
 use crate::value::{Decimal, ValueRef};
-
-/// First byte of a NULL in place of a length.
-const NULL_MARK: u8 = 0xFB;
 
 /// Appends one value as a length-encoded string, or the mark of NULL. How a number prints follows from the value alone.
 #[inline]
 pub fn append_text_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
     match value {
-        ValueRef::Int(value) => append_integer_prefixed(value < 0, value.unsigned_abs(), out),
+        ValueRef::Int(value) => append_signed_prefixed(value, out),
         ValueRef::Bytes(bytes) => append_length_prefixed(bytes, out),
-        ValueRef::UInt(value) => append_integer_prefixed(false, value, out),
+        ValueRef::UInt(value) => append_unsigned_prefixed(value, out),
         ValueRef::Null => out.push(NULL_MARK),
         ValueRef::Double(value) => append_short(out, |out| append_double(value, out)),
         ValueRef::Decimal(value) => append_decimal(value, out),
@@ -24,12 +20,12 @@ pub fn append_text_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
 }
 
 /// Appends the value of a column of a row as [`append_text_value`] does.
-#[inline]
-pub fn append_text_field(row: RowView<'_>, column: ColumnIndex, out: &mut Vec<u8>) {
-    match row.field(column) {
-        Field::Int(value) => append_integer_prefixed(value < 0, value.unsigned_abs(), out),
+#[inline(always)]
+pub(super) fn append_text_field(field: Field<'_>, out: &mut Vec<u8>) {
+    match field {
+        Field::Int(value) => append_signed_prefixed(value, out),
         Field::Bytes(bytes) => append_length_prefixed(bytes, out),
-        Field::UInt(value) => append_integer_prefixed(false, value, out),
+        Field::UInt(value) => append_unsigned_prefixed(value, out),
         Field::Null => out.push(NULL_MARK),
         Field::Double(value) => append_short(out, |out| append_double(value, out)),
     }
@@ -48,16 +44,6 @@ pub fn append_text_column(value: ValueRef<'_>, decimals: u8, out: &mut Vec<u8>) 
         }
         value => append_text_value(value, out),
     }
-}
-
-/// Appends these columns of a row as one whole packet.
-#[inline]
-pub fn append_text_row(row: RowView<'_>, columns: &[ColumnIndex], out: &mut Vec<u8>) {
-    let start = begin_packet(out);
-    for column in columns {
-        append_text_field(row, *column, out);
-    }
-    end_packet(out, start);
 }
 
 pub(super) fn append_decimal(value: Decimal, out: &mut Vec<u8>) {

@@ -25,7 +25,7 @@ pub struct SelectList {
 /// # Errors
 /// 1140 for a mix of aggregates and columns, 1051 for an unknown table before `.*`, and those of [`Binder::bind`].
 pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_parameter: u16) -> Result<SelectList> {
-    let mut projection = Projection { values: Vec::with_capacity(items.len()), columns: Vec::new() };
+    let mut projection = Projection::new(Vec::with_capacity(items.len()), Vec::new());
     let mut first_plain = None;
     binder.aggregation = Aggregation::Collected { first_parameter, aggregates: Vec::new() };
     for (position, item) in items.iter().enumerate() {

@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use junctor_client::input::KeyRange;
 use junctor_client::{Door, PartitionInputs, PartitionScope};
-use junctor_expression::{ParameterList, Parameters, Scratch};
+use junctor_expression::{Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnIndex;
-use junctor_model::key::append_escaped;
+use junctor_model::key::{append_escaped, integer_key, long_integer_key};
 use junctor_model::partition::{key_hash, partition_of};
-use junctor_model::schema::{ColumnDefinition, TableDefinition};
+use junctor_model::schema::{ColumnDefinition, ColumnType, TableDefinition};
 use junctor_model::value::ValueRef;
 
 use super::bound::{Place, append_place};
@@ -82,14 +82,6 @@ impl KeyMaker {
         self.bytes.clear();
         let is_base = template.columns == definition.primary().columns;
         let by_hash = !is_base || definition.partition_columns == template.columns;
-        if let ([column], [key]) = (template.columns.as_slice(), template.alternatives.as_slice())
-            && let [KeyValues::Parameters(ordinal)] = key.as_slice()
-            && by_hash
-        {
-            let column = &definition.columns[usize::from(column.0)];
-            self.push_list(column, values.parameters.list(*ordinal), push);
-            return Ok(());
-        }
         for key in &template.alternatives {
             self.alternative(definition, template, key, values)?;
         }
@@ -131,42 +123,33 @@ impl KeyMaker {
         }
     }
 
-    /// As `keys` for the values of a list in the only column of a key whose hash chooses the partition: each key is pushed
-    /// as soon as it is made and found to be new.
-    fn push_list(
+    /// As `keys` for a list of integers in the only column of a key: each key is pushed as soon as it is made and found to be
+    /// new.
+    #[inline(always)]
+    fn push_integers<const BYTES: usize>(
         &mut self,
-        column: &ColumnDefinition,
-        list: ParameterList<'_>,
-        push: &mut impl FnMut(KeyPlace, u64, &[u8]),
+        integers: &[[u8; 8]],
+        key_of: impl Fn(i64) -> Option<[u8; BYTES]>,
+        mut push: impl FnMut(u64, &[u8]),
     ) {
-        let count = list.size_hint().1.unwrap_or(0);
-        let size = (count * 2).next_power_of_two();
+        let size = (integers.len() * 2).next_power_of_two();
         self.seen.clear();
         self.seen.resize(size, 0);
-        let KeyMaker { keys, bytes, seen, .. } = self;
-        for value in list {
-            let start = bytes.len();
-            if append_place(column, value, bytes) != Place::At || bytes.len() - start > usize::from(u16::MAX) {
-                bytes.truncate(start);
-                continue;
-            }
-            let key = &bytes[start..];
-            let hash = key_hash(key);
-            let mut slot = hash as usize & (size - 1);
+        let seen = &mut self.seen[..];
+        for (position, integer) in integers.iter().enumerate() {
+            let Some(key) = key_of(i64::from_le_bytes(*integer)) else { continue };
+            let hash = key_hash(&key);
+            let mut slot = hash as usize & (seen.len() - 1);
             let is_new = loop {
-                let Some(other) = seen[slot].checked_sub(1) else { break true };
-                let (other_hash, other) = &keys[other as usize];
-                if *other_hash == hash && bytes[other.start as usize..other.end as usize] == *key {
-                    break false;
+                match seen[slot].checked_sub(1) {
+                    None => break true,
+                    Some(other) if integers[other as usize] == *integer => break false,
+                    Some(_) => slot = (slot + 1) & (seen.len() - 1),
                 }
-                slot = (slot + 1) & (size - 1);
             };
             if is_new {
-                push(KeyPlace::ByHash, hash, key);
-                keys.push((hash, start as u32..bytes.len() as u32));
-                seen[slot] = keys.len() as u32;
-            } else {
-                bytes.truncate(start);
+                seen[slot] = position as u32 + 1;
+                push(hash, &key);
             }
         }
     }
@@ -584,10 +567,51 @@ pub(crate) fn push_keys(
     door: &mut Door<'_>,
 ) -> Result<()> {
     let buffers = &mut *door.buffers;
+    if let Some((bytes, integers)) = integer_list(definition, template, values) {
+        match bytes {
+            4 => maker.push_integers(
+                integers,
+                |value| i32::try_from(value).ok().map(integer_key),
+                |hash, key| {
+                    inputs.push_hashed_key(hash, key, sent, buffers);
+                },
+            ),
+            _ => maker.push_integers(
+                integers,
+                |value| Some(long_integer_key(value)),
+                |hash, key| {
+                    inputs.push_hashed_key(hash, key, sent, buffers);
+                },
+            ),
+        }
+        return Ok(());
+    }
     maker.keys(definition, template, values, &mut |place, hash, key| match place {
         KeyPlace::ByHash => inputs.push_hashed_key(hash, key, sent, buffers),
         KeyPlace::At(partition) => inputs.push_key_at(partition, key, sent, buffers),
     })
+}
+
+/// The width of the key and its values when it is one signed INT or BIGINT, they are a list of integers, and the hash of the
+/// key chooses the partition.
+#[inline]
+fn integer_list<'v>(
+    definition: &TableDefinition,
+    template: &KeyTemplate,
+    values: &Values<'v>,
+) -> Option<(u8, &'v [[u8; 8]])> {
+    let ([column], [key]) = (template.columns.as_slice(), template.alternatives.as_slice()) else { return None };
+    let [KeyValues::Parameters(ordinal)] = key.as_slice() else { return None };
+    let is_base = template.columns == definition.primary().columns;
+    let column = &definition.columns[usize::from(column.0)];
+    match column.column_type {
+        ColumnType::Integer { bytes: bytes @ (4 | 8), unsigned: false }
+            if is_base && !column.nullable && definition.partition_columns == template.columns =>
+        {
+            values.parameters.list(*ordinal).integers().map(|integers| (bytes, integers))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -98,8 +98,13 @@ pub(crate) fn fill_from_shape(
         let ordinal = Ordinal(ordinal);
         match shape.slot(ordinal) {
             Some(Slot::List { .. }) => {
+                let literals = shape.list(ordinal);
+                if is_short_integers(literals) {
+                    builder.push_integers(literals.iter().map(short_integer));
+                    continue;
+                }
                 builder.begin_list();
-                for literal in shape.list(ordinal) {
+                for literal in literals {
                     fits &= push(text, literal, decoded, builder);
                 }
                 builder.end_list();
@@ -115,13 +120,27 @@ pub(crate) fn fill_from_shape(
 
 #[inline]
 fn push(text: &[u8], literal: &LiftedLiteral, decoded: &mut Vec<u8>, builder: &mut ParametersBuilder) -> bool {
-    if let (LiteralClass::Integer, Ok(value)) = (literal.class, i64::try_from(literal.magnitude)) {
-        builder.push_int(if literal.negative { -value } else { value });
+    if literal.class == LiteralClass::Integer && literal.magnitude >> 63 == 0 {
+        builder.push_int(short_integer(literal));
         return true;
     }
     let value = literal_value(text, literal, decoded);
     builder.push(value);
     is_of_class(value, literal.class)
+}
+
+/// Whether a list, whose members are of one class, is of integers below 64 bits.
+#[inline]
+fn is_short_integers(literals: &[LiftedLiteral]) -> bool {
+    let bits = literals.iter().fold(0, |bits, literal| bits | literal.magnitude);
+    literals.first().is_some_and(|literal| literal.class == LiteralClass::Integer) && bits >> 63 == 0
+}
+
+/// The value of an integer below 64 bits.
+#[inline]
+fn short_integer(literal: &LiftedLiteral) -> i64 {
+    let value = literal.magnitude as i64;
+    if literal.negative { -value } else { value }
 }
 
 /// Whether a literal's value is of the kind that its class stands for.

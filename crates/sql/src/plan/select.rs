@@ -128,7 +128,8 @@ pub(super) fn plan_select(
         _ => Gather::Sort { distinct: false, ordered: in_order },
     };
     let header = ResultHeader::new(list.projection.columns.clone());
-    let output = output_of(&gather, list.projection, list.aggregates, sort);
+    let projection = list.projection.with_format(&layout.row_format);
+    let output = output_of(&gather, projection, list.aggregates, sort);
     let lock = lock_of(environment, select);
     let parts = Parts { header, gather, is_single, lock };
     let plan = build(select, layout, binder.scope.table, choice, filter, output, parts)?;

@@ -65,9 +65,14 @@ impl HashIndex {
 
     /// What `accept` says of the first row of that hash of which it says anything.
     #[inline]
-    pub fn find<T>(&self, hash: u64, mut accept: impl FnMut(RowId) -> Option<T>) -> Option<T> {
+    pub fn find<T>(&self, hash: u64, accept: impl FnMut(RowId) -> Option<T>) -> Option<T> {
+        self.find_from(self.home_of(hash), hash, accept)
+    }
+
+    /// As `find`, with the bucket that [`HashIndex::home_of`] gave.
+    #[inline]
+    pub(crate) fn find_from<T>(&self, home: usize, hash: u64, mut accept: impl FnMut(RowId) -> Option<T>) -> Option<T> {
         let hash = hash as u32;
-        let home = self.home_of(hash);
         let mut bucket = bucket_in(self.home.get(home / BUCKETS_PER_PAGE)?, home % BUCKETS_PER_PAGE);
         loop {
             let mut matches = slots_with(bucket, hash);
@@ -87,10 +92,9 @@ impl HashIndex {
         }
     }
 
-    /// Asks the processor for the bucket of a hash.
+    /// Asks the processor for a bucket.
     #[inline]
-    pub fn prefetch(&self, hash: u64) {
-        let bucket = self.home_of(hash as u32);
+    pub(crate) fn prefetch(&self, bucket: usize) {
         if let Some(page) = self.home.get(bucket / BUCKETS_PER_PAGE) {
             page.prefetch(bucket % BUCKETS_PER_PAGE * BUCKET_BYTES);
         }
@@ -102,7 +106,7 @@ impl HashIndex {
             let page = self.empty_page(need)?;
             self.home.push(page);
         }
-        let bucket = self.home_bucket(self.home_of(hash as u32));
+        let bucket = self.home_bucket(self.home_of(hash));
         let is_full = usize::from(bucket[COUNT_AT]) == ENTRIES_PER_BUCKET;
         let has_spill =
             self.spill_free != NO_BUCKET || (self.spill_fresh as usize) < self.spill.len() * BUCKETS_PER_PAGE;
@@ -128,7 +132,7 @@ impl HashIndex {
             return false;
         }
         let hash = hash as u32;
-        let (mut place, mut before) = (Place::Home(self.home_of(hash)), None);
+        let (mut place, mut before) = (Place::Home(self.home_of(u64::from(hash))), None);
         let mut found = None;
         loop {
             let bucket = self.bucket(place);
@@ -190,7 +194,7 @@ impl HashIndex {
                     return Err(format!("hash bucket {home}: a bucket with {count} entries has a next one"));
                 }
                 for slot in 0..count {
-                    if self.home_of(hash_at(bucket, slot)) != home {
+                    if self.home_of(u64::from(hash_at(bucket, slot))) != home {
                         return Err(format!("hash bucket {home}: an entry belongs elsewhere"));
                     }
                     visit(hash_at(bucket, slot), RowId(row_at(bucket, slot)))?;
@@ -218,7 +222,7 @@ impl HashIndex {
     }
 
     fn add(&mut self, hash: u32, row: u32) {
-        let mut place = Place::Home(self.home_of(hash));
+        let mut place = Place::Home(self.home_of(u64::from(hash)));
         loop {
             let bucket = self.bucket_mut(place);
             let count = usize::from(bucket[COUNT_AT]);
@@ -287,9 +291,10 @@ impl HashIndex {
         (1 << self.level) + self.split
     }
 
+    /// The bucket that a hash chooses.
     #[inline]
-    fn home_of(&self, hash: u32) -> usize {
-        let hash = hash as usize;
+    pub(crate) fn home_of(&self, hash: u64) -> usize {
+        let hash = hash as u32 as usize;
         let narrow = hash & ((1 << self.level) - 1);
         if narrow < self.split { hash & ((2 << self.level) - 1) } else { narrow }
     }
@@ -355,15 +360,15 @@ fn bucket_in(page: &Page, bucket: usize) -> &Bucket {
     page[bucket * BUCKET_BYTES..].first_chunk().expect("a bucket lies within its page")
 }
 
-/// A bit for each slot in use with that hash; all slots are compared at once.
+/// A bit for each slot in use with that hash; all slots are compared at once, and the word of the count with them, whose
+/// bit is left out with those of slots that are not in use.
 #[inline]
 fn slots_with(bucket: &Bucket, hash: u32) -> u32 {
-    let words = bucket.as_chunks::<4>().0;
-    let mut matches = 0;
-    for (slot, word) in words[..ENTRIES_PER_BUCKET].iter().enumerate() {
-        matches |= u32::from(u32::from_le_bytes(*word) == hash) << slot;
-    }
-    matches & ((1 << bucket[COUNT_AT]) - 1)
+    const LANES: usize = ENTRIES_PER_BUCKET + 1;
+    let words = &bucket.as_chunks::<4>().0[..LANES];
+    let lanes: [u32; LANES] =
+        std::array::from_fn(|lane| if u32::from_le_bytes(words[lane]) == hash { 1 << lane } else { 0 });
+    lanes.into_iter().fold(0, |matches, lane| matches | lane) & ((1 << bucket[COUNT_AT]) - 1)
 }
 
 #[inline]

@@ -11,6 +11,7 @@ mod scan;
 mod settle;
 mod write;
 
+pub use read::Batch;
 pub use scan::{ScanCursor, ScanEnd, ScanRange};
 pub use settle::PurgeProgress;
 pub use write::WriteError;

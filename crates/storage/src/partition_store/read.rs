@@ -1,7 +1,6 @@
 //! Point reads (hot path, budget 150 instructions a read by integer key with its hash; about 140 counted).
 
-use std::ops::ControlFlow;
-
+use arrayvec::ArrayVec;
 use junctor_model::id::{CommitNumber, RowId, TransactionId};
 use junctor_model::limit;
 use junctor_model::row::RowView;
@@ -9,6 +8,9 @@ use junctor_model::row::RowView;
 use super::{PartitionStore, key_view};
 use crate::page::Location;
 use crate::row::RowVersion;
+
+/// What is known of each key of a batch.
+pub type Batch<T> = ArrayVec<T, { limit::ROWS_PER_HOLD_MAX }>;
 
 /// An id that no row has.
 const NO_CANDIDATE: RowId = RowId(u32::MAX);
@@ -34,43 +36,72 @@ impl PartitionStore {
         Some((row, self.rows.visible_from(newest, snapshot, own)?))
     }
 
-    /// Reads up to `limit::ROWS_PER_HOLD_MAX` keys (with their hashes) so that their cache misses overlap; keys beyond
-    /// that many are left out. `visit` gets for each key in turn the row and the version that the reader sees, until it
-    /// breaks.
+    /// Reads up to `limit::ROWS_PER_HOLD_MAX` keys (each with its hash) so that their cache misses overlap; more are not
+    /// asked for. Appends for each the row that the reader sees as it is stored (see [`PartitionStore::view_stored`]), and
+    /// nothing in its place where there is none.
     #[inline]
-    pub fn read_batch<'a>(
+    pub fn read_batch<'a, 'k>(
         &'a self,
-        keys: &[(&[u8], u64)],
+        keys: impl Iterator<Item = (&'k [u8], u64)>,
         snapshot: CommitNumber,
         own: Option<TransactionId>,
-        mut visit: impl FnMut(Option<(RowId, RowVersion<'a>)>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let keys = &keys[..keys.len().min(limit::ROWS_PER_HOLD_MAX)];
-        let mut candidates = [(NO_CANDIDATE, Location::NONE); limit::ROWS_PER_HOLD_MAX];
-        for (_, hash) in keys {
-            self.hash.prefetch(*hash);
+        images: &mut Batch<&'a [u8]>,
+    ) {
+        let mut sought = Batch::<(&[u8], u64, usize)>::new();
+        for (key, hash) in keys.take(limit::ROWS_PER_HOLD_MAX) {
+            let home = self.hash.home_of(hash);
+            self.hash.prefetch(home);
+            sought.push((key, hash, home));
         }
-        for ((_, hash), (candidate, _)) in keys.iter().zip(&mut candidates) {
-            if let Some(row) = self.hash.find(*hash, Some) {
-                *candidate = row;
-                self.rows.prefetch_entry(row);
+        let mut rows = Batch::<RowId>::new();
+        for (_, hash, home) in &sought {
+            let row = self.hash.find_from(*home, *hash, Some).unwrap_or(NO_CANDIDATE);
+            self.rows.prefetch_entry(row);
+            rows.push(row);
+        }
+        let mut locations = Batch::<Location>::new();
+        for row in &rows {
+            let location = self.rows.map().get(*row);
+            self.rows.prefetch_at(location);
+            locations.push(location);
+        }
+        for ((key, hash, _), location) in sought.iter().zip(&locations) {
+            images.push(match self.rows.at(*location) {
+                Some(newest) if newest.is_seen_by(snapshot, own) && self.is_stored_with(&newest, *location, key) => {
+                    newest.stored()
+                }
+                Some(_) => self.read_alone(key, *hash, snapshot, own),
+                None => &[],
+            });
+        }
+    }
+
+    /// Whether a version is a row with that key.
+    #[inline(always)]
+    fn is_stored_with(&self, version: &RowVersion<'_>, location: Location, key: &[u8]) -> bool {
+        !version.is_deleted()
+            && match self.primary.stored_matches(version.stored(), key) {
+                Some(matches) => matches,
+                None => self.has_primary_at(location, key),
             }
-        }
-        for (row, location) in &mut candidates[..keys.len()] {
-            *location = self.rows.map().get(*row);
-            self.rows.prefetch_at(*location);
-        }
-        for ((key, hash), (row, location)) in keys.iter().zip(candidates) {
-            let newest = self.rows.at(location).filter(|newest| self.is_of_primary(newest, key));
-            let found = match newest {
-                Some(newest) => Some((row, newest)),
-                None if row == NO_CANDIDATE => None,
-                // Two keys with equal 32 bits of hash.
-                None => self.hash.find(*hash, |row| self.newest_with_primary(row, key).map(|newest| (row, newest))),
-            };
-            visit(found.and_then(|(row, newest)| Some((row, self.rows.visible_from(newest, snapshot, own)?))))?;
-        }
-        ControlFlow::Continue(())
+    }
+
+    #[inline(never)]
+    fn has_primary_at(&self, location: Location, key: &[u8]) -> bool {
+        self.rows.at(location).is_some_and(|version| self.has_primary(&version, key))
+    }
+
+    /// For a row of a batch with versions that are not seen, or with a hash that another row has too.
+    #[inline(never)]
+    fn read_alone(&self, key: &[u8], hash: u64, snapshot: CommitNumber, own: Option<TransactionId>) -> &[u8] {
+        self.read_primary(key, hash, snapshot, own).map_or(&[], |(_, version)| version.stored())
+    }
+
+    /// The row of an image as [`PartitionStore::read_batch`] leaves it, which is not empty; `scratch` takes the whole image
+    /// when long values must be fetched.
+    #[inline(always)]
+    pub fn view_stored<'a>(&'a self, stored: &'a [u8], scratch: &'a mut Vec<u8>) -> RowView<'a> {
+        RowView::new(self.format(), self.rows.whole(stored, scratch))
     }
 
     /// The version of a row that the reader sees.

@@ -12,7 +12,7 @@ use junctor_model::value::ValueRef;
 use proptest::prelude::*;
 
 use super::sample::{INT, column, image, index, integer_key, layout, sysbench_layout, table};
-use super::{PartitionStore, PurgeProgress, ScanCursor, ScanEnd, ScanRange, WriteError};
+use super::{Batch, PartitionStore, PurgeProgress, ScanCursor, ScanEnd, ScanRange, WriteError};
 use crate::index::{Direction, RangeBounds};
 use crate::page::{PAGE_BYTES, PagePool};
 use crate::redo::{RedoBuffer, RedoHeader, RedoOperation, RedoRecords};
@@ -413,23 +413,20 @@ fn a_batch_finds_what_single_lookups_find() {
         store.commit(row, FIRST, CommitNumber(1));
     }
     let keys: Vec<(Vec<u8>, u64)> = (0..60).map(|id| integer_key(id * 7)).collect();
-    let batch: Vec<(&[u8], u64)> = keys.iter().map(|(key, hash)| (&key[..], *hash)).collect();
-    let single: Vec<Option<RowId>> = keys.iter().map(|(key, hash)| store.find_primary(key, *hash)).collect();
-    assert_eq!(single.iter().flatten().count(), 30);
-    let mut read = Vec::new();
-    let flow = store.read_batch(&batch, CommitNumber(1), None, |found| {
-        read.push(found.map(|(row, _)| row));
-        ControlFlow::Continue(())
-    });
-    assert!(flow.is_continue());
-    assert_eq!(read, single);
-    let mut count = 0;
-    let flow = store.read_batch(&batch, CommitNumber(0), None, |found| {
-        assert!(found.is_none());
-        count += 1;
-        if count < 7 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    });
-    assert!(flow.is_break() && count == 7);
+    let batch = || keys.iter().cycle().map(|(key, hash)| (&key[..], *hash));
+    let mut scratch = Vec::new();
+    let single: Vec<Vec<u8>> = batch()
+        .take(64)
+        .map(|(key, hash)| store.read_primary(key, hash, CommitNumber(1), None))
+        .map(|found| found.map_or(Vec::new(), |(_, version)| store.view(&version, &mut scratch).image().to_vec()))
+        .collect();
+    assert_eq!(single.iter().filter(|image| !image.is_empty()).count(), 32);
+    let mut images = Batch::new();
+    store.read_batch(batch(), CommitNumber(1), None, &mut images);
+    assert_eq!(images[..], single);
+    images.clear();
+    store.read_batch(batch().take(7), CommitNumber(0), None, &mut images);
+    assert!(images.len() == 7 && images.iter().all(|image| image.is_empty()));
 }
 
 #[test]

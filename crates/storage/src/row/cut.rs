@@ -101,7 +101,7 @@ fn trailer_bytes(stored: &[u8]) -> usize {
 /// The ranges to cut, ascending and apart: the longest values first, until the rest is short enough.
 fn choose_ranges(format: &RowFormat, image: &[u8]) -> Vec<Range<usize>> {
     let mut values: Vec<Range<usize>> =
-        (0..format.var_column_count()).map(|ordinal| format.var_extent(image, ordinal)).collect();
+        (0..format.var_column_count()).map(|ordinal| format.var_extent(image, ordinal, ordinal)).collect();
     values.sort_by_key(|range| (std::cmp::Reverse(range.len()), range.start));
     let mut left = image.len() + COUNT_BYTES;
     let mut chosen = Vec::new();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
-use junctor_model::row::RowFormat;
+use junctor_model::row::{FLAG_OVERFLOW, RowFormat};
 
 use super::compact::Compaction;
 use super::cut::{cut_image, free_cuts, is_inline, join_image, overflow_blocks};
@@ -116,8 +116,13 @@ impl RowStore {
     /// The whole image of a version that is no deletion; `scratch` takes it when values live in overflow pages.
     #[inline]
     pub fn image<'a>(&'a self, version: &RowVersion<'a>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
-        let stored = version.stored();
-        if !version.has_overflow() {
+        self.whole(version.stored(), scratch)
+    }
+
+    /// The whole image of one that is stored.
+    #[inline]
+    pub(crate) fn whole<'a>(&'a self, stored: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
+        if stored.first().is_none_or(|flags| flags & FLAG_OVERFLOW == 0) {
             return stored;
         }
         join_image(stored, &self.overflow, scratch);

@@ -3,7 +3,7 @@
 use junctor_expression::{Accumulator, AggregateKind, Expression, Parameters, ResultType, Scratch};
 use junctor_model::error::{Error, Result};
 use junctor_model::row::RowView;
-use junctor_model::row_encoding::{append_text_field, append_text_value, begin_binary_row, begin_packet, end_packet};
+use junctor_model::row_encoding::{append_text_value, begin_binary_row, begin_packet, end_packet};
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{Aggregate, Output, Projection, RowProtocol, SortKey};
 
@@ -183,14 +183,29 @@ fn append_packet(
     scratch: &Scratch,
     out: &mut Vec<u8>,
 ) -> Result<()> {
+    match (&projection.row_plan, protocol) {
+        (Some(plan), RowProtocol::Text) => plan.append_text(view, out),
+        (Some(plan), RowProtocol::Binary) => plan.append_binary(view, out),
+        (None, _) => return append_computed_packet(projection, protocol, view, parameters, scratch, out),
+    }
+    Ok(())
+}
+
+/// As `append_packet` where some value is no column.
+#[inline(never)]
+fn append_computed_packet(
+    projection: &Projection,
+    protocol: RowProtocol,
+    view: RowView<'_>,
+    parameters: Parameters<'_>,
+    scratch: &Scratch,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     match protocol {
         RowProtocol::Text => {
             let packet = begin_packet(out);
             for value in &projection.values {
-                match value.as_column() {
-                    Some(column) => append_text_field(view, column, out),
-                    None => append_text_value(value.evaluate(Some(view), parameters, scratch)?, out),
-                }
+                append_text_value(value_of(value, view, parameters, scratch)?, out);
             }
             end_packet(out, packet);
         }

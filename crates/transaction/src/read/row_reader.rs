@@ -8,11 +8,12 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, IndexId, RowId, TransactionId};
 use junctor_model::limit::{REPLY_BYTES_MAX, ROWS_PER_HOLD_MAX};
 use junctor_model::row::RowView;
+use junctor_model::row_encoding::RowPlan;
 use junctor_signals::input::{InputReader, KeyRange};
-use junctor_signals::program::{Access, ReadProgram, RowProtocol};
+use junctor_signals::program::{Access, Output, ReadProgram, RowProtocol};
 use junctor_signals::read_rows::{ReadRows, Resume};
 use junctor_storage::index::{Direction, RangeBounds};
-use junctor_storage::partition_store::{PartitionStore, ScanCursor, ScanEnd, ScanRange};
+use junctor_storage::partition_store::{Batch, PartitionStore, ScanCursor, ScanEnd, ScanRange};
 
 use super::emit::Emitter;
 
@@ -129,40 +130,28 @@ impl RowReader {
             let found = store.read_primary(first.key, first.hash, view.snapshot, view.own);
             if let Some((_, version)) = found {
                 let row = store.view(&version, &mut self.image);
-                accept(&mut self.emitter, view, row, parameters, position, out)?;
+                position.rows += u32::from(accept(&mut self.emitter, view, row, parameters, out)?);
             }
             return Ok(true);
         }
-        let mut keys: [(&[u8], u64); ROWS_PER_HOLD_MAX] = [(&[], 0); ROWS_PER_HOLD_MAX];
-        let mut ends = [0; ROWS_PER_HOLD_MAX];
-        keys[0] = (first.key, first.hash);
-        ends[0] = input.position();
-        let mut count = 1;
-        while count < ROWS_PER_HOLD_MAX
-            && let Some(key) = input.next_key()
-        {
-            keys[count] = (key.key, key.hash);
-            ends[count] = input.position();
-            count += 1;
-        }
+        input.seek(position.item);
+        let mut images = Batch::new();
+        let keys = std::iter::from_fn(|| input.next_key()).map(|key| (key.key, key.hash));
+        store.read_batch(keys, view.snapshot, view.own, &mut images);
         let RowReader { emitter, image } = self;
-        let mut ends = ends.iter();
-        let mut failure = None;
-        let flow = store.read_batch(&keys[..count], view.snapshot, view.own, |found| {
-            if let Some((_, version)) = found
-                && let Err(error) = accept(emitter, view, store.view(&version, image), parameters, position, out)
-            {
-                failure = Some(error);
-                return ControlFlow::Break(());
-            }
-            position.item = ends.next().copied().unwrap_or(position.item);
-            if is_full(view, position, out) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        if let Some(error) = failure {
-            return Err(error);
+        let stopped_at = match plain_text(view) {
+            Some(plan) => say_text(plan, store, &images, view, image, position, out),
+            None => say_images(&images, view, position, out, |stored, out| {
+                accept(emitter, view, store.view_stored(stored, image), parameters, out)
+            })?,
+        };
+        if let Some(last) = stopped_at {
+            input.seek(position.item);
+            (0..=last).for_each(|_| _ = input.next_key());
         }
-        position.has_more = (flow.is_break() || count == ROWS_PER_HOLD_MAX) && position.item < view.input.len();
-        Ok(flow.is_break() || !position.has_more)
+        position.item = input.position();
+        position.has_more = position.item < view.input.len();
+        Ok(stopped_at.is_some() || !position.has_more)
     }
 
     fn hold_ranges(
@@ -189,10 +178,12 @@ impl RowReader {
             let mut cursor = std::mem::take(&mut position.cursor);
             let visit = |_, row: RowView<'_>| {
                 seen += 1;
-                match accept(emitter, view, row, parameters, position, out) {
+                let accepted = accept(emitter, view, row, parameters, out);
+                position.rows += u32::from(matches!(accepted, Ok(true)));
+                match accepted {
                     Err(error) => failure = Some(error),
-                    Ok(()) if is_full(view, position, out) => {}
-                    Ok(()) => return ControlFlow::Continue(()),
+                    Ok(_) if is_full(view, position, out) => {}
+                    Ok(_) => return ControlFlow::Continue(()),
                 }
                 ControlFlow::Break(())
             };
@@ -233,10 +224,12 @@ impl RowReader {
         let mut is_stopped = false;
         let from = position.row;
         let visit = |_, row: RowView<'_>| {
-            match accept(emitter, view, row, parameters, position, out) {
+            let accepted = accept(emitter, view, row, parameters, out);
+            position.rows += u32::from(matches!(accepted, Ok(true)));
+            match accepted {
                 Err(error) => failure = Some(error),
-                Ok(()) if is_full(view, position, out) => is_stopped = true,
-                Ok(()) => return ControlFlow::Continue(()),
+                Ok(_) if is_full(view, position, out) => is_stopped = true,
+                Ok(_) => return ControlFlow::Continue(()),
             }
             ControlFlow::Break(())
         };
@@ -250,25 +243,77 @@ impl RowReader {
     }
 }
 
-/// Filters one row and says it.
+/// How rows are said when nothing but columns leave the partition, as text, of every row that is found.
+#[inline]
+fn plain_text<'a>(view: &ReadView<'a>) -> Option<&'a RowPlan> {
+    match (&view.program.output, &view.program.filter, view.protocol) {
+        (Output::Packets(projection), None, RowProtocol::Text) => projection.row_plan.as_ref(),
+        _ => None,
+    }
+}
+
+/// Says the rows of a batch as a plan of their columns, as [`say_images`] does.
+#[inline(never)]
+fn say_text(
+    plan: &RowPlan,
+    store: &PartitionStore,
+    images: &[&[u8]],
+    view: &ReadView<'_>,
+    image: &mut Vec<u8>,
+    position: &mut ReadPosition,
+    out: &mut Vec<u8>,
+) -> Option<usize> {
+    for (read, stored) in images.iter().enumerate() {
+        if stored.is_empty() {
+            continue;
+        }
+        plan.append_text(store.view_stored(stored, image), out);
+        position.rows += 1;
+        if position.rows >= view.rows_max || out.len() >= REPLY_BYTES_MAX {
+            return Some(read);
+        }
+    }
+    None
+}
+
+/// Says the rows of a batch until the reply is as long as it may be; then the position in the batch of the last one said.
+#[inline(always)]
+fn say_images(
+    images: &[&[u8]],
+    view: &ReadView<'_>,
+    position: &mut ReadPosition,
+    out: &mut Vec<u8>,
+    mut say: impl FnMut(&[u8], &mut Vec<u8>) -> Result<bool>,
+) -> Result<Option<usize>> {
+    for (read, stored) in images.iter().enumerate() {
+        if stored.is_empty() {
+            continue;
+        }
+        position.rows += u32::from(say(stored, out)?);
+        if is_full(view, position, out) {
+            return Ok(Some(read));
+        }
+    }
+    Ok(None)
+}
+
+/// Filters one row and says it; whether it was accepted.
 #[inline]
 fn accept(
     emitter: &mut Emitter,
     view: &ReadView<'_>,
     row: RowView<'_>,
     parameters: Parameters<'_>,
-    position: &mut ReadPosition,
     out: &mut Vec<u8>,
-) -> Result<()> {
+) -> Result<bool> {
     emitter.scratch.reset();
     if let Some(filter) = &view.program.filter
         && !passes(filter, row, parameters, emitter)?
     {
-        return Ok(());
+        return Ok(false);
     }
     emitter.row(&view.program.output, view.protocol, row, parameters, out)?;
-    position.rows += 1;
-    Ok(())
+    Ok(true)
 }
 
 #[inline]
@@ -280,7 +325,7 @@ fn passes(filter: &Expression, row: RowView<'_>, parameters: Parameters<'_>, emi
 #[inline]
 fn is_full(view: &ReadView<'_>, position: &ReadPosition, out: &[u8]) -> bool {
     (position.rows >= view.rows_max || out.len() >= REPLY_BYTES_MAX)
-        && !matches!(view.program.output, junctor_signals::program::Output::Aggregates(_))
+        && !matches!(view.program.output, Output::Aggregates(_))
 }
 
 /// A range of the input as the index takes it.

@@ -25,7 +25,7 @@ fn column(table: &SampleTable, column: ColumnIndex) -> Expression {
 
 fn projection(values: Vec<Expression>) -> Projection {
     let columns: Vec<ResultColumn> = values.iter().map(|value| value.result.result_column("value")).collect();
-    Projection { values, columns }
+    Projection::new(values, columns)
 }
 
 /// A partition with rows 1 to `count`: k is 10 times the id, committed with number 1.

@@ -295,7 +295,7 @@ impl<'a> Scanner<'a> {
             return Some(at);
         }
         let first = self.literals.len();
-        let end = match self.integer_members(open + 1) {
+        let end = match integer_members(self.text, open + 1, self.literals) {
             Some(end) => end,
             None => {
                 self.literals.truncate(first);
@@ -314,26 +314,6 @@ impl<'a> Scanner<'a> {
         self.emit(mark(class, true))?;
         self.emit(b')')?;
         Some(end)
-    }
-
-    /// The same as [`Self::list_members`] for the most frequent lists only: integers with at most a space between.
-    #[inline]
-    fn integer_members(&mut self, mut at: usize) -> Option<usize> {
-        let text = self.text;
-        loop {
-            let (magnitude, count) = read_digits(text, at);
-            if count == 0 || count > SAFE_DIGITS {
-                return None;
-            }
-            let (start, end, class) = (at as u32, (at + count) as u32, LiteralClass::Integer);
-            self.push_literal(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes: false })?;
-            at += count + 1;
-            match byte_at(text, at - 1) {
-                b',' => at += usize::from(byte_at(text, at) == b' '),
-                b')' => return Some(at),
-                _ => return None,
-            }
-        }
     }
 
     /// Records the members of a list from byte `at` on; the byte after its closing bracket, or `None` if the list is
@@ -552,25 +532,46 @@ fn read_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
     Some(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes: false })
 }
 
+/// The same as [`Scanner::list_members`] for the most frequent lists only: integers with at most a space between.
+#[inline(never)]
+fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<LiftedLiteral>) -> Option<usize> {
+    let mut keep = |at: usize, count: usize, magnitude: u64| {
+        let (start, end, class) = (at as u32, (at + count) as u32, LiteralClass::Integer);
+        let is_allowed = literals.len() < SHAPE_LITERALS_MAX;
+        literals.push(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes: false });
+        is_allowed.then_some(())
+    };
+    loop {
+        // Digits and what follows are looked at in one window, while the text is long enough and the number short.
+        if let Some(window) = text.get(at..).and_then(<[u8]>::first_chunk::<10>) {
+            let (magnitude, count) = eight_digits(u64::from_le_bytes(*window.first_chunk()?));
+            let follow = u16::from_le_bytes([window[count], window[count + 1]]);
+            if count > 0 && count < 8 && follow as u8 == b',' {
+                keep(at, count, magnitude)?;
+                at += count + 1 + usize::from(follow >> 8 == u16::from(b' '));
+                continue;
+            }
+        }
+        let (magnitude, count) = read_digits(text, at);
+        if count == 0 || count > SAFE_DIGITS {
+            return None;
+        }
+        keep(at, count, magnitude)?;
+        at += count + 1;
+        match byte_at(text, at - 1) {
+            b',' => at += usize::from(byte_at(text, at) == b' '),
+            b')' => return Some(at),
+            _ => return None,
+        }
+    }
+}
+
 /// The value and number of the digits at byte `at`, the first eight at once. The value wraps beyond [`SAFE_DIGITS`].
 #[inline(always)]
 pub(super) fn read_digits(text: &[u8], at: usize) -> (u64, usize) {
-    const ZEROS: u64 = 0x3030_3030_3030_3030;
-    const TO_HIGH_BIT: u64 = 0x7676_7676_7676_7676;
-    const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
     let (mut value, mut count) = (0u64, 0);
     if let Some(chunk) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        // Each byte becomes its digit, or more than nine. The first that is more is exact; a carry spoils later ones only.
-        let digits = u64::from_le_bytes(*chunk) ^ ZEROS;
-        let others = (digits.wrapping_add(TO_HIGH_BIT) | digits) & HIGH_BITS;
-        count = (others.trailing_zeros() / 8) as usize;
-        if count == 0 {
-            return (0, 0);
-        }
-        let digits = digits << (64 - 8 * count);
-        let pairs = (digits.wrapping_mul(10).wrapping_add(digits >> 8)) & 0x00ff_00ff_00ff_00ff;
-        let fours = (pairs.wrapping_mul(100).wrapping_add(pairs >> 16)) & 0x0000_ffff_0000_ffff;
-        value = (fours.wrapping_mul(10_000).wrapping_add(fours >> 32)) & 0xffff_ffff;
+        (value, count) = eight_digits(u64::from_le_bytes(*chunk));
         if count < 8 {
             return (value, count);
         }
@@ -583,6 +584,24 @@ pub(super) fn read_digits(text: &[u8], at: usize) -> (u64, usize) {
         value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
         count += 1;
     }
+    (value, count)
+}
+
+/// The value and number of the digits at the front of eight bytes, the first in the lowest byte.
+#[inline(always)]
+fn eight_digits(bytes: u64) -> (u64, usize) {
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    const TO_HIGH_BIT: u64 = 0x7676_7676_7676_7676;
+    const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+    // Each byte becomes its digit, or more than nine. The first that is more is exact; a carry spoils later ones only.
+    let digits = bytes ^ ZEROS;
+    let others = (digits.wrapping_add(TO_HIGH_BIT) | digits) & HIGH_BITS;
+    let count = (others.trailing_zeros() / 8) as usize;
+    // Shifted in two steps, for with no digit at all it is a shift by 64.
+    let digits = digits << (32 - 4 * count) << (32 - 4 * count);
+    let pairs = (digits.wrapping_mul(10).wrapping_add(digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100).wrapping_add(pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    let value = (fours.wrapping_mul(10_000).wrapping_add(fours >> 32)) & 0xffff_ffff;
     (value, count)
 }
 

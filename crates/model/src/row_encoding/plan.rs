@@ -1,0 +1,77 @@
+//! Hot path, budget 30 instructions a number and 20 plus one copy a run of strings: rows whose values are columns.
+
+use super::binary::{append_binary_field, begin_binary_row};
+use super::packet::{begin_packet, end_packet};
+use super::result_column::ResultColumn;
+use super::text::append_text_field;
+use crate::id::ColumnIndex;
+use crate::row::{RowFormat, RowView, Slot};
+
+/// How a result of plain columns is made of a row. Strings are stored in their wire form, so those that lie side by side
+/// in the row, and follow each other in the result, are one copy.
+#[derive(Clone, Debug)]
+pub struct RowPlan {
+    steps: Box<[Step]>,
+    columns: Box<[(ColumnIndex, u8)]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Number {
+        slot: Slot,
+        wire_type: u8,
+    },
+    /// Variable columns, by their ordinals.
+    Run {
+        first: u16,
+        last: u16,
+    },
+}
+
+impl RowPlan {
+    /// The plan for columns of a table with that format, each with its description on the wire.
+    pub fn new<'c>(format: &RowFormat, columns: impl IntoIterator<Item = (ColumnIndex, &'c ResultColumn)>) -> RowPlan {
+        let columns: Box<[_]> = columns.into_iter().map(|(column, result)| (column, result.wire_type)).collect();
+        let mut steps: Vec<Step> = Vec::with_capacity(columns.len());
+        for (column, wire_type) in &columns {
+            match (format.var_ordinal(*column), steps.last_mut()) {
+                (Some(ordinal), Some(Step::Run { last, .. })) if *last + 1 == ordinal => *last = ordinal,
+                (Some(ordinal), _) => steps.push(Step::Run { first: ordinal, last: ordinal }),
+                (None, _) => steps.push(Step::Number { slot: format.slot(*column), wire_type: *wire_type }),
+            }
+        }
+        RowPlan { steps: steps.into(), columns }
+    }
+
+    /// Appends a row of the text protocol as a whole packet.
+    #[inline(always)]
+    pub fn append_text(&self, row: RowView<'_>, out: &mut Vec<u8>) {
+        let packet = begin_packet(out);
+        for step in &self.steps {
+            match *step {
+                Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
+                Step::Number { slot, .. } => append_text_field(row.field_at(slot), out),
+            }
+        }
+        end_packet(out, packet);
+    }
+
+    /// Appends a row of the binary protocol as a whole packet.
+    #[inline(always)]
+    pub fn append_binary(&self, row: RowView<'_>, out: &mut Vec<u8>) {
+        let packet = begin_binary_row(self.columns.len(), out);
+        if row.has_null() {
+            for (ordinal, (column, wire_type)) in self.columns.iter().enumerate() {
+                packet.append(ordinal, row.column(*column), *wire_type, out);
+            }
+            return packet.end(out);
+        }
+        for step in &self.steps {
+            match *step {
+                Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
+                Step::Number { slot, wire_type } => append_binary_field(row.field_at(slot), wire_type, out),
+            }
+        }
+        packet.end(out);
+    }
+}
