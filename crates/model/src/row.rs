@@ -307,6 +307,12 @@ impl<'a> RowView<'a> {
         }
     }
 
+    /// The value of a column for which [`Slot::is_plain_int`].
+    #[inline(always)]
+    pub(crate) fn int_at(&self, slot: Slot) -> i32 {
+        i32::from_le_bytes(bytes_at(self.image, slot.position as usize))
+    }
+
     /// The wire forms of the variable columns with ordinals from `first` to `last`, side by side.
     #[inline(always)]
     pub(crate) fn wire_run(&self, first: u16, last: u16) -> &'a [u8] {
@@ -368,6 +374,13 @@ pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
         return false;
     }
     format.slots.iter().all(|slot| is_well_formed(format, slot, image))
+}
+
+impl Slot {
+    /// Whether it is an INT that is never NULL.
+    pub(crate) fn is_plain_int(self) -> bool {
+        self.kind == SlotKind::Int32 && self.null_mask == 0
+    }
 }
 
 impl SlotKind {

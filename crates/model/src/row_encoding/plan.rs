@@ -1,6 +1,7 @@
 //! Hot path, budget 30 instructions a number and 20 plus one copy a run of strings: rows whose values are columns.
 
 use super::binary::{append_binary_field, begin_binary_row};
+use super::number::append_signed_prefixed;
 use super::packet::{begin_packet, end_packet};
 use super::result_column::ResultColumn;
 use super::text::append_text_field;
@@ -17,15 +18,12 @@ pub struct RowPlan {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Number {
-        slot: Slot,
-        wire_type: u8,
-    },
+    /// An INT that is never NULL.
+    Int { slot: Slot, wire_type: u8 },
+    /// Another column of the fixed part.
+    Number { slot: Slot, wire_type: u8 },
     /// Variable columns, by their ordinals.
-    Run {
-        first: u16,
-        last: u16,
-    },
+    Run { first: u16, last: u16 },
 }
 
 impl RowPlan {
@@ -37,7 +35,13 @@ impl RowPlan {
             match (format.var_ordinal(*column), steps.last_mut()) {
                 (Some(ordinal), Some(Step::Run { last, .. })) if *last + 1 == ordinal => *last = ordinal,
                 (Some(ordinal), _) => steps.push(Step::Run { first: ordinal, last: ordinal }),
-                (None, _) => steps.push(Step::Number { slot: format.slot(*column), wire_type: *wire_type }),
+                (None, _) => {
+                    let (slot, wire_type) = (format.slot(*column), *wire_type);
+                    steps.push(match slot.is_plain_int() {
+                        true => Step::Int { slot, wire_type },
+                        false => Step::Number { slot, wire_type },
+                    });
+                }
             }
         }
         RowPlan { steps: steps.into(), columns }
@@ -50,6 +54,7 @@ impl RowPlan {
         for step in &self.steps {
             match *step {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
+                Step::Int { slot, .. } => append_signed_prefixed(row.int_at(slot).into(), out),
                 Step::Number { slot, .. } => append_text_field(row.field_at(slot), out),
             }
         }
@@ -69,7 +74,9 @@ impl RowPlan {
         for step in &self.steps {
             match *step {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
-                Step::Number { slot, wire_type } => append_binary_field(row.field_at(slot), wire_type, out),
+                Step::Int { slot, wire_type } | Step::Number { slot, wire_type } => {
+                    append_binary_field(row.field_at(slot), wire_type, out)
+                }
             }
         }
         packet.end(out);

@@ -97,14 +97,12 @@ pub(crate) fn fill_from_shape(
     for ordinal in 0..shape.slot_count() as u32 {
         let ordinal = Ordinal(ordinal);
         match shape.slot(ordinal) {
+            Some(Slot::List { are_short_integers: true, .. }) => {
+                builder.push_integers(shape.list(ordinal).iter().map(|literal| literal.magnitude as i64));
+            }
             Some(Slot::List { .. }) => {
-                let literals = shape.list(ordinal);
-                if is_short_integers(literals) {
-                    builder.push_integers(literals.iter().map(short_integer));
-                    continue;
-                }
                 builder.begin_list();
-                for literal in literals {
+                for literal in shape.list(ordinal) {
                     fits &= push(text, literal, decoded, builder);
                 }
                 builder.end_list();
@@ -127,13 +125,6 @@ fn push(text: &[u8], literal: &LiftedLiteral, decoded: &mut Vec<u8>, builder: &m
     let value = literal_value(text, literal, decoded);
     builder.push(value);
     is_of_class(value, literal.class)
-}
-
-/// Whether a list, whose members are of one class, is of integers below 64 bits.
-#[inline]
-fn is_short_integers(literals: &[LiftedLiteral]) -> bool {
-    let bits = literals.iter().fold(0, |bits, literal| bits | literal.magnitude);
-    literals.first().is_some_and(|literal| literal.class == LiteralClass::Integer) && bits >> 63 == 0
 }
 
 /// The value of an integer below 64 bits.

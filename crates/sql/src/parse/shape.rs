@@ -84,6 +84,8 @@ pub enum Slot {
         first: u32,
         /// How many; at least one.
         count: u32,
+        /// Whether they are known to be integers without a sign that fit in 63 bits.
+        are_short_integers: bool,
     },
     /// A literal of the first row of VALUES; that of row `n` is `n` times [`FoldedRows::width`] further.
     RowLiteral {
@@ -213,7 +215,7 @@ impl Shape {
     #[inline]
     pub fn list(&self, ordinal: Ordinal) -> &[LiftedLiteral] {
         match self.slot(ordinal) {
-            Some(Slot::List { first, count }) => &self.literals[first as usize..(first + count) as usize],
+            Some(Slot::List { first, count, .. }) => &self.literals[first as usize..(first + count) as usize],
             _ => &[],
         }
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use junctor_model::id::RowId;
 
+use super::words::equal_words;
 use crate::page::{Need, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
 
 const BUCKET_BYTES: usize = 64;
@@ -360,15 +361,10 @@ fn bucket_in(page: &Page, bucket: usize) -> &Bucket {
     page[bucket * BUCKET_BYTES..].first_chunk().expect("a bucket lies within its page")
 }
 
-/// A bit for each slot in use with that hash; all slots are compared at once, and the word of the count with them, whose
-/// bit is left out with those of slots that are not in use.
-#[inline]
+/// A bit for each slot in use with that hash.
+#[inline(always)]
 fn slots_with(bucket: &Bucket, hash: u32) -> u32 {
-    const LANES: usize = ENTRIES_PER_BUCKET + 1;
-    let words = &bucket.as_chunks::<4>().0[..LANES];
-    let lanes: [u32; LANES] =
-        std::array::from_fn(|lane| if u32::from_le_bytes(words[lane]) == hash { 1 << lane } else { 0 });
-    lanes.into_iter().fold(0, |matches, lane| matches | lane) & ((1 << bucket[COUNT_AT]) - 1)
+    equal_words(bucket.first_chunk().expect("a bucket has more words"), hash) & ((1 << bucket[COUNT_AT]) - 1)
 }
 
 #[inline]

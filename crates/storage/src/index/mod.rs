@@ -3,6 +3,8 @@
 mod hash;
 mod key_shape;
 pub mod ordered;
+#[allow(unsafe_code)]
+mod words;
 
 pub use hash::HashIndex;
 pub(crate) use key_shape::KeyShape;

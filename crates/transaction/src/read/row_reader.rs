@@ -263,17 +263,17 @@ fn say_text(
     position: &mut ReadPosition,
     out: &mut Vec<u8>,
 ) -> Option<usize> {
-    for (read, stored) in images.iter().enumerate() {
+    let mut left = view.rows_max.saturating_sub(position.rows);
+    let stopped_at = images.iter().position(|stored| {
         if stored.is_empty() {
-            continue;
+            return false;
         }
         plan.append_text(store.view_stored(stored, image), out);
-        position.rows += 1;
-        if position.rows >= view.rows_max || out.len() >= REPLY_BYTES_MAX {
-            return Some(read);
-        }
-    }
-    None
+        left = left.saturating_sub(1);
+        left == 0 || out.len() >= REPLY_BYTES_MAX
+    });
+    position.rows = view.rows_max - left;
+    stopped_at
 }
 
 /// Says the rows of a batch until the reply is as long as it may be; then the position in the batch of the last one said.

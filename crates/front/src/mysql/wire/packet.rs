@@ -282,17 +282,16 @@ impl<'a> PacketWriter<'a> {
 #[inline]
 pub fn patch_sequences(bytes: &mut [u8], first_sequence: u8) -> u8 {
     let mut sequence = first_sequence;
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let Some((header, after)) = std::mem::take(&mut rest).split_first_chunk_mut::<HEADER_BYTES>() else {
+    let mut at = 0;
+    while at < bytes.len() {
+        let Some(header) = bytes[at..].first_chunk_mut::<HEADER_BYTES>() else {
             panic!("an encoded packet has no whole header");
         };
-        let length = payload_length(header);
-        assert!(length <= after.len(), "an encoded packet is longer than its buffer");
         header[3] = sequence;
         sequence = sequence.wrapping_add(1);
-        rest = &mut after[length..];
+        at += HEADER_BYTES + payload_length(header);
     }
+    assert!(at == bytes.len(), "an encoded packet is longer than its buffer");
     sequence
 }
 

@@ -444,7 +444,7 @@ impl<'a> Parser<'a> {
     /// Takes the lifted list of literals that begins with the current token, if there is one.
     pub(super) fn lifted_list(&mut self) -> Option<Ordinal> {
         let (shape, ordinal) = (self.shape?, self.shape?.slot_at(self.current.start)?);
-        let Slot::List { first, count } = shape.slot(ordinal)? else { return None };
+        let Slot::List { first, count, .. } = shape.slot(ordinal)? else { return None };
         self.lifted_used += 1;
         self.seek(shape.literals()[(first + count - 1) as usize].end);
         Some(ordinal)

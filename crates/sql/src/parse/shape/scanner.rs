@@ -295,19 +295,20 @@ impl<'a> Scanner<'a> {
             return Some(at);
         }
         let first = self.literals.len();
-        let end = match integer_members(self.text, open + 1, self.literals) {
-            Some(end) => end,
+        let (end, are_short_integers) = match integer_members(self.text, open + 1, self.literals) {
+            Some(end) => (end, true),
             None => {
                 self.literals.truncate(first);
                 let Some(end) = self.list_members(open + 1) else {
                     self.literals.truncate(first);
                     return Some(at);
                 };
-                end
+                (end, false)
             }
         };
         let class = self.literals[first].class;
-        self.slots.push(Slot::List { first: first as u32, count: (self.literals.len() - first) as u32 });
+        let count = (self.literals.len() - first) as u32;
+        self.slots.push(Slot::List { first: first as u32, count, are_short_integers });
         self.copy_to(at)?;
         self.copied = end;
         self.emit(b'(')?;
@@ -532,7 +533,8 @@ fn read_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
     Some(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes: false })
 }
 
-/// The same as [`Scanner::list_members`] for the most frequent lists only: integers with at most a space between.
+/// The same as [`Scanner::list_members`] for the most frequent lists only: integers of at most 18 digits with at most a space
+/// between.
 #[inline(never)]
 fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<LiftedLiteral>) -> Option<usize> {
     let mut keep = |at: usize, count: usize, magnitude: u64| {
@@ -553,7 +555,7 @@ fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<LiftedLiteral>
             }
         }
         let (magnitude, count) = read_digits(text, at);
-        if count == 0 || count > SAFE_DIGITS {
+        if count == 0 || count >= SAFE_DIGITS {
             return None;
         }
         keep(at, count, magnitude)?;
