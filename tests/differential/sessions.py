@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Two or three sessions in fixed interleavings, on Junctor and on MariaDB: snapshots, lock waits, deadlocks, lost updates.
-Each step is `session: statement`; a step that ends with `...` must wait, and `session: ->` takes its answer later.
+Each step is `session: statement`; a step that ends with `...` must wait, and `session: ->` takes its answer later. `$b` is the
+connection of session b.
 
     python3 sessions.py --junctor PORT --mariadb PORT"""
 
@@ -100,6 +101,25 @@ SCRIPTS = {
         a: ROLLBACK
         b: ROLLBACK
         a: SELECT * FROM t ORDER BY id""",
+    "a killed query is undone and the transaction goes on": """
+        a: BEGIN
+        a: UPDATE t SET n = 11 WHERE id = 1
+        b: BEGIN
+        b: UPDATE t SET n = 21 WHERE id = 2
+        b: UPDATE t SET n = n + 5 ...
+        a: KILL QUERY $b
+        b: ->
+        a: KILL QUERY $b
+        b: SELECT * FROM t ORDER BY id
+        b: COMMIT
+        a: COMMIT
+        a: SELECT * FROM t ORDER BY id""",
+    "a killed connection is undone": """
+        a: BEGIN
+        a: UPDATE t SET n = 11 WHERE id = 1
+        b: KILL $a
+        b: UPDATE t SET n = n + 1 WHERE id = 1
+        b: SELECT * FROM t ORDER BY id""",
     "a circle of waits has a victim": """
         a: BEGIN
         b: BEGIN
@@ -207,6 +227,8 @@ def play(name, port, script):
         session = sessions.setdefault(who, None) or Session(name, port)
         sessions[who] = session
         if statement != "->":
+            for other, its in sessions.items():
+                statement = statement.replace(f"${other}", str(its.server.connection.thread_id()))
             session.send(statement.removesuffix(" ..."))
         answers.append((line.strip(), session.answer(WAIT_SECONDS if statement.endswith("...") else 20)))
     for session in sessions.values():

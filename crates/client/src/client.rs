@@ -9,11 +9,13 @@ use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber
 use junctor_model::limit::REPLY_BYTES_MAX;
 use junctor_signals::change_schema::{Catalog, ChangeSchema, PublishCatalog, PublishCatalogReply, SchemaChange};
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
-use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts};
+use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
+use junctor_signals::interrupt_session::{InterruptSession, InterruptSessionReply};
 use junctor_signals::program::{Access, ReadProgram, RowProtocol, WriteProgram};
 use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
+use junctor_signals::set_globals::{ApplyGlobalsReply, GlobalValues, SetGlobals};
 use junctor_signals::undo_statements::{UndoStatements, UndoStatementsReply};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::snapshot::ActiveSnapshots;
@@ -32,6 +34,7 @@ pub struct Client {
     main: Address,
     tc_instances: u16,
     ldm_instances: u16,
+    sql_instances: u16,
     local_tc: Option<u16>,
     next_tc: u16,
     route: Route,
@@ -76,6 +79,7 @@ impl Client {
             main: directory.address(Module::Main, 0),
             tc_instances,
             ldm_instances: directory.instances(Module::Ldm),
+            sql_instances: directory.instances(Module::Sql),
             local_tc: (0..tc_instances).find(beside),
             next_tc: own.instance,
             route: Route::new(rule, own, directory),
@@ -223,8 +227,8 @@ impl Client {
         inputs: &mut PartitionInputs,
         door: &mut Door<'_>,
     ) -> Result<OperationId> {
-        let operation = self.open(session, Work::Statement)?;
         let tc = self.tc_of(transaction);
+        let operation = self.open(session, Work::Statement(tc))?;
         let parts = take_parts(inputs);
         let request = ExecuteStatement {
             operation,
@@ -238,6 +242,53 @@ impl Client {
             parts,
         };
         door.outbox.send(tc, Signal::Tc(TcSignal::ExecuteStatement(request)));
+        Ok(operation)
+    }
+
+    /// Stops a statement under way: it is undone and answers with error 1317, unless it commits already. Other operations go
+    /// on.
+    pub fn interrupt_statement(&mut self, operation: OperationId, door: &mut Door<'_>) {
+        let found = self.operations.get(Handle::from_u64(operation.0));
+        if let Some(Operation { work: Work::Statement(tc), .. }) = found {
+            let signal = InterruptStatement { operation, reply_to: self.own };
+            door.outbox.send(*tc, Signal::Tc(TcSignal::InterruptStatement(signal)));
+        }
+    }
+
+    /// Stops what another session of the node does, and with `ends` the session itself; answered by [`Event::Interrupted`].
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn interrupt_session(
+        &mut self,
+        session: ConnectionId,
+        connection: ConnectionId,
+        ends: bool,
+        door: &mut Door<'_>,
+    ) -> Result<OperationId> {
+        let work = Work::Interrupt { outstanding: u32::from(self.sql_instances), is_known: false };
+        let operation = self.open(session, work)?;
+        for instance in 0..self.sql_instances {
+            let signal = InterruptSession { operation, reply_to: self.own, connection, ends };
+            let to = Address::new(self.own.node, Module::Sql, instance);
+            door.outbox.send(to, Signal::Sql(SqlSignal::InterruptSession(signal)));
+        }
+        Ok(operation)
+    }
+
+    /// Gives every sql block new values of the server's variables; answered by [`Event::GlobalsSet`].
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn set_globals(
+        &mut self,
+        session: ConnectionId,
+        values: GlobalValues,
+        door: &mut Door<'_>,
+    ) -> Result<OperationId> {
+        let operation = self.open(session, Work::Globals { outstanding: u32::from(self.sql_instances) })?;
+        let signal = SetGlobals { operation, reply_to: self.own, values };
+        door.outbox.send(self.main, Signal::Main(MainSignal::SetGlobals(signal)));
         Ok(operation)
     }
 
@@ -366,6 +417,7 @@ impl Client {
         let (module, instances) = match table {
             StatusTable::Transactions => (Module::Tc, self.tc_instances),
             StatusTable::Locks | StatusTable::MemoryUsage => (Module::Ldm, self.ldm_instances),
+            StatusTable::Processes => (Module::Sql, self.sql_instances),
         };
         let work = Work::Status { outstanding: u32::from(instances), rows: Vec::new() };
         let operation = self.open(session, work)?;
@@ -373,6 +425,7 @@ impl Client {
             let request = ReadStatus { operation, reply_to: self.own, table };
             let signal = match module {
                 Module::Tc => Signal::Tc(TcSignal::ReadStatus(request)),
+                Module::Sql => Signal::Sql(SqlSignal::ReadStatus(request)),
                 _ => Signal::Ldm(LdmSignal::ReadStatus(request)),
             };
             door.outbox.send(Address::new(self.own.node, module, instance), signal);
@@ -503,8 +556,42 @@ impl Client {
             }
             SqlSignal::ReadStatusReply(reply) => self.on_read_status_reply(reply),
             SqlSignal::EndTransactionReply(reply) => self.on_end_transaction_reply(reply),
+            SqlSignal::InterruptSessionReply(reply) => self.on_interrupt_session_reply(reply),
+            SqlSignal::ApplyGlobalsReply(reply) => self.on_apply_globals_reply(reply),
             _ => None,
         }
+    }
+
+    fn on_interrupt_session_reply(&mut self, reply: InterruptSessionReply) -> Option<(ConnectionId, Event)> {
+        let handle = Handle::from_u64(reply.operation.0);
+        let Some(Operation { session, work: Work::Interrupt { outstanding, is_known } }) =
+            self.operations.get_mut(handle)
+        else {
+            return None;
+        };
+        *is_known |= reply.is_known;
+        *outstanding -= 1;
+        if *outstanding > 0 {
+            return None;
+        }
+        let event = Event::Interrupted { operation: reply.operation, is_known: *is_known };
+        let session = *session;
+        self.operations.remove(handle);
+        Some((session, event))
+    }
+
+    fn on_apply_globals_reply(&mut self, reply: ApplyGlobalsReply) -> Option<(ConnectionId, Event)> {
+        let handle = Handle::from_u64(reply.operation.0);
+        let Some(Operation { session, work: Work::Globals { outstanding } }) = self.operations.get_mut(handle) else {
+            return None;
+        };
+        *outstanding -= 1;
+        if *outstanding > 0 {
+            return None;
+        }
+        let session = *session;
+        self.operations.remove(handle);
+        Some((session, Event::GlobalsSet { operation: reply.operation }))
     }
 
     fn on_read_status_reply(&mut self, reply: ReadStatusReply) -> Option<(ConnectionId, Event)> {

@@ -73,6 +73,18 @@ pub enum Event {
         /// Why there are none.
         error: Option<Box<Error>>,
     },
+    /// A session was told to stop, or does not exist.
+    Interrupted {
+        /// The operation.
+        operation: OperationId,
+        /// Whether the session exists.
+        is_known: bool,
+    },
+    /// Every sql block has the new values of the server's variables.
+    GlobalsSet {
+        /// The operation.
+        operation: OperationId,
+    },
     /// All rows of a status table.
     Status {
         /// The operation.

@@ -19,12 +19,25 @@ pub(crate) struct Operation {
 #[derive(Debug)]
 pub(crate) enum Work {
     Read(ReadWork),
-    Statement,
+    /// At this tc.
+    Statement(Address),
     End,
     Undo,
     Schema,
     AutoIncrement,
-    Status { outstanding: u32, rows: Vec<Vec<junctor_model::value::Value>> },
+    /// Answers of sql blocks that are still to come, and whether one of them has the session.
+    Interrupt {
+        outstanding: u32,
+        is_known: bool,
+    },
+    /// Answers of sql blocks that are still to come.
+    Globals {
+        outstanding: u32,
+    },
+    Status {
+        outstanding: u32,
+        rows: Vec<Vec<junctor_model::value::Value>>,
+    },
 }
 
 /// A read: parts are asked all at once; a part that was cut at its batch limit waits until the session wants more.

@@ -236,6 +236,8 @@ errors! {
     LockNotAvailable = 3572, "HY000";
     /// A state of the node that refuses the request for now.
     TemporaryFailure = 1296, "HY000";
+    /// No command came for longer than wait_timeout.
+    ClientInteractionTimeout = 4031, "HY000";
     /// SET TRANSACTION within a transaction.
     CannotChangeTransaction = 1568, "25001";
 }

@@ -34,6 +34,10 @@ pub struct NodeConfig {
     pub partitions_per_node: u16,
     /// How long a lock is waited for.
     pub lock_wait_timeout_s: u32,
+    /// How long a login may take.
+    pub connect_timeout_s: u32,
+    /// How long a transaction may be open; 0 is for ever.
+    pub transaction_timeout_s: u32,
     /// Whether a lock that is waited for in vain undoes the whole transaction.
     pub lock_wait_timeout_ends_transaction: bool,
     /// AUTO_INCREMENT numbers taken at once by a thread.
@@ -59,6 +63,8 @@ impl Default for NodeConfig {
             transactions_max: 4096,
             partitions_per_node: 2,
             lock_wait_timeout_s: 50,
+            connect_timeout_s: 10,
+            transaction_timeout_s: 0,
             lock_wait_timeout_ends_transaction: false,
             auto_increment_prefetch: 32,
             sort_memory_bytes_max: 256 << 20,
@@ -170,6 +176,11 @@ pub static SETTINGS: &[Setting] = &[
     setting!("lock_wait_timeout_s", SettingKind::Count(1, 1_073_741_824), "50",
         "Seconds that a row lock is waited for (innodb_lock_wait_timeout of new sessions).",
         Number(value) => |config| config.lock_wait_timeout_s = value as u32),
+    setting!("connect_timeout_s", SettingKind::Count(1, 31_536_000), "10", "Seconds that a login may take.",
+        Number(value) => |config| config.connect_timeout_s = value as u32),
+    setting!("transaction_timeout_s", SettingKind::Count(0, 31_536_000), "0",
+        "Seconds after which an open transaction is undone and its connection closed, for new sessions; 0 is never.",
+        Number(value) => |config| config.transaction_timeout_s = value as u32),
     setting!("lock_wait_timeout_ends_transaction", SettingKind::Boolean, "false",
         "Whether a row lock that is waited for in vain undoes the whole transaction (innodb_rollback_on_timeout).",
         Boolean(value) => |config| config.lock_wait_timeout_ends_transaction = value),

@@ -43,6 +43,15 @@ pub struct ExecuteStatement {
     pub parts: Parts,
 }
 
+/// Stop a statement: it is undone and answers with error 1317, unless it is done or commits already. Has no answer of its own.
+#[derive(Debug)]
+pub struct InterruptStatement {
+    /// The operation of the statement.
+    pub operation: OperationId,
+    /// Who gets the statement's reply.
+    pub reply_to: Address,
+}
+
 /// The answer. A failed statement has been undone; a deadlock's victim has been rolled back whole, and with
 /// `timeout_ends` one that waited too long.
 #[derive(Debug)]

@@ -8,11 +8,13 @@ use crate::client_command::*;
 use crate::commit_transaction::*;
 use crate::end_transaction::*;
 use crate::execute_statement::*;
+use crate::interrupt_session::*;
 use crate::lock_wait::*;
 use crate::read_rows::*;
 use crate::read_status::*;
 use crate::replicate_rows::*;
 use crate::reserve_auto_increment::*;
+use crate::set_globals::*;
 use crate::undo_statements::*;
 use crate::write_rows::*;
 
@@ -80,6 +82,11 @@ inbox! {
         ChangeSchemaReply: Reply, 16;
         ReserveAutoIncrementReply: Reply, 16;
         ReadStatusReply: Reply, 16;
+        ReadStatus: Reply, 1;
+        InterruptSession: Reply, 16;
+        InterruptSessionReply: Reply, 16;
+        ApplyGlobals: Reply, 1;
+        ApplyGlobalsReply: Reply, 16;
         PublishCatalog: Reply, 1;
         ContinueWork: Reply, 16;
     }
@@ -88,6 +95,7 @@ inbox! {
     /// What tc takes.
     TcSignal {
         ExecuteStatement: Request, 64;
+        InterruptStatement: Reply, 64;
         EndTransaction: Reply, 16;
         UndoStatements: Reply, 16;
         WriteRowsReply: Reply, 16;
@@ -108,6 +116,7 @@ inbox! {
     LdmSignal {
         ReadRows: Request, 2;
         WriteRows: Request, 4;
+        InterruptWrites: Reply, 16;
         PrepareTransaction: Reply, 16;
         CommitTransaction: Reply, 16;
         UndoTransaction: Reply, 16;
@@ -136,6 +145,7 @@ inbox! {
         ChangePartitionReply: Reply, 64;
         PublishCatalogReply: Reply, 8;
         ReserveAutoIncrement: Reply, 1;
+        SetGlobals: Reply, 64;
         ContinueWork: Reply, 64;
     }
 }
@@ -242,10 +252,11 @@ macro_rules! into_signal {
 
 into_signal!(RecvSignal in Recv: CommandReply, ContinueWork);
 into_signal!(SqlSignal in Sql: OpenSession, ExecuteCommand, ContinueCommand, CloseSession, ReadRowsReply, ExecuteStatementReply,
-    EndTransactionReply, UndoStatementsReply, ChangeSchemaReply, ReserveAutoIncrementReply, ReadStatusReply, PublishCatalog, ContinueWork);
-into_signal!(TcSignal in Tc: ExecuteStatement, EndTransaction, UndoStatements, WriteRowsReply, PrepareTransactionReply, CommitTransactionReply,
+    EndTransactionReply, UndoStatementsReply, ChangeSchemaReply, ReserveAutoIncrementReply, ReadStatusReply, ReadStatus, InterruptSession, InterruptSessionReply,
+    ApplyGlobals, ApplyGlobalsReply, PublishCatalog, ContinueWork);
+into_signal!(TcSignal in Tc: ExecuteStatement, InterruptStatement, EndTransaction, UndoStatements, WriteRowsReply, PrepareTransactionReply, CommitTransactionReply,
     UndoTransactionReply, CommitStable, LockWaitStarted, LockWaitEnded, ProbeDeadlock, ReadStatus, PublishCatalog, ContinueWork);
-into_signal!(LdmSignal in Ldm: ReadRows, WriteRows, PrepareTransaction, CommitTransaction, UndoTransaction, ReplicateRows,
+into_signal!(LdmSignal in Ldm: ReadRows, WriteRows, InterruptWrites, PrepareTransaction, CommitTransaction, UndoTransaction, ReplicateRows,
     ReplicateRowsReply, ApplyReplica, CancelWait, ChangePartition, ReadStatus, PublishCatalog, ContinueWork);
 into_signal!(QuerySignal in Query: ReadRows, OpenPartition, PublishCatalog);
-into_signal!(MainSignal in Main: ChangeSchema, ChangePartitionReply, PublishCatalogReply, ReserveAutoIncrement, ContinueWork);
+into_signal!(MainSignal in Main: ChangeSchema, ChangePartitionReply, PublishCatalogReply, ReserveAutoIncrement, SetGlobals, ContinueWork);

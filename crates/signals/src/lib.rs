@@ -6,6 +6,7 @@ pub mod inbox;
 
 // Clients of the node.
 pub mod client_command;
+pub mod interrupt_session;
 
 // The data plane.
 pub mod program;
@@ -23,5 +24,6 @@ pub mod lock_wait;
 pub mod change_schema;
 pub mod reserve_auto_increment;
 pub mod read_status;
+pub mod set_globals;
 
 pub use inbox::{LdmSignal, MainSignal, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal};

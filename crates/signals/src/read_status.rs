@@ -17,6 +17,9 @@ pub enum StatusTable {
     /// `junctor_info.memoryusage`: from every ldm, a row for each partition. Columns: ldm instance, table id, partition, rows,
     /// versions, versions to purge, bytes of rows, of the row map, of overflow pages, of the hash index, of ordered indexes.
     MemoryUsage,
+    /// `information_schema.PROCESSLIST`: from every sql. Columns: connection id, user, host, database (or NULL), command,
+    /// seconds in its state, state (or NULL), statement (or NULL).
+    Processes,
 }
 
 /// Tell the rows.
@@ -30,7 +33,7 @@ pub struct ReadStatus {
     pub table: StatusTable,
 }
 
-/// The answer, at most 4,096 rows.
+/// The answer, at most 4,096 rows; of sql one for each session.
 #[derive(Debug)]
 pub struct ReadStatusReply {
     /// From the request.

@@ -36,6 +36,15 @@ pub struct WriteRows {
     pub output: Buffer,
 }
 
+/// Stop the parts of a statement where they are: they answer with error 1317. Has no answer of its own.
+#[derive(Debug)]
+pub struct InterruptWrites {
+    /// The transaction.
+    pub transaction: TransactionId,
+    /// The statement; parts of later ones are not meant.
+    pub statement: StatementNumber,
+}
+
 /// A change that belongs to another partition, in the order in which the rows were changed.
 #[derive(Debug)]
 pub enum FollowUp {

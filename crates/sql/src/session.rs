@@ -35,12 +35,16 @@ pub struct SessionOpening<'a> {
     pub found_rows: bool,
     /// The client's collation, by number.
     pub character_set: u16,
+    /// Whether a person types the statements, so that `interactive_timeout` counts (CLIENT_INTERACTIVE).
+    pub is_interactive: bool,
 }
 
 /// A statement that was prepared.
 #[derive(Debug)]
 pub(crate) struct PreparedStatement {
     pub statement: Arc<Statement>,
+    /// As written, the beginning of it.
+    pub text: Box<[u8]>,
     pub parameter_count: u16,
     /// The plan, when it has one that is good for more than one execution.
     pub plan: Option<Arc<Plan>>,
@@ -61,10 +65,13 @@ pub struct Session {
     pub(crate) database: Option<Box<str>>,
     pub(crate) found_rows_wanted: bool,
     pub(crate) multi_statements: bool,
+    pub(crate) is_interactive: bool,
     pub(crate) variables: SessionVariables,
     pub(crate) transaction: Transaction,
     /// Whether a transaction of several statements is open.
     pub(crate) is_open: bool,
+    /// How many have begun, so that one can be told from the next.
+    pub(crate) transactions: u32,
     /// Whether writes are refused in it.
     pub(crate) is_read_only: bool,
     /// In the order in which they were set.
@@ -116,6 +123,31 @@ impl Session {
         &self.user
     }
 
+    /// The client's address.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Seconds without a command after which the connection ends.
+    pub fn wait_timeout_s(&self) -> u32 {
+        self.variables.wait_timeout_s
+    }
+
+    /// Seconds after which a transaction is ended with its connection; 0 for never.
+    pub fn transaction_timeout_s(&self) -> u32 {
+        self.variables.transaction_timeout_s
+    }
+
+    /// The number of the open transaction in this session; `None` when none is open.
+    pub fn open_transaction(&self) -> Option<u32> {
+        self.is_open.then_some(self.transactions)
+    }
+
+    /// The text of a prepared statement, at most 4,096 bytes of it.
+    pub fn statement_text(&self, statement: u32) -> Option<&[u8]> {
+        self.statements.get(&statement).map(|statement| &*statement.text)
+    }
+
     /// The session's database.
     pub fn database(&self) -> Option<&str> {
         self.database.as_deref()
@@ -160,6 +192,7 @@ impl Session {
     /// A transaction of several statements begins.
     pub(crate) fn begin_transaction(&mut self, read_only: Option<bool>) {
         let characteristics = self.variables.begin_transaction();
+        self.transactions = self.transactions.wrapping_add(1);
         self.is_open = true;
         self.is_read_only = read_only.unwrap_or(characteristics.read_only);
         self.transaction.explicit = true;

@@ -77,6 +77,7 @@ impl MainBlock {
             MainSignal::ChangePartitionReply(signal) => self.on_change_partition_reply(signal, outbox),
             MainSignal::PublishCatalogReply(signal) => self.on_publish_catalog_reply(signal, outbox),
             MainSignal::ReserveAutoIncrement(signal) => self.on_reserve_auto_increment(signal, outbox),
+            MainSignal::SetGlobals(signal) => self.on_set_globals(signal, outbox),
             MainSignal::ContinueWork(_) => self.send_unsent(outbox),
         }
     }

@@ -1,7 +1,7 @@
 //! The schema, where partitions are, and AUTO_INCREMENT numbers: one change after the other.
 //!
 //! - Owns: the newest catalog, table ids, AUTO_INCREMENT counters, the queue of schema changes.
-//! - Takes: `ChangeSchema`, `ChangePartitionReply`, `PublishCatalogReply`, `ReserveAutoIncrement`, `ContinueWork`.
+//! - Takes: `ChangeSchema`, `ChangePartitionReply`, `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `ContinueWork`.
 //! - Sends: `ChangePartition` to the ldm instances of a chain, `PublishCatalog` to every sql, tc, ldm and query block
 //!   of the node, the replies to sql.
 //! - Never: runs once per user operation; never waits for a transaction.
@@ -15,6 +15,7 @@ mod change_schema;
 mod plan;
 mod definition;
 mod reserve_auto_increment;
+mod set_globals;
 
 pub use block::{MainBlock, MainConfiguration};
 

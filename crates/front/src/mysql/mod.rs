@@ -8,6 +8,7 @@ pub mod auth;
 mod recv_block;
 
 mod sql_block;
+mod session_control;
 mod packet_sink;
 mod statement_parameters;
 

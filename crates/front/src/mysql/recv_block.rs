@@ -2,11 +2,14 @@
 //! The block recv: owns the client connections of its thread, their framing and logins. In: socket events, answers of sql.
 //! Out: commands to sql, packets to sockets. It never waits for anything and never looks into a statement.
 
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use junctor_client::block_signals::*;
-use junctor_kernel::{Address, Buffer, Context, Directory, Module, Outbox, SocketId, WorldEvent, WorldRequest};
+use junctor_kernel::{
+    Address, Buffer, Context, Directory, Duration, Module, Outbox, SocketId, Time, WorldEvent, WorldRequest,
+};
 use junctor_model::id::ConnectionId;
 
 use super::auth::{
@@ -36,6 +39,8 @@ pub struct RecvSettings {
     pub connections_max: usize,
     /// Bytes of one command.
     pub max_allowed_packet: usize,
+    /// How long a login may take.
+    pub login_timeout: Duration,
 }
 
 /// The block.
@@ -45,6 +50,9 @@ pub struct RecvBlock {
     connections: Vec<Option<Box<Connection>>>,
     /// Connections whose next part is asked for at the end of the turn.
     asking: Vec<SocketId>,
+    /// Logins that began, in their order, and when they must be done. Some have ended meanwhile.
+    logins: VecDeque<(Time, SocketId)>,
+    login_timer_runs: bool,
     count: usize,
     next_number: u32,
     recv_instances: u32,
@@ -95,6 +103,8 @@ impl RecvBlock {
             settings,
             connections: Vec::new(),
             asking: Vec::new(),
+            logins: VecDeque::new(),
+            login_timer_runs: false,
             count: 0,
             next_number: u32::from(own.instance) + 1,
             recv_instances: u32::from(directory.instances(Module::Recv).max(1)),
@@ -130,6 +140,7 @@ impl RecvBlock {
                     }
                 }
             }
+            WorldEvent::Timer { .. } => self.on_login_timer(context, outbox),
             _ => {}
         }
     }
@@ -190,6 +201,35 @@ impl RecvBlock {
         }
         self.connections[index] = Some(Box::new(connection));
         self.count += 1;
+        self.begin_login(socket, context, outbox);
+    }
+
+    /// From now on the login of a connection may take so long and no longer.
+    fn begin_login(&mut self, socket: SocketId, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.logins.push_back((context.now.plus(self.settings.login_timeout), socket));
+        self.start_login_timer(context, outbox);
+    }
+
+    fn start_login_timer(&mut self, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
+        if let Some((deadline, _)) = self.logins.front()
+            && !self.login_timer_runs
+        {
+            self.login_timer_runs = true;
+            outbox.request(WorldRequest::StartTimer { after: deadline.since(context.now), token: 0 });
+        }
+    }
+
+    /// Closes connections that have not logged in in time.
+    fn on_login_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.login_timer_runs = false;
+        while let Some((_, socket)) = self.logins.pop_front_if(|(deadline, _)| *deadline <= context.now) {
+            if let Some(connection) = find(&mut self.connections, socket)
+                && connection.stage == Stage::Login
+            {
+                connection.close(outbox);
+            }
+        }
+        self.start_login_timer(context, outbox);
     }
 
     fn on_closed(&mut self, socket: SocketId, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
@@ -224,6 +264,10 @@ impl RecvBlock {
         if packets.is_empty() {
             context.buffers.give(packets);
         } else {
+            if !connection.busy {
+                // What comes between two commands is numbered as MySQL numbers it.
+                connection.sequence = 0;
+            }
             connection.sequence = patch_sequences(&mut packets, connection.sequence);
             outbox.request(WorldRequest::SendBytes { socket: connection.socket, bytes: packets });
         }
@@ -235,6 +279,7 @@ impl RecvBlock {
             AfterReply::Close => connection.close(outbox),
             AfterReply::NextCommand => {
                 connection.busy = false;
+                connection.part_wanted = false;
                 if !connection.pending.is_empty() {
                     let pending = std::mem::take(&mut connection.pending);
                     connection.take_bytes(pending, &self.settings, context, outbox);

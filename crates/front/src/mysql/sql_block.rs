@@ -5,13 +5,14 @@
 use hashbrown::HashMap;
 use junctor_client::block_signals::*;
 use junctor_client::{Door, Event};
-use junctor_kernel::{Address, Buffer, Context, Outbox, SocketId, WorldEvent};
+use junctor_kernel::{Address, Buffer, Context, Outbox, SocketId, Time, WorldEvent};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
 use junctor_sql::result::{Progress, ResultSink};
 use junctor_sql::{Engine, Session, SessionOpening, SqlCommand};
 
 use super::packet_sink::PacketSink;
+use super::session_control::{Looks, is_kill};
 use super::statement_parameters::StatementParameters;
 use super::wire::capability::Capabilities;
 use super::wire::command::Command;
@@ -22,31 +23,40 @@ type SeededState = foldhash::fast::FixedState;
 
 /// The block.
 pub struct SqlBlock {
-    engine: Engine,
-    sessions: HashMap<ConnectionId, Box<SessionRecord>, SeededState>,
-    admission: Admission,
+    pub(super) engine: Engine,
+    pub(super) sessions: HashMap<ConnectionId, Box<SessionRecord>, SeededState>,
+    pub(super) admission: Admission,
+    pub(super) looks: Looks,
 }
 
-struct SessionRecord {
-    session: Session,
+pub(super) struct SessionRecord {
+    pub(super) session: Session,
     reply_to: Address,
     socket: SocketId,
-    capabilities: Capabilities,
+    pub(super) capabilities: Capabilities,
     parameters: StatementParameters,
     /// The answer under way.
-    answer: Buffer,
+    pub(super) answer: Buffer,
     /// Nothing of it has been sent.
-    is_answer_whole: bool,
+    pub(super) is_answer_whole: bool,
     /// A ticket of admission is held: a statement runs, or its transaction has written or locked. One that has only read
     /// holds none, so that clients which never commit what they read do not keep others out.
     admitted: bool,
     /// A command under way; its bytes while it waits for admission.
-    command: CommandState,
+    pub(super) command: CommandState,
+    /// The command under way that was not done at once.
+    pub(super) running: Option<ExecuteCommand>,
+    /// When the command under way came, or the last one was done.
+    pub(super) since: Time,
+    /// The open transaction, and when it was seen first.
+    pub(super) open_transaction: Option<(u32, Time)>,
+    /// The connection ends with the command under way.
+    pub(super) is_ending: bool,
     /// The connection is gone; the session goes when nothing of it is under way.
-    closing: bool,
+    pub(super) closing: bool,
 }
 
-enum CommandState {
+pub(super) enum CommandState {
     None,
     Waiting(ExecuteCommand),
     Running,
@@ -63,7 +73,7 @@ impl SqlBlock {
     /// The block around an engine; at most `admitted_max` sessions are in the data plane at once.
     pub fn new(engine: Engine, admitted_max: usize) -> SqlBlock {
         let sessions = HashMap::with_hasher(SeededState::with_seed(0x6a75_6e63_746f_7221));
-        SqlBlock { engine, sessions, admission: Admission::new(admitted_max) }
+        SqlBlock { engine, sessions, admission: Admission::new(admitted_max), looks: Looks::default() }
     }
 
     /// What is held for sessions, each with its name, for checkers; all 0 when nobody is connected.
@@ -99,6 +109,9 @@ impl SqlBlock {
             SqlSignal::OpenSession(opening) => self.on_open_session(opening, &mut door),
             SqlSignal::ContinueCommand(signal) => self.on_continue_command(signal.connection, &mut door),
             SqlSignal::CloseSession(signal) => self.on_close_session(signal.connection, &mut door),
+            SqlSignal::InterruptSession(signal) => self.on_interrupt_session(signal, &mut door),
+            SqlSignal::ReadStatus(signal) => self.on_read_status(signal, &mut door),
+            SqlSignal::ApplyGlobals(signal) => self.engine.on_apply_globals(signal, &mut door),
             SqlSignal::PublishCatalog(signal) => self.engine.on_publish_catalog(signal, &mut door),
             SqlSignal::ContinueWork(_) => {}
             reply => {
@@ -111,7 +124,9 @@ impl SqlBlock {
 
     /// Takes one event of the world.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let _ = (event, context, outbox);
+        if let WorldEvent::Timer { .. } = event {
+            self.on_look(&mut Door::new(context, outbox));
+        }
     }
 
     fn on_open_session(&mut self, signal: OpenSession, door: &mut Door<'_>) {
@@ -128,6 +143,7 @@ impl SqlBlock {
             database: login.database.as_deref(),
             found_rows: capabilities.contains(Capabilities::FOUND_ROWS),
             character_set: login.character_set,
+            is_interactive: capabilities.contains(Capabilities::INTERACTIVE),
         };
         let mut answer = door.buffers.take(64);
         let mut sink = PacketSink { out: &mut answer, capabilities, is_whole: true };
@@ -144,9 +160,14 @@ impl SqlBlock {
                     is_answer_whole: true,
                     admitted: false,
                     command: CommandState::None,
+                    running: None,
+                    since: door.now,
+                    open_transaction: None,
+                    is_ending: false,
                     closing: false,
                 };
                 self.sessions.insert(connection, Box::new(record));
+                self.looks.add(connection, door);
                 AfterReply::NextCommand
             }
             Err(error) => {
@@ -165,10 +186,11 @@ impl SqlBlock {
             door.buffers.give(command.bytes);
             return;
         };
-        if !record.admitted {
+        if !record.admitted && !is_kill(&command) {
             if !self.admission.try_enter() {
                 self.admission.wait(command.connection);
                 record.command = CommandState::Waiting(command);
+                record.since = door.now;
                 return;
             }
             record.admitted = true;
@@ -187,13 +209,18 @@ impl SqlBlock {
         record.answer = door.buffers.take(512);
         record.is_answer_whole = true;
         let payload = command.bytes.get(command.start as usize..command.end as usize).unwrap_or(&[]);
-        let outcome = execute(&mut self.engine, record, payload, door);
-        door.buffers.give(command.bytes);
-        match outcome {
-            Outcome::Progress(progress) => after(&mut self.engine, record, progress, door),
-            Outcome::Silent => after(&mut self.engine, record, Progress::Done, door),
+        let progress = match execute(&mut self.engine, record, payload, door) {
+            Outcome::Progress(progress) => progress,
+            Outcome::Silent => Progress::Done,
+        };
+        let connection = command.connection;
+        record.since = door.now;
+        match progress {
+            Progress::Waiting | Progress::MoreOutput => record.running = Some(command),
+            Progress::Done | Progress::Close => door.buffers.give(command.bytes),
         }
-        self.settle(command.connection, door);
+        after(&mut self.engine, record, progress, door);
+        self.settle(connection, door);
     }
 
     fn resume(&mut self, connection: ConnectionId, event: Event, door: &mut Door<'_>) {
@@ -208,6 +235,10 @@ impl SqlBlock {
 
     fn on_continue_command(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
+        if !matches!(record.command, CommandState::Running) {
+            // The answer was cut short by KILL.
+            return;
+        }
         record.answer = door.buffers.take(4096);
         let SessionRecord { session, capabilities, answer, is_answer_whole, .. } = &mut **record;
         let mut sink = PacketSink { out: answer, capabilities: *capabilities, is_whole: *is_answer_whole };
@@ -231,9 +262,10 @@ impl SqlBlock {
 
     /// After every step of a session: gives its ticket back when nothing of it is in the data plane, and forgets it when its
     /// connection is gone and nothing is under way.
-    fn settle(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
+    pub(super) fn settle(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         let idle = !self.engine.is_busy(&record.session);
+        record.closing |= record.is_ending && idle;
         if record.closing && idle {
             self.engine.close_session(&mut record.session, door);
             if let Some(mut record) = self.sessions.remove(&connection) {
@@ -255,7 +287,7 @@ impl SqlBlock {
     }
 
     /// Lets in who waits, as long as tickets are free.
-    fn admit_waiting(&mut self, door: &mut Door<'_>) {
+    pub(super) fn admit_waiting(&mut self, door: &mut Door<'_>) {
         while let Some(connection) = self.admission.admit_next() {
             let Some(record) = self.sessions.get_mut(&connection) else {
                 self.admission.leave();
@@ -276,10 +308,11 @@ impl SqlBlock {
 }
 
 /// Sends what an answer came to, and notes that the command is over when it is.
-fn after(engine: &mut Engine, record: &mut SessionRecord, progress: Progress, door: &mut Door<'_>) {
+pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: Progress, door: &mut Door<'_>) {
     let after = match progress {
         Progress::Waiting => return,
         Progress::MoreOutput => AfterReply::MoreParts,
+        _ if record.is_ending => AfterReply::Close,
         Progress::Done => AfterReply::NextCommand,
         Progress::Close => AfterReply::Close,
     };
@@ -287,6 +320,10 @@ fn after(engine: &mut Engine, record: &mut SessionRecord, progress: Progress, do
         record.is_answer_whole = false;
     } else {
         record.command = CommandState::None;
+        record.since = door.now;
+        if let Some(command) = record.running.take() {
+            door.buffers.give(command.bytes);
+        }
     }
     if record.closing {
         if progress == Progress::MoreOutput {

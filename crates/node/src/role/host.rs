@@ -6,7 +6,7 @@ use junctor_client::Client;
 use junctor_client::route::ReadRule;
 use junctor_cluster::{MainBlock, RepBlock};
 use junctor_front::mysql::{RecvBlock, RecvSettings, SqlBlock};
-use junctor_kernel::{Address, Context, Host, Module, Outbox, ThreadSeat, WorldEvent};
+use junctor_kernel::{Address, Context, Duration, Host, Module, Outbox, ThreadSeat, WorldEvent};
 use junctor_signals::Signal;
 use junctor_sql::Engine;
 use junctor_storage::snapshot::{ActiveSnapshots, SnapshotWord};
@@ -133,6 +133,7 @@ fn recv_settings(seat: &ThreadSeat, shared: &Shared) -> RecvSettings {
         accounts: Arc::clone(&shared.accounts),
         connections_max: shared.config.max_connections.div_ceil(instances) as usize,
         max_allowed_packet: shared.config.max_allowed_packet_bytes as usize,
+        login_timeout: Duration::from_seconds(u64::from(shared.config.connect_timeout_s)),
     }
 }
 

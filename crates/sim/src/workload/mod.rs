@@ -12,6 +12,7 @@ mod bank;
 mod counter;
 mod deadlock_storm;
 mod family;
+mod interruption;
 mod moving_index;
 mod schema_change;
 mod script;
@@ -22,6 +23,7 @@ pub use bank::BankTransfer;
 pub use counter::Counter;
 pub use deadlock_storm::DeadlockStorm;
 pub use family::ReadWhileWrite;
+pub use interruption::Interruption;
 pub use moving_index::IndexWhileUpdate;
 pub use schema_change::SchemaChange;
 pub use script::{Audit, Look, Script};
@@ -87,6 +89,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "auto_increment" => Box::new(AutoIncrement::new(sessions, rounds)),
         "schema_change" => Box::new(SchemaChange::new(sessions, rounds, rows)),
         "deadlock_storm" => Box::new(DeadlockStorm::new(sessions, rounds, rows)),
+        "interruption" => Box::new(Interruption::new(sessions, rounds, rows)),
         _ => return None,
     })
 }

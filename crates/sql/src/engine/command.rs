@@ -81,7 +81,10 @@ impl Engine {
                 sink.end_rows(&session.completion());
                 Progress::Done
             }
-            SqlCommand::Kill(connection) => self.kill(session, connection, sink),
+            SqlCommand::Kill(connection) => {
+                session.clear_diagnostics();
+                self.kill(session, connection, false, door, sink)
+            }
         }
     }
 
@@ -90,21 +93,6 @@ impl Engine {
         self.check_database(name)?;
         session.database = Some(name.into());
         Ok(())
-    }
-
-    /// Ends a connection: only the session's own, for the others are not this engine's.
-    pub(crate) fn kill(
-        &mut self,
-        session: &mut Session,
-        connection: ConnectionId,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        if connection == session.connection {
-            let error = Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted");
-            fail(session, &error, sink);
-            return Progress::Close;
-        }
-        fail(session, &Error::not_supported("KILL of another connection"), sink)
     }
 
     fn field_list(
@@ -152,7 +140,7 @@ impl Engine {
         self.prepared_count -= session.statements.len().min(self.prepared_count);
         session.statements.clear();
         let collation = session.variables.collation_connection.number;
-        session.variables = SessionVariables::new(&self.globals);
+        session.variables = SessionVariables::new(&self.globals, session.is_interactive);
         session.variables.choose_collation(collation);
         session.last_insert_id = 0;
         session.found_rows = 0;

@@ -1,6 +1,6 @@
 //! What statements can ask of the session and the server.
 
-use junctor_client::Door;
+use junctor_client::{Door, StatusTable};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 
@@ -10,8 +10,7 @@ use crate::parse::Expression;
 use crate::plan::{ComputeSource, VirtualSource};
 use crate::session::Session;
 use crate::show::{
-    Process, ShowFacts, TableNumbers, ThreadStatus, ThreadUsage, status_table, thread_rows, thread_status_rows,
-    virtual_table,
+    ShowFacts, TableNumbers, ThreadStatus, ThreadUsage, status_table, thread_rows, thread_status_rows, virtual_table,
 };
 use crate::variable::{SessionFacts, fold_session_expression};
 
@@ -51,33 +50,16 @@ impl Facts<'_, '_> {
     pub(super) fn with_show_facts<T>(&self, use_facts: impl FnOnce(&ShowFacts<'_>) -> T) -> T {
         let session_facts = self.session_facts();
         let status = self.status();
-        let processes = [self.process()];
         let ranges = &self.engine.ranges;
         let numbers = |table| TableNumbers { auto_increment: ranges.next_of(table), ..TableNumbers::default() };
         let facts = ShowFacts {
             dictionary: &self.engine.client.catalog().dictionary,
             session: &session_facts,
             numbers: &numbers,
-            processes: &processes,
             status: &status,
             warnings: &self.session.diagnostics,
         };
         use_facts(&facts)
-    }
-
-    /// The session itself; those of other engines are not known here.
-    fn process(&self) -> Process {
-        let session = self.session;
-        Process {
-            connection: session.connection.0,
-            user: session.user.to_string(),
-            host: session.host.to_string(),
-            database: session.database.as_deref().map(str::to_owned),
-            command: "Query",
-            seconds: 0,
-            state: "executing",
-            statement: None,
-        }
     }
 
     /// The counters of SHOW STATUS.
@@ -116,6 +98,9 @@ impl Facts<'_, '_> {
             }
             None if is_info && name.eq_ignore_ascii_case("threadstat") => {
                 ComputeSource::Rows(thread_status_rows(&self.thread_status()))
+            }
+            None if name.eq_ignore_ascii_case("PROCESSLIST") && !is_info => {
+                ComputeSource::Status(StatusTable::Processes)
             }
             None => ComputeSource::Rows(table.rows),
         };

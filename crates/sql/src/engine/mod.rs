@@ -73,7 +73,7 @@ impl Engine {
         if let Some(database) = opening.database {
             self.check_database(database)?;
         }
-        let mut variables = SessionVariables::new(&self.globals);
+        let mut variables = SessionVariables::new(&self.globals, opening.is_interactive);
         variables.choose_collation(opening.character_set);
         let mut session = Session {
             connection: opening.connection,
@@ -82,9 +82,11 @@ impl Engine {
             database: opening.database.map(Box::from),
             found_rows_wanted: opening.found_rows,
             multi_statements: false,
+            is_interactive: opening.is_interactive,
             variables,
             transaction: Default::default(),
             is_open: false,
+            transactions: 0,
             is_read_only: false,
             savepoints: Vec::new(),
             statements: Default::default(),
@@ -117,6 +119,11 @@ impl Engine {
     /// Whether an answer of the data plane is awaited, or output is held back.
     pub fn is_busy(&self, session: &Session) -> bool {
         !matches!(session.execution, Execution::Idle)
+    }
+
+    /// What a session does, as SHOW PROCESSLIST tells it; empty when it is idle.
+    pub fn state_of(&self, session: &Session) -> &'static str {
+        session.execution.name()
     }
 
     /// The schema has changed.

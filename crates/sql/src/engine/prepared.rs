@@ -18,6 +18,8 @@ use crate::session::{PreparedStatement, Session};
 
 /// Bytes of the longest statement that is prepared.
 const PREPARED_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a statement that SHOW PROCESSLIST shows.
+const SHOWN_BYTES_MAX: usize = 4096;
 
 impl Engine {
     /// Prepares a statement.
@@ -70,6 +72,7 @@ impl Engine {
         };
         let statement = PreparedStatement {
             statement: Arc::new(parsed.statement),
+            text: text[..text.len().min(SHOWN_BYTES_MAX)].into(),
             parameter_count,
             plan: lasting,
             kinds: self.work.kinds.clone(),

@@ -7,7 +7,8 @@ use junctor_model::value::Value;
 use super::Engine;
 use crate::execute::{
     Execution, StatementOutcome, compute_rows, is_filling, on_ended, on_fill_ended, on_fill_read_failed, on_fill_rows,
-    on_fill_statement, on_numbers, on_read_failed, on_rows, on_schema_changed, on_statement, on_undone, pump,
+    on_fill_statement, on_interrupted, on_numbers, on_read_failed, on_rows, on_schema_changed, on_statement, on_undone,
+    pump,
 };
 use crate::plan::Plan;
 use crate::result::{Progress, ResultSink};
@@ -41,6 +42,8 @@ impl Engine {
             }
             Event::Ended { error, .. } => on_ended(self, session, error, door, sink),
             Event::Undone { .. } => on_undone(session, sink),
+            Event::Interrupted { is_known, .. } => on_interrupted(session, is_known, sink),
+            Event::GlobalsSet { .. } => self.on_globals_set(session, door, sink),
             Event::SchemaChanged { notes, error, .. } => on_schema_changed(self, session, notes, error, door, sink),
             Event::AutoIncrement { first, count, error, .. } => {
                 on_numbers(self, session, (first, count), error, door, sink)
@@ -65,9 +68,8 @@ impl Engine {
                 on_fill_statement(self, session, outcome, door, sink)
             }
             Event::Ended { error, .. } => on_fill_ended(self, session, error, door, sink),
-            Event::Undone { .. } | Event::SchemaChanged { .. } | Event::AutoIncrement { .. } | Event::Status { .. } => {
-                Progress::Waiting
-            }
+            // None of these is asked for while an index is filled.
+            _ => Progress::Waiting,
         };
         self.end_of_step(session, progress)
     }
@@ -114,22 +116,6 @@ impl Engine {
             _ => Progress::Waiting,
         }
     }
-
-    /// The client is gone: stops what only makes output; a write, commit or schema change under way is waited for.
-    pub fn interrupt(&mut self, session: &mut Session, door: &mut Door<'_>) {
-        session.interrupted = true;
-        match std::mem::take(&mut session.execution) {
-            Execution::Read(state) => {
-                self.client.end_read(state.operation, door);
-                state.origin.release(door);
-                if !session.transaction.explicit {
-                    self.client.forget(&mut session.transaction);
-                }
-            }
-            Execution::Sorted(_) | Execution::Idle => {}
-            other => session.execution = other,
-        }
-    }
 }
 
 fn operation_of(event: &Event) -> OperationId {
@@ -139,6 +125,8 @@ fn operation_of(event: &Event) -> OperationId {
         | Event::Statement { operation, .. }
         | Event::Ended { operation, .. }
         | Event::Undone { operation }
+        | Event::Interrupted { operation, .. }
+        | Event::GlobalsSet { operation }
         | Event::SchemaChanged { operation, .. }
         | Event::AutoIncrement { operation, .. }
         | Event::Status { operation, .. } => *operation,

@@ -1,9 +1,10 @@
 //! Statements without a plan: definitions, SHOW, SET and the like.
 
+use junctor_client::block_signals::{ApplyGlobals, ApplyGlobalsReply, Signal, SqlSignal};
 use junctor_client::program::RowProtocol;
 use junctor_client::{Door, Ending};
 use junctor_expression::{Parameters, Scratch};
-use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::error::{Error, Result};
 use junctor_model::id::ConnectionId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::Value;
@@ -15,8 +16,8 @@ use super::query::keeps_diagnostics;
 use crate::bind::{Binder, Clause, Environment, Folded, RowSource, Scope};
 use crate::definition::{self, Defined, DefinitionContext};
 use crate::execute::{
-    AfterEnding, append_row, end_transaction, fail, finish, in_read_only_transaction, release_savepoint,
-    roll_back_to_savepoint, set_savepoint, start_schema_change,
+    AfterEnding, Execution, append_row, end_transaction, fail, finish, in_read_only_transaction, no_such_thread,
+    release_savepoint, roll_back_to_savepoint, set_savepoint, start_schema_change,
 };
 use crate::parse::statement::{Explain, SetItem};
 use crate::parse::{Expression, Statement};
@@ -24,7 +25,7 @@ use crate::plan::{explain_plan, type_of_column};
 use crate::result::{Progress, ResultHeader, ResultSink};
 use crate::session::Session;
 use crate::show::{VirtualTable, WarningLevel, describe, show};
-use crate::variable::{SessionFacts, fold_session_expression, set};
+use crate::variable::{GlobalChange, SessionFacts, VariableId, fold_session_expression, set};
 
 impl Engine {
     /// Executes a statement that has no plan.
@@ -72,12 +73,18 @@ impl Engine {
             Statement::Savepoint(name) => set_savepoint(session, name, sink),
             Statement::RollbackToSavepoint(name) => roll_back_to_savepoint(self, session, name, door, sink),
             Statement::ReleaseSavepoint(name) => release_savepoint(session, name, sink),
-            Statement::Kill(kill) => match self.evaluate_once(session, &kill.connection, door) {
-                Ok(Value::Int(id)) => self.kill(session, ConnectionId(id.clamp(0, i64::from(u32::MAX)) as u32), sink),
-                Ok(Value::UInt(id)) => self.kill(session, ConnectionId(id.min(u64::from(u32::MAX)) as u32), sink),
-                Ok(_) => fail(session, &Error::new(ErrorCode::NoSuchThread, "Unknown thread id: 0"), sink),
-                Err(error) => fail(session, &error, sink),
-            },
+            Statement::Kill(kill) => {
+                let connection = match self.evaluate_once(session, &kill.connection, door) {
+                    Ok(Value::Int(id)) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
+                    Ok(Value::UInt(id)) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
+                    Ok(_) => Err(no_such_thread(&0)),
+                    Err(error) => Err(error),
+                };
+                match connection {
+                    Ok(id) => self.kill(session, ConnectionId(id), kill.query_only, door, sink),
+                    Err(error) => fail(session, &error, sink),
+                }
+            }
             statement => fail(session, &Error::not_supported(name_of(statement)), sink),
         }
     }
@@ -182,14 +189,56 @@ impl Engine {
             Err(error) => return fail(session, &error, sink),
         };
         session.variables = variables;
-        self.globals = globals;
         if let Some(number) = effects.last_insert_id {
             session.last_insert_id = number;
         }
         for (errno, message) in effects.notes {
             session.warn(WarningLevel::Warning, errno, message);
         }
-        if effects.commits {
+        if !effects.global.is_empty() {
+            let values = effects.global.into_iter().map(|change| (change.id.0, change.value)).collect();
+            return match self.client.set_globals(session.connection, values, door) {
+                Ok(operation) => {
+                    let commits = effects.commits;
+                    session.execution = Execution::SettingGlobals { operation, commits };
+                    Progress::Waiting
+                }
+                Err(error) => fail(session, &error, sink),
+            };
+        }
+        self.end_set(session, effects.commits, door, sink)
+    }
+
+    /// Every sql block has the new values of the server's variables.
+    pub(super) fn on_globals_set(
+        &mut self,
+        session: &mut Session,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        match std::mem::take(&mut session.execution) {
+            Execution::SettingGlobals { commits, .. } => self.end_set(session, commits, door, sink),
+            _ => Progress::Waiting,
+        }
+    }
+
+    /// Takes what a session of any sql block has set, and says so.
+    pub fn on_apply_globals(&mut self, signal: ApplyGlobals, door: &mut Door<'_>) {
+        for (variable, value) in signal.values.iter() {
+            self.globals.apply(&GlobalChange { id: VariableId(*variable), value: value.clone() });
+        }
+        let reply = SqlSignal::ApplyGlobalsReply(ApplyGlobalsReply { operation: signal.operation });
+        door.outbox.send(signal.reply_to, Signal::Sql(reply));
+    }
+
+    fn end_set(
+        &mut self,
+        session: &mut Session,
+        commits: bool,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        if commits {
             let after = AfterEnding::Complete { chain: false, release: false };
             return end_transaction(self, session, Ending::Commit, after, door, sink);
         }

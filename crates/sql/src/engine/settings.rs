@@ -31,6 +31,10 @@ pub struct ServerSettings {
     pub sort_buffer_bytes_max: usize,
     /// Seconds that a lock is waited for in new sessions.
     pub lock_wait_timeout_s: u32,
+    /// Seconds that a login may take.
+    pub connect_timeout_s: u32,
+    /// Seconds that a transaction may be open in new sessions; 0 is for ever.
+    pub transaction_timeout_s: u32,
     /// Whether a lock that is waited for in vain undoes the whole transaction (`innodb_rollback_on_timeout`).
     pub lock_wait_timeout_ends_transaction: bool,
     /// Prepared statements of one engine.
@@ -54,6 +58,8 @@ impl Default for ServerSettings {
             partition_count_default: 2,
             sort_buffer_bytes_max: 256 << 20,
             lock_wait_timeout_s: 50,
+            connect_timeout_s: 10,
+            transaction_timeout_s: 0,
             lock_wait_timeout_ends_transaction: false,
             prepared_statements_max: junctor_model::limit::PREPARED_STATEMENTS_MAX,
             threads: Vec::new(),
@@ -77,12 +83,17 @@ impl ServerSettings {
             has_tls: false,
         };
         let mut globals = GlobalVariables::new(&facts);
-        if let Some(id) = find("innodb_lock_wait_timeout") {
-            globals.apply(&GlobalChange { id, value: Value::UInt(u64::from(self.lock_wait_timeout_s)) });
-        }
-        if let Some(id) = find("innodb_rollback_on_timeout") {
-            let value = Value::Int(i64::from(self.lock_wait_timeout_ends_transaction));
-            globals.apply(&GlobalChange { id, value });
+        let seconds = |seconds: u32| Value::UInt(u64::from(seconds));
+        let values = [
+            ("innodb_lock_wait_timeout", seconds(self.lock_wait_timeout_s)),
+            ("innodb_rollback_on_timeout", Value::Int(i64::from(self.lock_wait_timeout_ends_transaction))),
+            ("connect_timeout", seconds(self.connect_timeout_s)),
+            ("transaction_timeout_s", seconds(self.transaction_timeout_s)),
+        ];
+        for (name, value) in values {
+            if let Some(id) = find(name) {
+                globals.apply(&GlobalChange { id, value });
+            }
         }
         globals
     }

@@ -1,6 +1,6 @@
 //! How statements end: the answer, the diagnostics and what LAST_INSERT_ID(), ROW_COUNT() and FOUND_ROWS() say next.
 
-use junctor_model::error::Error;
+use junctor_model::error::{Error, ErrorCode};
 
 use super::state::Execution;
 use crate::result::{Completion, Progress, ResultSink};
@@ -15,6 +15,12 @@ pub(crate) fn fail(session: &mut Session, error: &Error, sink: &mut dyn ResultSi
         sink.error(error);
     }
     Progress::Done
+}
+
+/// What a statement fails with that was stopped.
+#[cold]
+pub(crate) fn interrupted() -> Box<Error> {
+    Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")
 }
 
 /// What a statement that changed rows came to.

@@ -23,7 +23,7 @@ use junctor_model::row_encoding::{append_double, append_signed, append_unsigned}
 use junctor_model::schema::{IndexKind, TableLayout};
 use junctor_model::value::ValueRef;
 
-use super::completion::fail;
+use super::completion::{fail, interrupted};
 use super::read::broken_reply;
 use super::schema::{SchemaState, SchemaStep, finish_fill, index_is_gone};
 use super::state::Execution;
@@ -79,6 +79,10 @@ pub(crate) struct Fill {
     entries: Vec<NewEntry>,
     attempts: u32,
     failure: Option<Box<Error>>,
+    /// The statement sent last.
+    statement: OperationId,
+    /// Nobody wants the index any more.
+    is_interrupted: bool,
 }
 
 #[derive(Debug)]
@@ -149,6 +153,8 @@ pub(super) fn begin_fill(
         entries: Vec::new(),
         attempts: 0,
         failure: None,
+        statement: OperationId::default(),
+        is_interrupted: false,
     };
     start_read(engine, session, fill, door, sink)
 }
@@ -249,6 +255,9 @@ fn next_batch(
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
+    if fill.is_interrupted {
+        return end(engine, session, fill, FillEnd::Failed(interrupted()), door, sink);
+    }
     let inputs = &mut engine.work.inputs;
     inputs.begin(fill.layout.definition.partition_count, door.buffers);
     if let Some(batch) = fill.batches.last() {
@@ -277,7 +286,7 @@ fn next_batch(
     }
     fill.step = FillStep::LockingRows;
     session.transaction.explicit = true;
-    let sent = send(engine, session, &fill.lock_rows, TEXT, door).map(|_| ());
+    let sent = send(engine, session, &fill.lock_rows, TEXT, door).map(|operation| fill.statement = operation);
     go_on(engine, session, fill, sent, door, sink)
 }
 
@@ -368,7 +377,7 @@ fn lock_entries(engine: &mut Engine, session: &mut Session, fill: &mut Fill, doo
         inputs.push_key(&key, &[], door.buffers);
     }
     fill.step = FillStep::LockingEntries;
-    send(engine, session, &fill.lock_entries, TEXT, door)?;
+    fill.statement = send(engine, session, &fill.lock_entries, TEXT, door)?;
     Ok(true)
 }
 
@@ -392,7 +401,7 @@ fn insert(engine: &mut Engine, session: &mut Session, fill: &mut Fill, door: &mu
         return Ok(false);
     }
     fill.step = FillStep::Inserting;
-    send(engine, session, &fill.insert, TEXT, door)?;
+    fill.statement = send(engine, session, &fill.insert, TEXT, door)?;
     Ok(true)
 }
 
@@ -499,6 +508,12 @@ fn end(
 }
 
 impl Fill {
+    /// The index is not to be made any more: it ends at its next step. Gives the statement that may be under way.
+    pub(super) fn interrupt(&mut self) -> OperationId {
+        self.is_interrupted = true;
+        self.statement
+    }
+
     /// The partition of a batch and the key of its last row.
     fn last_key(&self, batch: &[u8]) -> Result<(u16, Vec<u8>)> {
         let definition = &self.layout.definition;

@@ -8,6 +8,7 @@ use junctor_expression::aggregate::Accumulator;
 use junctor_expression::{ParametersBuilder, Scratch};
 
 use super::insert::InsertState;
+use super::interrupt::KillState;
 use super::key::KeyMaker;
 use super::packets::Window;
 use super::schema::SchemaState;
@@ -32,6 +33,10 @@ pub(crate) enum Execution {
     Ending(OperationId, AfterEnding),
     /// ROLLBACK TO SAVEPOINT was sent.
     Undoing(OperationId),
+    /// KILL was sent.
+    Killing(KillState),
+    /// SET GLOBAL was sent; with `commits` the transaction ends then.
+    SettingGlobals { operation: OperationId, commits: bool },
     /// The schema changes.
     Schema(Box<SchemaState>),
     /// Rows of a status table come.
@@ -41,6 +46,21 @@ pub(crate) enum Execution {
 }
 
 impl Execution {
+    /// What SHOW PROCESSLIST calls it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Execution::Idle => "",
+            Execution::Sorted(_) => "sending",
+            Execution::Read(state) if state.awaits_room => "sending",
+            Execution::Read(_) | Execution::Write(_) | Execution::Numbers(_) | Execution::Status(_) => "executing",
+            Execution::Ending(..) => "ending the transaction",
+            Execution::Undoing(_) => "undoing to a savepoint",
+            Execution::Killing(_) => "killing",
+            Execution::SettingGlobals { .. } => "setting variables",
+            Execution::Schema(_) => "changing the schema",
+        }
+    }
+
     /// Whether an answer to this operation is awaited. What is awaited while an index is filled changes with every step.
     #[inline]
     pub(crate) fn awaits(&self, operation: OperationId) -> bool {
@@ -49,6 +69,8 @@ impl Execution {
             Execution::Write(state) => state.operation == operation,
             Execution::Numbers(state) => state.operation == operation,
             Execution::Ending(awaited, _) | Execution::Undoing(awaited) => *awaited == operation,
+            Execution::Killing(state) => state.operation == operation,
+            Execution::SettingGlobals { operation: awaited, .. } => *awaited == operation,
             Execution::Schema(state) => state.operation == operation,
             Execution::Status(state) => state.operation == operation,
             Execution::Idle | Execution::Sorted(_) => false,

@@ -9,6 +9,7 @@ mod explain;
 mod insert;
 mod operand;
 mod order;
+mod process_list;
 mod restriction;
 mod select;
 mod statement;

@@ -9,10 +9,11 @@ use junctor_model::schema::{Dictionary, TableLayout};
 use super::change::{plan_delete, plan_update};
 use super::compute::plan_compute;
 use super::insert::plan_insert;
+use super::process_list::plan_process_list;
 use super::select::plan_select;
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, SelectPlan};
 use crate::bind::{Environment, message};
-use crate::parse::statement::{AccessMode, Select, Statement, TransactionEnd};
+use crate::parse::statement::{AccessMode, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
 
 /// What a statement does.
@@ -91,12 +92,20 @@ pub fn plan_statement(
         }),
         Statement::Commit(end) => control(ControlPlan::Commit(*end)),
         Statement::Rollback(end) => control(ControlPlan::Rollback(*end)),
+        Statement::Show(show) => match &**show {
+            Show::ProcessList { full } => plan_process_list(environment, *full, find_virtual),
+            _ => return Ok(None),
+        },
         _ => return Ok(None),
     };
     planned.map(Some)
 }
 
-fn plan_query(environment: &Environment<'_>, select: &Select, find_virtual: &FindVirtual<'_>) -> Result<Planned> {
+pub(super) fn plan_query(
+    environment: &Environment<'_>,
+    select: &Select,
+    find_virtual: &FindVirtual<'_>,
+) -> Result<Planned> {
     let Some(reference) = &select.from else { return plan_compute(environment, select, None) };
     let database = environment.database_of(&reference.name)?;
     let virtual_database = VIRTUAL_DATABASES.iter().find(|name| name.eq_ignore_ascii_case(database));

@@ -55,7 +55,7 @@ fn unfiltered<'s>(show: &'s Show, facts: &ShowFacts<'_>) -> Result<(VirtualTable
         Show::ErrorCount => server_rows::show_warning_count(true, facts),
         Show::Engines => server_rows::show_engines(),
         Show::EngineStatus { .. } => empty(ENGINE_STATUS),
-        Show::ProcessList { full } => server_rows::show_process_list(*full, facts),
+        Show::ProcessList { .. } => return Err(Error::not_supported("SHOW PROCESSLIST here")),
         Show::Plugins => server_rows::show_plugins(),
         Show::Privileges => server_rows::show_privileges(),
         Show::Grants { account } => server_rows::show_grants(account.as_deref(), facts)?,

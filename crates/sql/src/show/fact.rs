@@ -18,27 +18,6 @@ pub struct TableNumbers {
     pub auto_increment: Option<u64>,
 }
 
-/// A connection, as SHOW PROCESSLIST tells it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Process {
-    /// The connection's number.
-    pub connection: u32,
-    /// Who.
-    pub user: String,
-    /// From where, with the port.
-    pub host: String,
-    /// The current database.
-    pub database: Option<String>,
-    /// What kind of command it executes: `Query`, `Sleep` ...
-    pub command: &'static str,
-    /// Seconds in this state.
-    pub seconds: u64,
-    /// What the statement is doing.
-    pub state: &'static str,
-    /// The statement.
-    pub statement: Option<String>,
-}
-
 /// How bad a warning is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -79,8 +58,6 @@ pub struct ShowFacts<'a> {
     pub session: &'a SessionFacts<'a>,
     /// Figures of a table.
     pub numbers: &'a dyn Fn(TableId) -> TableNumbers,
-    /// The connections, by number.
-    pub processes: &'a [Process],
     /// Counters of SHOW STATUS: name and value.
     pub status: &'a [(&'a str, String)],
     /// Warnings of the last statement.

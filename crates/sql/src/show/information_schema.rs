@@ -35,7 +35,7 @@ const TABLES: &[(&str, &[Field], Rows)] = &[
     ("PARAMETERS", layout::PARAMETERS, nothing),
     ("PARTITIONS", layout::PARTITIONS, partitions),
     ("PLUGINS", layout::PLUGINS, plugins),
-    ("PROCESSLIST", layout::PROCESSLIST, |facts| server_rows::process_rows(true, facts)),
+    ("PROCESSLIST", layout::PROCESSLIST, nothing),
     ("PROFILING", layout::PROFILING, nothing),
     ("REFERENTIAL_CONSTRAINTS", layout::REFERENTIAL_CONSTRAINTS, nothing),
     ("ROUTINES", layout::ROUTINES, nothing),

@@ -4,6 +4,7 @@ use junctor_client::StatusTable;
 use junctor_model::value::Value;
 
 use super::layout::{Field, VirtualTable, bytes, double, int, name, text, unsigned};
+use super::schema_layout::PROCESSLIST;
 
 const THREADS: &[Field] =
     &[unsigned("thread_id"), name("name"), int("cpu").or_null(), text("modules", 1024), unsigned("spin_us")];
@@ -141,6 +142,7 @@ pub fn status_columns(table: StatusTable) -> VirtualTable {
         StatusTable::Locks => ("locks", LOCKS),
         StatusTable::MemoryUsage => ("memoryusage", MEMORYUSAGE),
         StatusTable::Transactions => ("transactions", TRANSACTIONS),
+        StatusTable::Processes => return VirtualTable::new("information_schema", "PROCESSLIST", PROCESSLIST),
     };
     VirtualTable::new("junctor_info", name, fields)
 }

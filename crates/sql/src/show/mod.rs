@@ -22,7 +22,7 @@ mod tests;
 
 pub use answer::{describe, show, virtual_table, virtual_table_names};
 pub use create_text::{create_database_text, create_table_text};
-pub use fact::{Process, ShowFacts, TableNumbers, Warning, WarningLevel};
+pub use fact::{ShowFacts, TableNumbers, Warning, WarningLevel};
 pub use filter::{Condition, apply_filter};
 pub use junctor_info::{
     ThreadFacts, ThreadStatus, ThreadUsage, status_columns, status_table, thread_rows, thread_status_rows,

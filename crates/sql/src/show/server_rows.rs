@@ -5,7 +5,7 @@ use junctor_model::value::Value;
 
 use super::create_text::ENGINE;
 use super::fact::{ShowFacts, WarningLevel};
-use super::layout::{Field, VirtualTable, bytes, int, long, number, text, unsigned};
+use super::layout::{Field, VirtualTable, bytes, int, number, text, unsigned};
 use crate::parse::statement::{Limit, LimitValue};
 use crate::variable::{COLLATIONS, ConnectionCharacterSet, variable_rows};
 
@@ -125,41 +125,6 @@ pub(super) fn show_warning_count(only_errors: bool, facts: &ShowFacts<'_>) -> Vi
         false => (number("@@session.warning_count"), facts.session.warning_count),
     };
     VirtualTable::of_show(&[field], vec![vec![Value::Int(i64::from(count))]])
-}
-
-/// The connections; statements are cut to 100 characters unless `full`.
-pub(super) fn process_rows(full: bool, facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
-    let cut = |text: &String| bytes(text.chars().take(if full { usize::MAX } else { 100 }).collect::<String>());
-    facts
-        .processes
-        .iter()
-        .map(|process| {
-            vec![
-                Value::UInt(u64::from(process.connection)),
-                bytes(&process.user),
-                bytes(&process.host),
-                process.database.as_ref().map_or(Value::Null, bytes),
-                bytes(process.command),
-                Value::Int(process.seconds.min(i64::from(i32::MAX) as u64) as i64),
-                bytes(process.state),
-                process.statement.as_ref().map_or(Value::Null, cut),
-            ]
-        })
-        .collect()
-}
-
-pub(super) fn show_process_list(full: bool, facts: &ShowFacts<'_>) -> VirtualTable {
-    let fields = [
-        unsigned("Id"),
-        text("User", 32),
-        text("Host", 261),
-        text("db", 64).or_null(),
-        text("Command", 16),
-        int("Time"),
-        text("State", 64).or_null(),
-        long("Info").or_null(),
-    ];
-    VirtualTable::of_show(&fields, process_rows(full, facts))
 }
 
 /// The plugins: name, status, type, library, license.

@@ -49,7 +49,7 @@ impl World {
             dictionary.put_table(TableDefinition { id: TableId(at as u32 + 1), ..*definition });
         }
         let globals = GlobalVariables::default();
-        World { dictionary, session: SessionVariables::new(&globals), globals }
+        World { dictionary, session: SessionVariables::new(&globals, false), globals }
     }
 
     fn with<R>(&self, ask: impl FnOnce(&ShowFacts<'_>) -> R) -> R {
@@ -79,19 +79,6 @@ impl World {
                 index_bytes: 64,
                 auto_increment: (table == TableId(1)).then_some(11),
             },
-            processes: &[
-                Process {
-                    connection: 7,
-                    user: "u".into(),
-                    host: "127.0.0.1:5000".into(),
-                    database: Some("t".into()),
-                    command: "Query",
-                    seconds: 2,
-                    state: "executing",
-                    statement: Some("SELECT 1 ".repeat(20)),
-                },
-                Process { connection: 8, command: "Sleep", ..Process::default() },
-            ],
             status: &[("Questions", "12".to_owned()), ("Uptime", "100".to_owned())],
             warnings: &[
                 warning(WarningLevel::Note, 1051, "Unknown table 't.x'"),

@@ -68,6 +68,8 @@ pub enum Slot {
     ReadOnly,
     SqlMode,
     LockWait,
+    WaitTimeout,
+    TransactionTimeout,
     SelectLimit,
     CharacterSetClient,
     CharacterSetResults,

@@ -45,6 +45,10 @@ pub struct SessionVariables {
     pub sql_mode: SqlMode,
     /// Seconds that a lock is waited for.
     pub lock_wait_seconds: u32,
+    /// Seconds without a command after which the connection ends.
+    pub wait_timeout_s: u32,
+    /// Seconds after which a transaction is ended; 0 is never.
+    pub transaction_timeout_s: u32,
     /// Most rows that a SELECT without LIMIT returns; `u64::MAX` is no limit.
     pub select_limit: u64,
     /// What the client's statements are written in.
@@ -97,12 +101,14 @@ impl IsolationChoice {
 }
 
 impl SessionVariables {
-    /// What a session begins with: the server's values.
-    pub fn new(globals: &GlobalVariables) -> SessionVariables {
+    /// What a session begins with: the server's values; of an interactive one `wait_timeout` is `interactive_timeout`.
+    pub fn new(globals: &GlobalVariables, is_interactive: bool) -> SessionVariables {
         let mut session = SessionVariables {
             autocommit: true,
             sql_mode: SqlMode::DEFAULT,
             lock_wait_seconds: 50,
+            wait_timeout_s: 28_800,
+            transaction_timeout_s: 0,
             select_limit: u64::MAX,
             character_set_client: ConnectionCharacterSet::Utf8mb4,
             character_set_results: Some(ConnectionCharacterSet::Utf8mb4),
@@ -118,6 +124,9 @@ impl SessionVariables {
             if id.variable().has_session_value() {
                 session.put(id, value.clone());
             }
+        }
+        if is_interactive {
+            session.wait_timeout_s = seconds_of(&globals.value_named("interactive_timeout"));
         }
         session
     }
@@ -201,6 +210,8 @@ impl SessionVariables {
             Slot::ReadOnly => Value::Int(i64::from(self.characteristics.read_only)),
             Slot::SqlMode => text(&self.sql_mode.text()),
             Slot::LockWait => Value::UInt(u64::from(self.lock_wait_seconds)),
+            Slot::WaitTimeout => Value::UInt(u64::from(self.wait_timeout_s)),
+            Slot::TransactionTimeout => Value::UInt(u64::from(self.transaction_timeout_s)),
             Slot::SelectLimit => Value::UInt(self.select_limit),
             Slot::CharacterSetClient => text(self.character_set_client.name()),
             Slot::CharacterSetResults => self.character_set_results.map_or(Value::Null, |set| text(set.name())),
@@ -222,7 +233,9 @@ impl SessionVariables {
             }
             Slot::ReadOnly => self.characteristics.read_only = value == Value::Int(1),
             Slot::SqlMode => self.sql_mode = SqlMode::parse(&text_of(&value)).unwrap_or_default(),
-            Slot::LockWait => self.lock_wait_seconds = unsigned_of(&value).min(u64::from(u32::MAX)) as u32,
+            Slot::LockWait => self.lock_wait_seconds = seconds_of(&value),
+            Slot::WaitTimeout => self.wait_timeout_s = seconds_of(&value),
+            Slot::TransactionTimeout => self.transaction_timeout_s = seconds_of(&value),
             Slot::SelectLimit => self.select_limit = unsigned_of(&value),
             Slot::CharacterSetClient => self.character_set_client = character_set_of(&value).unwrap_or_default(),
             Slot::CharacterSetResults => self.character_set_results = character_set_of(&value),
@@ -251,6 +264,10 @@ impl SessionVariables {
     pub fn deviation_count(&self) -> usize {
         self.stored.len()
     }
+}
+
+fn seconds_of(value: &Value) -> u32 {
+    unsigned_of(value).min(u64::from(u32::MAX)) as u32
 }
 
 fn character_set_of(value: &Value) -> Option<ConnectionCharacterSet> {

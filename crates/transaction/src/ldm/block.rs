@@ -133,6 +133,7 @@ impl LdmBlock {
         match signal {
             LdmSignal::ReadRows(signal) => self.on_read_rows(signal, context, outbox),
             LdmSignal::WriteRows(signal) => self.on_write_rows(signal, context, outbox),
+            LdmSignal::InterruptWrites(signal) => self.on_interrupt_writes(signal, outbox),
             LdmSignal::PrepareTransaction(signal) => self.on_prepare_transaction(signal, context, outbox),
             LdmSignal::CommitTransaction(signal) => self.on_commit_transaction(signal, outbox),
             LdmSignal::UndoTransaction(signal) => self.on_undo_transaction(signal, outbox),

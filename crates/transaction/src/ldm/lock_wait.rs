@@ -7,6 +7,7 @@ use junctor_signals::{Signal, TcSignal};
 use junctor_storage::lock::{WaiterId, WaiterToken};
 
 use super::block::LdmBlock;
+use super::interrupt_writes::interrupted;
 use super::state::{ParkedWrite, WriteWork};
 
 impl LdmBlock {
@@ -77,7 +78,7 @@ impl LdmBlock {
             CancelReason::Timeout => {
                 Error::new(ErrorCode::LockWaitTimeout, "Lock wait timeout exceeded; try restarting transaction")
             }
-            CancelReason::Interrupted => Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted"),
+            CancelReason::Interrupted => interrupted(),
         };
         self.finish_write(work, Some(error), outbox);
     }

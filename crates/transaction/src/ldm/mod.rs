@@ -2,7 +2,7 @@
 //!
 //! - Owns: the partitions placed here (as primary or backup), their row locks, the record of what each transaction has
 //!   touched here, the redo stream.
-//! - Takes: `ReadRows`, `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `ReplicateRows`,
+//! - Takes: `ReadRows`, `WriteRows`, `InterruptWrites`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `ReplicateRows`,
 //!   `ReplicateRowsReply`, `ApplyReplica`, `CancelWait`, `ChangePartition`, `ReadStatus`, `PublishCatalog`,
 //!   `ContinueWork`.
 //! - Sends: the replies; `LockWaitStarted`, `LockWaitEnded` and `CommitStable` to tc; `ReplicateRows` and
@@ -11,7 +11,7 @@
 //! - Never: serves other partitions; waits for a reader inside a guard, or for a lock, with its thread.
 //!
 //! In reading order: [`block`]; [`state`], the records; the life of a write: [`write_rows`], [`evaluate_rows`],
-//! [`update_row`], [`change_rows`], [`unique_entry`], [`lock_wait`]; the end of a transaction: [`prepare_transaction`],
+//! [`update_row`], [`change_rows`], [`unique_entry`], [`lock_wait`], [`interrupt_writes`]; the end of a transaction: [`prepare_transaction`],
 //! [`settle`]; beside them [`read_rows`], [`replicate_rows`], [`change_partition`], [`purge`], [`redo_log`],
 //! [`read_status`], [`verify`].
 
@@ -19,6 +19,7 @@ pub mod block;
 mod change_partition;
 mod change_rows;
 mod evaluate_rows;
+mod interrupt_writes;
 mod lock_wait;
 mod prepare_transaction;
 mod purge;

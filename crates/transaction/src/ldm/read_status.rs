@@ -16,7 +16,7 @@ impl LdmBlock {
         let rows = match request.table {
             StatusTable::Locks => self.lock_rows(),
             StatusTable::MemoryUsage => self.memory_rows(),
-            StatusTable::Transactions => Vec::new(),
+            StatusTable::Transactions | StatusTable::Processes => Vec::new(),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };
         outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));

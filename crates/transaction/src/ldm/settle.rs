@@ -235,6 +235,7 @@ impl LdmBlock {
         participant.written.clear();
         participant.prepared.clear();
         participant.outstanding = 0;
+        participant.interrupted = StatementNumber(0);
         participant.prepare_error = None;
         participant.prepare_reply_to = None;
         self.spare_participants.push(participant);

@@ -60,6 +60,8 @@ pub(super) struct KeptImages {
 #[derive(Debug, Default)]
 pub(super) struct Participant {
     pub transaction: TransactionId,
+    /// The last statement that was stopped.
+    pub interrupted: StatementNumber,
     /// A row for every version made, in the order of statements until the commit begins.
     pub rows: Vec<TouchedRow>,
     /// Partitions in which it locks or writes.

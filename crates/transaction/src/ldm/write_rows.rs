@@ -12,6 +12,7 @@ use junctor_storage::lock::WaiterId;
 use junctor_storage::partition_store::ScanCursor;
 
 use super::block::LdmBlock;
+use super::interrupt_writes::interrupted;
 use super::state::{Deferred, ParticipantHandle, SlotIndex, WriteWork};
 use crate::read::plan_is_stale;
 
@@ -131,10 +132,13 @@ impl LdmBlock {
         // While it waited, the table may have got a unique index that its plan does not know, or may have been dropped.
         let version = work.request.program.table.definition.version;
         let slot = self.slot(work.slot);
-        if version < slot.writers_version || slot.is_dropped {
+        let is_stale = version < slot.writers_version || slot.is_dropped;
+        if is_stale || self.is_interrupted(&work) {
             // It may have kept readers out while it waited for those inside.
+            let slot = self.slot(work.slot);
             slot.guard.cancel_write(&mut slot.token);
-            return self.finish_write(work, Some(plan_is_stale()), outbox);
+            let error = if is_stale { plan_is_stale() } else { interrupted() };
+            return self.finish_write(work, Some(error), outbox);
         }
         for _ in 0..BATCHES_PER_TURN_MAX {
             match self.step_write(&mut work) {
@@ -213,7 +217,7 @@ impl LdmBlock {
     }
 }
 
-fn refuse(request: WriteRows, error: Box<Error>, outbox: &mut Outbox<Signal>) {
+pub(super) fn refuse(request: WriteRows, error: Box<Error>, outbox: &mut Outbox<Signal>) {
     let reply = WriteRowsReply {
         operation: request.operation,
         transaction: request.transaction,

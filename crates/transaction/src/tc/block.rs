@@ -68,6 +68,7 @@ impl TcBlock {
     pub fn handle(&mut self, signal: TcSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         match signal {
             TcSignal::ExecuteStatement(signal) => self.on_execute_statement(signal, context, outbox),
+            TcSignal::InterruptStatement(signal) => self.on_interrupt_statement(signal, outbox),
             TcSignal::EndTransaction(signal) => self.on_end_transaction(signal, outbox),
             TcSignal::UndoStatements(signal) => self.on_undo_statements(signal, outbox),
             TcSignal::WriteRowsReply(signal) => self.on_write_rows_reply(signal, from, context, outbox),

@@ -24,7 +24,7 @@ impl TcBlock {
         match record.phase {
             Phase::Idle => self.begin_ending(handle, outbox),
             // The client is gone in the middle of a statement: it ends as soon as it can.
-            Phase::Executing => self.cancel_waits(handle, outbox),
+            Phase::Executing => self.interrupt(handle, outbox),
             _ => {}
         }
     }

@@ -190,6 +190,7 @@ impl TcBlock {
     ) {
         let record = self.record(handle);
         record.outstanding = 0;
+        record.fail_if_interrupted();
         if record.running.error.is_some() {
             return self.fail_statement(handle, context, outbox);
         }

@@ -36,7 +36,7 @@ impl TcBlock {
         let record = handle.and_then(|handle| self.transactions.get_mut(handle));
         let Some(record) = record.filter(|record| record.phase == Phase::Executing) else { return };
         // A statement that fails anyway, or whose client is gone, waits for nothing.
-        if record.running.error.is_some() || record.ending.is_some() {
+        if record.running.error.is_some() || record.running.is_interrupted || record.ending.is_some() {
             return cancel(transaction, at, sequence, CancelReason::Interrupted, outbox);
         }
         if let Some(wait) = record.waits.iter_mut().find(|wait| (wait.at, wait.sequence) == (at, sequence)) {

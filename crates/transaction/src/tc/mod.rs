@@ -2,16 +2,16 @@
 //!
 //! - Owns: a pool of transactions, their participants, their waits for locks, and who waits for a commit number to be
 //!   stable.
-//! - Takes: `ExecuteStatement`, `EndTransaction`, `UndoStatements`, `WriteRowsReply`, `PrepareTransactionReply`,
+//! - Takes: `ExecuteStatement`, `InterruptStatement`, `EndTransaction`, `UndoStatements`, `WriteRowsReply`, `PrepareTransactionReply`,
 //!   `CommitTransactionReply`, `UndoTransactionReply`, `CommitStable`, `LockWaitStarted`, `LockWaitEnded`,
 //!   `ProbeDeadlock`, `ReadStatus`,
 //!   `PublishCatalog`.
-//! - Sends: `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `CancelWait` to ldm;
+//! - Sends: `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `CancelWait`, `InterruptWrites` to ldm;
 //!   `CommitStable` and `ProbeDeadlock` to tc; the replies to sql.
 //! - Never: holds rows, locks or snapshots; waits for anything but the replies it counts.
 //!
 //! In reading order: [`block`]; [`state`], the records; then the life of a transaction: [`execute_statement`],
-//! [`follow_up`], [`undo_transaction`], [`undo_statements`], [`end_transaction`], [`commit_transaction`]; beside it [`lock_wait`] and
+//! [`follow_up`], [`interrupt_statement`], [`undo_transaction`], [`undo_statements`], [`end_transaction`], [`commit_transaction`]; beside it [`lock_wait`] and
 //! [`read_status`].
 
 pub mod block;
@@ -19,6 +19,7 @@ mod commit_transaction;
 mod end_transaction;
 mod execute_statement;
 mod follow_up;
+mod interrupt_statement;
 mod lock_wait;
 mod read_status;
 mod state;

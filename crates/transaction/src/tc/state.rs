@@ -122,6 +122,8 @@ pub(super) struct Statement {
     pub outputs: Vec<Buffer>,
     pub written: Vec<PartitionId>,
     pub error: Option<Box<Error>>,
+    /// Nobody wants it any more.
+    pub is_interrupted: bool,
     /// Participants that got a part of this statement.
     pub touched: Vec<Address>,
     /// Every part sent, by its number; the reply names it.
@@ -149,6 +151,7 @@ impl Default for Statement {
             outputs: Vec::new(),
             written: Vec::new(),
             error: None,
+            is_interrupted: false,
             touched: Vec::new(),
             parts: Vec::new(),
             follow_ups: Vec::new(),
@@ -279,6 +282,7 @@ impl Statement {
         self.outputs.clear();
         self.written.clear();
         self.error = None;
+        self.is_interrupted = false;
         self.touched.clear();
         self.parts.clear();
         self.follow_ups.clear();

@@ -9,7 +9,7 @@ use junctor_signals::commit_transaction::{
     CommitStable, CommitTransactionReply, PrepareTransactionReply, UndoTransactionReply,
 };
 use junctor_signals::end_transaction::{EndTransaction, Ending};
-use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts};
+use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
 use junctor_signals::lock_wait::{Blocker, CancelReason, LockWaitEnded, LockWaitStarted};
 use junctor_signals::program::{Access, RowProtocol, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
@@ -375,6 +375,52 @@ fn a_wait_in_vain_ends_the_transaction_if_it_was_asked_so() {
         let reply = answer(stage.undone(ldm(0), transaction));
         assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::LockWaitTimeout));
         assert_eq!(reply.transaction, if timeout_ends { NONE } else { transaction });
+    }
+}
+
+#[test]
+fn a_statement_that_is_stopped_gives_up_its_waits_and_is_undone() {
+    let mut stage = Stage::new(false);
+    let parts = stage.execute(NONE, false, &[0, 1]);
+    let transaction = parts[0].1.transaction;
+    stage.waits(transaction, 1, TransactionId::new(0, 1 << 40));
+    let stop = |operation| InterruptStatement { operation: OperationId(operation), reply_to: sql() };
+    assert!(stage.send(sql(), TcSignal::InterruptStatement(stop(9))).is_empty(), "another operation is meant");
+    let sent = stage.send(sql(), TcSignal::InterruptStatement(stop(1)));
+    assert_eq!(names(&sent), [(0, "CancelWait"), (0, "InterruptWrites"), (1, "InterruptWrites")]);
+    // A wait that it did not know of yet.
+    assert_eq!(names(&stage.waits(transaction, 2, TransactionId::new(0, 1 << 40))), [(0, "CancelWait")]);
+    assert!(stage.failed(&parts[0], ErrorCode::QueryInterrupted).is_empty());
+    let undo = stage.written(&parts[1], Vec::new());
+    assert_eq!(names(&undo), [(0, "UndoTransaction"), (1, "UndoTransaction")]);
+    stage.undone(ldm(0), transaction);
+    let reply = answer(stage.undone(ldm(1), transaction));
+    assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::QueryInterrupted));
+    assert_eq!(reply.transaction, transaction, "the transaction goes on");
+    assert!(stage.send(sql(), TcSignal::InterruptStatement(stop(1))).is_empty(), "it is over");
+}
+
+#[test]
+fn what_has_committed_by_itself_is_not_stopped_any_more() {
+    for committed in [true, false] {
+        let mut stage = Stage::new(false);
+        let write = stage.execute(NONE, true, &[1]).remove(0);
+        let stop = InterruptStatement { operation: OperationId(1), reply_to: sql() };
+        assert_eq!(names(&stage.send(sql(), TcSignal::InterruptStatement(stop))), [(1, "InterruptWrites")]);
+        let number = stage.sequence.take(0).expect("a number");
+        stage.sequence.mark_applied(number, &mut |_, _| {}).expect("it was taken");
+        let sent = match committed {
+            true => {
+                let reply = WriteRowsReply { committed: number, ..reply_of(&write.1, Vec::new(), None) };
+                stage.send(ldm(1), TcSignal::WriteRowsReply(reply))
+            }
+            false => {
+                assert_eq!(names(&stage.failed(&write, ErrorCode::QueryInterrupted)), [(1, "UndoTransaction")]);
+                stage.undone(ldm(1), write.1.transaction)
+            }
+        };
+        assert_eq!(answer(sent).error.is_none(), committed);
+        assert_eq!(stage.tc.transactions_open(), 0);
     }
 }
 

@@ -1,0 +1,19 @@
+//! SET GLOBAL: new values go to every sql block, in one order for all. Main keeps none of them.
+
+use std::sync::Arc;
+
+use junctor_kernel::{Module, Outbox};
+use junctor_signals::set_globals::{ApplyGlobals, SetGlobals};
+use junctor_signals::{Signal, SqlSignal};
+
+use super::block::MainBlock;
+
+impl MainBlock {
+    pub(super) fn on_set_globals(&mut self, request: SetGlobals, outbox: &mut Outbox<Signal>) {
+        let SetGlobals { operation, reply_to, values } = request;
+        for to in self.subscribers.iter().filter(|to| to.module == Module::Sql) {
+            let signal = ApplyGlobals { operation, reply_to, values: Arc::clone(&values) };
+            outbox.send(*to, Signal::Sql(SqlSignal::ApplyGlobals(signal)));
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Sessions that are looked at and ended from outside: KILL, SHOW PROCESSLIST, and time limits.
+
+use std::collections::VecDeque;
+
+use junctor_client::Door;
+use junctor_client::block_signals::*;
+use junctor_kernel::{Duration, Time};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::ConnectionId;
+use junctor_model::value::Value;
+use junctor_sql::result::{Progress, ResultSink};
+
+use super::packet_sink::PacketSink;
+use super::sql_block::{CommandState, SessionRecord, SqlBlock, after};
+use super::wire::command::Command;
+
+/// Sessions that are compared with their time limits at once.
+const LOOKS_MAX: usize = 1024;
+/// How often each session is compared with its time limits, in milliseconds.
+const LOOK_MS: u64 = 1000;
+
+/// Who is compared with its time limits next. Sessions that have ended meanwhile are passed over.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    order: VecDeque<ConnectionId>,
+    timer_runs: bool,
+}
+
+impl Looks {
+    /// A session has begun.
+    pub fn add(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
+        self.order.push_back(connection);
+        self.start_timer(door);
+    }
+
+    fn start_timer(&mut self, door: &mut Door<'_>) {
+        if !self.timer_runs && !self.order.is_empty() {
+            self.timer_runs = true;
+            let turns = self.order.len().div_ceil(LOOKS_MAX) as u64;
+            door.start_timer(Duration::from_millis(LOOK_MS / turns.min(LOOK_MS)), 0);
+        }
+    }
+}
+
+impl SqlBlock {
+    /// Stops what a session does, if it is one of this block.
+    pub(super) fn on_interrupt_session(&mut self, signal: InterruptSession, door: &mut Door<'_>) {
+        let InterruptSession { operation, reply_to, connection, ends } = signal;
+        let is_known = self.sessions.get(&connection).is_some_and(|record| !record.closing && !record.is_ending);
+        if is_known {
+            self.stop(connection, ends, None, door);
+        }
+        let reply = InterruptSessionReply { operation, is_known };
+        door.outbox.send(reply_to, Signal::Sql(SqlSignal::InterruptSessionReply(reply)));
+    }
+
+    /// Stops the command of a session, and with `ends` the session. Its client gets the answer of the command, or between
+    /// commands the `farewell`.
+    fn stop(&mut self, connection: ConnectionId, ends: bool, farewell: Option<Box<Error>>, door: &mut Door<'_>) {
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        record.is_ending |= ends;
+        let SessionRecord { session, capabilities, answer, is_answer_whole, command, .. } = &mut **record;
+        let mut sink = PacketSink { out: answer, capabilities: *capabilities, is_whole: *is_answer_whole };
+        let progress = match std::mem::replace(command, CommandState::None) {
+            CommandState::None if !ends => return,
+            CommandState::None => {
+                if let Some(error) = farewell {
+                    sink.error(&error);
+                }
+                Progress::Done
+            }
+            CommandState::Running => {
+                *command = CommandState::Running;
+                self.engine.interrupt_statement(session, door, &mut sink)
+            }
+            CommandState::Waiting(command) => {
+                self.admission.forget(connection);
+                door.buffers.give(command.bytes);
+                self.engine.refuse_command(session, &mut sink)
+            }
+        };
+        after(&mut self.engine, record, progress, door);
+        self.settle(connection, door);
+        self.admit_waiting(door);
+    }
+
+    /// Ends sessions that have waited for a command, or kept a transaction open, for longer than they may.
+    pub(super) fn on_look(&mut self, door: &mut Door<'_>) {
+        self.looks.timer_runs = false;
+        for _ in 0..self.looks.order.len().min(LOOKS_MAX) {
+            let Some(connection) = self.looks.order.pop_front() else { break };
+            let Some(record) = self.sessions.get_mut(&connection) else { continue };
+            self.looks.order.push_back(connection);
+            if let Some(error) = record.overdue(door.now) {
+                self.stop(connection, true, Some(error), door);
+            }
+        }
+        self.looks.start_timer(door);
+    }
+
+    /// The sessions of this block for SHOW PROCESSLIST.
+    pub(super) fn on_read_status(&self, request: ReadStatus, door: &mut Door<'_>) {
+        let mut records: Vec<_> = self.sessions.values().filter(|record| !record.closing).collect();
+        records.sort_unstable_by_key(|record| record.session.connection());
+        let rows = records.into_iter().map(|record| self.process_row(record, door.now)).collect();
+        let reply = ReadStatusReply { operation: request.operation, rows };
+        door.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+    }
+
+    fn process_row(&self, record: &SessionRecord, now: Time) -> Vec<Value> {
+        let session = &record.session;
+        let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+        let (payload, state) = match &record.command {
+            CommandState::None => (&[][..], ""),
+            CommandState::Waiting(command) => (payload_of(command), "waiting for admission"),
+            CommandState::Running => match (&record.running, self.engine.state_of(session)) {
+                (running, "") => (running.as_ref().map_or(&[][..], payload_of), "sending"),
+                (running, state) => (running.as_ref().map_or(&[][..], payload_of), state),
+            },
+        };
+        let (command, statement) = match Command::parse(payload, record.capabilities) {
+            _ if matches!(record.command, CommandState::None) => ("Sleep", None),
+            Ok(Command::Query { statement }) => ("Query", Some(statement)),
+            Ok(Command::StmtExecute(execution)) => ("Execute", session.statement_text(execution.statement_id)),
+            Ok(Command::StmtPrepare { statement }) => ("Prepare", Some(statement)),
+            _ => ("Query", None),
+        };
+        let statement = statement.map(|statement| String::from_utf8_lossy(statement).into_owned().into_bytes());
+        vec![
+            Value::UInt(u64::from(session.connection().0)),
+            text(session.user()),
+            text(session.host()),
+            session.database().map_or(Value::Null, text),
+            text(command),
+            Value::Int((now.since(record.since).as_millis() / 1000) as i64),
+            text(state),
+            statement.map_or(Value::Null, Value::Bytes),
+        ]
+    }
+}
+
+fn payload_of(command: &ExecuteCommand) -> &[u8] {
+    command.bytes.get(command.start as usize..command.end as usize).unwrap_or(&[])
+}
+
+impl SessionRecord {
+    /// Why the session may not go on, if a time limit is over.
+    fn overdue(&mut self, now: Time) -> Option<Box<Error>> {
+        if self.closing || self.is_ending {
+            return None;
+        }
+        let is_over = |since: Time, seconds: u32| now.since(since) >= Duration::from_seconds(u64::from(seconds));
+        match (self.session.open_transaction(), self.open_transaction) {
+            (None, _) => self.open_transaction = None,
+            (Some(number), Some((seen, since))) if number == seen => {
+                let limit = self.session.transaction_timeout_s();
+                if limit > 0 && is_over(since, limit) {
+                    return Some(transaction_too_long(limit));
+                }
+            }
+            (Some(number), _) => self.open_transaction = Some((number, now)),
+        }
+        let is_idle = matches!(self.command, CommandState::None);
+        (is_idle && is_over(self.since, self.session.wait_timeout_s())).then(inactive)
+    }
+}
+
+fn inactive() -> Box<Error> {
+    let message = "The client was disconnected by the server because of inactivity. See wait_timeout and \
+                   interactive_timeout for configuring this behavior.";
+    Error::new(ErrorCode::ClientInteractionTimeout, message)
+}
+
+fn transaction_too_long(limit: u32) -> Box<Error> {
+    let message = format!("The transaction was open for longer than transaction_timeout_s ({limit}) allows");
+    Error::new(ErrorCode::QueryInterrupted, message)
+}
+
+/// Whether a command is KILL, which goes ahead of those that wait for admission: it may be what makes room for them.
+pub(super) fn is_kill(command: &ExecuteCommand) -> bool {
+    const QUERY: u8 = 0x03;
+    match payload_of(command) {
+        [QUERY, text @ ..] => text.trim_ascii_start().get(..4).is_some_and(|word| word.eq_ignore_ascii_case(b"KILL")),
+        _ => false,
+    }
+}

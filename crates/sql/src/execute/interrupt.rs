@@ -1,0 +1,123 @@
+//! Statements that are stopped: because their client is gone, or by KILL. What only makes output ends at once; a write is undone
+//! first, and its answer is the error; a commit or a change of the schema goes on to its end.
+
+use junctor_client::{Door, OperationId};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::ConnectionId;
+
+use super::completion::{Changed, fail, interrupted, ok};
+use super::schema::SchemaStep;
+use super::state::Execution;
+use crate::engine::Engine;
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+
+/// KILL that was sent.
+#[derive(Debug)]
+pub(crate) struct KillState {
+    pub operation: OperationId,
+    pub connection: ConnectionId,
+}
+
+impl Engine {
+    /// The client is gone: what is under way and cannot be stopped at once is waited for, and nothing is said.
+    pub fn interrupt(&mut self, session: &mut Session, door: &mut Door<'_>) {
+        session.interrupted = true;
+        self.stop(session, door);
+    }
+
+    /// KILL: the statement under way fails with error 1317, now or as soon as it is undone. Nothing happens when the session is
+    /// idle, or commits already.
+    pub fn interrupt_statement(
+        &mut self,
+        session: &mut Session,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        match self.stop(session, door) {
+            true => fail(session, &interrupted(), sink),
+            false => Progress::Waiting,
+        }
+    }
+
+    /// A command that has not begun fails with error 1317.
+    pub fn refuse_command(&mut self, session: &mut Session, sink: &mut dyn ResultSink) -> Progress {
+        session.clear_diagnostics();
+        fail(session, &interrupted(), sink)
+    }
+
+    /// True when nothing is under way any more that was before.
+    fn stop(&mut self, session: &mut Session, door: &mut Door<'_>) -> bool {
+        match std::mem::take(&mut session.execution) {
+            Execution::Idle => return false,
+            Execution::Read(state) => {
+                self.client.end_read(state.operation, door);
+                state.origin.release(door);
+                if !session.transaction.explicit {
+                    self.client.forget(&mut session.transaction);
+                }
+            }
+            Execution::Sorted(state) => state.sorter.retire(&mut self.work.sorters),
+            // Whoever answers them is not waited for: numbers that come too late are not used.
+            Execution::Numbers(state) => door.buffers.give(state.parameters),
+            Execution::Status(state) => door.buffers.give(state.parameters),
+            Execution::Write(state) => {
+                self.client.interrupt_statement(state.operation, door);
+                session.execution = Execution::Write(state);
+                return false;
+            }
+            Execution::Schema(mut state) => {
+                if let SchemaStep::Filling(fill) = &mut state.step
+                    && !session.interrupted
+                {
+                    self.client.interrupt_statement(fill.interrupt(), door);
+                }
+                session.execution = Execution::Schema(state);
+                return false;
+            }
+            other => {
+                session.execution = other;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// KILL of a connection or its query, wherever on the node. Error: 1094.
+    pub(crate) fn kill(
+        &mut self,
+        session: &mut Session,
+        connection: ConnectionId,
+        query_only: bool,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        if connection == session.connection {
+            fail(session, &interrupted(), sink);
+            return if query_only { Progress::Done } else { Progress::Close };
+        }
+        match self.client.interrupt_session(session.connection, connection, !query_only, door) {
+            Ok(operation) => {
+                session.execution = Execution::Killing(KillState { operation, connection });
+                Progress::Waiting
+            }
+            Err(error) => fail(session, &error, sink),
+        }
+    }
+}
+
+/// Every sql block has said whether it has the session.
+pub(crate) fn on_interrupted(session: &mut Session, is_known: bool, sink: &mut dyn ResultSink) -> Progress {
+    let Execution::Killing(KillState { connection, .. }) = std::mem::take(&mut session.execution) else {
+        return Progress::Waiting;
+    };
+    match is_known {
+        true => ok(session, Changed::default(), sink),
+        false => fail(session, &no_such_thread(&connection), sink),
+    }
+}
+
+/// Error 1094.
+pub(crate) fn no_such_thread(connection: &dyn std::fmt::Display) -> Box<Error> {
+    Error::new(ErrorCode::NoSuchThread, format!("Unknown thread id: {connection}"))
+}

@@ -1,0 +1,30 @@
+//! SHOW PROCESSLIST: a query of `information_schema.PROCESSLIST`, whose rows all sql blocks tell.
+
+use junctor_model::error::Result;
+
+use super::statement::{FindVirtual, Planned, plan_query};
+use crate::bind::{Environment, message};
+use crate::parse::parse;
+use crate::parse::statement::Statement;
+
+/// With the whole statements.
+const FULL: &[u8] =
+    b"SELECT ID AS `Id`, USER AS `User`, HOST AS `Host`, DB AS `db`, COMMAND AS `Command`, TIME AS `Time`, \
+    STATE AS `State`, INFO AS `Info` FROM information_schema.PROCESSLIST ORDER BY ID";
+/// With the first 100 characters of statements.
+const CUT: &[u8] =
+    b"SELECT ID AS `Id`, USER AS `User`, HOST AS `Host`, DB AS `db`, COMMAND AS `Command`, TIME AS `Time`, \
+    STATE AS `State`, LEFT(INFO, 100) AS `Info` FROM information_schema.PROCESSLIST ORDER BY ID";
+
+/// Plans SHOW PROCESSLIST.
+pub(super) fn plan_process_list(
+    environment: &Environment<'_>,
+    full: bool,
+    find_virtual: &FindVirtual<'_>,
+) -> Result<Planned> {
+    let parsed = parse(if full { FULL } else { CUT }).map_err(|error| message::of_parse_error(&error))?;
+    match parsed.statement {
+        Statement::Select(select) => plan_query(environment, &select, find_virtual),
+        _ => Err(message::no_such_table("information_schema", "PROCESSLIST")),
+    }
+}

@@ -1,0 +1,40 @@
+//! Statements that are stopped: the parts of a transaction here end at their next step. A part that waits for a lock is told
+//! by tc to give that up.
+
+use junctor_kernel::Outbox;
+use junctor_model::error::{Error, ErrorCode};
+use junctor_signals::Signal;
+use junctor_signals::write_rows::InterruptWrites;
+
+use super::block::LdmBlock;
+use super::state::WriteWork;
+use super::write_rows::refuse;
+
+impl LdmBlock {
+    pub(super) fn on_interrupt_writes(&mut self, signal: InterruptWrites, outbox: &mut Outbox<Signal>) {
+        let InterruptWrites { transaction, statement } = signal;
+        if let Some(handle) = self.by_transaction.get(&transaction).copied() {
+            self.participant(handle).interrupted = statement;
+        }
+        // Those that wait for redo to be written have not begun.
+        for _ in 0..self.held_back.len() {
+            let Some(request) = self.held_back.pop_front() else { break };
+            match request.transaction == transaction && request.statement <= statement {
+                true => refuse(request, interrupted(), outbox),
+                false => self.held_back.push_back(request),
+            }
+        }
+    }
+
+    /// Whether the statement of a write was stopped.
+    #[inline]
+    pub(super) fn is_interrupted(&self, work: &WriteWork) -> bool {
+        let participant = self.participants.get(work.participant);
+        participant.is_some_and(|participant| participant.interrupted >= work.request.statement)
+    }
+}
+
+#[cold]
+pub(super) fn interrupted() -> Box<Error> {
+    Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")
+}

@@ -1,0 +1,55 @@
+//! A statement that is not wanted any more: its waits are given up, its parts stop where they are, and it is undone.
+
+use junctor_kernel::Outbox;
+use junctor_model::error::{Error, ErrorCode};
+use junctor_signals::execute_statement::InterruptStatement;
+use junctor_signals::write_rows::InterruptWrites;
+use junctor_signals::{LdmSignal, Signal};
+
+use super::block::TcBlock;
+use super::state::{Phase, TransactionHandle, TransactionRecord};
+
+impl TcBlock {
+    /// What executes is looked for among all transactions, for this is seldom asked, and its first statement has no name of
+    /// its own at who asks.
+    pub(super) fn on_interrupt_statement(&mut self, signal: InterruptStatement, outbox: &mut Outbox<Signal>) {
+        let is_it = |record: &TransactionRecord| {
+            let asked = (record.running.operation, record.running.reply_to) == (signal.operation, signal.reply_to);
+            asked && record.owes_statement && record.phase == Phase::Executing
+        };
+        let places = 0..self.transactions.high_water() as u32;
+        let handles = places.filter_map(|place| self.transactions.handle_at(place));
+        let found = { handles }.find(|handle| self.transactions.get(*handle).is_some_and(|record| is_it(record)));
+        if let Some(handle) = found {
+            self.interrupt(handle, outbox);
+        }
+    }
+
+    /// Stops the parts under way. Their answers fail the statement, unless it has committed by itself meanwhile.
+    pub(super) fn interrupt(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
+        self.cancel_waits(handle, outbox);
+        let record = self.record(handle);
+        record.running.is_interrupted = true;
+        for at in &record.running.touched {
+            let signal = InterruptWrites { transaction: record.id, statement: record.statement };
+            outbox.send(*at, Signal::Ldm(LdmSignal::InterruptWrites(signal)));
+        }
+    }
+}
+
+impl TransactionRecord {
+    /// All parts have answered: what was interrupted fails now. A part that was the whole transaction and did not fail has
+    /// committed.
+    pub fn fail_if_interrupted(&mut self) {
+        let running = &mut self.running;
+        let has_committed = running.one_phase && running.error.is_none() && running.follow_ups.is_empty();
+        if running.is_interrupted && !has_committed {
+            running.error.get_or_insert_with(interrupted);
+        }
+    }
+}
+
+#[cold]
+fn interrupted() -> Box<Error> {
+    Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")
+}
