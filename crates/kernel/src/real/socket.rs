@@ -408,6 +408,10 @@ impl Sockets {
         if self.counts.total() >= self.limits.sockets_max || stream.set_nodelay(true).is_err() {
             return;
         }
+        if peer.ip().is_loopback() {
+            // Between processes of one machine there is no congestion: what costs least does, and a refusal is no harm.
+            let _ = rustix::net::sockopt::set_tcp_congestion(&stream, "reno");
+        }
         let instance = self.counts.least_loaded_after(self.last_instance);
         self.last_instance = instance;
         if let Some(count) = self.counts.0.get(instance) {
