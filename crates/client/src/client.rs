@@ -137,6 +137,7 @@ impl Client {
             own_snapshot,
             transaction: transaction.id,
             outstanding: inputs.len() as u32,
+            prefixed: if inputs.has_output() { inputs.len() as u32 } else { 0 },
             cut: Vec::new(),
             abandoned: false,
         };
@@ -152,7 +153,7 @@ impl Client {
             };
             let own_writes = transaction.id.is_some() && transaction.has_written(partition);
             let to = if own_writes { owner } else { self.route.choose(owner) };
-            let output = match inputs.take_output() {
+            let output = match inputs.take_output(door.buffers) {
                 Some(output) => output,
                 None => door.buffers.take(self.reply_room(program, &input)),
             };
@@ -465,6 +466,8 @@ impl Client {
             *lately = (*lately - *lately / 16).max(output.len().min(REPLY_BYTES_MAX) as u32);
         }
         let outstanding = work.outstanding;
+        let is_prefixed = work.prefixed > 0;
+        work.prefixed -= u32::from(is_prefixed);
         if work.abandoned || error.is_some() {
             let told = error.filter(|_| !work.abandoned);
             door.buffers.give(output);
@@ -479,7 +482,7 @@ impl Client {
         if next == Next::Done {
             self.close(operation);
         }
-        Some((session, Event::Rows { operation, output, rows, next }))
+        Some((session, Event::Rows { operation, output, is_prefixed, rows, next }))
     }
 
     /// A statement is done: what the session knows of its transaction is brought up to date.

@@ -14,6 +14,8 @@ pub enum Event {
         operation: OperationId,
         /// What the program's output says; the session gives the buffer back to the pool.
         output: Buffer,
+        /// Whether that begins with what the session had put into the buffer.
+        is_prefixed: bool,
         /// How many rows.
         rows: u32,
         /// What comes next.

@@ -10,7 +10,7 @@ use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
 pub struct PartitionInputs {
     slots: Vec<Option<Buffer>>,
     touched: Vec<u16>,
-    /// The buffer for the first reply of the partition that was touched last, with what comes before its rows.
+    /// The buffer for the first reply of each partition, with what comes before its rows.
     output: Option<Buffer>,
 }
 
@@ -45,14 +45,27 @@ impl PartitionInputs {
         }
     }
 
-    /// Sets the buffer for the first reply of the partition that was touched last; what it holds comes before the rows.
+    /// Sets the buffer for the first reply of each partition; what it holds comes before the rows.
     pub fn set_output(&mut self, output: Buffer) {
         self.output = Some(output);
     }
 
+    /// Whether replies begin with what an output holds.
+    pub(crate) fn has_output(&self) -> bool {
+        self.output.is_some()
+    }
+
+    /// A buffer for the first reply of the partition that was popped last: a copy of the output while others are left.
     #[inline]
-    pub(crate) fn take_output(&mut self) -> Option<Buffer> {
-        self.output.take()
+    pub(crate) fn take_output(&mut self, buffers: &mut BufferPool) -> Option<Buffer> {
+        if self.touched.is_empty() {
+            return self.output.take();
+        }
+        self.output.as_ref().map(|output| {
+            let mut copy = buffers.take(output.capacity());
+            copy.extend_from_slice(output);
+            copy
+        })
     }
 
     #[inline(always)]

@@ -51,6 +51,8 @@ pub(crate) struct ReadWork {
     pub own_snapshot: Option<SnapshotHandle>,
     pub transaction: TransactionId,
     pub outstanding: u32,
+    /// How many replies will still begin with what the session had put into the buffer: the first of each partition, or none.
+    pub prefixed: u32,
     pub cut: Vec<CutPart>,
     /// The session wants no more; what still comes is dropped.
     pub abandoned: bool,

@@ -6,9 +6,9 @@ use junctor_model::value::Value;
 
 use super::Engine;
 use crate::execute::{
-    Execution, StatementOutcome, compute_rows, is_filling, on_ended, on_fill_ended, on_fill_read_failed, on_fill_rows,
-    on_fill_statement, on_interrupted, on_numbers, on_read_failed, on_rows, on_schema_changed, on_statement, on_undone,
-    pump,
+    Execution, PartRows, StatementOutcome, compute_rows, is_filling, on_ended, on_fill_ended, on_fill_read_failed,
+    on_fill_rows, on_fill_statement, on_interrupted, on_numbers, on_read_failed, on_rows, on_schema_changed,
+    on_statement, on_undone, pump,
 };
 use crate::plan::Plan;
 use crate::result::{Progress, ResultSink};
@@ -34,7 +34,9 @@ impl Engine {
             return Progress::Waiting;
         }
         let progress = match event {
-            Event::Rows { output, rows, next, .. } => on_rows(self, session, output, rows, next, door, sink),
+            Event::Rows { output, is_prefixed, rows, next, .. } => {
+                on_rows(self, session, PartRows { output, is_prefixed, count: rows, next }, door, sink)
+            }
             Event::ReadFailed { error, .. } => on_read_failed(self, session, &error, door, sink),
             Event::Statement { matched, changed, warnings, outputs, error, .. } => {
                 let outcome = StatementOutcome { matched, changed, warnings, outputs, error };

@@ -38,6 +38,8 @@ pub(crate) struct KeyMaker {
     /// The keys of the statement by hash, to find equal ones.
     seen: Vec<u32>,
     keys: Vec<(u64, Range<u32>)>,
+    /// The values of a list of operands, little-endian.
+    integers: Vec<[u8; 8]>,
     spans: Vec<Span>,
 }
 
@@ -567,7 +569,8 @@ pub(crate) fn push_keys(
     door: &mut Door<'_>,
 ) -> Result<()> {
     let buffers = &mut *door.buffers;
-    if let Some((bytes, integers)) = integer_list(definition, template, values) {
+    let mut gathered = std::mem::take(&mut maker.integers);
+    if let Some((bytes, integers)) = integer_list(definition, template, values, &mut gathered) {
         match bytes {
             4 => maker.push_integers(
                 integers,
@@ -593,24 +596,38 @@ pub(crate) fn push_keys(
 }
 
 /// The width of the key and its values when it is one signed INT or BIGINT, they are a list of integers, and the hash of the
-/// key chooses the partition.
+/// key chooses the partition. A list of operands is gathered first.
 #[inline]
 fn integer_list<'v>(
     definition: &TableDefinition,
     template: &KeyTemplate,
     values: &Values<'v>,
+    gathered: &'v mut Vec<[u8; 8]>,
 ) -> Option<(u8, &'v [[u8; 8]])> {
     let ([column], [key]) = (template.columns.as_slice(), template.alternatives.as_slice()) else { return None };
-    let [KeyValues::Parameters(ordinal)] = key.as_slice() else { return None };
+    let [key @ (KeyValues::Parameters(_) | KeyValues::List(_))] = key.as_slice() else { return None };
     let is_base = template.columns == definition.primary().columns;
     let column = &definition.columns[usize::from(column.0)];
-    match column.column_type {
-        ColumnType::Integer { bytes: bytes @ (4 | 8), unsigned: false }
-            if is_base && !column.nullable && definition.partition_columns == template.columns =>
-        {
-            values.parameters.list(*ordinal).integers().map(|integers| (bytes, integers))
+    let ColumnType::Integer { bytes: bytes @ (4 | 8), unsigned: false } = column.column_type else { return None };
+    if !is_base || column.nullable || definition.partition_columns != template.columns {
+        return None;
+    }
+    match key {
+        KeyValues::Parameters(ordinal) => values.parameters.list(*ordinal).integers().map(|list| (bytes, list)),
+        KeyValues::List(list) => {
+            gathered.clear();
+            for operand in list {
+                let value = match operand {
+                    Operand::Parameter(ordinal) => values.parameters.get(*ordinal),
+                    Operand::Constant(value) => value.as_ref(),
+                    Operand::Computed(_) => return None,
+                };
+                let ValueRef::Int(value) = value else { return None };
+                gathered.push(value.to_le_bytes());
+            }
+            Some((bytes, gathered))
         }
-        _ => None,
+        KeyValues::One(_) | KeyValues::Null => None,
     }
 }
 

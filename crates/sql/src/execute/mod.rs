@@ -25,7 +25,7 @@ pub(crate) use interrupt::{no_such_thread, on_interrupted};
 pub(crate) use key::KeyMaker;
 pub(crate) use packets::append_row;
 pub(crate) use parameters::{fill_from_shape, fits_class, kind_of_value, kinds_of_shape};
-pub(crate) use read::{on_read_failed, on_rows, pump, start_select};
+pub(crate) use read::{PartRows, on_read_failed, on_rows, pump, start_select};
 pub(crate) use savepoint::{Savepoint, on_undone, release_savepoint, roll_back_to_savepoint, set_savepoint};
 pub(crate) use schema::{on_schema_changed, start_schema_change};
 pub(crate) use state::{Again, Execution, Origin, Run, Workspace};

@@ -25,8 +25,19 @@ use crate::plan::{AccessPath, Gather, LimitTemplate, Plan, Quantity, SelectPlan}
 use crate::result::{OUTPUT_PART_BYTES, Progress, ResultSink};
 use crate::session::Session;
 
+/// Partitions of which each may be the first to answer, so that each says the columns.
+const HEADERS_MAX: usize = 4;
 /// The most room that is made in advance; what is longer grows.
 const ROOM_BYTES_MAX: usize = 64 * 1024;
+
+/// Rows of one partition, as they came.
+pub(crate) struct PartRows {
+    pub output: Vec<u8>,
+    /// Whether the columns stand before the rows.
+    pub is_prefixed: bool,
+    pub count: u32,
+    pub next: Next,
+}
 
 /// Starts a query. The parameters are in the engine's workspace.
 pub(crate) fn start_select(
@@ -155,8 +166,8 @@ fn send_first_read(
     }
 }
 
-/// Where only one partition is asked, the buffer of its reply gets the columns in front: it becomes the client's answer as
-/// it is. Where the answer is put together of several parts, it gets room.
+/// Where few partitions are asked, the buffers of their replies get the columns in front, and room for the other parts: what
+/// comes first becomes the client's answer as it is. Where many are, the answer gets room only.
 fn say_header_in_advance(
     engine: &mut Engine,
     session: &Session,
@@ -173,12 +184,13 @@ fn say_header_in_advance(
     let Some(input) = inputs.last() else { return };
     let room = engine.client.reply_room(program, input);
     make_room(sink, room * inputs.len(), door);
-    if inputs.len() == 1 {
-        sink.header(&select.header, &session.completion());
-        let output = std::mem::take(sink.output());
-        state.header_bytes = output.len();
-        inputs.set_output(output);
+    if inputs.len() > HEADERS_MAX {
+        return;
     }
+    sink.header(&select.header, &session.completion());
+    let output = std::mem::take(sink.output());
+    state.header_bytes = output.len();
+    inputs.set_output(output);
 }
 
 /// Gives an output that is still empty room for so many bytes, within reason.
@@ -313,17 +325,16 @@ fn needs_parameters(gather: &Gather) -> bool {
 pub(crate) fn on_rows(
     engine: &mut Engine,
     session: &mut Session,
-    mut output: Vec<u8>,
-    rows: u32,
-    next: Next,
+    mut rows: PartRows,
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Execution::Read(mut state) = std::mem::take(&mut session.execution) else {
-        door.buffers.give(output);
+        door.buffers.give(rows.output);
         return Progress::Waiting;
     };
-    let taken = take_rows(session, &mut state, &mut output, rows, sink);
+    let taken = take_rows(session, &mut state, &mut rows, sink);
+    let PartRows { output, count: rows, next, .. } = rows;
     door.buffers.give(output);
     if let Err(error) = taken {
         if next != Next::Done {
@@ -385,29 +396,30 @@ fn is_satisfied(state: &ReadState) -> bool {
 fn take_rows(
     session: &mut Session,
     state: &mut ReadState,
-    output: &mut Vec<u8>,
-    rows: u32,
+    reply: &mut PartRows,
     sink: &mut dyn ResultSink,
 ) -> Result<()> {
+    let PartRows { output, is_prefixed, count: rows, .. } = reply;
     if state.is_lookup {
         return take_references(state, output);
     }
     match &mut state.gather {
         GatherState::Stream => {
             let Plan::Select(select) = &*state.plan else { return Err(wrong_plan()) };
-            let header_bytes = std::mem::take(&mut state.header_bytes);
-            if !state.header_said && header_bytes == 0 {
+            let header_bytes = if *is_prefixed { state.header_bytes } else { 0 };
+            let says_header = !std::mem::replace(&mut state.header_said, true);
+            if says_header && !*is_prefixed {
                 sink.header(&select.header, &session.completion());
             }
-            state.header_said = true;
-            let (packets, taken) = state.window.cut(&output[header_bytes..], u64::from(rows));
-            if header_bytes + packets.len() == output.len() && sink.pending_bytes() == 0 {
+            let (packets, taken) = state.window.cut(&output[header_bytes..], u64::from(*rows));
+            let is_whole = header_bytes + packets.len() == output.len() && (says_header || header_bytes == 0);
+            if is_whole && sink.pending_bytes() == 0 {
                 std::mem::swap(sink.output(), output);
             } else {
-                sink.row_packets(&output[..header_bytes]);
+                sink.row_packets(if says_header { &output[..header_bytes] } else { &[] });
                 sink.row_packets(packets);
             }
-            state.rows += if select.calc_found_rows { u64::from(rows) } else { taken };
+            state.rows += if select.calc_found_rows { u64::from(*rows) } else { taken };
             Ok(())
         }
         GatherState::Sort(sorter) => sorter.take(output),

@@ -88,7 +88,7 @@ pub(crate) struct ReadState {
     pub is_lookup: bool,
     /// Whether the columns have been said.
     pub header_said: bool,
-    /// Bytes of the columns that stand before the rows of the first reply; 0 when they are to be said here.
+    /// Bytes of the columns that stand before the rows of the reply that has them.
     pub header_bytes: usize,
     /// Every partition has answered and some have more; the output has no room.
     pub awaits_room: bool,

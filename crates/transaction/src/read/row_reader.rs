@@ -139,8 +139,8 @@ impl RowReader {
         let keys = std::iter::from_fn(|| input.next_key()).map(|key| (key.key, key.hash));
         store.read_batch(keys, view.snapshot, view.own, &mut images);
         let RowReader { emitter, image } = self;
-        let stopped_at = match plain_text(view) {
-            Some(plan) => say_text(plan, store, &images, view, image, position, out),
+        let stopped_at = match plain_rows(view) {
+            Some(plan) => say_plain(plan, store, &images, view, image, position, out),
             None => say_images(&images, view, position, out, |stored, out| {
                 accept(emitter, view, store.view_stored(stored, image), parameters, out)
             })?,
@@ -243,18 +243,18 @@ impl RowReader {
     }
 }
 
-/// How rows are said when nothing but columns leave the partition, as text, of every row that is found.
+/// How rows are said when nothing but columns leave the partition, of every row that is found.
 #[inline]
-fn plain_text<'a>(view: &ReadView<'a>) -> Option<&'a RowPlan> {
-    match (&view.program.output, &view.program.filter, view.protocol) {
-        (Output::Packets(projection), None, RowProtocol::Text) => projection.row_plan.as_ref(),
+fn plain_rows<'a>(view: &ReadView<'a>) -> Option<&'a RowPlan> {
+    match (&view.program.output, &view.program.filter) {
+        (Output::Packets(projection), None) => projection.row_plan.as_ref(),
         _ => None,
     }
 }
 
 /// Says the rows of a batch as a plan of their columns, as [`say_images`] does.
 #[inline(never)]
-fn say_text(
+fn say_plain(
     plan: &RowPlan,
     store: &PartitionStore,
     images: &[&[u8]],
@@ -263,12 +263,30 @@ fn say_text(
     position: &mut ReadPosition,
     out: &mut Vec<u8>,
 ) -> Option<usize> {
+    match view.protocol {
+        RowProtocol::Text => say_each(store, images, view, image, position, out, |row, out| plan.append_text(row, out)),
+        RowProtocol::Binary => {
+            say_each(store, images, view, image, position, out, |row, out| plan.append_binary(row, out))
+        }
+    }
+}
+
+#[inline(always)]
+fn say_each(
+    store: &PartitionStore,
+    images: &[&[u8]],
+    view: &ReadView<'_>,
+    image: &mut Vec<u8>,
+    position: &mut ReadPosition,
+    out: &mut Vec<u8>,
+    say: impl Fn(RowView<'_>, &mut Vec<u8>),
+) -> Option<usize> {
     let mut left = view.rows_max.saturating_sub(position.rows);
     let stopped_at = images.iter().position(|stored| {
         if stored.is_empty() {
             return false;
         }
-        plan.append_text(store.view_stored(stored, image), out);
+        say(store.view_stored(stored, image), out);
         left = left.saturating_sub(1);
         left == 0 || out.len() >= REPLY_BYTES_MAX
     });
