@@ -54,3 +54,5 @@ ports="--junctor $junctor_port --mariadb $mariadb_port"
 "$folder/venv/bin/python" "$here/compare.py" $ports --seed "$seed" --statements "$statements"
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/sessions.py" $ports
+# shellcheck disable=SC2086
+"$folder/venv/bin/python" "$here/anomalies.py" $ports

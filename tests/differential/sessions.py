@@ -181,6 +181,114 @@ SCRIPTS = {
         b: INSERT INTO t VALUES (9, 9, 101)
         b: UPDATE t SET u = 102 WHERE id = 1
         b: SELECT * FROM t WHERE u IN (100, 101, 102) ORDER BY u""",
+    "a range that was locked gets no rows": """
+        a: BEGIN
+        a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 FOR UPDATE
+        b: INSERT INTO t VALUES (5, 22, 500) ...
+        a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 FOR UPDATE
+        a: COMMIT
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
+    "a row does not move into a range that was locked": """
+        a: BEGIN
+        a: SELECT * FROM t WHERE n BETWEEN 21 AND 25 LOCK IN SHARE MODE
+        b: UPDATE t SET n = 22 WHERE id = 1 ...
+        a: SELECT * FROM t WHERE n BETWEEN 21 AND 25 LOCK IN SHARE MODE
+        a: ROLLBACK
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
+    "a key that was looked for in vain stays absent": """
+        a: BEGIN
+        a: SELECT * FROM t WHERE id = 5 FOR UPDATE
+        b: INSERT INTO t VALUES (5, 50, 500) ...
+        a: INSERT INTO t VALUES (5, 51, 501)
+        a: COMMIT
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
+    "a unique key that was looked for in vain stays absent": """
+        a: BEGIN
+        a: DELETE FROM t WHERE u = 250
+        b: INSERT INTO t VALUES (5, 50, 250) ...
+        a: COMMIT
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
+    "read committed locks no ranges": """
+        a: SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED
+        a: BEGIN
+        a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 FOR UPDATE
+        a: SELECT * FROM t WHERE id = 5 FOR UPDATE
+        b: INSERT INTO t VALUES (5, 22, 500)
+        a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 FOR UPDATE
+        a: COMMIT""",
+    "what a serializable transaction has read stays": """
+        a: SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE
+        c: SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE
+        a: BEGIN
+        a: SELECT * FROM t WHERE id = 1
+        c: BEGIN
+        c: SELECT * FROM t WHERE id = 1
+        b: UPDATE t SET n = 5 WHERE id = 1 ...
+        a: COMMIT
+        c: COMMIT
+        b: ->
+        a: BEGIN
+        a: SELECT COUNT(*) FROM t
+        b: INSERT INTO t VALUES (5, 50, 500) ...
+        a: SELECT COUNT(*) FROM t
+        a: COMMIT
+        b: ->""",
+    "a serializable query alone does not wait": """
+        a: BEGIN
+        a: UPDATE t SET n = 5 WHERE id = 1
+        b: SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE
+        b: SELECT n FROM t WHERE id = 1
+        b: SELECT COUNT(*), SUM(n) FROM t
+        b: SET autocommit = 0
+        b: SELECT n FROM t WHERE id = 1 ...
+        a: COMMIT
+        b: ->
+        b: COMMIT""",
+    "a level without a scope is of one transaction": """
+        b: BEGIN
+        b: UPDATE t SET n = 5 WHERE id = 1
+        a: SET TRANSACTION ISOLATION LEVEL SERIALIZABLE
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 1 ...
+        b: COMMIT
+        a: ->
+        a: COMMIT
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 2
+        b: UPDATE t SET n = 6 WHERE id = 2
+        a: SELECT n FROM t WHERE id = 2
+        a: COMMIT""",
+    "a snapshot that is kept to refuses what has changed": """
+        a: SET SESSION innodb_snapshot_isolation = ON
+        a: BEGIN
+        a: UPDATE t SET n = 33 WHERE id = 3
+        a: SELECT n FROM t WHERE id = 1
+        b: UPDATE t SET n = 11 WHERE id = 1
+        a: SELECT n FROM t WHERE id = 1
+        a: SELECT n FROM t WHERE id = 2 FOR UPDATE
+        a: SELECT n FROM t WHERE id = 1 FOR UPDATE
+        a: SELECT * FROM t ORDER BY id
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 1
+        b: INSERT INTO t VALUES (5, 50, 500)
+        a: INSERT INTO t VALUES (5, 51, 501)
+        a: COMMIT
+        a: SELECT * FROM t ORDER BY id""",
+    "readers that both insert are a circle with a victim": """
+        a: BEGIN
+        b: BEGIN
+        a: SELECT * FROM t WHERE id = 8 FOR UPDATE
+        b: SELECT * FROM t WHERE id = 8 FOR UPDATE
+        a: INSERT INTO t VALUES (8, 80, 800) ...
+        b: INSERT INTO t VALUES (8, 81, 801)
+        a: ->
+        a: COMMIT
+        b: COMMIT
+        a: SELECT COUNT(*) FROM t WHERE id = 8""",
 }
 
 

@@ -61,6 +61,10 @@ pub struct WriteOptions {
     pub lock_wait_ms: u32,
     /// Whether waiting for too long undoes the whole transaction.
     pub timeout_ends: bool,
+    /// Whether a row that has changed since the transaction's snapshot is an error.
+    pub keeps_to_snapshot: bool,
+    /// Rows of each partition after which a locking read ends; `u32::MAX` for all.
+    pub rows_max: u32,
 }
 
 impl Client {
@@ -239,6 +243,7 @@ impl Client {
             protocol: options.protocol,
             lock_wait_ms: options.lock_wait_ms,
             timeout_ends: options.timeout_ends,
+            reading: transaction.reading(options.keeps_to_snapshot, options.rows_max),
             program: Arc::clone(program),
             parts,
         };
@@ -416,7 +421,7 @@ impl Client {
         door: &mut Door<'_>,
     ) -> Result<OperationId> {
         let (module, instances) = match table {
-            StatusTable::Transactions => (Module::Tc, self.tc_instances),
+            StatusTable::Transactions | StatusTable::LockWaits => (Module::Tc, self.tc_instances),
             StatusTable::Locks | StatusTable::MemoryUsage => (Module::Ldm, self.ldm_instances),
             StatusTable::Processes => (Module::Sql, self.sql_instances),
         };

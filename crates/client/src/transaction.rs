@@ -1,6 +1,7 @@
 //! What a session knows of its transaction. Locks and participants are tc's business.
 
 use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
+use junctor_signals::execute_statement::Reading;
 use junctor_storage::snapshot::SnapshotHandle;
 
 /// Which snapshot a statement reads.
@@ -45,6 +46,20 @@ impl Transaction {
     /// The last of its statements: what a savepoint that is set now keeps.
     pub fn statement(&self) -> StatementNumber {
         self.statement
+    }
+
+    /// What its statements ask of the rows that they lock or change. At REPEATABLE READ a statement that is a transaction by itself
+    /// leaves ranges free: nothing of it comes after that could tell.
+    #[inline]
+    pub(crate) fn reading(&self, keeps_to_snapshot: bool, rows_max: u32) -> Reading {
+        let locks_ranges = match self.isolation {
+            Isolation::ReadCommitted => false,
+            Isolation::RepeatableRead => self.explicit,
+            Isolation::Serializable => true,
+        };
+        let snapshot = self.snapshot.as_ref().filter(|_| keeps_to_snapshot && locks_ranges);
+        let changed_after = snapshot.map_or(CommitNumber(0), |(_, number)| *number);
+        Reading { locks_ranges, changed_after, rows_max: if rows_max == u32::MAX { 0 } else { rows_max } }
     }
 
     pub(crate) fn has_written(&self, partition: PartitionId) -> bool {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use junctor_kernel::Address;
 use junctor_kernel::Buffer;
 use junctor_model::error::Error;
-use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
+use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
 
 use crate::program::{RowProtocol, WriteProgram};
 use crate::read_rows::OperationId;
@@ -18,6 +18,17 @@ pub enum Parts {
     One(u16, Buffer),
     /// Several partitions, each at most once.
     Many(Box<[(u16, Buffer)]>),
+}
+
+/// What a transaction asks of rows that it reads in order to lock or change them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Whether the ranges and absent keys that were looked at are locked too, so that no row comes into them.
+    pub locks_ranges: bool,
+    /// A row changed by a later commit is error 1020; 0 takes the newest version of every row.
+    pub changed_after: CommitNumber,
+    /// A locking read ends in each partition when it has accepted so many rows, and locks nothing beyond; 0 has no limit.
+    pub rows_max: u32,
 }
 
 /// Execute one statement.
@@ -37,6 +48,8 @@ pub struct ExecuteStatement {
     pub lock_wait_ms: u32,
     /// Whether error 1205 undoes the whole transaction and not the statement alone.
     pub timeout_ends: bool,
+    /// What its reads are to stay true of.
+    pub reading: Reading,
     /// What to do.
     pub program: Arc<WriteProgram>,
     /// Input of each partition, in the form of `input.rs`.

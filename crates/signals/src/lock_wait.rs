@@ -2,7 +2,7 @@
 //! cancelled at its ldm.
 
 use junctor_kernel::Address;
-use junctor_model::id::{PartitionId, TransactionId};
+use junctor_model::id::{PartitionId, RowId, TransactionId};
 
 /// A part of the transaction waits. Sent again, with a higher sequence, when it waits at another row, and with the same one
 /// when somebody it named has given up.
@@ -16,6 +16,10 @@ pub struct LockWaitStarted {
     pub sequence: u64,
     /// The partition.
     pub partition: PartitionId,
+    /// The row; none when a key waits for ranges that it would come into.
+    pub row: Option<RowId>,
+    /// Rows that the statement has changed there already, which undoing it would lose.
+    pub changed: u32,
     /// Whether the transaction holds or waits for anything else there, so that somebody may wait for it already.
     pub has_others: bool,
     /// Whom it waits for: waiters ahead, which wait for the rest themselves, or holders.
@@ -58,9 +62,12 @@ pub struct ProbeDeadlock {
     pub target_at: Address,
     /// How many transactions the probe has passed; it ends at `limit::TRANSACTIONS_MAX`.
     pub hops: u16,
-    /// The transaction with the largest id that the probe has passed and that is not merely ahead in a queue, none at
-    /// first: whoever finds the cycle chooses the same victim.
+    /// The cheapest transaction to undo that the probe has passed and that is not merely ahead in a queue, none at first: the one with
+    /// the fewest rows changed when it began to wait, of equal ones that with the largest id. So whoever finds the cycle chooses the
+    /// same victim.
     pub victim: TransactionId,
+    /// The rows that the victim had changed.
+    pub victim_changed: u32,
     /// The ldm at which it waits.
     pub victim_at: Address,
     /// Its wait.

@@ -8,9 +8,12 @@ use crate::read_rows::OperationId;
 /// A status table whose rows blocks know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusTable {
-    /// `junctor_info.locks`: from every ldm. Columns: ldm instance, table id, partition, row id, transaction id, mode
-    /// (`SHARED`, `EXCLUSIVE`), state (`GRANTED`, `WAITING`).
+    /// `junctor_info.locks`: from every ldm. Columns: ldm instance, table id, partition, row id (NULL for a range of keys),
+    /// transaction id, mode (`SHARED`, `EXCLUSIVE`), state (`GRANTED`, `WAITING`), index id and range of keys (NULL for a row).
     Locks,
+    /// `junctor_info.lock_waits`: from every tc, a row for each that waits and each that it waits for. Columns: waiting transaction,
+    /// blocking transaction, tc instance, ldm instance, table id, partition, row id (NULL for ranges of keys), milliseconds.
+    LockWaits,
     /// `junctor_info.transactions`: from every tc. Columns: transaction id, state, tc instance, statements, participants,
     /// milliseconds of its longest wait for a lock (or NULL).
     Transactions,

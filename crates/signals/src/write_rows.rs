@@ -8,6 +8,7 @@ use junctor_kernel::Buffer;
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, IndexId, PartitionId, StatementNumber, TransactionId};
 
+use crate::execute_statement::Reading;
 use crate::program::{RowProtocol, WriteProgram};
 use crate::read_rows::OperationId;
 
@@ -26,6 +27,8 @@ pub struct WriteRows {
     pub partition: PartitionId,
     /// The wire form of the rows of a locking read.
     pub protocol: RowProtocol,
+    /// What the rows that are looked at are to stay true of.
+    pub reading: Reading,
     /// Whether this part is the whole transaction, so that a partition without backups commits it at once.
     pub one_phase: bool,
     /// What to do.

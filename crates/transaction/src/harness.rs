@@ -22,7 +22,7 @@ use junctor_model::schema::{
 use junctor_model::value::{Value, ValueRef};
 use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, PublishCatalog};
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
-use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts};
+use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
 use junctor_signals::program::{ReadProgram, RowProtocol, WriteProgram};
 use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
@@ -55,6 +55,8 @@ pub(crate) struct Harness {
     next_file: u32,
     /// Bytes appended to redo files.
     pub redo: Vec<u8>,
+    /// What statements ask of what they read.
+    pub reading: Reading,
     /// Whether answers to file requests are kept in `held_files` for now.
     pub holds_files: bool,
     pub held_files: Vec<(Address, Signal)>,
@@ -100,6 +102,7 @@ impl Harness {
             next_operation: 1,
             next_file: 0,
             redo: Vec::new(),
+            reading: Reading::default(),
             holds_files: false,
             held_files: Vec::new(),
             spare_slot: slots.remove(0),
@@ -310,6 +313,7 @@ impl Harness {
             protocol: RowProtocol::Text,
             lock_wait_ms: 50_000,
             timeout_ends: false,
+            reading: self.reading,
             program: Arc::clone(program),
             parts,
         };
@@ -372,6 +376,11 @@ impl Harness {
             |reply: &SqlSignal| matches!(reply, SqlSignal::UndoStatementsReply(it) if it.operation == operation);
         let position = self.replies.iter().position(is_it).expect("the undo is answered");
         self.replies.remove(position);
+    }
+
+    /// The snapshots of the first node.
+    pub fn snapshots(&self) -> Arc<SnapshotRegistry> {
+        Arc::clone(&self.nodes[0].shared.snapshots)
     }
 
     pub fn stable(&self) -> CommitNumber {
@@ -471,7 +480,7 @@ impl Harness {
         for to in addresses {
             let request = ReadStatus { operation: OperationId(0), reply_to: sql(), table };
             match (to.module, table) {
-                (Module::Tc, StatusTable::Transactions) => {
+                (Module::Tc, StatusTable::Transactions | StatusTable::LockWaits) => {
                     self.send(to, sql(), Signal::Tc(TcSignal::ReadStatus(request)));
                 }
                 (Module::Ldm, StatusTable::Locks | StatusTable::MemoryUsage) => {

@@ -12,7 +12,7 @@ use junctor_kernel::{
 use junctor_model::error::ErrorCode;
 use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
 use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, PublishCatalog};
-use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts};
+use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::program::{Access, Output, ReadProgram, RowProtocol, WriteProgram};
 use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
@@ -252,6 +252,7 @@ impl Driver {
             protocol: RowProtocol::Text,
             lock_wait_ms: 50_000,
             timeout_ends: false,
+            reading: Reading::default(),
             program,
             parts: Parts::Many(parts.into_iter().collect()),
         };

@@ -14,6 +14,7 @@ mod deadlock_storm;
 mod family;
 mod interruption;
 mod moving_index;
+mod phantom;
 mod schema_change;
 mod script;
 mod unique_race;
@@ -25,6 +26,7 @@ pub use deadlock_storm::DeadlockStorm;
 pub use family::ReadWhileWrite;
 pub use interruption::Interruption;
 pub use moving_index::IndexWhileUpdate;
+pub use phantom::Phantom;
 pub use schema_change::SchemaChange;
 pub use script::{Audit, Look, Script};
 pub use unique_race::UniqueRace;
@@ -88,6 +90,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "unique_race" => Box::new(UniqueRace::new(sessions, rounds, rows)),
         "auto_increment" => Box::new(AutoIncrement::new(sessions, rounds)),
         "schema_change" => Box::new(SchemaChange::new(sessions, rounds, rows)),
+        "phantom" => Box::new(Phantom::new(sessions, rounds, rows)),
         "deadlock_storm" => Box::new(DeadlockStorm::new(sessions, rounds, rows)),
         "interruption" => Box::new(Interruption::new(sessions, rounds, rows)),
         _ => return None,

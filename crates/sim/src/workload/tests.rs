@@ -156,3 +156,35 @@ fn a_value_is_taken_once_and_called_a_duplicate_only_if_somebody_may_have_it() {
     run_until(&mut alone, 0, &mut Random::new(1), "INSERT", |_| rows(&[]));
     assert!(alone.on_reply(0, &failed(DUPLICATE)).unwrap_err().contains("nobody can have it"));
 }
+
+#[test]
+fn teams_that_grow_too_big_and_reads_that_change_are_phantoms() {
+    let mut random = Random::new(1);
+    let answer = |statement: &Statement| match statement.text.starts_with("SELECT") {
+        true => rows(&[&["7"]]),
+        false => done(1),
+    };
+    let mut phantom = Phantom::new(1, 1_000, 1);
+    run_until(&mut phantom, 0, &mut random, "SELECT id FROM players", answer);
+    assert!(phantom.on_reply(0, &rows(&[&["7"], &["8"], &["9"]])).unwrap_err().contains("more than 2"));
+    // One that reads twice before it writes.
+    let mut phantom = Phantom::new(1, 1_000, 1);
+    let changes = (0..1_000).any(|_| {
+        run_until(&mut phantom, 0, &mut random, "SELECT id FROM players", answer);
+        phantom.on_reply(0, &rows(&[])).unwrap();
+        let Step::Run(next) = phantom.next(0, &mut random) else { return false };
+        let verdict = phantom.on_reply(0, &answer(&next));
+        next.text.starts_with("SELECT") && verdict.unwrap_err().starts_with("phantom")
+    });
+    assert!(changes);
+    assert!(phantom.on_audit(0, &rows(&[&["1"], &["2"], &["3"]])).unwrap_err().contains("more than 2"));
+    // A place that was looked for in vain is free.
+    let mut phantom = Phantom::new(1, 1_000, 1);
+    run_until(&mut phantom, 0, &mut random, "INSERT INTO places", |statement| {
+        match statement.text.starts_with("SELECT") {
+            true => rows(&[]),
+            false => done(1),
+        }
+    });
+    assert!(phantom.on_reply(0, &failed(DUPLICATE)).is_err());
+}

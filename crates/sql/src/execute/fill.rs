@@ -13,6 +13,7 @@ use std::sync::Arc;
 use junctor_client::event::Next;
 use junctor_client::input::{HashedKey, KeyRange, KeyedImage};
 use junctor_client::program::{Access, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram};
+use junctor_client::transaction::Isolation;
 use junctor_client::{Door, Ending, OperationId, PartitionScope};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnIndex, IndexId};
@@ -179,6 +180,8 @@ fn start_read(
     inputs.push_range(PartitionScope::All, KeyRange { lower: None, upper: None }, &[], door.buffers);
     let transaction = &mut session.transaction;
     transaction.explicit = false;
+    // Rows that come while it works make their entries themselves, so no range has to be kept free.
+    transaction.isolation = Isolation::ReadCommitted;
     match engine.client.read(session.connection, transaction, &read, TEXT, BATCH_ROWS, inputs, door) {
         Ok(operation) => {
             fill.read = operation;

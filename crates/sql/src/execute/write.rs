@@ -23,7 +23,13 @@ use crate::session::Session;
 /// What a write is asked with.
 pub(super) fn write_options(engine: &Engine, session: &Session, protocol: RowProtocol) -> WriteOptions {
     let lock_wait_ms = session.variables.lock_wait_seconds.saturating_mul(1000);
-    WriteOptions { protocol, lock_wait_ms, timeout_ends: engine.settings.lock_wait_timeout_ends_transaction }
+    WriteOptions {
+        protocol,
+        lock_wait_ms,
+        timeout_ends: engine.settings.lock_wait_timeout_ends_transaction,
+        keeps_to_snapshot: session.variables.keeps_to_snapshot,
+        rows_max: u32::MAX,
+    }
 }
 
 /// Refuses writes in a transaction that only reads: 1792. To be asked before the statement is entered, for what was said of
@@ -128,7 +134,10 @@ pub(super) fn start_lock_read(
     door: &mut Door<'_>,
 ) -> Result<()> {
     let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
-    let operation = send(engine, session, program, run.protocol, door)?;
+    let options = WriteOptions { rows_max: state.rows_max, ..write_options(engine, session, run.protocol) };
+    let connection = session.connection;
+    let inputs = &mut engine.work.inputs;
+    let operation = engine.client.execute(connection, &mut session.transaction, program, options, inputs, door)?;
     session.execution = Execution::Write(WriteState {
         plan: Arc::clone(plan),
         operation,

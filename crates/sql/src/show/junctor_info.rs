@@ -56,10 +56,24 @@ const LOCKS: &[Field] = &[
     unsigned("ldm_instance"),
     unsigned("table_id"),
     unsigned("partition_id"),
-    unsigned("row_id"),
+    unsigned("row_id").or_null(),
     unsigned("transaction_id"),
     text("mode", 16),
     text("state", 16),
+    unsigned("index_id").or_null(),
+    text("key_range", 256).or_null(),
+];
+
+/// One row for each transaction that waits and each that it waits for.
+const LOCK_WAITS: &[Field] = &[
+    unsigned("waiting_transaction_id"),
+    unsigned("blocking_transaction_id"),
+    unsigned("tc_instance"),
+    unsigned("ldm_instance"),
+    unsigned("table_id"),
+    unsigned("partition_id"),
+    unsigned("row_id").or_null(),
+    unsigned("waiting_ms"),
 ];
 
 const TRANSACTIONS: &[Field] = &[
@@ -72,6 +86,7 @@ const TRANSACTIONS: &[Field] = &[
 ];
 
 const TABLES: &[(&str, &[Field])] = &[
+    ("lock_waits", LOCK_WAITS),
     ("locks", LOCKS),
     ("memoryusage", MEMORYUSAGE),
     ("threads", THREADS),
@@ -129,6 +144,7 @@ pub struct ThreadStatus {
 /// The table whose rows blocks of the data plane tell.
 pub fn status_table(name: &str) -> Option<StatusTable> {
     match name.to_ascii_lowercase().as_str() {
+        "lock_waits" => Some(StatusTable::LockWaits),
         "locks" => Some(StatusTable::Locks),
         "memoryusage" => Some(StatusTable::MemoryUsage),
         "transactions" => Some(StatusTable::Transactions),
@@ -139,6 +155,7 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
 /// The columns of such a table, without rows.
 pub fn status_columns(table: StatusTable) -> VirtualTable {
     let (name, fields) = match table {
+        StatusTable::LockWaits => ("lock_waits", LOCK_WAITS),
         StatusTable::Locks => ("locks", LOCKS),
         StatusTable::MemoryUsage => ("memoryusage", MEMORYUSAGE),
         StatusTable::Transactions => ("transactions", TRANSACTIONS),

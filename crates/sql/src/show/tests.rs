@@ -253,7 +253,7 @@ fn threads_are_told_in_shares_of_time() {
     assert_eq!(*value("sleeping_20s_percent"), Value::Double(0.0));
     let threads = thread_rows(&[ThreadFacts { thread: 0, cpu: Some(3), ..ThreadFacts::default() }]);
     assert_eq!(threads[0].len(), World::new().table("junctor_info", "threads").columns.len());
-    assert_eq!(status_table("LOCKS").map(|table| status_columns(table).columns.len()), Some(7));
+    assert_eq!(status_table("LOCKS").map(|table| status_columns(table).columns.len()), Some(9));
     assert_eq!(status_table("threads"), None);
 }
 

@@ -66,6 +66,7 @@ pub enum Slot {
     Autocommit,
     Isolation,
     ReadOnly,
+    KeepsToSnapshot,
     SqlMode,
     LockWait,
     WaitTimeout,

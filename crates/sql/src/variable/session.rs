@@ -49,6 +49,8 @@ pub struct SessionVariables {
     pub wait_timeout_s: u32,
     /// Seconds after which a transaction is ended; 0 is never.
     pub transaction_timeout_s: u32,
+    /// Whether a row to be locked that has changed since the transaction's snapshot is an error (`innodb_snapshot_isolation`).
+    pub keeps_to_snapshot: bool,
     /// Most rows that a SELECT without LIMIT returns; `u64::MAX` is no limit.
     pub select_limit: u64,
     /// What the client's statements are written in.
@@ -109,6 +111,7 @@ impl SessionVariables {
             lock_wait_seconds: 50,
             wait_timeout_s: 28_800,
             transaction_timeout_s: 0,
+            keeps_to_snapshot: false,
             select_limit: u64::MAX,
             character_set_client: ConnectionCharacterSet::Utf8mb4,
             character_set_results: Some(ConnectionCharacterSet::Utf8mb4),
@@ -208,6 +211,7 @@ impl SessionVariables {
             Slot::Autocommit => Value::Int(i64::from(self.autocommit)),
             Slot::Isolation => text(self.characteristics.isolation.name()),
             Slot::ReadOnly => Value::Int(i64::from(self.characteristics.read_only)),
+            Slot::KeepsToSnapshot => Value::Int(i64::from(self.keeps_to_snapshot)),
             Slot::SqlMode => text(&self.sql_mode.text()),
             Slot::LockWait => Value::UInt(u64::from(self.lock_wait_seconds)),
             Slot::WaitTimeout => Value::UInt(u64::from(self.wait_timeout_s)),
@@ -232,6 +236,7 @@ impl SessionVariables {
                 self.characteristics.isolation = IsolationChoice::from_name(&text_of(&value)).unwrap_or_default();
             }
             Slot::ReadOnly => self.characteristics.read_only = value == Value::Int(1),
+            Slot::KeepsToSnapshot => self.keeps_to_snapshot = value == Value::Int(1),
             Slot::SqlMode => self.sql_mode = SqlMode::parse(&text_of(&value)).unwrap_or_default(),
             Slot::LockWait => self.lock_wait_seconds = seconds_of(&value),
             Slot::WaitTimeout => self.wait_timeout_s = seconds_of(&value),

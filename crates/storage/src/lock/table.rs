@@ -9,9 +9,11 @@ use hashbrown::HashTable;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
 
-use junctor_model::id::{PartitionId, RowId, TransactionId};
+use junctor_model::id::{IndexId, PartitionId, RowId, TransactionId};
 
 use super::pool::{NONE, Pool};
+use super::range::{IndexPlace, NewKey, RangeEntry, RangeTable};
+use crate::index::RangeBounds;
 
 /// Locks, and requests for locks, of one ldm.
 pub const LOCKS_MAX: usize = 1 << 20;
@@ -50,9 +52,14 @@ pub struct WaiterToken(pub u64);
 /// A waiting request. Once it was granted or cancelled the name means nothing any more, also when its record is used
 /// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct WaiterId {
-    request: u32,
-    generation: u32,
+pub struct WaiterId(Waiter);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Waiter {
+    /// For a row.
+    Row { request: u32, generation: u32 },
+    /// With a key, for ranges that have it.
+    Key(u64),
 }
 
 /// The answer to a request.
@@ -89,7 +96,7 @@ pub struct LockEntry {
     pub is_granted: bool,
 }
 
-/// All row locks of one ldm.
+/// All locks of one ldm.
 #[derive(Debug)]
 pub struct LockTable {
     by_key: HashTable<u32>,
@@ -99,6 +106,7 @@ pub struct LockTable {
     hasher: FixedState,
     waiter_count: usize,
     generation: u32,
+    ranges: RangeTable,
 }
 
 #[derive(Debug)]
@@ -145,7 +153,53 @@ impl LockTable {
             hasher: FixedState::with_seed(seed),
             waiter_count: 0,
             generation: 0,
+            ranges: RangeTable::default(),
         }
+    }
+
+    /// Whether any range of the partition is locked: one comparison where there are no ranges at all.
+    #[inline]
+    pub fn has_ranges(&self, partition: PartitionId) -> bool {
+        !self.ranges.is_empty() && self.ranges.indexes_of(partition).next().is_some()
+    }
+
+    /// The indexes of a partition of which ranges are locked.
+    pub fn locked_indexes(&self, partition: PartitionId) -> impl Iterator<Item = IndexId> {
+        self.ranges.indexes_of(partition)
+    }
+
+    /// Locks a range of keys until the transaction ends: others cannot bring keys into it. This never waits.
+    pub fn lock_range(
+        &mut self,
+        place: IndexPlace,
+        bounds: RangeBounds<'_>,
+        transaction: TransactionId,
+        mode: LockMode,
+    ) -> Result<(), LockTableFull> {
+        self.ranges.lock(place, bounds, transaction, mode)
+    }
+
+    /// Whether another transaction holds a range that the key would come into.
+    pub fn is_range_of_other(&self, place: IndexPlace, key: &[u8], transaction: TransactionId) -> bool {
+        self.ranges.blocks(place, key, transaction)
+    }
+
+    /// Waits until no other transaction holds a range with one of these keys. `token` comes back then; the caller asks again, for a
+    /// range may have been locked since.
+    pub fn wait_for_ranges(
+        &mut self,
+        partition: PartitionId,
+        keys: Vec<NewKey>,
+        transaction: TransactionId,
+        token: WaiterToken,
+    ) -> WaiterId {
+        WaiterId(Waiter::Key(self.ranges.wait(partition, keys, transaction, token)))
+    }
+
+    /// Waiting keys that new ranges have come to block too: whom they wait for is to be told again.
+    #[inline]
+    pub fn take_newly_blocked(&mut self) -> Vec<WaiterToken> {
+        if self.ranges.is_empty() { Vec::new() } else { self.ranges.take_newly_blocked() }
     }
 
     /// Asks for a lock. A holder asks again as often as it likes. `token` comes back when a waiting request is granted.
@@ -190,6 +244,9 @@ impl LockTable {
     /// Gives back everything that a transaction holds or waits for. Appends the tokens of requests that are granted by
     /// this.
     pub fn release_all(&mut self, transaction: TransactionId, granted: &mut Vec<WaiterToken>) {
+        if self.ranges.request_count() > 0 {
+            self.ranges.release_all(transaction, granted);
+        }
         let hash = self.hash_of_transaction(transaction);
         let Ok(entry) = self.by_transaction.find_entry(hash, |(owner, _)| *owner == transaction) else { return };
         let ((_, mut request), _) = entry.remove();
@@ -217,12 +274,17 @@ impl LockTable {
     /// Takes a waiting request back; false when it does not wait any more. Appends the tokens of requests that are
     /// granted by this.
     pub fn cancel(&mut self, waiter: WaiterId, granted: &mut Vec<WaiterToken>) -> bool {
-        if self.waiting(waiter).is_none() {
-            return false;
+        match waiter.0 {
+            Waiter::Key(number) => self.ranges.cancel(number),
+            Waiter::Row { request, .. } => {
+                if self.waiting(waiter).is_none() {
+                    return false;
+                }
+                self.unlink_from_transaction(request);
+                self.drop_request(request, granted);
+                true
+            }
         }
-        self.unlink_from_transaction(waiter.request);
-        self.drop_request(waiter.request, granted);
-        true
     }
 
     /// The transactions that a waiting request waits for, with the tokens of those that wait themselves; as few as say it all: the nearest earlier waiter that nobody
@@ -230,6 +292,9 @@ impl LockTable {
     /// such a waiter the holders. So the whole queue is a chain, however long it is. When one that was named gives up,
     /// those that `followers_of` tells wait for others.
     pub fn blockers_of(&self, waiter: WaiterId) -> Vec<(TransactionId, Option<WaiterToken>)> {
+        if let Waiter::Key(number) = waiter.0 {
+            return self.ranges.blockers_of(number).into_iter().map(|holder| (holder, None)).collect();
+        }
         let mut blockers = Vec::new();
         let Some(own) = self.waiting(waiter) else { return blockers };
         let excludes = |other: &Request| {
@@ -263,14 +328,28 @@ impl LockTable {
         followers
     }
 
-    /// Whether a transaction holds or waits for something besides this waiting request.
+    /// Whether a transaction may hold or wait for something besides this waiting request.
     pub fn has_others(&self, waiter: WaiterId) -> bool {
-        self.waiting(waiter).is_some_and(|own| (own.transaction_previous, own.transaction_next) != (NONE, NONE))
+        match waiter.0 {
+            // Rows that it has made are locks that the table does not know.
+            Waiter::Key(_) => true,
+            Waiter::Row { .. } => {
+                self.waiting(waiter).is_some_and(|own| (own.transaction_previous, own.transaction_next) != (NONE, NONE))
+            }
+        }
     }
 
-    /// The transaction and the key of a waiting request; `None` when it does not wait any more.
-    pub fn waiter(&self, waiter: WaiterId) -> Option<(TransactionId, LockKey)> {
-        self.waiting(waiter).map(|request| (request.transaction, self.locks[request.lock].key))
+    /// Whether a request still waits.
+    pub fn is_waiting(&self, waiter: WaiterId) -> bool {
+        match waiter.0 {
+            Waiter::Key(number) => self.ranges.is_waiting(number),
+            Waiter::Row { .. } => self.waiting(waiter).is_some(),
+        }
+    }
+
+    /// The row that a request waits for; `None` when it does not wait for a row.
+    pub fn awaited_row(&self, waiter: WaiterId) -> Option<LockKey> {
+        self.waiting(waiter).map(|request| self.locks[request.lock].key)
     }
 
     /// Whether nobody holds the lock or waits for it.
@@ -296,19 +375,24 @@ impl LockTable {
         })
     }
 
+    /// Ranges held, and keys that wait for ranges.
+    pub fn ranges(&self) -> impl Iterator<Item = RangeEntry> {
+        self.ranges.entries()
+    }
+
     /// Rows that are locked by somebody.
     pub fn lock_count(&self) -> usize {
         self.locks.used()
     }
 
-    /// Requests held and waiting.
+    /// Requests held and waiting, those of ranges among them.
     pub fn request_count(&self) -> usize {
-        self.requests.used()
+        self.requests.used() + self.ranges.request_count()
     }
 
     /// Requests waiting.
     pub fn waiter_count(&self) -> usize {
-        self.waiter_count
+        self.waiter_count + self.ranges.waiter_count()
     }
 
     fn lock_of(&mut self, key: LockKey) -> Result<u32, LockTableFull> {
@@ -401,7 +485,7 @@ impl LockTable {
             false => push_back(&mut self.requests, &mut self.locks[lock].waiters, request),
         }
         self.waiter_count += 1;
-        LockReply::Waiting(WaiterId { request, generation: self.requests[request].generation })
+        LockReply::Waiting(WaiterId(Waiter::Row { request, generation: self.requests[request].generation }))
     }
 
     /// Takes a request out of its lock (not out of its transaction) and grants what can be granted then.
@@ -485,8 +569,9 @@ impl LockTable {
     }
 
     fn waiting(&self, waiter: WaiterId) -> Option<&Request> {
-        let request = self.requests.get(waiter.request)?;
-        (request.generation == waiter.generation && !request.is_granted).then_some(request)
+        let Waiter::Row { request, generation } = waiter.0 else { return None };
+        let request = self.requests.get(request)?;
+        (request.generation == generation && !request.is_granted).then_some(request)
     }
 
     fn walk(&self, first: u32) -> impl Iterator<Item = u32> {

@@ -40,6 +40,10 @@ pub struct PartitionStore {
     purge_queue: VecDeque<(CommitNumber, RowId)>,
     /// The highest horizon purged with: no snapshot below it is read any more.
     purge_horizon: CommitNumber,
+    /// Snapshots below it find no versions any more: too many had been kept for them.
+    snapshot_floor: CommitNumber,
+    /// Rows with very many versions that were purged lately, and the number of the oldest version that each kept.
+    purged_deep: Box<[(RowId, CommitNumber)]>,
     live_rows: u64,
     scratch: Scratch,
 }
@@ -101,6 +105,8 @@ impl PartitionStore {
             ordered: Vec::new(),
             purge_queue: VecDeque::new(),
             purge_horizon: CommitNumber(0),
+            snapshot_floor: CommitNumber(0),
+            purged_deep: Box::default(),
             live_rows: 0,
             scratch: Scratch::default(),
             pool,
@@ -120,6 +126,12 @@ impl PartitionStore {
     #[inline]
     pub fn format(&self) -> &RowFormat {
         &self.layout.row_format
+    }
+
+    /// The least snapshot that can still be read here.
+    #[inline]
+    pub fn snapshot_floor(&self) -> CommitNumber {
+        self.snapshot_floor
     }
 
     /// Sizes for the status tables.

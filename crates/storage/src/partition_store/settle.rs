@@ -9,6 +9,12 @@ use crate::row::{RowStore, RowVersion};
 
 /// Versions of one row that are walked to find what can be purged.
 const PURGE_WALK_MAX: usize = 256;
+/// Superseded versions of a partition that stay reachable when others are given up, at most: as many may have to be walked.
+const KEPT_NEWEST_MAX: usize = 32_768;
+/// Versions that may be walked for each one that is taken out then.
+const VERSIONS_WALKED_FOR_ONE: usize = 16;
+/// Rows with very many versions of which it is remembered that they are purged.
+const PURGED_DEEP: usize = 64;
 /// Entries for which the purge queue keeps its memory when it is empty.
 const PURGE_QUEUE_KEPT: usize = 1024;
 
@@ -80,6 +86,7 @@ impl PartitionStore {
     /// of the queue, freeing a version.
     pub fn purge_step(&mut self, horizon: CommitNumber, budget: usize) -> PurgeProgress {
         let mut left = budget;
+        let horizon = horizon.max(self.snapshot_floor);
         self.purge_horizon = self.purge_horizon.max(horizon);
         while let Some((commit_number, row)) = self.purge_queue.front().copied()
             && commit_number <= horizon
@@ -88,7 +95,7 @@ impl PartitionStore {
                 return PurgeProgress { steps: budget, has_more: true };
             }
             left -= 1;
-            if self.purge_row(row, horizon, &mut left) {
+            if self.is_purged_deep(row, commit_number) || self.purge_row(row, horizon, &mut left) {
                 self.purge_queue.pop_front();
             }
         }
@@ -96,6 +103,18 @@ impl PartitionStore {
             self.purge_queue = Default::default();
         }
         PurgeProgress { steps: budget - left, has_more: false }
+    }
+
+    /// Gives up old snapshots when more than `kept_max` superseded versions are kept: all but the newest of them may be purged then,
+    /// whoever reads. `stable` bounds what new snapshots can be.
+    pub fn limit_old_versions(&mut self, kept_max: usize, stable: CommitNumber) {
+        let length = self.purge_queue.len();
+        if length <= kept_max {
+            return;
+        }
+        let kept = (kept_max / 2).min(KEPT_NEWEST_MAX);
+        let newest_given_up = self.purge_queue.get(length - kept - 1).map_or(stable, |(number, _)| *number);
+        self.snapshot_floor = self.snapshot_floor.max(newest_given_up.min(stable));
     }
 
     /// The commit number from which on a horizon lets `purge_step` do something.
@@ -114,7 +133,11 @@ impl PartitionStore {
         // The oldest version that some snapshot may see; what is below it is out of reach.
         let mut newer = None;
         let mut base = None;
-        for version in self.rows.versions(row).take(PURGE_WALK_MAX) {
+        // With snapshots given up, the rest of a long list has to go at once, for its entries in the queue go too.
+        let walk_max = if horizon == self.snapshot_floor { 2 * KEPT_NEWEST_MAX } else { PURGE_WALK_MAX };
+        let mut walked = 0;
+        for version in self.rows.versions(row).take(walk_max) {
+            walked += 1;
             if version.is_committed() && version.is_seen_by(horizon, None) {
                 base = Some(version);
                 break;
@@ -124,10 +147,15 @@ impl PartitionStore {
         // A row with very many newer versions is left to the entries that those have in the queue.
         let Some(base) = base else { return true };
         let is_deleted = base.is_deleted();
+        let base_number = base.commit_number();
         // Under a deletion the version with the key stays to the last: whatever is undone meanwhile, the row has its
         // key.
         let last_kept = if is_deleted { base.older() } else { base.location() };
-        if !self.remove_all_below(row, last_kept, left) {
+        // Who has walked far takes so many more out that not the walks are most of the work.
+        let mut deep_left = walked / VERSIONS_WALKED_FOR_ONE;
+        let of_this_row = if walked > PURGE_WALK_MAX { &mut deep_left } else { &mut *left };
+        if !self.remove_all_below(row, last_kept, of_this_row) {
+            *left = left.saturating_sub(walked / PURGE_WALK_MAX);
             return false;
         }
         match newer {
@@ -136,7 +164,25 @@ impl PartitionStore {
             // A deletion with nothing to hide says no more than nothing; it goes in one step with what it hides.
             Some(newer) => _ = self.remove_all_below(row, newer, &mut 2),
         }
+        if walked > PURGE_WALK_MAX {
+            self.remember_deep(row, base_number.unwrap_or_default());
+        }
         true
+    }
+
+    /// Whether all versions of a row that a commit superseded are known to be gone, so that its many newer ones need not be walked
+    /// again for each entry of the queue.
+    #[inline]
+    fn is_purged_deep(&self, row: RowId, commit_number: CommitNumber) -> bool {
+        let known = self.purged_deep.get(row.0 as usize % PURGED_DEEP);
+        known.is_some_and(|(known, number)| *known == row && commit_number <= *number)
+    }
+
+    fn remember_deep(&mut self, row: RowId, number: CommitNumber) {
+        if self.purged_deep.is_empty() {
+            self.purged_deep = vec![Default::default(); PURGED_DEEP].into();
+        }
+        self.purged_deep[row.0 as usize % PURGED_DEEP] = (row, number);
     }
 
     /// False when the budget ended before all were removed.

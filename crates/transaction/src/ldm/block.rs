@@ -19,6 +19,7 @@ use junctor_storage::lock::{LOCKS_MAX, LockTable, WaiterToken};
 use junctor_storage::page::PagePool;
 use junctor_storage::snapshot::SnapshotRegistry;
 
+use super::purge::OLD_VERSIONS_KEPT_MIN;
 use super::redo_log::RedoLog;
 use super::state::{
     Batch, Deferred, KeptImages, ParkedWrite, Participant, ParticipantHandle, PartitionSlot, SlotIndex,
@@ -76,6 +77,7 @@ pub struct LdmBlock {
     /// Writes that wait until redo bytes are on their way.
     pub(super) held_back: VecDeque<WriteRows>,
     pub(super) purging: Vec<SlotIndex>,
+    pub(super) old_versions_kept_min: usize,
     /// Whether the timer runs that writes redo.
     pub(super) short_timer_runs: bool,
     /// Whether the timer runs that purges.
@@ -109,6 +111,7 @@ impl LdmBlock {
             redo: RedoLog::new(own.instance),
             held_back: VecDeque::new(),
             purging: Vec::new(),
+            old_versions_kept_min: OLD_VERSIONS_KEPT_MIN,
             short_timer_runs: false,
             purge_timer_runs: false,
             reader: RowReader::new(),

@@ -13,6 +13,7 @@ use junctor_storage::partition_store::{PartitionStore, WriteError};
 use junctor_storage::row::RowVersion;
 
 use super::block::LdmBlock;
+use super::range_lock::{is_changed, record_changed, wait_to_insert, wait_to_update};
 use super::state::{RowChange, TouchedRow, WriteWork};
 use super::unique_entry;
 use super::write_rows::StepEnd;
@@ -43,7 +44,17 @@ impl LdmBlock {
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return Ok(StepEnd::Busy) };
         let touched = &mut participant.rows;
         let (transaction, statement) = (work.request.transaction, work.request.statement);
+        let partition = work.request.partition;
         while let Some(change) = work.batch.changes.get(work.batch.done).cloned() {
+            if let RowChange::Update { row, image } = &change
+                && locks.has_ranges(partition)
+            {
+                let (image, asking) =
+                    (&work.batch.bytes[image.clone()], (partition, transaction, WaiterToken(*next_wait)));
+                if let Some(waiter) = wait_to_update(locks, &store, asking, *row, image) {
+                    return Ok(StepEnd::Waiting(waiter));
+                }
+            }
             let written = match &change {
                 RowChange::Update { row, image } => {
                     let image = &work.batch.bytes[image.clone()];
@@ -128,9 +139,30 @@ impl Inserter<'_> {
     /// gives the lock to that transaction before it waits ([`lock_of_inserter`]). So a statement that inserts a million
     /// rows does not fill the lock table.
     fn insert(&mut self, store: &mut PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Result<Inserted> {
-        let (transaction, statement) = (self.work.request.transaction, self.work.request.statement);
         let pending = self.work.pending_insert.take();
-        let outcome = match store.insert(key.key, key.hash, image, transaction, statement) {
+        let outcome = match self.wait_for_ranges(store, key, image) {
+            Some(waiter) => Ok(Inserted::Waiting(waiter)),
+            None => self.try_insert(store, key, image),
+        };
+        if let Some(row) = pending {
+            self.release_unless_used(store, row, key);
+        }
+        outcome
+    }
+
+    /// The waiter, if the row would come into a range that another transaction holds.
+    #[inline]
+    fn wait_for_ranges(&mut self, store: &PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Option<WaiterId> {
+        let partition = self.work.request.partition;
+        if !self.locks.has_ranges(partition) {
+            return None;
+        }
+        wait_to_insert(self.locks, store, (partition, self.work.request.transaction, self.token), key, image)
+    }
+
+    fn try_insert(&mut self, store: &mut PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Result<Inserted> {
+        let (transaction, statement) = (self.work.request.transaction, self.work.request.statement);
+        match store.insert(key.key, key.hash, image, transaction, statement) {
             Ok(row) if self.locks.is_free(self.key(row)) => {
                 self.touched.push(TouchedRow { slot: self.work.slot, row, statement });
                 Ok(Inserted::Row)
@@ -159,6 +191,9 @@ impl Inserter<'_> {
             Err(WriteError::Duplicate(row)) => {
                 match self.lock(row, mode_of_writer(store.newest(row), transaction, LockMode::Shared))? {
                     Some(waiter) => Ok(Inserted::Waiting(waiter)),
+                    None if is_changed(store, row, self.work.request.reading.changed_after) => {
+                        Err(record_changed(store))
+                    }
                     None if self.is_same_entry(store, row, image) => Ok(Inserted::Same),
                     None => {
                         let table = &self.work.request.program.table;
@@ -167,11 +202,7 @@ impl Inserter<'_> {
                 }
             }
             Err(error) => Err(write_failed(error, self.work)),
-        };
-        if let Some(row) = pending {
-            self.release_unless_used(store, row, key);
         }
-        outcome
     }
 
     fn key(&self, row: RowId) -> LockKey {

@@ -1,7 +1,7 @@
 //! Hot path, budget 120 instructions a row besides storage and expressions. Finding the rows of a write in their newest
 //! versions: each is locked, filtered and evaluated.
 
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use junctor_expression::Parameters;
@@ -9,13 +9,14 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{IndexId, RowId};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::input::InputReader;
-use junctor_signals::program::{self, Access, WhenLocked, WriteAction, WriteProgram};
-use junctor_storage::index::Direction;
-use junctor_storage::lock::{LockKey, LockMode, LockReply, LockTable, WaiterId, WaiterToken};
+use junctor_signals::program::{Access, WhenLocked, WriteAction, WriteProgram};
+use junctor_storage::index::{Direction, RangeBounds};
+use junctor_storage::lock::{LockKey, LockReply, LockTable, WaiterId, WaiterToken};
 use junctor_storage::partition_store::{PartitionStore, ScanEnd, ScanRange};
 
 use super::block::LdmBlock;
 use super::change_rows::{lock_of_inserter, lock_table_full, mode_of_writer};
+use super::range_lock::{check_unchanged, lock_range, mode_of};
 use super::state::{RowChange, WriteWork};
 use super::unique_entry;
 use super::update_row::{RowBuilder, UpdatedRow};
@@ -142,7 +143,15 @@ impl Evaluation<'_> {
             {
                 return Ok(StepEnd::Waiting(waiter));
             }
+            if self.work.request.reading.locks_ranges && row.is_none_or(|row| self.is_gone(row)) {
+                let primary = self.store.layout().definition.primary().id;
+                lock_range(self.locks, &self.work.request, primary, RangeBounds::prefix(key.key))?;
+            }
             self.work.item = reader.position();
+            if self.has_enough() {
+                self.work.is_exhausted = true;
+                return Ok(StepEnd::More);
+            }
         }
         self.work.is_exhausted = self.work.item >= input.len();
         Ok(StepEnd::More)
@@ -158,12 +167,20 @@ impl Evaluation<'_> {
                 return Ok(StepEnd::Done);
             };
             let bounds = bounds_of(&range);
+            let is_limited = self.work.request.reading.rows_max != 0;
+            if !is_limited {
+                self.lock_item(index, bounds)?;
+            }
             if let Some(row) = self.work.pending.take() {
                 let key = std::mem::take(&mut self.work.cursor.key);
                 let scan = PassedScan { index, direction, input, item: self.work.item };
                 self.consider(row, true, Condition::Passed { scan, key: &key })?;
                 self.work.cursor.key = key;
                 budget -= 1;
+                if self.has_enough() {
+                    self.work.is_exhausted = true;
+                    return Ok(StepEnd::More);
+                }
             }
             let own = self.work.request.transaction;
             let mut cursor = std::mem::take(&mut self.work.cursor);
@@ -174,11 +191,20 @@ impl Evaluation<'_> {
             let end = store.scan_for_write(range, &mut cursor, own, budget, |row, _| {
                 seen += 1;
                 outcome = self.consider(row, false, Condition::None);
-                if matches!(outcome, Ok(None)) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                let goes_on = matches!(outcome, Ok(None)) && !self.has_enough();
+                if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
+            if is_limited {
+                let is_whole = end == Some(ScanEnd::Exhausted);
+                self.lock_item(index, if is_whole { bounds } else { passed_part(bounds, direction, &cursor.key) })?;
+            }
             if let Some(waiter) = outcome? {
                 self.work.cursor = cursor;
                 return Ok(StepEnd::Waiting(waiter));
+            }
+            if self.has_enough() {
+                self.work.is_exhausted = true;
+                return Ok(StepEnd::More);
             }
             match end {
                 None => return Err(plan_is_stale()),
@@ -196,31 +222,67 @@ impl Evaluation<'_> {
     }
 
     fn all_rows(&mut self) -> Result<StepEnd> {
+        let primary = self.store.layout().definition.primary().id;
+        if self.work.request.reading.rows_max == 0 {
+            self.lock_item(primary, RangeBounds::ALL)?;
+        }
         if let Some(row) = self.work.pending.take() {
             self.consider(row, true, Condition::None)?;
+            if self.has_enough() {
+                self.work.is_exhausted = true;
+                return Ok(StepEnd::More);
+            }
         }
         let own = self.work.request.transaction;
         let mut outcome = Ok(None);
         let store = self.store;
         let next = store.scan_rows_for_write(self.work.next_row, own, ROWS_PER_HOLD_MAX, |row, _| {
             outcome = self.consider(row, false, Condition::None);
-            if matches!(outcome, Ok(None)) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            let goes_on = matches!(outcome, Ok(None)) && !self.has_enough();
+            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         // The scan has seen the row that is waited for; rows after the end cannot have appeared while it ran.
         self.work.next_row = next.unwrap_or(store.row_end());
-        if let Some(waiter) = outcome? {
+        let waiter = outcome?;
+        if waiter.is_none() && self.has_enough() {
+            // Whatever rows come, there are enough: nothing is said of those that are not there.
+            self.work.is_exhausted = true;
+            return Ok(StepEnd::More);
+        }
+        self.lock_item(primary, RangeBounds::ALL)?;
+        if let Some(waiter) = waiter {
             return Ok(StepEnd::Waiting(waiter));
         }
         self.work.is_exhausted = next.is_none();
         Ok(StepEnd::More)
     }
 
+    /// Whether a locking read has as many rows as it is to give.
+    #[inline]
+    fn has_enough(&self) -> bool {
+        let rows_max = self.work.request.reading.rows_max;
+        rows_max != 0 && self.work.matched >= rows_max
+    }
+
+    /// Locks the range of the item at hand, or the part of it that was looked at, if the transaction wants so. No key can come into it
+    /// between looking and locking, for both are of one turn.
+    #[inline]
+    fn lock_item(&mut self, index: IndexId, bounds: RangeBounds<'_>) -> Result<()> {
+        let is_limited = self.work.request.reading.rows_max != 0;
+        if self.work.request.reading.locks_ranges && (is_limited || self.work.locked_item != Some(self.work.item)) {
+            self.work.locked_item = Some(self.work.item);
+            lock_range(self.locks, &self.work.request, index, bounds)?;
+        }
+        Ok(())
+    }
+
+    fn is_gone(&self, row: RowId) -> bool {
+        self.store.newest(row).is_none_or(|newest| newest.is_deleted())
+    }
+
     /// Locks a row and does with it what the program says. Gives the waiter when the lock must be waited for.
     fn consider(&mut self, row: RowId, has_lock: bool, condition: Condition<'_>) -> Result<Option<WaiterId>> {
-        let mode = match &self.program.action {
-            WriteAction::LockRead { mode: program::LockMode::Shared, .. } => LockMode::Shared,
-            _ => LockMode::Exclusive,
-        };
+        let mode = mode_of(self.program);
         let transaction = self.work.request.transaction;
         if !has_lock {
             let newest = self.store.newest(row);
@@ -242,6 +304,7 @@ impl Evaluation<'_> {
                 Err(full) => return Err(lock_table_full(full)),
             }
         }
+        check_unchanged(self.store, row, self.work.request.reading.changed_after)?;
         let statement = self.work.request.statement;
         let newest = self.store.newest(row).filter(|newest| !newest.is_deleted());
         // A version of this very statement was made by it, perhaps under a key that the scan comes to later.
@@ -350,6 +413,14 @@ impl Evaluation<'_> {
     fn release(&mut self, row: RowId) {
         let key = self.key(row);
         self.locks.release(key, self.work.request.transaction, self.granted);
+    }
+}
+
+/// The part of a range that a scan has looked at when it stands at this key.
+fn passed_part<'a>(bounds: RangeBounds<'a>, direction: Direction, at: &'a [u8]) -> RangeBounds<'a> {
+    match direction {
+        Direction::Forward => RangeBounds { upper: Bound::Included(at), ..bounds },
+        Direction::Backward => RangeBounds { lower: Bound::Included(at), ..bounds },
     }
 }
 

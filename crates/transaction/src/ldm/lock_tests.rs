@@ -3,12 +3,21 @@
 use std::sync::Arc;
 
 use junctor_model::error::ErrorCode;
-use junctor_model::id::TransactionId;
+use junctor_model::id::{CommitNumber, TransactionId};
+use junctor_model::value::Value;
 use junctor_signals::end_transaction::Ending;
+use junctor_signals::execute_statement::{ExecuteStatementReply, Reading};
 use junctor_signals::program::{Access, LockMode, Output, WhenLocked, WriteAction, WriteProgram};
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::read_status::StatusTable;
 
 use super::tests::{NONE, filled};
 use crate::harness::{Harness, INDEX_K, K, SampleTable};
+
+/// By the index of `k`.
+const BY_K: Access = Access::IndexRanges { index: INDEX_K, descending: false };
+/// What a transaction asks from REPEATABLE READ on.
+const RANGES: Reading = Reading { locks_ranges: true, changed_after: CommitNumber(0), rows_max: 0 };
 
 fn locking(table: &SampleTable, mode: LockMode, when_locked: WhenLocked, access: Access) -> Arc<WriteProgram> {
     table.program(WriteAction::LockRead { mode, when_locked, output: Output::Images }, access, false)
@@ -60,5 +69,306 @@ fn a_read_that_skips_gives_the_rows_that_nobody_else_has_locked() {
     }
     harness.end(writer, Ending::Rollback);
     harness.end(reader.transaction, Ending::Commit);
+    harness.check_idle();
+}
+
+/// Begins an insert that commits by itself.
+fn begin_insert(harness: &mut Harness, table: &SampleTable, id: i64, k: i64) -> OperationId {
+    let insert = harness.begin_execute(0, NONE, true, &table.insert_unique(), table.images(&[(id, k, None)]));
+    harness.run();
+    insert
+}
+
+fn is_done(harness: &mut Harness, operation: OperationId) -> bool {
+    harness.statement(operation).is_some_and(|reply| {
+        assert_eq!(reply.error, None);
+        true
+    })
+}
+
+#[test]
+fn a_range_that_was_read_gets_no_rows_until_its_reader_ends() {
+    let (mut harness, table) = filled(1, 2, 4);
+    harness.reading = RANGES;
+    let lock = table.lock(LockMode::Shared, BY_K);
+    let first = harness.execute(NONE, false, &lock, table.range(15, 35));
+    let second = harness.execute(NONE, false, &lock, table.range(30, 45));
+    assert_eq!((first.matched, second.matched), (2, 2));
+    let inside = begin_insert(&mut harness, &table, 100, 35);
+    let outside = begin_insert(&mut harness, &table, 101, 14);
+    assert!(is_done(&mut harness, outside));
+    assert!(!is_done(&mut harness, inside));
+    let again = harness.execute(first.transaction, false, &lock, table.range(15, 35));
+    assert_eq!(again.matched, 2, "no phantom");
+    harness.end(first.transaction, Ending::Commit);
+    assert!(!is_done(&mut harness, inside), "the second reader has 35 too");
+    harness.end(second.transaction, Ending::Rollback);
+    assert!(is_done(&mut harness, inside));
+    harness.check_idle();
+}
+
+#[test]
+fn a_row_does_not_move_into_a_range_that_was_read() {
+    let (mut harness, table) = filled(1, 2, 4);
+    harness.reading = RANGES;
+    let reader = harness.execute(NONE, false, &table.lock(LockMode::Exclusive, BY_K), table.range(200, 300));
+    assert_eq!(reader.matched, 0);
+    let update = |by| (table.add_to(K, Access::PrimaryKeys, by), table.keys(&[1]));
+    let (into, keys) = update(210);
+    let inside = harness.begin_execute(0, NONE, true, &into, keys);
+    harness.run();
+    assert!(!is_done(&mut harness, inside));
+    harness.end(reader.transaction, Ending::Commit);
+    assert!(is_done(&mut harness, inside));
+    // Within the range and out of it a row of one's own may move.
+    let reader = harness.execute(NONE, false, &table.lock(LockMode::Exclusive, BY_K), table.range(200, 300));
+    assert_eq!(reader.matched, 1);
+    for by in [10, 500, -500] {
+        let (program, keys) = update(by);
+        assert_eq!(harness.execute(reader.transaction, false, &program, keys).error, None);
+    }
+    harness.end(reader.transaction, Ending::Commit);
+    harness.check_idle();
+}
+
+#[test]
+fn a_key_that_was_looked_for_in_vain_stays_absent() {
+    let (mut harness, table) = filled(1, 2, 4);
+    harness.reading = RANGES;
+    for program in [table.lock(LockMode::Shared, Access::PrimaryKeys), table.delete(Access::PrimaryKeys)] {
+        let reader = harness.execute(NONE, false, &program, table.keys(&[50, 51]));
+        assert_eq!((reader.error, reader.matched), (None, 0));
+        let same = begin_insert(&mut harness, &table, 50, 1);
+        let other = begin_insert(&mut harness, &table, 52, 1);
+        assert!(is_done(&mut harness, other));
+        assert!(!is_done(&mut harness, same));
+        harness.end(reader.transaction, Ending::Commit);
+        assert!(is_done(&mut harness, same));
+        let reply = harness.execute(NONE, true, &table.delete(Access::PrimaryKeys), table.keys(&[50, 52]));
+        assert_eq!(reply.changed, 2);
+    }
+    harness.check_idle();
+}
+
+#[test]
+fn who_reads_all_rows_keeps_all_new_ones_out() {
+    let (mut harness, table) = filled(1, 2, 4);
+    harness.reading = RANGES;
+    let reader = harness.execute(NONE, false, &table.lock(LockMode::Shared, Access::AllRows), table.everything());
+    let insert = begin_insert(&mut harness, &table, 50, 1);
+    assert!(!is_done(&mut harness, insert));
+    // A row that exists is refused at once, for nothing new would come.
+    let duplicate = harness.execute(NONE, true, &table.insert_unique(), table.images(&[(2, 1, None)]));
+    assert_eq!(duplicate.error.map(|error| error.code), Some(ErrorCode::DuplicateEntry));
+    harness.end(reader.transaction, Ending::Commit);
+    assert!(is_done(&mut harness, insert));
+    harness.check_idle();
+}
+
+#[test]
+fn read_committed_locks_no_ranges() {
+    let (mut harness, table) = filled(1, 2, 4);
+    let reader = harness.execute(NONE, false, &table.lock(LockMode::Exclusive, BY_K), table.range(0, 100));
+    let absent = harness.execute(
+        reader.transaction,
+        false,
+        &table.lock(LockMode::Exclusive, Access::PrimaryKeys),
+        table.keys(&[7]),
+    );
+    assert_eq!((reader.matched, absent.matched), (4, 0));
+    for id in [7, 8] {
+        let insert = begin_insert(&mut harness, &table, id, 55);
+        assert!(is_done(&mut harness, insert));
+    }
+    harness.end(reader.transaction, Ending::Commit);
+    harness.check_idle();
+}
+
+#[test]
+fn two_readers_of_a_range_that_both_insert_are_one_deadlock_with_one_victim() {
+    for seed in 0..40 {
+        let (mut harness, table) = filled(1, 2, 4);
+        harness.reading = RANGES;
+        let lock = table.lock(LockMode::Shared, BY_K);
+        let readers = [0, 1].map(|_| harness.execute(NONE, false, &lock, table.range(100, 200)).transaction);
+        harness.shuffle(seed);
+        let inserts = [0, 1].map(|member| {
+            let row = (50 + member as i64, 150, None);
+            harness.begin_execute(0, readers[member], false, &table.insert_unique(), table.images(&[row]))
+        });
+        harness.run();
+        let replies = inserts.map(|insert| harness.statement(insert).expect("the circle is broken"));
+        let victims = replies.iter().filter(|reply| reply.error.is_some()).count();
+        assert_eq!(victims, 1, "seed {seed}: {replies:?}");
+        for reply in replies.iter().filter(|reply| reply.error.is_none()) {
+            harness.end(reply.transaction, Ending::Commit);
+        }
+        harness.check_idle();
+    }
+}
+
+#[test]
+fn a_range_locked_later_is_waited_for_too_and_can_close_a_circle() {
+    let (mut harness, table) = filled(1, 2, 4);
+    harness.reading = RANGES;
+    let lock = table.lock(LockMode::Shared, BY_K);
+    let first = harness.execute(NONE, false, &lock, table.range(100, 200));
+    let writer = holder(&mut harness, &table, 1);
+    let insert = harness.begin_execute(0, writer, false, &table.insert_unique(), table.images(&[(50, 150, None)]));
+    harness.run();
+    let second = harness.execute(NONE, false, &lock, table.range(140, 160));
+    let wait = harness.begin_execute(
+        0,
+        second.transaction,
+        false,
+        &table.lock(LockMode::Shared, Access::PrimaryKeys),
+        table.keys(&[1]),
+    );
+    harness.run();
+    // The writer waits for both readers, and the second one for the writer, which has changed more.
+    let reply = harness.statement(wait).expect("the circle is broken");
+    assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::Deadlock));
+    assert!(harness.statement(insert).is_none());
+    let blockers: Vec<Value> =
+        harness.status(StatusTable::LockWaits).into_iter().map(|mut row| row.remove(1)).collect();
+    assert!(blockers.contains(&Value::UInt(first.transaction.0)), "{blockers:?}");
+    harness.end(first.transaction, Ending::Commit);
+    assert!(is_done(&mut harness, insert));
+    harness.end(writer, Ending::Commit);
+    harness.check_idle();
+}
+
+#[test]
+fn the_victim_of_a_deadlock_is_who_has_changed_the_fewest_rows() {
+    for seed in 0..40 {
+        let (mut harness, table) = filled(1, 4, 8);
+        let program = table.add_to(K, Access::PrimaryKeys, 1);
+        let big = harness.execute(NONE, false, &program, table.keys(&[1, 2, 3])).transaction;
+        let small = holder(&mut harness, &table, 5);
+        // Which of them is younger does not matter.
+        let (big, small) = if seed % 2 == 0 { (big, small) } else { swapped(&mut harness, &table, big, small) };
+        harness.shuffle(seed);
+        let waits = [(big, 5), (small, 1)]
+            .map(|(transaction, id)| harness.begin_execute(0, transaction, false, &program, table.keys(&[id])));
+        harness.run();
+        let [of_big, of_small] = waits.map(|wait| harness.statement(wait).expect("the circle is broken"));
+        assert_eq!(of_small.error.map(|error| error.code), Some(ErrorCode::Deadlock), "seed {seed}");
+        assert_eq!(of_big.error, None, "seed {seed}");
+        harness.end(big, Ending::Commit);
+        harness.check_idle();
+    }
+}
+
+/// The same two transactions, begun in the other order.
+fn swapped(
+    harness: &mut Harness,
+    table: &SampleTable,
+    big: TransactionId,
+    small: TransactionId,
+) -> (TransactionId, TransactionId) {
+    harness.end(big, Ending::Rollback);
+    harness.end(small, Ending::Rollback);
+    let small = holder(harness, table, 5);
+    let program = table.add_to(K, Access::PrimaryKeys, 1);
+    (harness.execute(NONE, false, &program, table.keys(&[1, 2, 3])).transaction, small)
+}
+
+#[test]
+fn a_row_changed_since_the_snapshot_ends_the_transaction_that_keeps_to_it() {
+    let (mut harness, table) = filled(1, 2, 6);
+    let snapshot = harness.stable();
+    assert_eq!(harness.execute(NONE, true, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[1])).error, None);
+    assert_eq!(harness.execute(NONE, true, &table.delete(Access::PrimaryKeys), table.keys(&[2])).error, None);
+    let reply = harness.execute(NONE, true, &table.insert_unique(), table.images(&[(9, 90, None)]));
+    assert_eq!(reply.error, None);
+    harness.reading = Reading { changed_after: snapshot, ..RANGES };
+    let lock = table.lock(LockMode::Shared, Access::PrimaryKeys);
+    for id in [1, 2, 9] {
+        let begun = harness.execute(NONE, false, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[3]));
+        assert_eq!(begun.error, None, "row 3 is as it was");
+        let reply = harness.execute(begun.transaction, false, &lock, table.keys(&[id]));
+        assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::RecordChanged), "row {id}");
+        assert_eq!(reply.transaction, NONE);
+    }
+    let reply = harness.execute(NONE, false, &table.insert_unique(), table.images(&[(9, 90, None)]));
+    assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::RecordChanged));
+    harness.check_idle();
+}
+
+#[test]
+fn ranges_and_keys_that_wait_are_told() {
+    let (mut harness, table) = filled(1, 1, 4);
+    harness.reading = RANGES;
+    let reader = harness.execute(NONE, false, &table.lock(LockMode::Shared, BY_K), table.range(100, 200));
+    let insert = begin_insert(&mut harness, &table, 50, 150);
+    let text = |text: &str| Value::Bytes(text.into());
+    let locks = harness.status(StatusTable::Locks);
+    let ranges: Vec<_> = locks.iter().filter(|row| row[3] == Value::Null).collect();
+    assert_eq!(ranges.len(), 2);
+    assert_eq!((&ranges[0][4], &ranges[0][5]), (&Value::UInt(reader.transaction.0), &text("SHARED")));
+    assert_eq!(ranges[0][6], text("GRANTED"));
+    assert_eq!(ranges[0][8], text("[80000064, 800000c8]"));
+    assert_eq!((&ranges[1][6], &ranges[1][8]), (&text("WAITING"), &text("80000096")));
+    let waits = harness.status(StatusTable::LockWaits);
+    assert_eq!(waits.len(), 1);
+    assert_eq!((&waits[0][1], &waits[0][6]), (&Value::UInt(reader.transaction.0), &Value::Null));
+    harness.end(reader.transaction, Ending::Commit);
+    assert!(is_done(&mut harness, insert));
+    assert_eq!(harness.status(StatusTable::LockWaits), Vec::<Vec<Value>>::new());
+    harness.check_idle();
+}
+
+#[test]
+fn a_limited_read_locks_only_what_it_has_come_to() {
+    let (mut harness, table) = filled(1, 1, 6);
+    for (when_locked, direction) in
+        [(WhenLocked::Skip, false), (WhenLocked::Wait, false), (WhenLocked::Skip, true), (WhenLocked::Wait, true)]
+    {
+        let access = Access::IndexRanges { index: INDEX_K, descending: direction };
+        let program = locking(&table, LockMode::Exclusive, when_locked, access);
+        harness.reading = Reading { rows_max: 2, ..RANGES };
+        let first = harness.execute(NONE, false, &program, table.range(15, 100));
+        let ids = |reply: &ExecuteStatementReply| -> Vec<i64> {
+            reply.outputs.iter().flat_map(|output| table.rows_of(output)).map(|row| row.0).collect()
+        };
+        assert_eq!(ids(&first), if direction { [6, 5] } else { [2, 3] });
+        let (passed, ahead) = if direction { (55, 41) } else { (25, 41) };
+        let inserts = [(100, passed), (101, ahead)].map(|(id, k)| begin_insert(&mut harness, &table, id, k));
+        assert!(!is_done(&mut harness, inserts[0]));
+        assert!(is_done(&mut harness, inserts[1]));
+        if when_locked == WhenLocked::Skip {
+            let second = harness.execute(NONE, false, &program, table.range(15, 100));
+            assert_eq!(ids(&second), if direction { [101, 4] } else { [4, 101] });
+            harness.end(second.transaction, Ending::Commit);
+        }
+        harness.end(first.transaction, Ending::Commit);
+        assert!(is_done(&mut harness, inserts[0]));
+        // With fewer rows than it may have, it has looked at the whole range.
+        let all = harness.execute(NONE, false, &program, table.range(58, 100));
+        let insert = begin_insert(&mut harness, &table, 102, 99);
+        assert_eq!((all.matched, is_done(&mut harness, insert)), (1, false));
+        harness.end(all.transaction, Ending::Commit);
+        harness.reading = RANGES;
+        let reply = harness.execute(NONE, true, &table.delete(Access::PrimaryKeys), table.keys(&[100, 101, 102]));
+        assert_eq!(reply.changed, 3);
+        harness.check_idle();
+        harness.statement(insert);
+    }
+}
+
+#[test]
+fn a_limited_read_of_all_rows_says_nothing_of_others_once_it_has_enough() {
+    let (mut harness, table) = filled(1, 1, 6);
+    let program = table.lock(LockMode::Shared, Access::AllRows);
+    for (rows_max, is_free) in [(3, true), (10, false)] {
+        harness.reading = Reading { rows_max, ..RANGES };
+        let reader = harness.execute(NONE, false, &program, table.everything());
+        assert_eq!(reader.matched, u64::from(rows_max.min(6)));
+        let insert = begin_insert(&mut harness, &table, 50, 500);
+        assert_eq!(is_done(&mut harness, insert), is_free);
+        harness.end(reader.transaction, Ending::Commit);
+        assert_eq!(harness.execute(NONE, true, &table.delete(Access::PrimaryKeys), table.keys(&[50])).changed, 1);
+        harness.statement(insert);
+    }
     harness.check_idle();
 }

@@ -33,10 +33,20 @@ impl LdmBlock {
             at: self.own,
             sequence,
             partition: work.request.partition,
+            row: self.locks.awaited_row(waiter).map(|key| key.row),
+            changed: work.changed,
             has_others: self.locks.has_others(waiter),
             blockers,
         };
         outbox.send(work.request.reply_to, Signal::Tc(TcSignal::LockWaitStarted(signal)));
+    }
+
+    /// Keys that wait for ranges wait for these transactions too from now on.
+    pub(super) fn tell_newly_blocked(&mut self, outbox: &mut Outbox<Signal>) {
+        let blocked = self.locks.take_newly_blocked();
+        if !blocked.is_empty() {
+            self.tell_followers(blocked, outbox);
+        }
     }
 
     /// Those that named a waiter which gave up wait for others now, and for it no longer: an old list of blockers would
@@ -45,7 +55,7 @@ impl LdmBlock {
         for WaiterToken(sequence) in followers {
             let Some(parked) = self.parked.get(&sequence) else { continue };
             // Without a place in the queue it was granted by this.
-            if self.locks.waiter(parked.waiter).is_some() {
+            if self.locks.is_waiting(parked.waiter) {
                 self.tell_blockers(&parked.work, parked.waiter, sequence, outbox);
             }
         }
@@ -62,7 +72,7 @@ impl LdmBlock {
         let parked = self.parked.get(&sequence).filter(|parked| parked.work.request.transaction == transaction);
         let Some(waiter) = parked.map(|parked| parked.waiter) else { return };
         // Without a place in a queue it was granted in this very turn: it goes on.
-        if self.locks.waiter(waiter).is_none() {
+        if !self.locks.is_waiting(waiter) {
             return;
         }
         let followers = self.locks.followers_of(waiter);

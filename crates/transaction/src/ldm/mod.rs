@@ -11,7 +11,8 @@
 //! - Never: serves other partitions; waits for a reader inside a guard, or for a lock, with its thread.
 //!
 //! In reading order: [`block`]; [`state`], the records; the life of a write: [`write_rows`], [`evaluate_rows`],
-//! [`update_row`], [`change_rows`], [`unique_entry`], [`lock_wait`], [`interrupt_writes`]; the end of a transaction: [`prepare_transaction`],
+//! [`update_row`], [`change_rows`], [`unique_entry`], [`range_lock`], [`lock_wait`], [`interrupt_writes`]; the end of a
+//! transaction: [`prepare_transaction`],
 //! [`settle`]; beside them [`read_rows`], [`replicate_rows`], [`change_partition`], [`purge`], [`redo_log`],
 //! [`read_status`], [`verify`].
 
@@ -23,6 +24,7 @@ mod interrupt_writes;
 mod lock_wait;
 mod prepare_transaction;
 mod purge;
+mod range_lock;
 mod read_rows;
 mod read_status;
 mod redo_log;
@@ -43,6 +45,8 @@ mod index_tests;
 mod lock_tests;
 #[cfg(test)]
 mod random_tests;
+#[cfg(test)]
+mod snapshot_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -13,6 +13,11 @@ use super::state::Deferred;
 pub(super) const PURGE_TIMER_MS: u64 = 10;
 /// Versions purged from a partition after which its pages are compacted.
 const COMPACT_AFTER: usize = 4096;
+/// Superseded versions of a partition that are kept for old snapshots, beside one for each of its rows: so old versions take
+/// about as much memory as the rows at most. When more are wanted, the oldest snapshots are given up.
+pub(super) const OLD_VERSIONS_KEPT_MIN: usize = 65_536;
+/// With less than this share of the memory left, there is no room for one more of each row.
+const SCARCE_SHARE: u64 = 16;
 /// How often it is looked at while an old snapshot keeps everything, in milliseconds.
 const PURGE_RETRY_MS: u64 = 100;
 
@@ -23,6 +28,8 @@ impl LdmBlock {
     /// Gives how much was done.
     pub(super) fn purge(&mut self, outbox: &mut Outbox<Signal>) -> usize {
         let horizon = self.shared.snapshots.horizon();
+        let stable = self.shared.sequence.stable();
+        let (scarce, kept_min) = (self.is_memory_scarce(), self.old_versions_kept_min);
         let slots = &mut self.slots;
         let mut has_more = false;
         let mut steps = 0;
@@ -30,6 +37,8 @@ impl LdmBlock {
         self.purging.retain(|index| {
             let Some(Some(slot)) = slots.get_mut(*index as usize) else { return false };
             let Some(mut store) = slot.guard.try_write(&mut slot.token) else { return true };
+            let rows = if scarce { 0 } else { store.statistics().live_rows as usize };
+            store.limit_old_versions(rows.saturating_add(kept_min), stable);
             let progress = store.purge_step(horizon, ROWS_PER_HOLD_MAX);
             has_more |= progress.has_more;
             steps += progress.steps;
@@ -48,6 +57,16 @@ impl LdmBlock {
         }
         compacting.into_iter().for_each(|partition| self.defer(Deferred::Compact(partition), outbox));
         steps
+    }
+
+    /// Whether so little memory is left that old versions should not have any of it.
+    fn is_memory_scarce(&self) -> bool {
+        self.shared.pages.available_bytes() < self.shared.pages.total_bytes() / SCARCE_SHARE
+    }
+
+    /// Lets so many superseded versions of each partition be kept for old snapshots, beside one for each of its rows.
+    pub fn set_old_versions_kept_min(&mut self, versions: usize) {
+        self.old_versions_kept_min = versions;
     }
 
     /// One hold of moving versions out of sparse pages, so that whole pages go back to the pool for any table to use.

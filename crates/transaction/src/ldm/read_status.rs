@@ -1,42 +1,64 @@
 //! The rows of `junctor_info.locks` and `junctor_info.memoryusage` of this instance.
 
+use std::ops::Bound;
+use std::sync::Arc;
+
 use junctor_kernel::Outbox;
+use junctor_model::id::{PartitionId, RowId, TransactionId};
 use junctor_model::value::Value;
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
 use junctor_signals::{Signal, SqlSignal};
-use junctor_storage::lock::LockMode;
+use junctor_storage::lock::{LockEntry, LockMode, RangeEntry};
 
 use super::block::LdmBlock;
 
 /// Rows of one answer.
 const ROWS_MAX: usize = 4096;
 
+/// Bytes of a key that are shown.
+const KEY_BYTES_SHOWN_MAX: usize = 60;
+
+/// Who holds a lock or waits for it, in which mode, and whether it is held.
+type Holding = (TransactionId, LockMode, bool);
+
 impl LdmBlock {
     pub(super) fn on_read_status(&mut self, request: ReadStatus, outbox: &mut Outbox<Signal>) {
         let rows = match request.table {
             StatusTable::Locks => self.lock_rows(),
             StatusTable::MemoryUsage => self.memory_rows(),
-            StatusTable::Transactions | StatusTable::Processes => Vec::new(),
+            StatusTable::Transactions | StatusTable::LockWaits | StatusTable::Processes => Vec::new(),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };
         outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
     }
 
     fn lock_rows(&self) -> Vec<Vec<Value>> {
-        let row = |entry: junctor_storage::lock::LockEntry| {
-            let mode = if entry.mode == LockMode::Shared { "SHARED" } else { "EXCLUSIVE" };
-            let state = if entry.is_granted { "GRANTED" } else { "WAITING" };
+        let line = |partition: PartitionId, row: Option<RowId>, (transaction, mode, is_granted): Holding| {
+            let mode = if mode == LockMode::Shared { "SHARED" } else { "EXCLUSIVE" };
+            let state = if is_granted { "GRANTED" } else { "WAITING" };
             vec![
                 Value::UInt(u64::from(self.own.instance)),
-                Value::UInt(u64::from(entry.key.partition.table.0)),
-                Value::UInt(u64::from(entry.key.partition.index)),
-                Value::UInt(u64::from(entry.key.row.0)),
-                Value::UInt(entry.transaction.0),
+                Value::UInt(u64::from(partition.table.0)),
+                Value::UInt(u64::from(partition.index)),
+                row.map_or(Value::Null, |row| Value::UInt(u64::from(row.0))),
+                Value::UInt(transaction.0),
                 Value::Bytes(mode.into()),
                 Value::Bytes(state.into()),
             ]
         };
-        self.locks.locks().take(ROWS_MAX).map(row).collect()
+        let rows = self.locks.locks().map(|entry| {
+            let LockEntry { key, transaction, mode, is_granted } = entry;
+            let mut values = line(key.partition, Some(key.row), (transaction, mode, is_granted));
+            values.extend([Value::Null, Value::Null]);
+            values
+        });
+        let ranges = self.locks.ranges().map(|range| {
+            let mut values = line(range.place.partition, None, (range.transaction, range.mode, range.is_granted));
+            let index = Value::UInt(u64::from(range.place.index.0));
+            values.extend([index, Value::Bytes(shown_range(&range).into_bytes())]);
+            values
+        });
+        rows.chain(ranges).take(ROWS_MAX).collect()
     }
 
     fn memory_rows(&self) -> Vec<Vec<Value>> {
@@ -58,4 +80,18 @@ impl LdmBlock {
         };
         self.slots.iter().flatten().take(ROWS_MAX).map(row).collect()
     }
+}
+
+/// As intervals are written, keys in hexadecimal digits; a range of all keys with one beginning is that.
+fn shown_range(range: &RangeEntry) -> String {
+    let shown = |bound: &Bound<Arc<[u8]>>| {
+        let (Bound::Included(key) | Bound::Excluded(key)) = bound else { return String::new() };
+        key.iter().take(KEY_BYTES_SHOWN_MAX).map(|byte| format!("{byte:02x}")).collect()
+    };
+    if range.lower == range.upper && matches!(range.lower, Bound::Included(_)) {
+        return shown(&range.lower);
+    }
+    let open = if matches!(range.lower, Bound::Included(_)) { '[' } else { '(' };
+    let close = if matches!(range.upper, Bound::Included(_)) { ']' } else { ')' };
+    format!("{open}{}, {}{close}", shown(&range.lower), shown(&range.upper))
 }

@@ -123,6 +123,8 @@ pub(super) struct WriteWork {
     pub cursor: ScanCursor,
     /// The next row id of a write to all rows.
     pub next_row: RowId,
+    /// The item whose range is locked.
+    pub locked_item: Option<usize>,
     /// The row that was found and whose lock was waited for.
     pub pending: Option<RowId>,
     /// The row whose lock an insert waited for, because it has or had the key.

@@ -69,6 +69,7 @@ impl LdmBlock {
             item: InputReader::new(&request.input).position(),
             cursor: ScanCursor::default(),
             next_row: RowId(0),
+            locked_item: None,
             pending: None,
             pending_insert: None,
             is_exhausted: false,
@@ -141,7 +142,9 @@ impl LdmBlock {
             return self.finish_write(work, Some(error), outbox);
         }
         for _ in 0..BATCHES_PER_TURN_MAX {
-            match self.step_write(&mut work) {
+            let stepped = self.step_write(&mut work);
+            self.tell_newly_blocked(outbox);
+            match stepped {
                 Ok(StepEnd::Done) => return self.finish_write(work, None, outbox),
                 Ok(StepEnd::More) => {}
                 Ok(StepEnd::Busy) => break,

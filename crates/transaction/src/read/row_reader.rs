@@ -91,7 +91,7 @@ impl RowReader {
 
     /// Reads what one hold of the guard may. True when the request is answered, or the reply as long as it may be.
     ///
-    /// Errors: 1412 when the plan names an index that is no more, and those of the expressions.
+    /// Errors: 1412 when the plan names an index that is no more, or the snapshot is too old, and those of the expressions.
     #[inline]
     pub fn hold(
         &mut self,
@@ -100,6 +100,9 @@ impl RowReader {
         position: &mut ReadPosition,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
+        if view.snapshot < store.snapshot_floor() {
+            return Err(snapshot_too_old());
+        }
         match view.program.access {
             Access::PrimaryKeys => self.hold_keys(store, view, position, out),
             Access::IndexRanges { index, descending } => {
@@ -364,4 +367,11 @@ pub(crate) fn direction_of(descending: bool) -> Direction {
 #[cold]
 pub(crate) fn plan_is_stale() -> Box<Error> {
     Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")
+}
+
+#[cold]
+fn snapshot_too_old() -> Box<Error> {
+    let message =
+        "The snapshot of the transaction is too old: what it would read had to be given up, please retry transaction";
+    Error::new(ErrorCode::SnapshotTooOld, message)
 }

@@ -4,7 +4,7 @@
 use junctor_kernel::{Address, Buffer, Context, Outbox};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
-use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts};
+use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::program::WriteProgram;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::write_rows::{WriteRows, WriteRowsReply};
@@ -113,6 +113,8 @@ impl TcBlock {
         record.touch(owner, has_backups);
         record.outstanding += 1;
         let number = record.running.parts.len() as u64;
+        // What other rows ask of this one is no reading of the statement's own.
+        let reading = if matches!(part, Part::Base) { record.running.reading } else { Reading::default() };
         record.running.parts.push(part);
         let request = WriteRows {
             operation: OperationId(u64::from(record.statement.0) << 32 | number),
@@ -121,6 +123,7 @@ impl TcBlock {
             statement: record.statement,
             partition,
             protocol: record.running.protocol,
+            reading,
             one_phase: record.running.one_phase,
             program: Arc::clone(program),
             input,
@@ -167,8 +170,8 @@ impl TcBlock {
             Some(error) => {
                 let error = running.say_entry(number, reply.matched, error);
                 let is_first = running.error.is_none();
-                // A deadlock ends the transaction, so no other failure of the statement may hide it.
-                if is_first || error.code == ErrorCode::Deadlock {
+                // What ends the transaction, no other failure of the statement may hide.
+                if is_first || matches!(error.code, ErrorCode::Deadlock | ErrorCode::RecordChanged) {
                     running.error = Some(error);
                 }
                 if is_first {
@@ -215,6 +218,7 @@ impl TcBlock {
             self.commit(handle, outbox);
         } else {
             record.phase = Phase::Idle;
+            record.changed += record.running.changed;
             self.reply_statement(handle, true, outbox);
             self.begin_ending(handle, outbox);
         }

@@ -9,8 +9,10 @@
 //! it is. In every cycle somebody came to wait while it had something already, and that one does. Its probe may come to
 //! one that is not known to wait yet; this one then sends a probe of its own when its wait is known.
 //! Probes of several members may come back
-//! when they began to wait at once; they all have seen the same members and choose the one with the largest id as the
-//! victim.
+//! when they began to wait at once; they all have seen the same members and choose the same victim: the one that had changed the
+//! fewest rows when it began to wait, which does not change while it waits.
+
+use std::cmp::Reverse;
 
 use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
 use junctor_model::id::TransactionId;
@@ -31,7 +33,7 @@ impl TcBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let LockWaitStarted { transaction, at, sequence, partition: _, has_others, blockers } = signal;
+        let LockWaitStarted { transaction, at, sequence, partition, row, changed, has_others, blockers } = signal;
         let handle = self.find(transaction);
         let record = handle.and_then(|handle| self.transactions.get_mut(handle));
         let Some(record) = record.filter(|record| record.phase == Phase::Executing) else { return };
@@ -45,7 +47,20 @@ impl TcBlock {
             return self.pass_probes(outbox);
         }
         let deadline = context.now.plus(Duration::from_millis(u64::from(record.running.lock_wait_ms)));
-        record.waits.push(Wait { at, sequence, blockers, round: 0, since: context.now, deadline, cancelled: false });
+        let changed = record.changed.saturating_add(u64::from(changed)).min(u64::from(u32::MAX)) as u32;
+        let since = context.now;
+        record.waits.push(Wait {
+            at,
+            sequence,
+            partition,
+            row,
+            changed,
+            blockers,
+            round: 0,
+            since,
+            deadline,
+            cancelled: false,
+        });
         let may_be_waited_for = has_others || record.was_probed || record.participants.len() > 1;
         self.start_wait_timer(outbox);
         if may_be_waited_for {
@@ -67,6 +82,7 @@ impl TcBlock {
             target_at: initiator_at,
             hops: 0,
             victim: TransactionId::default(),
+            victim_changed: u32::MAX,
             victim_at: initiator_at,
             victim_sequence: 0,
             round,
@@ -102,8 +118,8 @@ impl TcBlock {
                 ProbeStep::Search if probe.target.transaction != probe.initiator => {}
                 ProbeStep::Search => {
                     // Back at the initiator: if that still waits there, the cycle is real.
-                    if self.find_wait(probe.initiator, probe.initiator_at, probe.sequence).is_some() {
-                        let closed = with_candidate(probe, probe.initiator, probe.initiator_at, probe.sequence);
+                    if let Some(wait) = self.find_wait(probe.initiator, probe.initiator_at, probe.sequence) {
+                        let closed = with_candidate(probe, probe.initiator, wait);
                         // A queue alone makes no cycle; without a candidate an old list of blockers was followed.
                         if closed.victim.is_some() {
                             self.probes.push(ProbeDeadlock { step: ProbeStep::Break, ..closed });
@@ -136,7 +152,7 @@ impl TcBlock {
                 continue;
             }
             for wait in record.waits.iter().filter(|wait| !wait.cancelled) {
-                let passed = with_candidate(probe, probe.target.transaction, wait.at, wait.sequence);
+                let passed = with_candidate(probe, probe.target.transaction, wait);
                 let hops = probe.hops + 1;
                 let next = |blocker: &_| ProbeDeadlock { target: *blocker, target_at: wait.at, hops, ..passed };
                 self.probes.extend(wait.blockers.iter().map(next));
@@ -197,14 +213,17 @@ impl TcBlock {
     }
 }
 
-/// The probe after it has passed somebody that waits so: a larger victim, unless that one is waited for because it is
-/// ahead with this very wait.
-fn with_candidate(probe: ProbeDeadlock, passed: TransactionId, at: Address, sequence: u64) -> ProbeDeadlock {
-    let is_merely_ahead = (probe.target_at, probe.target.ahead) == (at, sequence);
-    if is_merely_ahead || passed < probe.victim {
+/// The probe after it has passed somebody that waits so: a cheaper victim, unless that one is waited for because it is ahead with
+/// this very wait.
+fn with_candidate(probe: ProbeDeadlock, passed: TransactionId, wait: &Wait) -> ProbeDeadlock {
+    let is_merely_ahead = (probe.target_at, probe.target.ahead) == (wait.at, wait.sequence);
+    let cost = |changed: u32, id: TransactionId| (changed, Reverse(id));
+    let is_dearer = probe.victim.is_some() && cost(wait.changed, passed) > cost(probe.victim_changed, probe.victim);
+    if is_merely_ahead || is_dearer {
         return probe;
     }
-    ProbeDeadlock { victim: passed, victim_at: at, victim_sequence: sequence, ..probe }
+    let (victim_at, victim_sequence) = (wait.at, wait.sequence);
+    ProbeDeadlock { victim: passed, victim_changed: wait.changed, victim_at, victim_sequence, ..probe }
 }
 
 fn cancel(transaction: TransactionId, at: Address, sequence: u64, reason: CancelReason, outbox: &mut Outbox<Signal>) {

@@ -1,8 +1,8 @@
-//! The rows of `junctor_info.transactions` of this instance.
+//! The rows of `junctor_info.transactions` and `junctor_info.lock_waits` of this instance.
 
-use junctor_kernel::{Context, Outbox};
+use junctor_kernel::{Context, Outbox, Time};
 use junctor_model::value::Value;
-use junctor_signals::read_status::{ReadStatus, ReadStatusReply};
+use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
 use junctor_signals::{Signal, SqlSignal};
 
 use super::block::TcBlock;
@@ -11,13 +11,23 @@ use super::block::TcBlock;
 const ROWS_MAX: usize = 4096;
 
 impl TcBlock {
-    /// Columns: transaction, state, tc instance, statements, participants, milliseconds of its longest wait (or NULL).
+    /// Answers with the rows of `transactions` or `lock_waits`.
     pub(super) fn on_read_status(
         &mut self,
         request: ReadStatus,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        let rows = match request.table {
+            StatusTable::LockWaits => self.lock_wait_rows(context.now),
+            _ => self.transaction_rows(context.now),
+        };
+        let reply = ReadStatusReply { operation: request.operation, rows };
+        outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+    }
+
+    /// Columns: transaction, state, tc instance, statements, participants, milliseconds of its longest wait (or NULL).
+    fn transaction_rows(&self, now: Time) -> Vec<Vec<Value>> {
         let instance = u64::from(self.own.instance);
         let rows = self.transactions.iter().take(ROWS_MAX).map(|(_, record)| {
             let since = record.waits.iter().map(|wait| wait.since).min();
@@ -28,10 +38,30 @@ impl TcBlock {
                 Value::UInt(instance),
                 Value::UInt(u64::from(record.statement.0)),
                 Value::UInt(record.participants.len() as u64),
-                since.map_or(Value::Null, |since| Value::UInt(context.now.since(since).as_millis())),
+                since.map_or(Value::Null, |since| Value::UInt(now.since(since).as_millis())),
             ]
         });
-        let reply = ReadStatusReply { operation: request.operation, rows: rows.collect() };
-        outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+        rows.collect()
+    }
+
+    /// Columns: those of [`StatusTable::LockWaits`].
+    fn lock_wait_rows(&self, now: Time) -> Vec<Vec<Value>> {
+        let instance = u64::from(self.own.instance);
+        let waits = self.transactions.iter().flat_map(|(_, record)| record.waits.iter().map(|wait| (record.id, wait)));
+        let rows = waits.flat_map(|(waiting, wait)| {
+            wait.blockers.iter().map(move |blocker| {
+                vec![
+                    Value::UInt(waiting.0),
+                    Value::UInt(blocker.transaction.0),
+                    Value::UInt(instance),
+                    Value::UInt(u64::from(wait.at.instance)),
+                    Value::UInt(u64::from(wait.partition.table.0)),
+                    Value::UInt(u64::from(wait.partition.index)),
+                    wait.row.map_or(Value::Null, |row| Value::UInt(u64::from(row.0))),
+                    Value::UInt(now.since(wait.since).as_millis()),
+                ]
+            })
+        });
+        rows.take(ROWS_MAX).collect()
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Buffer, Handle, Time};
 use junctor_model::error::Error;
-use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
+use junctor_model::id::{CommitNumber, PartitionId, RowId, StatementNumber, TransactionId};
 use junctor_signals::end_transaction::Ending;
-use junctor_signals::execute_statement::ExecuteStatement;
+use junctor_signals::execute_statement::{ExecuteStatement, Reading};
 use junctor_signals::lock_wait::Blocker;
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;
@@ -33,6 +33,8 @@ pub(super) struct TransactionRecord {
     pub participants: Vec<Participant>,
     /// Every partition in which versions were made, also those of a statement that was undone.
     pub written: Vec<PartitionId>,
+    /// Rows changed by statements that are done.
+    pub changed: u64,
     /// The commit number, once taken.
     pub number: CommitNumber,
     pub running: Statement,
@@ -115,6 +117,7 @@ pub(super) struct Statement {
     pub protocol: RowProtocol,
     pub lock_wait_ms: u32,
     pub timeout_ends: bool,
+    pub reading: Reading,
     pub program: Option<Arc<WriteProgram>>,
     pub matched: u64,
     pub changed: u64,
@@ -144,6 +147,7 @@ impl Default for Statement {
             protocol: RowProtocol::Text,
             lock_wait_ms: 0,
             timeout_ends: false,
+            reading: Reading::default(),
             program: None,
             matched: 0,
             changed: 0,
@@ -185,6 +189,10 @@ pub(super) struct RoundPart {
 pub(super) struct Wait {
     pub at: Address,
     pub sequence: u64,
+    pub partition: PartitionId,
+    pub row: Option<RowId>,
+    /// Rows that the transaction had changed when it began to wait, as far as tc and that ldm know.
+    pub changed: u32,
     pub blockers: Vec<Blocker>,
     /// How often a circle was searched for from here.
     pub round: u16,
@@ -212,6 +220,7 @@ impl TransactionRecord {
         self.outstanding = 0;
         self.participants.clear();
         self.written.clear();
+        self.changed = 0;
         self.number = CommitNumber(0);
         self.running.clear();
         self.ending = None;
@@ -237,6 +246,7 @@ impl TransactionRecord {
         running.protocol = request.protocol;
         running.lock_wait_ms = request.lock_wait_ms;
         running.timeout_ends = request.timeout_ends;
+        running.reading = request.reading;
         running.program = Some(Arc::clone(&request.program));
     }
 

@@ -9,7 +9,7 @@ use junctor_signals::commit_transaction::{
     CommitStable, CommitTransactionReply, PrepareTransactionReply, UndoTransactionReply,
 };
 use junctor_signals::end_transaction::{EndTransaction, Ending};
-use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
+use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts, Reading};
 use junctor_signals::lock_wait::{Blocker, CancelReason, LockWaitEnded, LockWaitStarted};
 use junctor_signals::program::{Access, RowProtocol, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
@@ -30,6 +30,8 @@ struct Stage {
     table: SampleTable,
     now: Time,
     timeout_ends: bool,
+    /// Rows changed by statements that come to wait.
+    changed: u32,
 }
 
 fn ldm(instance: u16) -> Address {
@@ -67,6 +69,7 @@ impl Stage {
             table,
             now: Time(0),
             timeout_ends: false,
+            changed: 0,
         };
         let publish = PublishCatalog { operation: OperationId(0), reply_to: own, catalog: Arc::new(catalog) };
         assert_eq!(stage.send(own, TcSignal::PublishCatalog(publish)).len(), 1);
@@ -108,6 +111,7 @@ impl Stage {
             protocol: RowProtocol::Text,
             lock_wait_ms: 1000,
             timeout_ends: self.timeout_ends,
+            reading: Reading::default(),
             program: Arc::new(WriteProgram { unique_entries, ..program }),
             parts,
         };
@@ -148,7 +152,9 @@ impl Stage {
     fn waits(&mut self, transaction: TransactionId, sequence: u64, blocker: TransactionId) -> Vec<(Address, Signal)> {
         let partition = PartitionId { table: self.table.layout.definition.id, index: 0 };
         let blockers = vec![Blocker { transaction: blocker, ahead: 0 }];
-        let signal = LockWaitStarted { transaction, at: ldm(0), sequence, partition, has_others: true, blockers };
+        let (row, changed) = (None, self.changed);
+        let signal =
+            LockWaitStarted { transaction, at: ldm(0), sequence, partition, row, changed, has_others: true, blockers };
         self.send(ldm(0), TcSignal::LockWaitStarted(signal))
     }
 }
@@ -459,6 +465,7 @@ impl Stage {
             protocol: RowProtocol::Text,
             lock_wait_ms: 1000,
             timeout_ends: false,
+            reading: Reading::default(),
             program: Arc::new(program),
             parts: Parts::One(0, Buffer::new()),
         };

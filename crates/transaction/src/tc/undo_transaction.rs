@@ -25,7 +25,7 @@ impl TcBlock {
         record.running.follow_ups.clear();
         let timeout_ends = record.running.timeout_ends;
         let ends_all = record.running.error.as_ref().is_some_and(|error| match error.code {
-            ErrorCode::Deadlock => true,
+            ErrorCode::Deadlock | ErrorCode::RecordChanged => true,
             ErrorCode::LockWaitTimeout => timeout_ends,
             _ => false,
         });

@@ -1,0 +1,409 @@
+//! Locks of ranges of keys: what was read there stays all there is until the reader ends.
+//!
+//! A range belongs to an index of one partition. Ranges never wait, neither for each other nor for inserts: two readers of one range do
+//! not disturb each other, and rows that are there already are locked as rows. Who brings a key into an index (an insert, or an update
+//! that changes the key) waits while others hold ranges with that key. Waiters do not exclude each other; they are let go in
+//! the order in which they came, and look again.
+//!
+//! Ranges of one key, or of all keys with one beginning, are found by a lookup for each length that occurs; all others are walked. So a
+//! list of many keys costs those that insert little.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use junctor_model::id::{IndexId, PartitionId, TransactionId};
+
+use super::table::{LockMode, LockTableFull, WaiterToken};
+use crate::index::RangeBounds;
+
+/// Ranges of one ldm.
+pub const RANGES_MAX: usize = 1 << 17;
+/// Bytes of their keys.
+pub const RANGE_BYTES_MAX: usize = 64 << 20;
+/// Ranges of one index of one partition that are no single keys or beginnings of keys, since each insert looks at all of them.
+pub const WIDE_RANGES_MAX: usize = 4096;
+
+/// An index of one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct IndexPlace {
+    /// The partition.
+    pub partition: PartitionId,
+    /// The index; the primary key's also for a lock of every row.
+    pub index: IndexId,
+}
+
+/// A key that is to come into an index, and waits for it.
+pub type NewKey = (IndexId, Box<[u8]>);
+
+/// A line of the table of ranges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeEntry {
+    /// Of which index.
+    pub place: IndexPlace,
+    /// Where the range begins.
+    pub lower: Bound<Arc<[u8]>>,
+    /// Where it ends; for a waiting insert both are its key.
+    pub upper: Bound<Arc<[u8]>>,
+    /// Who holds it or waits.
+    pub transaction: TransactionId,
+    /// The mode in which its rows are locked.
+    pub mode: LockMode,
+    /// Whether it is held already.
+    pub is_granted: bool,
+}
+
+/// All range locks of one ldm, and who waits for them.
+#[derive(Debug, Default)]
+pub(super) struct RangeTable {
+    indexes: BTreeMap<IndexPlace, IndexRanges>,
+    by_transaction: BTreeMap<TransactionId, Vec<Held>>,
+    /// By the order of their coming.
+    waiters: BTreeMap<u64, Waiter>,
+    next_waiter: u64,
+    /// Waiters whom a new range has come to block beside those that they waited for.
+    newly_blocked: Vec<WaiterToken>,
+    count: usize,
+    bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct IndexRanges {
+    /// The ranges of all keys that begin with these bytes.
+    prefixes: BTreeMap<Arc<[u8]>, Vec<(TransactionId, LockMode)>>,
+    /// How many prefixes there are of each length.
+    lengths: BTreeMap<usize, u32>,
+    wide: Vec<WideRange>,
+}
+
+#[derive(Debug)]
+struct WideRange {
+    lower: Bound<Arc<[u8]>>,
+    upper: Bound<Arc<[u8]>>,
+    transaction: TransactionId,
+    mode: LockMode,
+}
+
+/// What a transaction holds.
+#[derive(Debug)]
+enum Held {
+    Prefix(IndexPlace, Arc<[u8]>),
+    /// One or more.
+    Wide(IndexPlace),
+}
+
+#[derive(Debug)]
+struct Waiter {
+    partition: PartitionId,
+    keys: Vec<NewKey>,
+    transaction: TransactionId,
+    token: WaiterToken,
+}
+
+impl RangeTable {
+    /// Whether there is any range at all.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The indexes of a partition with ranges.
+    pub fn indexes_of(&self, partition: PartitionId) -> impl Iterator<Item = IndexId> {
+        let place = |index| IndexPlace { partition, index };
+        self.indexes.range(place(IndexId(0))..=place(IndexId(u16::MAX))).map(|(place, _)| place.index)
+    }
+
+    /// Locks a range; its holder may ask for it again.
+    pub fn lock(
+        &mut self,
+        place: IndexPlace,
+        bounds: RangeBounds<'_>,
+        transaction: TransactionId,
+        mode: LockMode,
+    ) -> Result<(), LockTableFull> {
+        if self.indexes.get_mut(&place).is_some_and(|ranges| ranges.has(bounds, transaction, mode)) {
+            return Ok(());
+        }
+        let bytes = bytes_of(bounds);
+        let ranges = self.indexes.get(&place);
+        let is_crowded =
+            prefix_of(bounds).is_none() && ranges.is_some_and(|ranges| ranges.wide.len() >= WIDE_RANGES_MAX);
+        if self.count >= RANGES_MAX || self.bytes + bytes > RANGE_BYTES_MAX || is_crowded {
+            return Err(LockTableFull);
+        }
+        self.count += 1;
+        self.bytes += bytes;
+        let ranges = self.indexes.entry(place).or_default();
+        let held = self.by_transaction.entry(transaction).or_default();
+        match prefix_of(bounds) {
+            Some(prefix) => held.push(Held::Prefix(place, ranges.add_prefix(prefix, transaction, mode))),
+            None => {
+                if ranges.add_wide(bounds, transaction, mode) {
+                    held.push(Held::Wide(place));
+                }
+            }
+        }
+        let is_blocked = |waiter: &&Waiter| {
+            let lies_within = |(index, key): &NewKey| *index == place.index && bounds.contains(key);
+            waiter.partition == place.partition
+                && waiter.transaction != transaction
+                && waiter.keys.iter().any(lies_within)
+        };
+        self.newly_blocked.extend(self.waiters.values().filter(is_blocked).map(|waiter| waiter.token));
+        Ok(())
+    }
+
+    /// Whether another transaction holds a range with that key.
+    pub fn blocks(&self, place: IndexPlace, key: &[u8], transaction: TransactionId) -> bool {
+        self.indexes.get(&place).is_some_and(|ranges| !ranges.each_holder(key, &mut |holder| holder == transaction))
+    }
+
+    /// Waits until nobody else holds a range with one of the keys.
+    pub fn wait(
+        &mut self,
+        partition: PartitionId,
+        keys: Vec<NewKey>,
+        transaction: TransactionId,
+        token: WaiterToken,
+    ) -> u64 {
+        self.next_waiter += 1;
+        self.waiters.insert(self.next_waiter, Waiter { partition, keys, transaction, token });
+        self.next_waiter
+    }
+
+    /// Whom a waiter waits for, each once.
+    pub fn blockers_of(&self, waiter: u64) -> Vec<TransactionId> {
+        let mut blockers = Vec::new();
+        if let Some(waiter) = self.waiters.get(&waiter) {
+            self.each_blocker(waiter, &mut |holder| {
+                blockers.push(holder);
+                true
+            });
+        }
+        blockers.sort_unstable();
+        blockers.dedup();
+        blockers
+    }
+
+    /// Whether a waiter still waits.
+    pub fn is_waiting(&self, waiter: u64) -> bool {
+        self.waiters.contains_key(&waiter)
+    }
+
+    /// Takes a waiter out; false when it does not wait any more.
+    pub fn cancel(&mut self, waiter: u64) -> bool {
+        self.waiters.remove(&waiter).is_some()
+    }
+
+    /// Waiters that have come to wait for more than was told of them, since this was asked last.
+    pub fn take_newly_blocked(&mut self) -> Vec<WaiterToken> {
+        std::mem::take(&mut self.newly_blocked)
+    }
+
+    /// Gives back all ranges and waits of a transaction. Appends the tokens of waiters that nobody blocks any more.
+    pub fn release_all(&mut self, transaction: TransactionId, granted: &mut Vec<WaiterToken>) {
+        self.waiters.retain(|_, waiter| waiter.transaction != transaction);
+        let Some(held) = self.by_transaction.remove(&transaction) else { return };
+        for held in held {
+            let (Held::Prefix(place, _) | Held::Wide(place)) = held;
+            let Some(ranges) = self.indexes.get_mut(&place) else { continue };
+            let (count, bytes) = match held {
+                Held::Prefix(_, prefix) => ranges.remove_prefix(&prefix, transaction),
+                Held::Wide(_) => ranges.remove_wide(transaction),
+            };
+            self.count -= count;
+            self.bytes -= bytes;
+            if ranges.is_empty() {
+                self.indexes.remove(&place);
+            }
+        }
+        let is_free = |waiter: &Waiter| self.each_blocker(waiter, &mut |_| false);
+        let free: Vec<u64> =
+            self.waiters.iter().filter(|(_, waiter)| is_free(waiter)).map(|(number, _)| *number).collect();
+        granted.extend(free.into_iter().filter_map(|number| self.waiters.remove(&number)).map(|waiter| waiter.token));
+    }
+
+    /// Calls `visit` for holders of ranges that a waiter waits for, until it says false; false then.
+    fn each_blocker(&self, waiter: &Waiter, visit: &mut dyn FnMut(TransactionId) -> bool) -> bool {
+        waiter.keys.iter().all(|(index, key)| {
+            let place = IndexPlace { partition: waiter.partition, index: *index };
+            let ranges = self.indexes.get(&place);
+            ranges.is_none_or(|ranges| {
+                ranges.each_holder(key, &mut |holder| holder == waiter.transaction || visit(holder))
+            })
+        })
+    }
+
+    /// Ranges held, and waits.
+    pub fn request_count(&self) -> usize {
+        self.count + self.waiters.len()
+    }
+
+    /// Inserts that wait.
+    pub fn waiter_count(&self) -> usize {
+        self.waiters.len()
+    }
+
+    /// Everything held, then everything waited for.
+    pub fn entries(&self) -> impl Iterator<Item = RangeEntry> {
+        let held = self.indexes.iter().flat_map(|(place, ranges)| ranges.entries(*place));
+        let waiting = self.waiters.values().flat_map(|waiter| {
+            waiter.keys.iter().map(|(index, key)| {
+                let key: Arc<[u8]> = key.as_ref().into();
+                RangeEntry {
+                    place: IndexPlace { partition: waiter.partition, index: *index },
+                    lower: Bound::Included(Arc::clone(&key)),
+                    upper: Bound::Included(key),
+                    transaction: waiter.transaction,
+                    mode: LockMode::Exclusive,
+                    is_granted: false,
+                }
+            })
+        });
+        held.chain(waiting)
+    }
+}
+
+impl IndexRanges {
+    fn is_empty(&self) -> bool {
+        self.prefixes.is_empty() && self.wide.is_empty()
+    }
+
+    /// Whether the transaction holds this range, which takes the stronger mode then, or every key.
+    fn has(&mut self, bounds: RangeBounds<'_>, transaction: TransactionId, mode: LockMode) -> bool {
+        if let Some(prefix) = prefix_of(bounds)
+            && let Some(holders) = self.prefixes.get_mut(prefix)
+            && let Some((_, held)) = holders.iter_mut().find(|(holder, _)| *holder == transaction)
+        {
+            *held = mode.max(*held);
+            return true;
+        }
+        let same = self.wide.iter_mut().find(|range| {
+            let covers = |own: &Bound<Arc<[u8]>>, asked| *own == Bound::Unbounded || as_slice(own) == asked;
+            range.transaction == transaction && covers(&range.lower, bounds.lower) && covers(&range.upper, bounds.upper)
+        });
+        same.map(|range| range.mode = mode.max(range.mode)).is_some()
+    }
+
+    fn add_prefix(&mut self, prefix: &[u8], transaction: TransactionId, mode: LockMode) -> Arc<[u8]> {
+        if let Some((known, _)) = self.prefixes.get_key_value(prefix) {
+            let known = Arc::clone(known);
+            self.prefixes.entry(Arc::clone(&known)).or_default().push((transaction, mode));
+            return known;
+        }
+        let prefix: Arc<[u8]> = prefix.into();
+        *self.lengths.entry(prefix.len()).or_default() += 1;
+        self.prefixes.insert(Arc::clone(&prefix), vec![(transaction, mode)]);
+        prefix
+    }
+
+    /// True when it is the first one of the transaction.
+    fn add_wide(&mut self, bounds: RangeBounds<'_>, transaction: TransactionId, mode: LockMode) -> bool {
+        let is_first = self.wide.iter().all(|range| range.transaction != transaction);
+        let (lower, upper) = (to_owned(bounds.lower), to_owned(bounds.upper));
+        self.wide.push(WideRange { lower, upper, transaction, mode });
+        is_first
+    }
+
+    /// The number of ranges and bytes that went.
+    fn remove_prefix(&mut self, prefix: &Arc<[u8]>, transaction: TransactionId) -> (usize, usize) {
+        let Some(holders) = self.prefixes.get_mut(prefix) else { return (0, 0) };
+        holders.retain(|(holder, _)| *holder != transaction);
+        if holders.is_empty() {
+            self.prefixes.remove(prefix);
+            if let Some(count) = self.lengths.get_mut(&prefix.len()) {
+                *count -= 1;
+                if *count == 0 {
+                    self.lengths.remove(&prefix.len());
+                }
+            }
+        }
+        (1, prefix.len())
+    }
+
+    fn remove_wide(&mut self, transaction: TransactionId) -> (usize, usize) {
+        let (mut count, mut bytes) = (0, 0);
+        self.wide.retain(|range| {
+            if range.transaction == transaction {
+                count += 1;
+                bytes += bytes_of(range.bounds());
+            }
+            range.transaction != transaction
+        });
+        (count, bytes)
+    }
+
+    /// Calls `visit` for the holders of ranges with that key, until it says false; false then.
+    fn each_holder(&self, key: &[u8], visit: &mut dyn FnMut(TransactionId) -> bool) -> bool {
+        let wide = self.wide.iter().filter(|range| range.bounds().contains(key));
+        for range in wide {
+            if !visit(range.transaction) {
+                return false;
+            }
+        }
+        for length in self.lengths.keys().take_while(|length| **length <= key.len()) {
+            let holders = self.prefixes.get(&key[..*length]).into_iter().flatten();
+            for (holder, _) in holders {
+                if !visit(*holder) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn entries(&self, place: IndexPlace) -> impl Iterator<Item = RangeEntry> {
+        let wide = self.wide.iter().map(move |range| RangeEntry {
+            place,
+            lower: range.lower.clone(),
+            upper: range.upper.clone(),
+            transaction: range.transaction,
+            mode: range.mode,
+            is_granted: true,
+        });
+        let prefixes = self.prefixes.iter().flat_map(move |(prefix, holders)| {
+            holders.iter().map(move |(transaction, mode)| RangeEntry {
+                place,
+                lower: Bound::Included(Arc::clone(prefix)),
+                upper: Bound::Included(Arc::clone(prefix)),
+                transaction: *transaction,
+                mode: *mode,
+                is_granted: true,
+            })
+        });
+        wide.chain(prefixes)
+    }
+}
+
+impl WideRange {
+    fn bounds(&self) -> RangeBounds<'_> {
+        RangeBounds { lower: as_slice(&self.lower), upper: as_slice(&self.upper) }
+    }
+}
+
+/// The beginning that all keys of the range have and no other key has.
+fn prefix_of(bounds: RangeBounds<'_>) -> Option<&[u8]> {
+    match (bounds.lower, bounds.upper) {
+        (Bound::Included(lower), Bound::Included(upper)) if lower == upper => Some(lower),
+        _ => None,
+    }
+}
+
+fn bytes_of(bounds: RangeBounds<'_>) -> usize {
+    let length = |bound| match bound {
+        Bound::Included(key) | Bound::Excluded(key) => <[u8]>::len(key),
+        Bound::Unbounded => 0,
+    };
+    match prefix_of(bounds) {
+        Some(prefix) => prefix.len(),
+        None => length(bounds.lower) + length(bounds.upper),
+    }
+}
+
+fn as_slice(bound: &Bound<Arc<[u8]>>) -> Bound<&[u8]> {
+    bound.as_ref().map(|key| &key[..])
+}
+
+fn to_owned(bound: Bound<&[u8]>) -> Bound<Arc<[u8]>> {
+    bound.map(Arc::from)
+}

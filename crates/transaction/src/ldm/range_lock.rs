@@ -1,0 +1,127 @@
+//! Locks of ranges: what a locking read or a change looked at stays all there is, and new keys wait for those who looked.
+
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{CommitNumber, IndexId, PartitionId, RowId, TransactionId};
+use junctor_model::row::RowView;
+use junctor_signals::input::HashedKey;
+use junctor_signals::program::{self, WriteAction, WriteProgram};
+use junctor_signals::write_rows::WriteRows;
+use junctor_storage::index::RangeBounds;
+use junctor_storage::lock::{IndexPlace, LockMode, LockTable, NewKey, WaiterId, WaiterToken};
+use junctor_storage::partition_store::PartitionStore;
+
+use super::change_rows::lock_table_full;
+
+/// Locks a range for the transaction of a write that asks so. Error: 1206.
+pub(super) fn lock_range(
+    locks: &mut LockTable,
+    request: &WriteRows,
+    index: IndexId,
+    bounds: RangeBounds<'_>,
+) -> Result<()> {
+    let place = IndexPlace { partition: request.partition, index };
+    let mode = mode_of(&request.program);
+    locks.lock_range(place, bounds, request.transaction, mode).map_err(lock_table_full)
+}
+
+/// The mode in which a write locks rows.
+#[inline]
+pub(super) fn mode_of(program: &WriteProgram) -> LockMode {
+    match &program.action {
+        WriteAction::LockRead { mode: program::LockMode::Shared, .. } => LockMode::Shared,
+        _ => LockMode::Exclusive,
+    }
+}
+
+/// The waiter, if a row that is to be inserted has a key in a range that another transaction holds.
+#[cold]
+pub(super) fn wait_to_insert(
+    locks: &mut LockTable,
+    store: &PartitionStore,
+    (partition, transaction, token): (PartitionId, TransactionId, WaiterToken),
+    key: HashedKey<'_>,
+    image: &[u8],
+) -> Option<WaiterId> {
+    let row = store.find_primary(key.key, key.hash).and_then(|row| store.newest(row));
+    if row.is_some_and(|newest| !newest.is_deleted()) {
+        // It will not come to be inserted.
+        return None;
+    }
+    let primary = store.layout().definition.primary().id;
+    let view = RowView::new(store.format(), image);
+    let mut keys: Vec<NewKey> = Vec::new();
+    for index in locks.locked_indexes(partition) {
+        let mut bytes = Vec::new();
+        if index == primary {
+            bytes.extend_from_slice(key.key);
+        } else if !store.append_index_key(index, view, &mut bytes) {
+            continue;
+        }
+        keys.push((index, bytes.into_boxed_slice()));
+    }
+    wait(locks, partition, keys, transaction, token)
+}
+
+/// The waiter, if the new image of a row has another key than the newest one in some index, and that in a range that another
+/// transaction holds.
+#[cold]
+pub(super) fn wait_to_update(
+    locks: &mut LockTable,
+    store: &PartitionStore,
+    (partition, transaction, token): (PartitionId, TransactionId, WaiterToken),
+    row: RowId,
+    image: &[u8],
+) -> Option<WaiterId> {
+    let newest = store.newest(row).filter(|newest| !newest.is_deleted())?;
+    let primary = store.layout().definition.primary().id;
+    let mut scratch = Vec::new();
+    let (old, new) = (store.view(&newest, &mut scratch), RowView::new(store.format(), image));
+    let mut keys: Vec<NewKey> = Vec::new();
+    for index in locks.locked_indexes(partition).filter(|index| *index != primary) {
+        let (mut old_key, mut new_key) = (Vec::new(), Vec::new());
+        let is_kept = store.append_index_key(index, old, &mut old_key);
+        if is_kept && store.append_index_key(index, new, &mut new_key) && old_key != new_key {
+            keys.push((index, new_key.into_boxed_slice()));
+        }
+    }
+    wait(locks, partition, keys, transaction, token)
+}
+
+fn wait(
+    locks: &mut LockTable,
+    partition: PartitionId,
+    mut keys: Vec<NewKey>,
+    transaction: TransactionId,
+    token: WaiterToken,
+) -> Option<WaiterId> {
+    let is_blocked =
+        |(index, key): &NewKey| locks.is_range_of_other(IndexPlace { partition, index: *index }, key, transaction);
+    if !keys.iter().any(is_blocked) {
+        return None;
+    }
+    keys.shrink_to_fit();
+    Some(locks.wait_for_ranges(partition, keys, transaction, token))
+}
+
+/// Refuses a row that a commit after the snapshot has changed: 1020.
+#[inline]
+pub(super) fn check_unchanged(store: &PartitionStore, row: RowId, changed_after: CommitNumber) -> Result<()> {
+    if is_changed(store, row, changed_after) { Err(record_changed(store)) } else { Ok(()) }
+}
+
+/// Whether a commit after the snapshot has changed a row; never without a snapshot.
+#[inline]
+pub(super) fn is_changed(store: &PartitionStore, row: RowId, changed_after: CommitNumber) -> bool {
+    if changed_after.0 == 0 {
+        return false;
+    }
+    let newest = store.newest_committed(row).and_then(|newest| newest.commit_number());
+    newest.is_some_and(|newest| newest > changed_after)
+}
+
+#[cold]
+pub(super) fn record_changed(store: &PartitionStore) -> Box<Error> {
+    let table = &store.layout().definition.name;
+    let message = format!("Record has changed since last read in table '{table}'; try restarting transaction");
+    Error::new(ErrorCode::RecordChanged, message)
+}
