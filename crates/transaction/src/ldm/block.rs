@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use junctor_kernel::{Address, Context, Outbox, Pool, WorldEvent};
-use junctor_model::id::{PartitionId, TransactionId};
+use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::change_schema::{PublishCatalog, PublishCatalogReply};
 use junctor_signals::inbox::ContinueWork;
@@ -69,6 +69,8 @@ pub struct LdmBlock {
     pub(super) granted: VecDeque<WaiterToken>,
     pub(super) granted_now: Vec<WaiterToken>,
     pub(super) deferred: VecDeque<Deferred>,
+    /// The largest number that was applied here.
+    pub(super) applied: CommitNumber,
     /// Whether a reminder to go on is under way.
     pub(super) is_reminded: bool,
     /// Rows of transactions of other nodes that this one backs up.
@@ -106,6 +108,7 @@ impl LdmBlock {
             granted: VecDeque::new(),
             granted_now: Vec::new(),
             deferred: VecDeque::new(),
+            applied: CommitNumber(0),
             is_reminded: false,
             backed_up: BTreeMap::new(),
             redo: RedoLog::new(own.instance),
@@ -201,6 +204,10 @@ impl LdmBlock {
         for _ in 0..self.deferred.len() {
             match self.deferred.pop_front() {
                 Some(Deferred::Write(work)) => self.run_write(*work, outbox),
+                Some(Deferred::Answer(write, number)) => {
+                    let (work, error) = *write;
+                    self.answer_write(work, error, number, outbox);
+                }
                 Some(Deferred::Settle(participant)) => self.run_settle(participant, outbox),
                 Some(Deferred::ApplyReplica(signal)) => self.on_apply_replica(signal, outbox),
                 Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, outbox),

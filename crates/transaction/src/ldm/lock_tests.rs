@@ -372,3 +372,41 @@ fn a_limited_read_of_all_rows_says_nothing_of_others_once_it_has_enough() {
     }
     harness.check_idle();
 }
+
+/// Without it a session would lock a row, see a commit, and not see it by its next statement.
+#[test]
+fn what_a_locking_read_was_answered_with_is_seen_by_whoever_reads_then() {
+    let mut seen = 0;
+    for seed in 0..300 {
+        let (mut harness, table) = filled(1, 2, 8);
+        let (first, second) = (1..=8).find_map(|id| (table.key(id).0 != table.key(1).0).then_some((1, id))).unwrap();
+        let writer =
+            harness.execute(NONE, false, &table.add_to(K, Access::PrimaryKeys, 1000), table.keys(&[first, second]));
+        harness.shuffle(seed);
+        harness.begin_end(writer.transaction, Ending::Commit);
+        let program = table.lock(LockMode::Shared, Access::PrimaryKeys);
+        let operation = harness.begin_execute(1, NONE, seed % 2 == 0, &program, table.keys(&[first]));
+        let reply = loop {
+            assert!(harness.step(), "the read is answered");
+            if let Some(reply) = harness.statement(operation) {
+                break reply;
+            }
+        };
+        let locked = reply.outputs.iter().flat_map(|output| table.rows_of(output)).next().unwrap();
+        let stable = harness.stable();
+        let program = table.reading(Access::PrimaryKeys, None, Output::Images);
+        let outputs = harness.peek(&program, table.keys(&[first, second]), stable);
+        let mut rows: Vec<_> = outputs.iter().flat_map(|output| table.rows_of(output)).collect();
+        rows.sort_unstable();
+        assert!(rows.contains(&locked), "seed {seed}: {locked:?} was locked, {rows:?} is read");
+        let changed = rows.iter().filter(|row| row.1 > 1000).count();
+        assert!(changed == 0 || changed == 2, "seed {seed}: {rows:?}");
+        seen += u32::from(locked.1 > 1000);
+        harness.run();
+        if reply.transaction.is_some() {
+            harness.end(reply.transaction, Ending::Commit);
+        }
+        harness.check_idle();
+    }
+    assert!(seen > 100, "the commit came first {seen} times");
+}

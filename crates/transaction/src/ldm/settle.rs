@@ -72,6 +72,8 @@ impl LdmBlock {
         participants: u16,
         outbox: &mut Outbox<Signal>,
     ) -> Option<bool> {
+        // Before the first row is stamped: rows that were inserted have no locks that would keep others out until the end.
+        self.applied = self.applied.max(number);
         if settle.next == 0 && settle.recorded == 0 {
             self.order_rows(handle);
         }

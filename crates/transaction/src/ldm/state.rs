@@ -198,11 +198,19 @@ pub(super) struct ParkedWrite {
 #[derive(Debug)]
 pub(super) enum Deferred {
     Write(Box<WriteWork>),
+    /// A write that is answered when this number is stable.
+    Answer(Box<(WriteWork, Option<Box<Error>>)>, CommitNumber),
     Settle(ParticipantHandle),
     ApplyReplica(ApplyReplica),
     ReplicateRows(Box<junctor_signals::replicate_rows::ReplicateRows>),
     ChangePartition(Box<ChangePartition>),
-    BuildIndex { operation: OperationId, reply_to: Address, partition: PartitionId, index: IndexId, from: RowId },
+    BuildIndex {
+        operation: OperationId,
+        reply_to: Address,
+        partition: PartitionId,
+        index: IndexId,
+        from: RowId,
+    },
     Purge,
     Compact(PartitionId),
 }

@@ -3,7 +3,7 @@
 
 use junctor_kernel::{Context, Outbox};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{RowId, TransactionId};
+use junctor_model::id::{CommitNumber, RowId, TransactionId};
 use junctor_signals::input::InputReader;
 use junctor_signals::program::{Access, WriteAction};
 use junctor_signals::write_rows::{WriteRows, WriteRowsReply};
@@ -177,8 +177,25 @@ impl LdmBlock {
         }
     }
 
-    /// The write is over: it is answered, or commits if it is the whole transaction.
-    pub(super) fn finish_write(&mut self, work: WriteWork, mut error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
+    /// The write is over. It may have seen what was applied here and is not stable yet: the answer waits for that, so that
+    /// the next statement, which may read without locks, sees no less. A write that commits by itself waits at its end.
+    pub(super) fn finish_write(&mut self, work: WriteWork, error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
+        let takes_number = work.request.one_phase && work.changed > 0 && error.is_none() && work.follow_ups.is_empty();
+        let number = if takes_number { CommitNumber(0) } else { self.applied };
+        self.answer_write(work, error, number, outbox);
+    }
+
+    /// The write is answered once this number is stable, or commits if it is the whole transaction.
+    pub(super) fn answer_write(
+        &mut self,
+        work: WriteWork,
+        mut error: Option<Box<Error>>,
+        number: CommitNumber,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        if self.shared.sequence.stable() < number {
+            return self.defer(Deferred::Answer(Box::new((work, error)), number), outbox);
+        }
         let WriteWork { mut request, slot, participant, matched, changed, warnings, follow_ups, mut batch, .. } = work;
         batch.clear();
         if batch.bytes.capacity() <= BATCH_BYTES_KEPT {
