@@ -5,6 +5,9 @@
 #   make test        everything that a change must pass
 #   make bench       comparison with MariaDB and an echo, instruction counts, idle connections
 #   make sysbench    every sysbench script in every placement, up to 45 minutes
+#   make history     a million transactions a level, judged by what the level forbids
+#   make deadlocks   a storm of deadlocks, compared with MariaDB
+#   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
 #   make loom        interleavings of the code that shares memory
 #   make sanitize    kernel and storage under valgrind, and under sanitizers where a nightly compiler is installed
 #   make fuzz        property tests with many more cases: make fuzz CASES=100000
@@ -13,8 +16,12 @@
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BENCH := $(TARGET)/release/junctor-bench
 CASES ?= 20000
+TRANSACTIONS ?= 1000000
+STATEMENTS ?= 400000
+EPISODES ?= 2000
+SEED ?= 1
 
-.PHONY: demo run test bench sysbench loom sanitize fuzz tidy tools release
+.PHONY: demo run test bench sysbench history deadlocks differential loom sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -40,6 +47,15 @@ bench: tools release
 
 sysbench: tools release
 	timeout 2700 $(BENCH) sysbench-matrix $(ARGS)
+
+history: release
+	timeout 7200 $(BENCH) history --transactions $(TRANSACTIONS) $(ARGS)
+
+deadlocks: tools release
+	timeout 600 $(BENCH) deadlocks $(ARGS)
+
+differential: tools release
+	KEEP_GOING=--keep-going sh tests/differential/run.sh $(TARGET)/release/junctor $(SEED) $(STATEMENTS) $(EPISODES)
 
 loom:
 	sh tests/interleavings.sh

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Real clients against the real binary: sysbench with every script, the mysql command line, readers and writers that would
-# notice a torn row, idle connections, random statements against MariaDB. Servers listen on free ports, live in temporary
+# notice a torn row, idle connections, histories, deadlocks, random statements against MariaDB. Servers listen on free ports, live in temporary
 # folders, and end with this script.
 #
 #   sh tests/clients.sh            builds and tests the debug binary
@@ -29,5 +29,11 @@ timeout 120 "$bench" torn-reads --seconds 10
 echo "== idle connections"
 timeout 120 "$bench" connections --count 500 --mebibytes-max 16
 
+echo "== histories of concurrent transactions, judged by their isolation levels"
+timeout 240 "$bench" history --transactions 3000
+
+echo "== a storm of deadlocks"
+timeout 60 "$bench" deadlocks --alone --seconds 3 --rounds 1 --clients 16
+
 echo "== random statements, compared with MariaDB"
-timeout 180 sh tests/differential/run.sh "$target/$profile/junctor"
+timeout 300 sh tests/differential/run.sh "$target/$profile/junctor"

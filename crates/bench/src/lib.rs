@@ -6,7 +6,8 @@
 //! - [`mysql`]: a small client of the MySQL protocol;
 //! - [`sysbench`], [`fill`], [`load`], [`echo`]: what makes load, and the yardstick;
 //! - [`consistency`]: whether a table agrees with its indexes;
-//! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`demo`], [`instructions`].
+//! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`history`], [`deadlocks`],
+//!   [`demo`], [`instructions`].
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "measuring reads clocks; drivers have threads and wait for processes")]
 
@@ -25,7 +26,9 @@ pub mod sysbench;
 
 pub mod compare;
 pub mod connections;
+pub mod deadlocks;
 pub mod demo;
+pub mod history;
 pub mod instructions;
 pub mod sysbench_matrix;
 pub mod torn_reads;

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_bench::{
-    Outcome, compare, connections, consistency, demo, echo, instructions, sysbench_matrix, torn_reads,
+    Outcome, compare, connections, consistency, deadlocks, demo, echo, history, instructions, sysbench_matrix,
+    torn_reads,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
@@ -28,6 +29,10 @@ enum Command {
     Connections(connections::ConnectionsOptions),
     /// Look for half-written rows and halves of transactions under load
     TornReads(torn_reads::TornReadsOptions),
+    /// Judge what concurrent transactions see by their isolation level
+    History(history::HistoryOptions),
+    /// Find deadlocks fast under a storm of them, compared with MariaDB
+    Deadlocks(deadlocks::DeadlocksOptions),
     /// Count the server's instructions for each statement
     Instructions(instructions::InstructionsOptions),
     /// Check that a table of a running server agrees with its indexes
@@ -43,6 +48,8 @@ fn run(command: Command) -> Outcome<()> {
         Command::Compare(options) => compare::run(&options),
         Command::Connections(options) => connections::run(&options),
         Command::TornReads(options) => torn_reads::run(&options),
+        Command::History(options) => history::run(&options),
+        Command::Deadlocks(options) => deadlocks::run(&options),
         Command::Instructions(options) => instructions::run(&options),
         Command::Check(options) => consistency::run(&options),
         Command::Echo(options) => echo::run(&options),

@@ -8,6 +8,7 @@ use super::Violation;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("kernel", &[]),
+    ("history", &[]),
     ("storage", &["model"]),
     ("expression", &["model"]),
     ("signals", &["model", "kernel", "expression"]),
@@ -16,8 +17,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("client", &["expression", "signals", "kernel", "model", "storage"]),
     ("sql", &["client", "expression", "model"]),
     ("front", &["sql", "client", "expression", "kernel", "model"]),
-    // All of them but itself, the last.
-    ("node", BELOW_SIM.split_at(BELOW_SIM.len() - 1).0),
+    // All of them but itself and history, the last two.
+    ("node", BELOW_SIM.split_at(BELOW_SIM.len() - 2).0),
     ("sim", BELOW_SIM),
     ("bench", BELOW_SERVER),
     ("server", &["node", "bench", "model"]),
@@ -36,6 +37,7 @@ const BELOW_SIM: &[&str] = &[
     "sql",
     "front",
     "node",
+    "history",
 ];
 
 const BELOW_SERVER: &[&str] = &[
@@ -50,6 +52,7 @@ const BELOW_SERVER: &[&str] = &[
     "sql",
     "front",
     "node",
+    "history",
     "sim",
 ];
 

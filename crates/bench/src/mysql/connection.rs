@@ -70,6 +70,8 @@ pub struct Rows {
     pub columns: Vec<Column>,
     /// The rows, values as text.
     pub rows: Vec<Vec<Value>>,
+    /// Rows changed by a statement that gives none.
+    pub affected_rows: u64,
 }
 
 /// A prepared statement of one connection.
@@ -182,7 +184,9 @@ impl Connection {
     fn read_rows(&mut self, decode: fn(&[u8], &[Column]) -> Option<Vec<Value>>) -> Answer<Rows> {
         let first = self.read_packet()?;
         if first.first() == Some(&0) {
-            return Ok(Rows::default());
+            let affected_rows = PacketReader(&first[1..]).encoded_number();
+            let affected_rows = affected_rows.ok_or(ClientError::Protocol("no number of changed rows"))?;
+            return Ok(Rows { affected_rows, ..Rows::default() });
         }
         let count = PacketReader(&first).encoded_number().ok_or(ClientError::Protocol("no number of columns"))?;
         let mut answer = Rows::default();

@@ -3,6 +3,7 @@
 //! The driver is one thread and virtual time is one order, so a workload knows what was acknowledged before a statement
 //! was sent (it must be seen) and what was attempted before its answer came (nothing else may be seen).
 
+use junctor_history::level::Level;
 use junctor_kernel::{Duration, Random};
 
 use crate::statement::{Reply, Statement};
@@ -12,6 +13,7 @@ mod bank;
 mod counter;
 mod deadlock_storm;
 mod family;
+mod history;
 mod interruption;
 mod moving_index;
 mod phantom;
@@ -24,6 +26,7 @@ pub use bank::BankTransfer;
 pub use counter::Counter;
 pub use deadlock_storm::DeadlockStorm;
 pub use family::ReadWhileWrite;
+pub use history::Histories;
 pub use interruption::Interruption;
 pub use moving_index::IndexWhileUpdate;
 pub use phantom::Phantom;
@@ -93,7 +96,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "phantom" => Box::new(Phantom::new(sessions, rounds, rows)),
         "deadlock_storm" => Box::new(DeadlockStorm::new(sessions, rounds, rows)),
         "interruption" => Box::new(Interruption::new(sessions, rounds, rows)),
-        _ => return None,
+        _ => Box::new(Histories::new(Level::from_name(name.strip_prefix("history_")?)?, sessions, rounds, rows)),
     })
 }
 

@@ -1,0 +1,113 @@
+//! Transactions on lists, registers and growing families of rows at one isolation level. Nothing is judged before the end:
+//! then the whole history is, by who must have come before whom.
+
+use junctor_history::check::check;
+use junctor_history::draw::Options;
+use junctor_history::history::{History, Transaction};
+use junctor_history::level::Level;
+use junctor_history::session::{Answer, Request, Session, create_tables, fill_tables, final_statements, take_finals};
+use junctor_kernel::{Duration, Random};
+
+use super::{Step, Workload};
+use crate::statement::{Reply, Statement};
+
+/// The workloads `history_read_committed`, `history_repeatable_read` and so on.
+#[derive(Debug)]
+pub struct Histories {
+    options: Options,
+    sessions: Vec<Session>,
+    /// Grows with every statement and answer, so that what was answered before another was sent has the smaller one.
+    stamp: u64,
+    history: History,
+    audited: usize,
+}
+
+impl Histories {
+    /// So many sessions, transactions of each, and objects of each kind, at this level.
+    pub fn new(level: Level, sessions: usize, transactions: u32, objects: i64) -> Self {
+        let objects = u32::try_from(objects).unwrap_or(u32::MAX).clamp(1, 10_000);
+        let sessions = sessions as u32;
+        let options = Options { level, first_id: 1, objects, window: objects.min(4), sessions, transactions };
+        Self {
+            options,
+            sessions: (0..sessions).map(|number| Session::new(options, number)).collect(),
+            stamp: 0,
+            history: History::default(),
+            audited: 0,
+        }
+    }
+
+    fn stamp(&mut self) -> u64 {
+        self.stamp += 1;
+        self.stamp
+    }
+}
+
+fn statement(request: Request) -> Statement {
+    Statement::with(request.text, request.parameters.into_iter().map(Into::into))
+}
+
+impl Workload for Histories {
+    fn name(&self) -> &'static str {
+        match self.options.level {
+            Level::ReadCommitted => "history_read_committed",
+            Level::RepeatableRead => "history_repeatable_read",
+            Level::Snapshot => "history_snapshot",
+            Level::Serializable => "history_serializable",
+        }
+    }
+
+    fn setup(&self) -> Vec<Statement> {
+        let mut statements = create_tables(&self.options);
+        statements.extend(fill_tables(&self.options));
+        statements.into_iter().map(Statement::plain).collect()
+    }
+
+    fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    fn next(&mut self, session: usize, random: &mut Random) -> Step {
+        if random.one_in(16) {
+            return Step::Pause(Duration::from_micros(random.below(3_000)));
+        }
+        let stamp = self.stamp();
+        match self.sessions[session].next(stamp, &mut |count| random.below(count)) {
+            Some(request) => Step::Run(statement(request)),
+            None => Step::Done,
+        }
+    }
+
+    fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
+        let stamp = self.stamp();
+        let answer = match reply {
+            Reply::Done { affected_rows, .. } => Answer::Done { affected_rows: *affected_rows },
+            Reply::Rows(rows) => Answer::Rows(rows),
+            Reply::Failed { errno, .. } => Answer::Failed { errno: *errno },
+        };
+        self.sessions[session].on_answer(answer, stamp)
+    }
+
+    fn on_closed(&mut self, session: usize) {
+        self.sessions[session].on_closed();
+    }
+
+    fn audit(&self) -> Vec<Statement> {
+        final_statements(&self.options).into_iter().map(statement).collect()
+    }
+
+    fn on_audit(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
+        take_finals(&self.options, position, reply.rows()?, &mut self.history.finals)?;
+        self.audited += 1;
+        if self.audited < final_statements(&self.options).len() {
+            return Ok(());
+        }
+        let sessions = std::mem::take(&mut self.sessions);
+        let transactions: Vec<Transaction> = sessions.into_iter().flat_map(Session::into_transactions).collect();
+        self.history.transactions = transactions;
+        match check(&self.history, self.options.level) {
+            report if report.forbidden == 0 => Ok(()),
+            report => Err(report.to_string()),
+        }
+    }
+}
