@@ -88,3 +88,19 @@ fn fold_ascii(bytes: u64) -> u64 {
     let small = from_a & !above_z & ASCII_MASK;
     bytes - (small >> 2)
 }
+
+/// Whether every byte lies between two; sixteen at a time.
+#[inline]
+pub(super) fn all_within(text: &[u8], first: u8, last: u8) -> bool {
+    let distance = |byte: u8| byte.wrapping_sub(first);
+    let Some(end) = text.last_chunk::<16>() else {
+        return text.iter().all(|byte| distance(*byte) <= last - first);
+    };
+    let mut farthest = end.map(distance);
+    for step in text.as_chunks::<16>().0 {
+        for (farthest, byte) in farthest.iter_mut().zip(step) {
+            *farthest = distance(*byte).max(*farthest);
+        }
+    }
+    farthest.into_iter().fold(0, u8::max) <= last - first
+}

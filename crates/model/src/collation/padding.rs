@@ -17,6 +17,8 @@
 
 use std::cmp::Ordering;
 
+use super::character::all_within;
+
 /// Bytes that the end of the text adds to every key.
 pub(super) const END_BYTES: usize = 1;
 
@@ -46,21 +48,33 @@ pub(super) fn compare_rest(left: &[u8], right: &[u8]) -> Ordering {
     against_spaces(left).then_with(|| against_spaces(right).reverse())
 }
 
-/// Appends the key of `text` in byte order.
-pub(super) fn append_bytes_key(text: &[u8], out: &mut Vec<u8>) {
+/// Appends the key of `text` in byte order. False when it surely has no byte 0.
+pub(super) fn append_bytes_key(text: &[u8], out: &mut Vec<u8>) -> bool {
     let mut rest = trim_spaces(text);
     out.reserve(rest.len() + END_BYTES);
+    if all_within(rest, SPACE + 1, u8::MAX) {
+        out.extend_from_slice(rest);
+        out.push(SPACE);
+        return false;
+    }
     while !rest.is_empty() {
-        let plain = rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len());
+        let plain = plain_bytes(rest, |_| false);
         out.extend_from_slice(&rest[..plain]);
         rest = append_special(&rest[plain..], out);
     }
     out.push(SPACE);
+    true
+}
+
+/// How many bytes at the start are neither special here nor to the caller.
+#[inline]
+pub(super) fn plain_bytes(text: &[u8], is_other: impl Fn(u8) -> bool) -> usize {
+    text.iter().position(|&byte| is_special(byte) || is_other(byte)).unwrap_or(text.len())
 }
 
 /// Whether `byte` needs [`append_special`].
 #[inline]
-pub(super) fn is_special(byte: u8) -> bool {
+fn is_special(byte: u8) -> bool {
     byte == SPACE || byte == BELOW_SPACE
 }
 

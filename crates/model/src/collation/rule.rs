@@ -49,12 +49,14 @@ impl CollationId {
     /// As [`append_weight_key`](Self::append_weight_key); false when the key surely has no byte 0.
     pub(crate) fn append_weights(self, text: &[u8], out: &mut Vec<u8>) -> bool {
         match self.rule() {
-            Rule::UnicodePrimary => return unicode_primary::append_weight_key(text, out),
+            Rule::UnicodePrimary => unicode_primary::append_weight_key(text, out),
             Rule::GeneralCi => general_ci::append_weight_key(text, out),
             Rule::Utf8mb4Bin => padding::append_bytes_key(text, out),
-            Rule::Binary => out.extend_from_slice(text),
+            Rule::Binary => {
+                out.extend_from_slice(text);
+                true
+            }
         }
-        true
     }
 
     /// Most bytes that the weight key of a text of `characters` characters can take, for text of any content.

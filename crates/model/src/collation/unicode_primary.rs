@@ -11,7 +11,7 @@
 
 use std::cmp::Ordering;
 
-use super::character::{INVALID_FIRST, decode, skip_equal_ascii};
+use super::character::{INVALID_FIRST, all_within, decode, skip_equal_ascii};
 use super::table::{self, Shape};
 
 static BLOB: &[u8] = include_bytes!("tables/uca_0900_primary.bin");
@@ -104,7 +104,7 @@ pub(super) fn compare(left: &[u8], right: &[u8]) -> Ordering {
 
 /// Appends the weight key of `text`. False when it surely has no byte 0.
 pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) -> bool {
-    if is_plain(text) {
+    if all_within(text, PLAIN_FIRST, PLAIN_LAST) {
         append_plain(text, out);
         return false;
     }
@@ -125,22 +125,6 @@ pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) -> bool {
         rest = append_ascii_steps(rest, out);
     }
     true
-}
-
-/// Whether every byte is printable ASCII; sixteen at a time.
-#[inline]
-fn is_plain(text: &[u8]) -> bool {
-    let distance = |byte: u8| byte.wrapping_sub(PLAIN_FIRST);
-    let Some(last) = text.last_chunk::<16>() else {
-        return text.iter().all(|byte| distance(*byte) <= PLAIN_LAST - PLAIN_FIRST);
-    };
-    let mut farthest = last.map(distance);
-    for step in text.as_chunks::<16>().0 {
-        for (farthest, byte) in farthest.iter_mut().zip(step) {
-            *farthest = distance(*byte).max(*farthest);
-        }
-    }
-    farthest.into_iter().fold(0, u8::max) <= PLAIN_LAST - PLAIN_FIRST
 }
 
 /// Appends the weights of printable ASCII.

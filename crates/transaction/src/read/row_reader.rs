@@ -327,6 +327,10 @@ fn accept(
     parameters: Parameters<'_>,
     out: &mut Vec<u8>,
 ) -> Result<bool> {
+    if let Some(plan) = plain_rows(view) {
+        say_row(plan, view.protocol, row, out);
+        return Ok(true);
+    }
     emitter.scratch.reset();
     if let Some(filter) = &view.program.filter
         && !passes(filter, row, parameters, emitter)?
@@ -335,6 +339,14 @@ fn accept(
     }
     emitter.row(&view.program.output, view.protocol, row, parameters, out)?;
     Ok(true)
+}
+
+#[inline(never)]
+fn say_row(plan: &RowPlan, protocol: RowProtocol, row: RowView<'_>, out: &mut Vec<u8>) {
+    match protocol {
+        RowProtocol::Text => plan.append_text(row, out),
+        RowProtocol::Binary => plan.append_binary(row, out),
+    }
 }
 
 #[inline]
