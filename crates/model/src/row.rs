@@ -162,11 +162,6 @@ impl RowFormat {
         self.variable_columns.len()
     }
 
-    /// The column that is variable column number `var_ordinal`.
-    pub fn var_column(&self, var_ordinal: usize) -> ColumnIndex {
-        ColumnIndex(self.variable_columns[var_ordinal])
-    }
-
     /// Bytes of an image before its variable data.
     #[inline]
     pub fn header_bytes(&self, wide: bool) -> usize {
@@ -180,7 +175,7 @@ impl RowFormat {
     }
 
     /// The ordinal of a column among the variable columns; `None` for a column of the fixed part.
-    pub fn var_ordinal(&self, column: ColumnIndex) -> Option<u16> {
+    pub(crate) fn var_ordinal(&self, column: ColumnIndex) -> Option<u16> {
         let slot = self.slots.get(usize::from(column.0))?;
         (slot.kind == SlotKind::Variable).then_some(slot.position as u16)
     }
@@ -346,7 +341,7 @@ impl<'a> RowView<'a> {
 }
 
 /// Whether a plain image is whole: known flags, unused null bits zero, the ends rising to exactly the end of the image,
-/// every variable value in its wire form, and NULL columns empty. Reading a checked image through a [`RowView`] cannot fail.
+/// every variable value in its wire form, and NULL columns zero or the mark of NULL. Reading a checked image through a [`RowView`] cannot fail.
 pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
     let Some(flags) = image.first() else { return false };
     let wide = flags & FLAG_WIDE != 0;

@@ -111,10 +111,10 @@ impl Senders {
     pub(super) fn on_parcel(&mut self, parcel: SocketParcel, services: &mut Services<'_>) {
         match parcel {
             SocketParcel::ShareOutput(socket, stream) => {
+                let Some(place) = current_place(&mut self.places, socket) else { return };
                 let mut stream = TcpStream::from_std(*stream);
                 let token = token_of(socket);
                 let registered = self.registry.register(&mut stream, token, Interest::WRITABLE);
-                let Some(place) = current_place(&mut self.places, socket) else { return };
                 place.stream = Some(stream);
                 let waiting = !place.output.is_empty() && !place.dirty;
                 place.dirty |= waiting;
@@ -209,6 +209,14 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let client = Stream::connect(listener.local_addr().unwrap()).unwrap();
         (listener.accept().unwrap().0, client)
+    }
+
+    #[test]
+    fn generations_wrap_and_half_of_them_count_as_later() {
+        let is_later = |generation, than| SocketId::new(0, 0, generation).is_later_than(than);
+        assert!(is_later(1, 0) && is_later(0, 0xFF_FFFF) && is_later(5, 0xFF_FFF0));
+        assert!(!is_later(0, 0) && !is_later(0, 1) && !is_later(0xFF_FFFF, 0));
+        assert!(is_later(0x7F_FFFF, 0) && !is_later(0x80_0000, 0));
     }
 
     #[test]

@@ -127,7 +127,7 @@ fn push(text: &[u8], literal: &LiftedLiteral, decoded: &mut Vec<u8>, builder: &m
     is_of_class(value, literal.class)
 }
 
-/// The value of an integer below 64 bits.
+/// The value of an integer whose magnitude has at most 63 bits.
 #[inline]
 fn short_integer(literal: &LiftedLiteral) -> i64 {
     let value = literal.magnitude as i64;

@@ -37,8 +37,8 @@ impl PartitionStore {
     }
 
     /// Reads up to `limit::ROWS_PER_HOLD_MAX` keys (each with its hash) so that their cache misses overlap; more are not
-    /// asked for. Appends for each the row that the reader sees as it is stored (see [`PartitionStore::view_stored`]), and
-    /// nothing in its place where there is none.
+    /// asked for. Puts for each the row that the reader sees, as it is stored (see [`PartitionStore::view_stored`]), into
+    /// `images`, which must be empty, and an empty slice where there is none.
     #[inline]
     pub fn read_batch<'a, 'k>(
         &'a self,

@@ -5,7 +5,7 @@ use std::fmt;
 use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion, TableId, TransactionId};
 
 /// The version of the format that is written.
-pub const REDO_VERSION: u8 = 1;
+pub const REDO_VERSION: u8 = 2;
 /// Bytes of a record beyond which the next operation goes to another record.
 pub const REDO_RECORD_BYTES_MAX: usize = 1024 * 1024;
 

@@ -1,6 +1,7 @@
 use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion, TableId, TransactionId};
 use proptest::prelude::*;
 
+use super::REDO_VERSION;
 use super::{REDO_RECORD_BYTES_MAX, RedoBuffer, RedoError, RedoHeader, RedoOperation, RedoRecords};
 
 fn header(number: u64) -> RedoHeader {
@@ -42,7 +43,7 @@ fn records_say_what_was_written() {
 #[test]
 fn a_record_has_the_bytes_of_the_format_page() {
     let bytes = sample();
-    assert_eq!(bytes[8..12], [1, 0, 3, 0]);
+    assert_eq!(bytes[8..12], [2, 0, 3, 0]);
     assert_eq!(bytes[12..16], 10u32.to_le_bytes());
     assert_eq!(bytes[24..32], 1u64.to_le_bytes());
     assert_eq!(bytes[40..56], [2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0]);
@@ -74,14 +75,16 @@ fn a_long_transaction_takes_several_records() {
 }
 
 #[test]
-fn a_version_from_the_future_is_refused() {
+fn another_version_is_refused() {
     let mut buffer = RedoBuffer::new();
     buffer.begin(header(1));
     let mut bytes = buffer.take(Vec::new());
-    bytes[8] = 2;
-    let checksum = super::record::checksum(&bytes);
-    bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
-    assert_eq!(RedoRecords::new(&bytes).next().unwrap().err(), Some(RedoError::UnknownVersion(2)));
+    for version in [0, 1, REDO_VERSION + 1] {
+        bytes[8] = version;
+        let checksum = super::record::checksum(&bytes);
+        bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
+        assert_eq!(RedoRecords::new(&bytes).next().unwrap().err(), Some(RedoError::UnknownVersion(version)));
+    }
 }
 
 proptest! {

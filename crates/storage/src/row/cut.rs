@@ -106,7 +106,7 @@ fn choose_ranges(format: &RowFormat, image: &[u8]) -> Vec<Range<usize>> {
     let mut left = image.len() + COUNT_BYTES;
     let mut chosen = Vec::new();
     for range in values {
-        if range.is_empty() || left <= limit::ROW_INLINE_BYTES_MAX {
+        if left <= limit::ROW_INLINE_BYTES_MAX {
             break;
         }
         left = left + CUT_BYTES - range.len().min(left);

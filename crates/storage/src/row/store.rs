@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
-use junctor_model::row::{FLAG_OVERFLOW, RowFormat};
+use junctor_model::row::RowFormat;
 
 use super::compact::Compaction;
 use super::cut::{cut_image, free_cuts, is_inline, join_image, overflow_blocks};
 use super::map::RowMap;
-use super::version::{RowVersion, VERSION_HEADER_BYTES, write_commit, write_older, write_version};
+use super::version::{RowVersion, VERSION_HEADER_BYTES, is_cut, write_commit, write_older, write_version};
 use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, Need, OutOfMemory, OverflowStore, PageKind, PagePool};
 
 /// Bytes that a version can take in its page.
@@ -122,7 +122,7 @@ impl RowStore {
     /// The whole image of one that is stored.
     #[inline]
     pub(crate) fn whole<'a>(&'a self, stored: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
-        if stored.first().is_none_or(|flags| flags & FLAG_OVERFLOW == 0) {
+        if !is_cut(stored) {
             return stored;
         }
         join_image(stored, &self.overflow, scratch);

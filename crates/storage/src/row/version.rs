@@ -76,7 +76,7 @@ impl<'a> RowVersion<'a> {
     /// Whether long values of the image live in overflow pages, so that it must be put together before it is viewed.
     #[inline]
     pub fn has_overflow(&self) -> bool {
-        self.stored().first().is_some_and(|flags| flags & FLAG_OVERFLOW != 0)
+        is_cut(self.stored())
     }
 
     /// The image as it is stored: whole unless `has_overflow`; empty for a deletion.
@@ -103,6 +103,12 @@ impl<'a> RowVersion<'a> {
     pub(crate) fn is_of(&self, transaction: TransactionId) -> bool {
         !self.is_committed() && self.stamp == transaction.0
     }
+}
+
+/// Whether long values of a stored image live in overflow pages.
+#[inline]
+pub(super) fn is_cut(stored: &[u8]) -> bool {
+    stored.first().is_some_and(|flags| flags & FLAG_OVERFLOW != 0)
 }
 
 /// Writes an uncommitted version without an older one.

@@ -4,10 +4,11 @@
 //! old versions.
 
 use junctor_kernel::{Address, Buffer, Context, Outbox};
-use junctor_model::error::Error;
+use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{CommitNumber, PartitionId, RowId, StatementNumber, TransactionId};
 use junctor_model::key::append_row_key;
 use junctor_model::partition::key_hash;
+use junctor_model::row::check_image;
 use junctor_signals::commit_transaction::PrepareTransactionReply;
 use junctor_signals::replicate_rows::{ApplyReplica, ReplicateRows, ReplicateRowsReply};
 use junctor_signals::{LdmSignal, Signal, TcSignal};
@@ -259,6 +260,9 @@ fn keep_images(
 ) -> Result<(), Box<Error>> {
     while let Some(shipped) = next_shipped(&mut images) {
         let ShippedRow { row, kind, key, image } = shipped;
+        if kind != DELETE && !check_image(store.format(), image) {
+            return Err(Error::new(ErrorCode::UnknownError, "A row from the primary replica is broken"));
+        }
         let hash = key_hash(key);
         let written = match kind {
             DELETE => store.delete(row, transaction, SHIPPED),

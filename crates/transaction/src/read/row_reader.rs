@@ -284,16 +284,16 @@ fn say_each(
     out: &mut Vec<u8>,
     say: impl Fn(RowView<'_>, &mut Vec<u8>),
 ) -> Option<usize> {
-    let mut left = view.rows_max.saturating_sub(position.rows);
+    let (before, mut said) = (position.rows, 0);
     let stopped_at = images.iter().position(|stored| {
         if stored.is_empty() {
             return false;
         }
         say(store.view_stored(stored, image), out);
-        left = left.saturating_sub(1);
-        left == 0 || out.len() >= REPLY_BYTES_MAX
+        said += 1;
+        before + said >= view.rows_max || out.len() >= REPLY_BYTES_MAX
     });
-    position.rows = view.rows_max - left;
+    position.rows = before + said;
     stopped_at
 }
 
