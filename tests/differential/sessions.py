@@ -215,10 +215,10 @@ SCRIPTS = {
     "read committed locks no ranges": """
         a: SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED
         a: BEGIN
-        a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 FOR UPDATE
+        a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 ORDER BY id FOR UPDATE
         a: SELECT * FROM t WHERE id = 5 FOR UPDATE
         b: INSERT INTO t VALUES (5, 22, 500)
-        a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 FOR UPDATE
+        a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 ORDER BY id FOR UPDATE
         a: COMMIT""",
     "what a serializable transaction has read stays": """
         a: SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE
@@ -289,6 +289,76 @@ SCRIPTS = {
         a: COMMIT
         b: COMMIT
         a: SELECT COUNT(*) FROM t WHERE id = 8""",
+    "a change waits for who has read the table": """
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 1
+        b: DROP TABLE t ...
+        a: SELECT n FROM t WHERE id = 2
+        c: SELECT n FROM t WHERE id = 1 ...
+        a: COMMIT
+        b: ->
+        c: ->
+        a: SELECT * FROM t""",
+    "a change waits for who has written the table": """
+        a: BEGIN
+        a: UPDATE t SET n = 12 WHERE id = 1
+        b: CREATE INDEX two ON t (n, u) ...
+        c: UPDATE t SET n = 22 WHERE id = 2 ...
+        a: ROLLBACK
+        b: ->
+        c: ->
+        a: SELECT id, n FROM t ORDER BY id""",
+    "a change that waits in vain changes nothing": """
+        b: SET SESSION lock_wait_timeout = 1
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 1
+        b: TRUNCATE TABLE t
+        c: SELECT n FROM t WHERE id = 1
+        a: COMMIT
+        b: TRUNCATE TABLE t
+        a: SELECT COUNT(*) FROM t""",
+    "a statement waits for a change as long as it is told": """
+        c: SET SESSION lock_wait_timeout = 1
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 1
+        b: DROP INDEX n ON t ...
+        c: SELECT n FROM t WHERE id = 1
+        a: COMMIT
+        b: ->""",
+    "a table that was made after the snapshot is not seen": """
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 1
+        b: CREATE TABLE v (id INT PRIMARY KEY)
+        a: SELECT * FROM v
+        a: COMMIT
+        a: SELECT * FROM v""",
+    "names are exchanged at once": """
+        a: CREATE TABLE v (id INT PRIMARY KEY, n INT)
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 1
+        b: RENAME TABLE t TO w, v TO t, w TO v ...
+        c: SELECT COUNT(*) FROM t ...
+        a: COMMIT
+        b: ->
+        c: ->
+        a: SELECT COUNT(*) FROM v""",
+    "changes of one table keep their order": """
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 1
+        b: TRUNCATE TABLE t ...
+        c: DROP TABLE t ...
+        a: COMMIT
+        b: ->
+        c: ->
+        a: SELECT * FROM t""",
+    "a transaction that ends by going back to nothing keeps its tables": """
+        a: BEGIN
+        a: SAVEPOINT s
+        a: SELECT n FROM t WHERE id = 1
+        a: ROLLBACK TO s
+        b: ALTER TABLE t ADD INDEX three (u, n) ...
+        a: ROLLBACK
+        b: ->""",
 }
 
 

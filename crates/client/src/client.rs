@@ -7,6 +7,7 @@ use junctor_kernel::{Address, Directory, Handle, Module, Pool};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId, TransactionId};
 use junctor_model::limit::REPLY_BYTES_MAX;
+use junctor_signals::block_tables::{BlockTablesReply, CancelSchemaChange, RecallTables};
 use junctor_signals::change_schema::{Catalog, ChangeSchema, PublishCatalog, PublishCatalogReply, SchemaChange};
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
@@ -364,6 +365,7 @@ impl Client {
             let handle = self.snapshots.begin().map_err(|_| too_many_snapshots())?;
             let number = handle.number();
             transaction.snapshot = Some((handle, number));
+            transaction.newest_table = self.catalog.dictionary.newest_table();
         }
         Ok(())
     }
@@ -376,7 +378,8 @@ impl Client {
         }
     }
 
-    /// Changes the schema; answered by [`Event::SchemaChanged`].
+    /// Changes the schema once nobody else uses the tables; waits for that at most `wait_ms`. Answered by
+    /// [`Event::SchemaChanged`].
     ///
     /// # Errors
     /// `OutOfResources`; nothing is under way then.
@@ -384,12 +387,32 @@ impl Client {
         &mut self,
         session: ConnectionId,
         change: SchemaChange,
+        wait_ms: u64,
         door: &mut Door<'_>,
     ) -> Result<OperationId> {
         let operation = self.open(session, Work::Schema)?;
-        let request = ChangeSchema { operation, reply_to: self.own, change: Box::new(change) };
+        let reply_to = self.own;
+        let request = ChangeSchema { operation, reply_to, connection: session, wait_ms, change: Box::new(change) };
         door.outbox.send(self.main, Signal::Main(MainSignal::ChangeSchema(request)));
         Ok(operation)
+    }
+
+    /// Gives a schema change up that has not begun; it is answered all the same.
+    pub fn cancel_schema_change(&mut self, operation: OperationId, door: &mut Door<'_>) {
+        let request = CancelSchemaChange { operation, reply_to: self.own };
+        door.outbox.send(self.main, Signal::Main(MainSignal::CancelSchemaChange(request)));
+    }
+
+    /// Tells main that no session uses the tables of a change.
+    pub fn tables_are_free(&mut self, change: OperationId, door: &mut Door<'_>) {
+        let reply = BlockTablesReply { operation: change };
+        door.outbox.send(self.main, Signal::Main(MainSignal::BlockTablesReply(reply)));
+    }
+
+    /// Asks main to ask again, for an older transaction would use a table.
+    pub fn recall_tables(&mut self, change: OperationId, door: &mut Door<'_>) {
+        let signal = RecallTables { operation: change, from: self.own };
+        door.outbox.send(self.main, Signal::Main(MainSignal::RecallTables(signal)));
     }
 
     /// Takes `count` AUTO_INCREMENT numbers, all beyond `beyond`; answered by [`Event::AutoIncrement`].
@@ -423,7 +446,7 @@ impl Client {
         let (module, instances) = match table {
             StatusTable::Transactions | StatusTable::LockWaits => (Module::Tc, self.tc_instances),
             StatusTable::Locks | StatusTable::MemoryUsage => (Module::Ldm, self.ldm_instances),
-            StatusTable::Processes => (Module::Sql, self.sql_instances),
+            StatusTable::Processes | StatusTable::MetadataLocks => (Module::Sql, self.sql_instances),
         };
         let work = Work::Status { outstanding: u32::from(instances), rows: Vec::new() };
         let operation = self.open(session, work)?;

@@ -16,13 +16,15 @@ pub use event::Event;
 pub use keys::{PartitionInputs, PartitionScope};
 pub use transaction::Transaction;
 
+pub use junctor_kernel::Time;
 pub use junctor_signals::program;
 pub use junctor_signals::read_rows::OperationId;
 pub use junctor_signals::set_globals::GlobalValues;
-pub use junctor_signals::{change_schema, end_transaction::Ending, input, read_status::StatusTable};
+pub use junctor_signals::{block_tables, change_schema, end_transaction::Ending, input, read_status::StatusTable};
 
 /// The signals between recv and sql, and the inboxes, for the blocks of crate `front`.
 pub mod block_signals {
+    pub use junctor_signals::block_tables::*;
     pub use junctor_signals::client_command::*;
     pub use junctor_signals::inbox::{ContinueWork, RecvSignal, Signal, SqlSignal};
     pub use junctor_signals::interrupt_session::*;

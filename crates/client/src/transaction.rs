@@ -1,6 +1,6 @@
 //! What a session knows of its transaction. Locks and participants are tc's business.
 
-use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
+use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TableId, TransactionId};
 use junctor_signals::execute_statement::Reading;
 use junctor_storage::snapshot::SnapshotHandle;
 
@@ -21,6 +21,8 @@ pub enum Isolation {
 pub struct Transaction {
     pub(crate) id: TransactionId,
     pub(crate) snapshot: Option<(SnapshotHandle, CommitNumber)>,
+    /// The newest table when the snapshot was taken.
+    pub(crate) newest_table: TableId,
     pub(crate) written: Vec<PartitionId>,
     /// The last statement that tc has executed for it; 0 before the first.
     pub(crate) statement: StatementNumber,
@@ -60,6 +62,12 @@ impl Transaction {
         let snapshot = self.snapshot.as_ref().filter(|_| keeps_to_snapshot && locks_ranges);
         let changed_after = snapshot.map_or(CommitNumber(0), |(_, number)| *number);
         Reading { locks_ranges, changed_after, rows_max: if rows_max == u32::MAX { 0 } else { rows_max } }
+    }
+
+    /// Whether the transaction's snapshot was taken before the table was made: what it would see of it is not what was
+    /// there.
+    pub fn is_older_than(&self, table: TableId) -> bool {
+        self.snapshot.is_some() && table > self.newest_table
     }
 
     pub(crate) fn has_written(&self, partition: PartitionId) -> bool {

@@ -290,6 +290,11 @@ impl Dictionary {
         self.tables.values()
     }
 
+    /// The table with the highest id, hidden ones too: later ones were made after it.
+    pub fn newest_table(&self) -> TableId {
+        self.tables.last_key_value().map_or(TableId::default(), |(id, _)| *id)
+    }
+
     /// Adds or replaces a database.
     pub fn put_database(&mut self, database: DatabaseDefinition) {
         self.databases.insert(database.name.clone(), database);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use junctor_kernel::Address;
 use junctor_model::collation::CollationId;
 use junctor_model::error::Error;
-use junctor_model::id::{IndexId, PartitionId, TableId};
+use junctor_model::id::{ConnectionId, IndexId, PartitionId, TableId};
 use junctor_model::schema::{Dictionary, IndexDefinition, TableDefinition, TableLayout};
 
 use crate::read_rows::OperationId;
@@ -52,15 +52,27 @@ pub enum SchemaChange {
         /// The table.
         table: TableId,
     },
-    /// CREATE INDEX. A unique one is made in state Building; its entries are filled by the asking session, which then says
-    /// `FinishIndex` or drops it.
+    /// CREATE INDEX. An ordered one is complete with the answer. A unique one is in state Building then; its entries are filled by
+    /// the asking session, which then says `FinishIndex` or drops it.
     CreateIndex {
         /// The table.
         table: TableId,
         /// The index, without id.
         index: IndexDefinition,
     },
-    /// A unique index is complete.
+    /// RENAME TABLE: one after the other, all or none.
+    RenameTables {
+        /// (database, table) as it is called, and as it is to be called.
+        renames: Vec<TableRename>,
+    },
+    /// The entries of an ordered index are made from the rows that exist. Main asks itself for this.
+    BuildIndex {
+        /// The table.
+        table: TableId,
+        /// The index.
+        index: IndexId,
+    },
+    /// An index is complete.
     FinishIndex {
         /// The table.
         table: TableId,
@@ -76,13 +88,26 @@ pub enum SchemaChange {
     },
 }
 
-/// Change the schema.
+/// One table of RENAME TABLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableRename {
+    /// (database, table) as it is called.
+    pub from: (Box<str>, Box<str>),
+    /// (database, table) as it is to be called.
+    pub to: (Box<str>, Box<str>),
+}
+
+/// Change the schema, once nobody else uses the tables that it concerns.
 #[derive(Debug)]
 pub struct ChangeSchema {
     /// Goes back in the reply.
     pub operation: OperationId,
     /// Who gets the reply.
     pub reply_to: Address,
+    /// The session that asks.
+    pub connection: ConnectionId,
+    /// How long others are waited for, in milliseconds, until error 1205.
+    pub wait_ms: u64,
     /// The change.
     pub change: Box<SchemaChange>,
 }

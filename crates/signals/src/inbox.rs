@@ -3,6 +3,7 @@
 use junctor_kernel::WorldEvent;
 use junctor_kernel::{Priority, SignalClass};
 
+use crate::block_tables::*;
 use crate::change_schema::*;
 use crate::client_command::*;
 use crate::commit_transaction::*;
@@ -88,7 +89,10 @@ inbox! {
         ApplyGlobals: Reply, 1;
         ApplyGlobalsReply: Reply, 16;
         PublishCatalog: Reply, 1;
-        ContinueWork: Reply, 16;
+        BlockTables: Reply, 2;
+        UnblockTables: Reply, 2;
+        ChangeSchemaStarted: Reply, 1;
+        ContinueWork: Reply, 64;
     }
 }
 inbox! {
@@ -146,6 +150,9 @@ inbox! {
         PublishCatalogReply: Reply, 8;
         ReserveAutoIncrement: Reply, 1;
         SetGlobals: Reply, 64;
+        BlockTablesReply: Reply, 64;
+        RecallTables: Reply, 1;
+        CancelSchemaChange: Reply, 64;
         ContinueWork: Reply, 64;
     }
 }
@@ -253,10 +260,11 @@ macro_rules! into_signal {
 into_signal!(RecvSignal in Recv: CommandReply, ContinueWork);
 into_signal!(SqlSignal in Sql: OpenSession, ExecuteCommand, ContinueCommand, CloseSession, ReadRowsReply, ExecuteStatementReply,
     EndTransactionReply, UndoStatementsReply, ChangeSchemaReply, ReserveAutoIncrementReply, ReadStatusReply, ReadStatus, InterruptSession, InterruptSessionReply,
-    ApplyGlobals, ApplyGlobalsReply, PublishCatalog, ContinueWork);
+    ApplyGlobals, ApplyGlobalsReply, PublishCatalog, BlockTables, UnblockTables, ChangeSchemaStarted, ContinueWork);
 into_signal!(TcSignal in Tc: ExecuteStatement, InterruptStatement, EndTransaction, UndoStatements, WriteRowsReply, PrepareTransactionReply, CommitTransactionReply,
     UndoTransactionReply, CommitStable, LockWaitStarted, LockWaitEnded, ProbeDeadlock, ReadStatus, PublishCatalog, ContinueWork);
 into_signal!(LdmSignal in Ldm: ReadRows, WriteRows, InterruptWrites, PrepareTransaction, CommitTransaction, UndoTransaction, ReplicateRows,
     ReplicateRowsReply, ApplyReplica, CancelWait, ChangePartition, ReadStatus, PublishCatalog, ContinueWork);
 into_signal!(QuerySignal in Query: ReadRows, OpenPartition, PublishCatalog);
-into_signal!(MainSignal in Main: ChangeSchema, ChangePartitionReply, PublishCatalogReply, ReserveAutoIncrement, SetGlobals, ContinueWork);
+into_signal!(MainSignal in Main: ChangeSchema, ChangePartitionReply, PublishCatalogReply, ReserveAutoIncrement, SetGlobals,
+    BlockTablesReply, RecallTables, CancelSchemaChange, ContinueWork);

@@ -21,6 +21,7 @@ pub mod replicate_rows;
 pub mod lock_wait;
 
 // The control plane.
+pub mod block_tables;
 pub mod change_schema;
 pub mod reserve_auto_increment;
 pub mod read_status;

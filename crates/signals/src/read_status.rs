@@ -23,6 +23,9 @@ pub enum StatusTable {
     /// `information_schema.PROCESSLIST`: from every sql. Columns: connection id, user, host, database (or NULL), command,
     /// seconds in its state, state (or NULL), statement (or NULL).
     Processes,
+    /// `junctor_info.metadata_locks`: from every sql block. Columns: sql instance, connection id, table id, database, table, mode
+    /// (`READ`, `WRITE`, `CHANGE`), state (`GRANTED`, `WAITING`), milliseconds waited (or NULL).
+    MetadataLocks,
 }
 
 /// Tell the rows.

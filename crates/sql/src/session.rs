@@ -10,6 +10,7 @@ use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
 
 use crate::bind::ParameterKind;
+use crate::engine::TableUse;
 use crate::execute::{Execution, Savepoint};
 use crate::parse::Statement;
 use crate::plan::Plan;
@@ -79,6 +80,10 @@ pub struct Session {
     pub(crate) statements: BTreeMap<u32, Box<PreparedStatement>>,
     pub(crate) next_statement: u32,
     pub(crate) execution: Execution,
+    /// The tables that the open transaction has used.
+    pub(crate) tables: Vec<TableUse>,
+    /// How many schema changes had asked for tables when it began to use some.
+    pub(crate) tables_since: u64,
     /// The client is gone; what is under way is finished without an answer.
     pub(crate) interrupted: bool,
     pub(crate) diagnostics: Vec<Warning>,
@@ -116,6 +121,11 @@ impl Session {
             in_transaction: self.is_open,
             ..Completion::default()
         }
+    }
+
+    /// Whether the session waits for others to leave a table, or changes one: it is not in the data plane meanwhile.
+    pub fn waits_for_tables(&self) -> bool {
+        matches!(self.execution, Execution::Tables(_) | Execution::Schema(_))
     }
 
     /// The user name of the login.
@@ -186,6 +196,7 @@ impl Session {
     pub(crate) fn transaction_ended(&mut self) {
         self.is_open = false;
         self.savepoints.clear();
+        self.tables.clear();
         self.transaction.explicit = !self.variables.autocommit;
     }
 
@@ -221,6 +232,11 @@ impl Session {
     #[inline]
     pub(crate) fn only_reads(&self) -> bool {
         if self.is_open { self.is_read_only } else { self.variables.next_transaction().read_only }
+    }
+
+    /// Whether the open transaction has used the table, and written it if the use does.
+    pub(crate) fn has_used(&self, used: TableUse) -> bool {
+        self.tables.iter().any(|known| known.table == used.table && (known.writes || !used.writes))
     }
 
     /// What plans depend on besides text, tables and database.

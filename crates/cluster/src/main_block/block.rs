@@ -8,7 +8,7 @@ use junctor_model::id::TableId;
 use junctor_signals::change_schema::Catalog;
 use junctor_signals::{MainSignal, Signal};
 
-use super::state::{Change, ChangeQueue};
+use super::state::{Change, WaitingChanges};
 
 /// What main is told at the start.
 #[derive(Clone, Debug, Default)]
@@ -26,14 +26,20 @@ pub struct MainBlock {
     pub(super) ldm_instances: u16,
     /// The blocks that get every catalog.
     pub(super) subscribers: Vec<Address>,
+    /// The blocks that know who uses a table.
+    pub(super) sql_blocks: Vec<Address>,
     pub(super) catalog: Arc<Catalog>,
     pub(super) next_table: TableId,
     /// The ldm instance that gets the next partition.
     pub(super) next_ldm: u16,
     /// The next AUTO_INCREMENT value of each table.
     pub(super) counters: BTreeMap<TableId, u64>,
-    pub(super) queue: ChangeQueue,
+    pub(super) waiting: WaitingChanges,
     pub(super) running: Option<Change>,
+    /// The number of the change that comes next.
+    pub(super) next_change: u64,
+    /// Whether the timer that looks for changes past their deadline runs.
+    pub(super) wait_timer_runs: bool,
     /// The number that answers of the running stage carry.
     pub(super) stage: u64,
 }
@@ -53,8 +59,11 @@ impl MainBlock {
             next_table: TableId(1),
             next_ldm: 0,
             counters: BTreeMap::new(),
-            queue: ChangeQueue::new(),
+            sql_blocks: instances(Module::Sql).map(|(module, instance)| directory.address(module, instance)).collect(),
+            waiting: WaitingChanges::new(),
             running: None,
+            next_change: 1,
+            wait_timer_runs: false,
             stage: 0,
         }
     }
@@ -69,25 +78,28 @@ impl MainBlock {
         &mut self,
         signal: MainSignal,
         _from: Address,
-        _context: &mut Context<'_>,
+        context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
         match signal {
-            MainSignal::ChangeSchema(signal) => self.on_change_schema(signal, outbox),
-            MainSignal::ChangePartitionReply(signal) => self.on_change_partition_reply(signal, outbox),
-            MainSignal::PublishCatalogReply(signal) => self.on_publish_catalog_reply(signal, outbox),
+            MainSignal::ChangeSchema(signal) => self.on_change_schema(signal, context, outbox),
+            MainSignal::ChangePartitionReply(signal) => self.on_change_partition_reply(signal, context, outbox),
+            MainSignal::PublishCatalogReply(signal) => self.on_publish_catalog_reply(signal, context, outbox),
             MainSignal::ReserveAutoIncrement(signal) => self.on_reserve_auto_increment(signal, outbox),
             MainSignal::SetGlobals(signal) => self.on_set_globals(signal, outbox),
+            MainSignal::BlockTablesReply(signal) => self.on_block_tables_reply(signal, context, outbox),
+            MainSignal::RecallTables(signal) => self.on_recall_tables(signal, outbox),
+            MainSignal::CancelSchemaChange(signal) => self.on_cancel_schema_change(signal, context, outbox),
             MainSignal::ContinueWork(_) => self.send_unsent(outbox),
         }
     }
 
     /// Handles one event of the world. The catalog is empty at the start, as every block takes it to be.
-    pub fn on_world(&mut self, event: WorldEvent, _context: &mut Context<'_>, _outbox: &mut Outbox<Signal>) {
+    pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         match event {
+            WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),
             WorldEvent::Started
             | WorldEvent::Stopping
-            | WorldEvent::Timer { .. }
             | WorldEvent::SocketOpened { .. }
             | WorldEvent::Received { .. }
             | WorldEvent::SendBlocked { .. }

@@ -3,46 +3,38 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use junctor_kernel::{Module, Outbox};
-use junctor_model::error::{Error, ErrorCode};
+use junctor_kernel::{Context, Module, Outbox, Time};
+use junctor_model::error::Error;
 use junctor_signals::change_schema::{
-    Catalog, ChangePartition, ChangePartitionReply, ChangeSchema, ChangeSchemaReply, PartitionChange, PublishCatalog,
-    PublishCatalogReply,
+    Catalog, ChangePartition, ChangePartitionReply, ChangeSchemaReply, PartitionChange, PublishCatalog,
+    PublishCatalogReply, SchemaChange,
 };
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 
 use super::block::MainBlock;
-use super::state::{Change, PartitionWork, PartitionWorkKind, StageWork};
-
-/// Changes that may wait; the next one is refused.
-const QUEUE_MAX: usize = 256;
+use super::state::{Asker, Change, Following, PartitionWork, PartitionWorkKind, StageWork, WaitingChange};
 
 /// Signals that one turn sends to ldm instances.
 const SIGNALS_PER_TURN: usize = 48;
 
 impl MainBlock {
-    pub(super) fn on_change_schema(&mut self, request: ChangeSchema, outbox: &mut Outbox<Signal>) {
-        if self.queue.len() >= QUEUE_MAX {
-            let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes wait");
-            return reply(request.operation, request.reply_to, Vec::new(), Some(error), outbox);
+    /// Takes changes that wait for nobody until one has something to do.
+    pub(super) fn begin_changes(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        if self.running.is_some() {
+            return self.ask_for_tables(outbox);
         }
-        self.queue.push_back(request);
-        if self.running.is_none() {
-            self.begin_changes(outbox);
-        }
-    }
-
-    /// Takes changes from the queue until one has something to wait for.
-    fn begin_changes(&mut self, outbox: &mut Outbox<Signal>) {
         while self.running.is_none() {
-            let Some(request) = self.queue.pop_front() else { return };
-            let ChangeSchema { operation, reply_to, change } = request;
+            let Some(waiting) = self.next_ready(outbox) else { return };
+            self.say_started(&waiting, outbox);
+            let WaitingChange { number, asker, change, names, tables, .. } = waiting;
             let plan = match self.plan(*change) {
                 Ok(plan) => plan,
                 Err(error) => {
-                    reply(operation, reply_to, Vec::new(), Some(error), outbox);
+                    self.let_go(number, &tables, outbox);
+                    let error = asker.cause.clone().unwrap_or(error);
+                    reply(asker, Vec::new(), Some(error), outbox);
                     continue;
                 }
             };
@@ -51,8 +43,12 @@ impl MainBlock {
                 ((usize::from(self.next_ldm) + plan.partitions_placed) % usize::from(self.ldm_instances)) as u16;
             self.counters.extend(plan.counters);
             self.running = Some(Change {
-                operation,
-                reply_to,
+                number,
+                asker,
+                names,
+                tables,
+                building: plan.building,
+                following: plan.following,
                 notes: plan.notes,
                 stages: plan.stages.into(),
                 undo: VecDeque::new(),
@@ -60,12 +56,12 @@ impl MainBlock {
                 unsent: VecDeque::new(),
                 outstanding: 0,
             });
-            self.advance(outbox);
+            self.advance(now, outbox);
         }
     }
 
     /// Begins stages until one has something to wait for, and ends the change when there is none left.
-    fn advance(&mut self, outbox: &mut Outbox<Signal>) {
+    fn advance(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         while let Some(change) = &mut self.running {
             if change.outstanding > 0 {
                 return;
@@ -82,18 +78,34 @@ impl MainBlock {
             };
             match work {
                 Some(work) => self.begin_stage(work, outbox),
-                None => self.end_change(outbox),
+                None => self.end_change(now, outbox),
             }
         }
     }
 
-    fn end_change(&mut self, outbox: &mut Outbox<Signal>) {
-        if let Some(change) = self.running.take() {
-            let dictionary = &self.catalog.dictionary;
-            self.counters.retain(|table, _| dictionary.table(*table).is_some());
-            reply(change.operation, change.reply_to, change.notes, change.error, outbox);
-            self.begin_changes(outbox);
-        }
+    /// Answers the change, or goes on with what follows it before any other change of its tables.
+    fn end_change(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(change) = self.running.take() else { return };
+        let dictionary = &self.catalog.dictionary;
+        self.counters.retain(|table, _| dictionary.table(*table).is_some());
+        self.let_go(change.number, &change.tables, outbox);
+        let mut asker = change.asker;
+        let next = match (change.error, change.building, change.following) {
+            (Some(error), Some((table, index)), _) => {
+                asker.cause = Some(error);
+                SchemaChange::DropIndex { table, index }
+            }
+            (None, _, Following::BuildIndex(table, index)) => SchemaChange::BuildIndex { table, index },
+            (None, _, Following::FinishIndex(table, index)) => SchemaChange::FinishIndex { table, index },
+            (error, _, _) => {
+                let error = asker.cause.take().or(error);
+                reply(asker, change.notes, error, outbox);
+                return self.begin_changes(now, outbox);
+            }
+        };
+        let next = self.waiting_change(asker, Box::new(next), now);
+        self.waiting.push_front(next);
+        self.begin_changes(now, outbox);
     }
 
     fn begin_stage(&mut self, work: StageWork, outbox: &mut Outbox<Signal>) {
@@ -157,31 +169,36 @@ impl MainBlock {
         }
     }
 
-    pub(super) fn on_change_partition_reply(&mut self, reply: ChangePartitionReply, outbox: &mut Outbox<Signal>) {
+    pub(super) fn on_change_partition_reply(
+        &mut self,
+        reply: ChangePartitionReply,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
         let Some(change) = self.running.as_mut().filter(|_| reply.operation.0 == self.stage) else { return };
         // A failure while a change is taken back changes nothing any more; the first one is told.
         if let Some(error) = reply.error {
             change.error.get_or_insert(error);
         }
         change.outstanding -= 1;
-        self.advance(outbox);
+        self.advance(context.now, outbox);
     }
 
-    pub(super) fn on_publish_catalog_reply(&mut self, reply: PublishCatalogReply, outbox: &mut Outbox<Signal>) {
+    pub(super) fn on_publish_catalog_reply(
+        &mut self,
+        reply: PublishCatalogReply,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
         let Some(change) = self.running.as_mut().filter(|_| reply.operation.0 == self.stage) else { return };
         change.outstanding -= 1;
-        self.advance(outbox);
+        self.advance(context.now, outbox);
     }
 }
 
-fn reply(
-    operation: OperationId,
-    reply_to: junctor_kernel::Address,
-    notes: Vec<(u16, Box<str>)>,
-    error: Option<Box<Error>>,
-    outbox: &mut Outbox<Signal>,
-) {
+/// Answers a change; without notes where it failed.
+pub(super) fn reply(asker: Asker, notes: Vec<(u16, Box<str>)>, error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
     let notes = if error.is_some() { Vec::new() } else { notes };
-    let reply = ChangeSchemaReply { operation, notes, error };
-    outbox.send(reply_to, Signal::Sql(SqlSignal::ChangeSchemaReply(reply)));
+    let reply = ChangeSchemaReply { operation: asker.operation, notes, error };
+    outbox.send(asker.reply_to, Signal::Sql(SqlSignal::ChangeSchemaReply(reply)));
 }

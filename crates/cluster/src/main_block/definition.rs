@@ -1,11 +1,13 @@
 //! Definitions as main makes them from what was asked: ids, versions, hidden tables of unique entries.
 
+use std::sync::Arc;
+
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
 use junctor_model::limit::INDEXES_MAX;
 use junctor_model::schema::{
-    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
+    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
 };
 
 /// The hidden table of an index.
@@ -95,6 +97,30 @@ pub(super) fn with_state(table: &TableDefinition, index: IndexId, state: IndexSt
     table
 }
 
+/// The next versions of a table that was given another name, and of its hidden tables, which are called after it.
+pub(super) fn renamed(
+    table: &TableDefinition,
+    find: &dyn Fn(TableId) -> Option<Arc<TableLayout>>,
+) -> Vec<TableDefinition> {
+    let mut renamed = table.clone();
+    renamed.version.0 += 1;
+    let mut tables = Vec::new();
+    for index in &renamed.indexes {
+        let Some(hidden) = entries_of(index).and_then(find) else { continue };
+        let mut hidden = hidden.definition.clone();
+        hidden.version.0 += 1;
+        hidden.database = renamed.database.clone();
+        hidden.name = entries_name(&renamed, index);
+        tables.push(hidden);
+    }
+    tables.push(renamed);
+    tables
+}
+
+fn entries_name(base: &TableDefinition, index: &IndexDefinition) -> Box<str> {
+    format!("{}.{}", base.name, index.name).into()
+}
+
 /// The hidden table of a unique index: the key bytes and the reference of the row, partitioned by the key bytes.
 fn entries_table(base: &TableDefinition, index: &IndexDefinition, id: TableId) -> TableDefinition {
     let column = |name: &str| ColumnDefinition {
@@ -118,7 +144,7 @@ fn entries_table(base: &TableDefinition, index: &IndexDefinition, id: TableId) -
         id,
         version: SchemaVersion(1),
         database: base.database.clone(),
-        name: format!("{}.{}", base.name, index.name).into(),
+        name: entries_name(base, index),
         kind: TableKind::UniqueEntries { base: base.id, index: index.id },
         columns: vec![column("key"), column("row")],
         indexes: vec![primary],

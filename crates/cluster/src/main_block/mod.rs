@@ -1,16 +1,18 @@
 //! The schema, where partitions are, and AUTO_INCREMENT numbers: one change after the other.
 //!
 //! - Owns: the newest catalog, table ids, AUTO_INCREMENT counters, the queue of schema changes.
-//! - Takes: `ChangeSchema`, `ChangePartitionReply`, `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `ContinueWork`.
-//! - Sends: `ChangePartition` to the ldm instances of a chain, `PublishCatalog` to every sql, tc, ldm and query block
-//!   of the node, the replies to sql.
-//! - Never: runs once per user operation; never waits for a transaction.
+//! - Takes: `ChangeSchema`, `CancelSchemaChange`, `BlockTablesReply`, `RecallTables`, `ChangePartitionReply`,
+//!   `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `ContinueWork`.
+//! - Sends: `BlockTables` and `UnblockTables` to every sql block, `ChangePartition` to the ldm instances of a chain,
+//!   `PublishCatalog` to every sql, tc, ldm and query block of the node, the replies to sql.
+//! - Never: runs once per user operation.
 //!
-//! In reading order: [`block`]; [`state`], a change as stages; [`change_schema`], how stages run; [`plan`], which
-//! stages a change has; [`definition`], the definitions that they make; [`reserve_auto_increment`].
+//! In reading order: [`block`]; [`state`], a change as stages; [`wait_for_tables`], what comes before; [`change_schema`], how
+//! stages run; [`plan`], which stages a change has; [`definition`], the definitions that they make; [`reserve_auto_increment`].
 
 pub mod block;
 mod state;
+mod wait_for_tables;
 mod change_schema;
 mod plan;
 mod definition;

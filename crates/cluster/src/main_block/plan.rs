@@ -5,6 +5,7 @@
 //! built before readers may use it. The stages before the first publication can be taken back without anybody having
 //! seen them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Module};
@@ -13,11 +14,11 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{IndexId, PartitionId, TableId};
 use junctor_model::limit::{INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
 use junctor_model::schema::{DatabaseDefinition, IndexDefinition, IndexState, TableDefinition, TableKind, TableLayout};
-use junctor_signals::change_schema::{Catalog, SchemaChange};
+use junctor_signals::change_schema::{Catalog, SchemaChange, TableRename};
 
 use super::block::MainBlock;
 use super::definition;
-use super::state::{PartitionWork, PartitionWorkKind, Plan, StageWork};
+use super::state::{Following, PartitionWork, PartitionWorkKind, Plan, StageWork};
 
 impl MainBlock {
     /// The stages of a change, or why it is refused.
@@ -33,6 +34,8 @@ impl MainBlock {
             SchemaChange::DropTables { names, if_exists } => self.plan_drop_tables(&names, if_exists),
             SchemaChange::TruncateTable { table } => self.plan_truncate_table(table),
             SchemaChange::CreateIndex { table, index } => self.plan_create_index(table, index),
+            SchemaChange::RenameTables { renames } => self.plan_rename_tables(&renames),
+            SchemaChange::BuildIndex { table, index } => self.plan_build_index(table, index),
             SchemaChange::FinishIndex { table, index } => self.plan_finish_index(table, index),
             SchemaChange::DropIndex { table, index } => self.plan_drop_index(table, index),
         }
@@ -143,15 +146,14 @@ impl MainBlock {
         }
         let (building, hidden) = definition::with_index(&old.definition, index, self.next_table);
         let id = old.definition.next_index;
-        let is_ordered = building.index(id).is_some_and(IndexDefinition::is_ordered);
         // Were the change taken back, the table would be as before but for its version.
         let mut without = old.definition.clone();
         without.version.0 += 2;
-        without.next_index.0 += 1;
-        let mut taken_back = self.next_catalog();
-        taken_back.dictionary.put_table(without.clone());
-        let is_unique = hidden.is_some();
         let mut catalog = self.next_catalog();
+        let defined = building.index(id);
+        if defined.is_some_and(IndexDefinition::is_ordered) {
+            plan.following = Following::BuildIndex(table, id);
+        }
         if let Some(hidden) = hidden {
             let creates = self.add_to(&mut catalog, vec![hidden], &mut plan);
             let drops = with_kind(&creates, PartitionWorkKind::Drop);
@@ -159,20 +161,20 @@ impl MainBlock {
         }
         let replace = |definition: &TableDefinition| StageWork::Partitions(self.replace_layouts(definition));
         plan.then(replace(&building), Some(replace(&without)));
-        let build = self.works(&Arc::new(TableLayout::new(building.clone())), PartitionWorkKind::BuildIndex(id));
-        if is_unique {
-            catalog.dictionary.put_table(building);
-            plan.then(StageWork::Publish(Arc::new(catalog)), Some(StageWork::Publish(Arc::new(taken_back))));
-            if is_ordered {
-                plan.then(StageWork::Partitions(build), None);
-            }
-        } else {
-            plan.then(StageWork::Partitions(build), None);
-            let online = definition::with_state(&building, id, IndexState::Online);
-            plan.then(replace(&online), None);
-            catalog.dictionary.put_table(online);
-            plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        catalog.dictionary.put_table(building);
+        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        Ok(plan)
+    }
+
+    /// Others use the table meanwhile.
+    fn plan_build_index(&self, table: TableId, index: IndexId) -> Result<Plan> {
+        let mut plan = Plan { building: Some((table, index)), ..Plan::default() };
+        let layout = self.base_table(table)?;
+        let Some(defined) = layout.definition.index(index) else { return Err(definition::changed()) };
+        if !defined.is_unique() {
+            plan.following = Following::FinishIndex(table, index);
         }
+        plan.then(StageWork::Partitions(self.works(layout, PartitionWorkKind::BuildIndex(index))), None);
         Ok(plan)
     }
 
@@ -210,6 +212,42 @@ impl MainBlock {
         plan.then(StageWork::Publish(Arc::new(catalog)), None);
         plan.then(StageWork::Partitions(replace), None);
         plan.then(StageWork::Partitions(drops), None);
+        Ok(plan)
+    }
+
+    /// One after the other, so that names can be exchanged; the tables that are called otherwise in the end get a new version.
+    fn plan_rename_tables(&self, renames: &[TableRename]) -> Result<Plan> {
+        let mut plan = Plan::default();
+        let mut catalog = self.next_catalog();
+        let mut renamed = BTreeSet::new();
+        for TableRename { from, to } in renames {
+            let Some(layout) = catalog.dictionary.table_named(&from.0, &from.1) else {
+                let message = format!("Table '{}.{}' doesn't exist", from.0, from.1);
+                return Err(Error::new(ErrorCode::NoSuchTable, message));
+            };
+            if catalog.dictionary.database(&to.0).is_none() {
+                return Err(Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{}'", to.0)));
+            }
+            if catalog.dictionary.table_named(&to.0, &to.1).is_some() {
+                return Err(Error::new(ErrorCode::TableExists, format!("Table '{}' already exists", to.1)));
+            }
+            let mut definition = layout.definition.clone();
+            catalog.dictionary.remove_table(definition.id);
+            (definition.database, definition.name) = to.clone();
+            renamed.insert(definition.id);
+            catalog.dictionary.put_table(definition);
+        }
+        let mut works = Vec::new();
+        for id in renamed {
+            let Some(layout) = catalog.dictionary.table(id).cloned() else { continue };
+            let tables = definition::renamed(&layout.definition, &|id| catalog.dictionary.table(id).cloned());
+            for definition in tables {
+                works.extend(self.replace_layouts(&definition));
+                catalog.dictionary.put_table(definition);
+            }
+        }
+        plan.then(StageWork::Partitions(works), None);
+        plan.then(StageWork::Publish(Arc::new(catalog)), None);
         Ok(plan)
     }
 

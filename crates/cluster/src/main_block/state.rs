@@ -3,18 +3,78 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use junctor_kernel::Address;
+use junctor_kernel::{Address, Time};
 use junctor_model::error::Error;
-use junctor_model::id::{IndexId, PartitionId, TableId};
+use junctor_model::id::{ConnectionId, IndexId, PartitionId, TableId};
 use junctor_model::schema::TableLayout;
-use junctor_signals::change_schema::{Catalog, ChangePartition, ChangeSchema};
+use junctor_signals::block_tables::{BlockedTable, TableUsers};
+use junctor_signals::change_schema::{Catalog, ChangePartition, SchemaChange};
 use junctor_signals::read_rows::OperationId;
+
+/// Who asked for a change, and what the answer depends on besides the change.
+#[derive(Clone, Debug)]
+pub(super) struct Asker {
+    pub operation: OperationId,
+    pub reply_to: Address,
+    pub connection: ConnectionId,
+    pub wait_ms: u64,
+    /// Why a change before this one failed, which takes it back: told in the end.
+    pub cause: Option<Box<Error>>,
+}
+
+/// Database and name of a table.
+pub(super) type TableName = (Box<str>, Box<str>);
+
+/// A change that has not begun. Those that concern a table begin in the order in which they came.
+#[derive(Debug)]
+pub(super) struct WaitingChange {
+    /// What sql blocks know the change by.
+    pub number: OperationId,
+    pub asker: Asker,
+    pub change: Box<SchemaChange>,
+    /// The tables that it concerns, those that it makes too.
+    pub names: Vec<TableName>,
+    pub users: TableUsers,
+    pub deadline: Time,
+    pub state: WaitState,
+    /// The tables that others are asked to leave.
+    pub tables: Arc<[BlockedTable]>,
+}
+
+/// What a change waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitState {
+    /// Changes before it.
+    Queued,
+    /// So many sql blocks whose sessions use the tables.
+    Asking { outstanding: usize },
+    /// Its turn.
+    Ready,
+}
+
+/// What follows a change when it is complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Following {
+    /// The answer.
+    #[default]
+    Reply,
+    /// Entries of an ordered index are made.
+    BuildIndex(TableId, IndexId),
+    /// Readers may use an index.
+    FinishIndex(TableId, IndexId),
+}
 
 /// The change that is under way.
 #[derive(Debug)]
 pub(super) struct Change {
-    pub operation: OperationId,
-    pub reply_to: Address,
+    pub number: OperationId,
+    pub asker: Asker,
+    pub names: Vec<TableName>,
+    /// The tables that others are kept from.
+    pub tables: Arc<[BlockedTable]>,
+    /// The index that is taken away when the change fails.
+    pub building: Option<(TableId, IndexId)>,
+    pub following: Following,
     pub notes: Vec<(u16, Box<str>)>,
     /// What is left to do.
     pub stages: VecDeque<Stage>,
@@ -73,6 +133,10 @@ pub(super) struct Plan {
     pub tables_made: u32,
     /// How many partitions were placed.
     pub partitions_placed: usize,
+    /// What follows when the stages are done.
+    pub following: Following,
+    /// The index that is taken away when a stage fails.
+    pub building: Option<(TableId, IndexId)>,
 }
 
 impl Plan {
@@ -82,5 +146,5 @@ impl Plan {
     }
 }
 
-/// Changes that wait for their turn.
-pub(super) type ChangeQueue = VecDeque<ChangeSchema>;
+/// Changes that wait, in the order in which they came.
+pub(super) type WaitingChanges = VecDeque<WaitingChange>;

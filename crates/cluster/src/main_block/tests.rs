@@ -1,16 +1,17 @@
 use std::collections::BTreeMap;
 
 use junctor_kernel::context::DetachedContext;
-use junctor_kernel::{Address, Directory, Module, NodeId, NodeLayout, Outbox, Time};
+use junctor_kernel::{Address, Directory, Duration, Module, NodeId, NodeLayout, Outbox, Time, WorldEvent};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{ColumnIndex, IndexId, PartitionId, SchemaVersion, TableId};
+use junctor_model::id::{ColumnIndex, ConnectionId, IndexId, PartitionId, SchemaVersion, TableId};
 use junctor_model::schema::{
     ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
 };
+use junctor_signals::block_tables::{BlockTablesReply, CancelSchemaChange, RecallTables};
 use junctor_signals::change_schema::{
     ChangePartition, ChangePartitionReply, ChangeSchema, ChangeSchemaReply, PartitionChange, PublishCatalogReply,
-    SchemaChange,
+    SchemaChange, TableRename,
 };
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::reserve_auto_increment::ReserveAutoIncrement;
@@ -32,6 +33,11 @@ struct Stage {
     /// Partitions whose next change of that kind fails.
     failing: Option<(&'static str, PartitionId)>,
     replies: Vec<SqlSignal>,
+    /// Whether sessions use tables: sql does not answer then.
+    in_use: bool,
+    /// The tables that others are kept from, by main's number of the change.
+    blocked: BTreeMap<u64, Vec<TableId>>,
+    now: Time,
 }
 
 fn layout() -> NodeLayout {
@@ -57,17 +63,38 @@ impl Stage {
             log: Vec::new(),
             failing: None,
             replies: Vec::new(),
+            in_use: false,
+            blocked: BTreeMap::new(),
+            now: Time(0),
         }
     }
 
     fn send(&mut self, signal: MainSignal) -> Vec<(Address, Signal)> {
         let mut outbox = Outbox::detached(self.own);
-        self.main.handle(signal, self.sql, &mut self.context.at(Time(0)), &mut outbox);
+        self.main.handle(signal, self.sql, &mut self.context.at(self.now), &mut outbox);
         outbox.take_sent()
     }
 
     fn run(&mut self, signal: MainSignal) {
-        let mut queue = vec![signal];
+        self.run_all(vec![signal]);
+    }
+
+    /// The timer fires after so many milliseconds.
+    fn pass_time(&mut self, after_ms: u64) {
+        self.now = self.now.plus(Duration::from_millis(after_ms));
+        let mut outbox = Outbox::detached(self.own);
+        let event = WorldEvent::Timer { token: 0 };
+        self.main.on_world(event, &mut self.context.at(self.now), &mut outbox);
+        let answers = outbox.take_sent().into_iter().filter_map(|(to, signal)| self.answer(to, signal)).collect();
+        self.run_all(answers);
+    }
+
+    /// Sql says that nobody uses the tables of a change any more.
+    fn leave(&mut self, change: u64) {
+        self.run(MainSignal::BlockTablesReply(BlockTablesReply { operation: OperationId(change) }));
+    }
+
+    fn run_all(&mut self, mut queue: Vec<MainSignal>) {
         while !queue.is_empty() {
             let sent = self.send(queue.remove(0));
             for (to, signal) in sent {
@@ -89,6 +116,17 @@ impl Stage {
                 let reply = ChangePartitionReply { operation, partition, error };
                 return Some(MainSignal::ChangePartitionReply(reply));
             }
+            Signal::Sql(SqlSignal::BlockTables(signal)) => {
+                let tables = signal.tables.iter().map(|blocked| blocked.table).collect();
+                self.blocked.insert(signal.operation.0, tables);
+                let reply = BlockTablesReply { operation: signal.operation };
+                return (!self.in_use).then_some(MainSignal::BlockTablesReply(reply));
+            }
+            Signal::Sql(SqlSignal::UnblockTables(signal)) => {
+                self.blocked.remove(&signal.operation.0).expect("only what is blocked is let go");
+                return None;
+            }
+            Signal::Sql(SqlSignal::ChangeSchemaStarted(_)) => return None,
             Signal::Sql(reply) => {
                 self.replies.push(reply);
                 return None;
@@ -128,8 +166,7 @@ impl Stage {
         self.next_operation += 1;
         let operation = OperationId(self.next_operation);
         self.log.clear();
-        let request = ChangeSchema { operation, reply_to: self.sql, change: Box::new(change) };
-        self.run(MainSignal::ChangeSchema(request));
+        self.ask(operation, change);
         match self.replies.pop() {
             Some(SqlSignal::ChangeSchemaReply(reply)) => {
                 assert_eq!(reply.operation, operation);
@@ -137,6 +174,13 @@ impl Stage {
             }
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Asks for a change that waits for others at most one second.
+    fn ask(&mut self, operation: OperationId, change: SchemaChange) {
+        let (reply_to, connection) = (self.sql, ConnectionId(1));
+        let request = ChangeSchema { operation, reply_to, connection, wait_ms: 1000, change: Box::new(change) };
+        self.run(MainSignal::ChangeSchema(request));
     }
 
     fn create_database(&mut self) {
@@ -173,6 +217,7 @@ impl Stage {
             }
         }
         assert_eq!(self.partitions, expected);
+        assert!(self.blocked.is_empty(), "{:?}", self.blocked);
     }
 }
 
@@ -285,7 +330,7 @@ fn a_change_that_fails_leaves_everything_as_it_was() {
     stage.failing = Some(("build", PartitionId { table: table.id, index: 0 }));
     let create = |kind| SchemaChange::CreateIndex { table: table.id, index: index("k", kind, 1) };
     assert_eq!(errno(stage.change(create(IndexKind::Ordered)).error), 1114);
-    assert_eq!(stage.table("t"), table, "nobody has seen the index");
+    assert_eq!(stage.table("t").indexes, table.indexes, "the index is gone again");
     assert_eq!(errno(stage.change(create(unique("k").kind)).error), 1114);
     assert_eq!(stage.table("t").indexes, table.indexes);
     stage.failing = None;
@@ -401,7 +446,8 @@ fn changes_wait_for_their_turn_and_too_many_are_refused() {
     let mut sent = Vec::new();
     for number in 0..400u64 {
         let change = Box::new(create_table(&format!("t{number}"), vec![primary()], false));
-        let request = ChangeSchema { operation: OperationId(number), reply_to: stage.sql, change };
+        let (operation, connection) = (OperationId(number), ConnectionId(1));
+        let request = ChangeSchema { operation, reply_to: stage.sql, connection, wait_ms: 1000, change };
         sent.extend(stage.send(MainSignal::ChangeSchema(request)));
     }
     let mut queue = Vec::new();
@@ -415,4 +461,126 @@ fn changes_wait_for_their_turn_and_too_many_are_refused() {
         stage.replies.iter().filter(|reply| matches!(reply, SqlSignal::ChangeSchemaReply(it) if it.error.is_some()));
     assert_eq!((stage.replies.len(), failed.count()), (400, 400 - 257));
     stage.check();
+}
+
+#[test]
+fn a_change_waits_until_its_tables_are_left() {
+    let mut stage = Stage::new(&[]);
+    stage.create_database();
+    stage.create("t", vec![primary()]);
+    stage.create("other", vec![primary()]);
+    let table = stage.table("t").id;
+    stage.in_use = true;
+    stage.log.clear();
+    stage.ask(OperationId(100), SchemaChange::TruncateTable { table });
+    stage.ask(OperationId(101), drop_table("t"));
+    assert_eq!(stage.blocked.values().collect::<Vec<_>>(), [&vec![table]], "the second one waits for the first one");
+    assert!(stage.log.is_empty() && stage.replies.is_empty());
+    // Others pass.
+    stage.in_use = false;
+    assert_eq!(stage.change(drop_table("other")).error, None);
+    let first = *stage.blocked.keys().next().expect("the change waits");
+    stage.leave(first);
+    // The table that it made is the one that the next change concerns.
+    assert_eq!(stage.replies.len(), 2);
+    assert!(stage.replies.iter().all(|reply| matches!(reply, SqlSignal::ChangeSchemaReply(it) if it.error.is_none())));
+    assert!(stage.main.catalog().dictionary.table_named("d", "t").is_none());
+    stage.check();
+}
+
+#[test]
+fn a_change_that_waits_too_long_or_is_not_wanted_is_given_up() {
+    let mut stage = Stage::new(&[]);
+    stage.create_database();
+    stage.create("t", vec![primary()]);
+    stage.in_use = true;
+    stage.ask(OperationId(100), drop_table("t"));
+    stage.pass_time(999);
+    assert!(stage.replies.is_empty());
+    stage.pass_time(1);
+    assert_eq!(last_errno(&mut stage), 1205);
+    stage.ask(OperationId(101), drop_table("t"));
+    let cancel = CancelSchemaChange { operation: OperationId(101), reply_to: stage.sql };
+    stage.run(MainSignal::CancelSchemaChange(cancel));
+    assert_eq!(last_errno(&mut stage), 1317);
+    stage.check();
+    // Its tables were left too late.
+    stage.leave(1);
+    stage.check();
+}
+
+#[test]
+fn an_index_whose_end_is_waited_for_in_vain_is_taken_away() {
+    let mut stage = Stage::new(&[]);
+    stage.create_database();
+    stage.create("t", vec![primary()]);
+    let table = stage.table("t").id;
+    let change = SchemaChange::CreateIndex { table, index: index("k", IndexKind::Ordered, 1) };
+    stage.in_use = true;
+    stage.ask(OperationId(100), change);
+    let begin = *stage.blocked.keys().next().expect("the change waits");
+    stage.leave(begin);
+    assert_eq!(stage.table("t").indexes[1].state, IndexState::Building);
+    stage.pass_time(1000);
+    let drop = *stage.blocked.keys().next().expect("it waits to take the index away");
+    assert!(stage.replies.is_empty());
+    stage.leave(drop);
+    assert_eq!(last_errno(&mut stage), 1205);
+    assert_eq!(stage.table("t").indexes.len(), 1);
+    stage.check();
+}
+
+#[test]
+fn an_older_transaction_goes_before_a_change_that_has_not_begun() {
+    let mut stage = Stage::new(&[]);
+    stage.create_database();
+    stage.create("t", vec![primary()]);
+    stage.in_use = true;
+    stage.ask(OperationId(100), drop_table("t"));
+    let number = *stage.blocked.keys().next().expect("the change waits");
+    stage.run(MainSignal::RecallTables(RecallTables { operation: OperationId(number), from: stage.sql }));
+    stage.leave(number);
+    assert!(stage.replies.is_empty(), "it was asked twice");
+    stage.leave(number);
+    assert_eq!(last_errno(&mut stage), 0);
+    // Nobody goes before one that has begun.
+    stage.run(MainSignal::RecallTables(RecallTables { operation: OperationId(number), from: stage.sql }));
+    stage.check();
+}
+
+#[test]
+fn names_are_exchanged_and_nothing_is_renamed_by_halves() {
+    let mut stage = Stage::new(&[]);
+    stage.create_database();
+    stage.create("a", vec![primary(), unique("u")]);
+    stage.create("b", vec![primary()]);
+    let (a, b) = (stage.table("a"), stage.table("b"));
+    let rename = |pairs: &[(&str, &str)]| {
+        let name = |name: &str| ("d".into(), name.into());
+        let renames = pairs.iter().map(|(from, to)| TableRename { from: name(from), to: name(to) });
+        SchemaChange::RenameTables { renames: renames.collect() }
+    };
+    assert_eq!(stage.change(rename(&[("a", "c"), ("b", "a"), ("c", "b")])).error, None);
+    assert_eq!((stage.table("a").id, stage.table("b").id), (b.id, a.id));
+    assert!(stage.table("b").version > a.version);
+    stage.check();
+    let hidden = stage.main.catalog().dictionary.tables().find(|layout| layout.definition.kind != TableKind::Base);
+    assert_eq!(hidden.map(|layout| &*layout.definition.name), Some("b.u"));
+    assert_eq!(errno(stage.change(rename(&[("a", "c"), ("x", "y")])).error), 1146);
+    assert_eq!(errno(stage.change(rename(&[("a", "b")])).error), 1050);
+    let away = TableRename { from: ("d".into(), "a".into()), to: ("e".into(), "a".into()) };
+    assert_eq!(errno(stage.change(SchemaChange::RenameTables { renames: vec![away] }).error), 1049);
+    assert_eq!(stage.table("a").id, b.id);
+    stage.check();
+}
+
+fn drop_table(name: &str) -> SchemaChange {
+    SchemaChange::DropTables { names: vec![("d".into(), name.into())], if_exists: false }
+}
+
+fn last_errno(stage: &mut Stage) -> u16 {
+    match stage.replies.pop() {
+        Some(SqlSignal::ChangeSchemaReply(reply)) => errno(reply.error),
+        other => panic!("{other:?}"),
+    }
 }

@@ -11,6 +11,7 @@ mod sql_block;
 mod session_control;
 mod packet_sink;
 mod statement_parameters;
+mod table_waits;
 
 pub use recv_block::{RecvBlock, RecvSettings};
 pub use sql_block::SqlBlock;

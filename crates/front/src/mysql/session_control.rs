@@ -73,6 +73,11 @@ impl SqlBlock {
                 *command = CommandState::Running;
                 self.engine.interrupt_statement(session, door, &mut sink)
             }
+            CommandState::WaitingAgain => {
+                self.admission.forget(connection);
+                *command = CommandState::Running;
+                self.engine.interrupt_statement(session, door, &mut sink)
+            }
             CommandState::Waiting(command) => {
                 self.admission.forget(connection);
                 door.buffers.give(command.bytes);
@@ -98,8 +103,11 @@ impl SqlBlock {
         self.looks.start_timer(door);
     }
 
-    /// The sessions of this block for SHOW PROCESSLIST.
+    /// The sessions of this block: what they do, or which tables they use.
     pub(super) fn on_read_status(&self, request: ReadStatus, door: &mut Door<'_>) {
+        if request.table == StatusTable::MetadataLocks {
+            return self.on_read_metadata_locks(request, door);
+        }
         let mut records: Vec<_> = self.sessions.values().filter(|record| !record.closing).collect();
         records.sort_unstable_by_key(|record| record.session.connection());
         let rows = records.into_iter().map(|record| self.process_row(record, door.now)).collect();
@@ -113,6 +121,9 @@ impl SqlBlock {
         let (payload, state) = match &record.command {
             CommandState::None => (&[][..], ""),
             CommandState::Waiting(command) => (payload_of(command), "waiting for admission"),
+            CommandState::WaitingAgain => {
+                (record.running.as_ref().map_or(&[][..], payload_of), "waiting for admission")
+            }
             CommandState::Running => match (&record.running, self.engine.state_of(session)) {
                 (running, "") => (running.as_ref().map_or(&[][..], payload_of), "sending"),
                 (running, state) => (running.as_ref().map_or(&[][..], payload_of), state),

@@ -14,6 +14,7 @@ use junctor_sql::{Engine, Session, SessionOpening, SqlCommand};
 use super::packet_sink::PacketSink;
 use super::session_control::{Looks, is_kill};
 use super::statement_parameters::StatementParameters;
+use super::table_waits::{TABLE_TIMER, TABLE_WORK};
 use super::wire::capability::Capabilities;
 use super::wire::command::Command;
 use super::wire::error::ProtocolError;
@@ -23,10 +24,13 @@ type SeededState = foldhash::fast::FixedState;
 
 /// The block.
 pub struct SqlBlock {
+    pub(super) own: Address,
     pub(super) engine: Engine,
     pub(super) sessions: HashMap<ConnectionId, Box<SessionRecord>, SeededState>,
     pub(super) admission: Admission,
     pub(super) looks: Looks,
+    /// Whether the timer of waits for tables runs.
+    pub(super) table_timer_runs: bool,
 }
 
 pub(super) struct SessionRecord {
@@ -41,7 +45,7 @@ pub(super) struct SessionRecord {
     pub(super) is_answer_whole: bool,
     /// A ticket of admission is held: a statement runs, or its transaction has written or locked. One that has only read
     /// holds none, so that clients which never commit what they read do not keep others out.
-    admitted: bool,
+    pub(super) admitted: bool,
     /// A command under way; its bytes while it waits for admission.
     pub(super) command: CommandState,
     /// The command under way that was not done at once.
@@ -59,6 +63,8 @@ pub(super) struct SessionRecord {
 pub(super) enum CommandState {
     None,
     Waiting(ExecuteCommand),
+    /// It waited for tables without a ticket, and waits for one now.
+    WaitingAgain,
     Running,
 }
 
@@ -71,9 +77,10 @@ enum Outcome {
 
 impl SqlBlock {
     /// The block around an engine; at most `admitted_max` sessions are in the data plane at once.
-    pub fn new(engine: Engine, admitted_max: usize) -> SqlBlock {
+    pub fn new(own: Address, engine: Engine, admitted_max: usize) -> SqlBlock {
         let sessions = HashMap::with_hasher(SeededState::with_seed(0x6a75_6e63_746f_7221));
-        SqlBlock { engine, sessions, admission: Admission::new(admitted_max), looks: Looks::default() }
+        let (admission, looks) = (Admission::new(admitted_max), Looks::default());
+        SqlBlock { own, engine, sessions, admission, looks, table_timer_runs: false }
     }
 
     /// What is held for sessions, each with its name, for checkers; all 0 when nobody is connected.
@@ -113,6 +120,10 @@ impl SqlBlock {
             SqlSignal::ReadStatus(signal) => self.on_read_status(signal, &mut door),
             SqlSignal::ApplyGlobals(signal) => self.engine.on_apply_globals(signal, &mut door),
             SqlSignal::PublishCatalog(signal) => self.engine.on_publish_catalog(signal, &mut door),
+            SqlSignal::BlockTables(signal) => self.on_block_tables(signal, &mut door),
+            SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, &mut door),
+            SqlSignal::ChangeSchemaStarted(signal) => self.on_change_schema_started(signal),
+            SqlSignal::ContinueWork(ContinueWork { work: TABLE_WORK }) => self.begin_waiting(&mut door),
             SqlSignal::ContinueWork(_) => {}
             reply => {
                 if let Some((connection, event)) = self.engine.client.on_reply(reply) {
@@ -124,8 +135,10 @@ impl SqlBlock {
 
     /// Takes one event of the world.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        if let WorldEvent::Timer { .. } = event {
-            self.on_look(&mut Door::new(context, outbox));
+        match event {
+            WorldEvent::Timer { token: TABLE_TIMER } => self.on_table_timer(&mut Door::new(context, outbox)),
+            WorldEvent::Timer { .. } => self.on_look(&mut Door::new(context, outbox)),
+            _ => {}
         }
     }
 
@@ -250,9 +263,13 @@ impl SqlBlock {
 
     fn on_close_session(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
-        if let CommandState::Waiting(command) = std::mem::replace(&mut record.command, CommandState::None) {
-            self.admission.forget(connection);
-            door.buffers.give(command.bytes);
+        match std::mem::replace(&mut record.command, CommandState::None) {
+            CommandState::Waiting(command) => {
+                self.admission.forget(connection);
+                door.buffers.give(command.bytes);
+            }
+            CommandState::WaitingAgain => self.admission.forget(connection),
+            CommandState::None | CommandState::Running => {}
         }
         record.closing = true;
         self.engine.interrupt(&mut record.session, door);
@@ -266,6 +283,11 @@ impl SqlBlock {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         let idle = !self.engine.is_busy(&record.session);
         record.closing |= record.is_ending && idle;
+        if self.engine.watches_tables() {
+            self.engine.note_table_step(&record.session, door);
+            self.start_table_timer(door);
+        }
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
         if record.closing && idle {
             self.engine.close_session(&mut record.session, door);
             if let Some(mut record) = self.sessions.remove(&connection) {
@@ -274,7 +296,9 @@ impl SqlBlock {
             }
             return;
         }
-        if record.admitted && idle && matches!(record.command, CommandState::None) && !record.session.holds_locks() {
+        // Who waits for a table gives way to those that are to leave it.
+        let is_out = idle && matches!(record.command, CommandState::None) || record.session.waits_for_tables();
+        if record.admitted && is_out && !record.session.holds_locks() {
             record.admitted = false;
             self.admission.leave();
         }
@@ -297,6 +321,11 @@ impl SqlBlock {
                 CommandState::Waiting(command) => {
                     record.admitted = true;
                     self.run(command, door);
+                }
+                CommandState::WaitingAgain => {
+                    record.admitted = true;
+                    record.command = CommandState::Running;
+                    self.go_on(connection, door, Engine::retry_tables);
                 }
                 other => {
                     record.command = other;

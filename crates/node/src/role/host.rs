@@ -144,5 +144,5 @@ fn sql_block(own: Address, seat: &ThreadSeat, shared: &Shared) -> SqlBlock {
     let client = Client::new(own, &seat.directory, ReadRule::default(), snapshots, OPERATIONS_MAX);
     let instances = usize::from(seat.directory.instances(Module::Sql).max(1));
     let admitted_max = (shared.config.transactions_max as usize / instances).max(1);
-    SqlBlock::new(Engine::new(client, Arc::clone(&shared.settings)), admitted_max)
+    SqlBlock::new(own, Engine::new(client, Arc::clone(&shared.settings)), admitted_max)
 }

@@ -1,5 +1,5 @@
-//! Indexes and tables come and go while rows are written and read: every read meets each row once, whatever path its plan
-//! takes, and a new index knows every row.
+//! Indexes and tables come, go and exchange their names while rows are written and read: every read meets each row once, whatever
+//! path its plan takes, a new index knows every row, and a table stays the same for a transaction that has used it.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +10,9 @@ use crate::statement::{Reply, Statement};
 
 /// MySQL's number for a table that changed since the transaction first saw it.
 const TABLE_CHANGED: u16 = 1412;
+
+/// MySQL's number for a wait for a row or table that took too long.
+const LOCK_WAIT: u16 = 1205;
 
 /// The workload `schema_change`: the first session changes the schema, every second of the others writes.
 #[derive(Debug)]
@@ -52,13 +55,17 @@ impl SchemaChange {
     fn draw_change(&self, random: &mut Random) -> Vec<(Statement, Expected)> {
         let name = self.generation;
         let plain = |text: String| (Statement::plain(text), Expected::Success);
-        match random.below(3) {
+        match random.below(4) {
             0 => vec![
+                plain(format!("RENAME TABLE shaped TO away_{name}, twin TO shaped, away_{name} TO twin")),
+                select_all(random),
+            ],
+            1 => vec![
                 plain(format!("CREATE INDEX v_{name} ON shaped (v)")),
                 select_all(random),
                 plain(format!("DROP INDEX v_{name} ON shaped")),
             ],
-            1 => vec![
+            2 => vec![
                 plain(format!("CREATE UNIQUE INDEX tag_{name} ON shaped (tag)")),
                 (Statement::plain("SELECT id, v, same FROM shaped WHERE tag > 0"), Expected::All),
                 plain(format!("DROP INDEX tag_{name} ON shaped")),
@@ -88,7 +95,14 @@ impl SchemaChange {
         match random.below(3) {
             0 => {
                 let end = if random.one_in(2) { "COMMIT" } else { "ROLLBACK" };
-                vec![plain("BEGIN"), (update, Expected::Success), plain(end)]
+                let other =
+                    Statement::with("UPDATE twin SET v = ?, same = ? WHERE id = ?", [v.into(), v.into(), id.into()]);
+                let mut updates = vec![(update, Expected::Success), (other, Expected::Success)];
+                if random.one_in(2) {
+                    updates.reverse();
+                }
+                let [first, second] = [updates.remove(0), updates.remove(0)];
+                vec![plain("BEGIN"), first, second, plain(end)]
             }
             _ => vec![(update, Expected::Success)],
         }
@@ -130,11 +144,14 @@ impl Workload for SchemaChange {
     }
 
     fn setup(&self) -> Vec<Statement> {
-        let mut statements = vec![Statement::plain(
-            "CREATE TABLE shaped (id INT NOT NULL PRIMARY KEY, v INT NOT NULL, same INT NOT NULL, tag BIGINT NOT NULL) \
-             PARTITION BY KEY (id) PARTITIONS 3",
-        )];
-        statements.extend(inserts("shaped", 0..self.rows, |id| format!("{id}, {0}, {0}, {1}", id * 7 % 100, id + 1)));
+        let mut statements = Vec::new();
+        for name in ["shaped", "twin"] {
+            statements.push(Statement::plain(format!(
+                "CREATE TABLE {name} (id INT NOT NULL PRIMARY KEY, v INT NOT NULL, same INT NOT NULL, tag BIGINT NOT NULL) \
+                 PARTITION BY KEY (id) PARTITIONS 3",
+            )));
+            statements.extend(inserts(name, 0..self.rows, |id| format!("{id}, {0}, {0}, {1}", id * 7 % 100, id + 1)));
+        }
         statements
     }
 
@@ -167,13 +184,12 @@ impl Workload for SchemaChange {
             self.on_closed(session);
             return Ok(());
         }
-        let gives_up = session > 0 && matches!(reply.errno(), DEADLOCK | TABLE_CHANGED);
-        if gives_up {
+        if session > 0 && matches!(reply.errno(), DEADLOCK | LOCK_WAIT) {
             let in_transaction = self.sessions[session].statements.len() > 1;
             let state = &mut self.sessions[session];
             state.statements.clear();
             state.position = 0;
-            if in_transaction && reply.errno() == TABLE_CHANGED {
+            if in_transaction && reply.errno() == LOCK_WAIT {
                 // The statement is undone, the transaction is not.
                 state.statements.push((Statement::plain("ROLLBACK"), Expected::Success));
             }
@@ -207,7 +223,7 @@ impl Workload for SchemaChange {
     }
 
     fn audit(&self) -> Vec<Statement> {
-        vec![Statement::plain("SELECT id, v, same FROM shaped")]
+        vec![Statement::plain("SELECT id, v, same FROM shaped"), Statement::plain("SELECT id, v, same FROM twin")]
     }
 
     fn on_audit(&mut self, _position: usize, reply: &Reply) -> Result<(), String> {

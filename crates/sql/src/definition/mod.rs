@@ -1,4 +1,4 @@
-//! CREATE, DROP and TRUNCATE: from what was written to a [`SchemaChange`](junctor_client::change_schema::SchemaChange),
+//! CREATE, DROP, RENAME and TRUNCATE: from what was written to a [`SchemaChange`](junctor_client::change_schema::SchemaChange),
 //! every rule of MySQL checked that needs nothing but the statement and the dictionary. Main gives ids and versions, and
 //! decides what exists.
 
@@ -14,5 +14,7 @@ mod structure;
 mod tests;
 
 pub use create_table::{HIDDEN_KEY_NAME, create_table};
-pub use schema::{create_database, create_index, drop_database, drop_index, drop_tables, truncate_table};
+pub use schema::{
+    create_database, create_index, drop_database, drop_index, drop_tables, rename_tables, truncate_table,
+};
 pub use structure::{Defined, DefinitionContext, is_system_database};

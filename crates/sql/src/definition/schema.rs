@@ -1,6 +1,6 @@
-//! CREATE and DROP of indexes and databases, DROP TABLE, TRUNCATE.
+//! CREATE and DROP of indexes and databases; DROP, TRUNCATE and RENAME TABLE.
 
-use junctor_client::change_schema::SchemaChange;
+use junctor_client::change_schema::{SchemaChange, TableRename};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::INDEXES_MAX;
@@ -112,4 +112,20 @@ pub fn drop_tables(statement: &ast::DropTable, context: &DefinitionContext<'_>) 
 pub fn truncate_table(table: &ObjectName, context: &DefinitionContext<'_>) -> Result<Defined> {
     let table = context.table(table)?.definition.id;
     Ok(Defined::plain(SchemaChange::TruncateTable { table }))
+}
+
+/// RENAME TABLE. Whether the tables exist when their turn comes is for main to say.
+///
+/// # Errors
+/// 1046, 1044, 1059 and 1103 for the new names.
+pub fn rename_tables(written: &[(ObjectName, ObjectName)], context: &DefinitionContext<'_>) -> Result<Defined> {
+    let mut renames = Vec::with_capacity(written.len());
+    for (from, to) in written {
+        check_name(&to.name, ErrorCode::WrongTableName, "table")?;
+        let full = |name: &ObjectName| -> Result<(Box<str>, Box<str>)> {
+            Ok((context.database_of(name)?.into(), name.name.as_str().into()))
+        };
+        renames.push(TableRename { from: full(from)?, to: full(to)? });
+    }
+    Ok(Defined::plain(SchemaChange::RenameTables { renames }))
 }

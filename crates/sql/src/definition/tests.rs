@@ -37,6 +37,7 @@ fn define(text: &str, dictionary: &Dictionary) -> Result<Defined> {
         Statement::DropDatabase(database) => drop_database(database, &context),
         Statement::DropTable(tables) => drop_tables(tables, &context),
         Statement::TruncateTable(table) => truncate_table(table, &context),
+        Statement::RenameTables(renames) => rename_tables(renames, &context),
         _ => panic!("{text} defines nothing"),
     }
 }

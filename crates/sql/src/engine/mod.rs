@@ -7,6 +7,7 @@ mod query;
 mod resume;
 mod session_statement;
 mod settings;
+mod table_use;
 
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ use crate::variable::{GlobalVariables, SessionVariables};
 
 pub use command::SqlCommand;
 pub use settings::{Counters, ServerSettings};
+use table_use::TableBlocks;
+pub(crate) use table_use::TableUse;
 
 /// All shapes of a block are hashed from this.
 const SHAPE_SEED: u64 = 0x7368_6170_6573_2121;
@@ -40,6 +43,7 @@ pub struct Engine {
     spare_shapes: Vec<Shape>,
     pub(crate) work: Workspace,
     pub(crate) ranges: NumberRanges,
+    pub(crate) tables: TableBlocks,
     prepared_count: usize,
     session_count: usize,
     /// What SHOW STATUS counts.
@@ -59,6 +63,7 @@ impl Engine {
             spare_shapes: Vec::new(),
             work: Workspace::default(),
             ranges: NumberRanges::new(),
+            tables: TableBlocks::default(),
             prepared_count: 0,
             session_count: 0,
             counters: Counters::default(),
@@ -92,6 +97,8 @@ impl Engine {
             statements: Default::default(),
             next_statement: 1,
             execution: Execution::Idle,
+            tables: Vec::new(),
+            tables_since: 0,
             interrupted: false,
             diagnostics: Vec::new(),
             warning_count: 0,
@@ -108,6 +115,7 @@ impl Engine {
 
     /// Ends a session that is not busy: rolls back, without waiting for the answer.
     pub fn close_session(&mut self, session: &mut Session, door: &mut Door<'_>) {
+        self.forget_table_user(session.connection, door);
         // A refusal leaves the transaction to tc, which ends it when the node runs out of room for its answer.
         let _ = self.client.end(session.connection, &mut session.transaction, Ending::Rollback, door);
         self.client.forget(&mut session.transaction);

@@ -32,7 +32,7 @@ impl Engine {
         self.run_text(session, text, Again::Text(text), door, sink)
     }
 
-    fn run_text(
+    pub(super) fn run_text(
         &mut self,
         session: &mut Session,
         text: &[u8],
@@ -171,6 +171,11 @@ impl Engine {
         door: &mut Door<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
+        if (session.transaction.explicit || self.tables.any())
+            && let Some(progress) = self.enter_tables(session, plan, run, door, sink)
+        {
+            return progress;
+        }
         match &**plan {
             Plan::Select(_) => {
                 self.counters.selects += 1;
@@ -212,12 +217,13 @@ impl Engine {
     ) -> Progress {
         match origin {
             Origin::Text(text) => {
-                let progress = self.run_text(session, &text, Again::No, door, sink);
+                let progress = self.run_text(session, &text, Again::TextOnce(&text), door, sink);
                 door.buffers.give(text);
                 progress
             }
             Origin::Prepared(statement, parameters) => {
-                let progress = self.run_prepared(session, statement, &parameters, Again::No, door, sink);
+                let progress =
+                    self.run_prepared(session, statement, &parameters, Again::PreparedOnce(statement), door, sink);
                 door.buffers.give(parameters);
                 progress
             }

@@ -65,6 +65,7 @@ impl Engine {
             | Statement::DropTable(_)
             | Statement::DropIndex(_)
             | Statement::DropDatabase(_)
+            | Statement::RenameTables(_)
             | Statement::TruncateTable(_) => match self.define(session, statement) {
                 Ok(Defined { change, notes }) => start_schema_change(self, session, change, notes, door, sink),
                 // A refused definition has committed the open transaction too.
@@ -165,6 +166,7 @@ impl Engine {
             Statement::DropIndex(index) => definition::drop_index(index, &context),
             Statement::DropDatabase(database) => definition::drop_database(database, &context),
             Statement::TruncateTable(table) => definition::truncate_table(table, &context),
+            Statement::RenameTables(renames) => definition::rename_tables(renames, &context),
             _ => Err(Error::not_supported("this statement")),
         }
     }

@@ -16,7 +16,7 @@ use junctor_client::program::{Access, LockMode, Output, ReadProgram, WhenLocked,
 use junctor_client::transaction::Isolation;
 use junctor_client::{Door, Ending, OperationId, PartitionScope};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{ColumnIndex, IndexId};
+use junctor_model::id::{ColumnIndex, IndexId, TableId};
 use junctor_model::key::{append_escaped, append_row_key};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
@@ -26,7 +26,7 @@ use junctor_model::value::ValueRef;
 
 use super::completion::{fail, interrupted};
 use super::read::broken_reply;
-use super::schema::{SchemaState, SchemaStep, finish_fill, index_is_gone};
+use super::schema::{ChangeWait, SchemaState, SchemaStep, finish_fill, index_is_gone};
 use super::state::Execution;
 use super::transaction::note_lost_transaction;
 use super::write::{StatementOutcome, send};
@@ -198,7 +198,7 @@ fn start_read(
 fn wait(session: &mut Session, fill: Fill) -> Progress {
     let operation = fill.read;
     let step = SchemaStep::Filling(Box::new(fill));
-    session.execution = Execution::Schema(Box::new(SchemaState { operation, step }));
+    session.execution = Execution::Schema(Box::new(SchemaState { operation, step, waits: ChangeWait::Over }));
     Progress::Waiting
 }
 
@@ -515,6 +515,11 @@ impl Fill {
     pub(super) fn interrupt(&mut self) -> OperationId {
         self.is_interrupted = true;
         self.statement
+    }
+
+    /// The table.
+    pub(super) fn table(&self) -> TableId {
+        self.layout.definition.id
     }
 
     /// The partition of a batch and the key of its last row.

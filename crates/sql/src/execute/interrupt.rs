@@ -61,6 +61,10 @@ impl Engine {
             // Whoever answers them is not waited for: numbers that come too late are not used.
             Execution::Numbers(state) => door.buffers.give(state.parameters),
             Execution::Status(state) => door.buffers.give(state.parameters),
+            Execution::Tables(wait) => {
+                session.execution = Execution::Tables(wait);
+                self.forget_table_wait(session, door);
+            }
             Execution::Write(state) => {
                 self.client.interrupt_statement(state.operation, door);
                 session.execution = Execution::Write(state);
@@ -71,6 +75,9 @@ impl Engine {
                     && !session.interrupted
                 {
                     self.client.interrupt_statement(fill.interrupt(), door);
+                }
+                if let Some(operation) = state.may_be_cancelled() {
+                    self.client.cancel_schema_change(operation, door);
                 }
                 session.execution = Execution::Schema(state);
                 return false;

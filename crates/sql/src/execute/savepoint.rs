@@ -21,6 +21,8 @@ pub(crate) struct Savepoint {
     name: Box<str>,
     /// Statements after this one are undone by going back.
     statement: StatementNumber,
+    /// How many tables the transaction had used.
+    tables: usize,
 }
 
 /// SAVEPOINT: one of the same name is replaced. Outside of a transaction nothing happens, as in MySQL.
@@ -31,7 +33,8 @@ pub(crate) fn set_savepoint(session: &mut Session, name: &str, sink: &mut dyn Re
             let message = format!("Out of resources: more than {SAVEPOINTS_MAX} savepoints");
             return fail(session, &Error::new(ErrorCode::OutOfResources, message), sink);
         }
-        session.savepoints.push(Savepoint { name: name.into(), statement: session.transaction.statement() });
+        let (statement, tables) = (session.transaction.statement(), session.tables.len());
+        session.savepoints.push(Savepoint { name: name.into(), statement, tables });
     }
     ok(session, Changed::default(), sink)
 }
@@ -45,7 +48,7 @@ pub(crate) fn roll_back_to_savepoint(
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Some(place) = find(session, name) else { return fail(session, &no_such_savepoint(name), sink) };
-    let statement = session.savepoints[place].statement;
+    let Savepoint { statement, tables, .. } = session.savepoints[place];
     match engine.client.undo_statements(session.connection, &session.transaction, statement, door) {
         Err(error) => fail(session, &error, sink),
         Ok(operation) => {
@@ -55,7 +58,11 @@ pub(crate) fn roll_back_to_savepoint(
                     session.execution = Execution::Undoing(operation);
                     Progress::Waiting
                 }
-                None => ok(session, Changed::default(), sink),
+                None => {
+                    // Nothing is locked, so others may change the tables that were only read since.
+                    session.tables.truncate(tables);
+                    ok(session, Changed::default(), sink)
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Changes of the schema: the open transaction is committed, main is asked, and a new unique index is filled.
 
 use junctor_client::change_schema::SchemaChange;
-use junctor_client::{Door, OperationId};
+use junctor_client::{Door, OperationId, Time};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{IndexId, TableId};
 use junctor_model::schema::IndexState;
@@ -24,6 +24,48 @@ const INDEX_INFO: &str = "Records: 0  Duplicates: 0  Warnings: 0";
 pub(crate) struct SchemaState {
     pub operation: OperationId,
     pub step: SchemaStep,
+    pub waits: ChangeWait,
+}
+
+/// Whether a change waits for others to leave its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChangeWait {
+    /// Since then.
+    Since(Time),
+    /// No more.
+    Over,
+}
+
+impl SchemaState {
+    /// The table whose index is being filled.
+    pub(crate) fn filled_table(&self) -> Option<TableId> {
+        match &self.step {
+            SchemaStep::Filling(fill) => Some(fill.table()),
+            SchemaStep::Changing { .. } | SchemaStep::Finishing { .. } => None,
+        }
+    }
+
+    /// Since when the change waits for others.
+    pub(crate) fn waits_since(&self) -> Option<Time> {
+        match self.waits {
+            ChangeWait::Since(since) => Some(since),
+            ChangeWait::Over => None,
+        }
+    }
+
+    /// The change as main knows it, if it has not begun to change anything.
+    pub(crate) fn may_be_cancelled(&self) -> Option<OperationId> {
+        let is_first = matches!(self.step, SchemaStep::Changing { .. });
+        (is_first && self.waits_since().is_some()).then_some(self.operation)
+    }
+
+    /// As SHOW PROCESSLIST tells it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.waits {
+            ChangeWait::Since(_) => "Waiting for table metadata lock",
+            ChangeWait::Over => "changing the schema",
+        }
+    }
 }
 
 /// What of a change is under way.
@@ -77,13 +119,26 @@ pub(super) fn send_schema_change(
         SchemaChange::CreateIndex { .. } | SchemaChange::DropIndex { .. } => INDEX_INFO,
         _ => "",
     });
-    match engine.client.change_schema(session.connection, change, door) {
+    match engine.client.change_schema(session.connection, change, table_wait_ms(session), door) {
         Ok(operation) => {
             let step = SchemaStep::Changing { index, affected_rows, info };
-            session.execution = Execution::Schema(Box::new(SchemaState { operation, step }));
+            let waits = ChangeWait::Since(door.now);
+            session.execution = Execution::Schema(Box::new(SchemaState { operation, step, waits }));
             Progress::Waiting
         }
         Err(error) => fail(session, &error, sink),
+    }
+}
+
+/// How long the change of a session waits for others.
+fn table_wait_ms(session: &Session) -> u64 {
+    session.variables.table_wait_seconds().saturating_mul(1000)
+}
+
+/// The change waits for nobody any more.
+pub(crate) fn on_schema_started(session: &mut Session) {
+    if let Execution::Schema(state) = &mut session.execution {
+        state.waits = ChangeWait::Over;
     }
 }
 
@@ -131,10 +186,11 @@ pub(super) fn finish_fill(
         FillEnd::Complete => (SchemaChange::FinishIndex { table, index }, None),
         FillEnd::Failed(error) => (SchemaChange::DropIndex { table, index }, Some(error)),
     };
-    match engine.client.change_schema(session.connection, change, door) {
+    match engine.client.change_schema(session.connection, change, table_wait_ms(session), door) {
         Ok(operation) => {
             let step = SchemaStep::Finishing { error };
-            session.execution = Execution::Schema(Box::new(SchemaState { operation, step }));
+            let waits = ChangeWait::Since(door.now);
+            session.execution = Execution::Schema(Box::new(SchemaState { operation, step, waits }));
             Progress::Waiting
         }
         Err(refusal) => fail(session, &error.unwrap_or(refusal), sink),

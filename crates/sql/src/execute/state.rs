@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junctor_client::program::RowProtocol;
-use junctor_client::{Door, OperationId, PartitionInputs};
+use junctor_client::{Door, OperationId, PartitionInputs, Time};
 use junctor_expression::aggregate::Accumulator;
 use junctor_expression::{ParametersBuilder, Scratch};
 
@@ -15,6 +15,7 @@ use super::schema::SchemaState;
 use super::sorter::{IdleSorters, Sorter};
 use super::transaction::AfterEnding;
 use crate::bind::ParameterKind;
+use crate::engine::TableUse;
 use crate::plan::Plan;
 
 /// The state record of a session.
@@ -41,6 +42,8 @@ pub(crate) enum Execution {
     Schema(Box<SchemaState>),
     /// Rows of a status table come.
     Status(Box<StatusState>),
+    /// A schema change keeps the statement from a table; it has not begun.
+    Tables(Box<TableWait>),
     /// Everything is here, sorted, and waits for room in the output.
     Sorted(SortedState),
 }
@@ -57,7 +60,8 @@ impl Execution {
             Execution::Undoing(_) => "undoing to a savepoint",
             Execution::Killing(_) => "killing",
             Execution::SettingGlobals { .. } => "setting variables",
-            Execution::Schema(_) => "changing the schema",
+            Execution::Tables(_) => "Waiting for table metadata lock",
+            Execution::Schema(state) => state.name(),
         }
     }
 
@@ -73,9 +77,34 @@ impl Execution {
             Execution::SettingGlobals { operation: awaited, .. } => *awaited == operation,
             Execution::Schema(state) => state.operation == operation,
             Execution::Status(state) => state.operation == operation,
-            Execution::Idle | Execution::Sorted(_) => false,
+            Execution::Idle | Execution::Tables(_) | Execution::Sorted(_) => false,
         }
     }
+
+    /// The tables of the statement that runs.
+    pub(crate) fn table_uses(&self) -> impl Iterator<Item = TableUse> + '_ {
+        let plan = match self {
+            Execution::Read(state) => Some(&state.plan),
+            Execution::Write(state) => Some(&state.plan),
+            Execution::Numbers(state) => Some(&state.plan),
+            _ => None,
+        };
+        let filled = match self {
+            Execution::Schema(state) => state.filled_table(),
+            _ => None,
+        };
+        let of_plan = plan.into_iter().flat_map(|plan| plan.table_uses());
+        of_plan.chain(filled.map(|table| TableUse { table, writes: true }))
+    }
+}
+
+/// A statement that waits for tables.
+#[derive(Debug)]
+pub(crate) struct TableWait {
+    pub origin: Origin,
+    /// Whether the statement may be done again when its table changes once more.
+    pub repeats: bool,
+    pub since: Time,
 }
 
 /// A read under way.
@@ -177,6 +206,10 @@ pub(crate) enum Again<'a> {
     Text(&'a [u8]),
     /// This prepared statement, with the parameters at hand.
     Prepared(u32),
+    /// This text, which is not done again once it has begun.
+    TextOnce(&'a [u8]),
+    /// This prepared statement, likewise.
+    PreparedOnce(u32),
 }
 
 /// Bytes of the longest statement that is kept to be done again.
@@ -197,6 +230,22 @@ impl Again<'_> {
             }
             _ => Origin::None,
         }
+    }
+
+    /// A copy for a statement that has not begun, however long it is, and whether it may be done again after that.
+    pub(crate) fn copy(self, parameters: &[u8], door: &mut Door<'_>) -> Option<(Origin, bool)> {
+        let mut copy = |bytes: &[u8]| {
+            let mut buffer = door.buffers.take(bytes.len());
+            buffer.extend_from_slice(bytes);
+            buffer
+        };
+        Some(match self {
+            Again::No => return None,
+            Again::Text(text) => (Origin::Text(copy(text)), true),
+            Again::TextOnce(text) => (Origin::Text(copy(text)), false),
+            Again::Prepared(statement) => (Origin::Prepared(statement, copy(parameters)), true),
+            Again::PreparedOnce(statement) => (Origin::Prepared(statement, copy(parameters)), false),
+        })
     }
 }
 

@@ -21,6 +21,8 @@ pub enum Statement {
     DropIndex(DropIndex),
     DropDatabase(DropDatabase),
     TruncateTable(ObjectName),
+    /// What each table is called and is to be called, one after the other.
+    RenameTables(Vec<(ObjectName, ObjectName)>),
     /// `USE database`
     Use(String),
     Show(Box<Show>),

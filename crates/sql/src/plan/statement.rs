@@ -13,6 +13,7 @@ use super::process_list::plan_process_list;
 use super::select::plan_select;
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, SelectPlan};
 use crate::bind::{Environment, message};
+use crate::engine::TableUse;
 use crate::parse::statement::{AccessMode, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
 
@@ -149,6 +150,18 @@ impl Plan {
             Plan::Compute(plan) => Some(&plan.header),
             Plan::Insert(_) | Plan::Change(_) | Plan::Control(_) => None,
         }
+    }
+
+    /// The tables that it uses, each with whether it writes or locks rows there.
+    pub(crate) fn table_uses(&self) -> impl Iterator<Item = TableUse> + '_ {
+        let locks = matches!(self, Plan::Select(select) if select.lock.is_some());
+        let writes = self.writes() || locks;
+        self.table().into_iter().map(move |table| TableUse { table: table.definition.id, writes })
+    }
+
+    /// Whether it looks at rows that were there before.
+    pub(crate) fn reads_rows(&self) -> bool {
+        matches!(self, Plan::Select(_) | Plan::Change(_))
     }
 
     /// Whether it writes or locks rows.

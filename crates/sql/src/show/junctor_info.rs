@@ -85,10 +85,23 @@ const TRANSACTIONS: &[Field] = &[
     unsigned("waiting_ms").or_null(),
 ];
 
+/// Who uses a table, changes it, or waits for either.
+const METADATA_LOCKS: &[Field] = &[
+    unsigned("sql_instance"),
+    unsigned("connection_id"),
+    unsigned("table_id"),
+    name("table_schema"),
+    name("table_name"),
+    text("mode", 16),
+    text("state", 16),
+    unsigned("waiting_ms").or_null(),
+];
+
 const TABLES: &[(&str, &[Field])] = &[
     ("lock_waits", LOCK_WAITS),
     ("locks", LOCKS),
     ("memoryusage", MEMORYUSAGE),
+    ("metadata_locks", METADATA_LOCKS),
     ("threads", THREADS),
     ("threadstat", THREADSTAT),
     ("transactions", TRANSACTIONS),
@@ -147,6 +160,7 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
         "lock_waits" => Some(StatusTable::LockWaits),
         "locks" => Some(StatusTable::Locks),
         "memoryusage" => Some(StatusTable::MemoryUsage),
+        "metadata_locks" => Some(StatusTable::MetadataLocks),
         "transactions" => Some(StatusTable::Transactions),
         _ => None,
     }
@@ -158,6 +172,7 @@ pub fn status_columns(table: StatusTable) -> VirtualTable {
         StatusTable::LockWaits => ("lock_waits", LOCK_WAITS),
         StatusTable::Locks => ("locks", LOCKS),
         StatusTable::MemoryUsage => ("memoryusage", MEMORYUSAGE),
+        StatusTable::MetadataLocks => ("metadata_locks", METADATA_LOCKS),
         StatusTable::Transactions => ("transactions", TRANSACTIONS),
         StatusTable::Processes => return VirtualTable::new("information_schema", "PROCESSLIST", PROCESSLIST),
     };

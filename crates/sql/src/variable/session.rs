@@ -193,6 +193,11 @@ impl SessionVariables {
         self.sql_mode.0 << 18 | u64::from(self.collation_connection.number) << 2 | limited << 1 | strange_timestamp
     }
 
+    /// Seconds that a table is waited for which others change or, for a change, use: `lock_wait_timeout`.
+    pub fn table_wait_seconds(&self) -> u64 {
+        super::find("lock_wait_timeout").map_or(u64::MAX, |id| unsigned_of(&self.value(id)))
+    }
+
     /// A flag by its name in the table; false for what is no flag.
     pub fn flag(&self, name: &str) -> bool {
         super::find(name).is_some_and(|id| self.value(id) == Value::Int(1))

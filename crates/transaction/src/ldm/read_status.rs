@@ -26,7 +26,10 @@ impl LdmBlock {
         let rows = match request.table {
             StatusTable::Locks => self.lock_rows(),
             StatusTable::MemoryUsage => self.memory_rows(),
-            StatusTable::Transactions | StatusTable::LockWaits | StatusTable::Processes => Vec::new(),
+            StatusTable::Transactions
+            | StatusTable::LockWaits
+            | StatusTable::Processes
+            | StatusTable::MetadataLocks => Vec::new(),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };
         outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));

@@ -128,7 +128,7 @@ impl Parser<'_> {
     }
 
     /// A key of CREATE TABLE from its first word on.
-    fn index_item(&mut self, constraint_name: Option<String>) -> Parse<IndexDefinition> {
+    pub(super) fn index_item(&mut self, constraint_name: Option<String>) -> Parse<IndexDefinition> {
         let kind = match self.word() {
             Some(Keyword::Primary) => IndexKind::Primary,
             Some(Keyword::Unique) => IndexKind::Unique,
@@ -314,7 +314,7 @@ impl Parser<'_> {
     }
 
     /// `ALGORITHM = ...` and `LOCK = ...`, which say how, not what.
-    fn alter_hints(&mut self) -> Parse<()> {
+    pub(super) fn alter_hints(&mut self) -> Parse<()> {
         while self.accept_any(&[Keyword::Algorithm, Keyword::Lock]).is_some() {
             self.accept(TokenKind::Equal);
             self.name_or_default()?;

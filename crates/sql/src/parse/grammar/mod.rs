@@ -4,9 +4,10 @@
 //! - `statement`: which statement a text is;
 //! - `operator`, `primary`, `function`: expressions;
 //! - `select`, `modify`: queries and changes of rows;
-//! - `define`, `column`: tables, indexes, databases and types;
+//! - `define`, `column`, `alter`: tables, indexes, databases and types;
 //! - `set`, `show`, `control`: the session.
 
+mod alter;
 mod column;
 mod control;
 mod define;

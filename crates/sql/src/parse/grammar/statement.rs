@@ -39,6 +39,14 @@ impl Parser<'_> {
                 self.accept_word(Keyword::Table);
                 Ok(Statement::TruncateTable(self.object_name()?))
             }
+            Keyword::Rename if matches!(self.next.kind, TokenKind::Keyword(Keyword::Table | Keyword::Tables)) => {
+                self.advance();
+                self.rename_table()
+            }
+            Keyword::Alter if self.next_is_word(Keyword::Table) => {
+                self.advance();
+                self.alter_table()
+            }
             Keyword::Lock => self.lock(),
             Keyword::Unlock => self.unlock(),
             Keyword::Kill => self.kill(),
@@ -99,7 +107,6 @@ impl Parser<'_> {
             _ => None,
         };
         let what = match (keyword, second) {
-            (Keyword::Alter, Some(Keyword::Table)) => "ALTER TABLE",
             (Keyword::Alter, Some(Keyword::Database | Keyword::Schema)) => "ALTER DATABASE",
             (Keyword::Alter, Some(Keyword::User)) => "ALTER USER",
             (Keyword::Alter, Some(Keyword::Tablespace | Keyword::Undo)) => "ALTER TABLESPACE",
@@ -110,7 +117,6 @@ impl Parser<'_> {
             (Keyword::Alter, Some(Keyword::Procedure | Keyword::Function)) => "ALTER PROCEDURE",
             (Keyword::Alter, Some(Keyword::Event)) => "ALTER EVENT",
             (Keyword::Alter, Some(Keyword::Server | Keyword::Instance)) => "ALTER SERVER",
-            (Keyword::Rename, Some(Keyword::Table | Keyword::Tables)) => "RENAME TABLE",
             (Keyword::Rename, Some(Keyword::User)) => "RENAME USER",
             (Keyword::Analyze, _) => "ANALYZE TABLE",
             (Keyword::Optimize, _) => "OPTIMIZE TABLE",

@@ -1,0 +1,307 @@
+//! Changes wait until nobody uses their tables: sql blocks are asked to keep new users out and to say when the last one is gone.
+//!
+//! Changes that concern a table begin in the order in which they came; others pass them. A change waits at most as long as its
+//! session says. Transactions that are older than a change go first (`RecallTables`), and sessions commit before they ask for
+//! a change, so nobody waits in a circle here.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use junctor_kernel::{Context, Duration, Outbox, Time, WorldRequest};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::TableId;
+use junctor_model::schema::IndexState;
+use junctor_signals::block_tables::{
+    BlockTables, BlockTablesReply, BlockedTable, CancelSchemaChange, ChangeSchemaStarted, Exclusion, RecallTables,
+    TableUsers, UnblockTables,
+};
+use junctor_signals::change_schema::{ChangeSchema, SchemaChange};
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::{Signal, SqlSignal};
+
+use super::block::MainBlock;
+use super::change_schema::reply;
+use super::state::{Asker, TableName, WaitState, WaitingChange};
+
+/// Changes that may wait; the next one is refused.
+const QUEUE_MAX: usize = 256;
+
+/// How often waiting changes are looked at for their deadlines, in milliseconds: error 1205 comes at most this much late.
+const WAIT_TIMER_MS: u64 = 100;
+
+/// Signals to sql blocks that one look at deadlines sends.
+const SIGNALS_PER_LOOK: usize = 48;
+
+/// Longer than anybody waits.
+const NO_DEADLINE: Time = Time(u64::MAX);
+
+impl MainBlock {
+    pub(super) fn on_change_schema(
+        &mut self,
+        request: ChangeSchema,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let ChangeSchema { operation, reply_to, connection, wait_ms, change } = request;
+        let asker = Asker { operation, reply_to, connection, wait_ms, cause: None };
+        if self.waiting.len() >= QUEUE_MAX {
+            let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes wait");
+            return reply(asker, Vec::new(), Some(error), outbox);
+        }
+        let waiting = self.waiting_change(asker, change, context.now);
+        self.waiting.push_back(waiting);
+        self.begin_changes(context.now, outbox);
+    }
+
+    /// The record of a change that has just come.
+    pub(super) fn waiting_change(&mut self, asker: Asker, change: Box<SchemaChange>, now: Time) -> WaitingChange {
+        let number = OperationId(self.next_change);
+        self.next_change += 1;
+        let is_own = asker.cause.is_some() || self.is_of_building(&change);
+        WaitingChange {
+            number,
+            names: self.names_of(&change),
+            users: if is_own { TableUsers::Statements } else { TableUsers::Transactions },
+            deadline: match &*change {
+                // What takes an index back that is not complete is not given up.
+                SchemaChange::DropIndex { .. } if is_own => NO_DEADLINE,
+                _ => now.plus(Duration::from_millis(asker.wait_ms)),
+            },
+            asker,
+            change,
+            state: WaitState::Queued,
+            tables: Arc::new([]),
+        }
+    }
+
+    /// Whether a change completes an index that is being built, or takes it back: statements alone are waited for then.
+    fn is_of_building(&self, change: &SchemaChange) -> bool {
+        let (SchemaChange::FinishIndex { table, index } | SchemaChange::DropIndex { table, index }) = change else {
+            return false;
+        };
+        let layout = self.catalog.dictionary.table(*table);
+        let defined = layout.and_then(|layout| layout.definition.index(*index));
+        defined.is_some_and(|defined| defined.state == IndexState::Building)
+    }
+
+    /// The names of the tables that a change concerns, so that changes of one table keep their order.
+    fn names_of(&self, change: &SchemaChange) -> Vec<TableName> {
+        let dictionary = &self.catalog.dictionary;
+        let name_of = |id: &TableId| {
+            let layout = dictionary.table(*id)?;
+            Some((layout.definition.database.clone(), layout.definition.name.clone()))
+        };
+        match change {
+            SchemaChange::CreateDatabase { .. } => Vec::new(),
+            SchemaChange::DropDatabase { name, .. } => {
+                let names = dictionary.tables_of(name).map(|layout| layout.definition.name.clone());
+                names.map(|table| (name.clone(), table)).collect()
+            }
+            SchemaChange::CreateTable { definition, .. } => {
+                vec![(definition.database.clone(), definition.name.clone())]
+            }
+            SchemaChange::DropTables { names, .. } => names.clone(),
+            SchemaChange::RenameTables { renames } => {
+                renames.iter().flat_map(|rename| [rename.from.clone(), rename.to.clone()]).collect()
+            }
+            SchemaChange::TruncateTable { table }
+            | SchemaChange::CreateIndex { table, .. }
+            | SchemaChange::BuildIndex { table, .. }
+            | SchemaChange::FinishIndex { table, .. }
+            | SchemaChange::DropIndex { table, .. } => name_of(table).into_iter().collect(),
+        }
+    }
+
+    /// The tables that others have to leave first.
+    fn tables_to_leave(&self, change: &SchemaChange, names: &[TableName]) -> Vec<BlockedTable> {
+        let dictionary = &self.catalog.dictionary;
+        let ids: BTreeSet<TableId> = match change {
+            SchemaChange::CreateDatabase { .. }
+            | SchemaChange::CreateTable { .. }
+            | SchemaChange::BuildIndex { .. } => return Vec::new(),
+            SchemaChange::DropDatabase { name, .. } => {
+                dictionary.tables_of(name).map(|layout| layout.definition.id).collect()
+            }
+            _ => {
+                let layouts = names.iter().filter_map(|(database, name)| dictionary.table_named(database, name));
+                layouts.map(|layout| layout.definition.id).collect()
+            }
+        };
+        ids.into_iter().map(|table| BlockedTable { table, exclusion: Exclusion::All }).collect()
+    }
+
+    /// Asks the sql blocks on behalf of every change that no earlier change of the same tables stands before.
+    pub(super) fn ask_for_tables(&mut self, outbox: &mut Outbox<Signal>) {
+        let mut claimed: BTreeSet<TableName> = match &self.running {
+            Some(change) => change.names.iter().cloned().collect(),
+            None => BTreeSet::new(),
+        };
+        for position in 0..self.waiting.len() {
+            let waiting = &self.waiting[position];
+            let is_free = !waiting.names.iter().any(|name| claimed.contains(name));
+            claimed.extend(waiting.names.iter().cloned());
+            if waiting.state != WaitState::Queued || !is_free {
+                continue;
+            }
+            let tables: Arc<[BlockedTable]> = self.tables_to_leave(&waiting.change, &waiting.names).into();
+            let (number, users, owner) = (waiting.number, waiting.users, waiting.asker.connection);
+            let waiting = &mut self.waiting[position];
+            waiting.tables = Arc::clone(&tables);
+            if tables.is_empty() {
+                waiting.state = WaitState::Ready;
+                continue;
+            }
+            waiting.state = WaitState::Asking { outstanding: self.sql_blocks.len() };
+            for to in &self.sql_blocks {
+                let request =
+                    BlockTables { operation: number, reply_to: self.own, owner, users, tables: Arc::clone(&tables) };
+                outbox.send(*to, Signal::Sql(SqlSignal::BlockTables(request)));
+            }
+        }
+        self.start_wait_timer(outbox);
+    }
+
+    /// Takes the next change that nobody stands before. One whose tables are not those that were asked for any more asks again.
+    pub(super) fn next_ready(&mut self, outbox: &mut Outbox<Signal>) -> Option<WaitingChange> {
+        loop {
+            self.ask_for_tables(outbox);
+            let position = self.waiting.iter().position(|waiting| waiting.state == WaitState::Ready)?;
+            let mut waiting = self.waiting.remove(position)?;
+            let needed = self.tables_to_leave(&waiting.change, &waiting.names);
+            if needed.iter().all(|table| waiting.tables.contains(table)) {
+                self.name_table_again(&mut waiting);
+                return Some(waiting);
+            }
+            self.let_go(waiting.number, &waiting.tables, outbox);
+            waiting.state = WaitState::Queued;
+            waiting.names = self.names_of(&waiting.change);
+            waiting.number = OperationId(self.next_change);
+            self.next_change += 1;
+            self.waiting.insert(position, waiting);
+        }
+    }
+
+    /// A table that was truncated meanwhile has its name and another id.
+    fn name_table_again(&self, waiting: &mut WaitingChange) {
+        let dictionary = &self.catalog.dictionary;
+        let (SchemaChange::TruncateTable { table }
+        | SchemaChange::CreateIndex { table, .. }
+        | SchemaChange::FinishIndex { table, .. }
+        | SchemaChange::DropIndex { table, .. }) = &mut *waiting.change
+        else {
+            return;
+        };
+        if let [(database, name)] = &waiting.names[..]
+            && let Some(layout) = dictionary.table_named(database, name)
+        {
+            *table = layout.definition.id;
+        }
+    }
+
+    /// Tells who asked that the change begins.
+    pub(super) fn say_started(&self, waiting: &WaitingChange, outbox: &mut Outbox<Signal>) {
+        if !waiting.tables.is_empty() && waiting.asker.cause.is_none() {
+            let started = ChangeSchemaStarted { operation: waiting.asker.operation };
+            outbox.send(waiting.asker.reply_to, Signal::Sql(SqlSignal::ChangeSchemaStarted(started)));
+        }
+    }
+
+    /// Lets the sessions go on that a change keeps out.
+    pub(super) fn let_go(&self, number: OperationId, tables: &[BlockedTable], outbox: &mut Outbox<Signal>) {
+        if tables.is_empty() {
+            return;
+        }
+        for to in &self.sql_blocks {
+            outbox.send(*to, Signal::Sql(SqlSignal::UnblockTables(UnblockTables { operation: number })));
+        }
+    }
+
+    pub(super) fn on_block_tables_reply(
+        &mut self,
+        reply: BlockTablesReply,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let waiting = self.waiting.iter_mut().find(|waiting| waiting.number == reply.operation);
+        if let Some(waiting) = waiting
+            && let WaitState::Asking { outstanding } = &mut waiting.state
+        {
+            *outstanding -= 1;
+            if *outstanding == 0 {
+                waiting.state = WaitState::Ready;
+                self.begin_changes(context.now, outbox);
+            }
+        }
+    }
+
+    /// A change that has not begun steps back behind older transactions.
+    pub(super) fn on_recall_tables(&mut self, signal: RecallTables, outbox: &mut Outbox<Signal>) {
+        let own = self.own;
+        let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.number == signal.operation) else { return };
+        waiting.state = match waiting.state {
+            WaitState::Asking { outstanding } => WaitState::Asking { outstanding: outstanding + 1 },
+            WaitState::Ready | WaitState::Queued => WaitState::Asking { outstanding: 1 },
+        };
+        let request = BlockTables {
+            operation: waiting.number,
+            reply_to: own,
+            owner: waiting.asker.connection,
+            users: waiting.users,
+            tables: Arc::clone(&waiting.tables),
+        };
+        outbox.send(signal.from, Signal::Sql(SqlSignal::BlockTables(request)));
+    }
+
+    pub(super) fn on_cancel_schema_change(
+        &mut self,
+        signal: CancelSchemaChange,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let is_meant = |waiting: &WaitingChange| {
+            (waiting.asker.operation, waiting.asker.reply_to) == (signal.operation, signal.reply_to)
+                && waiting.asker.cause.is_none()
+        };
+        if let Some(position) = self.waiting.iter().position(is_meant) {
+            let error = Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted");
+            self.give_up(position, error, context.now, outbox);
+            self.begin_changes(context.now, outbox);
+        }
+    }
+
+    /// A change is not waited for any longer. An index that is not complete goes away.
+    fn give_up(&mut self, position: usize, error: Box<Error>, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(waiting) = self.waiting.remove(position) else { return };
+        if waiting.state != WaitState::Queued {
+            self.let_go(waiting.number, &waiting.tables, outbox);
+        }
+        match *waiting.change {
+            SchemaChange::FinishIndex { table, index } | SchemaChange::BuildIndex { table, index } => {
+                let asker = Asker { cause: Some(error), ..waiting.asker };
+                let drop = Box::new(SchemaChange::DropIndex { table, index });
+                let drop = self.waiting_change(asker, drop, now);
+                self.waiting.insert(position, drop);
+            }
+            _ => reply(waiting.asker, Vec::new(), Some(error), outbox),
+        }
+    }
+
+    fn start_wait_timer(&mut self, outbox: &mut Outbox<Signal>) {
+        if !self.wait_timer_runs && self.waiting.iter().any(|waiting| waiting.deadline != NO_DEADLINE) {
+            self.wait_timer_runs = true;
+            outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(WAIT_TIMER_MS), token: 0 });
+        }
+    }
+
+    /// One timer for all changes, as tc has for all waits.
+    pub(super) fn on_wait_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.wait_timer_runs = false;
+        for _ in 0..(SIGNALS_PER_LOOK / self.sql_blocks.len().max(1)).max(1) {
+            let is_late = |waiting: &WaitingChange| waiting.deadline <= context.now;
+            let Some(position) = self.waiting.iter().position(is_late) else { break };
+            let message = "Lock wait timeout exceeded; try restarting transaction";
+            self.give_up(position, Error::new(ErrorCode::LockWaitTimeout, message), context.now, outbox);
+        }
+        self.begin_changes(context.now, outbox);
+    }
+}

@@ -1,0 +1,109 @@
+//! Sessions that wait for tables which a schema change keeps from them.
+
+use junctor_client::Door;
+use junctor_client::block_signals::*;
+use junctor_kernel::Duration;
+use junctor_model::id::ConnectionId;
+use junctor_sql::result::{Progress, ResultSink};
+use junctor_sql::{Engine, Session};
+
+use super::packet_sink::PacketSink;
+use super::sql_block::{CommandState, SessionRecord, SqlBlock, after};
+
+/// Rows of one answer about status.
+const STATUS_ROWS_MAX: usize = 4096;
+/// How often sessions that wait for tables are looked at for their deadlines, in milliseconds.
+const TABLE_TIMER_MS: u64 = 100;
+/// The token of that timer.
+pub(super) const TABLE_TIMER: u64 = 0x7461_626c_6573;
+/// Sessions that one look ends.
+const LATE_PER_LOOK: usize = 32;
+/// The number of the work that begins statements which waited for tables.
+pub(super) const TABLE_WORK: u32 = 0x7461_626c;
+
+impl SqlBlock {
+    pub(super) fn on_block_tables(&mut self, signal: BlockTables, door: &mut Door<'_>) {
+        let sessions = self.sessions.values().map(|record| &record.session);
+        self.engine.on_block_tables(signal, sessions, door);
+        self.begin_waiting_later(door);
+    }
+
+    pub(super) fn on_unblock_tables(&mut self, signal: UnblockTables, door: &mut Door<'_>) {
+        self.engine.on_unblock_tables(signal);
+        self.begin_waiting_later(door);
+    }
+
+    pub(super) fn on_change_schema_started(&mut self, signal: ChangeSchemaStarted) {
+        let connection = self.engine.client.session_of(signal.operation);
+        if let Some(record) = connection.and_then(|connection| self.sessions.get_mut(&connection)) {
+            self.engine.on_change_schema_started(&mut record.session);
+        }
+    }
+
+    /// Begins statements that waited for tables in turns of their own, for each may send as much as any command.
+    fn begin_waiting_later(&mut self, door: &mut Door<'_>) {
+        if self.engine.has_table_waiters() {
+            let signal = ContinueWork { work: TABLE_WORK };
+            door.outbox.send(self.own, Signal::Sql(SqlSignal::ContinueWork(signal)));
+        }
+    }
+
+    pub(super) fn begin_waiting(&mut self, door: &mut Door<'_>) {
+        let Some(connection) = self.engine.next_table_waiter() else { return };
+        self.begin_waiting_later(door);
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        if !record.admitted && !self.admission.try_enter() {
+            self.admission.wait(connection);
+            record.command = CommandState::WaitingAgain;
+            return;
+        }
+        record.admitted = true;
+        self.go_on(connection, door, Engine::retry_tables);
+        self.admit_waiting(door);
+    }
+
+    pub(super) fn on_table_timer(&mut self, door: &mut Door<'_>) {
+        self.table_timer_runs = false;
+        for _ in 0..LATE_PER_LOOK {
+            let Some(connection) = self.engine.next_late_table_waiter(door.now) else { break };
+            self.go_on(connection, door, Engine::fail_table_wait);
+        }
+        self.start_table_timer(door);
+        self.admit_waiting(door);
+    }
+
+    pub(super) fn start_table_timer(&mut self, door: &mut Door<'_>) {
+        if !self.table_timer_runs && self.engine.has_table_waiters() {
+            self.table_timer_runs = true;
+            door.start_timer(Duration::from_millis(TABLE_TIMER_MS), TABLE_TIMER);
+        }
+    }
+
+    /// A step of a session that waited for tables.
+    pub(super) fn go_on(
+        &mut self,
+        connection: ConnectionId,
+        door: &mut Door<'_>,
+        step: fn(&mut Engine, &mut Session, &mut Door<'_>, &mut dyn ResultSink) -> Progress,
+    ) {
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        let SessionRecord { session, capabilities, answer, is_answer_whole, .. } = &mut **record;
+        let mut sink = PacketSink { out: answer, capabilities: *capabilities, is_whole: *is_answer_whole };
+        let progress = step(&mut self.engine, session, door, &mut sink);
+        after(&mut self.engine, record, progress, door);
+        self.settle(connection, door);
+    }
+
+    /// The rows of `junctor_info.metadata_locks` of this block, by connection.
+    pub(super) fn on_read_metadata_locks(&self, request: ReadStatus, door: &mut Door<'_>) {
+        let mut sessions: Vec<&Session> = self.sessions.values().map(|record| &record.session).collect();
+        sessions.sort_unstable_by_key(|session| session.connection());
+        let mut rows = Vec::new();
+        for session in sessions {
+            let instance = self.own.instance;
+            self.engine.append_table_locks(instance, session, door.now, STATUS_ROWS_MAX, &mut rows);
+        }
+        let reply = ReadStatusReply { operation: request.operation, rows };
+        door.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+    }
+}

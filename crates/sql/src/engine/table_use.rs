@@ -1,0 +1,412 @@
+//! Who uses which table, so that a schema change runs while nobody does.
+//!
+//! A transaction of several statements notes each table that it uses; a statement that commits by itself notes nothing, for what it
+//! uses is in its record as long as it runs. When main asks for tables, the block looks at its sessions once, and from then on after each
+//! step of those that used one. Meanwhile statements that would begin to use one wait, but for those of transactions that are older
+//! than the change: they could wait for each other in a circle otherwise. Without a change under way a statement pays for all this
+//! with one comparison.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use junctor_client::block_tables::{BlockTables, BlockedTable, Exclusion, TableUsers, UnblockTables};
+use junctor_client::{Door, OperationId, Time};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::{ConnectionId, TableId};
+use junctor_model::value::Value;
+
+use super::Engine;
+use crate::execute::{Again, Execution, Origin, Run, TableWait, fail, on_schema_started};
+use crate::plan::Plan;
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+
+/// Nanoseconds of a second.
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A table that a statement or transaction uses, and whether it writes or locks rows of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TableUse {
+    pub table: TableId,
+    pub writes: bool,
+}
+
+/// The schema changes that keep sessions from tables, and the sessions that wait for them.
+#[derive(Debug, Default)]
+pub(crate) struct TableBlocks {
+    blocks: Vec<TableBlock>,
+    waiters: VecDeque<TableWaiter>,
+    /// The number of the last block.
+    last: u64,
+}
+
+/// One schema change.
+#[derive(Debug)]
+struct TableBlock {
+    /// Main's number of the change.
+    change: OperationId,
+    /// Counts up; who began to use tables before is older.
+    number: u64,
+    owner: ConnectionId,
+    waits_for: TableUsers,
+    tables: Arc<[BlockedTable]>,
+    /// The sessions that used the tables and have not been seen to stop.
+    users: BTreeSet<ConnectionId>,
+    /// Whether main was told that there are none.
+    answered: bool,
+    /// Whether main was asked to ask again.
+    recalled: bool,
+}
+
+/// A session whose statement waits.
+#[derive(Debug)]
+struct TableWaiter {
+    connection: ConnectionId,
+    wanted: Vec<TableUse>,
+    standing: Standing,
+    deadline: Time,
+}
+
+/// What lets a session pass a change that has not begun.
+#[derive(Clone, Debug, Default)]
+struct Standing {
+    /// The tables that its transaction uses.
+    held: Vec<TableId>,
+    /// The number of the last block when it began to use tables; `None` while it uses none.
+    since: Option<u64>,
+}
+
+impl Standing {
+    fn of(session: &Session) -> Standing {
+        Standing {
+            held: session.tables.iter().map(|used| used.table).collect(),
+            since: (!session.tables.is_empty()).then_some(session.tables_since),
+        }
+    }
+}
+
+impl TableBlock {
+    fn concerns(&self, used: TableUse) -> bool {
+        let is_kept = |blocked: &BlockedTable| {
+            blocked.table == used.table && (used.writes || blocked.exclusion == Exclusion::All)
+        };
+        self.tables.iter().any(is_kept)
+    }
+
+    /// Whether the transaction was there before the change.
+    fn is_younger_than(&self, standing: &Standing, used: TableUse) -> bool {
+        standing.held.contains(&used.table) || standing.since.is_some_and(|since| since < self.number)
+    }
+
+    fn keeps_out(&self, connection: ConnectionId, standing: &Standing, used: TableUse) -> bool {
+        let concerns = self.owner != connection && self.concerns(used);
+        concerns && (self.answered || !self.is_younger_than(standing, used))
+    }
+
+    /// Whether the session, as it is now, has to end something before the change may begin.
+    fn waits_for(&self, session: &Session) -> bool {
+        if session.connection == self.owner {
+            return false;
+        }
+        let running = session.execution.table_uses().any(|used| self.concerns(used));
+        let open = self.waits_for == TableUsers::Transactions && session.tables.iter().any(|used| self.concerns(*used));
+        running || open
+    }
+}
+
+impl TableBlocks {
+    /// Whether any change keeps sessions from tables.
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+
+    fn is_kept_out(&self, connection: ConnectionId, standing: &Standing, wanted: &[TableUse]) -> bool {
+        let keeps_out = |used: &TableUse| self.blocks.iter().any(|block| block.keeps_out(connection, standing, *used));
+        wanted.iter().any(keeps_out)
+    }
+
+    /// A session begins to use tables: changes that have not begun wait for it.
+    fn note_users(&mut self, connection: ConnectionId, wanted: &[TableUse]) {
+        for block in self.blocks.iter_mut().filter(|block| !block.answered && block.owner != connection) {
+            if wanted.iter().any(|used| block.concerns(*used)) {
+                block.users.insert(connection);
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Before a statement runs that is part of a transaction, or while tables are blocked: what it comes to if it must not run.
+    #[cold]
+    pub(super) fn enter_tables(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+        run: &Run<'_>,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Option<Progress> {
+        let wanted: Vec<TableUse> = plan.table_uses().filter(|used| !session.has_used(*used)).collect();
+        let mut blocked = wanted.clone();
+        // A change that waits for statements alone stands before those of transactions that have used the table, too.
+        blocked.extend(plan.table_uses().filter(|used| session.has_used(*used)));
+        if self.tables.any() && !blocked.is_empty() {
+            let standing = Standing::of(session);
+            if self.tables.is_kept_out(session.connection, &standing, &blocked) {
+                return Some(self.wait_for_tables(session, blocked, standing, run, door, sink));
+            }
+            self.tables.note_users(session.connection, &blocked);
+        }
+        if !session.transaction.explicit {
+            return None;
+        }
+        if plan.reads_rows() && wanted.iter().any(|used| session.transaction.is_older_than(used.table)) {
+            let message = "Table definition has changed, please retry transaction";
+            return Some(fail(session, &Error::new(ErrorCode::TableDefinitionChanged, message), sink));
+        }
+        if session.tables.is_empty() {
+            session.tables_since = self.tables.last;
+        }
+        for used in wanted {
+            match session.tables.iter_mut().find(|known| known.table == used.table) {
+                Some(known) => known.writes |= used.writes,
+                None => session.tables.push(used),
+            }
+        }
+        None
+    }
+
+    /// The statement waits; it is begun anew when the changes in its way are over.
+    fn wait_for_tables(
+        &mut self,
+        session: &mut Session,
+        wanted: Vec<TableUse>,
+        standing: Standing,
+        run: &Run<'_>,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        let Some((origin, repeats)) = run.again.copy(&self.work.parameters, door) else {
+            let message = "Table definition has changed, please retry transaction";
+            return fail(session, &Error::new(ErrorCode::TableDefinitionChanged, message), sink);
+        };
+        let connection = session.connection;
+        for block in self.tables.blocks.iter_mut().filter(|block| block.answered && !block.recalled) {
+            let concerned = |used: &TableUse| block.owner != connection && block.concerns(*used);
+            if wanted.iter().any(|used| concerned(used) && block.is_younger_than(&standing, *used)) {
+                block.recalled = true;
+                self.client.recall_tables(block.change, door);
+            }
+        }
+        // Who has rows or tables that others may wait for does not wait longer than for a row.
+        let mut seconds = session.variables.table_wait_seconds();
+        if standing.since.is_some() || session.transaction.has_begun() {
+            seconds = seconds.min(u64::from(session.variables.lock_wait_seconds));
+        }
+        let deadline = Time(door.now.0.saturating_add(seconds.saturating_mul(SECOND_NS)));
+        self.tables.waiters.push_back(TableWaiter { connection, wanted, standing, deadline });
+        session.execution = Execution::Tables(Box::new(TableWait { origin, repeats, since: door.now }));
+        Progress::Waiting
+    }
+
+    /// Whether sessions wait for tables.
+    pub fn has_table_waiters(&self) -> bool {
+        !self.tables.waiters.is_empty()
+    }
+
+    /// Whether steps of sessions are looked at.
+    #[inline]
+    pub fn watches_tables(&self) -> bool {
+        self.tables.any()
+    }
+
+    /// Main asks for tables. `sessions` are all of this block.
+    pub fn on_block_tables<'s>(
+        &mut self,
+        signal: BlockTables,
+        sessions: impl Iterator<Item = &'s Session>,
+        door: &mut Door<'_>,
+    ) {
+        self.tables.blocks.retain(|block| block.change != signal.operation);
+        self.tables.last += 1;
+        let mut block = TableBlock {
+            change: signal.operation,
+            number: self.tables.last,
+            owner: signal.owner,
+            waits_for: signal.users,
+            tables: signal.tables,
+            users: BTreeSet::new(),
+            answered: false,
+            recalled: false,
+        };
+        let users = sessions.filter(|session| block.waits_for(session)).map(|session| session.connection).collect();
+        block.users = users;
+        // Those that asked main to ask again come first.
+        for waiter in &self.tables.waiters {
+            let is_older = |used: &TableUse| block.concerns(*used) && block.is_younger_than(&waiter.standing, *used);
+            if waiter.connection != block.owner && waiter.wanted.iter().any(is_older) {
+                block.users.insert(waiter.connection);
+            }
+        }
+        self.tables.blocks.push(block);
+        self.answer_blocks(door);
+    }
+
+    /// A change is over.
+    pub fn on_unblock_tables(&mut self, signal: UnblockTables) {
+        self.tables.blocks.retain(|block| block.change != signal.operation);
+    }
+
+    /// After a step of a session: it may use a table no more.
+    pub fn note_table_step(&mut self, session: &Session, door: &mut Door<'_>) {
+        // A transaction that waits for a table has still to come to it.
+        let waits = matches!(session.execution, Execution::Tables(_)) && !session.tables.is_empty();
+        if !waits {
+            for block in self.tables.blocks.iter_mut().filter(|block| !block.answered && !block.waits_for(session)) {
+                block.users.remove(&session.connection);
+            }
+        }
+        self.answer_blocks(door);
+    }
+
+    /// A session is gone.
+    pub fn forget_table_user(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
+        self.tables.waiters.retain(|waiter| waiter.connection != connection);
+        for block in &mut self.tables.blocks {
+            block.users.remove(&connection);
+        }
+        self.answer_blocks(door);
+    }
+
+    fn answer_blocks(&mut self, door: &mut Door<'_>) {
+        for block in self.tables.blocks.iter_mut().filter(|block| !block.answered && block.users.is_empty()) {
+            block.answered = true;
+            self.client.tables_are_free(block.change, door);
+        }
+    }
+
+    /// The next session whose statement may begin now.
+    pub fn next_table_waiter(&mut self) -> Option<ConnectionId> {
+        let tables = &self.tables;
+        let may_begin = |waiter: &TableWaiter| !tables.is_kept_out(waiter.connection, &waiter.standing, &waiter.wanted);
+        let position = tables.waiters.iter().position(may_begin)?;
+        self.tables.waiters.remove(position).map(|waiter| waiter.connection)
+    }
+
+    /// The next session that has waited too long; its statement fails with `fail_table_wait`.
+    pub fn next_late_table_waiter(&mut self, now: Time) -> Option<ConnectionId> {
+        let position = self.tables.waiters.iter().position(|waiter| waiter.deadline <= now)?;
+        self.tables.waiters.remove(position).map(|waiter| waiter.connection)
+    }
+
+    /// Begins the statement of a session that waited for tables.
+    pub fn retry_tables(&mut self, session: &mut Session, door: &mut Door<'_>, sink: &mut dyn ResultSink) -> Progress {
+        let wait = match std::mem::take(&mut session.execution) {
+            Execution::Tables(wait) => wait,
+            other => {
+                session.execution = other;
+                return Progress::Waiting;
+            }
+        };
+        let repeats = wait.repeats;
+        match wait.origin {
+            Origin::Text(text) => {
+                let again = if repeats { Again::Text(&text) } else { Again::TextOnce(&text) };
+                let progress = self.run_text(session, &text, again, door, sink);
+                door.buffers.give(text);
+                progress
+            }
+            Origin::Prepared(statement, parameters) => {
+                let again = if repeats { Again::Prepared(statement) } else { Again::PreparedOnce(statement) };
+                let progress = self.run_prepared(session, statement, &parameters, again, door, sink);
+                door.buffers.give(parameters);
+                progress
+            }
+            Origin::None => Progress::Done,
+        }
+    }
+
+    /// The statement of a session has waited too long for its tables: 1205. The transaction goes on.
+    pub fn fail_table_wait(
+        &mut self,
+        session: &mut Session,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        let message = "Lock wait timeout exceeded; try restarting transaction";
+        let error = Error::new(ErrorCode::LockWaitTimeout, message);
+        self.end_table_wait(session, &error, door, sink)
+    }
+
+    /// Ends the wait of a session for tables with an error.
+    pub(crate) fn end_table_wait(
+        &mut self,
+        session: &mut Session,
+        error: &Error,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.forget_table_wait(session, door);
+        fail(session, error, sink)
+    }
+
+    /// Forgets that a session waits for tables.
+    pub(crate) fn forget_table_wait(&mut self, session: &mut Session, door: &mut Door<'_>) {
+        let connection = session.connection;
+        self.tables.waiters.retain(|waiter| waiter.connection != connection);
+        if let Execution::Tables(wait) = std::mem::take(&mut session.execution) {
+            wait.origin.release(door);
+        }
+    }
+
+    /// Main says that the change of a session waits for nobody any more.
+    pub fn on_change_schema_started(&mut self, session: &mut Session) {
+        on_schema_started(session);
+    }
+
+    /// The rows of `junctor_info.metadata_locks` of a session, at most `rows_max` in all.
+    pub fn append_table_locks(
+        &self,
+        instance: u16,
+        session: &Session,
+        now: Time,
+        rows_max: usize,
+        rows: &mut Vec<Vec<Value>>,
+    ) {
+        let dictionary = &self.client.catalog().dictionary;
+        let mut append = |table: TableId, mode: &str, since: Option<Time>| {
+            let Some(layout) = dictionary.table(table).filter(|_| rows.len() < rows_max) else { return };
+            let waited_ms = since.map_or(Value::Null, |since| Value::UInt(now.0.saturating_sub(since.0) / 1_000_000));
+            rows.push(vec![
+                Value::UInt(u64::from(instance)),
+                Value::UInt(u64::from(session.connection.0)),
+                Value::UInt(u64::from(table.0)),
+                Value::Bytes(layout.definition.database.as_bytes().to_vec()),
+                Value::Bytes(layout.definition.name.as_bytes().to_vec()),
+                Value::Bytes(mode.into()),
+                Value::Bytes(if since.is_some() { "WAITING" } else { "GRANTED" }.into()),
+                waited_ms,
+            ]);
+        };
+        let mode_of = |used: &TableUse| if used.writes { "WRITE" } else { "READ" };
+        for used in &session.tables {
+            append(used.table, mode_of(used), None);
+        }
+        for used in session.execution.table_uses().filter(|used| !session.has_used(*used)) {
+            append(used.table, mode_of(&used), None);
+        }
+        if let Execution::Tables(wait) = &session.execution {
+            let waiters = self.tables.waiters.iter().filter(|waiter| waiter.connection == session.connection);
+            for used in waiters.flat_map(|waiter| &waiter.wanted).filter(|used| !session.has_used(**used)) {
+                append(used.table, mode_of(used), Some(wait.since));
+            }
+        }
+        if let Execution::Schema(state) = &session.execution {
+            let own = self.tables.blocks.iter().filter(|block| block.owner == session.connection);
+            for blocked in own.flat_map(|block| block.tables.iter()) {
+                append(blocked.table, "CHANGE", state.waits_since());
+            }
+        }
+    }
+}
