@@ -36,4 +36,4 @@ echo "== a storm of deadlocks"
 timeout 60 "$bench" deadlocks --alone --seconds 3 --rounds 1 --clients 16
 
 echo "== random statements, compared with MariaDB"
-timeout 300 sh tests/differential/run.sh "$target/$profile/junctor"
+timeout 600 sh tests/differential/run.sh "$target/$profile/junctor"
