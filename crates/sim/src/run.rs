@@ -122,7 +122,7 @@ fn run_sessions(plan: &Plan, draw: &Draw, cluster: &mut Cluster, outcome: &mut O
 
 /// Transactions and locks of a cluster that has gone wrong, if it still answers.
 fn look_at(draw: &Draw, cluster: &mut Cluster) -> Vec<String> {
-    let tables = ["transactions", "locks"];
+    let tables = ["transactions", "lock_waits", "locks"];
     let statement = |table: &str| Statement::plain(format!("SELECT * FROM junctor_info.{table}"));
     let mut look = Look::new(tables.map(statement).to_vec());
     let options = fleet_options(draw, None);

@@ -107,6 +107,12 @@ impl RangeTable {
         self.count == 0
     }
 
+    /// Whether a transaction holds a range.
+    #[inline]
+    pub fn is_holder(&self, transaction: TransactionId) -> bool {
+        self.by_transaction.contains_key(&transaction)
+    }
+
     /// The indexes of a partition with ranges.
     pub fn indexes_of(&self, partition: PartitionId) -> impl Iterator<Item = IndexId> {
         let place = |index| IndexPlace { partition, index };

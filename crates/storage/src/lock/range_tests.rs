@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use junctor_model::id::{IndexId, PartitionId, TableId, TransactionId};
+use junctor_model::id::{IndexId, PartitionId, RowId, TableId, TransactionId};
 use proptest::prelude::*;
 
 use super::LockMode::{Exclusive, Shared};
-use super::{IndexPlace, LockTable, LockTableFull, WIDE_RANGES_MAX, WaiterId, WaiterToken};
+use super::{IndexPlace, LockKey, LockReply, LockTable, LockTableFull, WIDE_RANGES_MAX, WaiterId, WaiterToken};
 use crate::index::RangeBounds;
 
 const PARTITION: PartitionId = PartitionId { table: TableId(1), index: 0 };
@@ -99,6 +99,26 @@ fn a_range_asked_for_again_takes_no_room_and_the_stronger_mode() {
     assert_eq!(held, [true, true, true], "one key, one range, all; what lies in all is held already");
     release(&mut table, 1);
     assert_eq!(table.request_count(), 0);
+}
+
+#[test]
+fn who_waits_for_a_row_and_holds_a_range_may_be_waited_for() {
+    let mut table = table();
+    let row = LockKey { partition: PARTITION, row: RowId(1) };
+    assert_eq!(table.request(row, TransactionId(1), Exclusive, WaiterToken(1)), Ok(LockReply::Granted));
+    let wait_for_row = |table: &mut LockTable, transaction: u64| match table.request(
+        row,
+        TransactionId(transaction),
+        Exclusive,
+        WaiterToken(transaction),
+    ) {
+        Ok(LockReply::Waiting(waiter)) => waiter,
+        other => panic!("{other:?}"),
+    };
+    lock(&mut table, RangeBounds::ALL, 2);
+    let holder = wait_for_row(&mut table, 2);
+    let other = wait_for_row(&mut table, 3);
+    assert_eq!((table.has_others(holder), table.has_others(other)), (true, false));
 }
 
 #[test]

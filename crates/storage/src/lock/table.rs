@@ -333,9 +333,10 @@ impl LockTable {
         match waiter.0 {
             // Rows that it has made are locks that the table does not know.
             Waiter::Key(_) => true,
-            Waiter::Row { .. } => {
-                self.waiting(waiter).is_some_and(|own| (own.transaction_previous, own.transaction_next) != (NONE, NONE))
-            }
+            Waiter::Row { .. } => self.waiting(waiter).is_some_and(|own| {
+                let has_rows = (own.transaction_previous, own.transaction_next) != (NONE, NONE);
+                has_rows || self.ranges.is_holder(own.transaction)
+            }),
         }
     }
 
