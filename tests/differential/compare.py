@@ -2,20 +2,24 @@
 """Sends the same random statements to Junctor and to MariaDB and compares the answers. The statements depend on the seed
 alone. A difference is printed as the shortest script found that still shows it.
 
-    python3 compare.py --junctor PORT --mariadb PORT [--seed N] [--statements N] [--keep-going]
+    python3 compare.py --junctor PORT --mariadb PORT [--seed N] [--statements N] [--workers N] [--keep-going]
 
 Needs PyMySQL. Both servers must let root in without a password over the loopback. Ends with 1 when something differs."""
 
 import argparse
+import multiprocessing
+import queue
 import random
 import sys
+import time
 
 from known import is_known
 from outcome import Server, difference
 from statements import Generator
 
 EPISODE_STATEMENTS = 60
-DATABASE = "differential"
+DATABASE = "differential_{}"
+REFUSED = 1235
 
 
 class Episode:
@@ -34,13 +38,17 @@ class Episode:
 def start(servers):
     for server in servers:
         server.run("ROLLBACK")
-        server.run(f"DROP DATABASE IF EXISTS {DATABASE}")
-        server.run(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
-        server.run(f"USE {DATABASE}")
+        server.run(f"DROP DATABASE IF EXISTS {server.database}")
+        server.run(f"CREATE DATABASE {server.database} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+        server.run(f"USE {server.database}")
 
 
 def send(servers, step):
-    ours, theirs = servers[0].run(step[0]), servers[1].run(step[1])
+    ours = servers[0].run(step[0])
+    if ours.number == REFUSED:
+        # By its name, and nothing has changed: the other must not change anything either.
+        return ours, ours, None
+    theirs = servers[1].run(step[1])
     return ours, theirs, difference(ours, theirs, step[2])
 
 
@@ -48,8 +56,7 @@ def replay(servers, steps):
     """Whether the last of the steps, sent after the others, still differs, and how."""
     start(servers)
     for step in steps[:-1]:
-        servers[0].run(step[0])
-        servers[1].run(step[1])
+        send(servers, step)
     return send(servers, steps[-1])
 
 
@@ -70,19 +77,19 @@ def shrink(servers, steps):
 
 
 def report(servers, seed, steps):
+    """What differs, as a text."""
     for server in servers:
         if server.run("SELECT 1").kind == "lost":
             server.connect()
     steps = shrink(servers, steps) if replay(servers, steps)[2] is not None else steps
     ours, theirs, found = replay(servers, steps)
-    print(f"-- seed {seed}: {found or 'seen once, not again'}")
-    for ours_text, _, _ in steps:
-        print(f"{ours_text};")
-    print(f"--   {servers[0].name}: {ours}\n--   {servers[1].name}: {theirs}\n", flush=True)
+    lines = [f"-- seed {seed}: {found or 'seen once, not again'}"]
+    lines += [f"{ours_text};" for ours_text, _, _ in steps]
+    return "\n".join(lines) + f"\n--   {servers[0].name}: {ours}\n--   {servers[1].name}: {theirs}\n"
 
 
 def run_episode(servers, seed, count):
-    """Runs one episode; gives the number of statements and whether they agreed."""
+    """Runs one episode; gives the number of statements and what differs, if anything does."""
     episode = Episode(seed)
     start(servers)
     sent = 0
@@ -93,42 +100,80 @@ def run_episode(servers, seed, count):
         ours, theirs, found = send(servers, step)
         sent += 1
         if found is None and ours.kind == "error" and sent == 1:
-            return sent, True
+            return sent, None
         if found is None:
             continue
         if is_known(step[0], ours, theirs, found):
             if ours.kind != theirs.kind:
-                return sent, True
+                return sent, None
             continue
-        report(servers, seed, episode.steps)
-        return sent, False
+        return sent, report(servers, seed, episode.steps)
     whole = ("SELECT * FROM t", "SELECT * FROM t", frozenset())
     if send(servers, whole)[2] is not None:
-        report(servers, seed, episode.steps + [whole])
-        return sent, False
-    return sent, True
+        return sent, report(servers, seed, episode.steps + [whole])
+    return sent, None
+
+
+def work(options, number, reports):
+    """Runs the episodes of one worker: every so many seeds one, until it has sent its share."""
+    servers = [Server("junctor", options.junctor), Server("mariadb", options.mariadb)]
+    for server in servers:
+        server.database = DATABASE.format(number)
+    seed, sent = options.seed + number, 0
+    while sent < options.statements / options.workers:
+        count, found = run_episode(servers, seed, EPISODE_STATEMENTS)
+        sent += count
+        reports.put((count, found))
+        seed += options.workers
+    for server in servers:
+        server.run("ROLLBACK")
+        server.run(f"DROP DATABASE {server.database}")
+    reports.put(None)
+
+
+def run_workers(work, options, what):
+    """Runs `work` in processes of their own and prints what they report; the exit status."""
+    reports = multiprocessing.Queue()
+    start = time.monotonic()
+    workers = [
+        multiprocessing.Process(target=work, args=(options, number, reports), daemon=True)
+        for number in range(options.workers)
+    ]
+    for worker in workers:
+        worker.start()
+    running, sent, differing = len(workers), 0, 0
+    while running > 0:
+        try:
+            report = reports.get(timeout=10)
+        except queue.Empty:
+            if any(worker.is_alive() for worker in workers):
+                continue
+            print("the workers have ended early", file=sys.stderr)
+            return 1
+        if report is None:
+            running -= 1
+            continue
+        count, found = report
+        sent += count
+        if found:
+            differing += 1
+            print(found, flush=True)
+            if not options.keep_going:
+                break
+    per_hour = sent / max(time.monotonic() - start, 0.001) * 3600
+    print(f"{sent} {what} from seed {options.seed} on, {per_hour:,.0f} an hour: {differing} episodes differ")
+    return 1 if differing else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--statements", type=int, default=2000)
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--junctor", type=int, required=True, metavar="PORT")
     parser.add_argument("--mariadb", type=int, required=True, metavar="PORT")
     parser.add_argument("--keep-going", action="store_true", help="go on after a difference")
-    options = parser.parse_args()
-    servers = [Server("junctor", options.junctor), Server("mariadb", options.mariadb)]
-    seed, sent, differing = options.seed, 0, 0
-    while sent < options.statements:
-        count, agreed = run_episode(servers, seed, EPISODE_STATEMENTS)
-        sent += count
-        differing += not agreed
-        if not agreed and not options.keep_going:
-            break
-        seed += 1
-    start(servers)
-    print(f"{sent} statements, seeds {options.seed} to {seed}: {differing} episodes differ")
-    return 1 if differing else 0
+    return run_workers(work, parser.parse_args(), "statements")
 
 
 if __name__ == "__main__":

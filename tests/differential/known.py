@@ -16,6 +16,8 @@ def is_known(statement, ours, theirs, found):
     if kinds == ("ok", "ok"):
         return ok_known(statement, ours, theirs, found)
     if kinds == ("error", "error"):
+        if ours.number == 3572 and theirs.number == 1205:
+            return True  # NOWAIT
         return ours.number in VALUE_ERRORS and theirs.number in VALUE_ERRORS
     if ours.kind == "error":
         return (

@@ -2,12 +2,15 @@
 # Random statements and fixed interleavings, sent to Junctor and to MariaDB, with the answers compared. Both servers are
 # started here, listen on free ports, live in a temporary folder, and end with this script.
 #
-#   sh tests/differential/run.sh target/debug/junctor [SEED [STATEMENTS]]
+#   sh tests/differential/run.sh target/debug/junctor [SEED [STATEMENTS [EPISODES]]]
+#
+# EPISODES are those of concurrent sessions, of about 40 statements each. KEEP_GOING=--keep-going tells of every difference.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 junctor=$1
 seed=${2:-1}
 statements=${3:-2000}
+episodes=${4:-24}
 folder=$(mktemp -d)
 junctor_pid=
 mariadb_pid=
@@ -50,9 +53,13 @@ until [ -n "$junctor_port" ] && mysqladmin --no-defaults --silent --host=127.0.0
 done
 
 ports="--junctor $junctor_port --mariadb $mariadb_port"
-# shellcheck disable=SC2086 # the ports are words of their own
-"$folder/venv/bin/python" "$here/compare.py" $ports --seed "$seed" --statements "$statements"
+failed=0
+# shellcheck disable=SC2086 # the ports and KEEP_GOING are words of their own
+"$folder/venv/bin/python" "$here/compare.py" $ports --seed "$seed" --statements "$statements" ${KEEP_GOING:-} || failed=1
 # shellcheck disable=SC2086
-"$folder/venv/bin/python" "$here/sessions.py" $ports
+"$folder/venv/bin/python" "$here/concurrent.py" $ports --seed "$seed" --episodes "$episodes" ${KEEP_GOING:-} || failed=1
 # shellcheck disable=SC2086
-"$folder/venv/bin/python" "$here/anomalies.py" $ports
+"$folder/venv/bin/python" "$here/sessions.py" $ports || failed=1
+# shellcheck disable=SC2086
+"$folder/venv/bin/python" "$here/anomalies.py" $ports || failed=1
+exit $failed

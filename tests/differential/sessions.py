@@ -183,9 +183,9 @@ SCRIPTS = {
         b: SELECT * FROM t WHERE u IN (100, 101, 102) ORDER BY u""",
     "a range that was locked gets no rows": """
         a: BEGIN
-        a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 FOR UPDATE
+        a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 ORDER BY id FOR UPDATE
         b: INSERT INTO t VALUES (5, 22, 500) ...
-        a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 FOR UPDATE
+        a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 ORDER BY id FOR UPDATE
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",

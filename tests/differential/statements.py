@@ -6,6 +6,8 @@ TEXTS = [
     "", "a", "A", "b", "B", "ä", "ß", "s", "aa", "ab", "aB", "abc", "a ", " a", "b  ", "0", "1", "12", "-3", "1e1", "2.5", "x%y", "x_y",
     "it's", "日本", "😀", "🎉", "é", "e", "zz", "Zz", "back\\slash", "007", "1abc", "abcabcab", "a\tb", "~", "_", "%",
 ]
+BINARIES = ("BINARY", "VARBINARY", "TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB")
+LONG = ("TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB")
 SHARED = ["a", "A", "b", "ab", "abc", "0", "1", "12", "zz"]
 BYTES = ["", "00", "61", "41", "6120", "ff", "fe00", "616263", "31", "c3a4", "80", "20", "0061"]
 
@@ -29,7 +31,7 @@ class Column:
 
     @property
     def is_binary(self):
-        return self.kind in ("VARBINARY", "BLOB")
+        return self.kind in BINARIES
 
     @property
     def is_text(self):
@@ -68,12 +70,13 @@ class Generator:
     def column(self, name):
         random = self.random
         kind = random.choice(
-            ["INT", "INT", "BIGINT", "TINYINT", "SMALLINT", "MEDIUMINT", "VARCHAR", "VARCHAR", "CHAR", "TEXT", "VARBINARY", "BLOB", "DOUBLE"]
+            ["INT", "INT", "BIGINT", "TINYINT", "SMALLINT", "MEDIUMINT", "VARCHAR", "VARCHAR", "CHAR", "TEXT", "VARBINARY", "BLOB", "DOUBLE",
+             random.choice(["BINARY", "TINYTEXT", "MEDIUMTEXT", "LONGTEXT", "TINYBLOB", "MEDIUMBLOB", "LONGBLOB"])]
         )
         unsigned = kind in INTEGERS and random.random() < 0.35
-        width = {"VARCHAR": [3, 8, 20], "CHAR": [1, 4, 10], "VARBINARY": [2, 8]}.get(kind)
+        width = {"VARCHAR": [3, 8, 20], "CHAR": [1, 4, 10], "VARBINARY": [2, 8], "BINARY": [1, 3]}.get(kind)
         column = Column(name, kind, unsigned, random.choice(width) if width else None, random.random() < 0.7, None)
-        if kind not in ("TEXT", "BLOB") and random.random() < 0.3:
+        if kind not in LONG and random.random() < 0.3:
             column.default = self.small_value(column)
         return column
 
@@ -88,7 +91,7 @@ class Generator:
         return self.random.choice(["''", "'a'", "'b'"])
 
     def indexable(self):
-        return [column for column in self.columns if column.kind not in ("TEXT", "BLOB")]
+        return [column for column in self.columns if column.kind not in LONG]
 
     def primary_key(self):
         choices = self.indexable()
@@ -172,7 +175,7 @@ class Generator:
             return self.update()
         if pick < 0.47:
             return self.delete()
-        if pick < 0.52:
+        if pick < 0.52 + 0.05 * self.in_transaction:
             return self.transaction()
         if pick < 0.555:
             return self.definition()
@@ -184,11 +187,40 @@ class Generator:
         if random.random() < 0.3:
             columns = [c for c in columns if random.random() < 0.8 or c.name in self.primary] or columns
         names = f" ({', '.join(c.name for c in columns)})" if len(columns) < len(self.columns) or random.random() < 0.5 else ""
+        pick = random.random()
+        verb = "INSERT INTO" if pick < 0.8 else "INSERT IGNORE INTO" if pick < 0.92 else "REPLACE INTO"
+        words = set()
         if random.random() < 0.08:
-            return "INSERT INTO t SET " + ", ".join(f"{c.name} = {self.inserted(c)}" for c in columns), set()
-        count = random.choice([1, 1, 1, 2, 3, 5, 12])
-        rows = ", ".join(f"({', '.join(self.inserted(c) for c in columns)})" for _ in range(count))
-        return f"INSERT INTO t{names} VALUES {rows}", {"noerrors"} if count > 1 else set()
+            values = "SET " + ", ".join(f"{c.name} = {self.inserted(c)}" for c in columns)
+        elif random.random() < 0.06:
+            values = names + self.selected(columns)
+            words.add("noerrors")
+        else:
+            count = random.choice([1, 1, 1, 2, 3, 5, 12])
+            rows = ", ".join(f"({', '.join(self.inserted(c) for c in columns)})" for _ in range(count))
+            values = f"{names} VALUES {rows}"
+            if count > 1:
+                words.add("noerrors")
+        if verb == "INSERT INTO" and random.random() < 0.12:
+            values += " ON DUPLICATE KEY UPDATE " + ", ".join(
+                self.when_duplicate(c) for c in random.sample(self.columns, min(len(self.columns), random.choice([1, 1, 2])))
+            )
+            words |= {"noerrors", "nowarnings"}
+        return f"{verb} t {values.strip()}", words
+
+    def selected(self, columns):
+        """Rows of the table itself, few and the same ones on both sides."""
+        items = ", ".join(self.inserted(c) if self.random.random() < 0.4 else c.name for c in columns)
+        order = ", ".join(self.primary or [c.name for c in self.columns])
+        return f" SELECT {items} FROM t{self.where(0.5)} ORDER BY {order} LIMIT {self.random.choice([1, 3, 6])}"
+
+    def when_duplicate(self, column):
+        random = self.random
+        other = random.choice(self.columns)
+        choices = [f"VALUES({column.name})", self.value(column), "DEFAULT", column.name]
+        if column.is_number and other.is_number:
+            choices += [f"{column.name} + 1", f"VALUES({column.name}) + {other.name}"]
+        return f"{column.name} = {random.choice(choices)}"
 
     def many_rows(self):
         """Many rows whose keys hardly meet."""
@@ -239,13 +271,23 @@ class Generator:
                 parts.append(f"{column.name} = DEFAULT")
             else:
                 parts.append(f"{column.name} = {self.value(column)}")
-        where = self.where(0.95)
+        where = self.where(0.95) + self.first_rows()
         return f"UPDATE t SET {', '.join(parts)}{where}", {"noerrors", "nowarnings", "unstable"}
 
     def delete(self):
-        return f"DELETE FROM t{self.where(0.97)}", set()
+        return f"DELETE FROM t{self.where(0.97)}{self.first_rows()}", set()
+
+    def first_rows(self):
+        """Nothing, or an order that is total and a limit."""
+        if not self.primary or self.random.random() >= 0.12:
+            return ""
+        keys = ", ".join(f"{name}{self.random.choice(['', ' DESC'])}" for name in self.primary)
+        return f" ORDER BY {keys} LIMIT {self.random.randint(0, 4)}"
 
     def transaction(self):
+        if self.in_transaction and self.random.random() < 0.4:
+            kinds = ["SAVEPOINT {}", "SAVEPOINT {}", "ROLLBACK TO {}", "ROLLBACK TO SAVEPOINT {}", "RELEASE SAVEPOINT {}"]
+            return self.random.choice(kinds).format(self.random.choice(["a", "b", "A"])), set()
         if self.in_transaction:
             self.in_transaction = False
             return self.random.choice(["COMMIT", "ROLLBACK", "ROLLBACK"]), set()

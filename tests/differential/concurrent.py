@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+"""Two to four sessions in interleavings drawn from a seed, on Junctor and on MariaDB: the same statements wait, and every
+answer is compared when it comes. What locks is addressed by its primary key, so that both lock the same rows. An episode
+ends with a deadlock, whose victim is open.
+
+    python3 concurrent.py --junctor PORT --mariadb PORT [--seed N] [--episodes N] [--workers N] [--keep-going]
+
+A difference is printed as the shortest script found that still shows it; ends with 1 then."""
+
+import argparse
+import queue
+import random
+import sys
+import threading
+import time
+
+from compare import run_workers
+from known import is_known
+from outcome import Outcome, Server, difference
+from statements import Column, Generator
+
+STEPS = 40
+NAMES = "abcd"
+# A statement that is not answered by then waits; the longer times are for what differed with the shorter ones.
+WAITS_SECONDS = (0.15, 1.5)
+# After what may have given locks back, answers of those that waited come within this time.
+SETTLE_SECONDS = (0.01, 0.2)
+ANSWER_SECONDS = 40
+DEADLOCK = 1213
+NO_SAVEPOINT = 1305
+
+
+class Schema(Generator):
+    """A table with a primary key `id` and statements of one session about it."""
+
+    def __init__(self, drawn):
+        super().__init__(drawn)
+        self.isolation = drawn.choice(["READ COMMITTED", "REPEATABLE READ"])
+        self.columns = self.columns[:4]
+        key = Column("id", drawn.choice(["INT", "BIGINT", "SMALLINT"]), False, None, False, None)
+        self.columns.insert(0, key)
+        self.primary = ["id"]
+        self.unique = None
+        # A duplicate in a second unique key locks a gap under REPEATABLE READ.
+        if self.isolation == "READ COMMITTED" and drawn.random() < 0.5:
+            self.unique = Column("u", "INT", False, None, True, None)
+            self.columns.append(self.unique)
+
+    def create(self):
+        parts = [column.definition() for column in self.columns] + ["PRIMARY KEY (id)"]
+        if self.unique:
+            parts.append("UNIQUE KEY u (u)")
+        text = f"CREATE TABLE t ({', '.join(parts)}) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci"
+        partitions = self.random.choice(["", "", " PARTITION BY KEY (id) PARTITIONS 3"])
+        return text + partitions, text
+
+    def rows(self):
+        """Rows 1 to 6."""
+        rows = ", ".join(f"({', '.join(self.fitting(column, number) for column in self.columns)})" for number in range(1, 7))
+        return f"INSERT INTO t VALUES {rows}"
+
+    def fitting(self, column, number):
+        if column.name == "id":
+            return str(number)
+        if column is self.unique:
+            return str(number * 10)
+        return "NULL" if column.nullable and self.random.random() < 0.2 else self.small_value(column)
+
+    def new_row(self):
+        number = self.key()
+        values = []
+        for column in self.columns:
+            if column is self.unique:
+                values.append(str(self.random.choice([10, 20, 30, 40, 70, 80])))
+            else:
+                values.append(self.fitting(column, number))
+        return ", ".join(values)
+
+    def key(self):
+        # Under REPEATABLE READ a key that is not there locks the gap.
+        return self.random.randint(1, 6 if self.isolation == "REPEATABLE READ" else 8)
+
+    def assignment(self):
+        column = self.random.choice(self.columns[1:])
+        if column is self.unique:
+            return f"u = {self.random.choice(['u + 10', 'u - 10', 'NULL', '10', '20', '70'])}"
+        if column.is_number and self.random.random() < 0.5:
+            return f"{column.name} = {column.name} {self.random.choice(['+ 1', '- 1', '* 2'])}"
+        return f"{column.name} = {self.fitting(column, 0) if self.random.random() < 0.8 else self.value(column)}"
+
+    def step(self, is_open):
+        """A statement of a session in a transaction or not, the words about it, and whether one is open then."""
+        drawn, pick = self.random, self.random.random()
+        if not is_open and pick < 0.5:
+            kinds = ["BEGIN", "BEGIN", "START TRANSACTION"]
+            if self.isolation == "REPEATABLE READ":
+                kinds.append("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            return drawn.choice(kinds), set(), True
+        if is_open and pick < 0.18:
+            return drawn.choice(["COMMIT", "COMMIT", "ROLLBACK"]), set(), False
+        if is_open and pick < 0.26:
+            return drawn.choice(["SAVEPOINT s", "SAVEPOINT r", "ROLLBACK TO s", "ROLLBACK TO r", "RELEASE SAVEPOINT s"]), set(), True
+        kind = drawn.random()
+        where = f"WHERE id = {self.key()}"
+        if kind < 0.15 and self.isolation == "READ COMMITTED":
+            return f"DELETE FROM t {where}", set(), is_open
+        if kind < 0.3:
+            return f"INSERT INTO t VALUES ({self.new_row()})", set(), is_open
+        if kind < 0.55:
+            return f"UPDATE t SET {self.assignment()} {where}", {"nowarnings"}, is_open
+        if kind < 0.7:
+            lock = drawn.choice(["FOR UPDATE", "FOR UPDATE", "LOCK IN SHARE MODE", "FOR UPDATE NOWAIT", "FOR UPDATE SKIP LOCKED"])
+            return f"SELECT * FROM t {where} {lock}", set(), is_open
+        if kind < 0.8:
+            return "SELECT * FROM t ORDER BY id", {"ordered"}, is_open
+        if kind < 0.9:
+            return f"SELECT * FROM t WHERE id IN ({self.key()}, {self.key()}, {self.key()})", set(), is_open
+        text, words = self.plain("")
+        return text, words, is_open
+
+
+class Session:
+    """A connection with a thread that sends its statements."""
+
+    def __init__(self, name, port, database):
+        self.server = Server(name, port)
+        self.database = database
+        self.statements, self.outcomes = queue.SimpleQueue(), queue.SimpleQueue()
+        self.is_waiting = False
+        threading.Thread(target=self.work, daemon=True).start()
+
+    def work(self):
+        while True:
+            statement = self.statements.get()
+            if statement is None:
+                self.server.connection.close()
+                return
+            self.outcomes.put(self.server.run(statement))
+
+    def send(self, statement):
+        self.is_waiting = True
+        self.statements.put(statement)
+
+    def answer(self, seconds):
+        """The outcome of the statement under way, or None."""
+        try:
+            outcome = self.outcomes.get(timeout=seconds) if seconds > 0 else self.outcomes.get_nowait()
+        except queue.Empty:
+            return None
+        self.is_waiting = False
+        return outcome
+
+    def ask(self, statement):
+        self.send(statement)
+        return self.answer(ANSWER_SECONDS) or Outcome(kind="lost", message="no answer")
+
+
+class Side:
+    """All sessions of one server."""
+
+    def __init__(self, name, port, database):
+        self.name = name
+        self.sessions = [Session(name, port, database) for _ in NAMES]
+        self.database = database
+
+    def start(self, statements, isolation):
+        for session in self.sessions:
+            if session.is_waiting and session.answer(ANSWER_SECONDS) is None:
+                raise SystemExit(f"{self.name}: a statement that never ends")
+            session.ask("ROLLBACK")
+        first = self.sessions[0]
+        first.ask(f"DROP DATABASE IF EXISTS {self.database}")
+        first.ask(f"CREATE DATABASE {self.database} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+        for session in self.sessions:
+            session.ask(f"USE {self.database}")
+            session.ask(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")
+        return [first.ask(statement) for statement in statements]
+
+    def free(self):
+        """Lets everything end: those that wait are let go by those that do not."""
+        left = set(self.sessions)
+        end = time.monotonic() + ANSWER_SECONDS
+        while left and time.monotonic() < end:
+            for session in list(left):
+                if session.is_waiting:
+                    session.answer(0.01)
+                if not session.is_waiting:
+                    session.ask("ROLLBACK")
+                    left.discard(session)
+
+
+class Episode:
+    """A schema and the steps of its sessions, all drawn before the first is sent."""
+
+    def __init__(self, seed):
+        drawn = random.Random(seed)
+        self.schema = Schema(drawn)
+        ours, theirs = self.schema.create()
+        rows = self.schema.rows()
+        self.setup = ((ours, rows), (theirs, rows))
+        count = drawn.randint(2, 4)
+        is_open = [False] * count
+        self.steps = []
+        for _ in range(STEPS):
+            who = drawn.randrange(count)
+            statement, words, is_open[who] = self.schema.step(is_open[who])
+            self.steps.append((who, statement, frozenset(words)))
+
+
+class Play:
+    """One run of an episode: its lines, how many statements were sent, and what differed first."""
+
+    def __init__(self, sides, episode, steps, patience):
+        self.sides, self.episode, self.patience = sides, episode, patience
+        self.lines, self.sent, self.found, self.is_over = [], 0, None, False
+        self.pending = {}
+        self.run(steps)
+        for side in sides:
+            side.free()
+
+    def run(self, steps):
+        isolation = self.episode.schema.isolation
+        outcomes = [side.start(setup, isolation) for side, setup in zip(self.sides, self.episode.setup)]
+        if any(outcome.kind != "ok" for side in outcomes for outcome in side):
+            return
+        for step in steps:
+            who, statement, _ = step
+            if who in self.pending:
+                continue
+            self.sent += 1
+            for side in self.sides:
+                side.sessions[who].send(statement)
+            self.pending[who] = step
+            self.settle(who)
+            if self.is_over:
+                return
+
+    def settle(self, who):
+        """Takes the answer to what was just sent, and those of others that it let go."""
+        self.take(who, WAITS_SECONDS[self.patience])
+        others = [other for other in self.pending if other != who]
+        quiet = time.monotonic() + SETTLE_SECONDS[self.patience]
+        while others and not self.is_over and time.monotonic() < quiet:
+            for other in others:
+                if self.take(other, SETTLE_SECONDS[self.patience] / 4):
+                    quiet = time.monotonic() + SETTLE_SECONDS[self.patience]
+            others = [other for other in others if other in self.pending]
+
+    def take(self, who, seconds):
+        """Whether both servers have answered; that one has and the other has not is a difference."""
+        if self.is_over or who not in self.pending:
+            return False
+        ours, theirs = (side.sessions[who] for side in self.sides)
+        first = ours.answer(seconds)
+        outcomes = [first, theirs.answer(0.001 if first is None else seconds)]
+        if outcomes == [None, None]:
+            return False
+        for position, session in enumerate((ours, theirs)):
+            if outcomes[position] is None:
+                outcomes[position] = session.answer(WAITS_SECONDS[self.patience])
+        self.judge(who, *outcomes)
+        return True
+
+    def judge(self, who, ours, theirs):
+        _, statement, words = self.pending.pop(who)
+        self.lines.append((who, statement, ours, theirs))
+        deadlocks = [outcome is not None and outcome.number == DEADLOCK for outcome in (ours, theirs)]
+        if any(deadlocks):
+            self.is_over = True
+            if not all(deadlocks) and not self.has_victim(deadlocks.index(False)):
+                self.found = "a deadlock on one side"
+            return
+        if ours is None or theirs is None:
+            self.is_over = True
+            self.found = f"{'ours' if ours is None else 'theirs'} waits"
+            return
+        if ours.kind == theirs.kind == "error" and ours.number != NO_SAVEPOINT:
+            # Which locks a statement that failed has kept is open.
+            for side in self.sides:
+                side.sessions[who].ask("ROLLBACK")
+        found = difference(ours, theirs, words)
+        if found is None:
+            return
+        self.is_over = ours.kind != theirs.kind
+        if not is_known(statement, ours, theirs, found):
+            self.is_over, self.found = True, found
+
+    def has_victim(self, position):
+        """Whether another session of this side is the victim."""
+        end = time.monotonic() + WAITS_SECONDS[1]
+        while time.monotonic() < end:
+            for session in self.sides[position].sessions:
+                outcome = session.answer(0.02) if session.is_waiting else None
+                if outcome is not None and outcome.number == DEADLOCK:
+                    return True
+        return False
+
+
+def shrink(sides, episode, steps):
+    """Leaves out steps as long as something differs, with the patience of a second look."""
+    size = max(1, len(steps) // 2)
+    plays = 0
+    while size >= 1:
+        position = 0
+        while position < len(steps) and plays < 120:
+            tried = steps[:position] + steps[position + size:]
+            plays += 1
+            if Play(sides, episode, tried, 1).found:
+                steps = tried
+            else:
+                position += size
+        size //= 2
+    return steps
+
+
+def run_episode(sides, seed):
+    """The number of statements of one episode, and the report of a difference or None."""
+    episode = Episode(seed)
+    play = Play(sides, episode, episode.steps, 0)
+    if play.found is None:
+        return play.sent, None
+    again = Play(sides, episode, episode.steps, 1)
+    if again.found is None:
+        return play.sent, None
+    last = Play(sides, episode, shrink(sides, episode, episode.steps), 1)
+    lines = [f"-- seed {seed}, {episode.schema.isolation}: {last.found or again.found}"]
+    lines += [f"{text};" for text in episode.setup[0]]
+    for who, statement, ours, theirs in (last if last.found else again).lines:
+        lines.append(f"{NAMES[who]}: {statement}")
+        lines.append(f"--   junctor: {ours or 'waits'}\n--   mariadb: {theirs or 'waits'}")
+    return play.sent, "\n".join(lines) + "\n"
+
+
+def work(options, number, reports):
+    database = f"differential_concurrent_{number}"
+    sides = [Side("junctor", options.junctor, database), Side("mariadb", options.mariadb, database)]
+    for seed in range(options.seed + number, options.seed + options.episodes, options.workers):
+        reports.put(run_episode(sides, seed))
+    reports.put(None)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--episodes", type=int, default=40)
+    parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--junctor", type=int, required=True, metavar="PORT")
+    parser.add_argument("--mariadb", type=int, required=True, metavar="PORT")
+    parser.add_argument("--keep-going", action="store_true", help="go on after a difference")
+    return run_workers(work, parser.parse_args(), "statements of concurrent sessions")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
