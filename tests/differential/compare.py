@@ -60,6 +60,12 @@ def replay(servers, steps):
     return send(servers, steps[-1])
 
 
+def differs(servers, steps):
+    """Whether the last of the steps differs, and by nothing known."""
+    ours, theirs, found = replay(servers, steps)
+    return found is not None and not is_known(steps[-1][0], ours, theirs, found)
+
+
 def shrink(servers, steps):
     """Leaves out steps as long as the last one still differs."""
     kept = list(steps)
@@ -68,7 +74,7 @@ def shrink(servers, steps):
         position = 1
         while position < len(kept) - 1:
             tried = kept[:position] + kept[min(position + size, len(kept) - 1):]
-            if replay(servers, tried)[2] is not None:
+            if differs(servers, tried):
                 kept = tried
             else:
                 position += size
@@ -81,7 +87,7 @@ def report(servers, seed, steps):
     for server in servers:
         if server.run("SELECT 1").kind == "lost":
             server.connect()
-    steps = shrink(servers, steps) if replay(servers, steps)[2] is not None else steps
+    steps = shrink(servers, steps) if differs(servers, steps) else steps
     ours, theirs, found = replay(servers, steps)
     lines = [f"-- seed {seed}: {found or 'seen once, not again'}"]
     lines += [f"{ours_text};" for ours_text, _, _ in steps]

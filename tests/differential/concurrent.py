@@ -25,7 +25,9 @@ NAMES = "abcd"
 WAITS_SECONDS = (0.15, 1.5)
 # After what may have given locks back, answers of those that waited come within this time.
 SETTLE_SECONDS = (0.01, 0.2)
-ANSWER_SECONDS = 40
+ANSWER_SECONDS = 60
+# Those that still wait then, when all others have rolled back, wait for each other.
+FREE_SECONDS = 8
 DEADLOCK = 1213
 NO_SAVEPOINT = 1305
 
@@ -177,9 +179,9 @@ class Side:
         return [first.ask(statement) for statement in statements]
 
     def free(self):
-        """Lets everything end: those that wait are let go by those that do not."""
+        """Lets everything end: those that wait are let go by those that do not. False when that takes too long."""
         left = set(self.sessions)
-        end = time.monotonic() + ANSWER_SECONDS
+        end = time.monotonic() + FREE_SECONDS
         while left and time.monotonic() < end:
             for session in list(left):
                 if session.is_waiting:
@@ -187,6 +189,7 @@ class Side:
                 if not session.is_waiting:
                     session.ask("ROLLBACK")
                     left.discard(session)
+        return not left
 
 
 class Episode:
@@ -215,8 +218,10 @@ class Play:
         self.lines, self.sent, self.found, self.is_over = [], 0, None, False
         self.pending = {}
         self.run(steps)
-        for side in sides:
-            side.free()
+        self.lines += [(who, statement, None, None) for who, statement, _ in self.pending.values()]
+        ours, _ = [side.free() for side in sides]
+        if not ours:
+            self.found = "ours wait for each other"
 
     def run(self, steps):
         isolation = self.episode.schema.isolation
@@ -267,8 +272,9 @@ class Play:
         deadlocks = [outcome is not None and outcome.number == DEADLOCK for outcome in (ours, theirs)]
         if any(deadlocks):
             self.is_over = True
-            if not all(deadlocks) and not self.has_victim(deadlocks.index(False)):
-                self.found = "a deadlock on one side"
+            # A holder that wants more goes to the front of the queue here, and is a victim behind it there.
+            if deadlocks == [True, False] and not self.has_victim(1):
+                self.found = "a deadlock on our side alone"
             return
         if ours is None or theirs is None:
             self.is_over = True

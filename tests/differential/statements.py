@@ -389,6 +389,8 @@ class Generator:
         random = self.random
         column, other = random.choice(self.columns), random.choice(self.columns)
         number = random.choice(["1", "2", "0", "3.5", "-1", "1e0"])
+        if column.is_integer and random.random() < 0.12:
+            return random.choice([f"{column.name} & 7", f"{column.name} | 1", f"{column.name} << 2", f"~{column.name}"])
         if column.is_number:
             return random.choice([
                 f"{column.name} + {number}", f"{column.name} * {number}", f"{column.name} - {number}", f"{column.name} / {number}",
@@ -396,7 +398,7 @@ class Generator:
                 f"ABS({column.name})", f"ROUND({column.name}, {random.choice([0, 1, -1])})", f"IFNULL({column.name}, {number})",
                 f"COALESCE({column.name}, {other.name})", f"CASE WHEN {self.predicate(1)} THEN {column.name} ELSE {number} END",
                 f"IF({self.predicate(1)}, {column.name}, {number})", f"NULLIF({column.name}, {number})", f"CAST({column.name} AS CHAR)",
-                f"{column.name} & 7", f"{column.name} | 1", f"{column.name} << 2", f"~{column.name}", f"{column.name} IS NULL", f"NOT {column.name}",
+                f"{column.name} IS NULL", f"NOT {column.name}",
                 f"GREATEST({column.name}, {number})", f"LEAST({column.name}, {number})", f"SIGN({column.name})", f"{self.predicate(1)}",
                 f"CONCAT({column.name}, 'x')", f"HEX({column.name})", f"FLOOR({column.name} / 2)", f"CAST({column.name} AS SIGNED)",
                 f"TRUNCATE({column.name}, 1)", f"CEIL({column.name})", f"MOD({column.name}, 3)",
