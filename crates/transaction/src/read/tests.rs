@@ -4,6 +4,7 @@ use junctor_expression::Expression;
 use junctor_expression::program::{ArithmeticOperator, CompareOperator};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnIndex, CommitNumber, RowId, StatementNumber, TransactionId};
+use junctor_model::limit::{REPLY_BYTES_MAX, ROWS_PER_HOLD_MAX};
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::{Decimal, Value};
 use junctor_signals::program::{Access, Output, Projection, ReadProgram, RowProtocol, SortKey};
@@ -12,7 +13,7 @@ use junctor_storage::partition_store::PartitionStore;
 
 use super::sort_key::append_sort_key;
 use super::{ReadPosition, ReadView, RowReader};
-use crate::harness::{ID, INDEX_K, K, SampleTable};
+use crate::harness::{ID, INDEX_K, K, SampleTable, U};
 
 fn constant(value: i64) -> Expression {
     Expression::constant(Value::Int(value), CollationId::DEFAULT)
@@ -28,14 +29,36 @@ fn projection(values: Vec<Expression>) -> Projection {
     Projection::new(values, columns)
 }
 
+/// The text column of the sample table.
+const TEXT: ColumnIndex = ColumnIndex(3);
+
+/// These columns of the table: by a plan of the row, and value by value.
+fn planned_and_computed(table: &SampleTable, chosen: &[ColumnIndex]) -> [Projection; 2] {
+    let values: Vec<Expression> = chosen.iter().map(|index| column(table, *index)).collect();
+    let definition = |index: &ColumnIndex| &table.layout.definition.columns[usize::from(index.0)];
+    let columns: Vec<ResultColumn> =
+        chosen.iter().map(|index| ResultColumn::of_definition(definition(index))).collect();
+    let computed = Projection::new(values, columns);
+    let planned = computed.clone().with_format(&table.layout.row_format);
+    assert!(planned.row_plan.is_some() && computed.row_plan.is_none());
+    [planned, computed]
+}
+
 /// A partition with rows 1 to `count`: k is 10 times the id, committed with number 1.
 fn store(table: &SampleTable, count: i64) -> PartitionStore {
-    let pool = PagePool::new(16 << 20).expect("address space");
+    store_of(table, count, |_| (None, 4))
+}
+
+/// As `store`; u, and how long the text is, are what `of_id` says.
+fn store_of(table: &SampleTable, count: i64, of_id: impl Fn(i64) -> (Option<i64>, usize)) -> PartitionStore {
+    let pool = PagePool::new(32 << 20).expect("address space");
     let mut store = PartitionStore::new(Arc::clone(&table.layout), pool);
     let transaction = TransactionId(1);
     for id in 1..=count {
         let (_, key, hash) = table.key(id);
-        let image = table.image(id, id * 10, None, "text");
+        let (u, text_bytes) = of_id(id);
+        let text: String = (0..text_bytes).map(|at| char::from(b'a' + ((at as i64 + id) % 26) as u8)).collect();
+        let image = table.image(id, id * 10, u, &text);
         let row = store.insert(&key, hash, &image, transaction, StatementNumber(1)).expect("memory");
         store.commit(row, transaction, CommitNumber(1));
     }
@@ -110,6 +133,100 @@ fn every_access_gives_the_same_rows_whatever_the_batch() {
             let found: Vec<i64> = replies.iter().flat_map(|reply| table.rows_of(reply)).map(|row| row.0).collect();
             assert_eq!(found, ids, "{access:?} in batches of {rows_max}");
         }
+    }
+}
+
+/// Runs of accesses that lead to rows 1 to `count` of the table, most in more than one hold.
+fn accesses(table: &SampleTable, count: i64) -> Vec<(Access, Option<Expression>, Vec<u8>)> {
+    let ids: Vec<i64> = (0..=count + 5).collect();
+    let input_of = |mut parts: std::collections::BTreeMap<u16, junctor_kernel::Buffer>| {
+        parts.remove(&0).expect("one partition").to_vec()
+    };
+    let keys = |ids: &[i64]| (Access::PrimaryKeys, None, input_of(table.keys(ids)));
+    let range =
+        |descending| (Access::IndexRanges { index: INDEX_K, descending }, None, input_of(table.range(0, count * 10)));
+    let filter =
+        Expression::comparison(CompareOperator::GreaterOrEqual, column(table, ID), constant(3)).expect("numbers");
+    let hold = ROWS_PER_HOLD_MAX;
+    vec![
+        keys(&ids),
+        keys(&ids[1..2]),
+        keys(&ids[1..=hold]),
+        keys(&ids[1..=hold + 1]),
+        (Access::PrimaryKeys, Some(filter.clone()), input_of(table.keys(&ids))),
+        range(false),
+        range(true),
+        (Access::AllRows, None, input_of(table.everything())),
+        (Access::AllRows, Some(filter), input_of(table.everything())),
+    ]
+}
+
+/// That a plan of the row says the same replies as the values one by one; how many replies there were and their bytes.
+fn assert_same_replies(table: &SampleTable, store: &PartitionStore, count: i64, rows_max: u32) -> Vec<(usize, usize)> {
+    let mut sizes = Vec::new();
+    for chosen in [&[ID, K, U, TEXT][..], &[TEXT, U, ID, TEXT], &[ID]] {
+        for (access, filter, input) in accesses(table, count) {
+            for protocol in [RowProtocol::Text, RowProtocol::Binary] {
+                let [planned, computed] = planned_and_computed(table, chosen).map(|projection| {
+                    let output = Output::Packets(projection);
+                    read(store, &program(table, access, filter.clone(), output), protocol, &input, rows_max)
+                });
+                let lengths = |replies: &[Vec<u8>]| replies.iter().map(Vec::len).collect::<Vec<_>>();
+                let what = format!("{access:?} of {chosen:?}, {protocol:?}, {rows_max} rows");
+                assert_eq!(lengths(&planned), lengths(&computed), "{what}");
+                assert!(planned == computed, "{what}");
+                sizes.push((planned.len(), planned.iter().map(Vec::len).max().unwrap_or(0)));
+            }
+        }
+    }
+    sizes
+}
+
+#[test]
+fn a_plan_of_the_row_says_what_its_values_say_whatever_the_batch() {
+    let table = SampleTable::new(1);
+    let count = 300;
+    let store = store_of(&table, count, |id| ((id % 3 == 0).then_some(id * 7), (id % 5) as usize));
+    for rows_max in [0, 1, 7, 63, 64, 65, 128, 1000, u32::MAX] {
+        let sizes = assert_same_replies(&table, &store, count, rows_max);
+        // The first access is to more keys than there are rows; the last keys find nothing, in a reply of their own when
+        // the rows before filled theirs.
+        let replies = (count as usize).div_ceil(rows_max.max(1) as usize);
+        assert!((replies..=replies + 1).contains(&sizes[0].0), "{} replies of {rows_max} rows", sizes[0].0);
+    }
+}
+
+#[test]
+fn a_plan_of_the_row_cuts_replies_where_its_values_do() {
+    let table = SampleTable::new(1);
+    let count = 90;
+    // Wide rows, rows with their text in pages of its own, and rows in one piece of which a hold is more than a reply.
+    let text_bytes = |id| match id % 30 {
+        7 => 70_000,
+        11 | 12 => 20_000,
+        15 => 0,
+        _ => 2_000,
+    };
+    let store = store_of(&table, count, |id| ((id % 4 == 0).then_some(id), text_bytes(id)));
+    for rows_max in [1, 7, 63, 64, 65, 1000, u32::MAX] {
+        let sizes = assert_same_replies(&table, &store, count, rows_max);
+        let (replies, bytes_max) = sizes[0];
+        assert!(replies > 3 && bytes_max >= REPLY_BYTES_MAX, "{replies} replies of at most {bytes_max} bytes");
+    }
+}
+
+#[test]
+fn entries_of_a_plan_are_those_of_its_values() {
+    let table = SampleTable::new(1);
+    let store = store_of(&table, 100, |id| ((id % 2 == 0).then_some(id), (id % 40) as usize * 10));
+    let input = table.everything().remove(&0).expect("one partition");
+    for protocol in [RowProtocol::Text, RowProtocol::Binary] {
+        let [planned, computed] = planned_and_computed(&table, &[TEXT, U, K, TEXT]).map(|projection| {
+            let sort = vec![SortKey { value: column(&table, K), descending: true }];
+            let output = Output::Entries { projection, sort, distinct: None };
+            read(&store, &program(&table, Access::AllRows, None, output), protocol, &input, 30)
+        });
+        assert!(planned.len() > 3 && planned == computed);
     }
 }
 
