@@ -175,3 +175,6 @@ impl PartitionStore {
         self.primary.matches(self.definitions(), view, key)
     }
 }
+
+#[cfg(test)]
+mod tests;
