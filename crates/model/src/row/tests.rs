@@ -94,9 +94,8 @@ proptest! {
         }
         if check_image(&format, &image) {
             let view = RowView::new(&format, &image);
-            for index in 0..columns.len() {
-                let _ = view.column(ColumnIndex(index as u16));
-            }
+            let read: Vec<_> = (0..columns.len()).map(|index| view.column(ColumnIndex(index as u16)).to_value()).collect();
+            prop_assert_eq!(encode(&format, &read), image);
         }
     }
 }
