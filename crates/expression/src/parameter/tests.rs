@@ -15,16 +15,37 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn encoded(parameters: &[Vec<Value>]) -> Vec<u8> {
+/// What is given for one parameter.
+#[derive(Clone, Debug)]
+enum Given {
+    /// One value, or a list of none or several.
+    Values(Vec<Value>),
+    /// A list of signed integers of any length.
+    Integers(Vec<i64>),
+}
+
+fn given(length_max: usize) -> impl Strategy<Value = Vec<Given>> {
+    let integer = prop_oneof![any::<i64>(), -3i64..3, prop::sample::select(vec![i64::MIN, i64::MAX])];
+    let given = prop_oneof![
+        2 => prop::collection::vec(value(), 0..5).prop_map(Given::Values),
+        1 => prop::collection::vec(integer, 0..20).prop_map(Given::Integers),
+    ];
+    prop::collection::vec(given, 0..length_max)
+}
+
+fn encoded(parameters: &[Given]) -> Vec<u8> {
     let mut builder = ParametersBuilder::new();
-    for values in parameters {
-        match &values[..] {
-            [single] => builder.push(single.as_ref()),
-            list => {
-                builder.begin_list();
-                list.iter().for_each(|value| builder.push(value.as_ref()));
-                builder.end_list();
-            }
+    for given in parameters {
+        match given {
+            Given::Integers(integers) => builder.push_integers(integers.iter().copied()),
+            Given::Values(values) => match &values[..] {
+                [single] => builder.push(single.as_ref()),
+                list => {
+                    builder.begin_list();
+                    list.iter().for_each(|value| builder.push(value.as_ref()));
+                    builder.end_list();
+                }
+            },
         }
     }
     let mut bytes = Vec::new();
@@ -32,24 +53,39 @@ fn encoded(parameters: &[Vec<Value>]) -> Vec<u8> {
     bytes
 }
 
+fn integers_of(bytes: &[[u8; 8]]) -> Vec<i64> {
+    bytes.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect()
+}
+
 proptest! {
     #[test]
-    fn parameters_and_lists_read_back(parameters in prop::collection::vec(prop::collection::vec(value(), 0..5), 0..8)) {
+    fn parameters_and_lists_read_back(parameters in given(8)) {
         let bytes = encoded(&parameters);
         prop_assert!(Parameters::is_whole(&bytes));
         let view = Parameters::from_bytes(&bytes);
         prop_assert_eq!(view.count(), parameters.len());
-        for (ordinal, values) in parameters.iter().enumerate() {
-            let list: Vec<_> = view.list(ordinal as u16).map(ValueRef::to_value).collect();
-            prop_assert_eq!(&list, values);
-            let single = if let [single] = &values[..] { single.clone() } else { Value::Null };
-            prop_assert_eq!(view.get(ordinal as u16).to_value(), single);
+        for (ordinal, given) in parameters.iter().enumerate() {
+            let list = view.list(ordinal as u16);
+            let integers: Option<Vec<i64>> = list.integers().map(integers_of);
+            let values: Vec<_> = list.map(ValueRef::to_value).collect();
+            let single = view.get(ordinal as u16).to_value();
+            match given {
+                Given::Integers(given) => {
+                    prop_assert_eq!(values, given.iter().copied().map(Value::Int).collect::<Vec<_>>());
+                    prop_assert_eq!((integers.as_ref(), single), (Some(given), Value::Null));
+                }
+                Given::Values(given) => {
+                    prop_assert_eq!(&values, given);
+                    let expected = if let [single] = &given[..] { single.clone() } else { Value::Null };
+                    prop_assert_eq!((integers, single), (None, expected));
+                }
+            }
         }
     }
 
     #[test]
     fn broken_bytes_never_panic(
-        parameters in prop::collection::vec(prop::collection::vec(value(), 0..5), 1..5),
+        parameters in given(5),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         keep in any::<prop::sample::Index>(),
     ) {
@@ -59,13 +95,29 @@ proptest! {
             bytes[at] = byte;
         }
         bytes.truncate(bytes.len() - keep.index(bytes.len()) / 2);
-        let _ = Parameters::is_whole(&bytes);
+        let is_whole = Parameters::is_whole(&bytes);
         let view = Parameters::from_bytes(&bytes);
         for ordinal in 0..10 {
             let _ = view.get(ordinal);
-            prop_assert!(view.list(ordinal).take(1_000_000).count() < 1_000_000);
+            let list = view.list(ordinal);
+            prop_assert!(list.take(1_000_000).count() < 1_000_000);
+            if let Some(integers) = list.integers() {
+                let values: Vec<_> = list.map(ValueRef::to_value).collect();
+                prop_assert_eq!(values, integers_of(integers).into_iter().map(Value::Int).collect::<Vec<_>>());
+            }
+            prop_assert!(!is_whole || list.count() == list.size_hint().1.unwrap_or(0));
         }
     }
+}
+
+#[test]
+fn a_list_of_integers_that_says_more_than_it_holds_is_not_whole() {
+    let mut bytes = encoded(&[Given::Integers(vec![1, 2, 3])]);
+    // The count is behind the tag.
+    bytes[1] += 1;
+    assert!(!Parameters::is_whole(&bytes));
+    let list = Parameters::from_bytes(&bytes).list(0);
+    assert_eq!((list.integers(), list.count()), (None, 3));
 }
 
 #[test]
