@@ -90,16 +90,35 @@ pub fn append_integer(bytes: u8, unsigned: bool, value: u64, out: &mut Vec<u8>) 
     }
 }
 
-/// The key bytes of an INT that is not nullable.
-#[inline]
-pub fn integer_key(value: i32) -> [u8; 4] {
-    (value as u32 ^ 1 << 31).to_be_bytes()
+/// How the keys of an integer column that is not nullable are made of signed integers.
+#[derive(Clone, Copy, Debug)]
+pub struct IntegerKeys {
+    /// What is added to a value, so that the least of the column has the key 0.
+    offset: u64,
+    /// The greatest key that a signed integer has.
+    last: u64,
 }
 
-/// The key bytes of a BIGINT that is not nullable.
-#[inline]
-pub fn long_integer_key(value: i64) -> [u8; 8] {
-    (value as u64 ^ 1 << 63).to_be_bytes()
+impl IntegerKeys {
+    /// Of a column of so many bytes.
+    #[inline]
+    pub fn new(bytes: u8, unsigned: bool) -> IntegerKeys {
+        let unused_bits = 64 - u32::from(bytes) * 8;
+        let half = 1 << 63 >> unused_bits;
+        match (bytes, unsigned) {
+            (8, true) => IntegerKeys { offset: 0, last: i64::MAX as u64 },
+            (_, true) => IntegerKeys { offset: 0, last: u64::MAX >> unused_bits },
+            (_, false) => IntegerKeys { offset: half, last: u64::MAX >> unused_bits },
+        }
+    }
+
+    /// The key of a value in a column of `BYTES` bytes; `None` when it is out of the column's range.
+    #[inline(always)]
+    pub fn key<const BYTES: usize>(self, value: i64) -> Option<[u8; BYTES]> {
+        let key = (value as u64).wrapping_add(self.offset);
+        let bytes = key.to_be_bytes().last_chunk().copied();
+        if key <= self.last { bytes } else { None }
+    }
 }
 
 #[cold]

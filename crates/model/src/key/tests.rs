@@ -86,6 +86,35 @@ proptest! {
 }
 
 #[test]
+fn the_keys_of_integers_are_those_of_their_values() {
+    fn check<const BYTES: usize>(values: &[i64]) {
+        for unsigned in [false, true] {
+            let bits = BYTES as u32 * 8;
+            let range = match unsigned {
+                true => 0..=(1i128 << bits) - 1,
+                false => -(1i128 << (bits - 1))..=(1i128 << (bits - 1)) - 1,
+            };
+            let column_type = ColumnType::Integer { bytes: BYTES as u8, unsigned };
+            for value in values {
+                let expected =
+                    range.contains(&i128::from(*value)).then(|| key(column_type, false, &Value::Int(*value)));
+                let found = IntegerKeys::new(BYTES as u8, unsigned).key::<BYTES>(*value).map(|key| key.to_vec());
+                assert_eq!(found, expected, "{value} as {column_type:?}");
+            }
+        }
+    }
+    // Around the ends of every width, signed or not, and the words that wrap.
+    let ends = (0..64).flat_map(|bit| [1i64 << bit, (1i64 << bit).wrapping_neg()]);
+    let values: Vec<i64> = ends.flat_map(|end| (-2..=2).map(move |step| end.wrapping_add(step))).collect();
+    assert!(values.contains(&i64::MIN) && values.contains(&i64::MAX) && values.contains(&0));
+    check::<1>(&values);
+    check::<2>(&values);
+    check::<3>(&values);
+    check::<4>(&values);
+    check::<8>(&values);
+}
+
+#[test]
 fn keys_have_the_documented_bytes() {
     let int = ColumnType::Integer { bytes: 4, unsigned: false };
     let medium = ColumnType::Integer { bytes: 3, unsigned: false };

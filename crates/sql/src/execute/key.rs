@@ -8,7 +8,7 @@ use junctor_client::{Door, PartitionInputs, PartitionScope};
 use junctor_expression::{Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnIndex;
-use junctor_model::key::{append_escaped, integer_key, long_integer_key};
+use junctor_model::key::{IntegerKeys, append_escaped};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::{ColumnDefinition, ColumnType, TableDefinition};
 use junctor_model::value::ValueRef;
@@ -20,6 +20,9 @@ use crate::plan::{Interval, KeyTemplate, KeyValues, Operand, Piece, RangeTemplat
 const BOUND_BYTES_MAX: usize = 16 * 1024;
 /// Ranges of one statement.
 const RANGES_MAX: usize = 1 << 18;
+/// Slots that a key may be away from the one that its hash chooses. Chance hardly brings it further, values that were
+/// chosen for their hashes do.
+const PROBES_MAX: usize = 64;
 
 /// The values of one execution.
 #[derive(Clone, Copy)]
@@ -40,6 +43,8 @@ pub(crate) struct KeyMaker {
     keys: Vec<(u64, Range<u32>)>,
     /// The values of a list of operands, little-endian.
     integers: Vec<[u8; 8]>,
+    /// The places of a list in the order of its integers, made when their hashes are too much alike.
+    order: Vec<u32>,
     spans: Vec<Span>,
 }
 
@@ -125,37 +130,6 @@ impl KeyMaker {
         }
     }
 
-    /// As `keys` for a list of integers in the only column of a key: each key is pushed as soon as it is made and found to be
-    /// new.
-    #[inline(always)]
-    fn push_integers<const BYTES: usize>(
-        &mut self,
-        integers: &[[u8; 8]],
-        key_of: impl Fn(i64) -> Option<[u8; BYTES]>,
-        mut push: impl FnMut(u64, &[u8]),
-    ) {
-        let size = (integers.len() * 2).next_power_of_two();
-        self.seen.clear();
-        self.seen.resize(size, 0);
-        let seen = &mut self.seen[..];
-        for (position, integer) in integers.iter().enumerate() {
-            let Some(key) = key_of(i64::from_le_bytes(*integer)) else { continue };
-            let hash = key_hash(&key);
-            let mut slot = hash as usize & (seen.len() - 1);
-            let is_new = loop {
-                match seen[slot].checked_sub(1) {
-                    None => break true,
-                    Some(other) if integers[other as usize] == *integer => break false,
-                    Some(_) => slot = (slot + 1) & (seen.len() - 1),
-                }
-            };
-            if is_new {
-                seen[slot] = position as u32 + 1;
-                push(hash, &key);
-            }
-        }
-    }
-
     fn keep_key(
         &mut self,
         definition: &TableDefinition,
@@ -205,7 +179,7 @@ impl KeyMaker {
         Ok(true)
     }
 
-    /// Keeps the first of equal keys, by open addressing on their hashes.
+    /// Keeps the first of equal keys, by open addressing on their hashes. Where that takes too long, by sorting.
     fn drop_equal_keys(&mut self) {
         if self.keys.len() < 2 {
             return;
@@ -226,6 +200,10 @@ impl KeyMaker {
                     break false;
                 }
                 slot = (slot + 1) & (size - 1);
+                if slot.wrapping_sub(hash as usize) & (size - 1) >= PROBES_MAX {
+                    keys.drain(kept..position);
+                    return self.sort_out_equal_keys();
+                }
             };
             if is_new {
                 keys[kept] = (hash, range);
@@ -234,6 +212,25 @@ impl KeyMaker {
             }
         }
         keys.truncate(kept);
+    }
+
+    /// As `drop_equal_keys`, whatever the hashes.
+    #[cold]
+    fn sort_out_equal_keys(&mut self) {
+        let KeyMaker { bytes, seen: places, keys, .. } = self;
+        let key = |place: u32| {
+            let range = &keys[place as usize].1;
+            &bytes[range.start as usize..range.end as usize]
+        };
+        places.clear();
+        places.extend(0..keys.len() as u32);
+        places.sort_unstable_by(|left, right| (key(*left), left).cmp(&(key(*right), right)));
+        places.dedup_by(|next, first| key(*next) == key(*first));
+        places.sort_unstable();
+        for (kept, place) in places.iter().enumerate() {
+            keys[kept] = keys[*place as usize].clone();
+        }
+        keys.truncate(places.len());
     }
 
     /// The partitions of a scope; `None` when no row can be in any.
@@ -569,23 +566,26 @@ pub(crate) fn push_keys(
     door: &mut Door<'_>,
 ) -> Result<()> {
     let buffers = &mut *door.buffers;
-    let mut gathered = std::mem::take(&mut maker.integers);
-    if let Some((bytes, integers)) = integer_list(definition, template, values, &mut gathered) {
+    let KeyMaker { integers: gathered, seen, order, .. } = &mut *maker;
+    if let Some((bytes, keys, integers)) = integer_list(definition, template, values, gathered) {
+        let memory = (seen, order);
+        // Each width has a loop of its own, into which the push is compiled.
         match bytes {
-            4 => maker.push_integers(
-                integers,
-                |value| i32::try_from(value).ok().map(integer_key),
-                |hash, key| {
-                    inputs.push_hashed_key(hash, key, sent, buffers);
-                },
-            ),
-            _ => maker.push_integers(
-                integers,
-                |value| Some(long_integer_key(value)),
-                |hash, key| {
-                    inputs.push_hashed_key(hash, key, sent, buffers);
-                },
-            ),
+            4 => push_integers::<4>(integers, keys, memory, |hash, key| {
+                inputs.push_hashed_key(hash, key, sent, buffers);
+            }),
+            8 => push_integers::<8>(integers, keys, memory, |hash, key| {
+                inputs.push_hashed_key(hash, key, sent, buffers);
+            }),
+            3 => push_integers::<3>(integers, keys, memory, |hash, key| {
+                inputs.push_hashed_key(hash, key, sent, buffers);
+            }),
+            2 => push_integers::<2>(integers, keys, memory, |hash, key| {
+                inputs.push_hashed_key(hash, key, sent, buffers);
+            }),
+            _ => push_integers::<1>(integers, keys, memory, |hash, key| {
+                inputs.push_hashed_key(hash, key, sent, buffers);
+            }),
         }
         return Ok(());
     }
@@ -595,25 +595,74 @@ pub(crate) fn push_keys(
     })
 }
 
-/// The width of the key and its values when it is one signed INT or BIGINT, they are a list of integers, and the hash of the
-/// key chooses the partition. A list of operands is gathered first.
+/// As [`KeyMaker::keys`] for a list of integers in the only column of a key: each key is pushed as soon as it is made and
+/// found to be new.
+#[inline(always)]
+fn push_integers<const BYTES: usize>(
+    integers: &[[u8; 8]],
+    keys: IntegerKeys,
+    (seen, order): (&mut Vec<u32>, &mut Vec<u32>),
+    mut push: impl FnMut(u64, &[u8]),
+) {
+    let size = (integers.len() * 2).next_power_of_two();
+    order.clear();
+    seen.clear();
+    seen.resize(size, 0);
+    let seen = &mut seen[..];
+    for (position, integer) in integers.iter().enumerate() {
+        let Some(key) = keys.key::<BYTES>(i64::from_le_bytes(*integer)) else { continue };
+        let hash = key_hash(&key);
+        let mut slot = hash as usize & (seen.len() - 1);
+        let is_new = loop {
+            match seen[slot].checked_sub(1) {
+                None => {
+                    seen[slot] = position as u32 + 1;
+                    break true;
+                }
+                Some(other) if integers[other as usize] == *integer => break false,
+                Some(_) => slot = (slot + 1) & (seen.len() - 1),
+            }
+            if slot.wrapping_sub(hash as usize) & (seen.len() - 1) >= PROBES_MAX {
+                break is_first_of_equals(integers, position, order);
+            }
+        };
+        if is_new {
+            push(hash, &key);
+        }
+    }
+}
+
+/// Whether no integer before that position of a list is the same.
+#[cold]
+fn is_first_of_equals(integers: &[[u8; 8]], position: usize, order: &mut Vec<u32>) -> bool {
+    if order.is_empty() {
+        order.extend(0..integers.len() as u32);
+        order.sort_unstable_by_key(|place| (integers[*place as usize], *place));
+    }
+    let first = order.partition_point(|place| integers[*place as usize] < integers[position]);
+    order[first] as usize == position
+}
+
+/// The width of the key, how it is made, and its values when it is one integer, they are a list of integers, and the hash
+/// of the key chooses the partition. A list of operands is gathered first.
 #[inline]
 fn integer_list<'v>(
     definition: &TableDefinition,
     template: &KeyTemplate,
     values: &Values<'v>,
     gathered: &'v mut Vec<[u8; 8]>,
-) -> Option<(u8, &'v [[u8; 8]])> {
+) -> Option<(u8, IntegerKeys, &'v [[u8; 8]])> {
     let ([column], [key]) = (template.columns.as_slice(), template.alternatives.as_slice()) else { return None };
     let [key @ (KeyValues::Parameters(_) | KeyValues::List(_))] = key.as_slice() else { return None };
     let is_base = template.columns == definition.primary().columns;
     let column = &definition.columns[usize::from(column.0)];
-    let ColumnType::Integer { bytes: bytes @ (4 | 8), unsigned: false } = column.column_type else { return None };
+    let ColumnType::Integer { bytes, unsigned } = column.column_type else { return None };
     if !is_base || column.nullable || definition.partition_columns != template.columns {
         return None;
     }
+    let keys = IntegerKeys::new(bytes, unsigned);
     match key {
-        KeyValues::Parameters(ordinal) => values.parameters.list(*ordinal).integers().map(|list| (bytes, list)),
+        KeyValues::Parameters(ordinal) => values.parameters.list(*ordinal).integers().map(|list| (bytes, keys, list)),
         KeyValues::List(list) => {
             gathered.clear();
             for operand in list {
@@ -622,10 +671,14 @@ fn integer_list<'v>(
                     Operand::Constant(value) => value.as_ref(),
                     Operand::Computed(_) => return None,
                 };
-                let ValueRef::Int(value) = value else { return None };
+                let value = match value {
+                    ValueRef::Int(value) => value,
+                    ValueRef::UInt(value) => i64::try_from(value).ok()?,
+                    _ => return None,
+                };
                 gathered.push(value.to_le_bytes());
             }
-            Some((bytes, gathered))
+            Some((bytes, keys, gathered))
         }
         KeyValues::One(_) | KeyValues::Null => None,
     }

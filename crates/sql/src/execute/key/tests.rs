@@ -196,3 +196,169 @@ fn keys_that_no_row_can_have_are_left_out() {
         .expect("nothing is computed");
     assert_eq!(found, [vec![0x83]]);
 }
+
+/// A table of one integer column, which is its primary key.
+fn integer_table(bytes: u8, unsigned: bool) -> TableDefinition {
+    let mut definition = table();
+    definition.columns = vec![column("a", ColumnType::Integer { bytes, unsigned }, false)];
+    definition.indexes[0].columns = vec![ColumnIndex(0)];
+    definition.partition_columns = vec![ColumnIndex(0)];
+    definition
+}
+
+fn list_of(values: KeyValues) -> KeyTemplate {
+    KeyTemplate { columns: vec![ColumnIndex(0)], alternatives: vec![vec![values]] }
+}
+
+type HashedKeys = Vec<(u64, Vec<u8>)>;
+
+/// The keys of a list as the quick way makes them; `None` when it is not one for that.
+fn quick_keys(
+    maker: &mut KeyMaker,
+    definition: &TableDefinition,
+    template: &KeyTemplate,
+    parameters: &[u8],
+) -> Option<HashedKeys> {
+    let scratch = Scratch::new();
+    let values = Values { parameters: Parameters::from_bytes(parameters), scratch: &scratch };
+    let KeyMaker { integers: gathered, seen, order, .. } = maker;
+    let (bytes, keys, integers) = integer_list(definition, template, &values, gathered)?;
+    let mut found = Vec::new();
+    let push = |hash, key: &[u8]| found.push((hash, key.to_vec()));
+    let memory = (seen, order);
+    match bytes {
+        1 => push_integers::<1>(integers, keys, memory, push),
+        2 => push_integers::<2>(integers, keys, memory, push),
+        3 => push_integers::<3>(integers, keys, memory, push),
+        4 => push_integers::<4>(integers, keys, memory, push),
+        _ => push_integers::<8>(integers, keys, memory, push),
+    }
+    Some(found)
+}
+
+fn all_keys(
+    maker: &mut KeyMaker,
+    definition: &TableDefinition,
+    template: &KeyTemplate,
+    parameters: &[u8],
+) -> HashedKeys {
+    let scratch = Scratch::new();
+    let values = Values { parameters: Parameters::from_bytes(parameters), scratch: &scratch };
+    let mut found = Vec::new();
+    let mut push = |place: KeyPlace, hash, key: &[u8]| {
+        assert!(matches!(place, KeyPlace::ByHash));
+        found.push((hash, key.to_vec()));
+    };
+    maker.keys(definition, template, &values, &mut push).expect("nothing is computed");
+    found
+}
+
+/// The keys of values of a column, each once, by what the range of the column is.
+fn expected_keys(bytes: u8, unsigned: bool, list: &[i64]) -> HashedKeys {
+    let bits = u32::from(bytes) * 8;
+    let (least, count) = (if unsigned { 0 } else { -(1i128 << (bits - 1)) }, 1i128 << bits);
+    let mut keys = HashedKeys::new();
+    for value in list.iter().filter(|value| (least..least + count).contains(&i128::from(**value))) {
+        let mut key = Vec::new();
+        let column_type = ColumnType::Integer { bytes, unsigned };
+        junctor_model::key::append_value(column_type, false, ValueRef::Int(*value), &mut key);
+        let key = (key_hash(&key), key);
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+#[test]
+fn a_list_of_integers_makes_each_key_once_whatever_the_column() {
+    let ends = [7, 8, 15, 16, 23, 24, 31, 32, 62].map(|bit| 1i64 << bit);
+    let around = ends.iter().flat_map(|end| [end - 1, *end, end + 1, -end - 1, -end, 1 - end]);
+    let lists: Vec<Vec<i64>> = vec![
+        vec![],
+        vec![5],
+        vec![1, 1, 1],
+        vec![i64::MIN],
+        around.chain([i64::MAX, i64::MIN, -1, 0, 1, i64::MIN, i64::MAX]).collect(),
+        (0..1000).map(|number| number % 300 - 150).collect(),
+        (0..1000).map(|number| number * 7_919).collect(),
+    ];
+    let mut maker = KeyMaker::default();
+    for (bytes, unsigned) in [1, 2, 3, 4, 8].into_iter().flat_map(|bytes| [(bytes, false), (bytes, true)]) {
+        let definition = integer_table(bytes, unsigned);
+        for list in &lists {
+            let expected = expected_keys(bytes, unsigned, list);
+            // A list that is one parameter, and one parameter for each value, unsigned where it can be.
+            let mut builder = ParametersBuilder::new();
+            builder.push_integers(list.iter().copied());
+            for value in list {
+                builder.push(u64::try_from(*value).map_or(ValueRef::Int(*value), ValueRef::UInt));
+            }
+            let mut parameters = Vec::new();
+            builder.append_to(&mut parameters).expect("few values");
+            let ordinals = 1..=list.len() as u16;
+            for values in [
+                KeyValues::Parameters(0),
+                KeyValues::List(list.iter().copied().map(constant).collect()),
+                KeyValues::List(ordinals.map(Operand::Parameter).collect()),
+            ] {
+                let template = list_of(values);
+                let quick = quick_keys(&mut maker, &definition, &template, &parameters);
+                assert_eq!(quick.as_ref(), Some(&expected), "{bytes} bytes, unsigned {unsigned}");
+                assert_eq!(all_keys(&mut maker, &definition, &template, &parameters), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn values_that_are_no_signed_integers_are_left_to_the_general_way() {
+    let mut maker = KeyMaker::default();
+    let long = integer_table(8, true);
+    for value in [Value::UInt(1 << 63), Value::Null, Value::Double(1.0), Value::Bytes(b"1".to_vec())] {
+        let template = list_of(KeyValues::List(vec![constant(1), Operand::Constant(value.clone())]));
+        assert_eq!(quick_keys(&mut maker, &long, &template, &[]), None, "{value:?}");
+        let expected = match value {
+            Value::UInt(_) => vec![1u64.to_be_bytes().to_vec(), (1u64 << 63).to_be_bytes().to_vec()],
+            _ => vec![1u64.to_be_bytes().to_vec()],
+        };
+        let found: Vec<_> = all_keys(&mut maker, &long, &template, &[]).into_iter().map(|(_, key)| key).collect();
+        assert_eq!(found, expected, "{value:?}");
+    }
+    let list = || list_of(KeyValues::List(vec![constant(1), constant(2)]));
+    assert_eq!(quick_keys(&mut maker, &table(), &list(), &[]), None);
+    let mut elsewhere = integer_table(4, false);
+    elsewhere.partition_columns = vec![];
+    assert_eq!(quick_keys(&mut maker, &elsewhere, &list(), &[]), None);
+}
+
+#[test]
+fn values_with_hashes_alike_are_sorted_before_they_make_the_table_of_hashes_slow() {
+    // Alike in all bits by which a table for so many keys is addressed.
+    let alike = (0i64..).filter(|value| key_hash(&(*value as u32 ^ (1 << 31)).to_be_bytes()) % 1024 == 7);
+    let distinct: Vec<i64> = alike.take(200).collect();
+    let list: Vec<i64> = distinct.iter().chain(&distinct).copied().flat_map(|value| [value, value]).take(500).collect();
+    let expected = expected_keys(4, false, &list);
+    assert_eq!(expected.len(), 200);
+    let mut builder = ParametersBuilder::new();
+    builder.push_integers(list.iter().copied());
+    let mut parameters = Vec::new();
+    builder.append_to(&mut parameters).expect("few values");
+    let definition = integer_table(4, false);
+    let template = list_of(KeyValues::Parameters(0));
+    let mut maker = KeyMaker::default();
+    assert_eq!(quick_keys(&mut maker, &definition, &template, &parameters), Some(expected.clone()));
+    assert_eq!(maker.order.len(), list.len());
+    assert_eq!(all_keys(&mut maker, &definition, &template, &parameters), expected);
+    // The places that were sorted are left, and not a table.
+    assert_eq!(maker.seen.len(), expected.len());
+    // A list that is not like that is not sorted.
+    let mut builder = ParametersBuilder::new();
+    let unlike: Vec<i64> = (0..500).collect();
+    builder.push_integers(unlike.iter().copied());
+    parameters.clear();
+    builder.append_to(&mut parameters).expect("few values");
+    let found = quick_keys(&mut maker, &definition, &template, &parameters);
+    assert_eq!(found, Some(expected_keys(4, false, &unlike)));
+    assert!(maker.order.is_empty());
+}
