@@ -12,7 +12,7 @@ use std::ops::Range;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::ColumnIndex;
 use crate::limit;
-use crate::row_encoding::{NULL_MARK, append_length, append_length_prefixed, length_bytes};
+use crate::row_encoding::{NULL_MARK, append_length, append_length_prefixed, length_bytes, wire_type};
 use crate::schema::{ColumnDefinition, ColumnType};
 use crate::value::ValueRef;
 
@@ -375,6 +375,28 @@ impl Slot {
     /// Whether it is an INT that is never NULL.
     pub(crate) fn is_plain_int(self) -> bool {
         self.kind == SlotKind::Int32 && self.null_mask == 0
+    }
+
+    /// Whether a binary row has the values of the slot in that wire type as the slot has them: numbers by their width,
+    /// strings by their length.
+    pub(crate) fn is_of_wire_type(self, wire_type: u8) -> bool {
+        match self.kind {
+            SlotKind::Int8 | SlotKind::UInt8 => wire_type == wire_type::TINY,
+            SlotKind::Int16 | SlotKind::UInt16 => wire_type == wire_type::SHORT,
+            SlotKind::Int24 | SlotKind::UInt24 => wire_type == wire_type::INT24,
+            SlotKind::Int32 | SlotKind::UInt32 => wire_type == wire_type::LONG,
+            SlotKind::Int64 | SlotKind::UInt64 => wire_type == wire_type::LONGLONG,
+            SlotKind::Double => wire_type == wire_type::DOUBLE,
+            SlotKind::Variable => matches!(wire_type, wire_type::VAR_STRING | wire_type::STRING | wire_type::BLOB),
+        }
+    }
+
+    /// Bytes of the number in a binary row: its width, but 4 for one of 3; 0 for a string.
+    pub(crate) fn wire_bytes(self) -> u8 {
+        match self.kind.fixed_bytes() {
+            3 => 4,
+            width => width as u8,
+        }
     }
 }
 

@@ -62,7 +62,7 @@ pub struct Projection {
     pub values: Vec<Expression>,
     /// Their description on the wire.
     pub columns: Vec<ResultColumn>,
-    /// How rows are said when every value is a column of the row.
+    /// How rows are said when every value is a column of the row, and described as one of its type.
     pub row_plan: Option<RowPlan>,
 }
 
@@ -75,7 +75,7 @@ impl Projection {
     /// The projection for rows of that format.
     pub fn with_format(mut self, format: &RowFormat) -> Projection {
         let indexes: Option<Vec<ColumnIndex>> = self.values.iter().map(Expression::as_column).collect();
-        self.row_plan = indexes.map(|indexes| RowPlan::new(format, indexes.into_iter().zip(&self.columns)));
+        self.row_plan = indexes.and_then(|indexes| RowPlan::new(format, indexes.into_iter().zip(&self.columns)));
         self
     }
 }

@@ -44,19 +44,19 @@ impl BinaryRow {
     }
 }
 
-/// Appends a number of a column, as the wire type of that column says.
+/// Appends a number of a column in so many bytes: 1, 2, 4 or 8.
 #[inline(always)]
-pub(super) fn append_binary_field(field: Field<'_>, wire_type: u8, out: &mut Vec<u8>) {
+pub(super) fn append_binary_number(field: Field<'_>, wire_bytes: u8, out: &mut Vec<u8>) {
     let bits = match field {
         Field::Int(value) => value as u64,
         Field::UInt(value) => value,
         Field::Double(value) => value.to_bits(),
         Field::Null | Field::Bytes(_) => return,
     };
-    match wire_type {
-        wire_type::LONG | wire_type::INT24 => out.extend_from_slice(&(bits as u32).to_le_bytes()),
-        wire_type::LONGLONG | wire_type::DOUBLE => out.extend_from_slice(&bits.to_le_bytes()),
-        wire_type::SHORT => out.extend_from_slice(&(bits as u16).to_le_bytes()),
+    match wire_bytes {
+        4 => out.extend_from_slice(&(bits as u32).to_le_bytes()),
+        8 => out.extend_from_slice(&bits.to_le_bytes()),
+        2 => out.extend_from_slice(&(bits as u16).to_le_bytes()),
         _ => out.push(bits as u8),
     }
 }

@@ -1,6 +1,6 @@
 //! Hot path, budget 30 instructions a number and 20 plus one copy a run of strings: rows whose values are columns.
 
-use super::binary::{append_binary_field, begin_binary_row};
+use super::binary::{append_binary_number, begin_binary_row};
 use super::number::append_signed_prefixed;
 use super::packet::{begin_packet, end_packet};
 use super::result_column::ResultColumn;
@@ -19,32 +19,35 @@ pub struct RowPlan {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// An INT that is never NULL.
-    Int { slot: Slot, wire_type: u8 },
-    /// Another column of the fixed part.
-    Number { slot: Slot, wire_type: u8 },
+    Int { slot: Slot },
+    /// Another column of the fixed part, and its bytes in a binary row.
+    Number { slot: Slot, wire_bytes: u8 },
     /// Variable columns, by their ordinals.
     Run { first: u16, last: u16 },
 }
 
 impl RowPlan {
-    /// The plan for columns of a table with that format, each with its description on the wire.
-    pub fn new<'c>(format: &RowFormat, columns: impl IntoIterator<Item = (ColumnIndex, &'c ResultColumn)>) -> RowPlan {
+    /// The plan for columns of a table with that format, each with its description on the wire; `None` when one is
+    /// described as of another type than it is stored with.
+    pub fn new<'c>(
+        format: &RowFormat,
+        columns: impl IntoIterator<Item = (ColumnIndex, &'c ResultColumn)>,
+    ) -> Option<RowPlan> {
         let columns: Box<[_]> = columns.into_iter().map(|(column, result)| (column, result.wire_type)).collect();
         let mut steps: Vec<Step> = Vec::with_capacity(columns.len());
         for (column, wire_type) in &columns {
+            let slot = format.slot(*column);
+            if !slot.is_of_wire_type(*wire_type) {
+                return None;
+            }
             match (format.var_ordinal(*column), steps.last_mut()) {
                 (Some(ordinal), Some(Step::Run { last, .. })) if *last + 1 == ordinal => *last = ordinal,
                 (Some(ordinal), _) => steps.push(Step::Run { first: ordinal, last: ordinal }),
-                (None, _) => {
-                    let (slot, wire_type) = (format.slot(*column), *wire_type);
-                    steps.push(match slot.is_plain_int() {
-                        true => Step::Int { slot, wire_type },
-                        false => Step::Number { slot, wire_type },
-                    });
-                }
+                (None, _) if slot.is_plain_int() => steps.push(Step::Int { slot }),
+                (None, _) => steps.push(Step::Number { slot, wire_bytes: slot.wire_bytes() }),
             }
         }
-        RowPlan { steps: steps.into(), columns }
+        Some(RowPlan { steps: steps.into(), columns })
     }
 
     /// Appends a row of the text protocol as a whole packet.
@@ -54,7 +57,7 @@ impl RowPlan {
         for step in &self.steps {
             match *step {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
-                Step::Int { slot, .. } => append_signed_prefixed(row.int_at(slot).into(), out),
+                Step::Int { slot } => append_signed_prefixed(row.int_at(slot).into(), out),
                 Step::Number { slot, .. } => append_text_field(row.field_at(slot), out),
             }
         }
@@ -74,9 +77,8 @@ impl RowPlan {
         for step in &self.steps {
             match *step {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
-                Step::Int { slot, wire_type } | Step::Number { slot, wire_type } => {
-                    append_binary_field(row.field_at(slot), wire_type, out)
-                }
+                Step::Int { slot } => out.extend_from_slice(&row.int_at(slot).to_le_bytes()),
+                Step::Number { slot, wire_bytes } => append_binary_number(row.field_at(slot), wire_bytes, out),
             }
         }
         packet.end(out);

@@ -86,8 +86,30 @@ fn a_text_row_is_a_whole_packet() {
     let mut out = b"before".to_vec();
     let [int, name] = [&int, &name].map(ResultColumn::of_definition);
     RowPlan::new(&format, [(ColumnIndex(1), &name), (ColumnIndex(0), &int)])
+        .expect("columns as they are stored")
         .append_text(RowView::new(&format, &image), &mut out);
     assert_eq!(out, b"before\x06\0\0\0\x02ab\x0212");
+}
+
+#[test]
+fn a_column_described_as_of_another_type_has_no_plan() {
+    let text = |length| ColumnType::VarChar { length, collation: CollationId::DEFAULT };
+    let integer = |bytes| ColumnType::Integer { bytes, unsigned: true };
+    let types = [integer(1), integer(2), integer(3), integer(4), integer(8), ColumnType::Double, text(9)];
+    for own in types {
+        let format = RowFormat::new(&[column(ColumnType::Double), column(own)]);
+        let mut result = ResultColumn::of_definition(&column(own));
+        let double = ResultColumn::of_definition(&column(ColumnType::Double));
+        let mut has_plan = |wire_type| {
+            result.wire_type = wire_type;
+            RowPlan::new(&format, [(ColumnIndex(0), &double), (ColumnIndex(1), &result)]).is_some()
+        };
+        for other in types {
+            assert_eq!(has_plan(ResultColumn::of_definition(&column(other)).wire_type), own == other, "{own:?}");
+        }
+        assert!(!has_plan(wire_type::NEWDECIMAL) && !has_plan(wire_type::NULL));
+        assert_eq!(has_plan(wire_type::BLOB), own == text(9));
+    }
 }
 
 #[test]
@@ -246,6 +268,7 @@ proptest! {
         let chosen: Vec<usize> = (0..count + 2).map(|step| (step + order as usize % count) % count).collect();
         let results: Vec<_> = columns.iter().map(ResultColumn::of_definition).collect();
         let plan = RowPlan::new(&format, chosen.iter().map(|at| (ColumnIndex(*at as u16), &results[*at])));
+        let plan = plan.expect("columns as they are stored");
         let (mut text, mut expected_text) = (Vec::new(), Vec::new());
         plan.append_text(row, &mut text);
         let packet = begin_packet(&mut expected_text);
