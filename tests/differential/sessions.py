@@ -372,6 +372,46 @@ SCRIPTS = {
         b: ALTER TABLE t ADD INDEX three (u, n) ...
         a: ROLLBACK
         b: ->""",
+    "a child waits for who takes its parent away": """
+        a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id))
+        a: BEGIN
+        a: DELETE FROM t WHERE id = 1
+        b: INSERT INTO c VALUES (1, 1) ...
+        a: COMMIT
+        b: ->
+        a: BEGIN
+        a: DELETE FROM t WHERE id = 2
+        b: INSERT INTO c VALUES (1, 2) ...
+        a: ROLLBACK
+        b: ->
+        a: SELECT * FROM c""",
+    "a parent waits for who makes a child": """
+        a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (u) ON DELETE CASCADE)
+        a: BEGIN
+        a: INSERT INTO c VALUES (1, 100)
+        b: DELETE FROM t WHERE id = 1 ...
+        a: COMMIT
+        b: ->
+        a: SELECT * FROM c
+        a: SELECT id FROM t ORDER BY id""",
+    "a key that children hold stays with its parent": """
+        a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id) ON UPDATE CASCADE)
+        a: BEGIN
+        a: INSERT INTO c VALUES (1, 1), (2, 2)
+        b: UPDATE t SET n = 99 WHERE id = 3
+        b: UPDATE t SET id = 7 WHERE id = 2 ...
+        a: COMMIT
+        b: ->
+        a: SELECT * FROM c ORDER BY id""",
+    "a parent that a transaction writes to is no other's to drop": """
+        a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id))
+        a: BEGIN
+        a: INSERT INTO c VALUES (1, 1)
+        b: DROP TABLE c ...
+        a: COMMIT
+        b: ->
+        b: DELETE FROM t WHERE id = 1
+        b: DROP TABLE t""",
 }
 
 

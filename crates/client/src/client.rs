@@ -388,11 +388,18 @@ impl Client {
         session: ConnectionId,
         change: SchemaChange,
         wait_ms: u64,
+        foreign_key_checks: bool,
         door: &mut Door<'_>,
     ) -> Result<OperationId> {
         let operation = self.open(session, Work::Schema)?;
-        let reply_to = self.own;
-        let request = ChangeSchema { operation, reply_to, connection: session, wait_ms, change: Box::new(change) };
+        let request = ChangeSchema {
+            operation,
+            reply_to: self.own,
+            connection: session,
+            wait_ms,
+            foreign_key_checks,
+            change: Box::new(change),
+        };
         door.outbox.send(self.main, Signal::Main(MainSignal::ChangeSchema(request)));
         Ok(operation)
     }

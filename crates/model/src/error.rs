@@ -212,6 +212,34 @@ errors! {
     WrongPartition = 1503, "HY000";
     /// More partitions than a table may have.
     TooManyPartitions = 1499, "HY000";
+    /// A foreign key that cannot be.
+    CannotAddForeignKey = 1215, "HY000";
+    /// A foreign key whose column lists differ in length.
+    WrongForeignKey = 1239, "42000";
+    /// A parent row that children name.
+    RowIsReferenced = 1451, "23000";
+    /// A child row without a parent.
+    NoReferencedRow = 1452, "23000";
+    /// DROP of an index that a foreign key needs.
+    IndexNeededByForeignKey = 1553, "HY000";
+    /// TRUNCATE of a table that a foreign key names.
+    TruncateReferenced = 1701, "42000";
+    /// The parent has no index for a foreign key.
+    ForeignKeyWithoutParentIndex = 1822, "HY000";
+    /// The parent of a foreign key does not exist.
+    ForeignKeyWithoutParent = 1824, "HY000";
+    /// Two foreign keys of one name in a database.
+    DuplicateForeignKeyName = 1826, "HY000";
+    /// SET NULL of a NOT NULL column.
+    ForeignKeyColumnNotNull = 1830, "HY000";
+    /// Cascades that are nested too deep.
+    ForeignKeyTooDeep = 3008, "HY000";
+    /// DROP of a table that a foreign key names.
+    DropReferenced = 3730, "HY000";
+    /// A column of the parent that does not exist.
+    ForeignKeyWithoutParentColumn = 3734, "HY000";
+    /// Columns of a foreign key whose types differ.
+    ForeignKeyColumnsIncompatible = 3780, "HY000";
     /// A number out of the range of its type in an expression.
     NumericOutOfRange = 1690, "22003";
     /// A packet that is not well formed.

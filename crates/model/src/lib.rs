@@ -7,6 +7,7 @@ pub mod error;
 pub mod value;
 pub mod collation;
 pub mod schema;
+pub mod foreign_key;
 pub mod key;
 pub mod partition;
 pub mod row;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::collation::CollationId;
+use crate::foreign_key::ForeignKey;
 use crate::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
 use crate::value::Value;
 
@@ -191,6 +192,8 @@ pub struct TableDefinition {
     pub comment: Box<str>,
     /// The next index id to give.
     pub next_index: IndexId,
+    /// The foreign keys in the order written.
+    pub foreign_keys: Vec<ForeignKey>,
 }
 
 impl TableDefinition {
@@ -283,6 +286,17 @@ impl Dictionary {
     /// The tables that users see in a database, by name.
     pub fn tables_of<'a>(&'a self, database: &'a str) -> impl Iterator<Item = &'a Arc<TableLayout>> {
         self.names.iter().filter(move |(key, _)| &*key.0 == database).filter_map(|(_, id)| self.tables.get(id))
+    }
+
+    /// The foreign keys that name a table as their parent, with the tables that have them.
+    pub fn children_of<'a>(
+        &'a self,
+        database: &'a str,
+        name: &'a str,
+    ) -> impl Iterator<Item = (&'a Arc<TableLayout>, &'a ForeignKey)> {
+        let with_keys = self.tables.values().filter(|layout| !layout.definition.foreign_keys.is_empty());
+        let keys = with_keys.flat_map(|layout| layout.definition.foreign_keys.iter().map(move |key| (layout, key)));
+        keys.filter(move |(_, key)| &*key.parent.0 == database && &*key.parent.1 == name)
     }
 
     /// All tables, hidden ones too, by id.

@@ -108,6 +108,8 @@ pub struct ChangeSchema {
     pub connection: ConnectionId,
     /// How long others are waited for, in milliseconds, until error 1205.
     pub wait_ms: u64,
+    /// Whether tables that foreign keys name stay.
+    pub foreign_key_checks: bool,
     /// The change.
     pub change: Box<SchemaChange>,
 }

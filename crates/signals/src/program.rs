@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use junctor_expression::Expression;
 use junctor_expression::aggregate::AggregateKind;
+use junctor_model::foreign_key::ForeignKeyWork;
 use junctor_model::id::{ColumnIndex, IndexId};
 use junctor_model::row::RowFormat;
 use junctor_model::row_encoding::{ResultColumn, RowPlan};
@@ -184,4 +185,6 @@ pub struct WriteProgram {
     pub reads_parameters: bool,
     /// The hidden tables of the unique indexes whose entries the action may change, by index.
     pub unique_entries: Vec<(IndexId, Arc<TableLayout>)>,
+    /// What foreign keys ask of the action; `None` where they ask nothing or are not checked.
+    pub foreign_keys: Option<Arc<ForeignKeyWork>>,
 }

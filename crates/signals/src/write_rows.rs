@@ -69,6 +69,22 @@ pub enum FollowUp {
         /// The unique key bytes.
         key: Vec<u8>,
     },
+    /// A row names a parent by this foreign key of the program, by its place there.
+    ParentKey {
+        /// Its place among `ForeignKeyWork::parents`.
+        place: u16,
+        /// The key bytes of the parent's columns; empty while there is no parent table.
+        key: Vec<u8>,
+    },
+    /// A row that children may name by this foreign key of the program is gone or has another key.
+    ChildKey {
+        /// Its place among `ForeignKeyWork::children`.
+        place: u16,
+        /// What the keys of such children begin with in the index of the child.
+        key: Vec<u8>,
+        /// The new values, in the form of `expression::Parameters`; `None` when the row is gone.
+        new: Option<Vec<u8>>,
+    },
     /// A row whose new primary key belongs to another partition: it was deleted here and is to be inserted there.
     MoveRow {
         /// The hash of the partition columns' key bytes' partition: where it goes.

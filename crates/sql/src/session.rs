@@ -242,7 +242,9 @@ impl Session {
     /// What plans depend on besides text, tables and database.
     #[inline]
     pub(crate) fn plan_settings(&self) -> u64 {
-        u64::from(self.locks_reads()) << 63 | self.variables.plan_key()
+        u64::from(self.locks_reads()) << 63
+            | u64::from(self.variables.foreign_key_checks) << 62
+            | self.variables.plan_key()
     }
 
     /// Whether a query locks what it reads, shared, because its transaction of several statements is SERIALIZABLE. A query

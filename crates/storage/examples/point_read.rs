@@ -246,5 +246,6 @@ fn layout() -> Arc<TableLayout> {
         collation: CollationId::DEFAULT,
         comment: "".into(),
         next_index: IndexId(2),
+        foreign_keys: Vec::new(),
     }))
 }

@@ -644,6 +644,7 @@ fn table(
         kind,
         columns,
         next_index: IndexId(indexes.len() as u16),
+        foreign_keys: Vec::new(),
         indexes,
         partition_columns: vec![ColumnIndex(0)],
         partition_count: partitions,

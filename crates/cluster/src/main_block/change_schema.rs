@@ -29,7 +29,7 @@ impl MainBlock {
             let Some(waiting) = self.next_ready(outbox) else { return };
             self.say_started(&waiting, outbox);
             let WaitingChange { number, asker, change, names, tables, .. } = waiting;
-            let plan = match self.plan(*change) {
+            let plan = match self.plan(*change, asker.foreign_key_checks) {
                 Ok(plan) => plan,
                 Err(error) => {
                     self.let_go(number, &tables, outbox);

@@ -154,6 +154,7 @@ fn entries_table(base: &TableDefinition, index: &IndexDefinition, id: TableId) -
         collation: CollationId::BINARY,
         comment: "".into(),
         next_index: IndexId(1),
+        foreign_keys: Vec::new(),
     }
 }
 

@@ -8,7 +8,7 @@
 //! - Never: runs once per user operation.
 //!
 //! In reading order: [`block`]; [`state`], a change as stages; [`wait_for_tables`], what comes before; [`change_schema`], how
-//! stages run; [`plan`], which stages a change has; [`definition`], the definitions that they make; [`reserve_auto_increment`].
+//! stages run; [`plan`], which stages a change has; [`definition`], the definitions that they make; [`foreign_key`], which other tables they touch; [`reserve_auto_increment`].
 
 pub mod block;
 mod state;
@@ -16,6 +16,7 @@ mod wait_for_tables;
 mod change_schema;
 mod plan;
 mod definition;
+mod foreign_key;
 mod reserve_auto_increment;
 mod set_globals;
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use junctor_kernel::{Address, Module};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::foreign_key::ForeignKey;
 use junctor_model::id::{IndexId, PartitionId, TableId};
 use junctor_model::limit::{INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
 use junctor_model::schema::{DatabaseDefinition, IndexDefinition, IndexState, TableDefinition, TableKind, TableLayout};
@@ -18,21 +19,26 @@ use junctor_signals::change_schema::{Catalog, SchemaChange, TableRename};
 
 use super::block::MainBlock;
 use super::definition;
-use super::state::{Following, PartitionWork, PartitionWorkKind, Plan, StageWork};
+use super::foreign_key;
+use super::state::{Following, PartitionWork, PartitionWorkKind, Plan, StageWork, TableName};
 
 impl MainBlock {
     /// The stages of a change, or why it is refused.
-    pub(super) fn plan(&self, change: SchemaChange) -> Result<Plan> {
+    pub(super) fn plan(&self, change: SchemaChange, foreign_key_checks: bool) -> Result<Plan> {
         match change {
             SchemaChange::CreateDatabase { name, collation, if_not_exists } => {
                 self.plan_create_database(name, collation, if_not_exists)
             }
-            SchemaChange::DropDatabase { name, if_exists } => self.plan_drop_database(&name, if_exists),
+            SchemaChange::DropDatabase { name, if_exists } => {
+                self.plan_drop_database(&name, if_exists, foreign_key_checks)
+            }
             SchemaChange::CreateTable { definition, if_not_exists, auto_increment } => {
                 self.plan_create_table(*definition, if_not_exists, auto_increment)
             }
-            SchemaChange::DropTables { names, if_exists } => self.plan_drop_tables(&names, if_exists),
-            SchemaChange::TruncateTable { table } => self.plan_truncate_table(table),
+            SchemaChange::DropTables { names, if_exists } => {
+                self.plan_drop_tables(&names, if_exists, foreign_key_checks)
+            }
+            SchemaChange::TruncateTable { table } => self.plan_truncate_table(table, foreign_key_checks),
             SchemaChange::CreateIndex { table, index } => self.plan_create_index(table, index),
             SchemaChange::RenameTables { renames } => self.plan_rename_tables(&renames),
             SchemaChange::BuildIndex { table, index } => self.plan_build_index(table, index),
@@ -53,7 +59,7 @@ impl MainBlock {
         Ok(plan)
     }
 
-    fn plan_drop_database(&self, name: &str, if_exists: bool) -> Result<Plan> {
+    fn plan_drop_database(&self, name: &str, if_exists: bool, checks: bool) -> Result<Plan> {
         let mut plan = Plan::default();
         if self.catalog.dictionary.database(name).is_none() {
             let message = format!("Can't drop database '{name}'; database doesn't exist");
@@ -61,8 +67,12 @@ impl MainBlock {
         }
         let mut catalog = self.next_catalog();
         let tables: Vec<TableId> = self.catalog.dictionary.tables_of(name).map(|layout| layout.definition.id).collect();
+        if checks {
+            foreign_key::check_drop(&self.catalog.dictionary, &tables)?;
+        }
         let works = self.drop_from(&mut catalog, &tables);
         catalog.dictionary.remove_database(name);
+        self.renew_related(&mut plan, &mut catalog, &self.names_of_tables(&tables), &[], &BTreeSet::new());
         plan.then(StageWork::Publish(Arc::new(catalog)), None);
         plan.then(StageWork::Partitions(works), None);
         Ok(plan)
@@ -84,17 +94,21 @@ impl MainBlock {
             return Err(Error::new(ErrorCode::TooManyPartitions, message));
         }
         definition::check_indexes(&definition)?;
+        let own = [(definition.database.clone(), definition.name.clone())];
+        let keys = definition.foreign_keys.clone();
         let tables = definition::with_ids(definition::with_index_ids(definition), self.next_table);
         plan.counters.push((tables[0].id, auto_increment.max(1)));
         let mut catalog = self.next_catalog();
         let creates = self.add_to(&mut catalog, tables, &mut plan);
         let drops = with_kind(&creates, PartitionWorkKind::Drop);
         plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops)));
+        let made = BTreeSet::from([self.next_table]);
+        self.renew_related(&mut plan, &mut catalog, &own, &keys, &made);
         plan.then(StageWork::Publish(Arc::new(catalog)), None);
         Ok(plan)
     }
 
-    fn plan_drop_tables(&self, names: &[(Box<str>, Box<str>)], if_exists: bool) -> Result<Plan> {
+    fn plan_drop_tables(&self, names: &[TableName], if_exists: bool, checks: bool) -> Result<Plan> {
         let mut plan = Plan::default();
         let mut found = Vec::new();
         let mut missing = Vec::new();
@@ -112,16 +126,23 @@ impl MainBlock {
         if found.is_empty() {
             return Ok(plan);
         }
+        if checks {
+            foreign_key::check_drop(&self.catalog.dictionary, &found)?;
+        }
         let mut catalog = self.next_catalog();
         let works = self.drop_from(&mut catalog, &found);
+        self.renew_related(&mut plan, &mut catalog, names, &[], &BTreeSet::new());
         plan.then(StageWork::Publish(Arc::new(catalog)), None);
         plan.then(StageWork::Partitions(works), None);
         Ok(plan)
     }
 
-    fn plan_truncate_table(&self, table: TableId) -> Result<Plan> {
+    fn plan_truncate_table(&self, table: TableId, checks: bool) -> Result<Plan> {
         let mut plan = Plan::default();
         let old = self.base_table(table)?;
+        if checks {
+            foreign_key::check_truncate(&self.catalog.dictionary, &old.definition)?;
+        }
         let tables = definition::with_ids(old.definition.clone(), self.next_table);
         plan.counters.push((tables[0].id, 1));
         let mut catalog = self.next_catalog();
@@ -129,6 +150,8 @@ impl MainBlock {
         let creates = self.add_to(&mut catalog, tables, &mut plan);
         let drops_new = with_kind(&creates, PartitionWorkKind::Drop);
         plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops_new)));
+        let made = BTreeSet::from([self.next_table]);
+        self.renew_related(&mut plan, &mut catalog, &self.names_of_tables(&[table]), &[], &made);
         plan.then(StageWork::Publish(Arc::new(catalog)), None);
         plan.then(StageWork::Partitions(drops_old), None);
         Ok(plan)
@@ -199,6 +222,9 @@ impl MainBlock {
             return Err(Error::not_supported("DROP PRIMARY KEY"));
         }
         let Some(dropped) = old.definition.index(index) else { return Err(definition::changed()) };
+        if dropped.state == IndexState::Online {
+            foreign_key::check_drop_index(&self.catalog.dictionary, &old.definition, index)?;
+        }
         let mut catalog = self.next_catalog();
         let drops = match definition::entries_of(dropped) {
             Some(hidden) => self.drop_one(&mut catalog, hidden),
@@ -209,6 +235,8 @@ impl MainBlock {
         without.indexes.retain(|other| other.id != index);
         let replace = self.replace_layouts(&without);
         catalog.dictionary.put_table(without);
+        let own = BTreeSet::from([table]);
+        self.renew_related(&mut plan, &mut catalog, &self.names_of_tables(&[table]), &[], &own);
         plan.then(StageWork::Publish(Arc::new(catalog)), None);
         plan.then(StageWork::Partitions(replace), None);
         plan.then(StageWork::Partitions(drops), None);
@@ -219,7 +247,7 @@ impl MainBlock {
     fn plan_rename_tables(&self, renames: &[TableRename]) -> Result<Plan> {
         let mut plan = Plan::default();
         let mut catalog = self.next_catalog();
-        let mut renamed = BTreeSet::new();
+        let (mut renamed, mut related) = (BTreeSet::new(), BTreeSet::new());
         for TableRename { from, to } in renames {
             let Some(layout) = catalog.dictionary.table_named(&from.0, &from.1) else {
                 let message = format!("Table '{}.{}' doesn't exist", from.0, from.1);
@@ -236,8 +264,16 @@ impl MainBlock {
             (definition.database, definition.name) = to.clone();
             renamed.insert(definition.id);
             catalog.dictionary.put_table(definition);
+            related.extend(foreign_key::rename_parent(&mut catalog, from, to));
         }
+        let names: Vec<TableName> =
+            renames.iter().flat_map(|rename| [rename.from.clone(), rename.to.clone()]).collect();
+        related.extend(foreign_key::related(&self.catalog.dictionary, &names, &[]));
         let mut works = Vec::new();
+        let others: BTreeSet<TableId> = related.difference(&renamed).copied().collect();
+        for definition in foreign_key::renewed(&mut catalog, &others) {
+            works.extend(self.replace_layouts(&definition));
+        }
         for id in renamed {
             let Some(layout) = catalog.dictionary.table(id).cloned() else { continue };
             let tables = definition::renamed(&layout.definition, &|id| catalog.dictionary.table(id).cloned());
@@ -249,6 +285,33 @@ impl MainBlock {
         plan.then(StageWork::Partitions(works), None);
         plan.then(StageWork::Publish(Arc::new(catalog)), None);
         Ok(plan)
+    }
+
+    /// Tables that foreign keys join to those that change get new versions, before or after the change but for those that
+    /// it makes anew.
+    fn renew_related(
+        &self,
+        plan: &mut Plan,
+        catalog: &mut Catalog,
+        names: &[TableName],
+        keys: &[ForeignKey],
+        changed: &BTreeSet<TableId>,
+    ) {
+        let mut related = foreign_key::related(&self.catalog.dictionary, names, keys);
+        related.extend(foreign_key::related(&catalog.dictionary, names, keys));
+        related.retain(|table| !changed.contains(table));
+        let works: Vec<PartitionWork> = foreign_key::renewed(catalog, &related)
+            .iter()
+            .flat_map(|definition| self.replace_layouts(definition))
+            .collect();
+        if !works.is_empty() {
+            plan.then(StageWork::Partitions(works), None);
+        }
+    }
+
+    fn names_of_tables(&self, tables: &[TableId]) -> Vec<TableName> {
+        let layouts = tables.iter().filter_map(|id| self.catalog.dictionary.table(*id));
+        layouts.map(|layout| (layout.definition.database.clone(), layout.definition.name.clone())).collect()
     }
 
     fn next_catalog(&self) -> Catalog {

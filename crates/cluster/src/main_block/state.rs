@@ -18,6 +18,7 @@ pub(super) struct Asker {
     pub reply_to: Address,
     pub connection: ConnectionId,
     pub wait_ms: u64,
+    pub foreign_key_checks: bool,
     /// Why a change before this one failed, which takes it back: told in the end.
     pub cause: Option<Box<Error>>,
 }

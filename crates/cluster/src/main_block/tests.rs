@@ -179,7 +179,8 @@ impl Stage {
     /// Asks for a change that waits for others at most one second.
     fn ask(&mut self, operation: OperationId, change: SchemaChange) {
         let (reply_to, connection) = (self.sql, ConnectionId(1));
-        let request = ChangeSchema { operation, reply_to, connection, wait_ms: 1000, change: Box::new(change) };
+        let (change, foreign_key_checks) = (Box::new(change), true);
+        let request = ChangeSchema { operation, reply_to, connection, wait_ms: 1000, foreign_key_checks, change };
         self.run(MainSignal::ChangeSchema(request));
     }
 
@@ -271,6 +272,7 @@ fn create_table(name: &str, indexes: Vec<IndexDefinition>, if_not_exists: bool) 
         collation: CollationId::DEFAULT,
         comment: "".into(),
         next_index: IndexId(0),
+        foreign_keys: Vec::new(),
     };
     SchemaChange::CreateTable { definition: Box::new(definition), if_not_exists, auto_increment: 5 }
 }
@@ -447,7 +449,8 @@ fn changes_wait_for_their_turn_and_too_many_are_refused() {
     for number in 0..400u64 {
         let change = Box::new(create_table(&format!("t{number}"), vec![primary()], false));
         let (operation, connection) = (OperationId(number), ConnectionId(1));
-        let request = ChangeSchema { operation, reply_to: stage.sql, connection, wait_ms: 1000, change };
+        let (reply_to, foreign_key_checks) = (stage.sql, true);
+        let request = ChangeSchema { operation, reply_to, connection, wait_ms: 1000, foreign_key_checks, change };
         sent.extend(stage.send(MainSignal::ChangeSchema(request)));
     }
     let mut queue = Vec::new();

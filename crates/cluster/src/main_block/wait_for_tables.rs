@@ -21,6 +21,7 @@ use junctor_signals::{Signal, SqlSignal};
 
 use super::block::MainBlock;
 use super::change_schema::reply;
+use super::foreign_key;
 use super::state::{Asker, TableName, WaitState, WaitingChange};
 
 /// Changes that may wait; the next one is refused.
@@ -42,8 +43,8 @@ impl MainBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let ChangeSchema { operation, reply_to, connection, wait_ms, change } = request;
-        let asker = Asker { operation, reply_to, connection, wait_ms, cause: None };
+        let ChangeSchema { operation, reply_to, connection, wait_ms, foreign_key_checks, change } = request;
+        let asker = Asker { operation, reply_to, connection, wait_ms, foreign_key_checks, cause: None };
         if self.waiting.len() >= QUEUE_MAX {
             let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes wait");
             return reply(asker, Vec::new(), Some(error), outbox);
@@ -115,19 +116,32 @@ impl MainBlock {
     /// The tables that others have to leave first.
     fn tables_to_leave(&self, change: &SchemaChange, names: &[TableName]) -> Vec<BlockedTable> {
         let dictionary = &self.catalog.dictionary;
-        let ids: BTreeSet<TableId> = match change {
-            SchemaChange::CreateDatabase { .. }
-            | SchemaChange::CreateTable { .. }
-            | SchemaChange::BuildIndex { .. } => return Vec::new(),
+        let mut own: Vec<TableName> = match change {
+            SchemaChange::CreateDatabase { .. } | SchemaChange::BuildIndex { .. } => return Vec::new(),
             SchemaChange::DropDatabase { name, .. } => {
-                dictionary.tables_of(name).map(|layout| layout.definition.id).collect()
+                let tables = dictionary.tables_of(name);
+                tables.map(|layout| (name.clone(), layout.definition.name.clone())).collect()
             }
-            _ => {
-                let layouts = names.iter().filter_map(|(database, name)| dictionary.table_named(database, name));
-                layouts.map(|layout| layout.definition.id).collect()
-            }
+            _ => names.to_vec(),
         };
-        ids.into_iter().map(|table| BlockedTable { table, exclusion: Exclusion::All }).collect()
+        let keys = match change {
+            SchemaChange::CreateTable { definition, .. } => &definition.foreign_keys[..],
+            _ => &[],
+        };
+        let id_of =
+            |(database, name): &TableName| dictionary.table_named(database, name).map(|layout| layout.definition.id);
+        // Plans of tables that are joined to these by foreign keys know them.
+        let related = match foreign_key::keeps_relations(change) {
+            true => BTreeSet::new(),
+            false => foreign_key::related(dictionary, &own, keys),
+        };
+        if let SchemaChange::CreateTable { .. } = change {
+            own.clear();
+        }
+        let ids: BTreeSet<TableId> = own.iter().filter_map(id_of).collect();
+        let others = related.difference(&ids).map(|table| BlockedTable { table: *table, exclusion: Exclusion::Writes });
+        let own = ids.iter().map(|table| BlockedTable { table: *table, exclusion: Exclusion::All });
+        own.chain(others).collect()
     }
 
     /// Asks the sql blocks on behalf of every change that no earlier change of the same tables stands before.

@@ -240,6 +240,7 @@ fn columns_are_described_as_mysql_describes_them() {
         collation,
         comment: "".into(),
         next_index: IndexId(3),
+        foreign_keys: Vec::new(),
     };
     let facts = |index: u16| {
         let column = ResultColumn::of_table(&table, ColumnIndex(index));

@@ -14,6 +14,7 @@ mod counter;
 mod deadlock_storm;
 mod family;
 mod history;
+mod foreign_key;
 mod interruption;
 mod moving_index;
 mod phantom;
@@ -26,6 +27,7 @@ pub use bank::BankTransfer;
 pub use counter::Counter;
 pub use deadlock_storm::DeadlockStorm;
 pub use family::ReadWhileWrite;
+pub use foreign_key::ForeignKey;
 pub use history::Histories;
 pub use interruption::Interruption;
 pub use moving_index::IndexWhileUpdate;
@@ -94,6 +96,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "auto_increment" => Box::new(AutoIncrement::new(sessions, rounds)),
         "schema_change" => Box::new(SchemaChange::new(sessions, rounds, rows)),
         "phantom" => Box::new(Phantom::new(sessions, rounds, rows)),
+        "foreign_key" => Box::new(ForeignKey::new(sessions, rounds, rows)),
         "deadlock_storm" => Box::new(DeadlockStorm::new(sessions, rounds, rows)),
         "interruption" => Box::new(Interruption::new(sessions, rounds, rows)),
         _ => Box::new(Histories::new(Level::from_name(name.strip_prefix("history_")?)?, sessions, rounds, rows)),

@@ -42,6 +42,8 @@ pub struct Environment<'a> {
     pub fold: &'a dyn Fn(&Expression) -> Result<Option<Folded>>,
     /// Whether queries lock what they read.
     pub locks_reads: bool,
+    /// Whether writes look after foreign keys.
+    pub foreign_key_checks: bool,
 }
 
 impl<'a> Environment<'a> {

@@ -10,7 +10,7 @@ use junctor_model::schema::{
 };
 
 use super::structure::{Defined, DefinitionContext, check_name};
-use super::{column, default_value, index, message};
+use super::{column, default_value, foreign_key, index, message};
 use crate::parse::definition as ast;
 use crate::parse::definition::TableOption;
 use crate::variable::{Note, collation_of};
@@ -53,7 +53,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     }
     let partitioning = table.partitioning.as_ref();
     let partition_columns = partition_columns(partitioning, &columns, &indexes[0], has_hidden_key)?;
-    let definition = TableDefinition {
+    let mut definition = TableDefinition {
         id: TableId(0),
         version: SchemaVersion(0),
         database: database.name.clone(),
@@ -62,6 +62,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         columns,
         // Main counts on from the ids it gives.
         next_index: IndexId(0),
+        foreign_keys: Vec::new(),
         indexes,
         partition_columns,
         partition_count: partition_count(partitioning, context.default_partition_count)?,
@@ -69,6 +70,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         collation: options.collation,
         comment: options.comment,
     };
+    foreign_key::add_foreign_keys(table, &mut definition, context)?;
     let change = SchemaChange::CreateTable {
         definition: Box::new(definition),
         if_not_exists: table.if_not_exists,

@@ -100,8 +100,17 @@ fn chosen_name(name: &str, taken: &[IndexDefinition]) -> Result<String> {
     Ok(name.to_owned())
 }
 
+/// Refuses columns that no key can have, and keys that are too long.
+pub(super) fn check_key_bytes<'a>(columns: impl Iterator<Item = (&'a str, ColumnType)>) -> Result<()> {
+    let mut bytes = 0;
+    for (name, column_type) in columns {
+        bytes += key_bytes(column_type).ok_or_else(|| message::blob_key(name))?;
+    }
+    if bytes > INDEX_KEY_BYTES_MAX { Err(message::key_too_long()) } else { Ok(()) }
+}
+
 /// The first column's name, with a number from 2 on if there is such a key already.
-fn made_name(column: &str, taken: &[IndexDefinition]) -> String {
+pub(super) fn made_name(column: &str, taken: &[IndexDefinition]) -> String {
     if !is_taken(column, taken) && !column.eq_ignore_ascii_case(PRIMARY) {
         return column.to_owned();
     }

@@ -5,6 +5,7 @@
 mod column;
 mod create_table;
 mod default_value;
+mod foreign_key;
 mod index;
 mod message;
 mod schema;

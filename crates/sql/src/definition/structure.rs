@@ -20,6 +20,8 @@ pub struct DefinitionContext<'a> {
     pub default_partition_count: u16,
     /// The account as error 1044 names it: `'user'@'host'`.
     pub account: &'a str,
+    /// Whether foreign keys need their parents.
+    pub foreign_key_checks: bool,
 }
 
 /// A statement that may be carried out.

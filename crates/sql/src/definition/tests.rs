@@ -15,7 +15,13 @@ use crate::parse::{Statement, parse};
 use crate::show::create_table_text;
 
 fn context(dictionary: &Dictionary) -> DefinitionContext<'_> {
-    DefinitionContext { dictionary, database: Some("t"), default_partition_count: 4, account: "'u'@'%'" }
+    DefinitionContext {
+        dictionary,
+        database: Some("t"),
+        default_partition_count: 4,
+        account: "'u'@'%'",
+        foreign_key_checks: true,
+    }
 }
 
 fn databases() -> Dictionary {
@@ -291,7 +297,8 @@ fn every_create_table_of_the_corpus_is_defined_or_refused_by_name() {
         let Statement::CreateTable(table) = parsed.statement else { continue };
         tables += 1;
         if let Err(error) = create_table(&table, &context(&databases())) {
-            assert_eq!(error.code.errno(), 1235, "{text}: {error}");
+            // The parents of foreign keys are not there either.
+            assert!(matches!(error.code.errno(), 1235 | 1824), "{text}: {error}");
         }
     }
     assert!(tables >= 8, "{tables} tables were read");

@@ -157,6 +157,7 @@ impl Engine {
             database: session.database(),
             default_partition_count: self.settings.partition_count_default,
             account: &account,
+            foreign_key_checks: session.variables.foreign_key_checks,
         };
         match statement {
             Statement::CreateTable(table) => definition::create_table(table, &context),
@@ -266,6 +267,7 @@ impl Engine {
             parameters: &self.work.kinds,
             fold: &fold,
             locks_reads: false,
+            foreign_key_checks: true,
         };
         let bound = Binder::new(&environment, Scope::empty()).bind(expression)?;
         let parameters = Parameters::from_bytes(&self.work.parameters);

@@ -125,6 +125,7 @@ pub(super) fn begin_fill(
             filter: None,
             reads_parameters: false,
             unique_entries: Vec::new(),
+            foreign_keys: None,
         })
     };
     let lock = |mode| WriteAction::LockRead { mode, when_locked: WhenLocked::Wait, output: Output::Images };

@@ -2,7 +2,7 @@
 
 use junctor_client::change_schema::SchemaChange;
 use junctor_client::{Door, OperationId, Time};
-use junctor_model::error::{Error, ErrorCode};
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{IndexId, TableId};
 use junctor_model::schema::IndexState;
 
@@ -119,7 +119,7 @@ pub(super) fn send_schema_change(
         SchemaChange::CreateIndex { .. } | SchemaChange::DropIndex { .. } => INDEX_INFO,
         _ => "",
     });
-    match engine.client.change_schema(session.connection, change, table_wait_ms(session), door) {
+    match ask_main(engine, session, change, door) {
         Ok(operation) => {
             let step = SchemaStep::Changing { index, affected_rows, info };
             let waits = ChangeWait::Since(door.now);
@@ -130,9 +130,11 @@ pub(super) fn send_schema_change(
     }
 }
 
-/// How long the change of a session waits for others.
-fn table_wait_ms(session: &Session) -> u64 {
-    session.variables.table_wait_seconds().saturating_mul(1000)
+/// Asks main as the session's settings have it.
+fn ask_main(engine: &mut Engine, session: &Session, change: SchemaChange, door: &mut Door<'_>) -> Result<OperationId> {
+    let wait_ms = session.variables.table_wait_seconds().saturating_mul(1000);
+    let checks = session.variables.foreign_key_checks;
+    engine.client.change_schema(session.connection, change, wait_ms, checks, door)
 }
 
 /// The change waits for nobody any more.
@@ -186,7 +188,7 @@ pub(super) fn finish_fill(
         FillEnd::Complete => (SchemaChange::FinishIndex { table, index }, None),
         FillEnd::Failed(error) => (SchemaChange::DropIndex { table, index }, Some(error)),
     };
-    match engine.client.change_schema(session.connection, change, table_wait_ms(session), door) {
+    match ask_main(engine, session, change, door) {
         Ok(operation) => {
             let step = SchemaStep::Finishing { error };
             let waits = ChangeWait::Since(door.now);

@@ -16,7 +16,9 @@ pub struct CreateTable {
     pub columns: Vec<ColumnDefinition>,
     /// Keys declared beside the columns, in order; PRIMARY KEY and UNIQUE of a column are in the column.
     pub indexes: Vec<IndexDefinition>,
-    /// Foreign keys, checks and other parts that have no meaning yet, by name.
+    /// Foreign keys declared beside the columns, in order; those of a column are in the column.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// Checks and other parts that have no meaning yet, by name.
     pub unsupported: Vec<Unsupported>,
     /// What follows the brackets.
     pub options: Vec<TableOption>,
@@ -49,6 +51,45 @@ pub struct ColumnDefinition {
     pub comment: Option<Vec<u8>>,
     /// STORAGE: true for DISK, false for MEMORY.
     pub on_disk: Option<bool>,
+    /// REFERENCES in the column.
+    pub references: Option<References>,
+}
+
+/// A foreign key of CREATE TABLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKey {
+    /// The constraint's name.
+    pub name: Option<String>,
+    /// The name of the index that is made for it if there is none.
+    pub index_name: Option<String>,
+    /// The columns, at least one.
+    pub columns: Vec<String>,
+    /// The parent.
+    pub references: References,
+}
+
+/// What a foreign key names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct References {
+    /// The parent.
+    pub table: ObjectName,
+    /// Its columns, at least one.
+    pub columns: Vec<String>,
+    /// ON DELETE if written.
+    pub on_delete: Option<ReferentialAction>,
+    /// ON UPDATE if written.
+    pub on_update: Option<ReferentialAction>,
+}
+
+/// What becomes of children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ReferentialAction {
+    NoAction,
+    Restrict,
+    Cascade,
+    SetNull,
+    SetDefault,
 }
 
 /// A type with its attributes.

@@ -6,6 +6,7 @@ use junctor_client::program::{Assignment, WriteAction, WriteProgram};
 use junctor_expression::Expression;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
 use junctor_model::id::{ColumnIndex, IndexId};
 use junctor_model::schema::{Dictionary, IndexKind, TableDefinition, TableLayout};
 use junctor_model::value::Value;
@@ -79,7 +80,9 @@ pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Res
         kind: ChangeKind::Update,
     };
     let entries = unique_entries(environment.dictionary, &layout.definition, Some(&changed))?;
-    plan_change(&mut binder, layout, &request, WriteAction::Update { assignments }, entries)
+    let foreign_keys = foreign_keys(environment, &layout.definition, RowWrite::Update(&changed));
+    let kept = Kept { unique_entries: entries, foreign_keys };
+    plan_change(&mut binder, layout, &request, WriteAction::Update { assignments }, kept)
 }
 
 /// Plans a DELETE. Errors: those of binding, 1235 for IGNORE and for LIMIT on several rows.
@@ -97,7 +100,15 @@ pub(super) fn plan_delete(environment: &Environment<'_>, delete: &Delete) -> Res
         kind: ChangeKind::Delete,
     };
     let entries = unique_entries(environment.dictionary, &layout.definition, None)?;
-    plan_change(&mut binder, layout, &request, WriteAction::Delete, entries)
+    let foreign_keys = foreign_keys(environment, &layout.definition, RowWrite::Delete);
+    let kept = Kept { unique_entries: entries, foreign_keys };
+    plan_change(&mut binder, layout, &request, WriteAction::Delete, kept)
+}
+
+/// What is to be kept in step with the rows.
+struct Kept {
+    unique_entries: Vec<(IndexId, Arc<TableLayout>)>,
+    foreign_keys: Option<Arc<ForeignKeyWork>>,
 }
 
 struct Request<'a> {
@@ -113,7 +124,7 @@ fn plan_change(
     layout: &Arc<TableLayout>,
     request: &Request<'_>,
     action: WriteAction,
-    unique_entries: Vec<(IndexId, Arc<TableLayout>)>,
+    kept: Kept,
 ) -> Result<Planned> {
     let filter = request.filter.map(|filter| binder.bind_in(Clause::Where, filter)).transpose()?;
     for item in request.order_by {
@@ -142,7 +153,8 @@ fn plan_change(
         access: choice.access,
         reads_parameters: of_action || filter.as_ref().is_some_and(reads_parameter),
         filter,
-        unique_entries,
+        unique_entries: kept.unique_entries,
+        foreign_keys: kept.foreign_keys,
     };
     let plan = ChangePlan {
         kind: request.kind,
@@ -165,6 +177,18 @@ fn limit_of(request: &Request<'_>, path: &AccessPath) -> Result<Option<Quantity>
     match request.limit.map(Quantity::of).transpose()? {
         limit if limit.is_none() || is_single_row(path) => Ok(limit),
         _ => Err(Error::not_supported(what)),
+    }
+}
+
+/// What foreign keys ask of a write, if the session has them checked.
+pub(super) fn foreign_keys(
+    environment: &Environment<'_>,
+    definition: &TableDefinition,
+    write: RowWrite<'_>,
+) -> Option<Arc<ForeignKeyWork>> {
+    match environment.foreign_key_checks {
+        true => ForeignKeyWork::with_reach(environment.dictionary, definition, write),
+        false => None,
     }
 }
 

@@ -6,12 +6,13 @@ use junctor_client::program::{Access, WriteAction, WriteProgram};
 use junctor_expression::store::{StoreMode, StoreTarget};
 use junctor_expression::{Expression, Node, Parameters, Scratch};
 use junctor_model::error::{Error, Result};
+use junctor_model::foreign_key::RowWrite;
 use junctor_model::id::ColumnIndex;
 use junctor_model::schema::{ColumnType, TableDefinition, TableLayout};
 use junctor_model::value::Value;
 
 use super::Plan;
-use super::change::{default_of, no_default, unique_entries};
+use super::change::{default_of, foreign_keys, no_default, unique_entries};
 use super::operand::needs_row;
 use super::statement::Planned;
 use crate::bind::{Binder, Environment, Scope, among_numbers, message};
@@ -116,6 +117,7 @@ pub(super) fn plan_insert(environment: &Environment<'_>, insert: &Insert) -> Res
         filter: None,
         reads_parameters: false,
         unique_entries: unique_entries(environment.dictionary, definition, None)?,
+        foreign_keys: foreign_keys(environment, definition, RowWrite::Insert),
     };
     let is_computed = |value: &InsertValue| matches!(value, InsertValue::Computed(_));
     let plan = InsertPlan {

@@ -177,6 +177,7 @@ fn build(
             filter: filter.clone(),
             reads_parameters,
             unique_entries: Vec::new(),
+            foreign_keys: None,
         })
     });
     let program = ReadProgram { table: Arc::clone(layout), access, filter, output, reads_parameters };

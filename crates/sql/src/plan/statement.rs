@@ -156,7 +156,14 @@ impl Plan {
     pub(crate) fn table_uses(&self) -> impl Iterator<Item = TableUse> + '_ {
         let locks = matches!(self, Plan::Select(select) if select.lock.is_some());
         let writes = self.writes() || locks;
-        self.table().into_iter().map(move |table| TableUse { table: table.definition.id, writes })
+        let own = self.table().map(|table| table.definition.id);
+        let foreign = match self {
+            Plan::Insert(plan) => plan.program.foreign_keys.as_ref(),
+            Plan::Change(plan) => plan.program.foreign_keys.as_ref(),
+            Plan::Select(_) | Plan::Compute(_) | Plan::Control(_) => None,
+        };
+        let reachable = foreign.into_iter().flat_map(|foreign| foreign.reachable.iter().copied());
+        own.into_iter().chain(reachable).map(move |table| TableUse { table, writes })
     }
 
     /// Whether it looks at rows that were there before.

@@ -38,8 +38,13 @@ fn dictionary() -> Dictionary {
     for text in TABLES {
         let statement = parse(text.as_bytes()).expect("the tables of this test are well-formed").statement;
         let Statement::CreateTable(table) = statement else { panic!("{text} makes no table") };
-        let context =
-            DefinitionContext { dictionary: &dictionary, database: Some("t"), default_partition_count: 2, account: "" };
+        let context = DefinitionContext {
+            dictionary: &dictionary,
+            database: Some("t"),
+            default_partition_count: 2,
+            account: "",
+            foreign_key_checks: true,
+        };
         let defined = create_table(&table, &context).expect("the tables of this test are right");
         let SchemaChange::CreateTable { definition, .. } = defined.change else { panic!("{text} makes no table") };
         let mut definition = *definition;
@@ -109,6 +114,7 @@ fn planned(dictionary: &Dictionary, text: &str) -> junctor_model::error::Result<
         parameters: &kinds,
         fold: &|_| Ok(None),
         locks_reads: false,
+        foreign_key_checks: true,
     };
     plan_statement(&environment, &statement, &|_, _| None)
 }

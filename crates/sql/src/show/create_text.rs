@@ -1,6 +1,7 @@
 //! SHOW CREATE TABLE and SHOW CREATE DATABASE: text that dump tools and drivers parse, so its form is MySQL 8.0's.
 
 use junctor_model::collation::{CharacterSet, CollationId};
+use junctor_model::foreign_key::append_constraint;
 use junctor_model::schema::{ColumnDefinition, DatabaseDefinition, IndexDefinition, IndexKind, TableDefinition};
 use junctor_model::value::Value;
 
@@ -25,6 +26,11 @@ pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -
     for index in visible_indexes(table) {
         out.extend_from_slice(b",\n");
         append_index(index, table, &mut out);
+    }
+    for key in &table.foreign_keys {
+        let mut constraint = String::from(",\n  ");
+        append_constraint(table, key, &mut constraint);
+        out.extend_from_slice(constraint.as_bytes());
     }
     out.extend_from_slice(b"\n) ENGINE=");
     out.extend_from_slice(ENGINE.as_bytes());

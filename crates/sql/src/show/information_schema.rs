@@ -1,6 +1,7 @@
 //! The rows of the tables of `information_schema`.
 
 use junctor_model::collation::CollationId;
+use junctor_model::foreign_key::columns_named;
 use junctor_model::schema::{ColumnDefinition, ColumnType, IndexKind, TableDefinition};
 use junctor_model::value::Value;
 
@@ -37,7 +38,7 @@ const TABLES: &[(&str, &[Field], Rows)] = &[
     ("PLUGINS", layout::PLUGINS, plugins),
     ("PROCESSLIST", layout::PROCESSLIST, nothing),
     ("PROFILING", layout::PROFILING, nothing),
-    ("REFERENTIAL_CONSTRAINTS", layout::REFERENTIAL_CONSTRAINTS, nothing),
+    ("REFERENTIAL_CONSTRAINTS", layout::REFERENTIAL_CONSTRAINTS, referential_constraints),
     ("ROUTINES", layout::ROUTINES, nothing),
     ("SCHEMATA", layout::SCHEMATA, schemata),
     ("SCHEMA_PRIVILEGES", layout::SCHEMA_PRIVILEGES, nothing),
@@ -241,6 +242,16 @@ fn key_column_usage(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
                 rows.push(row);
             }
         }
+        for key in &table.foreign_keys {
+            for (position, (own, parent)) in key.columns.iter().zip(&key.parent_columns).enumerate() {
+                let column = &table.columns[usize::from(own.0)].name;
+                let names = [CATALOG, &table.database, &key.name, CATALOG, &table.database, &table.name, column];
+                let mut row: Vec<Value> = names.map(bytes).to_vec();
+                row.extend([count(position + 1), count(position + 1)]);
+                row.extend([bytes(&key.parent.0), bytes(&key.parent.1), bytes(parent)]);
+                rows.push(row);
+            }
+        }
     }
     rows
 }
@@ -258,6 +269,37 @@ fn table_constraints(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
                 bytes(&table.name),
                 bytes(kind),
                 bytes("YES"),
+            ]);
+        }
+        for key in &table.foreign_keys {
+            let names = [CATALOG, &table.database, &key.name, &table.database, &table.name, "FOREIGN KEY", "YES"];
+            rows.push(names.map(bytes).to_vec());
+        }
+    }
+    rows
+}
+
+fn referential_constraints(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in base_tables(facts) {
+        for key in &table.foreign_keys {
+            let parent = facts.dictionary.table_named(&key.parent.0, &key.parent.1).map(|layout| &layout.definition);
+            let columns = parent.and_then(|parent| columns_named(parent, &key.parent_columns));
+            let unique = parent.zip(columns).and_then(|(parent, columns)| {
+                parent.indexes.iter().find(|index| index.is_unique() && index.columns == columns)
+            });
+            rows.push(vec![
+                bytes(CATALOG),
+                bytes(&table.database),
+                bytes(&key.name),
+                bytes(CATALOG),
+                bytes(&key.parent.0),
+                unique.map_or(Value::Null, |index| bytes(&index.name)),
+                bytes("NONE"),
+                bytes(key.on_update.name()),
+                bytes(key.on_delete.name()),
+                bytes(&table.name),
+                bytes(&key.parent.1),
             ]);
         }
     }

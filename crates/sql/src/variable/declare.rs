@@ -71,6 +71,7 @@ pub enum Slot {
     LockWait,
     WaitTimeout,
     TransactionTimeout,
+    ForeignKeyChecks,
     SelectLimit,
     CharacterSetClient,
     CharacterSetResults,

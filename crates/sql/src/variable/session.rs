@@ -51,6 +51,8 @@ pub struct SessionVariables {
     pub transaction_timeout_s: u32,
     /// Whether a row to be locked that has changed since the transaction's snapshot is an error (`innodb_snapshot_isolation`).
     pub keeps_to_snapshot: bool,
+    /// Whether writes look after foreign keys.
+    pub foreign_key_checks: bool,
     /// Most rows that a SELECT without LIMIT returns; `u64::MAX` is no limit.
     pub select_limit: u64,
     /// What the client's statements are written in.
@@ -112,6 +114,7 @@ impl SessionVariables {
             wait_timeout_s: 28_800,
             transaction_timeout_s: 0,
             keeps_to_snapshot: false,
+            foreign_key_checks: true,
             select_limit: u64::MAX,
             character_set_client: ConnectionCharacterSet::Utf8mb4,
             character_set_results: Some(ConnectionCharacterSet::Utf8mb4),
@@ -218,6 +221,7 @@ impl SessionVariables {
             Slot::ReadOnly => Value::Int(i64::from(self.characteristics.read_only)),
             Slot::KeepsToSnapshot => Value::Int(i64::from(self.keeps_to_snapshot)),
             Slot::SqlMode => text(&self.sql_mode.text()),
+            Slot::ForeignKeyChecks => Value::Int(i64::from(self.foreign_key_checks)),
             Slot::LockWait => Value::UInt(u64::from(self.lock_wait_seconds)),
             Slot::WaitTimeout => Value::UInt(u64::from(self.wait_timeout_s)),
             Slot::TransactionTimeout => Value::UInt(u64::from(self.transaction_timeout_s)),
@@ -243,6 +247,7 @@ impl SessionVariables {
             Slot::ReadOnly => self.characteristics.read_only = value == Value::Int(1),
             Slot::KeepsToSnapshot => self.keeps_to_snapshot = value == Value::Int(1),
             Slot::SqlMode => self.sql_mode = SqlMode::parse(&text_of(&value)).unwrap_or_default(),
+            Slot::ForeignKeyChecks => self.foreign_key_checks = value == Value::Int(1),
             Slot::LockWait => self.lock_wait_seconds = seconds_of(&value),
             Slot::WaitTimeout => self.wait_timeout_s = seconds_of(&value),
             Slot::TransactionTimeout => self.transaction_timeout_s = seconds_of(&value),

@@ -93,7 +93,7 @@ pub const TABLE: &[Variable] = &[
     flag("event_scheduler", Global, false),
     flag("explicit_defaults_for_timestamp", Both, true),
     choice("flush", Global, OFF_ON),
-    flag("foreign_key_checks", Both, true),
+    flag("foreign_key_checks", Both, true).at(Slot::ForeignKeyChecks),
     text("ft_boolean_syntax", Global, "+ -><()~*:\"\"&|"),
     number("ft_max_word_len", GlobalReadOnly, 84, 10, 84),
     number("ft_min_word_len", GlobalReadOnly, 4, 1, 82),

@@ -46,6 +46,7 @@ pub(crate) fn table(columns: Vec<ColumnDefinition>, indexes: Vec<IndexDefinition
         partition_columns: indexes[0].columns.clone(),
         columns,
         next_index: IndexId(indexes.len() as u16),
+        foreign_keys: Vec::new(),
         indexes,
         partition_count: 1,
         partition_by_written: false,

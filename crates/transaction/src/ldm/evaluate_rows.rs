@@ -391,7 +391,8 @@ impl Evaluation<'_> {
                         work.changed += 1;
                     }
                     UpdatedRow::Moved { partition, hash } => {
-                        unique_entry::deleted(self.program, view, &mut work.follow_ups);
+                        let new = junctor_model::row::RowView::new(&self.program.table.row_format, &self.rows.current);
+                        unique_entry::moved(self.program, (view, new), &mut work.follow_ups);
                         let (key, image) = (self.rows.key.clone(), self.rows.current.clone());
                         let moved = junctor_signals::write_rows::FollowUp::MoveRow { partition, hash, key, image };
                         work.follow_ups.push(moved);

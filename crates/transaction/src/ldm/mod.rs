@@ -11,7 +11,7 @@
 //! - Never: serves other partitions; waits for a reader inside a guard, or for a lock, with its thread.
 //!
 //! In reading order: [`block`]; [`state`], the records; the life of a write: [`write_rows`], [`evaluate_rows`],
-//! [`update_row`], [`change_rows`], [`unique_entry`], [`range_lock`], [`lock_wait`], [`interrupt_writes`]; the end of a
+//! [`update_row`], [`change_rows`], [`unique_entry`], [`foreign_key`], [`range_lock`], [`lock_wait`], [`interrupt_writes`]; the end of a
 //! transaction: [`prepare_transaction`],
 //! [`settle`]; beside them [`read_rows`], [`replicate_rows`], [`change_partition`], [`purge`], [`redo_log`],
 //! [`read_status`], [`verify`].
@@ -20,6 +20,7 @@ pub mod block;
 mod change_partition;
 mod change_rows;
 mod evaluate_rows;
+mod foreign_key;
 mod interrupt_writes;
 mod lock_wait;
 mod prepare_transaction;

@@ -43,6 +43,7 @@ impl SampleTable {
             filter: None,
             reads_parameters: false,
             unique_entries,
+            foreign_keys: None,
         })
     }
 

@@ -1,4 +1,4 @@
-//! What changed rows mean for the entries of unique indexes, which live in hidden tables and are tc's to keep.
+//! What changed rows mean for the entries of unique indexes, which live in hidden tables and are tc's to keep, and for foreign keys.
 
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ColumnIndex;
@@ -9,11 +9,16 @@ use junctor_model::value::ValueRef;
 use junctor_signals::program::WriteProgram;
 use junctor_signals::write_rows::FollowUp;
 
+use super::foreign_key;
+
 /// Characters of a key that error 1062 shows.
 const SHOWN_CHARACTERS_MAX: usize = 64;
 
 /// A row was inserted.
 pub(super) fn inserted(program: &WriteProgram, partition: u16, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
+    if let Some(work) = &program.foreign_keys {
+        foreign_key::inserted(work, row, follow_ups);
+    }
     let definition = &program.table.definition;
     for (index, _) in &program.unique_entries {
         let Some(columns) = definition.index(*index).map(|index| &index.columns) else { continue };
@@ -27,6 +32,21 @@ pub(super) fn inserted(program: &WriteProgram, partition: u16, row: RowView<'_>,
 
 /// A row was deleted.
 pub(super) fn deleted(program: &WriteProgram, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
+    if let Some(work) = &program.foreign_keys {
+        foreign_key::deleted(work, row, follow_ups);
+    }
+    delete_entries(program, row, follow_ups);
+}
+
+/// A row was updated so that it goes to another partition, where it is inserted anew; its entries are made there.
+pub(super) fn moved(program: &WriteProgram, (old, new): (RowView<'_>, RowView<'_>), follow_ups: &mut Vec<FollowUp>) {
+    if let Some(work) = &program.foreign_keys {
+        foreign_key::updated(work, (old, new), follow_ups);
+    }
+    delete_entries(program, old, follow_ups);
+}
+
+fn delete_entries(program: &WriteProgram, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
     let definition = &program.table.definition;
     for (index, _) in &program.unique_entries {
         let Some(columns) = definition.index(*index).map(|index| &index.columns) else { continue };
@@ -44,6 +64,9 @@ pub(super) fn updated(
     is_rekeyed: bool,
     follow_ups: &mut Vec<FollowUp>,
 ) {
+    if let Some(work) = &program.foreign_keys {
+        foreign_key::updated(work, (old, new), follow_ups);
+    }
     let definition = &program.table.definition;
     for (index, _) in &program.unique_entries {
         let Some(columns) = definition.index(*index).map(|index| &index.columns) else { continue };

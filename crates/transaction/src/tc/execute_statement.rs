@@ -51,7 +51,8 @@ impl TcBlock {
         }
         let table = request.program.table.definition.id;
         let has_backups = self.has_backups(PartitionId { table, index: partition });
-        let one_phase = request.autocommit && is_first && single && request.program.unique_entries.is_empty();
+        let has_more = !request.program.unique_entries.is_empty() || request.program.foreign_keys.is_some();
+        let one_phase = request.autocommit && is_first && single && !has_more;
         self.record(handle).running.one_phase = one_phase && !has_backups;
         match request.parts {
             Parts::One(index, input) => {
@@ -165,8 +166,11 @@ impl TcBlock {
             record.number = reply.committed;
         }
         let running = &mut record.running;
+        if let Some(check) = &mut running.check {
+            check.matched += u64::from(reply.matched);
+        }
         match reply.error {
-            None => running.follow_ups.extend(reply.follow_ups),
+            None => running.take_follow_ups(number, reply.follow_ups),
             Some(error) => {
                 let error = running.say_entry(number, reply.matched, error);
                 let is_first = running.error.is_none();
@@ -193,6 +197,9 @@ impl TcBlock {
     ) {
         let record = self.record(handle);
         record.outstanding = 0;
+        if let Some(check) = record.running.check.take() {
+            record.running.judge(&check);
+        }
         record.fail_if_interrupted();
         if record.running.error.is_some() {
             return self.fail_statement(handle, context, outbox);
@@ -202,6 +209,9 @@ impl TcBlock {
             if self.run_follow_ups(handle, context, outbox) {
                 return;
             }
+        }
+        if !self.record(handle).running.cascades.is_empty() && self.run_foreign_keys(handle, context, outbox) {
+            return;
         }
         self.finish_statement(handle, outbox);
     }

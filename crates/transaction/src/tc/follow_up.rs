@@ -21,7 +21,7 @@ use junctor_signals::program::{Access, WriteAction, WriteProgram};
 use junctor_signals::write_rows::FollowUp;
 
 use super::block::TcBlock;
-use super::state::{Part, RoundPart, Statement, TransactionHandle};
+use super::state::{Cascade, Part, Round, RoundPart, Statement, TransactionHandle};
 
 /// Rounds to send, and what is planned after them.
 type PlannedRounds = (Vec<Vec<RoundPart>>, Vec<FollowUp>);
@@ -49,6 +49,7 @@ fn insert_program(table: &Arc<TableLayout>, unique_entries: Vec<(IndexId, Arc<Ta
         filter: None,
         reads_parameters: false,
         unique_entries,
+        foreign_keys: None,
     }
 }
 
@@ -63,12 +64,16 @@ impl TcBlock {
         let running = &mut self.record(handle).running;
         if !running.follow_ups.is_empty() {
             let follow_ups = std::mem::take(&mut running.follow_ups);
-            let Some(program) = running.program.clone() else { return false };
+            let own = running.follow_ups_of.take();
+            let Some(program) = own.or_else(|| running.program.clone()) else { return false };
             let planned = self.plan_follow_ups(&program, follow_ups, context.buffers);
             let running = &mut self.record(handle).running;
             match planned {
                 Ok((rounds, rest)) => {
-                    running.rounds.extend(rounds);
+                    running.rounds.extend(rounds.into_iter().map(Round::plain));
+                    if !rest.is_empty() {
+                        running.follow_ups_of = Some(program);
+                    }
                     running.follow_ups = rest;
                 }
                 Err(error) => {
@@ -79,7 +84,13 @@ impl TcBlock {
             }
         }
         let Some(round) = self.record(handle).running.rounds.pop_front() else { return false };
-        for RoundPart { partition, program, input, part } in round {
+        let Round { parts, check, is_new_statement } = round;
+        let record = self.record(handle);
+        record.running.check = check;
+        if is_new_statement {
+            record.statement.0 += 1;
+        }
+        for RoundPart { partition, program, input, part } in parts {
             self.send_part(handle, partition, &program, input, part, context, outbox);
         }
         if self.record(handle).outstanding == 0 {
@@ -132,7 +143,7 @@ impl TcBlock {
                 FollowUp::InsertEntry { index, key, row_reference, shown } => {
                     (index, key, Some((row_reference, shown)))
                 }
-                FollowUp::MoveRow { .. } => continue,
+                FollowUp::MoveRow { .. } | FollowUp::ParentKey { .. } | FollowUp::ChildKey { .. } => continue,
             };
             let place = program.unique_entries.iter().position(|(id, _)| *id == index);
             let Some(place) = place else { return Err(no_entries(program, index)) };
@@ -187,6 +198,38 @@ fn no_entries(program: &WriteProgram, index: IndexId) -> Box<Error> {
 }
 
 impl Statement {
+    /// Keeps what the rows of a part ask for: foreign keys come after the rest, cascades have programs of their own.
+    pub fn take_follow_ups(&mut self, part: usize, follow_ups: Box<[FollowUp]>) {
+        if follow_ups.is_empty() {
+            return;
+        }
+        if let Some(Part::Cascade { program, path }) = self.parts.get(part) {
+            let (program, path) = (Arc::clone(program), path.clone());
+            return self.cascades.push_back(Cascade { program, path, follow_ups: follow_ups.into_vec() });
+        }
+        let Some(program) = self.program.as_ref().filter(|program| program.foreign_keys.is_some()) else {
+            return self.follow_ups.extend(follow_ups);
+        };
+        let mut foreign = Vec::new();
+        for follow_up in follow_ups {
+            match follow_up {
+                FollowUp::ParentKey { .. } | FollowUp::ChildKey { .. } => foreign.push(follow_up),
+                other => self.follow_ups.push(other),
+            }
+        }
+        if foreign.is_empty() {
+            return;
+        }
+        // All parts of the statement are one change, so that each parent is looked for once.
+        match self.cascades.front_mut() {
+            Some(first) if first.path.is_empty() => first.follow_ups.extend(foreign),
+            _ => {
+                let program = Arc::clone(program);
+                self.cascades.push_front(Cascade { program, path: Vec::new(), follow_ups: foreign });
+            }
+        }
+    }
+
     /// An entry that exists already is told in the words of the base table. Entries are inserted in order, so the
     /// number of those accepted before is the place of the one refused.
     pub fn say_entry(&self, part: usize, accepted: u32, error: Box<Error>) -> Box<Error> {

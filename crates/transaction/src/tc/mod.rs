@@ -11,7 +11,7 @@
 //! - Never: holds rows, locks or snapshots; waits for anything but the replies it counts.
 //!
 //! In reading order: [`block`]; [`state`], the records; then the life of a transaction: [`execute_statement`],
-//! [`follow_up`], [`interrupt_statement`], [`undo_transaction`], [`undo_statements`], [`end_transaction`], [`commit_transaction`]; beside it [`lock_wait`] and
+//! [`follow_up`], [`foreign_key`], [`interrupt_statement`], [`undo_transaction`], [`undo_statements`], [`end_transaction`], [`commit_transaction`]; beside it [`lock_wait`] and
 //! [`read_status`].
 
 pub mod block;
@@ -19,6 +19,7 @@ mod commit_transaction;
 mod end_transaction;
 mod execute_statement;
 mod follow_up;
+mod foreign_key;
 mod interrupt_statement;
 mod lock_wait;
 mod read_status;

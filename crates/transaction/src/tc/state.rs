@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Buffer, Handle, Time};
 use junctor_model::error::Error;
-use junctor_model::id::{CommitNumber, PartitionId, RowId, StatementNumber, TransactionId};
+use junctor_model::id::{CommitNumber, PartitionId, RowId, StatementNumber, TableId, TransactionId};
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::execute_statement::{ExecuteStatement, Reading};
 use junctor_signals::lock_wait::Blocker;
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::write_rows::FollowUp;
+
+use super::foreign_key::Sought;
 
 /// A transaction's place in the pool.
 ///
@@ -133,8 +135,16 @@ pub(super) struct Statement {
     pub parts: Vec<Part>,
     /// What the base rows ask of other partitions and is not planned yet.
     pub follow_ups: Vec<FollowUp>,
+    /// The program whose rows asked for them, if it is not that of the statement.
+    pub follow_ups_of: Option<Arc<WriteProgram>>,
     /// What is sent once all parts under way have answered, one round after the other.
-    pub rounds: VecDeque<Vec<RoundPart>>,
+    pub rounds: VecDeque<Round>,
+    /// What the round under way is to find.
+    pub check: Option<RoundCheck>,
+    /// What foreign keys ask for after that.
+    pub cascades: VecDeque<Cascade>,
+    /// The number that the statement began with; steps of foreign keys have later ones.
+    pub first: StatementNumber,
 }
 
 impl Default for Statement {
@@ -159,7 +169,11 @@ impl Default for Statement {
             touched: Vec::new(),
             parts: Vec::new(),
             follow_ups: Vec::new(),
+            follow_ups_of: None,
             rounds: VecDeque::new(),
+            check: None,
+            cascades: VecDeque::new(),
+            first: StatementNumber(0),
         }
     }
 }
@@ -173,6 +187,38 @@ pub(super) enum Part {
     Moved,
     /// Unique entries; for inserts, in order, how error 1062 shows them.
     Entries { index_name: Box<str>, shown: Vec<Box<str>> },
+    /// Rows that are only looked for.
+    Checked,
+    /// Rows of a child; what they ask for belongs to this program, which was come to by way of these tables.
+    Cascade { program: Arc<WriteProgram>, path: Vec<TableId> },
+}
+
+/// Parts that are under way together.
+#[derive(Debug)]
+pub(super) struct Round {
+    pub parts: Vec<RoundPart>,
+    /// What they are to find.
+    pub check: Option<RoundCheck>,
+    /// Whether they have a statement number of their own.
+    pub is_new_statement: bool,
+}
+
+/// What a round is to find, and has found.
+#[derive(Debug)]
+pub(super) struct RoundCheck {
+    pub sought: Sought,
+    /// The constraint.
+    pub shown: Box<str>,
+    pub matched: u64,
+}
+
+/// What changed rows ask for besides unique entries.
+#[derive(Debug)]
+pub(super) struct Cascade {
+    pub program: Arc<WriteProgram>,
+    /// The tables that were changed before, the statement's first.
+    pub path: Vec<TableId>,
+    pub follow_ups: Vec<FollowUp>,
 }
 
 /// A part of a round.
@@ -240,6 +286,7 @@ impl TransactionRecord {
         self.was_probed = false;
         let running = &mut self.running;
         running.clear();
+        running.first = self.statement;
         running.operation = request.operation;
         running.reply_to = request.reply_to;
         running.autocommit = request.autocommit;
@@ -296,6 +343,9 @@ impl Statement {
         self.touched.clear();
         self.parts.clear();
         self.follow_ups.clear();
+        self.follow_ups_of = None;
         self.rounds.clear();
+        self.check = None;
+        self.cascades.clear();
     }
 }

@@ -101,6 +101,7 @@ impl Stage {
             filter: None,
             reads_parameters: false,
             unique_entries: vec![(INDEX_U, Arc::clone(&self.table.entries))],
+            foreign_keys: None,
         };
         let unique_entries = if autocommit { Vec::new() } else { program.unique_entries.clone() };
         let request = ExecuteStatement {
@@ -456,6 +457,7 @@ impl Stage {
             filter: None,
             reads_parameters: false,
             unique_entries: Vec::new(),
+            foreign_keys: None,
         };
         let request = ExecuteStatement {
             operation: OperationId(1),

@@ -20,9 +20,10 @@ impl TcBlock {
         let own = self.own;
         let record = self.record(handle);
         record.running.outputs.drain(..).for_each(|output| context.buffers.give(output));
-        let rounds = record.running.rounds.drain(..).flatten();
+        let rounds = record.running.rounds.drain(..).flat_map(|round| round.parts);
         rounds.for_each(|part| context.buffers.give(part.input));
         record.running.follow_ups.clear();
+        record.running.cascades.clear();
         let timeout_ends = record.running.timeout_ends;
         let ends_all = record.running.error.as_ref().is_some_and(|error| match error.code {
             ErrorCode::Deadlock | ErrorCode::RecordChanged => true,
@@ -34,7 +35,7 @@ impl TcBlock {
         }
         record.phase = Phase::UndoingStatement;
         record.outstanding = record.running.touched.len() as u32;
-        let newer_than = StatementNumber(record.statement.0 - 1);
+        let newer_than = StatementNumber(record.running.first.0 - 1);
         // Undoing the first statement is undoing everything.
         let ends = newer_than.0 == 0;
         for at in &record.running.touched {
@@ -83,7 +84,7 @@ impl TcBlock {
         let record = self.record(handle);
         record.phase = Phase::Idle;
         // Undoing the first statement makes its participants forget the transaction.
-        if record.statement.0 == 1 {
+        if record.running.first.0 == 1 {
             record.participants.clear();
             record.written.clear();
         }

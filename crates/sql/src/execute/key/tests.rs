@@ -41,6 +41,7 @@ fn table() -> TableDefinition {
         collation: junctor_model::collation::CollationId::DEFAULT,
         comment: "".into(),
         next_index: IndexId(1),
+        foreign_keys: Vec::new(),
     }
 }
 

@@ -33,6 +33,7 @@ impl Parser<'_> {
             invisible: false,
             comment: None,
             on_disk: None,
+            references: None,
         };
         while self.column_attribute(&mut column, unsupported)? {}
         Ok(column)
@@ -80,8 +81,8 @@ impl Parser<'_> {
             }
             Keyword::Constraint | Keyword::Check => return self.column_check(unsupported).map(|()| true),
             Keyword::References => {
-                unsupported.push(Unsupported { what: "foreign key" });
-                return self.skip_definition().map(|()| true);
+                column.references = Some(self.references()?);
+                return Ok(true);
             }
             Keyword::Generated | Keyword::As => {
                 unsupported.push(Unsupported { what: "generated column" });

@@ -25,6 +25,7 @@ impl Parser<'_> {
             name,
             columns: Vec::new(),
             indexes: Vec::new(),
+            foreign_keys: Vec::new(),
             unsupported: Vec::new(),
             options: Vec::new(),
             partitioning: None,
@@ -60,7 +61,11 @@ impl Parser<'_> {
         match self.word() {
             Some(Keyword::Constraint) => self.constraint(table),
             Some(Keyword::Check) => self.column_check(&mut table.unsupported),
-            Some(Keyword::Foreign) => self.skip_unsupported(table, "foreign key"),
+            Some(Keyword::Foreign) => {
+                let key = self.foreign_key(None)?;
+                table.foreign_keys.push(key);
+                Ok(())
+            }
             Some(Keyword::Fulltext) => self.skip_unsupported(table, "FULLTEXT index"),
             Some(Keyword::Spatial) => self.skip_unsupported(table, "SPATIAL index"),
             Some(Keyword::Primary | Keyword::Unique | Keyword::Key | Keyword::Index) => {
@@ -84,7 +89,11 @@ impl Parser<'_> {
         let name = if Self::is_name(self.current) { Some(self.name()?) } else { None };
         match self.word() {
             Some(Keyword::Check) => self.column_check(&mut table.unsupported),
-            Some(Keyword::Foreign) => self.skip_unsupported(table, "foreign key"),
+            Some(Keyword::Foreign) => {
+                let key = self.foreign_key(name)?;
+                table.foreign_keys.push(key);
+                Ok(())
+            }
             Some(Keyword::Primary | Keyword::Unique) => {
                 let index = self.index_item(name)?;
                 table.indexes.push(index);

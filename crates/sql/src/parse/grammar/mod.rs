@@ -4,13 +4,14 @@
 //! - `statement`: which statement a text is;
 //! - `operator`, `primary`, `function`: expressions;
 //! - `select`, `modify`: queries and changes of rows;
-//! - `define`, `column`, `alter`: tables, indexes, databases and types;
+//! - `define`, `column`, `foreign_key`, `alter`: tables, indexes, databases and types;
 //! - `set`, `show`, `control`: the session.
 
 mod alter;
 mod column;
 mod control;
 mod define;
+mod foreign_key;
 mod function;
 mod modify;
 mod operator;

@@ -2,7 +2,7 @@
 
 use super::{error_of, missing_part, select, statement};
 use crate::parse::definition::{
-    IndexAlgorithm, IndexKind, IntegerSize, LongSize, PartitionByKey, TableOption, TypeKind,
+    IndexAlgorithm, IndexKind, IntegerSize, LongSize, PartitionByKey, ReferentialAction, TableOption, TypeKind,
 };
 use crate::parse::expression::{Expression, Literal, Ordinal, StringLiteral, VariableScope};
 use crate::parse::statement::{
@@ -86,7 +86,10 @@ fn a_table_keeps_columns_keys_options_and_partitions() {
     assert_eq!((table.indexes[0].kind, table.indexes[0].columns[0].prefix_length), (IndexKind::Plain, Some(10)));
     assert!(table.indexes[0].columns[1].descending);
     assert_eq!(table.indexes[1].algorithm, Some(IndexAlgorithm::Hash));
-    assert_eq!(table.unsupported.iter().map(|part| part.what).collect::<Vec<_>>(), ["foreign key", "CHECK"]);
+    assert_eq!(table.unsupported.iter().map(|part| part.what).collect::<Vec<_>>(), ["CHECK"]);
+    let key = &table.foreign_keys[0];
+    assert_eq!((key.name.as_deref(), key.references.table.name.as_str()), (Some("c1"), "p"));
+    assert_eq!(key.references.on_delete, Some(ReferentialAction::Cascade));
     assert_eq!(table.options[0], TableOption::Engine("NDB".to_owned()));
     assert_eq!(table.options[2], TableOption::AutoIncrement(7));
     let columns = vec!["id".to_owned()];

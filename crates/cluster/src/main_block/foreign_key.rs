@@ -1,0 +1,117 @@
+//! Foreign keys join tables: a change of one concerns the plans of the others, and may not leave children without a parent table.
+
+use std::collections::BTreeSet;
+
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::foreign_key::{ForeignKey, columns_named, key_index, shown};
+use junctor_model::id::{ColumnIndex, IndexId, TableId};
+use junctor_model::schema::{Dictionary, IndexDefinition, TableDefinition};
+use junctor_signals::change_schema::{Catalog, SchemaChange};
+
+use super::state::TableName;
+
+/// Whether plans of related tables stay right: they look for indexes when they are made, and a new one takes nothing away.
+pub(super) fn keeps_relations(change: &SchemaChange) -> bool {
+    matches!(
+        change,
+        SchemaChange::CreateIndex { .. } | SchemaChange::BuildIndex { .. } | SchemaChange::FinishIndex { .. }
+    )
+}
+
+/// The tables that foreign keys join to those of the names: their parents and children, these themselves too where they are
+/// both. `keys` are those of a table that is made.
+pub(super) fn related(dictionary: &Dictionary, names: &[TableName], keys: &[ForeignKey]) -> BTreeSet<TableId> {
+    let mut related = BTreeSet::new();
+    let parent_of = |key: &ForeignKey| dictionary.table_named(&key.parent.0, &key.parent.1);
+    related.extend(keys.iter().filter_map(parent_of).map(|layout| layout.definition.id));
+    for (database, name) in names {
+        if let Some(layout) = dictionary.table_named(database, name) {
+            let parents = layout.definition.foreign_keys.iter().filter_map(parent_of);
+            related.extend(parents.map(|layout| layout.definition.id));
+        }
+        related.extend(dictionary.children_of(database, name).map(|(layout, _)| layout.definition.id));
+    }
+    related
+}
+
+/// The next versions of tables that are still there: their plans are made anew.
+pub(super) fn renewed(catalog: &mut Catalog, related: &BTreeSet<TableId>) -> Vec<TableDefinition> {
+    let mut renewed = Vec::new();
+    for table in related {
+        let Some(layout) = catalog.dictionary.table(*table) else { continue };
+        let mut definition = layout.definition.clone();
+        definition.version.0 += 1;
+        catalog.dictionary.put_table(definition.clone());
+        renewed.push(definition);
+    }
+    renewed
+}
+
+/// Refuses to take tables away that others name: 3730.
+pub(super) fn check_drop(dictionary: &Dictionary, tables: &[TableId]) -> Result<()> {
+    for id in tables {
+        let Some(layout) = dictionary.table(*id) else { continue };
+        let own = &layout.definition;
+        let mut children = dictionary.children_of(&own.database, &own.name);
+        let stays = children.find(|(child, _)| !tables.contains(&child.definition.id));
+        if let Some((child, key)) = stays {
+            let message = format!(
+                "Cannot drop table '{}' referenced by a foreign key constraint '{}' on table '{}'.",
+                own.name, key.name, child.definition.name
+            );
+            return Err(Error::new(ErrorCode::DropReferenced, message));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to empty a table that others name: 1701.
+pub(super) fn check_truncate(dictionary: &Dictionary, table: &TableDefinition) -> Result<()> {
+    let mut children = dictionary.children_of(&table.database, &table.name);
+    match children.find(|(child, _)| child.definition.id != table.id) {
+        Some((child, key)) => {
+            let shown = shown(&child.definition, key);
+            let message = format!("Cannot truncate a table referenced in a foreign key constraint ({shown})");
+            Err(Error::new(ErrorCode::TruncateReferenced, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses to take an index away by which alone children or parents are found: 1553.
+pub(super) fn check_drop_index(dictionary: &Dictionary, table: &TableDefinition, index: IndexId) -> Result<()> {
+    let mut without = table.clone();
+    without.indexes.retain(|other| other.id != index);
+    let serves_children = |table: &TableDefinition, key: &ForeignKey| key_index(table, &key.columns).is_some();
+    let serves_parents = |table: &TableDefinition, columns: &[ColumnIndex]| {
+        let is_whole = |index: &IndexDefinition| index.is_unique() && index.columns == columns;
+        table.indexes.iter().any(is_whole) || key_index(table, columns).is_some()
+    };
+    let as_child = table.foreign_keys.iter().any(|key| serves_children(table, key) && !serves_children(&without, key));
+    let mut children = dictionary.children_of(&table.database, &table.name);
+    let as_parent = children.any(|(_, key)| {
+        let columns = columns_named(table, &key.parent_columns).unwrap_or_default();
+        serves_parents(table, &columns) && !serves_parents(&without, &columns)
+    });
+    if as_child || as_parent {
+        let name = table.index(index).map_or("", |index| &index.name);
+        let message = format!("Cannot drop index '{name}': needed in a foreign key constraint");
+        return Err(Error::new(ErrorCode::IndexNeededByForeignKey, message));
+    }
+    Ok(())
+}
+
+/// Children follow a parent that is called otherwise. Gives the tables whose definitions have changed.
+pub(super) fn rename_parent(catalog: &mut Catalog, from: &TableName, to: &TableName) -> BTreeSet<TableId> {
+    let children = catalog.dictionary.children_of(&from.0, &from.1);
+    let ids: BTreeSet<TableId> = children.map(|(layout, _)| layout.definition.id).collect();
+    for id in &ids {
+        let Some(layout) = catalog.dictionary.table(*id) else { continue };
+        let mut definition = layout.definition.clone();
+        for key in definition.foreign_keys.iter_mut().filter(|key| key.parent == *from) {
+            key.parent = to.clone();
+        }
+        catalog.dictionary.put_table(definition);
+    }
+    ids
+}

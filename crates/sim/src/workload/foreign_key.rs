@@ -1,0 +1,214 @@
+//! Parents and children come, go and change their keys at once: no snapshot shows a child without its parent.
+
+use std::collections::BTreeSet;
+
+use junctor_kernel::Random;
+
+use super::{DEADLOCK, DUPLICATE, Step, Workload, inserts, succeeded};
+use crate::statement::{Reply, Statement};
+
+/// MySQL's number for a wait for a row or table that took too long.
+const LOCK_WAIT: u16 = 1205;
+/// MySQL's numbers for a parent that has children, and a child without a parent.
+const HAS_CHILDREN: u16 = 1451;
+const NO_PARENT: u16 = 1452;
+
+/// The children by what becomes of them when their parent goes, and the column of the parent that each names.
+const CHILDREN: [(&str, &str, &str); 4] = [
+    ("child_gone", "id", "ON DELETE CASCADE ON UPDATE CASCADE"),
+    ("child_null", "id", "ON DELETE SET NULL ON UPDATE SET NULL"),
+    ("child_kept", "id", "ON DELETE RESTRICT"),
+    ("child_code", "code", "ON DELETE CASCADE ON UPDATE CASCADE"),
+];
+
+/// The workload `foreign_key`: the first session reads, the others write.
+#[derive(Debug)]
+pub struct ForeignKey {
+    rows: i64,
+    sessions: Vec<Session>,
+    next_id: i64,
+    /// Keys of parents and of the tree, from the audit.
+    audited: [BTreeSet<i64>; 3],
+}
+
+#[derive(Debug)]
+struct Session {
+    rounds_left: u32,
+    statements: Vec<Statement>,
+    position: usize,
+    /// What a reader has seen: keys of parents, codes of parents, keys of the tree.
+    seen: [BTreeSet<i64>; 3],
+}
+
+impl ForeignKey {
+    /// So many sessions, rounds for each, and parents.
+    pub fn new(sessions: usize, rounds: u32, rows: i64) -> Self {
+        let session =
+            |_| Session { rounds_left: rounds, statements: Vec::new(), position: 0, seen: Default::default() };
+        let rows = rows.max(4);
+        Self { rows, sessions: (0..sessions).map(session).collect(), next_id: 1_000, audited: Default::default() }
+    }
+
+    fn draw_write(&mut self, random: &mut Random) -> Statement {
+        self.next_id += 1;
+        let new = self.next_id;
+        let parent = random.below(self.rows as u64) as i64;
+        let (child, column, _) = CHILDREN[random.below(CHILDREN.len() as u64) as usize];
+        let named = if column == "code" { parent + 100 } else { parent };
+        match random.below(10) {
+            0 | 1 => Statement::with(format!("INSERT INTO {child} VALUES (?, ?)"), [new.into(), named.into()]),
+            2 => Statement::with(
+                format!("INSERT INTO {child} VALUES (?, ?), (?, ?)"),
+                [new.into(), named.into(), (-new).into(), (named + 1).into()],
+            ),
+            3 => {
+                Statement::with(format!("UPDATE {child} SET pid = ? WHERE pid = ?"), [named.into(), (named + 1).into()])
+            }
+            4 => Statement::with("INSERT INTO parent VALUES (?, ?)", [parent.into(), (parent + 100).into()]),
+            5 => Statement::with("DELETE FROM parent WHERE id = ?", [parent.into()]),
+            6 => Statement::with("UPDATE parent SET id = ? WHERE id = ?", [(parent + 1).into(), parent.into()]),
+            7 => Statement::with("UPDATE parent SET code = code + 1 WHERE id = ?", [parent.into()]),
+            8 => Statement::with("INSERT INTO tree VALUES (?, ?)", [new.into(), random_node(random).into()]),
+            _ => Statement::with("DELETE FROM tree WHERE id = ?", [random_node(random).into()]),
+        }
+    }
+
+    fn draw_writes(&mut self, random: &mut Random) -> Vec<Statement> {
+        if random.one_in(2) {
+            return vec![self.draw_write(random)];
+        }
+        let mut statements = vec![Statement::plain("BEGIN")];
+        for _ in 0..1 + random.below(3) {
+            statements.push(self.draw_write(random));
+        }
+        statements.push(Statement::plain(if random.one_in(3) { "ROLLBACK" } else { "COMMIT" }));
+        statements
+    }
+}
+
+/// One of the roots, or a node that may be there.
+fn random_node(random: &mut Random) -> i64 {
+    if random.one_in(3) { random.below(4) as i64 } else { 1_000 + random.below(60) as i64 }
+}
+
+/// What a reader asks, in one transaction.
+fn reads() -> Vec<Statement> {
+    let mut reads = vec![
+        Statement::plain("SELECT id FROM parent"),
+        Statement::plain("SELECT code FROM parent"),
+        Statement::plain("SELECT id FROM tree"),
+        Statement::plain("SELECT up FROM tree WHERE up IS NOT NULL"),
+    ];
+    reads
+        .extend(CHILDREN.map(|(child, ..)| Statement::plain(format!("SELECT pid FROM {child} WHERE pid IS NOT NULL"))));
+    reads
+}
+
+/// Takes the answer to one of the reads; children are compared with the parents read before.
+fn take(seen: &mut [BTreeSet<i64>; 3], read: usize, reply: &Reply) -> Result<(), String> {
+    let values: BTreeSet<i64> = reply.integers()?.into_iter().map(|row| row[0]).collect();
+    if let Some(keys) = seen.get_mut(read) {
+        *keys = values;
+        return Ok(());
+    }
+    let (name, keys) = match read {
+        3 => ("tree", &seen[2]),
+        read => {
+            let (child, column, _) = CHILDREN[read - 4];
+            (child, &seen[usize::from(column == "code")])
+        }
+    };
+    let orphans: Vec<i64> = values.difference(keys).copied().collect();
+    match orphans.is_empty() {
+        true => Ok(()),
+        false => Err(format!("rows of {name} name {orphans:?}, of which there are none; there are {keys:?}")),
+    }
+}
+
+impl Workload for ForeignKey {
+    fn name(&self) -> &'static str {
+        "foreign_key"
+    }
+
+    fn setup(&self) -> Vec<Statement> {
+        let mut statements = vec![
+            Statement::plain("CREATE TABLE parent (id INT NOT NULL PRIMARY KEY, code INT NOT NULL, UNIQUE KEY (code))"),
+            Statement::plain(
+                "CREATE TABLE tree (id INT NOT NULL PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES tree (id) \
+                 ON DELETE CASCADE)",
+            ),
+        ];
+        for (child, column, actions) in CHILDREN {
+            statements.push(Statement::plain(format!(
+                "CREATE TABLE {child} (id INT NOT NULL PRIMARY KEY, pid INT, \
+                 FOREIGN KEY (pid) REFERENCES parent ({column}) {actions})"
+            )));
+        }
+        statements.extend(inserts("parent", 0..self.rows, |id| format!("{id}, {}", id + 100)));
+        statements.extend(inserts("tree", 0..4, |id| format!("{id}, NULL")));
+        statements
+    }
+
+    fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    fn next(&mut self, session: usize, random: &mut Random) -> Step {
+        if self.sessions[session].position >= self.sessions[session].statements.len() {
+            if self.sessions[session].rounds_left == 0 {
+                return Step::Done;
+            }
+            let statements = match session {
+                0 => {
+                    let mut statements = vec![Statement::plain("BEGIN")];
+                    statements.extend(reads());
+                    statements.push(Statement::plain("COMMIT"));
+                    statements
+                }
+                _ => self.draw_writes(random),
+            };
+            let state = &mut self.sessions[session];
+            state.rounds_left -= 1;
+            (state.statements, state.position) = (statements, 0);
+        }
+        let state = &self.sessions[session];
+        Step::Run(state.statements[state.position].clone())
+    }
+
+    fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
+        let state = &mut self.sessions[session];
+        let text = state.statements[state.position].text.clone();
+        match reply.errno() {
+            // The transaction is gone, the others undo their statement only.
+            DEADLOCK if session > 0 => {
+                state.statements.clear();
+                state.position = 0;
+                return Ok(());
+            }
+            LOCK_WAIT | HAS_CHILDREN | NO_PARENT | DUPLICATE if session > 0 => {
+                state.position += 1;
+                return Ok(());
+            }
+            _ => succeeded(reply).map_err(|fault| format!("{fault} from {text}"))?,
+        }
+        if session == 0 && (1..=reads().len()).contains(&state.position) {
+            take(&mut state.seen, state.position - 1, reply)?;
+        }
+        state.position += 1;
+        Ok(())
+    }
+
+    fn on_closed(&mut self, session: usize) {
+        let state = &mut self.sessions[session];
+        state.statements.clear();
+        state.position = 0;
+    }
+
+    fn audit(&self) -> Vec<Statement> {
+        reads()
+    }
+
+    fn on_audit(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
+        take(&mut self.audited, position, reply)
+    }
+}

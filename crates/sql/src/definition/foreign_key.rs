@@ -1,0 +1,221 @@
+//! Foreign keys of CREATE TABLE: names, columns, parents, and the index that the child needs.
+
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::foreign_key::{ForeignKey, ReferentialAction, columns_named, key_index};
+use junctor_model::id::{ColumnIndex, IndexId};
+use junctor_model::limit::{IDENTIFIER_CHARACTERS_MAX, INDEXES_MAX};
+use junctor_model::schema::{ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition};
+
+use super::structure::DefinitionContext;
+use super::{index, message};
+use crate::parse::definition as ast;
+
+/// Adds the foreign keys as written, and plain indexes for those that none serves, to a table that has all else.
+///
+/// # Errors
+/// 1072, 1215, 1239, 1822, 1824, 1826, 1830, 3734, 3780.
+pub(super) fn add_foreign_keys(
+    written: &ast::CreateTable,
+    table: &mut TableDefinition,
+    context: &DefinitionContext<'_>,
+) -> Result<()> {
+    for key in written_keys(written) {
+        let key = define(&key, table, context)?;
+        table.foreign_keys.push(key);
+    }
+    check_as_parent(table, context)
+}
+
+/// Those of columns, then those of the table.
+fn written_keys(written: &ast::CreateTable) -> Vec<ast::ForeignKey> {
+    let of_column = |column: &ast::ColumnDefinition| {
+        let references = column.references.clone()?;
+        Some(ast::ForeignKey { name: None, index_name: None, columns: vec![column.name.clone()], references })
+    };
+    let of_columns = written.columns.iter().filter_map(of_column);
+    of_columns.chain(written.foreign_keys.iter().cloned()).collect()
+}
+
+/// One foreign key of a table; the index that it needs is added to the table.
+pub(super) fn define(
+    written: &ast::ForeignKey,
+    table: &mut TableDefinition,
+    context: &DefinitionContext<'_>,
+) -> Result<ForeignKey> {
+    let name = name_of(written, table, context)?;
+    let mut columns = Vec::with_capacity(written.columns.len());
+    for column in &written.columns {
+        let found = table.column(column).ok_or_else(|| message::key_column_missing(column))?;
+        if columns.contains(&found) {
+            return Err(message::duplicate_column(column));
+        }
+        columns.push(found);
+    }
+    let references = &written.references;
+    if columns.len() != references.columns.len() {
+        let text =
+            format!("Incorrect foreign key definition for '{name}': Key reference and table reference don't match");
+        return Err(Error::new(ErrorCode::WrongForeignKey, text));
+    }
+    let database = match (&references.table.database, context.database) {
+        (Some(database), _) => database.as_str(),
+        (None, _) => &table.database,
+    };
+    let key = ForeignKey {
+        name: name.as_str().into(),
+        columns,
+        parent: (database.into(), references.table.name.as_str().into()),
+        parent_columns: references.columns.iter().map(|column| column.as_str().into()).collect(),
+        on_delete: action_of(references.on_delete)?,
+        on_update: action_of(references.on_update)?,
+    };
+    check_set_null(&key, table)?;
+    let is_own = key.parent.0 == table.database && key.parent.1 == table.name;
+    let parent = match is_own {
+        true => Some(&*table),
+        false => context.dictionary.table_named(&key.parent.0, &key.parent.1).map(|layout| &layout.definition),
+    };
+    match parent {
+        Some(parent) => check_parent(&key, table, parent, context.foreign_key_checks)?,
+        None if context.foreign_key_checks => {
+            let text = format!("Failed to open the referenced table '{}'", key.parent.1);
+            return Err(Error::new(ErrorCode::ForeignKeyWithoutParent, text));
+        }
+        None => {}
+    }
+    if key_index(table, &key.columns).is_none() {
+        add_index(written, &key, table)?;
+    }
+    Ok(key)
+}
+
+/// The name as written, or the table's with the next number.
+fn name_of(written: &ast::ForeignKey, table: &TableDefinition, context: &DefinitionContext<'_>) -> Result<String> {
+    let tables = context.dictionary.tables().map(|layout| &layout.definition);
+    let others = tables.filter(|other| other.database == table.database && other.id != table.id);
+    let others: Vec<&ForeignKey> = others.flat_map(|other| &other.foreign_keys).collect();
+    let is_taken = |name: &str| {
+        let mut all = others.iter().copied().chain(&table.foreign_keys);
+        all.any(|key| key.name.eq_ignore_ascii_case(name))
+    };
+    let name = match &written.name {
+        Some(name) => name.clone(),
+        None => {
+            let prefix = format!("{}_ibfk_", table.name);
+            let numbers =
+                table.foreign_keys.iter().filter_map(|key| key.name.strip_prefix(&prefix)?.parse::<u32>().ok());
+            format!("{prefix}{}", numbers.max().unwrap_or(0) + 1)
+        }
+    };
+    if name.chars().count() > IDENTIFIER_CHARACTERS_MAX {
+        return Err(message::identifier_too_long(&name));
+    }
+    if is_taken(&name) {
+        let text = format!("Duplicate foreign key constraint name '{name}'");
+        return Err(Error::new(ErrorCode::DuplicateForeignKeyName, text));
+    }
+    Ok(name)
+}
+
+fn action_of(written: Option<ast::ReferentialAction>) -> Result<ReferentialAction> {
+    match written {
+        None | Some(ast::ReferentialAction::NoAction) => Ok(ReferentialAction::NoAction),
+        Some(ast::ReferentialAction::Restrict) => Ok(ReferentialAction::Restrict),
+        Some(ast::ReferentialAction::Cascade) => Ok(ReferentialAction::Cascade),
+        Some(ast::ReferentialAction::SetNull) => Ok(ReferentialAction::SetNull),
+        Some(ast::ReferentialAction::SetDefault) => {
+            Err(Error::new(ErrorCode::CannotAddForeignKey, "Cannot add foreign key constraint"))
+        }
+    }
+}
+
+fn check_set_null(key: &ForeignKey, table: &TableDefinition) -> Result<()> {
+    if key.on_delete != ReferentialAction::SetNull && key.on_update != ReferentialAction::SetNull {
+        return Ok(());
+    }
+    let columns = key.columns.iter().map(|column| &table.columns[usize::from(column.0)]);
+    match columns.into_iter().find(|column| !column.nullable) {
+        Some(column) => {
+            let text = format!(
+                "Column '{}' cannot be NOT NULL: needed in a foreign key constraint '{}' SET NULL",
+                column.name, key.name
+            );
+            Err(Error::new(ErrorCode::ForeignKeyColumnNotNull, text))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether the parent can be one. Without checks it may have no index yet.
+fn check_parent(key: &ForeignKey, child: &TableDefinition, parent: &TableDefinition, needs_index: bool) -> Result<()> {
+    let Some(columns) = columns_named(parent, &key.parent_columns) else {
+        let mut names = key.parent_columns.iter().map(|name| &**name);
+        let missing = names.find(|name| parent.column(name).is_none()).unwrap_or_default();
+        let text = format!(
+            "Failed to add the foreign key constraint. Missing column '{missing}' for constraint '{}' in the referenced \
+             table '{}'",
+            key.name, parent.name
+        );
+        return Err(Error::new(ErrorCode::ForeignKeyWithoutParentColumn, text));
+    };
+    for (own, other) in key.columns.iter().zip(&columns) {
+        let (own, other) = (&child.columns[usize::from(own.0)], &parent.columns[usize::from(other.0)]);
+        if !are_compatible(own.column_type, other.column_type) {
+            let text = format!(
+                "Referencing column '{}' and referenced column '{}' in foreign key constraint '{}' are incompatible.",
+                own.name, other.name, key.name
+            );
+            return Err(Error::new(ErrorCode::ForeignKeyColumnsIncompatible, text));
+        }
+    }
+    if needs_index && !is_parent_key(parent, &columns) {
+        let text = format!(
+            "Failed to add the foreign key constraint. Missing index for constraint '{}' in the referenced table '{}'",
+            key.name, parent.name
+        );
+        return Err(Error::new(ErrorCode::ForeignKeyWithoutParentIndex, text));
+    }
+    Ok(())
+}
+
+/// Whether rows can be found by the columns: they are a whole unique key, or an ordered index begins with them.
+fn is_parent_key(parent: &TableDefinition, columns: &[ColumnIndex]) -> bool {
+    let is_whole = |index: &IndexDefinition| index.columns == columns && index.is_unique();
+    parent.indexes.iter().any(is_whole) || key_index(parent, columns).is_some()
+}
+
+/// Equal numbers; strings of one collation whatever their lengths.
+fn are_compatible(child: ColumnType, parent: ColumnType) -> bool {
+    match (child.collation(), parent.collation()) {
+        (Some(child), Some(parent)) => child == parent,
+        (None, None) => child == parent,
+        _ => false,
+    }
+}
+
+/// Tables that name this one already must fit it.
+fn check_as_parent(table: &TableDefinition, context: &DefinitionContext<'_>) -> Result<()> {
+    let children = context.dictionary.children_of(&table.database, &table.name);
+    for (child, key) in children.filter(|_| context.foreign_key_checks) {
+        check_parent(key, &child.definition, table, true)?;
+    }
+    Ok(())
+}
+
+fn add_index(written: &ast::ForeignKey, key: &ForeignKey, table: &mut TableDefinition) -> Result<()> {
+    if table.indexes.len() >= INDEXES_MAX {
+        return Err(message::too_many_keys());
+    }
+    let chosen = written.name.as_ref().or(written.index_name.as_ref());
+    let parts: Vec<_> = key.columns.iter().map(|column| &table.columns[usize::from(column.0)]).collect();
+    let name = index::made_name(chosen.map_or(&*parts[0].name, |name| name.as_str()), &table.indexes);
+    index::check_key_bytes(parts.iter().map(|part| (&*part.name, part.column_type)))?;
+    table.indexes.push(IndexDefinition {
+        id: IndexId(table.indexes.len() as u16),
+        name: name.into(),
+        kind: IndexKind::Ordered,
+        columns: key.columns.clone(),
+        state: IndexState::Online,
+    });
+    Ok(())
+}

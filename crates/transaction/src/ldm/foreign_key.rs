@@ -1,0 +1,91 @@
+//! What changed rows mean for foreign keys: which parents must exist, and which children are without one. tc sees to both, for the
+//! rows are elsewhere.
+
+use junctor_expression::ParametersBuilder;
+use junctor_model::foreign_key::{ChildKey, ForeignKeyWork, ParentKey};
+use junctor_model::id::ColumnIndex;
+use junctor_model::key::append_value;
+use junctor_model::row::RowView;
+use junctor_model::schema::ColumnDefinition;
+use junctor_signals::write_rows::FollowUp;
+
+/// A row was inserted.
+pub(super) fn inserted(work: &ForeignKeyWork, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
+    for (place, key) in (0..).zip(&work.parents) {
+        if let Some(key) = parent_key(key, row) {
+            follow_ups.push(FollowUp::ParentKey { place, key });
+        }
+    }
+}
+
+/// A row was deleted.
+pub(super) fn deleted(work: &ForeignKeyWork, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
+    for (place, key) in (0..).zip(&work.children) {
+        if let Some(key) = child_key(key, row) {
+            follow_ups.push(FollowUp::ChildKey { place, key, new: None });
+        }
+    }
+}
+
+/// A row was updated from the first to the second view.
+pub(super) fn updated(work: &ForeignKeyWork, (old, new): (RowView<'_>, RowView<'_>), follow_ups: &mut Vec<FollowUp>) {
+    for (place, key) in (0..).zip(&work.parents) {
+        let new_key = parent_key(key, new);
+        if new_key != parent_key(key, old)
+            && let Some(key) = new_key
+        {
+            follow_ups.push(FollowUp::ParentKey { place, key });
+        }
+    }
+    for (place, key) in (0..).zip(&work.children) {
+        let old_key = child_key(key, old);
+        if child_key(key, new) != old_key
+            && let Some(old_key) = old_key
+        {
+            let new = Some(values_of(&key.columns, new));
+            follow_ups.push(FollowUp::ChildKey { place, key: old_key, new });
+        }
+    }
+}
+
+/// The key of the parent that a child names; a child with a NULL among the columns names none.
+fn parent_key(key: &ParentKey, row: RowView<'_>) -> Option<Vec<u8>> {
+    let Some(parent) = &key.parent else {
+        let has_null = key.columns.iter().any(|column| row.column(*column).is_null());
+        return (!has_null).then(Vec::new);
+    };
+    foreign_key(row, &key.columns, &parent.layout.definition.columns, &parent.columns)
+}
+
+/// The key by which children of a row are found; a parent with a NULL among the columns has none.
+fn child_key(key: &ChildKey, row: RowView<'_>) -> Option<Vec<u8>> {
+    foreign_key(row, &key.columns, &key.child.definition.columns, &key.child_columns)
+}
+
+/// The values of a row in the key form of columns of another table.
+fn foreign_key(
+    row: RowView<'_>,
+    own: &[ColumnIndex],
+    columns: &[ColumnDefinition],
+    others: &[ColumnIndex],
+) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    for (own, other) in own.iter().zip(others) {
+        let value = row.column(*own);
+        if value.is_null() {
+            return None;
+        }
+        let column = &columns[usize::from(other.0)];
+        append_value(column.column_type, column.nullable, value, &mut key);
+    }
+    Some(key)
+}
+
+fn values_of(columns: &[ColumnIndex], row: RowView<'_>) -> Vec<u8> {
+    let mut builder = ParametersBuilder::new();
+    columns.iter().for_each(|column| builder.push(row.column(*column)));
+    let mut bytes = Vec::new();
+    // Sixteen values of one row are never too long.
+    let _ = builder.append_to(&mut bytes);
+    bytes
+}

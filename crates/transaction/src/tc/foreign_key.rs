@@ -1,0 +1,373 @@
+//! Foreign keys: parents are looked for and locked shared, children are looked for, changed or taken away. All of it is part of the
+//! statement, so that it is undone with it.
+//!
+//! What changed rows ask for (`FollowUp::ParentKey`, `FollowUp::ChildKey`) is done after their unique entries, one constraint
+//! after the other. Each step has a statement number of its own: a row that an earlier step has written is met again. Cascades
+//! work off a list, first in, first out; a change knows the tables it came by, and so how deep it is.
+//!
+//! A child that is written holds its parent's key shared until its transaction ends, and a parent that goes is locked before its
+//! children are looked for. So of a child and the end of its parent one waits for the other, and then sees what it did.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use junctor_expression::Expression;
+use junctor_kernel::{BufferPool, Context, Outbox};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::foreign_key::{ChildKey, ForeignKeyWork, ParentKey, ParentLookup, ReferentialAction, RowWrite};
+use junctor_model::id::{ColumnIndex, IndexId, PartitionId, TableId};
+use junctor_model::key::append_escaped;
+use junctor_model::partition::{key_hash, partition_of};
+use junctor_model::schema::{IndexKind, TableDefinition, TableLayout};
+use junctor_signals::Signal;
+use junctor_signals::input::{self, HashedKey, KeyRange};
+use junctor_signals::program::{Access, Assignment, LockMode, Output, WhenLocked, WriteAction, WriteProgram};
+use junctor_signals::write_rows::FollowUp;
+
+use super::block::TcBlock;
+use super::execute_statement::definition_changed;
+use super::state::{Cascade, Part, Round, RoundCheck, RoundPart, Statement, TransactionHandle};
+
+/// How deep cascades may be nested, as in InnoDB; one more is error 3008.
+const CASCADE_DEPTH_MAX: usize = 15;
+
+/// A key that a parent has no more, and its new values unless it is gone.
+type LeftKey = (Vec<u8>, Option<Vec<u8>>);
+
+/// Whether a row must be found, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sought {
+    /// So many parents.
+    Parents(u64),
+    /// No child.
+    NoChild,
+}
+
+impl TcBlock {
+    /// Begins the next step of the foreign keys of what was changed; false when there is none.
+    pub(super) fn run_foreign_keys(
+        &mut self,
+        handle: TransactionHandle,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) -> bool {
+        let Some(cascade) = self.record(handle).running.cascades.pop_front() else { return false };
+        let Cascade { program, path, mut follow_ups } = cascade;
+        let is_foreign =
+            |follow_up: &FollowUp| matches!(follow_up, FollowUp::ParentKey { .. } | FollowUp::ChildKey { .. });
+        if follow_ups.iter().all(is_foreign) {
+            match self.plan_foreign_keys(&program, &path, follow_ups, context.buffers) {
+                Ok(rounds) => self.record(handle).running.rounds.extend(rounds),
+                Err(error) => self.record(handle).running.error = Some(error),
+            }
+        } else {
+            // Rows that moved and unique entries of what a cascade changed come first.
+            let rest = follow_ups.extract_if(.., |follow_up| is_foreign(follow_up)).collect::<Vec<_>>();
+            let running = &mut self.record(handle).running;
+            if !rest.is_empty() {
+                running.cascades.push_front(Cascade { program: Arc::clone(&program), path, follow_ups: rest });
+            }
+            running.follow_ups = follow_ups;
+            running.follow_ups_of = Some(program);
+        }
+        self.advance_statement(handle, context, outbox);
+        true
+    }
+
+    /// The rounds of one change, by constraint.
+    fn plan_foreign_keys(
+        &mut self,
+        program: &Arc<WriteProgram>,
+        path: &[TableId],
+        follow_ups: Vec<FollowUp>,
+        buffers: &mut BufferPool,
+    ) -> Result<Vec<Round>> {
+        let Some(work) = &program.foreign_keys else { return Ok(Vec::new()) };
+        let mut parents: BTreeMap<u16, BTreeSet<Vec<u8>>> = BTreeMap::new();
+        let mut children: BTreeMap<u16, Vec<LeftKey>> = BTreeMap::new();
+        for follow_up in follow_ups {
+            match follow_up {
+                FollowUp::ParentKey { place, key } => {
+                    parents.entry(place).or_default().insert(key);
+                }
+                FollowUp::ChildKey { place, key, new } => children.entry(place).or_default().push((key, new)),
+                _ => {}
+            }
+        }
+        let mut rounds = Vec::new();
+        for (place, keys) in parents {
+            let Some(key) = work.parents.get(usize::from(place)) else { return Err(definition_changed()) };
+            self.plan_parents(key, &keys, buffers, &mut rounds)?;
+        }
+        for (place, keys) in children {
+            let Some(key) = work.children.get(usize::from(place)) else { return Err(definition_changed()) };
+            self.plan_children(key, program.table.definition.id, path, keys, buffers, &mut rounds)?;
+        }
+        Ok(rounds)
+    }
+
+    /// Locks the parents of keys shared. Keys of a whole unique index take one round, others one each.
+    fn plan_parents(
+        &self,
+        key: &ParentKey,
+        keys: &BTreeSet<Vec<u8>>,
+        buffers: &mut BufferPool,
+        rounds: &mut Vec<Round>,
+    ) -> Result<()> {
+        let Some(parent) = &key.parent else { return Err(no_parent(&key.shown)) };
+        let (table, access) = match &parent.lookup {
+            ParentLookup::Primary => (&parent.layout, Access::PrimaryKeys),
+            ParentLookup::Unique(entries) => (entries, Access::PrimaryKeys),
+            ParentLookup::Range(index) => (&parent.layout, Access::IndexRanges { index: *index, descending: false }),
+        };
+        let table = self.current(table.definition.id)?;
+        let program = Arc::new(lock_program(&table, access));
+        if let Access::IndexRanges { .. } = access {
+            for key_bytes in keys {
+                let parts = self.range_parts(&program, [key_bytes.as_slice()].into_iter(), b"", buffers);
+                rounds.push(Round::checked(parts, Sought::Parents(1), &key.shown));
+            }
+            return Ok(());
+        }
+        let is_entry = matches!(parent.lookup, ParentLookup::Unique(_));
+        let mut parts: BTreeMap<u16, RoundPart> = BTreeMap::new();
+        let mut entry_key = Vec::new();
+        for key_bytes in keys {
+            entry_key.clear();
+            match is_entry {
+                true => append_escaped(key_bytes, &mut entry_key),
+                false => entry_key.extend_from_slice(key_bytes),
+            }
+            let hash = key_hash(&entry_key);
+            let index = partition_of(hash, table.definition.partition_count);
+            let part = parts.entry(index).or_insert_with(|| {
+                begin_part(PartitionId { table: table.definition.id, index }, &program, Part::Checked, b"", buffers)
+            });
+            input::push_key(&mut part.input, HashedKey { hash, key: &entry_key });
+        }
+        let sought = Sought::Parents(keys.len() as u64);
+        rounds.push(Round::checked(parts.into_values().collect(), sought, &key.shown));
+        Ok(())
+    }
+
+    fn plan_children(
+        &self,
+        key: &ChildKey,
+        own: TableId,
+        path: &[TableId],
+        keys: Vec<LeftKey>,
+        buffers: &mut BufferPool,
+        rounds: &mut Vec<Round>,
+    ) -> Result<()> {
+        let child = self.current(key.child.definition.id)?;
+        let access = Access::IndexRanges { index: key.index, descending: false };
+        let (gone, changed): (Vec<_>, Vec<_>) = keys.into_iter().partition(|(_, new)| new.is_none());
+        // A cascade of new keys that comes back to a table it has changed would not end where it should.
+        let comes_back = child.definition.id == own || path.contains(&child.definition.id);
+        let on_update = if comes_back { ReferentialAction::Restrict } else { key.on_update };
+        for (keys, action, is_update) in [(gone, key.on_delete, false), (changed, on_update, true)] {
+            if keys.is_empty() {
+                continue;
+            }
+            let each = || keys.iter().map(|(key, _)| key.as_slice());
+            let write = match action {
+                ReferentialAction::NoAction | ReferentialAction::Restrict => {
+                    let parts = self.range_parts(&Arc::new(lock_program(&child, access)), each(), b"", buffers);
+                    rounds.push(Round::checked(parts, Sought::NoChild, &key.shown));
+                    continue;
+                }
+                ReferentialAction::Cascade if !is_update => WriteAction::Delete,
+                ReferentialAction::Cascade => new_keys(&child.definition, &key.child_columns),
+                ReferentialAction::SetNull => no_keys(&key.child_columns),
+            };
+            let mut path = path.to_vec();
+            path.push(own);
+            if path.len() > CASCADE_DEPTH_MAX {
+                return Err(too_deep());
+            }
+            let program = Arc::new(self.cascade_program(&child, write, access, &key.child_columns)?);
+            let cascades = |mut parts: Vec<RoundPart>| {
+                for part in &mut parts {
+                    part.part = Part::Cascade { program: Arc::clone(&program), path: path.clone() };
+                }
+                parts
+            };
+            if !program.reads_parameters {
+                rounds.push(Round::foreign(cascades(self.range_parts(&program, each(), b"", buffers))));
+                continue;
+            }
+            // Rows that have a new key already are not met again under it, for all of these are one step.
+            for (number, (key_bytes, new)) in keys.iter().enumerate() {
+                let parameters = new.as_deref().unwrap_or_default();
+                let parts = self.range_parts(&program, [key_bytes.as_slice()].into_iter(), parameters, buffers);
+                let round = Round::foreign(cascades(parts));
+                rounds.push(Round { is_new_statement: number == 0, ..round });
+            }
+        }
+        Ok(())
+    }
+
+    /// A part for each partition of a table, with the range of each key.
+    fn range_parts<'k>(
+        &self,
+        program: &Arc<WriteProgram>,
+        keys: impl Iterator<Item = &'k [u8]> + Clone,
+        parameters: &[u8],
+        buffers: &mut BufferPool,
+    ) -> Vec<RoundPart> {
+        let definition = &program.table.definition;
+        let part = |index| {
+            let partition = PartitionId { table: definition.id, index };
+            let mut part = begin_part(partition, program, Part::Checked, parameters, buffers);
+            for key in keys.clone() {
+                let range = KeyRange { lower: Some((key, true)), upper: Some((key, true)) };
+                input::push_range(&mut part.input, range);
+            }
+            part
+        };
+        (0..definition.partition_count).map(part).collect()
+    }
+
+    /// How a cascade changes rows of a child.
+    fn cascade_program(
+        &self,
+        child: &Arc<TableLayout>,
+        action: WriteAction,
+        access: Access,
+        columns: &[ColumnIndex],
+    ) -> Result<WriteProgram> {
+        let definition = &child.definition;
+        let write = match &action {
+            WriteAction::Delete => RowWrite::Delete,
+            _ => RowWrite::Update(columns),
+        };
+        let reads_parameters = match &action {
+            WriteAction::Update { assignments } => assignments.iter().any(|one| !one.value.is_constant()),
+            _ => false,
+        };
+        Ok(WriteProgram {
+            table: Arc::clone(child),
+            access,
+            filter: None,
+            reads_parameters,
+            unique_entries: self.entries_of(definition, write)?,
+            foreign_keys: ForeignKeyWork::of(&self.catalog.dictionary, definition, write).map(Arc::new),
+            action,
+        })
+    }
+
+    /// The hidden tables of the unique indexes that a write may change.
+    fn entries_of(
+        &self,
+        definition: &TableDefinition,
+        write: RowWrite<'_>,
+    ) -> Result<Vec<(IndexId, Arc<TableLayout>)>> {
+        let touches = |columns: &[ColumnIndex]| match write {
+            RowWrite::Update(changed) => columns.iter().any(|column| changed.contains(column)),
+            _ => true,
+        };
+        let all = touches(&definition.primary().columns);
+        let mut found = Vec::new();
+        for index in &definition.indexes {
+            if let IndexKind::Unique { entries, .. } = index.kind
+                && (all || touches(&index.columns))
+            {
+                found.push((index.id, self.current(entries)?));
+            }
+        }
+        Ok(found)
+    }
+
+    /// A table as it is published.
+    fn current(&self, table: TableId) -> Result<Arc<TableLayout>> {
+        self.catalog.dictionary.table(table).cloned().ok_or_else(definition_changed)
+    }
+}
+
+/// The children get the new values, which are parameters.
+fn new_keys(definition: &TableDefinition, columns: &[ColumnIndex]) -> WriteAction {
+    let assignments = (0..).zip(columns).map(|(ordinal, column)| {
+        let defined = &definition.columns[usize::from(column.0)];
+        let result = Expression::column(*column, defined, &defined.name).result;
+        Assignment { column: *column, value: Expression::parameter_of_type(ordinal, result) }
+    });
+    WriteAction::Update { assignments: assignments.collect() }
+}
+
+/// The children get NULL.
+fn no_keys(columns: &[ColumnIndex]) -> WriteAction {
+    let assignments = columns.iter().map(|column| Assignment { column: *column, value: Expression::null() });
+    WriteAction::Update { assignments: assignments.collect() }
+}
+
+/// Locks rows shared and says nothing of them but their number.
+fn lock_program(table: &Arc<TableLayout>, access: Access) -> WriteProgram {
+    let output = Output::Aggregates(Vec::new());
+    WriteProgram {
+        table: Arc::clone(table),
+        action: WriteAction::LockRead { mode: LockMode::Shared, when_locked: WhenLocked::Wait, output },
+        access,
+        filter: None,
+        reads_parameters: false,
+        unique_entries: Vec::new(),
+        foreign_keys: None,
+    }
+}
+
+fn begin_part(
+    partition: PartitionId,
+    program: &Arc<WriteProgram>,
+    part: Part,
+    parameters: &[u8],
+    buffers: &mut BufferPool,
+) -> RoundPart {
+    let mut bytes = buffers.take(512);
+    input::begin(&mut bytes, parameters);
+    RoundPart { partition, program: Arc::clone(program), input: bytes, part }
+}
+
+impl Statement {
+    /// What a round was to find is compared with what it found.
+    pub fn judge(&mut self, check: &RoundCheck) {
+        let error = match check.sought {
+            Sought::Parents(count) if check.matched < count => no_parent(&check.shown),
+            Sought::NoChild if check.matched > 0 => has_children(&check.shown),
+            Sought::Parents(_) | Sought::NoChild => return,
+        };
+        self.error.get_or_insert(error);
+    }
+}
+
+impl Round {
+    /// A round without foreign keys.
+    pub fn plain(parts: Vec<RoundPart>) -> Round {
+        Round { parts, check: None, is_new_statement: false }
+    }
+
+    fn foreign(parts: Vec<RoundPart>) -> Round {
+        Round { parts, check: None, is_new_statement: true }
+    }
+
+    fn checked(parts: Vec<RoundPart>, sought: Sought, shown: &str) -> Round {
+        let check = RoundCheck { sought, shown: shown.into(), matched: 0 };
+        Round { parts, check: Some(check), is_new_statement: true }
+    }
+}
+
+#[cold]
+fn no_parent(shown: &str) -> Box<Error> {
+    let message = format!("Cannot add or update a child row: a foreign key constraint fails ({shown})");
+    Error::new(ErrorCode::NoReferencedRow, message)
+}
+
+#[cold]
+fn has_children(shown: &str) -> Box<Error> {
+    let message = format!("Cannot delete or update a parent row: a foreign key constraint fails ({shown})");
+    Error::new(ErrorCode::RowIsReferenced, message)
+}
+
+#[cold]
+fn too_deep() -> Box<Error> {
+    let message = format!("Foreign key cascade delete/update exceeds max depth of {CASCADE_DEPTH_MAX}.");
+    Error::new(ErrorCode::ForeignKeyTooDeep, message)
+}
