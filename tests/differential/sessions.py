@@ -173,6 +173,65 @@ SCRIPTS = {
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",
+    "an upsert waits for the row and changes what has become of it": """
+        a: BEGIN
+        a: INSERT INTO t VALUES (1, 0, 0) ON DUPLICATE KEY UPDATE n = n + 1
+        b: INSERT INTO t VALUES (1, 0, 0) ON DUPLICATE KEY UPDATE n = n + 1 ...
+        a: COMMIT
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
+    "an upsert of a row that is not committed waits, and inserts when it goes": """
+        a: BEGIN
+        a: INSERT INTO t VALUES (5, 50, 500)
+        b: INSERT INTO t VALUES (6, 1, 500) ON DUPLICATE KEY UPDATE n = n + 1 ...
+        a: ROLLBACK
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
+    "an upsert of a row that is not committed waits, and changes it when it stays": """
+        a: BEGIN
+        a: INSERT INTO t VALUES (5, 50, 500)
+        b: INSERT INTO t VALUES (6, 1, 500) ON DUPLICATE KEY UPDATE n = n + 1 ...
+        a: COMMIT
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
+    "a replaced row is waited for": """
+        a: BEGIN
+        a: REPLACE INTO t VALUES (1, 11, 200)
+        b: REPLACE INTO t VALUES (2, 22, 300) ...
+        a: ROLLBACK
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
+    "upserts in transactions do not keep each other from their row": """
+        a: BEGIN
+        b: BEGIN
+        a: INSERT INTO t VALUES (9, 1, 100) ON DUPLICATE KEY UPDATE n = n + 1
+        b: INSERT INTO t VALUES (8, 1, 100) ON DUPLICATE KEY UPDATE n = n + 1 ...
+        a: INSERT INTO t VALUES (9, 1, 100) ON DUPLICATE KEY UPDATE n = n + 1
+        a: COMMIT
+        b: ->
+        b: COMMIT
+        a: SELECT * FROM t ORDER BY id""",
+    "an upsert that fails keeps what was done before it": """
+        a: BEGIN
+        a: UPDATE t SET n = 0 WHERE id = 3
+        a: INSERT INTO t VALUES (1, 0, 0), (7, 70, 700), (2, 0, 0) ON DUPLICATE KEY UPDATE u = IF(id = 2, 300, u + 1)
+        a: SELECT * FROM t ORDER BY id
+        a: COMMIT
+        b: SELECT * FROM t ORDER BY id""",
+    "ignored rows wait for who may take the key away": """
+        a: BEGIN
+        a: DELETE FROM t WHERE id = 1
+        b: INSERT IGNORE INTO t VALUES (1, 1, 1), (2, 2, 2) ...
+        a: COMMIT
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
+    "a limited delete takes the first rows that are free of doubt": """
+        a: BEGIN
+        a: UPDATE t SET n = 100 WHERE id = 1
+        b: DELETE FROM t ORDER BY n LIMIT 1 ...
+        a: COMMIT
+        b: ->
+        a: SELECT * FROM t ORDER BY id""",
     "a rollback gives keys back": """
         a: BEGIN
         a: UPDATE t SET u = 101, id = 9 WHERE id = 1

@@ -66,6 +66,8 @@ pub struct WriteOptions {
     pub keeps_to_snapshot: bool,
     /// Rows of each partition after which a locking read ends; `u32::MAX` for all.
     pub rows_max: u32,
+    /// Whether the ranges and absent keys that are looked at may be locked; the isolation level says whether they are.
+    pub locks_ranges: bool,
 }
 
 impl Client {
@@ -244,7 +246,7 @@ impl Client {
             protocol: options.protocol,
             lock_wait_ms: options.lock_wait_ms,
             timeout_ends: options.timeout_ends,
-            reading: transaction.reading(options.keeps_to_snapshot, options.rows_max),
+            reading: transaction.reading(&options),
             program: Arc::clone(program),
             parts,
         };
@@ -536,6 +538,7 @@ impl Client {
             matched,
             changed,
             warnings,
+            remarks,
             outputs,
             written,
             error,
@@ -557,7 +560,7 @@ impl Client {
                 transaction.ended = true;
             }
         }
-        Some(Event::Statement { operation, matched, changed, warnings, outputs, error })
+        Some(Event::Statement { operation, matched, changed, warnings, remarks, outputs, error })
     }
 
     /// Whether the last statement ended the whole transaction against the session's will (a deadlock); asking clears it.

@@ -4,6 +4,7 @@ use junctor_kernel::Buffer;
 use junctor_model::error::Error;
 use junctor_model::value::Value;
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::remarks::Remarks;
 
 /// One answer.
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub enum Event {
         changed: u64,
         /// Conversions that warned.
         warnings: u32,
+        /// What the warnings are.
+        remarks: Option<Box<Remarks>>,
         /// Rows of a locking read.
         outputs: Vec<Buffer>,
         /// Why it failed.

@@ -19,6 +19,7 @@ pub use transaction::Transaction;
 pub use junctor_kernel::Time;
 pub use junctor_signals::program;
 pub use junctor_signals::read_rows::OperationId;
+pub use junctor_signals::remarks;
 pub use junctor_signals::set_globals::GlobalValues;
 pub use junctor_signals::{block_tables, change_schema, end_transaction::Ending, input, read_status::StatusTable};
 

@@ -4,6 +4,8 @@ use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TableId, Tra
 use junctor_signals::execute_statement::Reading;
 use junctor_storage::snapshot::SnapshotHandle;
 
+use crate::client::WriteOptions;
+
 /// Which snapshot a statement reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
@@ -53,14 +55,16 @@ impl Transaction {
     /// What its statements ask of the rows that they lock or change. At REPEATABLE READ a statement that is a transaction by itself
     /// leaves ranges free: nothing of it comes after that could tell.
     #[inline]
-    pub(crate) fn reading(&self, keeps_to_snapshot: bool, rows_max: u32) -> Reading {
-        let locks_ranges = match self.isolation {
+    pub(crate) fn reading(&self, options: &WriteOptions) -> Reading {
+        let WriteOptions { keeps_to_snapshot, rows_max, .. } = *options;
+        let by_level = match self.isolation {
             Isolation::ReadCommitted => false,
             Isolation::RepeatableRead => self.explicit,
             Isolation::Serializable => true,
         };
-        let snapshot = self.snapshot.as_ref().filter(|_| keeps_to_snapshot && locks_ranges);
+        let snapshot = self.snapshot.as_ref().filter(|_| keeps_to_snapshot && by_level);
         let changed_after = snapshot.map_or(CommitNumber(0), |(_, number)| *number);
+        let locks_ranges = by_level && options.locks_ranges;
         Reading { locks_ranges, changed_after, rows_max: if rows_max == u32::MAX { 0 } else { rows_max } }
     }
 

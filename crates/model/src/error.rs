@@ -188,6 +188,8 @@ errors! {
     FunctionDoesNotExist = 1305, "42000";
     /// The query was interrupted.
     QueryInterrupted = 1317, "70100";
+    /// Names for columns that are more or fewer than the columns.
+    ColumnListMismatch = 1353, "HY000";
     /// No default for a NOT NULL column.
     NoDefault = 1364, "HY000";
     /// Division by zero in strict mode.

@@ -10,6 +10,7 @@ use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionI
 
 use crate::program::{RowProtocol, WriteProgram};
 use crate::read_rows::OperationId;
+use crate::remarks::Remarks;
 
 /// What a statement asks of each partition.
 #[derive(Debug)]
@@ -81,6 +82,8 @@ pub struct ExecuteStatementReply {
     pub changed: u64,
     /// Conversions that warned.
     pub warnings: u32,
+    /// What the warnings are.
+    pub remarks: Option<Box<Remarks>>,
     /// Rows of a locking read, one buffer for each partition that had some.
     pub outputs: Vec<Buffer>,
     /// The partitions that hold uncommitted writes of the transaction because of this statement.

@@ -10,6 +10,7 @@ pub mod interrupt_session;
 
 // The data plane.
 pub mod program;
+pub mod remarks;
 pub mod input;
 pub mod read_rows;
 pub mod execute_statement;

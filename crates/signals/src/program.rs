@@ -54,6 +54,9 @@ pub enum RowProtocol {
     Text,
     /// COM_STMT_EXECUTE: every value in its binary form.
     Binary,
+    /// For statements that go on working with the rows: a packet holds tagged values, in the form of
+    /// `expression::parameter::append_value`, one after the other.
+    Values,
 }
 
 /// The columns of a result: what to evaluate and how to say it.
@@ -116,6 +119,8 @@ pub struct ReadProgram {
     pub output: Output,
     /// Whether any expression reads a parameter; when not, none are sent.
     pub reads_parameters: bool,
+    /// Whether what is cut or divided by zero is an error, because the statement writes under strict rules.
+    pub is_strict: bool,
 }
 
 /// How strongly a locking read locks.
@@ -152,10 +157,15 @@ pub struct Assignment {
 pub enum WriteAction {
     /// Inserts the row images of the input.
     Insert,
+    /// As `Insert`; but the row that has a key already is locked exclusively before the error, because the statement goes on to
+    /// change it. Shared locks of several such statements would keep each other from doing so.
+    InsertOrClaim,
     /// Updates accepted rows.
     Update {
         /// In the order written.
         assignments: Vec<Assignment>,
+        /// IGNORE: values that do not fit are stored as the nearest ones, with a warning.
+        ignore: bool,
     },
     /// Deletes accepted rows.
     Delete,
@@ -167,6 +177,8 @@ pub enum WriteAction {
         when_locked: WhenLocked,
         /// What leaves the partition.
         output: Output,
+        /// Whether what is cut or divided by zero is an error, because the statement goes on to write under strict rules.
+        is_strict: bool,
     },
 }
 

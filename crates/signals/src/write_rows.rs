@@ -11,6 +11,7 @@ use junctor_model::id::{CommitNumber, IndexId, PartitionId, StatementNumber, Tra
 use crate::execute_statement::Reading;
 use crate::program::{RowProtocol, WriteProgram};
 use crate::read_rows::OperationId;
+use crate::remarks::Remarks;
 
 /// Write or lock rows of one partition.
 #[derive(Debug)]
@@ -113,6 +114,8 @@ pub struct WriteRowsReply {
     pub changed: u32,
     /// Conversions that warned.
     pub warnings: u32,
+    /// What the warnings are.
+    pub remarks: Option<Box<Remarks>>,
     /// The commit number, when `one_phase` was asked and the partition committed; else 0.
     pub committed: CommitNumber,
     /// Given back for the pool.

@@ -6,9 +6,10 @@ use junctor_model::collation::{CharacterSet, CollationId, CollationLookupError};
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::literal::{among_numbers, bind_literal};
+use super::scope::shown;
 use super::{Environment, Scope, SelectList, item_named, message};
 use crate::parse::expression as ast;
-use crate::parse::statement::{Select, SelectItem};
+use crate::parse::statement::{RowAlias, Select, SelectItem};
 
 /// The clause that messages name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,15 @@ pub enum Aggregation {
     },
 }
 
+/// The row that was to be inserted, where ON DUPLICATE KEY UPDATE names it.
+#[derive(Clone, Copy, Debug)]
+pub struct InsertedRow<'a> {
+    /// Its columns are parameters from this ordinal on.
+    pub first_parameter: u16,
+    /// What it and its columns are called, besides `VALUES(column)`.
+    pub alias: Option<&'a RowAlias>,
+}
+
 /// Binds the expressions of one statement.
 pub struct Binder<'a> {
     /// The schema and session.
@@ -63,6 +73,10 @@ pub struct Binder<'a> {
     pub plain_column: Option<String>,
     /// The select list, whose aliases HAVING knows.
     pub named: Option<(&'a [SelectItem], Projection)>,
+    /// The row that was to be inserted, in ON DUPLICATE KEY UPDATE.
+    pub inserted: Option<InsertedRow<'a>>,
+    /// The columns that it was to be inserted into, in the order of its alias's columns.
+    pub inserted_names: Vec<String>,
     /// Whether something was folded that another execution would see changed.
     pub is_volatile: bool,
 }
@@ -77,6 +91,8 @@ impl<'a> Binder<'a> {
             aggregation: Aggregation::Forbidden,
             plain_column: None,
             named: None,
+            inserted: None,
+            inserted_names: Vec::new(),
             is_volatile: false,
         }
     }
@@ -137,7 +153,7 @@ impl<'a> Binder<'a> {
             Ast::Trim { side, removed, operand } => self.trim(*side, removed.as_deref(), operand),
             Ast::Row(_) => Err(message::operand_columns(1)),
             Ast::Default(_) => Err(Error::not_supported("DEFAULT in expressions")),
-            Ast::InsertedValue(_) => Err(Error::not_supported("VALUES()")),
+            Ast::InsertedValue(reference) => self.inserted_value(reference),
         }
     }
 
@@ -182,12 +198,51 @@ impl<'a> Binder<'a> {
         {
             return Ok(item.clone());
         }
+        if let Some(inserted) = self.inserted_column(reference)? {
+            return Ok(inserted);
+        }
         let found = self.scope.resolve(reference, self.clause.name())?;
         if self.plain_column.is_none() {
             let Scope { database, table, .. } = self.scope;
             self.plain_column = Some(format!("{database}.{table}.{}", found.column.org_name));
         }
         Ok(found.expression)
+    }
+
+    /// `VALUES(column)`: NULL where no row was to be inserted.
+    fn inserted_value(&mut self, reference: &ast::ColumnReference) -> Result<Expression> {
+        let found = self.scope.resolve(reference, self.clause.name())?;
+        let Some(InsertedRow { first_parameter, .. }) = self.inserted else { return Ok(Expression::null()) };
+        let ordinal = first_parameter.saturating_add(found.index.0);
+        Ok(Expression::parameter_of_type(ordinal, found.expression.result.with_nullable(true)))
+    }
+
+    /// A column of the row that was to be inserted, by the row's alias or its own.
+    fn inserted_column(&mut self, reference: &ast::ColumnReference) -> Result<Option<Expression>> {
+        let Some(InsertedRow { alias: Some(alias), .. }) = self.inserted else { return Ok(None) };
+        let is_qualified = match (&reference.database, &reference.table) {
+            (None, Some(table)) => *table == alias.name,
+            (Some(_), _) => false,
+            (None, None) => !alias.columns.is_empty(),
+        };
+        if !is_qualified {
+            return Ok(None);
+        }
+        let named = match alias.columns.is_empty() {
+            true => Some(reference.name.clone()),
+            false => {
+                let place = alias.columns.iter().position(|name| name.eq_ignore_ascii_case(&reference.name));
+                place.and_then(|place| self.inserted_names.get(place).cloned())
+            }
+        };
+        match named {
+            Some(name) => {
+                let column = ast::ColumnReference { database: None, table: None, name };
+                self.inserted_value(&column).map(Some)
+            }
+            None if reference.table.is_some() => Err(message::unknown_column(&shown(reference), self.clause.name())),
+            None => Ok(None),
+        }
     }
 
     /// What only the session knows. Error: 1235 for what it does not know.

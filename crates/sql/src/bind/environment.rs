@@ -44,6 +44,8 @@ pub struct Environment<'a> {
     pub locks_reads: bool,
     /// Whether writes look after foreign keys.
     pub foreign_key_checks: bool,
+    /// Whether the statement writes under strict rules: what its query cuts or divides by zero is an error.
+    pub is_strict: bool,
 }
 
 impl<'a> Environment<'a> {

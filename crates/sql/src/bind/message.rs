@@ -9,6 +9,13 @@ pub fn unknown_column(shown: &str, clause: &str) -> Box<Error> {
     Error::new(ErrorCode::UnknownColumn, format!("Unknown column '{shown}' in '{clause}'"))
 }
 
+/// 1353, of the names of a row's columns.
+pub fn alias_column_count() -> Box<Error> {
+    let message = "In definition of view, derived table or common table expression, SELECT list and column names list have \
+                   different column counts";
+    Error::new(ErrorCode::ColumnListMismatch, message)
+}
+
 /// 1146.
 pub fn no_such_table(database: &str, table: &str) -> Box<Error> {
     Error::new(ErrorCode::NoSuchTable, format!("Table '{database}.{table}' doesn't exist"))

@@ -9,7 +9,7 @@ mod operator;
 mod scope;
 mod select_list;
 
-pub use binder::{Aggregation, Binder, Clause};
+pub use binder::{Aggregation, Binder, Clause, InsertedRow};
 pub use call::operand_type;
 pub use environment::{Environment, Folded, ParameterKind};
 pub(crate) use literal::among_numbers;

@@ -161,5 +161,6 @@ pub(super) fn with_environment<T>(
         fold: &fold,
         locks_reads: facts.session.locks_reads(),
         foreign_key_checks: facts.session.variables.foreign_key_checks,
+        is_strict: false,
     })
 }

@@ -8,7 +8,7 @@ use super::Engine;
 use crate::execute::{
     Execution, PartRows, StatementOutcome, compute_rows, is_filling, on_ended, on_fill_ended, on_fill_read_failed,
     on_fill_rows, on_fill_statement, on_interrupted, on_numbers, on_read_failed, on_rows, on_schema_changed,
-    on_statement, on_undone, pump,
+    on_source_event, on_statement, on_undone, pump,
 };
 use crate::plan::Plan;
 use crate::result::{Progress, ResultSink};
@@ -26,6 +26,11 @@ impl Engine {
         if is_filling(session) {
             return self.resume_fill(session, event, door, sink);
         }
+        if let Execution::Compound(state) = &session.execution
+            && state.is_of_source(operation_of(&event))
+        {
+            return on_source_event(self, session, event, door, sink);
+        }
         if !session.execution.awaits(operation_of(&event)) {
             // The session has gone on without this answer.
             if let Event::Rows { output, .. } = event {
@@ -38,12 +43,12 @@ impl Engine {
                 on_rows(self, session, PartRows { output, is_prefixed, count: rows, next }, door, sink)
             }
             Event::ReadFailed { error, .. } => on_read_failed(self, session, &error, door, sink),
-            Event::Statement { matched, changed, warnings, outputs, error, .. } => {
-                let outcome = StatementOutcome { matched, changed, warnings, outputs, error };
+            Event::Statement { matched, changed, warnings, remarks, outputs, error, .. } => {
+                let outcome = StatementOutcome { matched, changed, warnings, remarks, outputs, error };
                 on_statement(self, session, outcome, door, sink)
             }
             Event::Ended { error, .. } => on_ended(self, session, error, door, sink),
-            Event::Undone { .. } => on_undone(session, sink),
+            Event::Undone { .. } => on_undone(session, door, sink),
             Event::Interrupted { is_known, .. } => on_interrupted(session, is_known, sink),
             Event::GlobalsSet { .. } => self.on_globals_set(session, door, sink),
             Event::SchemaChanged { notes, error, .. } => on_schema_changed(self, session, notes, error, door, sink),
@@ -65,8 +70,8 @@ impl Engine {
         let progress = match event {
             Event::Rows { output, next, .. } => on_fill_rows(self, session, output, next, door, sink),
             Event::ReadFailed { error, .. } => on_fill_read_failed(self, session, error, door, sink),
-            Event::Statement { matched, changed, warnings, outputs, error, .. } => {
-                let outcome = StatementOutcome { matched, changed, warnings, outputs, error };
+            Event::Statement { matched, changed, warnings, remarks, outputs, error, .. } => {
+                let outcome = StatementOutcome { matched, changed, warnings, remarks, outputs, error };
                 on_fill_statement(self, session, outcome, door, sink)
             }
             Event::Ended { error, .. } => on_fill_ended(self, session, error, door, sink),

@@ -268,6 +268,7 @@ impl Engine {
             fold: &fold,
             locks_reads: false,
             foreign_key_checks: true,
+            is_strict: false,
         };
         let bound = Binder::new(&environment, Scope::empty()).bind(expression)?;
         let parameters = Parameters::from_bytes(&self.work.parameters);

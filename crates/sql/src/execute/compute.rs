@@ -33,6 +33,7 @@ pub(crate) fn compute_rows(
         bytes: Vec::new(),
         scratch: Scratch::new(),
     };
+    computation.scratch.set_strict(plan.is_strict);
     match computation.run(rows, protocol, session.variables.select_limit) {
         Ok((packets, count)) => {
             for warning in computation.scratch.take_warnings() {

@@ -128,13 +128,15 @@ pub(super) fn begin_fill(
             foreign_keys: None,
         })
     };
-    let lock = |mode| WriteAction::LockRead { mode, when_locked: WhenLocked::Wait, output: Output::Images };
+    let lock =
+        |mode| WriteAction::LockRead { mode, when_locked: WhenLocked::Wait, output: Output::Images, is_strict: false };
     let read = Arc::new(ReadProgram {
         table: Arc::clone(&layout),
         access: base_access,
         filter: None,
         output: Output::Images,
         reads_parameters: false,
+        is_strict: false,
     });
     let fill = Fill {
         index,

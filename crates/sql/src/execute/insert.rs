@@ -3,72 +3,33 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use junctor_client::input::{HashedKey, KeyedImage};
+use junctor_client::remarks::Remarks;
 use junctor_client::{Door, OperationId, PartitionInputs};
 use junctor_expression::store::{StoreMode, StoreTarget};
 use junctor_expression::{Parameters, ParametersBuilder, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{ColumnIndex, TableId};
+use junctor_model::id::ColumnIndex;
 use junctor_model::key::append_value;
 use junctor_model::partition::{key_hash, partition_of};
-use junctor_model::schema::{Dictionary, TableDefinition};
+use junctor_model::schema::TableDefinition;
 use junctor_model::value::ValueRef;
 
 use super::completion::fail;
+use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
+use super::numbers::{Asked, NumberRange, next_number, numbers_exhausted};
 use super::packets::Window;
 use super::parameters::{fill_from_shape, literal_value, plain_literal_value};
 use super::read::wrong_plan;
 use super::state::{Again, Execution, Run, WriteState};
-use super::write::{check_writable, send};
+use super::write::{check_writable, note_remarks, send};
 use crate::engine::Engine;
 use crate::parse::shape::LiftedLiteral;
 use crate::parse::{Ordinal, Shape};
-use crate::plan::{AutoColumn, FoldedForm, InsertPlan, InsertValue, Plan};
+use crate::plan::{AutoColumn, Conflict, FoldedForm, InsertPlan, InsertValue, Plan};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
 use crate::show::WarningLevel;
-
-/// AUTO_INCREMENT numbers that this block holds.
-#[derive(Debug)]
-pub(crate) struct NumberRanges {
-    ranges: HashMap<TableId, NumberRange, foldhash::fast::FixedState>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct NumberRange {
-    next: u64,
-    end: u64,
-    /// The table's counter is known to be beyond this.
-    known: u64,
-}
-
-impl NumberRanges {
-    /// None.
-    pub(crate) fn new() -> NumberRanges {
-        NumberRanges { ranges: HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0x6e75_6d62_6572_7321)) }
-    }
-
-    /// Forgets the numbers of tables that are gone.
-    pub(crate) fn forget_missing(&mut self, dictionary: &Dictionary) {
-        self.ranges.retain(|table, _| dictionary.table(*table).is_some());
-    }
-
-    /// Gives up the numbers of a table that are at hand: the next ones come from its counter.
-    pub(crate) fn forget_held(&mut self, table: TableId) {
-        let range = self.of(table);
-        range.next = range.end;
-    }
-
-    /// The next number that this block would give; `None` when it holds none.
-    pub(crate) fn next_of(&self, table: TableId) -> Option<u64> {
-        self.ranges.get(&table).filter(|range| range.next > 0).map(|range| range.next)
-    }
-
-    fn of(&mut self, table: TableId) -> &mut NumberRange {
-        self.ranges.entry(table).or_default()
-    }
-}
 
 /// An INSERT that waits for numbers.
 #[derive(Debug)]
@@ -82,23 +43,16 @@ pub(crate) struct InsertState {
     asked: Asked,
 }
 
-/// What main is asked for.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    /// Numbers that the rows need.
-    needed: u64,
-    /// Numbers asked for, some of them for later statements; 0 only raises the counter.
-    count: u64,
-    /// The counter is to be beyond this.
-    beyond: u64,
-}
-
 /// The rows of one execution.
 #[derive(Clone, Copy)]
 struct Rows<'a> {
     plan: &'a InsertPlan,
     parameters: Parameters<'a>,
     folded: Option<Folded<'a>>,
+    /// The rows that a query gave.
+    selected: Option<&'a SelectedRows>,
+    /// Rows of the statement before these.
+    first_row: u64,
 }
 
 /// Rows that come with the execution.
@@ -111,6 +65,8 @@ struct Folded<'a> {
 
 /// Memory for rows that are being made.
 struct RowMaker<'a> {
+    /// Where rows are kept that may be needed again.
+    kept: Option<&'a mut RowList>,
     builder: &'a mut ParametersBuilder,
     row_parameters: &'a mut Vec<u8>,
     decoded: &'a mut Vec<u8>,
@@ -126,13 +82,13 @@ struct RowMaker<'a> {
 const COLUMNS_ON_STACK: usize = 16;
 
 /// Rows that were made.
-#[derive(Clone, Copy, Debug)]
-struct Numbered {
-    rows: u64,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Numbered {
+    pub rows: u64,
     /// The first number that was generated, or 0.
-    first_number: u64,
+    pub first_number: u64,
     /// The first one, or the last number that a row gave itself.
-    answer_number: u64,
+    pub answer_number: u64,
 }
 
 /// What trying to make the rows came to.
@@ -152,13 +108,27 @@ pub(crate) fn start_insert(
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
+    if let Plan::Insert(InsertPlan { select: Some(_), .. }) = &**plan {
+        return start_insert_select((engine, session, door), plan, run, sink);
+    }
     match try_insert(engine, session, plan, run, door) {
-        Ok(()) => Progress::Waiting,
+        Ok(Started::Waits) => Progress::Waiting,
+        Ok(Started::Kept(rows, numbered)) => {
+            start_insert_rows((engine, session, door), plan, run, rows, numbered, sink)
+        }
         Err(error) => {
             engine.work.inputs.clear(door.buffers);
             fail(session, &error, sink)
         }
     }
+}
+
+/// What came of the beginning of an INSERT.
+enum Started {
+    /// The rows were sent, or numbers for them are awaited.
+    Waits,
+    /// The rows are in the inputs, and kept because some may have to be looked at again.
+    Kept(RowList, Numbered),
 }
 
 fn try_insert(
@@ -167,7 +137,7 @@ fn try_insert(
     plan: &Arc<Plan>,
     run: &Run<'_>,
     door: &mut Door<'_>,
-) -> Result<()> {
+) -> Result<Started> {
     let Plan::Insert(insert) = &**plan else { return Err(wrong_plan()) };
     check_writable(session)?;
     session.enter_statement();
@@ -177,8 +147,11 @@ fn try_insert(
         (Some(_), None) => return Err(wrong_plan()),
         (None, _) => None,
     };
-    let rows = Rows { plan: insert, parameters: Parameters::from_bytes(&work.parameters), folded };
+    let parameters = Parameters::from_bytes(&work.parameters);
+    let rows = Rows { plan: insert, parameters, folded, selected: None, first_row: 0 };
+    let mut kept = (!matches!(insert.conflict, Conflict::Fail)).then(RowList::default);
     let mut maker = RowMaker {
+        kept: kept.as_mut(),
         builder: &mut work.builder,
         row_parameters: &mut work.row_parameters,
         decoded: &mut work.decoded,
@@ -191,10 +164,13 @@ fn try_insert(
     };
     let range = ranges.of(insert.table.definition.id);
     match make(&rows, range, settings.auto_increment_prefetch, &mut maker, &mut work.inputs, door)? {
-        Made::Asks(asked) => fetch_numbers(engine, session, plan, run, asked, door),
-        Made::Rows(Numbered { rows, first_number, answer_number }) => {
-            if engine.work.scratch.warning_count() != 0 {
-                say_warnings(session, &mut engine.work.scratch);
+        Made::Asks(asked) => fetch_numbers(engine, session, plan, run, asked, door).map(|()| Started::Waits),
+        Made::Rows(numbered @ Numbered { rows, first_number, answer_number }) => {
+            if engine.work.scratch.warning_count() != 0 || !insert.warnings.is_empty() {
+                say_warnings(session, insert, &mut engine.work.scratch);
+            }
+            if let Some(kept) = kept {
+                return Ok(Started::Kept(kept, numbered));
             }
             let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
             let operation = send(engine, session, &insert.program, run.protocol, door)?;
@@ -209,17 +185,66 @@ fn try_insert(
                 parameters: Vec::new(),
                 origin,
             });
-            Ok(())
+            Ok(Started::Waits)
         }
     }
 }
 
-/// What a strict write may only say by the way: spaces that a column had no room for.
-#[cold]
-fn say_warnings(session: &mut Session, scratch: &mut Scratch) {
-    for warning in scratch.take_warnings() {
-        session.warn(WarningLevel::Note, warning.code.errno(), warning.message);
+/// What making rows of a query came to.
+pub(super) enum MadeSelected {
+    /// Numbers are needed first.
+    Asks { needed: u64, count: u64, beyond: u64 },
+    /// The rows are in the inputs and in the list.
+    Rows(Numbered),
+}
+
+/// Makes rows of those that a query gave; so many came before them.
+pub(super) fn make_selected(
+    engine: &mut Engine,
+    session: &mut Session,
+    insert: &InsertPlan,
+    (selected, first_row): (&SelectedRows, u64),
+    kept: &mut RowList,
+    door: &mut Door<'_>,
+) -> Result<MadeSelected> {
+    let Engine { work, ranges, settings, .. } = engine;
+    let parameters = Parameters::NONE;
+    let rows = Rows { plan: insert, parameters, folded: None, selected: Some(selected), first_row };
+    let mut maker = RowMaker {
+        kept: Some(kept),
+        builder: &mut work.builder,
+        row_parameters: &mut work.row_parameters,
+        decoded: &mut work.decoded,
+        strings: &mut work.strings,
+        string_ends: &mut work.string_ends,
+        scratch: &mut work.scratch,
+        image: &mut work.image,
+        key: &mut work.key,
+        partition_key: &mut work.partition_key,
+    };
+    let range = ranges.of(insert.table.definition.id);
+    match make(&rows, range, settings.auto_increment_prefetch, &mut maker, &mut work.inputs, door)? {
+        Made::Asks(Asked { needed, count, beyond }) => Ok(MadeSelected::Asks { needed, count, beyond }),
+        Made::Rows(numbered) => {
+            if engine.work.scratch.warning_count() != 0 || first_row == 0 && !insert.warnings.is_empty() {
+                say_warnings(session, insert, &mut engine.work.scratch);
+            }
+            Ok(MadeSelected::Rows(numbered))
+        }
     }
+}
+
+/// What the rows give rise to say: a strict write says by the way that a column had no room for spaces, IGNORE tells of
+/// everything that did not fit.
+#[cold]
+fn say_warnings(session: &mut Session, insert: &InsertPlan, scratch: &mut Scratch) {
+    let level = if insert.mode == StoreMode::Strict { WarningLevel::Note } else { WarningLevel::Warning };
+    for (code, message) in &insert.warnings {
+        session.warn(level, code.errno(), message.clone());
+    }
+    let count = scratch.warning_count() as u32;
+    let remarks = Remarks { warnings: scratch.take_warnings() };
+    note_remarks(session, level, count, Some(Box::new(remarks)));
 }
 
 /// Asks main for numbers and keeps what the rows are made of.
@@ -264,7 +289,13 @@ pub(crate) fn on_numbers(
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    let Execution::Numbers(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+    let state = match std::mem::take(&mut session.execution) {
+        Execution::Numbers(state) => state,
+        other => {
+            session.execution = other;
+            return super::compound::on_numbers(engine, session, (first, count), error, door, sink);
+        }
+    };
     let InsertState { plan, protocol, text, parameters, asked, .. } = *state;
     let error = error.or_else(|| (count < asked.needed).then(numbers_exhausted));
     if let Plan::Insert(insert) = &*plan
@@ -293,39 +324,6 @@ pub(crate) fn on_numbers(
     progress
 }
 
-impl NumberRange {
-    /// What must be asked of main for rows that need so many numbers and give themselves numbers up to a maximum; `None` when
-    /// the numbers at hand are enough and the counter is beyond the maximum.
-    fn missing(&mut self, needed: u64, explicit_max: u64, prefetch: u64) -> Option<Asked> {
-        if explicit_max >= self.next && explicit_max < self.end {
-            self.next = explicit_max + 1;
-        }
-        if explicit_max <= self.known && self.end.saturating_sub(self.next) >= needed {
-            return None;
-        }
-        let count = if needed == 0 { 0 } else { needed.max(prefetch) };
-        Some(Asked { needed, count, beyond: explicit_max })
-    }
-
-    /// Takes in numbers that main gave.
-    fn add(&mut self, first: u64, count: u64, beyond: u64) {
-        self.known = self.known.max(beyond).max(first.saturating_sub(1));
-        if count == 0 {
-            // Numbers held from before are below what rows have now.
-            if self.end <= beyond {
-                self.next = self.end;
-            }
-            return;
-        }
-        let end = first.saturating_add(count);
-        if first != self.end || self.next <= beyond {
-            self.next = first;
-        }
-        self.end = end;
-        self.known = self.known.max(end - 1);
-    }
-}
-
 /// Makes the rows into the inputs, or says which numbers are missing.
 fn make(
     rows: &Rows<'_>,
@@ -338,7 +336,7 @@ fn make(
     if maker.scratch.warning_count() != 0 {
         maker.scratch.take_warnings();
     }
-    maker.scratch.set_strict(true);
+    maker.scratch.set_strict(rows.plan.mode == StoreMode::Strict);
     let outcome = match missing_numbers(rows, range, prefetch, maker) {
         Ok(Some(asked)) => Ok(Made::Asks(asked)),
         Ok(None) => make_rows(rows, range, maker, inputs, door),
@@ -373,6 +371,9 @@ fn make_rows(
         };
         let image = KeyedImage { key: HashedKey { hash, key: maker.key }, image: maker.image };
         inputs.push_image(partition, image, &[], door.buffers);
+        if maker.kept.is_some() {
+            maker.keep(rows, row, (hash, partition), generated)?;
+        }
     }
     let count = rows.count() as u64;
     let visible = rows.plan.auto.filter(|auto| !auto.is_hidden);
@@ -396,6 +397,7 @@ fn missing_numbers(
     let Some(auto) = rows.plan.auto else { return Ok(None) };
     let mut numbers = 0;
     let mut explicit_max = 0;
+    let has_warned = maker.scratch.warning_count();
     let position = usize::from(auto.index.0);
     if rows.folded.is_some() && matches!(rows.form(0).get(position), Some(InsertValue::Generated)) {
         numbers = rows.count() as u64;
@@ -407,19 +409,29 @@ fn missing_numbers(
             }
         }
     }
+    if maker.scratch.warning_count() != has_warned {
+        // It is said when the row is made.
+        maker.scratch.take_warnings();
+    }
     Ok(range.missing(numbers, explicit_max, prefetch))
 }
 
 impl<'a> Rows<'a> {
     fn count(&self) -> usize {
-        match &self.folded {
-            Some(folded) => folded.shape.rows().map_or(0, |rows| rows.count as usize),
-            None => self.plan.rows.len(),
+        match (&self.folded, self.selected) {
+            (Some(folded), _) => folded.shape.rows().map_or(0, |rows| rows.count as usize),
+            (None, Some(selected)) => selected.len(),
+            (None, None) => self.plan.rows.len(),
         }
     }
 
+    /// The parameters that a row is made of, unless it comes as text.
+    fn parameters_of(&self, row: usize) -> Parameters<'a> {
+        self.selected.map_or(self.parameters, |selected| Parameters::from_bytes(selected.row(row)))
+    }
+
     fn form(&self, row: usize) -> &'a [InsertValue] {
-        let row = if self.folded.is_some() { 0 } else { row };
+        let row = if self.folded.is_some() || self.selected.is_some() { 0 } else { row };
         self.plan.rows.get(row).map_or(&[], Vec::as_slice)
     }
 
@@ -440,14 +452,14 @@ impl RowMaker<'_> {
     fn explicit_number(&mut self, rows: &Rows<'_>, row: usize, auto: AutoColumn) -> Result<Option<u64>> {
         let position = usize::from(auto.index.0);
         let column = &rows.plan.table.definition.columns[position];
-        let target = StoreTarget { column, row_number: row as u64 + 1, mode: StoreMode::Strict };
+        let target = StoreTarget { column, row_number: rows.first_row + row as u64 + 1, mode: rows.plan.mode };
         self.scratch.reset();
         let value = match rows.form(row).get(position) {
             Some(InsertValue::Generated) | None => return Ok(None),
             Some(InsertValue::Stored(value)) => return Ok(number_of(value.as_ref())),
             Some(InsertValue::Parameter(ordinal)) => match rows.literal(*ordinal, row) {
                 Some((text, literal)) => literal_value(text, literal, self.decoded),
-                None => rows.parameters.get(*ordinal),
+                None => rows.parameters_of(row).get(*ordinal),
             },
             Some(InsertValue::Computed(expression)) => {
                 self.fill_row(rows, row)?;
@@ -498,7 +510,7 @@ impl RowMaker<'_> {
         let definition = &rows.plan.table.definition;
         let mut generated = None;
         for ((value, source), column) in values.iter_mut().zip(form).zip(&definition.columns) {
-            let target = StoreTarget { column, row_number: row as u64 + 1, mode: StoreMode::Strict };
+            let target = StoreTarget { column, row_number: rows.first_row + row as u64 + 1, mode: rows.plan.mode };
             let given = match source {
                 InsertValue::Stored(stored) => {
                     *value = stored.as_ref();
@@ -508,13 +520,14 @@ impl RowMaker<'_> {
                 InsertValue::Parameter(ordinal) => match rows.literal(*ordinal, row) {
                     Some((_, literal)) if literal.has_escapes => ValueRef::Bytes(decoded.next()),
                     Some((text, literal)) => plain_literal_value(text, literal),
-                    None => rows.parameters.get(*ordinal),
+                    None => rows.parameters_of(row).get(*ordinal),
                 },
                 InsertValue::Computed(expression) => expression.evaluate(None, row_parameters, scratch)?,
             };
-            let wants_number = column.auto_increment && (given.is_null() || is_zero(target.convert(given, scratch)?));
-            *value = match wants_number {
-                false => target.convert(given, scratch)?,
+            let asks = column.auto_increment && given.is_null();
+            let converted = if asks { ValueRef::Null } else { target.convert(given, scratch)? };
+            *value = match asks || column.auto_increment && is_zero(converted) {
+                false => converted,
                 true => {
                     let number = next_number(range, rows.plan.auto)?;
                     generated = Some(number);
@@ -529,6 +542,26 @@ impl RowMaker<'_> {
             append_key(definition, &definition.partition_columns, values, self.partition_key);
         }
         Ok(generated)
+    }
+
+    /// Keeps the row that was made last.
+    fn keep(
+        &mut self,
+        rows: &Rows<'_>,
+        row: usize,
+        (hash, partition): (u64, u16),
+        generated: Option<u64>,
+    ) -> Result<()> {
+        if rows.folded.is_some() {
+            self.fill_row(rows, row)?;
+        }
+        let image = KeyedImage { key: HashedKey { hash, key: self.key }, image: self.image };
+        let parameters: &[u8] = if rows.folded.is_some() { self.row_parameters } else { &[] };
+        let generated = generated.unwrap_or(0);
+        if let Some(kept) = self.kept.as_deref_mut() {
+            kept.push(RowRef { partition, image, parameters, generated });
+        }
+        Ok(())
     }
 
     /// Decodes the strings of a row that have escapes, one after the other.
@@ -576,20 +609,6 @@ fn append_key(definition: &TableDefinition, columns: &[ColumnIndex], values: &[V
     }
 }
 
-/// Takes the next number. Error: 1467 when the column can hold no more.
-fn next_number(range: &mut NumberRange, auto: Option<AutoColumn>) -> Result<u64> {
-    let number_max = auto.map_or(u64::MAX, |auto| auto.number_max);
-    if range.next >= range.end || range.next > number_max {
-        return Err(numbers_exhausted());
-    }
-    range.next += 1;
-    Ok(range.next - 1)
-}
-
-fn numbers_exhausted() -> Box<Error> {
-    Error::new(ErrorCode::AutoIncrementExhausted, "Failed to read auto-increment value from storage engine")
-}
-
 fn is_zero(value: ValueRef<'_>) -> bool {
     match value {
         ValueRef::Int(value) => value == 0,
@@ -600,7 +619,7 @@ fn is_zero(value: ValueRef<'_>) -> bool {
 }
 
 /// The number that a stored value is, for the counter; `None` for zero, which asks for a number.
-fn number_of(value: ValueRef<'_>) -> Option<u64> {
+pub(super) fn number_of(value: ValueRef<'_>) -> Option<u64> {
     match value {
         ValueRef::Int(0) | ValueRef::UInt(0) | ValueRef::Null => None,
         ValueRef::UInt(value) => Some(value),
@@ -609,67 +628,5 @@ fn number_of(value: ValueRef<'_>) -> Option<u64> {
         ValueRef::Double(0.0) => None,
         ValueRef::Double(value) => Some(value.max(0.0) as u64),
         ValueRef::Decimal(_) | ValueRef::Bytes(_) => Some(0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn take(range: &mut NumberRange) -> u64 {
-        next_number(range, None).expect("there are numbers")
-    }
-
-    #[test]
-    fn numbers_are_asked_for_in_advance_and_follow_each_other() {
-        let mut range = NumberRange::default();
-        let asked = range.missing(1, 0, 32).expect("none are at hand");
-        assert_eq!((asked.needed, asked.count, asked.beyond), (1, 32, 0));
-        range.add(1, 32, 0);
-        for number in 1..=32 {
-            assert!(range.missing(1, 0, 32).is_none());
-            assert_eq!(take(&mut range), number);
-        }
-        let asked = range.missing(100, 0, 32).expect("all are used");
-        assert_eq!(asked.count, 100);
-        range.add(33, 100, 0);
-        assert_eq!(take(&mut range), 33);
-    }
-
-    #[test]
-    fn a_remainder_is_kept_when_the_next_numbers_follow_it() {
-        let mut range = NumberRange { next: 5, end: 8, known: 7 };
-        range.add(8, 10, 0);
-        assert_eq!((take(&mut range), range.end), (5, 18));
-        let mut apart = NumberRange { next: 5, end: 8, known: 7 };
-        apart.add(100, 10, 0);
-        assert_eq!((take(&mut apart), apart.end), (100, 110));
-    }
-
-    #[test]
-    fn a_number_that_a_row_gives_itself_is_never_made_again() {
-        let mut range = NumberRange { next: 5, end: 20, known: 19 };
-        assert!(range.missing(0, 10, 32).is_none(), "it is among the numbers at hand");
-        assert_eq!(take(&mut range), 11);
-        assert!(range.missing(1, 3, 32).is_none(), "it is below them");
-        let asked = range.missing(0, 500, 32).expect("the counter does not know it");
-        assert_eq!((asked.count, asked.beyond), (0, 500));
-        range.add(501, 0, 500);
-        assert!(range.missing(0, 500, 32).is_none());
-        let asked = range.missing(1, 0, 32).expect("the numbers at hand are below the row's");
-        range.add(501, asked.count, asked.beyond);
-        assert_eq!(take(&mut range), 501);
-    }
-
-    #[test]
-    fn the_end_of_all_numbers_is_an_error_and_no_endless_asking() {
-        let mut range = NumberRange::default();
-        range.add(u64::MAX, 0, u64::MAX);
-        assert!(range.missing(0, u64::MAX, 32).is_none());
-        let error = next_number(&mut range, None).expect_err("there is none left");
-        assert_eq!(error.code, ErrorCode::AutoIncrementExhausted);
-        let mut tiny = NumberRange { next: 128, end: 160, known: 159 };
-        let auto = AutoColumn { index: ColumnIndex(0), is_hidden: false, number_max: 127 };
-        assert!(next_number(&mut tiny, Some(auto)).is_err());
     }
 }

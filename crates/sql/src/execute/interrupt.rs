@@ -82,6 +82,13 @@ impl Engine {
                 session.execution = Execution::Schema(state);
                 return false;
             }
+            Execution::Compound(mut state) => {
+                if let Some(operation) = state.stop() {
+                    self.client.interrupt_statement(operation, door);
+                }
+                session.execution = Execution::Compound(state);
+                return false;
+            }
             other => {
                 session.execution = other;
                 return false;

@@ -2,11 +2,13 @@
 
 mod bound;
 mod completion;
+mod compound;
 mod compute;
 mod fill;
 mod insert;
 mod interrupt;
 mod key;
+mod numbers;
 mod packets;
 mod parameters;
 mod read;
@@ -18,11 +20,13 @@ mod transaction;
 mod write;
 
 pub(crate) use completion::{Changed, fail, finish, ok};
+pub(crate) use compound::on_source_event;
 pub(crate) use compute::{compute_now, compute_rows};
 pub(crate) use fill::{is_filling, on_fill_ended, on_fill_read_failed, on_fill_rows, on_fill_statement};
-pub(crate) use insert::{NumberRanges, on_numbers, start_insert};
+pub(crate) use insert::{on_numbers, start_insert};
 pub(crate) use interrupt::{no_such_thread, on_interrupted};
 pub(crate) use key::KeyMaker;
+pub(crate) use numbers::NumberRanges;
 pub(crate) use packets::append_row;
 pub(crate) use parameters::{fill_from_shape, fits_class, kind_of_value, kinds_of_shape};
 pub(crate) use read::{PartRows, on_read_failed, on_rows, pump, start_select};

@@ -1,6 +1,9 @@
 //! Row packets of replies: passed on whole, or cut where OFFSET and LIMIT say.
 
+use std::borrow::Cow;
+
 use junctor_client::program::RowProtocol;
+use junctor_expression::parameter::append_value;
 use junctor_model::row_encoding::{PACKET_PAYLOAD_MAX, append_text_value, begin_binary_row, begin_packet, end_packet};
 use junctor_model::value::ValueRef;
 
@@ -21,6 +24,37 @@ pub(crate) fn row_start(packets: &[u8], rows: u64) -> usize {
         }
     }
     at
+}
+
+/// The payloads of row packets, one after the other; those of several packets put together.
+#[derive(Clone, Debug)]
+pub(crate) struct RowPackets<'p> {
+    packets: &'p [u8],
+}
+
+impl<'p> RowPackets<'p> {
+    /// Over whole row packets.
+    pub(crate) fn new(packets: &'p [u8]) -> RowPackets<'p> {
+        RowPackets { packets }
+    }
+}
+
+impl<'p> Iterator for RowPackets<'p> {
+    type Item = Cow<'p, [u8]>;
+
+    fn next(&mut self) -> Option<Cow<'p, [u8]>> {
+        if self.packets.is_empty() {
+            return None;
+        }
+        let (row, rest) = self.packets.split_at(row_start(self.packets, 1));
+        self.packets = rest;
+        let first_bytes = PACKET_PAYLOAD_MAX + HEADER_BYTES;
+        if row.len() < first_bytes {
+            return row.get(HEADER_BYTES..).map(Cow::Borrowed);
+        }
+        let payloads = row.chunks(first_bytes).flat_map(|packet| packet.get(HEADER_BYTES..).unwrap_or_default());
+        Some(Cow::Owned(payloads.copied().collect()))
+    }
 }
 
 /// OFFSET and LIMIT of one execution, counted down as rows go by.
@@ -85,6 +119,13 @@ pub(crate) fn append_row<'v>(
             }
             row.end(out);
         }
+        RowProtocol::Values => {
+            let start = begin_packet(out);
+            for (value, _) in values {
+                append_value(value, out);
+            }
+            end_packet(out, start);
+        }
     }
 }
 
@@ -122,5 +163,10 @@ mod tests {
         assert_eq!(row_start(&packets, 1), first);
         assert_eq!(row_start(&packets, 2), packets.len());
         assert_eq!(row_start(&packets, 9), packets.len());
+        let payloads: Vec<_> = RowPackets::new(&packets).collect();
+        assert_eq!(payloads.len(), 2);
+        assert_eq!(payloads[0].len(), PACKET_PAYLOAD_MAX + 10 + 9, "with the length before it");
+        assert!(payloads[0].ends_with(b"xxx") && payloads[0].iter().skip(9).all(|byte| *byte == b'x'));
+        assert_eq!(&payloads[1][..], b"\x01a");
     }
 }

@@ -626,6 +626,15 @@ pub(crate) fn on_read_failed(
     give_up(engine, session, state, error, door, sink)
 }
 
+/// Gives up a read whose rows nobody wants any more; the data plane has been told.
+pub(super) fn abandon(engine: &mut Engine, session: &mut Session, mut state: ReadState, door: &mut Door<'_>) {
+    release(engine, session, &mut state, door);
+    door.buffers.give(std::mem::take(&mut state.parameters));
+    if let GatherState::Sort(sorter) = state.gather {
+        sorter.retire(&mut engine.work.sorters);
+    }
+}
+
 fn give_up(
     engine: &mut Engine,
     session: &mut Session,

@@ -69,7 +69,10 @@ pub(crate) fn roll_back_to_savepoint(
 }
 
 /// The statements after the savepoint are undone.
-pub(crate) fn on_undone(session: &mut Session, sink: &mut dyn ResultSink) -> Progress {
+pub(crate) fn on_undone(session: &mut Session, door: &mut Door<'_>, sink: &mut dyn ResultSink) -> Progress {
+    if matches!(session.execution, Execution::Compound(_)) {
+        return super::compound::on_undone(session, door, sink);
+    }
     ok(session, Changed::default(), sink)
 }
 

@@ -7,6 +7,7 @@ use junctor_client::{Door, OperationId, PartitionInputs, Time};
 use junctor_expression::aggregate::Accumulator;
 use junctor_expression::{ParametersBuilder, Scratch};
 
+use super::compound::CompoundState;
 use super::insert::InsertState;
 use super::interrupt::KillState;
 use super::key::KeyMaker;
@@ -38,6 +39,8 @@ pub(crate) enum Execution {
     Killing(KillState),
     /// SET GLOBAL was sent; with `commits` the transaction ends then.
     SettingGlobals { operation: OperationId, commits: bool },
+    /// A write of several steps is under way.
+    Compound(Box<CompoundState>),
     /// The schema changes.
     Schema(Box<SchemaState>),
     /// Rows of a status table come.
@@ -55,7 +58,11 @@ impl Execution {
             Execution::Idle => "",
             Execution::Sorted(_) => "sending",
             Execution::Read(state) if state.awaits_room => "sending",
-            Execution::Read(_) | Execution::Write(_) | Execution::Numbers(_) | Execution::Status(_) => "executing",
+            Execution::Read(_)
+            | Execution::Write(_)
+            | Execution::Numbers(_)
+            | Execution::Status(_)
+            | Execution::Compound(_) => "executing",
             Execution::Ending(..) => "ending the transaction",
             Execution::Undoing(_) => "undoing to a savepoint",
             Execution::Killing(_) => "killing",
@@ -72,6 +79,7 @@ impl Execution {
             Execution::Read(state) => state.operation == operation,
             Execution::Write(state) => state.operation == operation,
             Execution::Numbers(state) => state.operation == operation,
+            Execution::Compound(state) => state.awaits(operation),
             Execution::Ending(awaited, _) | Execution::Undoing(awaited) => *awaited == operation,
             Execution::Killing(state) => state.operation == operation,
             Execution::SettingGlobals { operation: awaited, .. } => *awaited == operation,
@@ -87,6 +95,7 @@ impl Execution {
             Execution::Read(state) => Some(&state.plan),
             Execution::Write(state) => Some(&state.plan),
             Execution::Numbers(state) => Some(&state.plan),
+            Execution::Compound(state) => Some(&state.plan),
             _ => None,
         };
         let filled = match self {

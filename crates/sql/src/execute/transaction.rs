@@ -89,7 +89,13 @@ pub(crate) fn on_ended(
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    let Execution::Ending(_, after) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+    let after = match std::mem::take(&mut session.execution) {
+        Execution::Ending(_, after) => after,
+        other => {
+            session.execution = other;
+            return super::compound::on_ended(engine, session, error, door, sink);
+        }
+    };
     session.transaction_ended();
     match error {
         Some(error) => fail(session, &error, sink),

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use junctor_client::client::WriteOptions;
 use junctor_client::program::{LockMode, RowProtocol, WriteAction, WriteProgram};
+use junctor_client::remarks::Remarks;
 use junctor_client::{Door, OperationId};
 use junctor_expression::Parameters;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::append_unsigned;
 
 use super::completion::{Changed, fail, ok};
+use super::compound::start_ordered_change;
 use super::key::Values;
 use super::packets::{Window, row_start};
 use super::read::{all_true, merge_states, push_path, rows_of, settle, wrong_plan};
@@ -19,6 +21,7 @@ use crate::engine::Engine;
 use crate::plan::{ChangeKind, ChangePlan, Plan};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
+use crate::show::WarningLevel;
 
 /// What a write is asked with.
 pub(super) fn write_options(engine: &Engine, session: &Session, protocol: RowProtocol) -> WriteOptions {
@@ -29,6 +32,7 @@ pub(super) fn write_options(engine: &Engine, session: &Session, protocol: RowPro
         timeout_ends: engine.settings.lock_wait_timeout_ends_transaction,
         keeps_to_snapshot: session.variables.keeps_to_snapshot,
         rows_max: u32::MAX,
+        locks_ranges: true,
     }
 }
 
@@ -60,8 +64,14 @@ pub(crate) fn start_change(
     sink: &mut dyn ResultSink,
 ) -> Progress {
     match try_change(engine, session, plan, run, door) {
-        Ok(true) => Progress::Waiting,
-        Ok(false) => match &**plan {
+        Ok(Found::Sent) => Progress::Waiting,
+        Ok(Found::Ordered(limit)) => match &**plan {
+            Plan::Change(ChangePlan { ordered: Some(ordered), .. }) => {
+                start_ordered_change((engine, session, door), plan, ordered, run, limit, sink)
+            }
+            _ => fail(session, &wrong_plan(), sink),
+        },
+        Ok(Found::Nothing) => match &**plan {
             Plan::Change(change) => say_changed(engine, session, change, (0, 0), sink),
             _ => fail(session, &wrong_plan(), sink),
         },
@@ -72,27 +82,41 @@ pub(crate) fn start_change(
     }
 }
 
-/// Sends the write; false when no row can be found.
+/// What is to be written.
+enum Found {
+    /// The write was sent.
+    Sent,
+    /// The inputs are made; the rows are to be locked first, and so many of them written.
+    Ordered(Option<u64>),
+    /// No row can be found.
+    Nothing,
+}
+
+/// Sends the write.
 fn try_change(
     engine: &mut Engine,
     session: &mut Session,
     plan: &Arc<Plan>,
     run: &Run<'_>,
     door: &mut Door<'_>,
-) -> Result<bool> {
+) -> Result<Found> {
     let Plan::Change(change) = &**plan else { return Err(wrong_plan()) };
     check_writable(session)?;
     session.enter_statement();
     let Workspace { inputs, parameters, scratch, keys, .. } = &mut engine.work;
-    let sent: &[u8] = if change.program.reads_parameters { parameters } else { &[] };
+    let reads_parameters = change.ordered.as_ref().map_or(&change.program, |ordered| &ordered.lock).reads_parameters;
+    let sent: &[u8] = if reads_parameters { parameters } else { &[] };
     let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
-    let limited = change.limit.map(|limit| rows_of(limit, values.parameters)).transpose()? == Some(0);
-    if limited || !all_true(&change.guards, values.parameters, scratch)? {
-        return Ok(false);
+    let limit = change.limit.map(|limit| rows_of(limit, values.parameters)).transpose()?;
+    if limit == Some(0) || !all_true(&change.guards, values.parameters, scratch)? {
+        return Ok(Found::Nothing);
     }
     push_path(inputs, keys, &change.table.definition, &change.path, &values, sent, door)?;
     if inputs.is_empty() {
-        return Ok(false);
+        return Ok(Found::Nothing);
+    }
+    if change.ordered.is_some() {
+        return Ok(Found::Ordered(limit));
     }
     let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
     let operation = send(engine, session, &change.program, run.protocol, door)?;
@@ -107,7 +131,7 @@ fn try_change(
         parameters: Vec::new(),
         origin,
     });
-    Ok(true)
+    Ok(Found::Sent)
 }
 
 /// Sends a write whose inputs are in the workspace.
@@ -158,6 +182,7 @@ pub(crate) struct StatementOutcome {
     pub matched: u64,
     pub changed: u64,
     pub warnings: u32,
+    pub remarks: Option<Box<Remarks>>,
     pub outputs: Vec<Vec<u8>>,
     pub error: Option<Box<Error>>,
 }
@@ -170,7 +195,13 @@ pub(crate) fn on_statement(
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    let Execution::Write(mut state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+    let mut state = match std::mem::take(&mut session.execution) {
+        Execution::Write(state) => state,
+        other => {
+            session.execution = other;
+            return super::compound::on_statement(engine, session, outcome, door, sink);
+        }
+    };
     let origin = std::mem::take(&mut state.origin);
     if let Some(error) = outcome.error {
         note_lost_transaction(&mut engine.client, session);
@@ -183,14 +214,40 @@ pub(crate) fn on_statement(
         return fail(session, &error, sink);
     }
     origin.release(door);
-    session.warning_count = session.warning_count.saturating_add(outcome.warnings.min(u32::from(u16::MAX)) as u16);
     let plan = Arc::clone(&state.plan);
+    if outcome.warnings != 0 {
+        let level = match &*plan {
+            Plan::Change(change) => level_of(&change.program.action),
+            _ => WarningLevel::Note,
+        };
+        note_remarks(session, level, outcome.warnings, outcome.remarks);
+    }
     match &*plan {
         Plan::Change(change) => say_changed(engine, session, change, (outcome.matched, outcome.changed), sink),
         Plan::Insert(_) => say_inserted(engine, session, &state, sink),
         Plan::Select(_) => say_locked(engine, session, state, outcome.outputs, door, sink),
         Plan::Compute(_) | Plan::Control(_) => fail(session, &wrong_plan(), sink),
     }
+}
+
+/// What a statement that writes this says of values by the way.
+pub(super) fn level_of(action: &WriteAction) -> WarningLevel {
+    match action {
+        WriteAction::Update { ignore: true, .. } | WriteAction::LockRead { .. } => WarningLevel::Warning,
+        // Strict rules make an error of whatever is worse.
+        _ => WarningLevel::Note,
+    }
+}
+
+/// Notes the warnings of a reply; those beyond the first ones are only counted.
+#[cold]
+pub(super) fn note_remarks(session: &mut Session, level: WarningLevel, count: u32, remarks: Option<Box<Remarks>>) {
+    let warnings = remarks.map(|remarks| remarks.warnings).unwrap_or_default();
+    let untold = count.saturating_sub(warnings.len() as u32);
+    for warning in warnings {
+        session.warn(level, warning.code.errno(), warning.message);
+    }
+    session.warning_count = session.warning_count.saturating_add(untold.min(u32::from(u16::MAX)) as u16);
 }
 
 /// Whether a number that was generated may be taken: rows that other sessions gave such a number themselves made the
@@ -204,7 +261,7 @@ fn forget_taken_numbers(engine: &mut Engine, plan: &Plan, error: &Error) -> bool
     is_taken
 }
 
-fn say_changed(
+pub(super) fn say_changed(
     engine: &mut Engine,
     session: &mut Session,
     change: &ChangePlan,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use junctor_client::program::{Assignment, WriteAction, WriteProgram};
+use junctor_client::program::{
+    Access, Assignment, LockMode, Output, Projection, SortKey, WhenLocked, WriteAction, WriteProgram,
+};
 use junctor_expression::Expression;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -12,12 +14,15 @@ use junctor_model::schema::{Dictionary, IndexKind, TableDefinition, TableLayout}
 use junctor_model::value::Value;
 
 use super::access::{AccessPath, Wanted, choose};
+use super::conflict::touches_unique;
 use super::operand::reads_parameter;
-use super::select::{guards_and_filter, is_never, is_single_row};
+use super::order::{bind_order, plain_order};
+use super::select::{guards_and_filter, is_never, is_ordered, is_single_row, keys_keep_order};
 use super::statement::Planned;
 use super::{Plan, Quantity};
 use crate::bind::{Binder, Clause, Environment, Scope, among_numbers};
 use crate::parse::expression as ast;
+use crate::parse::statement as ast_statement;
 use crate::parse::statement::{Delete, LimitValue, OrderItem, TableReference, Update};
 
 /// Which of the two.
@@ -42,35 +47,38 @@ pub struct ChangePlan {
     pub path: AccessPath,
     /// Conditions that no row is needed for; no row is found unless all are true.
     pub guards: Vec<Expression>,
-    /// LIMIT, on what finds at most one row; 0 finds none.
+    /// LIMIT; 0 finds none.
     pub limit: Option<Quantity>,
     /// The write.
     pub program: Arc<WriteProgram>,
+    /// Set when the rows are locked first, and then the wanted ones are written, in order.
+    pub ordered: Option<OrderedChange>,
+}
+
+/// A change of rows that are found and locked before they are changed: the first ones of an order, or one after the other.
+#[derive(Debug)]
+pub struct OrderedChange {
+    /// The locking read of all rows that fulfil the condition. It answers with their primary keys: entries when there is an order,
+    /// else packets.
+    pub lock: Arc<WriteProgram>,
+    /// The write of rows by primary key.
+    pub write: Arc<WriteProgram>,
+    /// Whether each partition gives its rows in the order wanted, so that no more than the limit need be locked in each.
+    pub is_first: bool,
+    /// Whether each row is written by itself, because it may meet the keys of others.
+    pub in_turn: bool,
+    /// IGNORE: a row that cannot be changed because of its keys is left as it is, with a warning.
+    pub ignore: bool,
 }
 
 /// Plans an UPDATE.
 ///
 /// # Errors
-/// Those of binding, 1364 for DEFAULT where there is none, 1235 for IGNORE and for LIMIT on several rows.
+/// Those of binding, 1364 for DEFAULT where there is none.
 pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Result<Planned> {
-    if update.ignore {
-        return Err(Error::not_supported("UPDATE IGNORE"));
-    }
     let layout = environment.table(&update.table.name)?;
     let mut binder = Binder::new(environment, Scope::of_table(layout, update.table.alias.as_deref()));
-    let mut assignments = Vec::with_capacity(update.assignments.len());
-    for assignment in &update.assignments {
-        let found = binder.scope.resolve(&assignment.column, Clause::FieldList.name())?;
-        let value = match &assignment.value {
-            ast::Expression::Default(None) => default_of(&layout.definition, found.index)?,
-            value => {
-                let bound = binder.bind_in(Clause::FieldList, value)?;
-                let column = &layout.definition.columns[usize::from(found.index.0)];
-                if column.column_type.collation().is_none() { among_numbers(value, bound) } else { bound }
-            }
-        };
-        assignments.push(Assignment { column: found.index, value });
-    }
+    let assignments = bind_assignments(&mut binder, layout, &update.assignments)?;
     let changed: Vec<ColumnIndex> = assignments.iter().map(|assignment| assignment.column).collect();
     let request = Request {
         reference: &update.table,
@@ -78,18 +86,17 @@ pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Res
         order_by: &update.order_by,
         limit: update.limit,
         kind: ChangeKind::Update,
+        ignore: update.ignore,
+        touches_unique: touches_unique(&layout.definition, &changed),
     };
     let entries = unique_entries(environment.dictionary, &layout.definition, Some(&changed))?;
     let foreign_keys = foreign_keys(environment, &layout.definition, RowWrite::Update(&changed));
     let kept = Kept { unique_entries: entries, foreign_keys };
-    plan_change(&mut binder, layout, &request, WriteAction::Update { assignments }, kept)
+    plan_change(&mut binder, layout, &request, WriteAction::Update { assignments, ignore: update.ignore }, kept)
 }
 
-/// Plans a DELETE. Errors: those of binding, 1235 for IGNORE and for LIMIT on several rows.
+/// Plans a DELETE. Errors: those of binding. IGNORE has nothing to leave out: a row can always be deleted.
 pub(super) fn plan_delete(environment: &Environment<'_>, delete: &Delete) -> Result<Planned> {
-    if delete.ignore {
-        return Err(Error::not_supported("DELETE IGNORE"));
-    }
     let layout = environment.table(&delete.table.name)?;
     let mut binder = Binder::new(environment, Scope::of_table(layout, delete.table.alias.as_deref()));
     let request = Request {
@@ -98,6 +105,8 @@ pub(super) fn plan_delete(environment: &Environment<'_>, delete: &Delete) -> Res
         order_by: &delete.order_by,
         limit: delete.limit,
         kind: ChangeKind::Delete,
+        ignore: delete.ignore,
+        touches_unique: false,
     };
     let entries = unique_entries(environment.dictionary, &layout.definition, None)?;
     let foreign_keys = foreign_keys(environment, &layout.definition, RowWrite::Delete);
@@ -117,6 +126,31 @@ struct Request<'a> {
     order_by: &'a [OrderItem],
     limit: Option<LimitValue>,
     kind: ChangeKind,
+    ignore: bool,
+    /// Whether a changed row may meet the keys of another one.
+    touches_unique: bool,
+}
+
+/// The assignments of an UPDATE, or of ON DUPLICATE KEY UPDATE. Errors: those of binding, 1364 for DEFAULT where there is none.
+pub(super) fn bind_assignments(
+    binder: &mut Binder<'_>,
+    layout: &TableLayout,
+    written: &[ast_statement::Assignment],
+) -> Result<Vec<Assignment>> {
+    let mut assignments = Vec::with_capacity(written.len());
+    for assignment in written {
+        let found = binder.scope.resolve(&assignment.column, Clause::FieldList.name())?;
+        let value = match &assignment.value {
+            ast::Expression::Default(None) => default_of(&layout.definition, found.index)?,
+            value => {
+                let bound = binder.bind_in(Clause::FieldList, value)?;
+                let column = &layout.definition.columns[usize::from(found.index.0)];
+                if column.column_type.collation().is_none() { among_numbers(value, bound) } else { bound }
+            }
+        };
+        assignments.push(Assignment { column: found.index, value });
+    }
+    Ok(assignments)
 }
 
 fn plan_change(
@@ -127,24 +161,31 @@ fn plan_change(
     kept: Kept,
 ) -> Result<Planned> {
     let filter = request.filter.map(|filter| binder.bind_in(Clause::Where, filter)).transpose()?;
-    for item in request.order_by {
-        binder.bind_in(Clause::Order, &item.expression)?;
-    }
+    let nothing = Projection::new(Vec::new(), Vec::new());
+    let sort = bind_order(binder, request.order_by, &[], &nothing)?;
+    let order = plain_order(&sort);
+    let order_columns = order.as_ref().map(|(columns, _)| columns.as_slice());
     let wanted = Wanted {
         dictionary: binder.environment.dictionary,
         layout,
         conjuncts: filter.as_ref().map_or(&[][..], Expression::conjuncts),
         hints: &request.reference.index_hints,
         for_write: true,
-        order: None,
-        descending: false,
+        order: order_columns.filter(|columns| request.limit.is_some() && keys_keep_order(layout, columns)),
+        descending: order.as_ref().is_some_and(|(_, descending)| *descending),
     };
     let choice = choose(&wanted)?;
-    let limit = limit_of(request, &choice.path)?;
+    let limit = request.limit.map(Quantity::of).transpose()?;
+    let is_first = sort.is_empty() || is_ordered(&choice, order_columns, wanted.descending, layout);
+    let is_single = is_single_row(&choice.path);
+    let in_turn = request.touches_unique && (request.ignore || !is_single && !sort.is_empty());
+    let by_steps = in_turn || limit.is_some() && !is_single;
     let never = filter.as_ref().is_some_and(is_never);
     let (guards, filter) = guards_and_filter(filter, &choice.implied);
     let of_action = match &action {
-        WriteAction::Update { assignments } => assignments.iter().any(|assignment| reads_parameter(&assignment.value)),
+        WriteAction::Update { assignments, .. } => {
+            assignments.iter().any(|assignment| reads_parameter(&assignment.value))
+        }
         _ => false,
     };
     let program = WriteProgram {
@@ -156,6 +197,13 @@ fn plan_change(
         unique_entries: kept.unique_entries,
         foreign_keys: kept.foreign_keys,
     };
+    let ordered = by_steps.then(|| OrderedChange {
+        lock: lock_program(layout, &program, sort, request.ignore),
+        write: Arc::new(WriteProgram { access: Access::PrimaryKeys, filter: None, ..program.clone() }),
+        is_first,
+        in_turn,
+        ignore: request.ignore,
+    });
     let plan = ChangePlan {
         kind: request.kind,
         table: Arc::clone(layout),
@@ -164,20 +212,54 @@ fn plan_change(
         guards,
         limit,
         program: Arc::new(program),
+        ordered,
     };
     Ok(Planned { plan: Plan::Change(plan), is_volatile: binder.is_volatile })
 }
 
-/// A limit is easy on what finds at most one row; any other needs rows in order.
-fn limit_of(request: &Request<'_>, path: &AccessPath) -> Result<Option<Quantity>> {
-    let what = match request.kind {
-        ChangeKind::Update => "UPDATE with LIMIT",
-        ChangeKind::Delete => "DELETE with LIMIT",
+/// The read that locks the rows of a change and answers with their primary keys.
+fn lock_program(
+    layout: &Arc<TableLayout>,
+    change: &WriteProgram,
+    sort: Vec<SortKey>,
+    ignore: bool,
+) -> Arc<WriteProgram> {
+    let definition = &layout.definition;
+    let value = |index: &ColumnIndex| Expression::column(*index, &definition.columns[usize::from(index.0)], "");
+    let values: Vec<Expression> = row_key_columns(definition).iter().map(value).collect();
+    let columns = values.iter().map(|value| value.result.result_column("")).collect();
+    let projection = Projection::new(values, columns);
+    let reads_parameters =
+        change.filter.as_ref().is_some_and(reads_parameter) || sort.iter().any(|key| reads_parameter(&key.value));
+    let output = match sort.is_empty() {
+        true => Output::Packets(projection),
+        false => Output::Entries { projection, sort, distinct: None },
     };
-    match request.limit.map(Quantity::of).transpose()? {
-        limit if limit.is_none() || is_single_row(path) => Ok(limit),
-        _ => Err(Error::not_supported(what)),
+    Arc::new(WriteProgram {
+        table: Arc::clone(layout),
+        action: WriteAction::LockRead {
+            mode: LockMode::Exclusive,
+            when_locked: WhenLocked::Wait,
+            output,
+            is_strict: !ignore,
+        },
+        access: change.access,
+        filter: change.filter.clone(),
+        reads_parameters,
+        unique_entries: Vec::new(),
+        foreign_keys: None,
+    })
+}
+
+/// The columns that tell where a row is: those of its primary key, and those of its partition that are not among them.
+pub fn row_key_columns(definition: &TableDefinition) -> Vec<ColumnIndex> {
+    let mut columns = definition.primary().columns.clone();
+    for column in &definition.partition_columns {
+        if !columns.contains(column) {
+            columns.push(*column);
+        }
     }
+    columns
 }
 
 /// What foreign keys ask of a write, if the session has them checked.

@@ -31,6 +31,8 @@ pub enum ComputeSource {
 /// A query that the session answers from its own rows. Their columns are parameters of its expressions.
 #[derive(Debug)]
 pub struct ComputePlan {
+    /// Whether what is cut or divided by zero is an error, because the statement writes under strict rules.
+    pub is_strict: bool,
     /// The columns of the result.
     pub header: ResultHeader,
     /// The rows.
@@ -90,6 +92,7 @@ pub(super) fn plan_compute(
     }
     let is_volatile = binder.is_volatile;
     let plan = ComputePlan {
+        is_strict: environment.is_strict,
         header: ResultHeader::new(list.projection.columns.clone()),
         table_shown: table.into(),
         filter,

@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use junctor_client::program::{Access, WriteAction, WriteProgram};
+use junctor_client::program::{Access, WriteProgram};
 use junctor_expression::store::{StoreMode, StoreTarget};
 use junctor_expression::{Expression, Node, Parameters, Scratch};
-use junctor_model::error::{Error, Result};
+use junctor_model::collation::CollationId;
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::RowWrite;
 use junctor_model::id::ColumnIndex;
-use junctor_model::schema::{ColumnType, TableDefinition, TableLayout};
+use junctor_model::schema::{ColumnDefinition, ColumnType, TableDefinition, TableLayout};
 use junctor_model::value::Value;
 
 use super::Plan;
 use super::change::{default_of, foreign_keys, no_default, unique_entries};
+use super::conflict::{Conflict, plan_conflict};
 use super::operand::needs_row;
-use super::statement::Planned;
+use super::statement::{FindVirtual, Planned, plan_query};
 use crate::bind::{Binder, Environment, Scope, among_numbers, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{Insert, InsertSource};
@@ -69,14 +71,29 @@ pub struct InsertPlan {
     pub key_is_partition: bool,
     /// Whether parameters may be of any kind: none is computed with.
     pub takes_any_kind: bool,
+    /// The query whose rows are inserted. Its columns are the parameters of the one row written.
+    pub select: Option<Arc<Plan>>,
+    /// What happens to a row of which a key exists already.
+    pub conflict: Conflict,
+    /// What happens to a value that does not fit its column: with IGNORE the nearest one is stored.
+    pub mode: StoreMode,
+    /// What each execution warns of: columns that got no value and have no default.
+    pub warnings: Vec<(ErrorCode, Box<str>)>,
 }
+
+/// What each execution warns of.
+type Warnings = Vec<(ErrorCode, Box<str>)>;
 
 /// Plans an INSERT.
 ///
 /// # Errors
 /// Those of binding; 1136 for a row of another length, 1110 for a column twice, 1364 for a column left out that has no
-/// default, 1048 and the others of storing for constants; 1235 for IGNORE, REPLACE, ON DUPLICATE KEY, SELECT and RETURNING.
-pub(super) fn plan_insert(environment: &Environment<'_>, insert: &Insert) -> Result<Planned> {
+/// default, 1048 and the others of storing for constants, those of planning a query; 1235 for RETURNING.
+pub(super) fn plan_insert(
+    environment: &Environment<'_>,
+    insert: &Insert,
+    find_virtual: &FindVirtual<'_>,
+) -> Result<Planned> {
     refuse_missing(insert)?;
     let layout = environment.table(&insert.table)?;
     let definition = &layout.definition;
@@ -90,11 +107,13 @@ pub(super) fn plan_insert(environment: &Environment<'_>, insert: &Insert) -> Res
             };
             (vec![row], Some(FoldedForm { first, width }))
         }
-        InsertSource::Select(_) => return Err(Error::not_supported("INSERT ... SELECT")),
+        InsertSource::Select(_) => (Vec::new(), None),
     };
+    let mode = if insert.ignore { StoreMode::Lenient } else { StoreMode::Strict };
     let mut scratch = Scratch::new();
-    scratch.set_strict(true);
-    let omitted = omitted_values(definition, &targets)?;
+    scratch.set_strict(!insert.ignore);
+    let mut warnings = Vec::new();
+    let omitted = omitted_values(definition, &targets, mode, &mut warnings)?;
     let mut rows = Vec::with_capacity(forms.len());
     for (position, form) in forms.into_iter().enumerate() {
         let mut row = omitted.clone();
@@ -104,15 +123,30 @@ pub(super) fn plan_insert(environment: &Environment<'_>, insert: &Insert) -> Res
             return Err(message::column_count(position + 1));
         }
         for (column, value) in targets.iter().zip(form) {
-            let maker =
-                RowMaker { definition, binder: &mut binder, scratch: &scratch, row_number: position as u64 + 1 };
-            row[usize::from(column.0)] = Some(maker.value(*column, value)?);
+            let row_number = position as u64 + 1;
+            let maker = RowMaker { definition, binder: &mut binder, scratch: &scratch, row_number, mode };
+            row[usize::from(column.0)] = Some(maker.value(*column, value, &mut warnings)?);
         }
-        rows.push(complete(definition, row)?);
+        rows.push(complete(definition, row, mode, &mut warnings)?);
     }
+    let selected = match &insert.source {
+        InsertSource::Select(select) => {
+            let environment = Environment { is_strict: !insert.ignore, ..*environment };
+            Some(plan_query(&environment, select, find_virtual)?)
+        }
+        InsertSource::Rows(_) | InsertSource::FoldedRows { .. } => None,
+    };
+    if let Some(Planned { plan, .. }) = &selected {
+        if plan.header().map_or(0, |header| header.columns.len()) != targets.len() {
+            return Err(message::column_count(1));
+        }
+        rows.push(selected_row(definition, &targets, omitted, mode, &mut warnings)?);
+    }
+    let (conflict, is_volatile) = plan_conflict(environment, insert, layout, &targets)?;
+    let of_select = selected.as_ref().is_some_and(|selected| selected.is_volatile);
     let program = WriteProgram {
         table: Arc::clone(layout),
-        action: WriteAction::Insert,
+        action: conflict.action(),
         access: Access::PrimaryKeys,
         filter: None,
         reads_parameters: false,
@@ -121,24 +155,23 @@ pub(super) fn plan_insert(environment: &Environment<'_>, insert: &Insert) -> Res
     };
     let is_computed = |value: &InsertValue| matches!(value, InsertValue::Computed(_));
     let plan = InsertPlan {
-        takes_any_kind: !rows.iter().flatten().any(is_computed),
+        takes_any_kind: selected.is_none() && !rows.iter().flatten().any(is_computed),
         table: Arc::clone(layout),
         program: Arc::new(program),
         rows,
         folded,
         auto: auto_column(definition),
         key_is_partition: definition.partition_columns == definition.primary().columns,
+        conflict,
+        select: selected.map(|selected| Arc::new(selected.plan)),
+        mode,
+        warnings,
     };
-    Ok(Planned { plan: Plan::Insert(plan), is_volatile: binder.is_volatile })
+    Ok(Planned { plan: Plan::Insert(plan), is_volatile: binder.is_volatile || is_volatile || of_select })
 }
 
 fn refuse_missing(insert: &Insert) -> Result<()> {
-    let missing = [
-        (insert.replace, "REPLACE"),
-        (insert.ignore, "INSERT IGNORE"),
-        (!insert.on_duplicate.is_empty(), "ON DUPLICATE KEY UPDATE"),
-        (!insert.returning.is_empty(), "RETURNING"),
-    ];
+    let missing = [(!insert.returning.is_empty(), "RETURNING")];
     match missing.iter().find(|(is_written, _)| *is_written) {
         Some((_, what)) => Err(Error::not_supported(what)),
         None => Ok(()),
@@ -163,7 +196,12 @@ fn targets(definition: &TableDefinition, columns: Option<&[String]>) -> Result<V
 }
 
 /// What columns that are not named get; `None` for those that are.
-fn omitted_values(definition: &TableDefinition, targets: &[ColumnIndex]) -> Result<Vec<Option<InsertValue>>> {
+fn omitted_values(
+    definition: &TableDefinition,
+    targets: &[ColumnIndex],
+    mode: StoreMode,
+    warnings: &mut Warnings,
+) -> Result<Vec<Option<InsertValue>>> {
     let mut values = Vec::with_capacity(definition.columns.len());
     for (position, column) in definition.columns.iter().enumerate() {
         let index = ColumnIndex(position as u16);
@@ -172,23 +210,68 @@ fn omitted_values(definition: &TableDefinition, targets: &[ColumnIndex]) -> Resu
             _ if targets.contains(&index) => None,
             Some(value) => Some(InsertValue::Stored(value.clone())),
             None if column.nullable => Some(InsertValue::Stored(Value::Null)),
-            None => return Err(no_default(&column.name)),
+            None => Some(without_default(column, mode, warnings)?),
         });
     }
     Ok(values)
 }
 
-fn complete(definition: &TableDefinition, row: Vec<Option<InsertValue>>) -> Result<Vec<InsertValue>> {
+/// What columns that get no value and have no default get: an error, or with IGNORE the value of their type that stands for
+/// nothing.
+fn without_default(column: &ColumnDefinition, mode: StoreMode, warnings: &mut Warnings) -> Result<InsertValue> {
+    let error = no_default(&column.name);
+    if mode == StoreMode::Strict {
+        return Err(error);
+    }
+    let warning = (error.code, error.message);
+    if !warnings.contains(&warning) {
+        warnings.push(warning);
+    }
+    Ok(InsertValue::Stored(empty_value(column)))
+}
+
+/// 0 or the empty string, as the column stores it.
+fn empty_value(column: &ColumnDefinition) -> Value {
+    match column.column_type {
+        ColumnType::Integer { unsigned: true, .. } => Value::UInt(0),
+        ColumnType::Integer { .. } => Value::Int(0),
+        ColumnType::Double => Value::Double(0.0),
+        ColumnType::Char { length, collation: CollationId::BINARY } => Value::Bytes(vec![0; usize::from(length)]),
+        ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => Value::Bytes(Vec::new()),
+    }
+}
+
+fn complete(
+    definition: &TableDefinition,
+    row: Vec<Option<InsertValue>>,
+    mode: StoreMode,
+    warnings: &mut Warnings,
+) -> Result<Vec<InsertValue>> {
     let mut values = Vec::with_capacity(row.len());
     for (value, column) in row.into_iter().zip(&definition.columns) {
         match (value, &column.default) {
             (Some(value), _) => values.push(value),
             (None, Some(default)) => values.push(InsertValue::Stored(default.clone())),
             (None, None) if column.nullable => values.push(InsertValue::Stored(Value::Null)),
-            (None, None) => return Err(no_default(&column.name)),
+            (None, None) => values.push(without_default(column, mode, warnings)?),
         }
     }
     Ok(values)
+}
+
+/// The form of the rows that a query gives: its columns are parameters, in order.
+fn selected_row(
+    definition: &TableDefinition,
+    targets: &[ColumnIndex],
+    omitted: Vec<Option<InsertValue>>,
+    mode: StoreMode,
+    warnings: &mut Warnings,
+) -> Result<Vec<InsertValue>> {
+    let mut row = omitted;
+    for (place, column) in targets.iter().enumerate() {
+        row[usize::from(column.0)] = Some(InsertValue::Parameter(place as u16));
+    }
+    complete(definition, row, mode, warnings)
 }
 
 fn auto_column(definition: &TableDefinition) -> Option<AutoColumn> {
@@ -205,19 +288,27 @@ fn auto_column(definition: &TableDefinition) -> Option<AutoColumn> {
     Some(AutoColumn { index, is_hidden: column.hidden, number_max })
 }
 
+fn has_default(column: &ColumnDefinition) -> bool {
+    column.default.is_some() || column.nullable || column.auto_increment
+}
+
 struct RowMaker<'m, 'e> {
     definition: &'m TableDefinition,
     binder: &'m mut Binder<'e>,
     scratch: &'m Scratch,
     row_number: u64,
+    mode: StoreMode,
 }
 
 impl RowMaker<'_, '_> {
     /// The source of one value. What is constant is converted now, so that it is refused now too.
-    fn value(self, index: ColumnIndex, value: &ast::Expression) -> Result<InsertValue> {
+    fn value(self, index: ColumnIndex, value: &ast::Expression, warnings: &mut Warnings) -> Result<InsertValue> {
         let column = &self.definition.columns[usize::from(index.0)];
         let bound = match value {
             ast::Expression::Default(None) if column.auto_increment => return Ok(InsertValue::Generated),
+            ast::Expression::Default(None) if self.mode == StoreMode::Lenient && !has_default(column) => {
+                return without_default(column, self.mode, warnings);
+            }
             ast::Expression::Default(None) => default_of(self.definition, index)?,
             value => {
                 let bound = self.binder.bind(value)?;
@@ -231,12 +322,12 @@ impl RowMaker<'_, '_> {
         if !is_constant {
             return Ok(InsertValue::Computed(bound));
         }
+        let warnings_before = self.scratch.warning_count();
         let evaluated = bound.evaluate(None, Parameters::NONE, self.scratch)?;
         if column.auto_increment && is_zero_or_null(&evaluated.to_value()) {
             return Ok(InsertValue::Generated);
         }
-        let target = StoreTarget { column, row_number: self.row_number, mode: StoreMode::Strict };
-        let warnings_before = self.scratch.warning_count();
+        let target = StoreTarget { column, row_number: self.row_number, mode: self.mode };
         let stored = target.convert(evaluated, self.scratch)?.to_value();
         // What is to be said of the value is to be said at each execution.
         let is_silent = self.scratch.warning_count() == warnings_before;

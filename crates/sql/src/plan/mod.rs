@@ -4,6 +4,7 @@
 mod access;
 mod cache;
 mod change;
+mod conflict;
 mod compute;
 mod explain;
 mod insert;
@@ -16,8 +17,9 @@ mod statement;
 
 pub use access::{AccessPath, KeyTemplate, RangeTemplate, ScopeTemplate};
 pub use cache::{PlanCache, PlanKey};
-pub use change::{ChangeKind, ChangePlan};
+pub use change::{ChangeKind, ChangePlan, OrderedChange, row_key_columns};
 pub use compute::{ComputePlan, ComputeSource, type_of_column};
+pub use conflict::{Conflict, KeyLock};
 pub use explain::explain_plan;
 pub use insert::{AutoColumn, FoldedForm, InsertPlan, InsertValue};
 pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Piece, Quantity};

@@ -131,7 +131,7 @@ pub(super) fn plan_select(
     let projection = list.projection.with_format(&layout.row_format);
     let output = output_of(&gather, projection, list.aggregates, sort);
     let lock = lock_of(environment, select);
-    let parts = Parts { header, gather, is_single, lock };
+    let parts = Parts { header, gather, is_single, lock, is_strict: environment.is_strict };
     let plan = build(select, layout, binder.scope.table, choice, filter, output, parts)?;
     Ok(Planned { plan: Plan::Select(plan), is_volatile: binder.is_volatile })
 }
@@ -141,6 +141,7 @@ struct Parts {
     gather: Gather,
     is_single: bool,
     lock: Option<LockingClause>,
+    is_strict: bool,
 }
 
 /// How the rows are locked: as the statement says, or shared because its transaction locks what it reads.
@@ -172,7 +173,7 @@ fn build(
         };
         Arc::new(WriteProgram {
             table: Arc::clone(layout),
-            action: WriteAction::LockRead { mode, when_locked, output: output.clone() },
+            action: WriteAction::LockRead { mode, when_locked, output: output.clone(), is_strict: parts.is_strict },
             access,
             filter: filter.clone(),
             reads_parameters,
@@ -180,7 +181,8 @@ fn build(
             foreign_keys: None,
         })
     });
-    let program = ReadProgram { table: Arc::clone(layout), access, filter, output, reads_parameters };
+    let program =
+        ReadProgram { table: Arc::clone(layout), access, filter, output, reads_parameters, is_strict: parts.is_strict };
     Ok(SelectPlan {
         header: parts.header,
         table: Arc::clone(layout),
@@ -277,7 +279,12 @@ fn is_one_partition(path: &AccessPath, layout: &TableLayout) -> bool {
     layout.definition.partition_count == 1 || matches!(scope, ScopeTemplate::Bound(_))
 }
 
-fn is_ordered(choice: &Choice, order: Option<&[ColumnIndex]>, descending: bool, layout: &TableLayout) -> bool {
+pub(super) fn is_ordered(
+    choice: &Choice,
+    order: Option<&[ColumnIndex]>,
+    descending: bool,
+    layout: &TableLayout,
+) -> bool {
     match (&choice.path, order) {
         (AccessPath::Ranges { ranges, descending: walks_down, .. }, Some(order)) => {
             *walks_down == descending && order_is_served(ranges, order) && keys_keep_order(layout, order)
@@ -287,7 +294,7 @@ fn is_ordered(choice: &Choice, order: Option<&[ColumnIndex]>, descending: bool, 
 }
 
 /// Whether index keys of these columns are never cut, so that their order is that of the values.
-fn keys_keep_order(layout: &TableLayout, columns: &[ColumnIndex]) -> bool {
+pub(super) fn keys_keep_order(layout: &TableLayout, columns: &[ColumnIndex]) -> bool {
     columns.iter().all(|column| match layout.definition.columns[usize::from(column.0)].column_type {
         ColumnType::Integer { .. } | ColumnType::Double => true,
         ColumnType::Char { length, .. } | ColumnType::VarChar { length, .. } => length <= ORDERED_CHARACTERS_MAX,

@@ -84,7 +84,7 @@ pub fn plan_statement(
     let control = |plan| Ok(Planned { plan: Plan::Control(plan), is_volatile: false });
     let planned = match statement {
         Statement::Select(select) => plan_query(environment, select, find_virtual),
-        Statement::Insert(insert) => plan_insert(environment, insert),
+        Statement::Insert(insert) => plan_insert(environment, insert, find_virtual),
         Statement::Update(update) => plan_update(environment, update),
         Statement::Delete(delete) => plan_delete(environment, delete),
         Statement::StartTransaction(start) => control(ControlPlan::Begin {
@@ -102,6 +102,7 @@ pub fn plan_statement(
     planned.map(Some)
 }
 
+/// Plans a query. Errors: whatever binding and planning refuse.
 pub(super) fn plan_query(
     environment: &Environment<'_>,
     select: &Select,
@@ -139,6 +140,11 @@ impl Plan {
     /// Whether the dictionary still has the table as the plan knows it.
     pub fn is_current(&self, dictionary: &Dictionary) -> bool {
         let Some(table) = self.table() else { return true };
+        if let Plan::Insert(InsertPlan { select: Some(select), .. }) = self
+            && !select.is_current(dictionary)
+        {
+            return false;
+        }
         let definition = &table.definition;
         dictionary.table(definition.id).is_some_and(|now| now.definition.version == definition.version)
     }
@@ -158,17 +164,25 @@ impl Plan {
         let writes = self.writes() || locks;
         let own = self.table().map(|table| table.definition.id);
         let foreign = match self {
-            Plan::Insert(plan) => plan.program.foreign_keys.as_ref(),
-            Plan::Change(plan) => plan.program.foreign_keys.as_ref(),
-            Plan::Select(_) | Plan::Compute(_) | Plan::Control(_) => None,
+            Plan::Insert(plan) => [plan.program.foreign_keys.as_ref(), plan.conflict.foreign_keys()],
+            Plan::Change(plan) => [plan.program.foreign_keys.as_ref(), None],
+            Plan::Select(_) | Plan::Compute(_) | Plan::Control(_) => [None, None],
         };
-        let reachable = foreign.into_iter().flat_map(|foreign| foreign.reachable.iter().copied());
-        own.into_iter().chain(reachable).map(move |table| TableUse { table, writes })
+        let reachable = foreign.into_iter().flatten().flat_map(|foreign| foreign.reachable.iter().copied());
+        // INSERT ... SELECT uses the table of its query too.
+        let (selected, locks_selected) = match self {
+            Plan::Insert(InsertPlan { select: Some(select), .. }) => {
+                (select.table(), matches!(&**select, Plan::Select(select) if select.lock.is_some()))
+            }
+            _ => (None, false),
+        };
+        let selected = selected.map(|table| TableUse { table: table.definition.id, writes: locks_selected });
+        own.into_iter().chain(reachable).map(move |table| TableUse { table, writes }).chain(selected)
     }
 
     /// Whether it looks at rows that were there before.
     pub(crate) fn reads_rows(&self) -> bool {
-        matches!(self, Plan::Select(_) | Plan::Change(_))
+        matches!(self, Plan::Select(_) | Plan::Change(_) | Plan::Insert(InsertPlan { select: Some(_), .. }))
     }
 
     /// Whether it writes or locks rows.

@@ -115,6 +115,7 @@ fn planned(dictionary: &Dictionary, text: &str) -> junctor_model::error::Result<
         fold: &|_| Ok(None),
         locks_reads: false,
         foreign_key_checks: true,
+        is_strict: false,
     };
     plan_statement(&environment, &statement, &|_, _| None)
 }
@@ -252,6 +253,28 @@ impl Dump<'_> {
         self.line(text);
     }
 
+    fn conflict(&mut self, conflict: &Conflict) {
+        match conflict {
+            Conflict::Fail => {}
+            Conflict::Skip => self.line("leave out rows of known keys".to_owned()),
+            Conflict::Replace { .. } => self.line("replace rows of known keys".to_owned()),
+            Conflict::Update { update, .. } => {
+                if let WriteAction::Update { assignments, .. } = &update.action {
+                    for assignment in assignments {
+                        let text =
+                            format!("or set {} = {}", self.column(assignment.column), described(&assignment.value));
+                        self.line(text);
+                    }
+                }
+                self.entries(&update.unique_entries);
+            }
+        }
+        for key in conflict.keys() {
+            let columns: Vec<&str> = key.columns.iter().map(|column| self.column(*column)).collect();
+            self.line(format!("look for ({})", columns.join(", ")));
+        }
+    }
+
     fn plan(&mut self, plan: &Plan) {
         match plan {
             Plan::Select(select) => {
@@ -282,13 +305,20 @@ impl Dump<'_> {
                 self.path(&change.path);
                 self.guards(&change.guards);
                 self.filter(change.program.filter.as_ref());
-                if let WriteAction::Update { assignments } = &change.program.action {
+                if let WriteAction::Update { assignments, .. } = &change.program.action {
                     for assignment in assignments {
                         let text = format!("set {} = {}", self.column(assignment.column), described(&assignment.value));
                         self.line(text);
                     }
                 }
                 self.entries(&change.program.unique_entries);
+                if let Some(ordered) = &change.ordered {
+                    let turn = if ordered.in_turn { ", one after the other" } else { "" };
+                    self.line(format!("lock first, then write by key, limit {:?}{turn}", change.limit));
+                    if let WriteAction::LockRead { output: Output::Entries { sort, .. }, .. } = &ordered.lock.action {
+                        self.line(format!("in the order of {} values", sort.len()));
+                    }
+                }
             }
             Plan::Insert(insert) => {
                 for row in &insert.rows {
@@ -303,6 +333,11 @@ impl Dump<'_> {
                     self.line(format!("{rows} ({})", values.join(", ")));
                 }
                 self.entries(&insert.program.unique_entries);
+                self.conflict(&insert.conflict);
+                if let Some(select) = &insert.select {
+                    self.line("the rows of".to_owned());
+                    self.plan(select);
+                }
             }
             Plan::Compute(compute) => {
                 self.filter(compute.filter.as_ref());

@@ -7,6 +7,7 @@ use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_model::row::RowView;
 use junctor_model::schema::TableKind;
 use junctor_signals::input::{HashedKey, InputReader};
+use junctor_signals::program::WriteAction;
 use junctor_storage::lock::{LockKey, LockMode, LockReply, LockTable, LockTableFull, WaiterId, WaiterToken};
 use junctor_storage::page::OutOfMemory;
 use junctor_storage::partition_store::{PartitionStore, WriteError};
@@ -189,7 +190,11 @@ impl Inserter<'_> {
                 }
             }
             Err(WriteError::Duplicate(row)) => {
-                match self.lock(row, mode_of_writer(store.newest(row), transaction, LockMode::Shared))? {
+                let asked = match self.work.request.program.action {
+                    WriteAction::InsertOrClaim => LockMode::Exclusive,
+                    _ => LockMode::Shared,
+                };
+                match self.lock(row, mode_of_writer(store.newest(row), transaction, asked))? {
                     Some(waiter) => Ok(Inserted::Waiting(waiter)),
                     None if is_changed(store, row, self.work.request.reading.changed_after) => {
                         Err(record_changed(store))

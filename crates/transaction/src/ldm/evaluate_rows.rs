@@ -4,12 +4,13 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
-use junctor_expression::Parameters;
+use junctor_expression::{Parameters, StoreMode};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{IndexId, RowId};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::input::InputReader;
 use junctor_signals::program::{Access, WhenLocked, WriteAction, WriteProgram};
+use junctor_signals::remarks::{self, Remarks};
 use junctor_storage::index::{Direction, RangeBounds};
 use junctor_storage::lock::{LockKey, LockReply, LockTable, WaiterId, WaiterToken};
 use junctor_storage::partition_store::{PartitionStore, ScanEnd, ScanRange};
@@ -19,7 +20,7 @@ use super::change_rows::{lock_of_inserter, lock_table_full, mode_of_writer};
 use super::range_lock::{check_unchanged, lock_range, mode_of};
 use super::state::{RowChange, WriteWork};
 use super::unique_entry;
-use super::update_row::{RowBuilder, UpdatedRow};
+use super::update_row::{RowBuilder, StoredRow, UpdatedRow};
 use super::write_rows::{OUTPUT_BYTES_MAX, StepEnd};
 use crate::read::{Emitter, bounds_of, direction_of, plan_is_stale};
 
@@ -88,7 +89,11 @@ impl LdmBlock {
         let emitter = &mut reader.emitter;
         // Those of reads that came before are not of this statement.
         emitter.scratch.take_warnings();
-        emitter.scratch.set_strict(!matches!(program.action, WriteAction::LockRead { .. }));
+        let is_lenient = matches!(
+            program.action,
+            WriteAction::LockRead { is_strict: false, .. } | WriteAction::Update { ignore: true, .. }
+        );
+        emitter.scratch.set_strict(!is_lenient);
         emitter.exchange(&mut work.accumulators);
         let end = slot.guard.owner_read(&slot.token, |store| {
             let mut evaluation = Evaluation {
@@ -111,8 +116,11 @@ impl LdmBlock {
         let emitter = &mut reader.emitter;
         emitter.exchange(&mut work.accumulators);
         emitter.scratch.set_strict(false);
-        work.warnings += emitter.scratch.warning_count() as u32;
-        emitter.scratch.take_warnings();
+        if emitter.scratch.warning_count() != 0 {
+            work.warnings += emitter.scratch.warning_count() as u32;
+            let remarks = Remarks { warnings: emitter.scratch.take_warnings() };
+            remarks::join(&mut work.remarks, Some(Box::new(remarks)));
+        }
         work.request.input = input;
         self.note_granted();
         if work.request.output.len() > OUTPUT_BYTES_MAX {
@@ -359,7 +367,7 @@ impl Evaluation<'_> {
         let partition = work.request.partition.index;
         match &self.program.action {
             // Images are inserted without looking at rows.
-            WriteAction::Insert => {}
+            WriteAction::Insert | WriteAction::InsertOrClaim => {}
             WriteAction::LockRead { output, .. } => {
                 let out = &mut work.request.output;
                 self.emitter.row(output, work.request.protocol, view, self.parameters, out)?;
@@ -369,10 +377,12 @@ impl Evaluation<'_> {
                 work.batch.changes.push(RowChange::Delete { row });
                 work.changed += 1;
             }
-            WriteAction::Update { assignments } => {
+            WriteAction::Update { assignments, ignore } => {
+                let mode = if *ignore { StoreMode::Lenient } else { StoreMode::Strict };
                 let row_number = u64::from(work.matched) + 1;
                 let scratch = &self.emitter.scratch;
-                self.rows.assign(&self.program.table, assignments, view, self.parameters, scratch, row_number)?;
+                let stored = StoredRow { mode, row_number };
+                self.rows.assign(&self.program.table, assignments, view, self.parameters, scratch, stored)?;
                 match self.rows.updated(&self.program.table, assignments, view, partition) {
                     UpdatedRow::Same => {}
                     UpdatedRow::Changed => {

@@ -20,7 +20,7 @@ const BY_K: Access = Access::IndexRanges { index: INDEX_K, descending: false };
 const RANGES: Reading = Reading { locks_ranges: true, changed_after: CommitNumber(0), rows_max: 0 };
 
 fn locking(table: &SampleTable, mode: LockMode, when_locked: WhenLocked, access: Access) -> Arc<WriteProgram> {
-    table.program(WriteAction::LockRead { mode, when_locked, output: Output::Images }, access, false)
+    table.program(WriteAction::LockRead { mode, when_locked, output: Output::Images, is_strict: false }, access, false)
 }
 
 /// A transaction that has changed a row and not ended.

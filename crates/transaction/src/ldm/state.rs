@@ -10,6 +10,7 @@ use junctor_model::id::{CommitNumber, IndexId, PartitionId, RowId, SchemaVersion
 use junctor_model::schema::TableLayout;
 use junctor_signals::change_schema::ChangePartition;
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::remarks::Remarks;
 use junctor_signals::replicate_rows::ApplyReplica;
 use junctor_signals::write_rows::{FollowUp, WriteRows, WriteRowsReply};
 use junctor_storage::guard::OwnerToken;
@@ -134,6 +135,7 @@ pub(super) struct WriteWork {
     pub matched: u32,
     pub changed: u32,
     pub warnings: u32,
+    pub remarks: Option<Box<Remarks>>,
     pub follow_ups: Vec<FollowUp>,
     pub batch: Batch,
     /// States of the aggregates of a locking read.

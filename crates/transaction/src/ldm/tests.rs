@@ -61,7 +61,7 @@ impl SampleTable {
 
     pub(super) fn update(&self, access: Access, assignments: Vec<(ColumnIndex, Expression)>) -> Arc<WriteProgram> {
         let assignments = assignments.into_iter().map(|(column, value)| Assignment { column, value }).collect();
-        self.program(WriteAction::Update { assignments }, access, true)
+        self.program(WriteAction::Update { assignments, ignore: false }, access, true)
     }
 
     pub(crate) fn add_to(&self, column: ColumnIndex, access: Access, number: i64) -> Arc<WriteProgram> {
@@ -71,12 +71,16 @@ impl SampleTable {
 
     pub(super) fn lock(&self, mode: LockMode, access: Access) -> Arc<WriteProgram> {
         let when_locked = WhenLocked::Wait;
-        self.program(WriteAction::LockRead { mode, when_locked, output: Output::Images }, access, false)
+        self.program(
+            WriteAction::LockRead { mode, when_locked, output: Output::Images, is_strict: false },
+            access,
+            false,
+        )
     }
 
     pub(super) fn reading(&self, access: Access, filter: Option<Expression>, output: Output) -> Arc<ReadProgram> {
         let table = Arc::clone(&self.layout);
-        Arc::new(ReadProgram { table, access, filter, output, reads_parameters: false })
+        Arc::new(ReadProgram { table, access, filter, output, reads_parameters: false, is_strict: false })
     }
 
     pub(super) fn rows_at(

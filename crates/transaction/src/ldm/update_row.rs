@@ -27,6 +27,14 @@ pub(super) struct RowBuilder {
     old_key: Vec<u8>,
 }
 
+/// How the values of a row are stored, and what messages call it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoredRow {
+    pub mode: StoreMode,
+    /// The number of the row within the statement, from 1.
+    pub row_number: u64,
+}
+
 /// What has become of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UpdatedRow {
@@ -43,7 +51,7 @@ pub(super) enum UpdatedRow {
 impl RowBuilder {
     /// Makes `current` the image of the row after all assignments. Each sees the row as those before it left it.
     ///
-    /// Errors: those of the expressions and of strict conversion.
+    /// Errors: those of the expressions and, if `row` is strict, of conversion.
     pub fn assign(
         &mut self,
         table: &TableLayout,
@@ -51,7 +59,7 @@ impl RowBuilder {
         original: RowView<'_>,
         parameters: Parameters<'_>,
         scratch: &Scratch,
-        row_number: u64,
+        row: StoredRow,
     ) -> Result<()> {
         let mut rest = assignments;
         let mut is_first = true;
@@ -60,7 +68,7 @@ impl RowBuilder {
             rest = after;
             let view = if is_first { original } else { RowView::new(&table.row_format, &self.current) };
             self.next.clear();
-            assign_together(table, together, view, parameters, scratch, row_number, &mut self.next)?;
+            assign_together(table, together, view, parameters, scratch, row, &mut self.next)?;
             std::mem::swap(&mut self.current, &mut self.next);
             is_first = false;
         }
@@ -134,7 +142,7 @@ fn assign_together(
     view: RowView<'_>,
     parameters: Parameters<'_>,
     scratch: &Scratch,
-    row_number: u64,
+    row: StoredRow,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let columns = &table.definition.columns;
@@ -152,7 +160,7 @@ fn assign_together(
     }
     for Assignment { column, value } in assignments {
         let position = usize::from(column.0);
-        let target = StoreTarget { column: &columns[position], row_number, mode: StoreMode::Strict };
+        let target = StoreTarget { column: &columns[position], row_number: row.row_number, mode: row.mode };
         let value = value.evaluate(Some(view), parameters, scratch)?;
         values[position] = target.convert(value, scratch)?;
     }

@@ -76,6 +76,7 @@ impl LdmBlock {
             matched: 0,
             changed: 0,
             warnings: 0,
+            remarks: None,
             follow_ups: Vec::new(),
             batch: self.spare_batches.pop().unwrap_or_default(),
             accumulators: Vec::new(),
@@ -157,7 +158,7 @@ impl LdmBlock {
 
     /// One batch.
     fn step_write(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
-        if matches!(work.request.program.action, WriteAction::Insert) {
+        if matches!(work.request.program.action, WriteAction::Insert | WriteAction::InsertOrClaim) {
             return self.insert_batch(work);
         }
         if work.batch.is_done() {
@@ -196,7 +197,8 @@ impl LdmBlock {
         if self.shared.sequence.stable() < number {
             return self.defer(Deferred::Answer(Box::new((work, error)), number), outbox);
         }
-        let WriteWork { mut request, slot, participant, matched, changed, warnings, follow_ups, mut batch, .. } = work;
+        let WriteWork { mut request, slot, participant, matched, changed, warnings, remarks, follow_ups, .. } = work;
+        let mut batch = work.batch;
         batch.clear();
         if batch.bytes.capacity() <= BATCH_BYTES_KEPT {
             self.spare_batches.push(batch);
@@ -223,6 +225,7 @@ impl LdmBlock {
             matched,
             changed,
             warnings,
+            remarks,
             committed: Default::default(),
             input: request.input,
             output: request.output,
@@ -245,6 +248,7 @@ pub(super) fn refuse(request: WriteRows, error: Box<Error>, outbox: &mut Outbox<
         matched: 0,
         changed: 0,
         warnings: 0,
+        remarks: None,
         committed: Default::default(),
         input: request.input,
         output: request.output,

@@ -1,5 +1,6 @@
 //! Hot path, budget 20 instructions a column besides its encoding. What leaves the partition for one accepted row.
 
+use junctor_expression::parameter::append_value;
 use junctor_expression::{Accumulator, AggregateKind, Expression, Parameters, ResultType, Scratch};
 use junctor_model::error::{Error, Result};
 use junctor_model::row::RowView;
@@ -186,7 +187,9 @@ fn append_packet(
     match (&projection.row_plan, protocol) {
         (Some(plan), RowProtocol::Text) => plan.append_text(view, out),
         (Some(plan), RowProtocol::Binary) => plan.append_binary(view, out),
-        (None, _) => return append_computed_packet(projection, protocol, view, parameters, scratch, out),
+        (None, _) | (_, RowProtocol::Values) => {
+            return append_computed_packet(projection, protocol, view, parameters, scratch, out);
+        }
     }
     Ok(())
 }
@@ -215,6 +218,13 @@ fn append_computed_packet(
                 packet.append(ordinal, value_of(value, view, parameters, scratch)?, column.wire_type, out);
             }
             packet.end(out);
+        }
+        RowProtocol::Values => {
+            let packet = begin_packet(out);
+            for value in &projection.values {
+                append_value(value_of(value, view, parameters, scratch)?, out);
+            }
+            end_packet(out, packet);
         }
     }
     Ok(())

@@ -103,6 +103,7 @@ impl RowReader {
         if view.snapshot < store.snapshot_floor() {
             return Err(snapshot_too_old());
         }
+        self.emitter.scratch.set_strict(view.program.is_strict);
         match view.program.access {
             Access::PrimaryKeys => self.hold_keys(store, view, position, out),
             Access::IndexRanges { index, descending } => {
@@ -250,7 +251,7 @@ impl RowReader {
 #[inline]
 fn plain_rows<'a>(view: &ReadView<'a>) -> Option<&'a RowPlan> {
     match (&view.program.output, &view.program.filter) {
-        (Output::Packets(projection), None) => projection.row_plan.as_ref(),
+        (Output::Packets(projection), None) if view.protocol != RowProtocol::Values => projection.row_plan.as_ref(),
         _ => None,
     }
 }
@@ -271,6 +272,8 @@ fn say_plain(
         RowProtocol::Binary => {
             say_each(store, images, view, image, position, out, |row, out| plan.append_binary(row, out))
         }
+        // Such rows are said value by value.
+        RowProtocol::Values => None,
     }
 }
 
@@ -346,6 +349,8 @@ fn say_row(plan: &RowPlan, protocol: RowProtocol, row: RowView<'_>, out: &mut Ve
     match protocol {
         RowProtocol::Text => plan.append_text(row, out),
         RowProtocol::Binary => plan.append_binary(row, out),
+        // Such rows are said value by value: `plain_rows` has no plan for them.
+        RowProtocol::Values => {}
     }
 }
 

@@ -90,7 +90,7 @@ fn read(
 }
 
 fn program(table: &SampleTable, access: Access, filter: Option<Expression>, output: Output) -> ReadProgram {
-    ReadProgram { table: Arc::clone(&table.layout), access, filter, output, reads_parameters: false }
+    ReadProgram { table: Arc::clone(&table.layout), access, filter, output, reads_parameters: false, is_strict: false }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::program::WriteProgram;
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::remarks;
 use junctor_signals::write_rows::{WriteRows, WriteRowsReply};
 use junctor_signals::{LdmSignal, Signal, SqlSignal};
 
@@ -154,6 +155,9 @@ impl TcBlock {
         }
         let running = &mut record.running;
         running.warnings += reply.warnings;
+        if reply.remarks.is_some() {
+            remarks::join(&mut running.remarks, reply.remarks);
+        }
         if let Part::Base = running.parts[number] {
             running.matched += u64::from(reply.matched);
             running.changed += u64::from(reply.changed);
@@ -250,6 +254,7 @@ impl TcBlock {
             matched: if failed { 0 } else { running.matched },
             changed: if failed { 0 } else { running.changed },
             warnings: running.warnings,
+            remarks: running.remarks.take(),
             outputs: if failed { Vec::new() } else { std::mem::take(&mut running.outputs) },
             written: if stays_open && !failed { running.written.clone() } else { Vec::new() },
             error: running.error.take(),
@@ -272,6 +277,7 @@ fn refuse(
         matched: 0,
         changed: 0,
         warnings: 0,
+        remarks: None,
         outputs: Vec::new(),
         written: Vec::new(),
         error: Some(error),

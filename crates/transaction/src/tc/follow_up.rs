@@ -26,18 +26,20 @@ use super::state::{Cascade, Part, Round, RoundPart, Statement, TransactionHandle
 /// Rounds to send, and what is planned after them.
 type PlannedRounds = (Vec<Vec<RoundPart>>, Vec<FollowUp>);
 
-/// The two programs of a hidden table.
+/// The programs of a hidden table.
 #[derive(Clone, Debug)]
 pub(super) struct EntryPrograms {
     insert: Arc<WriteProgram>,
+    insert_or_claim: Arc<WriteProgram>,
     delete: Arc<WriteProgram>,
 }
 
 impl EntryPrograms {
     fn new(table: &Arc<TableLayout>) -> EntryPrograms {
         let insert = Arc::new(insert_program(table, Vec::new()));
-        let delete = Arc::new(WriteProgram { action: WriteAction::Delete, ..(*insert).clone() });
-        EntryPrograms { insert, delete }
+        let with_action = |action| Arc::new(WriteProgram { action, ..(*insert).clone() });
+        let (insert_or_claim, delete) = (with_action(WriteAction::InsertOrClaim), with_action(WriteAction::Delete));
+        EntryPrograms { insert, insert_or_claim, delete }
     }
 }
 
@@ -156,7 +158,11 @@ impl TcBlock {
             let partition = PartitionId { table: table.definition.id, index: partition };
             let round = round_after(last_round.get(&(place, entry_key.clone())).copied(), insert.is_some());
             last_round.insert((place, entry_key.clone()), round);
-            let entry_program = if insert.is_some() { &programs.insert } else { &programs.delete };
+            let entry_program = match (insert.is_some(), &program.action) {
+                (false, _) => &programs.delete,
+                (true, WriteAction::InsertOrClaim) => &programs.insert_or_claim,
+                (true, _) => &programs.insert,
+            };
             let part = rounds.entry((place, round)).or_default().entry(partition).or_insert_with(|| {
                 let name = program.table.definition.index(index).map_or("", |index| &index.name);
                 let part = Part::Entries { index_name: name.into(), shown: Vec::new() };

@@ -242,7 +242,7 @@ impl TcBlock {
             _ => RowWrite::Update(columns),
         };
         let reads_parameters = match &action {
-            WriteAction::Update { assignments } => assignments.iter().any(|one| !one.value.is_constant()),
+            WriteAction::Update { assignments, .. } => assignments.iter().any(|one| !one.value.is_constant()),
             _ => false,
         };
         Ok(WriteProgram {
@@ -291,13 +291,13 @@ fn new_keys(definition: &TableDefinition, columns: &[ColumnIndex]) -> WriteActio
         let result = Expression::column(*column, defined, &defined.name).result;
         Assignment { column: *column, value: Expression::parameter_of_type(ordinal, result) }
     });
-    WriteAction::Update { assignments: assignments.collect() }
+    WriteAction::Update { assignments: assignments.collect(), ignore: false }
 }
 
 /// The children get NULL.
 fn no_keys(columns: &[ColumnIndex]) -> WriteAction {
     let assignments = columns.iter().map(|column| Assignment { column: *column, value: Expression::null() });
-    WriteAction::Update { assignments: assignments.collect() }
+    WriteAction::Update { assignments: assignments.collect(), ignore: false }
 }
 
 /// Locks rows shared and says nothing of them but their number.
@@ -305,7 +305,12 @@ fn lock_program(table: &Arc<TableLayout>, access: Access) -> WriteProgram {
     let output = Output::Aggregates(Vec::new());
     WriteProgram {
         table: Arc::clone(table),
-        action: WriteAction::LockRead { mode: LockMode::Shared, when_locked: WhenLocked::Wait, output },
+        action: WriteAction::LockRead {
+            mode: LockMode::Shared,
+            when_locked: WhenLocked::Wait,
+            output,
+            is_strict: false,
+        },
         access,
         filter: None,
         reads_parameters: false,

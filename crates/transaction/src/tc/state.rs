@@ -11,6 +11,7 @@ use junctor_signals::execute_statement::{ExecuteStatement, Reading};
 use junctor_signals::lock_wait::Blocker;
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::remarks::Remarks;
 use junctor_signals::write_rows::FollowUp;
 
 use super::foreign_key::Sought;
@@ -124,6 +125,7 @@ pub(super) struct Statement {
     pub matched: u64,
     pub changed: u64,
     pub warnings: u32,
+    pub remarks: Option<Box<Remarks>>,
     pub outputs: Vec<Buffer>,
     pub written: Vec<PartitionId>,
     pub error: Option<Box<Error>>,
@@ -162,6 +164,7 @@ impl Default for Statement {
             matched: 0,
             changed: 0,
             warnings: 0,
+            remarks: None,
             outputs: Vec::new(),
             written: Vec::new(),
             error: None,
@@ -336,6 +339,7 @@ impl Statement {
         self.program = None;
         self.one_phase = false;
         (self.matched, self.changed, self.warnings) = (0, 0, 0);
+        self.remarks = None;
         self.outputs.clear();
         self.written.clear();
         self.error = None;

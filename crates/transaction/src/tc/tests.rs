@@ -168,6 +168,7 @@ fn reply_of(write: &WriteRows, follow_ups: Vec<FollowUp>, error: Option<Box<Erro
         matched: 1,
         changed: u32::from(error.is_none()),
         warnings: 0,
+        remarks: None,
         committed: CommitNumber(0),
         input: Buffer::new(),
         output: Buffer::new(),

@@ -1,0 +1,220 @@
+//! UPDATE and DELETE with LIMIT, and those whose rows are written in an order because one may meet the keys of another.
+
+use std::sync::Arc;
+
+use junctor_client::Door;
+use junctor_client::program::{Output, RowProtocol, WriteAction};
+use junctor_expression::parameter::read_value;
+use junctor_model::error::{ErrorCode, Result};
+use junctor_model::key::append_value;
+use junctor_model::partition::{key_hash, partition_of};
+use junctor_model::schema::TableDefinition;
+use junctor_model::value::ValueRef;
+
+use super::drive::{Next, Parties, may_repeat, settle, take_transaction};
+use super::insert::send_step;
+use super::state::{ChangeWork, CompoundState, Step, Work};
+use crate::engine::Engine;
+use crate::execute::packets::{RowPackets, Window};
+use crate::execute::read::{broken_reply, wrong_plan};
+use crate::execute::sorter::Sorter;
+use crate::execute::state::Run;
+use crate::execute::write::{StatementOutcome, level_of, note_remarks};
+use crate::plan::{ChangePlan, OrderedChange, Plan, row_key_columns};
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+use crate::show::WarningLevel;
+
+/// Locks the rows of a change. The inputs are in the engine's workspace, as for the change itself.
+pub(in crate::execute) fn start_ordered_change(
+    parties: (&mut Engine, &mut Session, &mut Door<'_>),
+    plan: &Arc<Plan>,
+    ordered: &OrderedChange,
+    run: &Run<'_>,
+    limit: Option<u64>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let (engine, session, door) = parties;
+    let mut parameters = door.buffers.take(engine.work.parameters.len());
+    parameters.extend_from_slice(&engine.work.parameters);
+    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
+    let before = session.transaction.statement();
+    let mut state = Box::new(CompoundState {
+        plan: Arc::clone(plan),
+        operation: Default::default(),
+        protocol: RowProtocol::Values,
+        step: Step::Lock,
+        owns_transaction: take_transaction(session),
+        before,
+        parameters,
+        origin,
+        work: Work::Change(ChangeWork {
+            rows: Vec::new(),
+            next: 0,
+            limit: limit.unwrap_or(u64::MAX),
+            locked_max: match (limit, ordered.is_first) {
+                (Some(limit), true) => u32::try_from(limit).unwrap_or(u32::MAX),
+                _ => u32::MAX,
+            },
+            matched: 0,
+            changed: 0,
+        }),
+        source: None,
+        is_stopped: false,
+    });
+    let mut parties = Parties { engine, session, door };
+    let next = send_step(&mut parties, &mut state, &ordered.lock, Step::Lock);
+    settle(parties, state, next, sink)
+}
+
+/// A step was answered.
+pub(super) fn on_answer(
+    parties: &mut Parties<'_, '_>,
+    state: &mut CompoundState,
+    plan: &ChangePlan,
+    outcome: StatementOutcome,
+    outputs: &[Vec<u8>],
+) -> Result<Next> {
+    let Some(ordered) = &plan.ordered else { return Err(wrong_plan()) };
+    let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
+    if let Some(error) = outcome.error {
+        let is_left_out = ordered.ignore && error.code == ErrorCode::DuplicateEntry;
+        return match state.step {
+            Step::WriteOne if is_left_out => {
+                work.matched += 1;
+                parties.session.warn(WarningLevel::Warning, error.code.errno(), error.message);
+                next_row(parties, state, plan, ordered)
+            }
+            // Its own transaction holds nothing yet, so it may be begun again.
+            Step::Lock if may_repeat(state, &error) && !parties.session.transaction.has_begun() => Ok(Next::Again),
+            _ => Err(error),
+        };
+    }
+    if outcome.warnings > 0 {
+        note_remarks(parties.session, level_of(&ordered.write.action), outcome.warnings, outcome.remarks);
+    }
+    match state.step {
+        Step::Lock => {
+            work.rows = locked_rows(parties.engine, plan, ordered, work.limit, outputs)?;
+            match (work.rows.is_empty(), ordered.in_turn) {
+                (true, _) => Ok(Next::Done),
+                (false, true) => write_one(parties, state, plan, ordered),
+                (false, false) => write_all(parties, state, plan, ordered),
+            }
+        }
+        Step::WriteAll => {
+            (work.matched, work.changed) = (outcome.matched, outcome.changed);
+            Ok(Next::Done)
+        }
+        Step::WriteOne => {
+            work.matched += outcome.matched;
+            work.changed += outcome.changed;
+            next_row(parties, state, plan, ordered)
+        }
+        _ => Err(wrong_plan()),
+    }
+}
+
+/// The rows to write: partition and primary key of each, in order.
+fn locked_rows(
+    engine: &mut Engine,
+    plan: &ChangePlan,
+    ordered: &OrderedChange,
+    limit: u64,
+    outputs: &[Vec<u8>],
+) -> Result<Vec<(u16, Vec<u8>)>> {
+    let definition = &plan.table.definition;
+    let mut rows = Vec::new();
+    let WriteAction::LockRead { output: Output::Entries { .. }, .. } = &ordered.lock.action else {
+        for output in outputs {
+            take_rows(definition, output, limit, &mut rows)?;
+        }
+        return Ok(rows);
+    };
+    let bytes_max = engine.settings.sort_buffer_bytes_max;
+    let mut sorter = Sorter::begin(false, limit, bytes_max, &mut engine.work.sorters);
+    outputs.iter().try_for_each(|output| sorter.take(output))?;
+    sorter.sort();
+    let mut window = Window { offset: 0, remaining: limit };
+    let mut packets = Vec::new();
+    sorter.give(&mut window, usize::MAX, &mut packets);
+    sorter.retire(&mut engine.work.sorters);
+    take_rows(definition, &packets, limit, &mut rows)?;
+    Ok(rows)
+}
+
+fn take_rows(definition: &TableDefinition, packets: &[u8], limit: u64, rows: &mut Vec<(u16, Vec<u8>)>) -> Result<()> {
+    let columns = row_key_columns(definition);
+    for packet in RowPackets::new(packets) {
+        if rows.len() as u64 >= limit {
+            break;
+        }
+        let mut rest = &packet[..];
+        let mut values = Vec::with_capacity(columns.len());
+        for _ in &columns {
+            let Some((value, after)) = read_value(rest) else { return Err(broken_reply()) };
+            values.push(value);
+            rest = after;
+        }
+        let key_of = |wanted: &[junctor_model::id::ColumnIndex]| {
+            let mut key = Vec::new();
+            for index in wanted {
+                let column = &definition.columns[usize::from(index.0)];
+                let place = columns.iter().position(|column| column == index);
+                let value = place.map_or(ValueRef::Null, |place| values[place]);
+                append_value(column.column_type, column.nullable, value, &mut key);
+            }
+            key
+        };
+        let key = key_of(&definition.primary().columns);
+        let partition = match definition.partition_columns == definition.primary().columns {
+            true => partition_of(key_hash(&key), definition.partition_count),
+            false => partition_of(key_hash(&key_of(&definition.partition_columns)), definition.partition_count),
+        };
+        rows.push((partition, key));
+    }
+    Ok(())
+}
+
+/// Writes all rows with one statement.
+fn write_all(
+    parties: &mut Parties<'_, '_>,
+    state: &mut CompoundState,
+    plan: &ChangePlan,
+    ordered: &OrderedChange,
+) -> Result<Next> {
+    let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
+    let sent: &[u8] = if ordered.write.reads_parameters { &state.parameters } else { &[] };
+    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.door.buffers);
+    inputs.begin(plan.table.definition.partition_count, buffers);
+    for (partition, key) in &work.rows {
+        inputs.push_key_at(*partition, key, sent, buffers);
+    }
+    send_step(parties, state, &ordered.write, Step::WriteAll)
+}
+
+fn next_row(
+    parties: &mut Parties<'_, '_>,
+    state: &mut CompoundState,
+    plan: &ChangePlan,
+    ordered: &OrderedChange,
+) -> Result<Next> {
+    let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
+    work.next += 1;
+    if work.next == work.rows.len() { Ok(Next::Done) } else { write_one(parties, state, plan, ordered) }
+}
+
+fn write_one(
+    parties: &mut Parties<'_, '_>,
+    state: &mut CompoundState,
+    plan: &ChangePlan,
+    ordered: &OrderedChange,
+) -> Result<Next> {
+    let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
+    let Some((partition, key)) = work.rows.get(work.next) else { return Err(wrong_plan()) };
+    let sent: &[u8] = if ordered.write.reads_parameters { &state.parameters } else { &[] };
+    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.door.buffers);
+    inputs.begin(plan.table.definition.partition_count, buffers);
+    inputs.push_key_at(*partition, key, sent, buffers);
+    send_step(parties, state, &ordered.write, Step::WriteOne)
+}

@@ -1,0 +1,221 @@
+//! From step to step: what follows an answer, and how the statement ends.
+
+use junctor_client::{Door, Ending};
+use junctor_model::error::{Error, ErrorCode, Result};
+
+use super::state::{CompoundState, Step, Work};
+use super::{change, insert};
+use crate::engine::Engine;
+use crate::execute::completion::{fail, interrupted};
+use crate::execute::state::{Execution, Origin};
+use crate::execute::transaction::note_lost_transaction;
+use crate::execute::write::StatementOutcome;
+use crate::plan::Plan;
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+
+/// What a step works with.
+pub(super) struct Parties<'p, 'd> {
+    pub engine: &'p mut Engine,
+    pub session: &'p mut Session,
+    pub door: &'p mut Door<'d>,
+}
+
+/// What follows an answer.
+pub(super) enum Next {
+    /// Another step was sent.
+    Wait,
+    /// Everything is written.
+    Done,
+    /// The statement is executed anew, with another plan or other numbers; nothing of it has been done.
+    Again,
+}
+
+/// Makes the transaction that the statement needs: its own, unless one is open. True when it is the statement's own.
+pub(super) fn take_transaction(session: &mut Session) -> bool {
+    let owns = !session.transaction.explicit;
+    session.transaction.explicit = true;
+    owns
+}
+
+/// A step was sent, or could not be, or there was none to send.
+pub(super) fn settle(
+    mut parties: Parties<'_, '_>,
+    mut state: Box<CompoundState>,
+    next: Result<Next>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    match next {
+        Ok(Next::Wait) => {
+            parties.session.execution = Execution::Compound(state);
+            Progress::Waiting
+        }
+        Ok(Next::Done) => finish(parties, state, sink),
+        Ok(Next::Again) => {
+            let origin = std::mem::take(&mut state.origin);
+            parties.door.buffers.give(std::mem::take(&mut state.parameters));
+            if state.owns_transaction {
+                // It holds a snapshot at most.
+                parties.engine.client.forget(&mut parties.session.transaction);
+                parties.session.transaction_ended();
+            }
+            parties.engine.execute_again(parties.session, origin, parties.door, sink)
+        }
+        Err(error) => {
+            parties.engine.work.inputs.clear(parties.door.buffers);
+            if let Some(source) = state.source.take() {
+                source.stop(&mut parties);
+            }
+            undo(parties, state, error, sink)
+        }
+    }
+}
+
+/// A statement of the transaction was answered.
+pub(crate) fn on_statement(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut outcome: StatementOutcome,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Execution::Compound(mut state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+    let plan = std::sync::Arc::clone(&state.plan);
+    let mut parties = Parties { engine, session, door };
+    if outcome.error.is_some() {
+        note_lost_transaction(&mut parties.engine.client, parties.session);
+    }
+    let outputs = std::mem::take(&mut outcome.outputs);
+    let next = match (&*plan, state.is_stopped) {
+        (_, true) => Err(outcome.error.take().unwrap_or_else(interrupted)),
+        (Plan::Insert(plan), _) => insert::on_answer(&mut parties, &mut state, plan, outcome, &outputs),
+        (Plan::Change(plan), _) => change::on_answer(&mut parties, &mut state, plan, outcome, &outputs),
+        _ => Err(crate::execute::read::wrong_plan()),
+    };
+    for output in outputs {
+        parties.door.buffers.give(output);
+    }
+    settle(parties, state, next, sink)
+}
+
+/// Everything is written: commits if the transaction is the statement's own.
+fn finish(parties: Parties<'_, '_>, mut state: Box<CompoundState>, sink: &mut dyn ResultSink) -> Progress {
+    let Parties { engine, session, door } = parties;
+    if !state.owns_transaction {
+        return say(Parties { engine, session, door }, state, sink);
+    }
+    match engine.client.end(session.connection, &mut session.transaction, Ending::Commit, door) {
+        Ok(Some(operation)) => {
+            state.operation = operation;
+            state.step = Step::Commit;
+            session.execution = Execution::Compound(state);
+            Progress::Waiting
+        }
+        Ok(None) => {
+            session.transaction_ended();
+            say(Parties { engine, session, door }, state, sink)
+        }
+        Err(error) => undo(Parties { engine, session, door }, state, error, sink),
+    }
+}
+
+/// The statement failed: what it has done is undone before the error is said.
+fn undo(
+    parties: Parties<'_, '_>,
+    mut state: Box<CompoundState>,
+    error: Box<Error>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Parties { engine, session, door } = parties;
+    let asked = match state.owns_transaction {
+        true => engine.client.end(session.connection, &mut session.transaction, Ending::Rollback, door),
+        false => engine.client.undo_statements(session.connection, &session.transaction, state.before, door),
+    };
+    match asked {
+        Ok(Some(operation)) => {
+            state.operation = operation;
+            state.step = Step::Undo(error);
+            session.execution = Execution::Compound(state);
+            Progress::Waiting
+        }
+        Ok(None) => {
+            if state.owns_transaction {
+                session.transaction_ended();
+            }
+            release(state, door);
+            fail(session, &error, sink)
+        }
+        Err(refused) => {
+            release(state, door);
+            fail(session, &refused, sink)
+        }
+    }
+}
+
+/// The own transaction has ended.
+pub(crate) fn on_ended(
+    engine: &mut Engine,
+    session: &mut Session,
+    error: Option<Box<Error>>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Execution::Compound(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+    session.transaction_ended();
+    match (&state.step, error) {
+        (Step::Undo(_), _) => say_undone(session, state, door, sink),
+        (_, Some(error)) => {
+            release(state, door);
+            fail(session, &error, sink)
+        }
+        (_, None) => say(Parties { engine, session, door }, state, sink),
+    }
+}
+
+/// What the statement had done in an open transaction is undone.
+pub(crate) fn on_undone(session: &mut Session, door: &mut Door<'_>, sink: &mut dyn ResultSink) -> Progress {
+    let Execution::Compound(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+    say_undone(session, state, door, sink)
+}
+
+fn say_undone(
+    session: &mut Session,
+    mut state: Box<CompoundState>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let step = std::mem::replace(&mut state.step, Step::Commit);
+    release(state, door);
+    match step {
+        Step::Undo(error) => fail(session, &error, sink),
+        _ => Progress::Waiting,
+    }
+}
+
+fn say(parties: Parties<'_, '_>, mut state: Box<CompoundState>, sink: &mut dyn ResultSink) -> Progress {
+    let Parties { engine, session, door } = parties;
+    let plan = std::sync::Arc::clone(&state.plan);
+    std::mem::take(&mut state.origin).release(door);
+    door.buffers.give(std::mem::take(&mut state.parameters));
+    match (&*plan, &state.work) {
+        (Plan::Insert(plan), Work::Insert(work)) => {
+            let rows_before = state.source.as_ref().map(|source| source.rows_before);
+            insert::say(engine, session, plan, (work, rows_before), sink)
+        }
+        (Plan::Change(plan), Work::Change(work)) => {
+            crate::execute::write::say_changed(engine, session, plan, (work.matched, work.changed), sink)
+        }
+        _ => fail(session, &crate::execute::read::wrong_plan(), sink),
+    }
+}
+
+fn release(state: Box<CompoundState>, door: &mut Door<'_>) {
+    let CompoundState { origin, parameters, .. } = *state;
+    origin.release(door);
+    door.buffers.give(parameters);
+}
+
+/// Whether an error that came before anything was written is that of an old plan, and the statement can be done again.
+pub(super) fn may_repeat(state: &CompoundState, error: &Error) -> bool {
+    error.code == ErrorCode::TableDefinitionChanged && !matches!(state.origin, Origin::None)
+}

@@ -1,0 +1,486 @@
+//! INSERT IGNORE, REPLACE and INSERT ... ON DUPLICATE KEY UPDATE.
+//!
+//! All rows are inserted at once. When that meets a key that exists, it is undone and the rows are taken one by one. For REPLACE and ON
+//! DUPLICATE KEY UPDATE each key of the row, in MySQL's order of keys, is looked for and locked exclusively, the row's own primary key
+//! first and then the entries of unique indexes; so a row of another transaction that has not ended is waited for, and then seen as it
+//! has become. The row found is updated, or the rows found are deleted; without any, the row is inserted. A key that appears between
+//! the look and the insert makes the insert fail, and the keys are looked for again.
+
+use std::sync::Arc;
+
+use junctor_client::client::WriteOptions;
+use junctor_client::program::WriteProgram;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::ColumnIndex;
+use junctor_model::key::{append_escaped, append_row_key};
+use junctor_model::row::RowView;
+use junctor_model::schema::{ColumnType, TableLayout};
+use junctor_model::value::ValueRef;
+
+use super::drive::{Next, Parties, may_repeat, settle, take_transaction};
+use super::rows::RowList;
+use super::source::{Source, advance, start_source};
+use super::state::{CompoundState, Counts, InsertWork, NO_OPERATION, Step, Work};
+use crate::engine::Engine;
+use crate::execute::completion::{Changed, ok};
+use crate::execute::insert::{Numbered, number_of};
+use crate::execute::read::{broken_reply, wrong_plan};
+use crate::execute::state::Run;
+use crate::execute::write::{StatementOutcome, check_writable, note_remarks, write_options};
+use crate::plan::{Conflict, InsertPlan, KeyLock, Plan};
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+use crate::show::WarningLevel;
+
+/// How often the keys of one row are looked at before the statement gives up with error 1205: each time another transaction has
+/// put the key there between the look and the insert, and taken it away again before the next look.
+const ATTEMPTS_MAX: u32 = 100;
+
+/// Inserts rows that were made. They are in the engine's inputs too.
+pub(in crate::execute) fn start_insert_rows(
+    parties: (&mut Engine, &mut Session, &mut junctor_client::Door<'_>),
+    plan: &Arc<Plan>,
+    run: &Run<'_>,
+    rows: RowList,
+    numbered: Numbered,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let (engine, session, door) = parties;
+    let Plan::Insert(insert) = &**plan else {
+        return crate::execute::completion::fail(session, &wrong_plan(), sink);
+    };
+    let mut parameters = door.buffers.take(engine.work.parameters.len());
+    parameters.extend_from_slice(&engine.work.parameters);
+    let mut state = Box::new(CompoundState {
+        plan: Arc::clone(plan),
+        operation: Default::default(),
+        protocol: run.protocol,
+        step: Step::Batch,
+        owns_transaction: false,
+        before: session.transaction.statement(),
+        parameters,
+        origin: run.again.keep(session.transaction.explicit, &engine.work.parameters, door),
+        work: Work::Insert(InsertWork {
+            rows,
+            next: 0,
+            found: Vec::new(),
+            attempts: 0,
+            first_number: 0,
+            explicit_number: 0,
+            numbered,
+            counts: Counts::default(),
+        }),
+        source: None,
+        is_stopped: false,
+    });
+    let mut parties = Parties { engine, session, door };
+    let next = send_step(&mut parties, &mut state, &insert.program, Step::Batch);
+    settle(parties, state, next, sink)
+}
+
+/// Inserts the rows of a query. The parameters are in the engine's workspace.
+pub(in crate::execute) fn start_insert_select(
+    parties: (&mut Engine, &mut Session, &mut junctor_client::Door<'_>),
+    plan: &Arc<Plan>,
+    run: &Run<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let (engine, session, door) = parties;
+    let Plan::Insert(insert) = &**plan else {
+        return crate::execute::completion::fail(session, &wrong_plan(), sink);
+    };
+    if let Err(error) = check_writable(session) {
+        return crate::execute::completion::fail(session, &error, sink);
+    }
+    session.enter_statement();
+    // A query in the same transaction sees what was written before it; what this statement writes is not for its own query.
+    let reads_own_table = insert
+        .select
+        .as_ref()
+        .and_then(|select| select.table())
+        .is_some_and(|table| table.definition.id == insert.table.definition.id);
+    let collects = reads_own_table && session.transaction.has_begun();
+    let mut parameters = door.buffers.take(engine.work.parameters.len());
+    parameters.extend_from_slice(&engine.work.parameters);
+    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
+    let before = session.transaction.statement();
+    let mut state = Box::new(CompoundState {
+        plan: Arc::clone(plan),
+        operation: NO_OPERATION,
+        protocol: run.protocol,
+        step: Step::Select,
+        owns_transaction: take_transaction(session),
+        before,
+        parameters,
+        origin,
+        work: Work::Insert(InsertWork {
+            rows: RowList::default(),
+            next: 0,
+            found: Vec::new(),
+            attempts: 0,
+            first_number: 0,
+            explicit_number: 0,
+            numbered: Numbered::default(),
+            counts: Counts::default(),
+        }),
+        source: Some(Box::new(Source::new(collects))),
+        is_stopped: false,
+    });
+    let mut parties = Parties { engine, session, door };
+    let next = start_source(&mut parties, &mut state, insert);
+    settle(parties, state, next, sink)
+}
+
+/// Sends what is in the inputs.
+pub(super) fn send_step(
+    parties: &mut Parties<'_, '_>,
+    state: &mut CompoundState,
+    program: &Arc<WriteProgram>,
+    step: Step,
+) -> Result<Next> {
+    let Parties { engine, session, door } = parties;
+    // Keys of rows that are not there stay free: those who insert them wait for each other as it is.
+    let (locks_ranges, rows_max) = match (&step, &state.work) {
+        // A statement that is a transaction by itself leaves ranges free too.
+        (Step::Lock, Work::Change(work)) => (!state.owns_transaction, work.locked_max),
+        _ => (false, u32::MAX),
+    };
+    let options = WriteOptions { locks_ranges, rows_max, ..write_options(engine, session, state.protocol) };
+    let inputs = &mut engine.work.inputs;
+    let connection = session.connection;
+    state.operation = engine.client.execute(connection, &mut session.transaction, program, options, inputs, door)?;
+    state.step = step;
+    Ok(Next::Wait)
+}
+
+/// A step was answered.
+pub(super) fn on_answer(
+    parties: &mut Parties<'_, '_>,
+    state: &mut CompoundState,
+    plan: &InsertPlan,
+    outcome: StatementOutcome,
+    images: &[Vec<u8>],
+) -> Result<Next> {
+    let repeats = outcome.error.as_ref().is_some_and(|error| may_repeat(state, error));
+    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
+    let is_duplicate = outcome.error.as_ref().is_some_and(|error| error.code == ErrorCode::DuplicateEntry);
+    match (&state.step, outcome.error) {
+        (Step::Batch, None) => {
+            work.counts.written += work.rows.len() as u64;
+            if work.first_number == 0 {
+                work.first_number = work.numbered.first_number;
+            }
+            work.explicit_number = work.numbered.answer_number;
+            rows_done(parties, state, plan)
+        }
+        (Step::Batch, Some(_)) if is_duplicate && !matches!(plan.conflict, Conflict::Fail) => {
+            begin_rows(parties, state, plan)
+        }
+        (Step::Batch, Some(_)) if repeats => Ok(Next::Again),
+        (Step::Insert, None) => {
+            work.counts.written += 1;
+            let generated = work.rows.get(work.next).generated;
+            if work.first_number == 0 && plan.auto.is_some_and(|auto| !auto.is_hidden) {
+                work.first_number = generated;
+            }
+            work.explicit_number = number_of_row(plan, work);
+            next_row(parties, state, plan)
+        }
+        (Step::Insert, Some(error)) if is_duplicate => match &plan.conflict {
+            Conflict::Skip => skip_row(parties, state, plan, &error),
+            _ => look_again(parties, state, plan),
+        },
+        (Step::Update, Some(error))
+            if is_duplicate && matches!(plan.conflict, Conflict::Update { ignore: true, .. }) =>
+        {
+            skip_row(parties, state, plan, &error)
+        }
+        (_, Some(error)) => Err(error),
+        (Step::Key(place), None) => {
+            let place = *place;
+            on_key(parties, state, plan, place, images)
+        }
+        (Step::Delete, None) => {
+            work.counts.deleted += outcome.changed;
+            work.found.clear();
+            insert_row(parties, state, plan)
+        }
+        // The row went between its entry and itself; its key is free, or another row's.
+        (Step::Update, None) if outcome.matched == 0 => look_again(parties, state, plan),
+        (Step::Update, None) => {
+            work.counts.touched += 1;
+            work.explicit_number = number_of_found(plan, work);
+            if outcome.changed > 0 {
+                work.counts.written += 1;
+                work.counts.updated += 1;
+            }
+            if outcome.warnings > 0 {
+                let Conflict::Update { update, .. } = &plan.conflict else { return Err(wrong_plan()) };
+                let level = crate::execute::write::level_of(&update.action);
+                note_remarks(parties.session, level, outcome.warnings, outcome.remarks);
+            }
+            next_row(parties, state, plan)
+        }
+        _ => Err(wrong_plan()),
+    }
+}
+
+/// The insert of all rows was refused and is undone: they are taken one by one.
+fn begin_rows(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+    std::mem::take(&mut state.origin).release(parties.door);
+    if state.source.is_none() {
+        state.owns_transaction = take_transaction(parties.session);
+        state.before = parties.session.transaction.statement();
+    }
+    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
+    work.attempts = 0;
+    work.next = 0;
+    begin_row(parties, state, plan)
+}
+
+/// The rows at hand are written: those that the query gives next follow.
+fn rows_done(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+    if state.source.is_some() { advance(parties, state, plan) } else { Ok(Next::Done) }
+}
+
+fn next_row(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
+    work.next += 1;
+    if work.next == work.rows.len() {
+        return rows_done(parties, state, plan);
+    }
+    work.attempts = 0;
+    begin_row(parties, state, plan)
+}
+
+fn begin_row(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
+    work.found.clear();
+    ask_key(parties, state, plan, 0)
+}
+
+/// Leaves the row out, which the user is told.
+fn skip_row(
+    parties: &mut Parties<'_, '_>,
+    state: &mut CompoundState,
+    plan: &InsertPlan,
+    error: &Error,
+) -> Result<Next> {
+    parties.session.warn(WarningLevel::Warning, error.code.errno(), error.message.clone());
+    if let Work::Insert(work) = &mut state.work {
+        work.explicit_number = number_of_row(plan, work);
+    }
+    next_row(parties, state, plan)
+}
+
+/// The AUTO_INCREMENT value of the row at hand; 0 without such a column.
+fn number_of_row(plan: &InsertPlan, work: &InsertWork) -> u64 {
+    let Some(auto) = plan.auto.filter(|auto| !auto.is_hidden) else { return 0 };
+    let view = RowView::new(&plan.table.row_format, work.rows.get(work.next).image.image);
+    number_of(view.column(auto.index)).unwrap_or(0)
+}
+
+/// The AUTO_INCREMENT value of the row that was found, where it is the primary key.
+fn number_of_found(plan: &InsertPlan, work: &InsertWork) -> u64 {
+    let Some(auto) = plan.auto.filter(|auto| !auto.is_hidden) else { return 0 };
+    let definition = &plan.table.definition;
+    let column_type = definition.columns[usize::from(auto.index.0)].column_type;
+    match (column_type, work.found.last()) {
+        (ColumnType::Integer { unsigned, .. }, Some((_, key))) if definition.primary().columns == [auto.index] => {
+            let mut bytes = [0; 8];
+            let (Some(low), true) = (bytes.len().checked_sub(key.len()), !key.is_empty()) else { return 0 };
+            bytes[low..].copy_from_slice(key);
+            // Keys of signed integers begin with the sign bit turned over.
+            match (unsigned, key[0] & 0x80) {
+                (true, _) => u64::from_be_bytes(bytes),
+                (false, 0) => 0,
+                (false, _) => u64::from_be_bytes(bytes) & !(1 << (key.len() * 8 - 1)),
+            }
+        }
+        _ => 0,
+    }
+}
+
+/// The keys of the row have changed since they were looked at.
+fn look_again(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
+    work.attempts += 1;
+    if work.attempts >= ATTEMPTS_MAX {
+        let message = "Lock wait timeout exceeded; try restarting transaction";
+        return Err(Error::new(ErrorCode::LockWaitTimeout, message));
+    }
+    begin_row(parties, state, plan)
+}
+
+/// Looks for the key at a place, or the next one that the row has; after the last one the row is written.
+fn ask_key(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan, first: usize) -> Result<Next> {
+    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
+    let row = work.rows.get(work.next);
+    let view = RowView::new(&plan.table.row_format, row.image.image);
+    let columns = &plan.table.definition.columns;
+    let crate::execute::state::Workspace { inputs, key, partition_key, .. } = &mut parties.engine.work;
+    for (place, KeyLock { index, columns: key_columns, lock }) in plan.conflict.keys().iter().enumerate().skip(first) {
+        let buffers = &mut *parties.door.buffers;
+        inputs.begin(lock.table.definition.partition_count, buffers);
+        if index.is_none() {
+            // A row with the same primary key is in the same partition.
+            inputs.push_key_at(row.partition, row.image.key.key, &[], buffers);
+            return send_step(parties, state, lock, Step::Key(place));
+        }
+        partition_key.clear();
+        let has_null = append_row_key(columns, key_columns, view, partition_key);
+        if has_null {
+            continue;
+        }
+        key.clear();
+        append_escaped(partition_key, key);
+        inputs.push_key(key, &[], buffers);
+        return send_step(parties, state, lock, Step::Key(place));
+    }
+    write_row(parties, state, plan)
+}
+
+/// The locking read of a key was answered with the image of a row or of a unique entry, or without.
+fn on_key(
+    parties: &mut Parties<'_, '_>,
+    state: &mut CompoundState,
+    plan: &InsertPlan,
+    place: usize,
+    images: &[Vec<u8>],
+) -> Result<Next> {
+    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
+    let Some(KeyLock { index, lock, .. }) = plan.conflict.keys().get(place) else { return Err(wrong_plan()) };
+    let row = work.rows.get(work.next);
+    if let Some(image) = images.iter().find(|images| !images.is_empty()) {
+        let found = match index {
+            None if row.generated != 0 && has_number(plan) => {
+                // The row that has the number gave it to itself. The numbers held are given up, so the next ones are new.
+                parties.engine.ranges.forget_held(plan.table.definition.id);
+                return Err(taken_number(plan, row.generated));
+            }
+            None if replaces_same(plan, image, row.image.image) => {
+                work.counts.written += 1;
+                return next_row(parties, state, plan);
+            }
+            None => (row.partition, row.image.key.key.to_vec()),
+            Some(_) => referenced(&lock.table, image)?,
+        };
+        if !work.found.contains(&found) {
+            work.found.push(found);
+        }
+        if matches!(plan.conflict, Conflict::Update { .. }) {
+            return update_found(parties, state, plan);
+        }
+    }
+    ask_key(parties, state, plan, place + 1)
+}
+
+/// Whether REPLACE finds the very row that it would make, by the only key of the table: then nothing is replaced.
+fn replaces_same(plan: &InsertPlan, found: &[u8], new: &[u8]) -> bool {
+    matches!(&plan.conflict, Conflict::Replace { keys, .. } if keys.len() == 1) && found.get(4..) == Some(new)
+}
+
+/// Whether a generated number is among the columns of the primary key.
+fn has_number(plan: &InsertPlan) -> bool {
+    plan.auto.is_some_and(|auto| plan.table.definition.primary().columns.contains(&auto.index))
+}
+
+#[cold]
+fn taken_number(plan: &InsertPlan, number: u64) -> Box<Error> {
+    let table = &plan.table.definition.name;
+    Error::new(ErrorCode::DuplicateEntry, format!("Duplicate entry '{number}' for key '{table}.PRIMARY'"))
+}
+
+/// The row that a unique entry names: its partition and primary key.
+fn referenced(entries: &TableLayout, image: &[u8]) -> Result<(u16, Vec<u8>)> {
+    let Some((_, image)) = image.split_first_chunk::<4>() else { return Err(broken_reply()) };
+    match RowView::new(&entries.row_format, image).column(ColumnIndex(1)) {
+        ValueRef::Bytes([high, low, key @ ..]) => Ok((u16::from_be_bytes([*high, *low]), key.to_vec())),
+        _ => Err(broken_reply()),
+    }
+}
+
+/// The keys of the row are known and locked: what stands in its way is deleted, or it is inserted.
+fn write_row(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
+    let Conflict::Replace { delete, .. } = &plan.conflict else { return insert_row(parties, state, plan) };
+    if work.found.is_empty() {
+        return insert_row(parties, state, plan);
+    }
+    push_found(parties, work, plan, &[]);
+    send_step(parties, state, delete, Step::Delete)
+}
+
+fn push_found(parties: &mut Parties<'_, '_>, work: &InsertWork, plan: &InsertPlan, parameters: &[u8]) {
+    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.door.buffers);
+    inputs.begin(plan.table.definition.partition_count, buffers);
+    for (partition, key) in &work.found {
+        inputs.push_key_at(*partition, key, parameters, buffers);
+    }
+}
+
+fn insert_row(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
+    let row = work.rows.get(work.next);
+    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.door.buffers);
+    inputs.begin(plan.table.definition.partition_count, buffers);
+    inputs.push_image(row.partition, row.image, &[], buffers);
+    send_step(parties, state, &plan.program, Step::Insert)
+}
+
+/// Updates the row that has the key: the parameters of the statement and the columns of the new row are its parameters.
+fn update_found(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+    let Conflict::Update { update, first_parameter, .. } = &plan.conflict else { return Err(wrong_plan()) };
+    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
+    let row = work.rows.get(work.next);
+    let own = if row.parameters.is_empty() { &state.parameters } else { row.parameters };
+    let own = junctor_expression::Parameters::from_bytes(own);
+    let crate::execute::state::Workspace { builder, row_parameters, .. } = &mut parties.engine.work;
+    builder.clear();
+    for ordinal in 0..*first_parameter {
+        builder.push(own.get(ordinal));
+    }
+    let view = RowView::new(&plan.table.row_format, row.image.image);
+    for position in 0..plan.table.definition.columns.len() {
+        builder.push(view.column(ColumnIndex(position as u16)));
+    }
+    let mut parameters = std::mem::take(row_parameters);
+    parameters.clear();
+    let built = builder.append_to(&mut parameters);
+    push_found(parties, work, plan, &parameters);
+    parties.engine.work.row_parameters = parameters;
+    built?;
+    send_step(parties, state, update, Step::Update)
+}
+
+/// Says what became of the rows; `rows_before` is the number of those that a query gave.
+pub(super) fn say(
+    engine: &mut Engine,
+    session: &mut Session,
+    plan: &InsertPlan,
+    (work, rows_before): (&InsertWork, Option<u64>),
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    use std::fmt::Write;
+    let Counts { written, deleted, updated, touched } = work.counts;
+    let rows = rows_before.unwrap_or(work.rows.len() as u64);
+    let info = &mut engine.work.info;
+    info.clear();
+    if rows > 1 || rows_before.is_some() {
+        let duplicates = match plan.mode {
+            junctor_expression::StoreMode::Lenient => rows - written.min(rows),
+            junctor_expression::StoreMode::Strict => deleted + updated,
+        };
+        // Writing to a String cannot fail.
+        let _ = write!(info, "Records: {rows}  Duplicates: {duplicates}  Warnings: {}", session.warning_count);
+    }
+    if work.first_number != 0 {
+        session.last_insert_id = work.first_number;
+    }
+    let last_insert_id = match work.first_number {
+        0 if written > 0 => work.explicit_number,
+        first => first,
+    };
+    let found = if session.found_rows_wanted { touched } else { updated };
+    ok(session, Changed { affected_rows: written + deleted + found, last_insert_id, info: Some(info) }, sink)
+}

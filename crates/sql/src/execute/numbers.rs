@@ -1,0 +1,184 @@
+//! The AUTO_INCREMENT numbers that a block holds: they come from main in ranges.
+
+use hashbrown::HashMap;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::TableId;
+use junctor_model::schema::Dictionary;
+
+use crate::plan::AutoColumn;
+
+/// AUTO_INCREMENT numbers that this block holds.
+#[derive(Debug)]
+pub(crate) struct NumberRanges {
+    ranges: HashMap<TableId, NumberRange, foldhash::fast::FixedState>,
+}
+
+/// Numbers of one table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NumberRange {
+    next: u64,
+    end: u64,
+    /// The table's counter is known to be beyond this.
+    known: u64,
+}
+
+impl NumberRanges {
+    /// None.
+    pub(crate) fn new() -> NumberRanges {
+        NumberRanges { ranges: HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0x6e75_6d62_6572_7321)) }
+    }
+
+    /// Takes in numbers that main gave when so many were needed, and rows gave themselves some up to `beyond`. Error: 1467 when they
+    /// are fewer.
+    pub(super) fn take_in(&mut self, table: TableId, given: (u64, u64), needed: u64, beyond: u64) -> Result<()> {
+        if given.1 < needed {
+            return Err(numbers_exhausted());
+        }
+        self.of(table).add(given.0, given.1, beyond);
+        Ok(())
+    }
+
+    /// Forgets the numbers of tables that are gone.
+    pub(crate) fn forget_missing(&mut self, dictionary: &Dictionary) {
+        self.ranges.retain(|table, _| dictionary.table(*table).is_some());
+    }
+
+    /// Gives up the numbers of a table that are at hand: the next ones come from its counter.
+    pub(crate) fn forget_held(&mut self, table: TableId) {
+        let range = self.of(table);
+        range.next = range.end;
+    }
+
+    /// The next number that this block would give; `None` when it holds none.
+    pub(crate) fn next_of(&self, table: TableId) -> Option<u64> {
+        self.ranges.get(&table).filter(|range| range.next > 0).map(|range| range.next)
+    }
+
+    /// Those of a table.
+    pub(super) fn of(&mut self, table: TableId) -> &mut NumberRange {
+        self.ranges.entry(table).or_default()
+    }
+}
+
+/// What main is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    /// Numbers that the rows need.
+    pub needed: u64,
+    /// Numbers asked for, some of them for later statements; 0 only raises the counter.
+    pub count: u64,
+    /// The counter is to be beyond this.
+    pub beyond: u64,
+}
+
+impl NumberRange {
+    /// What must be asked of main for rows that need so many numbers and give themselves numbers up to a maximum; `None` when
+    /// the numbers at hand are enough and the counter is beyond the maximum.
+    pub(super) fn missing(&mut self, needed: u64, explicit_max: u64, prefetch: u64) -> Option<Asked> {
+        if explicit_max >= self.next && explicit_max < self.end {
+            self.next = explicit_max + 1;
+        }
+        if explicit_max <= self.known && self.end.saturating_sub(self.next) >= needed {
+            return None;
+        }
+        let count = if needed == 0 { 0 } else { needed.max(prefetch) };
+        Some(Asked { needed, count, beyond: explicit_max })
+    }
+
+    /// Takes in numbers that main gave.
+    pub(super) fn add(&mut self, first: u64, count: u64, beyond: u64) {
+        self.known = self.known.max(beyond).max(first.saturating_sub(1));
+        if count == 0 {
+            // Numbers held from before are below what rows have now.
+            if self.end <= beyond {
+                self.next = self.end;
+            }
+            return;
+        }
+        let end = first.saturating_add(count);
+        if first != self.end || self.next <= beyond {
+            self.next = first;
+        }
+        self.end = end;
+        self.known = self.known.max(end - 1);
+    }
+}
+
+/// Takes the next number. Error: 1467 when the column can hold no more.
+pub(super) fn next_number(range: &mut NumberRange, auto: Option<AutoColumn>) -> Result<u64> {
+    let number_max = auto.map_or(u64::MAX, |auto| auto.number_max);
+    if range.next >= range.end || range.next > number_max {
+        return Err(numbers_exhausted());
+    }
+    range.next += 1;
+    Ok(range.next - 1)
+}
+
+/// 1467.
+pub(super) fn numbers_exhausted() -> Box<Error> {
+    Error::new(ErrorCode::AutoIncrementExhausted, "Failed to read auto-increment value from storage engine")
+}
+
+#[cfg(test)]
+mod tests {
+    use junctor_model::id::ColumnIndex;
+
+    use super::*;
+
+    fn take(range: &mut NumberRange) -> u64 {
+        next_number(range, None).expect("there are numbers")
+    }
+
+    #[test]
+    fn numbers_are_asked_for_in_advance_and_follow_each_other() {
+        let mut range = NumberRange::default();
+        let asked = range.missing(1, 0, 32).expect("none are at hand");
+        assert_eq!((asked.needed, asked.count, asked.beyond), (1, 32, 0));
+        range.add(1, 32, 0);
+        for number in 1..=32 {
+            assert!(range.missing(1, 0, 32).is_none());
+            assert_eq!(take(&mut range), number);
+        }
+        let asked = range.missing(100, 0, 32).expect("all are used");
+        assert_eq!(asked.count, 100);
+        range.add(33, 100, 0);
+        assert_eq!(take(&mut range), 33);
+    }
+
+    #[test]
+    fn a_remainder_is_kept_when_the_next_numbers_follow_it() {
+        let mut range = NumberRange { next: 5, end: 8, known: 7 };
+        range.add(8, 10, 0);
+        assert_eq!((take(&mut range), range.end), (5, 18));
+        let mut apart = NumberRange { next: 5, end: 8, known: 7 };
+        apart.add(100, 10, 0);
+        assert_eq!((take(&mut apart), apart.end), (100, 110));
+    }
+
+    #[test]
+    fn a_number_that_a_row_gives_itself_is_never_made_again() {
+        let mut range = NumberRange { next: 5, end: 20, known: 19 };
+        assert!(range.missing(0, 10, 32).is_none(), "it is among the numbers at hand");
+        assert_eq!(take(&mut range), 11);
+        assert!(range.missing(1, 3, 32).is_none(), "it is below them");
+        let asked = range.missing(0, 500, 32).expect("the counter does not know it");
+        assert_eq!((asked.count, asked.beyond), (0, 500));
+        range.add(501, 0, 500);
+        assert!(range.missing(0, 500, 32).is_none());
+        let asked = range.missing(1, 0, 32).expect("the numbers at hand are below the row's");
+        range.add(501, asked.count, asked.beyond);
+        assert_eq!(take(&mut range), 501);
+    }
+
+    #[test]
+    fn the_end_of_all_numbers_is_an_error_and_no_endless_asking() {
+        let mut range = NumberRange::default();
+        range.add(u64::MAX, 0, u64::MAX);
+        assert!(range.missing(0, u64::MAX, 32).is_none());
+        let error = next_number(&mut range, None).expect_err("there is none left");
+        assert_eq!(error.code, ErrorCode::AutoIncrementExhausted);
+        let mut tiny = NumberRange { next: 128, end: 160, known: 159 };
+        let auto = AutoColumn { index: ColumnIndex(0), is_hidden: false, number_max: 127 };
+        assert!(next_number(&mut tiny, Some(auto)).is_err());
+    }
+}

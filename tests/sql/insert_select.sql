@@ -1,0 +1,53 @@
+-- INSERT ... SELECT and REPLACE ... SELECT, also from the table that is written.
+-- not recorded: one SQLSTATE is MySQL's. The rest was compared with MariaDB 10.11.
+CREATE DATABASE cli_insert_select;
+USE cli_insert_select;
+CREATE TABLE s (id INT NOT NULL PRIMARY KEY, k INT, c VARCHAR(20), d DOUBLE, b VARBINARY(10), KEY k_1 (k));
+INSERT INTO s VALUES (1, 10, 'one', 1.5, x'00ff'), (2, 20, 'zwei', -0.25, NULL), (3, NULL, 'drei 日本', 1e100, 'abc'), (4, 20, '', NULL, '');
+CREATE TABLE t (id INT NOT NULL PRIMARY KEY, k INT, c VARCHAR(20), d DOUBLE, b VARBINARY(10), UNIQUE KEY c_1 (c));
+INSERT INTO t SELECT * FROM s;
+SELECT id, k, c, d, HEX(b) FROM t ORDER BY id;
+INSERT INTO t (id, c) SELECT id + 10, CONCAT(c, '!') FROM s WHERE k = 20 ORDER BY id DESC LIMIT 1;
+INSERT INTO t (id, k) SELECT 20, COUNT(*) FROM s;
+INSERT INTO t (id, k, c) SELECT 30, SUM(k), MAX(c) FROM s WHERE id > 100;
+INSERT INTO t (c, id) SELECT DISTINCT k, k + 100 FROM s WHERE k > 0;
+INSERT INTO t (id, c) SELECT 40, 'no table';
+INSERT INTO t SELECT * FROM s WHERE id = 1000;
+SELECT id, k, c FROM t ORDER BY id;
+-- Duplicates.
+INSERT INTO t SELECT * FROM s;
+INSERT INTO t SELECT id + 200, k, c, d, b FROM s;
+SELECT COUNT(*) FROM t;
+INSERT IGNORE INTO t SELECT id + 1, k, CONCAT('i', c), d, b FROM s ORDER BY id;
+SHOW COUNT(*) WARNINGS;
+REPLACE INTO t SELECT id + 2, 0, c, d, b FROM s ORDER BY id;
+INSERT INTO t SELECT id, k, c, d, b FROM s ORDER BY id ON DUPLICATE KEY UPDATE k = IFNULL(VALUES(k), 0) + 1000;
+SELECT id, k, c FROM t ORDER BY id;
+-- The same table.
+CREATE TABLE n (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, v INT NOT NULL);
+INSERT INTO n (v) VALUES (1), (2), (3);
+INSERT INTO n (v) SELECT v + 10 FROM n ORDER BY id;
+INSERT INTO n (v) SELECT v + 100 FROM n ORDER BY id;
+SELECT COUNT(*), SUM(v), COUNT(DISTINCT id) FROM n;
+BEGIN;
+INSERT INTO n (v) VALUES (7);
+INSERT INTO n (v) SELECT v FROM n;
+SELECT COUNT(*), SUM(v) FROM n;
+INSERT INTO n (v) SELECT NULLIF(v, 7) FROM n;
+SELECT COUNT(*), SUM(v) FROM n;
+ROLLBACK;
+SELECT COUNT(*), SUM(v) FROM n;
+REPLACE INTO n SELECT id, v + 1 FROM n;
+SELECT COUNT(*), SUM(v) FROM n;
+-- Values that do not fit.
+INSERT INTO n (v) SELECT c FROM s WHERE id = 2;
+INSERT INTO n (v) SELECT k FROM s;
+INSERT INTO n (id, v) SELECT 1000 + id, k * 100000000 FROM s;
+INSERT IGNORE INTO n (v) SELECT k * 100000000 FROM s ORDER BY id;
+SHOW COUNT(*) WARNINGS;
+SELECT v FROM n WHERE v > 10000 OR v = 0 ORDER BY id;
+SELECT COUNT(*) FROM n;
+INSERT INTO n (id, v) SELECT id FROM s;
+INSERT INTO n (v) SELECT x FROM s;
+INSERT INTO n (v) SELECT v FROM missing;
+DROP DATABASE cli_insert_select;
