@@ -201,7 +201,8 @@ class Generator:
             values = f"{names} VALUES {rows}"
             if count > 1:
                 words.add("noerrors")
-        if verb == "INSERT INTO" and random.random() < 0.12:
+        # Names of columns are ambiguous to MySQL where the query is of the same table.
+        if verb == "INSERT INTO" and " SELECT " not in values and random.random() < 0.12:
             values += " ON DUPLICATE KEY UPDATE " + ", ".join(
                 self.when_duplicate(c) for c in random.sample(columns, min(len(columns), random.choice([1, 1, 2])))
             )
@@ -220,7 +221,9 @@ class Generator:
     def when_duplicate(self, column):
         random = self.random
         other = random.choice(self.columns)
-        choices = [f"VALUES({column.name})", self.value(column), "DEFAULT", column.name]
+        choices = [f"VALUES({column.name})", self.value(column), column.name]
+        if column.nullable or column.default is not None:
+            choices.append("DEFAULT")
         if column.is_number and other.is_number:
             choices += [f"{column.name} + 1", f"VALUES({column.name}) + {other.name}"]
         return f"{column.name} = {random.choice(choices)}"
