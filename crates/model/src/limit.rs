@@ -24,6 +24,8 @@ pub const ROWS_PER_HOLD_MAX: usize = 64;
 pub const READER_SLOTS_MAX: usize = 16;
 /// Transactions with writes or locks at once on a node (`MaxNoOfConcurrentTransactions`).
 pub const TRANSACTIONS_MAX: usize = 4096;
+/// Unique entries that one statement changes by the rows of a partition, and rows that it moves out of it.
+pub const FOLLOW_UPS_MAX: usize = 1 << 20;
 /// Bytes of rows in one reply of a scan, after which the reader asks for the next batch.
 pub const REPLY_BYTES_MAX: usize = 64 * 1024;
 /// Prepared statements of one server (`max_prepared_stmt_count`).

@@ -3,7 +3,7 @@
 /// Says that there is no record.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A growing but bounded array of records. It never shrinks, so that the steady state allocates nothing.
+/// A growing but bounded array of records. It shrinks only when told, so that the steady state allocates nothing.
 #[derive(Debug)]
 pub(super) struct Pool<T> {
     records: Vec<T>,
@@ -45,6 +45,18 @@ impl<T> Pool<T> {
 
     pub(super) fn used(&self) -> usize {
         self.records.len() - self.free.len()
+    }
+
+    /// Records that there is memory for.
+    pub(super) fn allocated(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Gives the memory back; nothing may be used.
+    pub(super) fn trim(&mut self) {
+        assert!(self.used() == 0, "records that are used stay");
+        self.records = Vec::new();
+        self.free = Vec::new();
     }
 }
 

@@ -17,6 +17,8 @@ use crate::index::RangeBounds;
 
 /// Locks, and requests for locks, of one ldm.
 pub const LOCKS_MAX: usize = 1 << 20;
+/// Requests for which an empty table keeps its memory.
+const RECORDS_KEPT: usize = 1 << 16;
 
 /// What is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -244,15 +246,34 @@ impl LockTable {
     /// Gives back everything that a transaction holds or waits for. Appends the tokens of requests that are granted by
     /// this.
     pub fn release_all(&mut self, transaction: TransactionId, granted: &mut Vec<WaiterToken>) {
-        if self.ranges.request_count() > 0 {
+        self.release_some(transaction, usize::MAX, granted);
+    }
+
+    /// Gives back at most `count_max` of what a transaction holds or waits for; true when something is left. One that
+    /// waits still may be granted what it gives back only later, so it asks for nothing more. Appends the tokens of
+    /// requests that are granted by this.
+    pub fn release_some(
+        &mut self,
+        transaction: TransactionId,
+        count_max: usize,
+        granted: &mut Vec<WaiterToken>,
+    ) -> bool {
+        let has_more = self.release_rows(transaction, count_max, granted);
+        if !has_more && self.ranges.request_count() > 0 {
             self.ranges.release_all(transaction, granted);
         }
+        has_more
+    }
+
+    fn release_rows(&mut self, transaction: TransactionId, count_max: usize, granted: &mut Vec<WaiterToken>) -> bool {
         let hash = self.hash_of_transaction(transaction);
-        let Ok(entry) = self.by_transaction.find_entry(hash, |(owner, _)| *owner == transaction) else { return };
+        let Ok(entry) = self.by_transaction.find_entry(hash, |(owner, _)| *owner == transaction) else { return false };
         let ((_, mut request), _) = entry.remove();
         // It leaves every queue first, so that nothing is granted to the one that is leaving.
         let mut waiting = request;
-        while waiting != NONE {
+        let mut left = count_max;
+        while waiting != NONE && left > 0 {
+            left -= 1;
             if !self.requests[waiting].is_granted {
                 let lock = self.requests[waiting].lock;
                 unlink(&mut self.requests, &mut self.locks[lock].waiters, waiting);
@@ -260,7 +281,9 @@ impl LockTable {
             }
             waiting = self.requests[waiting].transaction_next;
         }
-        while request != NONE {
+        let mut left = count_max;
+        while request != NONE && left > 0 {
+            left -= 1;
             let Request { transaction_next, is_granted, lock, .. } = self.requests[request];
             if is_granted {
                 unlink(&mut self.requests, &mut self.locks[lock].holders, request);
@@ -268,6 +291,23 @@ impl LockTable {
             self.free_request(request);
             self.settle(lock, granted);
             request = transaction_next;
+        }
+        if request == NONE {
+            self.trim();
+            return false;
+        }
+        self.requests[request].transaction_previous = NONE;
+        let LockTable { by_transaction, hasher, .. } = self;
+        by_transaction.insert_unique(hash, (transaction, request), |(owner, _)| hasher.hash_one(owner));
+        true
+    }
+
+    /// Gives back the memory that a transaction of many rows has left behind.
+    fn trim(&mut self) {
+        if self.requests.allocated() > RECORDS_KEPT && self.requests.used() == 0 {
+            self.requests.trim();
+            self.locks.trim();
+            self.by_key = HashTable::new();
         }
     }
 

@@ -319,3 +319,35 @@ proptest! {
         prop_assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (0, 0, 0));
     }
 }
+
+#[test]
+fn many_locks_are_given_back_step_by_step() {
+    let mut table = table();
+    (1..11).for_each(|row| assert_eq!(ask(&mut table, row, 1, Exclusive), LockReply::Granted));
+    (1..11).for_each(|row| _ = waiter(ask(&mut table, row, u64::from(row) + 10, Shared)));
+    let (mut granted, mut steps) = (Vec::new(), 0);
+    while table.release_some(TransactionId(1), 3, &mut granted) {
+        steps += 1;
+        assert_eq!(granted.len(), steps * 3);
+        let held = (1..11).filter(|row| table.held(key(*row), TransactionId(1)).is_some()).count();
+        assert_eq!(held, 10 - steps * 3);
+    }
+    assert_eq!((steps, granted.len()), (3, 10));
+    assert!(!table.release_some(TransactionId(1), 3, &mut granted), "it has nothing");
+    (11..21).for_each(|transaction| assert_eq!(release(&mut table, transaction), []));
+    assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (0, 0, 0));
+}
+
+#[test]
+fn an_empty_table_gives_back_what_a_long_transaction_has_taken() {
+    let mut table = LockTable::new(7, 1 << 20);
+    for round in 1..4 {
+        (1..200_000).for_each(|row| assert_eq!(ask(&mut table, row, round, Exclusive), LockReply::Granted));
+        let waiting = waiter(ask(&mut table, 5, 77, Shared));
+        assert_eq!(release(&mut table, round), [77]);
+        assert_eq!(table.waiter(waiting), None);
+        assert_eq!(release(&mut table, 77), []);
+        assert_eq!(table.waiter(waiting), None, "the name of a record that is gone names nothing");
+        assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (0, 0, 0));
+    }
+}

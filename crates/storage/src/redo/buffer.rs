@@ -52,6 +52,13 @@ impl RedoBuffer {
         }
     }
 
+    /// Ends the open record with the mark that another one of the same transaction and partition follows.
+    pub fn end_continued(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.seal(open, FLAG_CONTINUED);
+        }
+    }
+
     /// The finished records.
     pub fn bytes(&self) -> &[u8] {
         match self.open {

@@ -55,7 +55,7 @@ pub enum RedoOperation<'a> {
 pub struct RedoRecord<'a> {
     /// Whose changes.
     pub header: RedoHeader,
-    /// Whether the next record of the stream belongs to the same transaction and partition.
+    /// Whether another record of the same transaction and partition follows, sooner or later.
     pub is_continued: bool,
     operation_count: u32,
     operations: &'a [u8],

@@ -58,6 +58,21 @@ fn room_not_written_yet_is_the_end() {
 }
 
 #[test]
+fn a_record_may_be_continued_after_those_of_others() {
+    let mut buffer = RedoBuffer::new();
+    buffer.begin(header(1));
+    buffer.put(RowId(1), b"one");
+    buffer.end_continued();
+    buffer.begin(header(2));
+    buffer.end();
+    buffer.begin(header(1));
+    buffer.end();
+    let bytes = buffer.take(Vec::new());
+    let seen = RedoRecords::new(&bytes).map(Result::unwrap).map(|record| (record.header, record.is_continued));
+    assert_eq!(seen.collect::<Vec<_>>(), [(header(1), true), (header(2), false), (header(1), false)]);
+}
+
+#[test]
 fn a_long_transaction_takes_several_records() {
     let mut buffer = RedoBuffer::new();
     buffer.begin(header(1));

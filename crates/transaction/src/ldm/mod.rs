@@ -45,6 +45,8 @@ mod index_tests;
 #[cfg(test)]
 mod lock_tests;
 #[cfg(test)]
+mod long_tests;
+#[cfg(test)]
 mod random_tests;
 #[cfg(test)]
 mod snapshot_tests;

@@ -51,7 +51,7 @@ impl LdmBlock {
         if ends {
             return self.begin_settle(handle, kind, reply_to, CommitNumber(0), outbox);
         }
-        self.participant(handle).settle = Some(Settle { kind, reply_to, next: 0, recorded: 0 });
+        self.participant(handle).settle = Some(Settle::new(kind, reply_to));
         self.run_settle(handle, outbox);
     }
 
@@ -67,7 +67,7 @@ impl LdmBlock {
         let own = self.own;
         let participant = self.participant(handle);
         let transaction = participant.transaction;
-        participant.settle = Some(Settle { kind, reply_to, next: 0, recorded: 0 });
+        participant.settle = Some(Settle::new(kind, reply_to));
         let prepared = std::mem::take(&mut participant.prepared);
         participant.outstanding = prepared.len() as u32;
         for index in prepared {

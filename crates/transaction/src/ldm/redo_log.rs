@@ -5,7 +5,7 @@
 use junctor_kernel::{
     Buffer, Context, Duration, FileId, FileMode, FileOutcome, FileResult, Outbox, WorldRequest, require,
 };
-use junctor_model::id::{CommitNumber, RowId, TransactionId};
+use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion, TransactionId};
 use junctor_model::key::append_row_key;
 use junctor_signals::Signal;
 use junctor_storage::partition_store::PartitionStore;
@@ -77,12 +77,23 @@ impl RedoLog {
 
     /// Begins the record of what a transaction changed in a partition.
     pub fn begin(&mut self, slot: &PartitionSlot, transaction: TransactionId, number: CommitNumber, participants: u16) {
+        self.begin_of((slot.id, slot.layout.definition.version), transaction, number, participants);
+    }
+
+    /// The same, of a partition whose layout has this version.
+    pub fn begin_of(
+        &mut self,
+        (partition, schema_version): (PartitionId, SchemaVersion),
+        transaction: TransactionId,
+        number: CommitNumber,
+        participants: u16,
+    ) {
         self.buffer.begin(RedoHeader {
             commit_number: number,
             transaction,
             participant_count: u32::from(participants),
-            partition: slot.id,
-            schema_version: slot.layout.definition.version,
+            partition,
+            schema_version,
         });
     }
 
@@ -111,6 +122,11 @@ impl RedoLog {
     /// Ends the record.
     pub fn end(&mut self) {
         self.buffer.end();
+    }
+
+    /// Ends a record that another one of the same transaction and partition follows.
+    pub fn end_continued(&mut self) {
+        self.buffer.end_continued();
     }
 
     /// Whether so much waits to be written that no new write may begin.

@@ -3,6 +3,8 @@
 //! end they are stamped, or undone, from the last backup back to the primary. Backups have no readers, so they keep no
 //! old versions.
 
+use std::collections::btree_map::Entry;
+
 use junctor_kernel::{Address, Buffer, Context, Outbox};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{CommitNumber, PartitionId, RowId, StatementNumber, TransactionId};
@@ -21,6 +23,11 @@ use super::state::{Deferred, KeptImages, ParticipantHandle, SlotIndex};
 const PUT: u8 = 0;
 const DELETE: u8 = 1;
 
+/// Rows whose images are sent, or settled at a backup, at once.
+const ROWS_SHIPPED_MAX: usize = 256;
+/// What a backup purges with as many rows.
+const PURGED_MAX: usize = 4 * ROWS_SHIPPED_MAX;
+
 /// All versions of a backup carry the first statement's number: what arrives is final.
 const SHIPPED: StatementNumber = StatementNumber(1);
 
@@ -36,7 +43,7 @@ struct ShippedRow<'a> {
 }
 
 impl LdmBlock {
-    /// Sends the images of every written partition with backups; counts the answers that are outstanding.
+    /// Begins to send the images of every written partition with backups; counts the answers that are outstanding.
     pub(super) fn ship_images(
         &mut self,
         handle: ParticipantHandle,
@@ -44,29 +51,40 @@ impl LdmBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        self.participant(handle).prepare_reply_to = Some(reply_to);
+        self.ship_next(handle, context, outbox);
+    }
+
+    /// Sends the images of some rows. The next ones follow when all chains have answered, so that a long transaction takes
+    /// many steps here and there.
+    fn ship_next(&mut self, handle: ParticipantHandle, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let LdmBlock { slots, participants, rows: builder, .. } = self;
         let Some(participant) = participants.get_mut(handle) else { return };
-        participant.rows.sort_by_key(|touched| (touched.slot, touched.row, touched.statement));
         let transaction = participant.transaction;
-        for index in &participant.written {
-            let Some(Some(slot)) = slots.get(*index as usize) else { continue };
-            let Some(next) = slot.chain.get(1).copied() else { continue };
-            let mut images = context.buffers.take(4096);
-            let mut rows: Vec<RowId> =
-                participant.rows.iter().filter(|touched| touched.slot == *index).map(|touched| touched.row).collect();
-            rows.dedup();
-            slot.guard.owner_read(&slot.token, |store| {
-                for row in rows {
-                    append_newest(store, row, transaction, builder, &mut images);
+        while participant.outstanding == 0 && participant.shipped < participant.rows.len() {
+            let end = participant.rows.len().min(participant.shipped + ROWS_SHIPPED_MAX);
+            let rows = &mut participant.rows[participant.shipped..end];
+            rows.sort_unstable_by_key(|touched| (touched.slot, touched.row));
+            participant.shipped = end;
+            for rows in rows.chunk_by(|one, next| one.slot == next.slot) {
+                let index = rows[0].slot;
+                let Some(Some(slot)) = slots.get(index as usize) else { continue };
+                let Some(next) = slot.chain.get(1).copied() else { continue };
+                let mut images = context.buffers.take(4096);
+                slot.guard.owner_read(&slot.token, |store| {
+                    for of_row in rows.chunk_by(|one, next| one.row == next.row) {
+                        append_newest(store, of_row[0].row, transaction, builder, &mut images);
+                    }
+                });
+                if !participant.prepared.contains(&index) {
+                    participant.prepared.push(index);
                 }
-            });
-            participant.prepared.push(*index);
-            participant.outstanding += 1;
-            let signal = ReplicateRows { transaction, partition: slot.id, primary: own, place: 1, images };
-            outbox.send(next, Signal::Ldm(LdmSignal::ReplicateRows(signal)));
+                participant.outstanding += 1;
+                let signal = ReplicateRows { transaction, partition: slot.id, primary: own, place: 1, images };
+                outbox.send(next, Signal::Ldm(LdmSignal::ReplicateRows(signal)));
+            }
         }
-        participant.prepare_reply_to = Some(reply_to);
     }
 
     pub(super) fn on_replicate_rows(&mut self, signal: ReplicateRows, outbox: &mut Outbox<Signal>) {
@@ -90,8 +108,13 @@ impl LdmBlock {
             return answer(transaction, partition, primary, images, Some(error), outbox);
         }
         drop(store);
-        slot.participants += 1;
-        self.backed_up.insert((transaction, partition), KeptImages { slot: index, rows });
+        match self.backed_up.entry((transaction, partition)) {
+            Entry::Occupied(mut kept) => kept.get_mut().rows.extend(rows),
+            Entry::Vacant(place) => {
+                place.insert(KeptImages { slot: index, rows, next: 0 });
+                self.slot(index).participants += 1;
+            }
+        }
         match next {
             Some(next) => {
                 let signal = ReplicateRows { transaction, partition, primary, place: place + 1, images };
@@ -118,6 +141,13 @@ impl LdmBlock {
         if participant.outstanding > 0 {
             return;
         }
+        if participant.prepare_error.is_none() {
+            self.ship_next(handle, context, outbox);
+            if self.participant(handle).outstanding > 0 {
+                return;
+            }
+        }
+        let participant = self.participant(handle);
         let Some(reply_to) = participant.prepare_reply_to.take() else { return };
         let error = participant.prepare_error.take();
         let reply = PrepareTransactionReply { transaction: signal.transaction, from: own, error };
@@ -161,7 +191,7 @@ impl LdmBlock {
         }
     }
 
-    /// False when a reader is inside the guard.
+    /// Settles some rows. False when there are more, or a reader is inside the guard.
     fn apply_images(
         &mut self,
         index: SlotIndex,
@@ -173,30 +203,40 @@ impl LdmBlock {
         let Some(Some(slot)) = slots.get_mut(index as usize) else { return true };
         let key = (transaction, slot.id);
         // A backup beyond the one that could not keep the images has none.
-        let Some(KeptImages { rows, .. }) = backed_up.get(&key) else { return true };
-        if number.0 != 0 {
-            redo.begin(slot, transaction, number, 1);
-            slot.guard.owner_read(&slot.token, |store| {
-                rows.iter().for_each(|row| redo.add_newest(store, *row, transaction, builder));
-            });
-            redo.end();
-        }
+        let Some(kept) = backed_up.get_mut(&key) else { return true };
+        let version = slot.layout.definition.version;
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
+        let end = kept.rows.len().min(kept.next + ROWS_SHIPPED_MAX);
+        let rows = &kept.rows[kept.next..end];
+        let was_open = kept.next < kept.rows.len() || kept.rows.is_empty();
+        if number.0 != 0 && was_open {
+            redo.begin_of((slot.id, version), transaction, number, 1);
+            rows.iter().for_each(|row| redo.add_newest(&store, *row, transaction, builder));
+            match end == kept.rows.len() {
+                true => redo.end(),
+                false => redo.end_continued(),
+            }
+        }
         for row in rows {
             match number.0 {
                 0 => store.undo(*row, transaction, StatementNumber(0)),
                 _ => store.commit(*row, transaction, number),
             }
         }
-        store.purge_step(EVERYTHING, usize::MAX);
+        kept.next = end;
+        let has_more = store.purge_step(EVERYTHING, PURGED_MAX).has_more || end < kept.rows.len();
         drop(store);
-        backed_up.remove(&key);
         redo.flush_if_long(outbox);
+        self.start_short_timer(outbox);
+        if has_more {
+            return false;
+        }
+        self.backed_up.remove(&key);
+        let slot = self.slot(index);
         slot.participants -= 1;
         if slot.participants == 0 && slot.is_dropped {
             self.free_slot(index);
         }
-        self.start_short_timer(outbox);
         true
     }
 
@@ -265,6 +305,8 @@ fn keep_images(
         }
         let hash = key_hash(key);
         let written = match kind {
+            // A row that several statements changed may come again.
+            DELETE if is_deleted_by(store, row, transaction) => Ok(()),
             DELETE => store.delete(row, transaction, SHIPPED),
             _ => match store.insert_at(row, key, hash, image, transaction, SHIPPED) {
                 Err(WriteError::Duplicate(found)) if found == row => store.update(row, image, transaction, SHIPPED),
@@ -280,6 +322,10 @@ fn keep_images(
         }
     }
     Ok(())
+}
+
+fn is_deleted_by(store: &PartitionStore, row: RowId, transaction: TransactionId) -> bool {
+    store.newest(row).is_some_and(|newest| newest.is_deleted() && newest.transaction() == Some(transaction))
 }
 
 fn next_shipped<'a>(images: &mut &'a [u8]) -> Option<ShippedRow<'a>> {

@@ -15,6 +15,12 @@ use super::state::{Deferred, ParticipantHandle, Settle, SettleKind, TouchedRow};
 /// Holds of one transaction in one turn.
 const HOLDS_PER_TURN_MAX: usize = 4;
 
+/// Rows of a commit that are grouped by partition, and whose redo is formed, at once.
+const ROWS_RECORDED_MAX: usize = 256;
+
+/// Locks of one transaction that are given back at once.
+const LOCKS_RELEASED_MAX: usize = 256;
+
 /// Rows for which the record of an ended participant keeps its memory.
 const ROWS_KEPT: usize = 1024;
 
@@ -37,7 +43,7 @@ impl LdmBlock {
             },
         };
         let kind = SettleKind::CommitOnePhase { number };
-        self.participant(handle).settle = Some(Settle { kind, reply_to, next: 0, recorded: 0 });
+        self.participant(handle).settle = Some(Settle::new(kind, reply_to));
         self.run_settle(handle, outbox);
     }
 
@@ -46,6 +52,7 @@ impl LdmBlock {
         let Some(mut settle) = self.participants.get(handle).and_then(|participant| participant.settle) else { return };
         for _ in 0..HOLDS_PER_TURN_MAX {
             let is_done = match settle.kind {
+                _ if settle.is_done => Some(true),
                 SettleKind::Commit { number, participants } => {
                     self.hold_commit(handle, &mut settle, number, participants, outbox)
                 }
@@ -53,6 +60,7 @@ impl LdmBlock {
                 SettleKind::Undo { newer_than, ends } => self.hold_undo(handle, newer_than, ends),
             };
             match is_done {
+                Some(true) if self.release_locks(handle, &settle) => settle.is_done = true,
                 Some(true) => return self.end_settle(handle, settle, outbox),
                 Some(false) => {}
                 None => break,
@@ -74,8 +82,11 @@ impl LdmBlock {
     ) -> Option<bool> {
         // Before the first row is stamped: rows that were inserted have no locks that would keep others out until the end.
         self.applied = self.applied.max(number);
-        if settle.next == 0 && settle.recorded == 0 {
-            self.order_rows(handle);
+        let rows = self.participants.get(handle)?.rows.len();
+        let has_more = settle.recorded > 0 && settle.ordered < rows;
+        if settle.next == settle.recorded && has_more && self.redo.is_behind() {
+            // A long transaction waits as writers do; the file gets what was formed meanwhile.
+            return None;
         }
         if settle.next == settle.recorded && !self.record_next(handle, settle, number, participants, outbox) {
             return Some(true);
@@ -101,17 +112,9 @@ impl LdmBlock {
         Some(false)
     }
 
-    /// Groups the rows by partition, each once.
-    fn order_rows(&mut self, handle: ParticipantHandle) {
-        let rows = &mut self.participant(handle).rows;
-        if rows.len() > 1 {
-            rows.sort_unstable_by_key(|touched| (touched.slot, touched.row));
-            rows.dedup_by_key(|touched| (touched.slot, touched.row));
-        }
-    }
-
     /// Forms the redo record of the next partition; false when there is none. Its changes are read as the owner,
-    /// without keeping readers out.
+    /// without keeping readers out. Of a long transaction so many rows at once are grouped by partition and recorded; their
+    /// records are marked as continued, and an empty one for each partition ends them.
     fn record_next(
         &mut self,
         handle: ParticipantHandle,
@@ -121,19 +124,26 @@ impl LdmBlock {
         outbox: &mut Outbox<Signal>,
     ) -> bool {
         let LdmBlock { slots, participants: pool, redo, rows: builder, .. } = self;
-        let Some(participant) = pool.get(handle) else { return false };
-        let rows = &participant.rows[settle.recorded..];
-        if settle.recorded == 0 && number.0 != 0 {
-            // Partitions whose changes were all undone still count among those that tc counts.
-            for index in &participant.written {
-                let has_rows = participant.rows.iter().any(|touched| touched.slot == *index);
-                if !has_rows && let Some(Some(slot)) = slots.get(*index as usize) {
-                    redo.begin(slot, participant.transaction, number, participants);
-                    redo.end();
+        let Some(participant) = pool.get_mut(handle) else { return false };
+        let count = participant.rows.len();
+        let is_long = count > ROWS_RECORDED_MAX;
+        if settle.recorded == settle.ordered && settle.ordered < count {
+            let end = count.min(settle.ordered + ROWS_RECORDED_MAX);
+            participant.rows[settle.ordered..end].sort_unstable_by_key(|touched| (touched.slot, touched.row));
+            settle.ordered = end;
+        }
+        let rows = &participant.rows[settle.recorded..settle.ordered];
+        let Some(TouchedRow { slot: index, .. }) = rows.first().copied() else {
+            if number.0 != 0 {
+                // Partitions whose changes were all undone count among those that tc counts, too.
+                for index in &participant.written {
+                    let is_recorded = !is_long && participant.rows.iter().any(|touched| touched.slot == *index);
+                    if !is_recorded && let Some(Some(slot)) = slots.get(*index as usize) {
+                        redo.begin(slot, participant.transaction, number, participants);
+                        redo.end();
+                    }
                 }
             }
-        }
-        let Some(TouchedRow { slot: index, .. }) = rows.first().copied() else {
             redo.flush_if_long(outbox);
             return false;
         };
@@ -141,14 +151,35 @@ impl LdmBlock {
         if let Some(Some(slot)) = slots.get(index as usize) {
             redo.begin(slot, participant.transaction, number, participants);
             slot.guard.owner_read(&slot.token, |store| {
+                let mut previous = None;
                 for touched in &rows[..count] {
-                    redo.add_newest(store, touched.row, participant.transaction, builder);
+                    // A row that several statements changed is recorded once.
+                    if previous.replace(touched.row) != Some(touched.row) {
+                        redo.add_newest(store, touched.row, participant.transaction, builder);
+                    }
                 }
             });
-            redo.end();
+            match is_long {
+                true => redo.end_continued(),
+                false => redo.end(),
+            }
+        }
+        if is_long {
+            redo.flush_if_long(outbox);
         }
         settle.recorded += count;
         true
+    }
+
+    /// Gives back some locks of a transaction that is over; true when there are more.
+    fn release_locks(&mut self, handle: ParticipantHandle, settle: &Settle) -> bool {
+        if matches!(settle.kind, SettleKind::Undo { ends: false, .. }) {
+            return false;
+        }
+        let transaction = self.participant(handle).transaction;
+        let has_more = self.locks.release_some(transaction, LOCKS_RELEASED_MAX, &mut self.granted_now);
+        self.note_granted();
+        has_more
     }
 
     /// Undoes as many versions as one hold may, the newest first. True when none is left, `None` when a reader is
@@ -187,8 +218,6 @@ impl LdmBlock {
             return outbox.send(settle.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
         }
         let one_phase_reply = participant.one_phase_reply.take();
-        self.locks.release_all(transaction, &mut self.granted_now);
-        self.note_granted();
         self.forget(handle);
         match settle.kind {
             SettleKind::Commit { .. } => {
@@ -236,6 +265,7 @@ impl LdmBlock {
         participant.rows.shrink_to(ROWS_KEPT);
         participant.written.clear();
         participant.prepared.clear();
+        participant.shipped = 0;
         participant.outstanding = 0;
         participant.interrupted = StatementNumber(0);
         participant.prepare_error = None;

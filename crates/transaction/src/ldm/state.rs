@@ -55,6 +55,8 @@ pub(super) struct PartitionSlot {
 pub(super) struct KeptImages {
     pub slot: SlotIndex,
     pub rows: Vec<RowId>,
+    /// The first one that is not settled.
+    pub next: usize,
 }
 
 /// What one transaction has touched here.
@@ -71,6 +73,8 @@ pub(super) struct Participant {
     pub written: Vec<SlotIndex>,
     /// Partitions whose backups hold its images.
     pub prepared: Vec<SlotIndex>,
+    /// The end of the rows whose images were sent to backups.
+    pub shipped: usize,
     /// Answers of chains that are waited for.
     pub outstanding: u32,
     /// Who is told that the chains are prepared.
@@ -100,6 +104,10 @@ pub(super) struct Settle {
     pub next: usize,
     /// The end of the run of rows whose redo record is formed.
     pub recorded: usize,
+    /// The end of the rows that are grouped by partition.
+    pub ordered: usize,
+    /// Whether nothing but locks is left.
+    pub is_done: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +177,12 @@ pub(super) enum RowChange {
         key: Range<usize>,
         image: Range<usize>,
     },
+}
+
+impl Settle {
+    pub fn new(kind: SettleKind, reply_to: Address) -> Settle {
+        Settle { kind, reply_to, next: 0, recorded: 0, ordered: 0, is_done: false }
+    }
 }
 
 impl Batch {

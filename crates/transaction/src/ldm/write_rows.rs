@@ -4,6 +4,7 @@
 use junctor_kernel::{Context, Outbox};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, RowId, TransactionId};
+use junctor_model::limit::FOLLOW_UPS_MAX;
 use junctor_signals::input::InputReader;
 use junctor_signals::program::{Access, WriteAction};
 use junctor_signals::write_rows::{WriteRows, WriteRowsReply};
@@ -147,6 +148,9 @@ impl LdmBlock {
             self.tell_newly_blocked(outbox);
             match stepped {
                 Ok(StepEnd::Done) => return self.finish_write(work, None, outbox),
+                Ok(StepEnd::More) if work.follow_ups.len() > FOLLOW_UPS_MAX => {
+                    return self.finish_write(work, Some(too_many_follow_ups()), outbox);
+                }
                 Ok(StepEnd::More) => {}
                 Ok(StepEnd::Busy) => break,
                 Ok(StepEnd::Waiting(waiter)) => return self.park(work, waiter, outbox),
@@ -261,6 +265,12 @@ pub(super) fn refuse(request: WriteRows, error: Box<Error>, outbox: &mut Outbox<
 #[cold]
 fn too_many_participants() -> Box<Error> {
     Error::new(ErrorCode::TooManyTransactions, "Got temporary error: too many transactions at once")
+}
+
+#[cold]
+fn too_many_follow_ups() -> Box<Error> {
+    let message = format!("Out of resources; a statement changes more than {FOLLOW_UPS_MAX} unique keys");
+    Error::new(ErrorCode::OutOfResources, message)
 }
 
 #[cold]

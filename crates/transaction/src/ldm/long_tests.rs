@@ -1,0 +1,161 @@
+//! Transactions of many rows: each step of them is bounded, and others run in between.
+
+use std::collections::BTreeMap;
+
+use junctor_kernel::Duration;
+use junctor_model::id::{PartitionId, TransactionId};
+use junctor_signals::end_transaction::Ending;
+use junctor_signals::program::{Access, Output};
+use junctor_storage::redo::{RedoOperation, RedoRecords};
+
+use super::tests::{NONE, Row, filled};
+use crate::harness::{Harness, K, SampleTable, U};
+
+/// Rows of the transaction.
+const ROWS: i64 = 3000;
+/// What is added to unique keys: more than there are.
+const MOVED: i64 = 10_000;
+/// Rows, locks and the like that one signal may move on.
+const STEP_MAX: usize = 1024;
+
+fn locks_and_versions(harness: &Harness, table: &SampleTable) -> usize {
+    let partition = PartitionId { table: table.layout.definition.id, index: 0 };
+    harness.ldm(harness.owner(partition)).work().lock_requests
+}
+
+/// Delivers signals until nothing is under way, with a read now and then; gives how many reads were answered before the end.
+fn run_beside_reads(harness: &mut Harness, table: &SampleTable) -> usize {
+    let program = table.reading(Access::PrimaryKeys, None, Output::Images);
+    let snapshot = harness.stable();
+    let (mut answered, mut steps) = (0, 0);
+    let mut locks = locks_and_versions(harness, table);
+    let mut redo = harness.redo.len();
+    let mut open = None;
+    while harness.step() {
+        steps += 1;
+        let now = locks_and_versions(harness, table);
+        assert!(locks.saturating_sub(now) <= STEP_MAX, "{} locks went at once", locks - now);
+        locks = now;
+        assert!(harness.redo.len() - redo <= 256 * 1024, "{} bytes of redo at once", harness.redo.len() - redo);
+        redo = harness.redo.len();
+        if let Some(operation) = open
+            && harness.rows_read(operation).is_some()
+        {
+            answered += 1;
+            open = None;
+        }
+        if open.is_none() && steps % 4 == 0 && locks > 0 {
+            open = Some(harness.begin_read(&program, table.keys(&[1]), snapshot));
+        }
+    }
+    answered
+}
+
+/// How often each partition's records of a transaction are marked as the last one, how many there are, and their changes.
+fn records_of(harness: &Harness, transaction: TransactionId) -> (BTreeMap<PartitionId, usize>, usize, usize) {
+    let (mut last, mut records, mut changes) = (BTreeMap::new(), 0, 0);
+    for record in RedoRecords::new(&harness.redo) {
+        let record = record.expect("a whole record");
+        if record.header.transaction != transaction {
+            continue;
+        }
+        records += 1;
+        changes += record.operations().filter(|change| matches!(change, RedoOperation::Put { .. })).count();
+        *last.entry(record.header.partition).or_default() += usize::from(!record.is_continued);
+    }
+    (last, records, changes)
+}
+
+#[test]
+fn a_long_commit_lets_others_read_and_records_every_row_once() {
+    let (mut harness, table) = filled(1, 1, ROWS);
+    let program = table.add_to(K, Access::AllRows, 1);
+    let mut transaction = NONE;
+    for _ in 0..2 {
+        let reply = harness.execute(transaction, false, &program, table.everything());
+        assert_eq!((reply.error, reply.changed), (None, ROWS as u64));
+        transaction = reply.transaction;
+    }
+    harness.begin_end(transaction, Ending::Commit);
+    let answered = run_beside_reads(&mut harness, &table);
+    assert!(answered > 5, "{answered} reads were answered meanwhile");
+    let rows: Vec<Row> = (1..=ROWS).map(|id| (id, id * 10 + 2, Some(id))).collect();
+    assert_eq!(table.rows(&mut harness), rows);
+    harness.advance(Duration::from_millis(50));
+    let (last, records, changes) = records_of(&harness, transaction);
+    assert!(records > 10, "{records} records");
+    assert_eq!((last.values().copied().collect::<Vec<_>>(), changes), (vec![1], ROWS as usize));
+    harness.check_idle();
+}
+
+#[test]
+fn a_long_rollback_lets_others_read_and_takes_everything_back() {
+    let (mut harness, table) = filled(1, 1, ROWS);
+    let before = table.rows(&mut harness);
+    let reply = harness.execute(NONE, false, &table.add_to(K, Access::AllRows, 1), table.everything());
+    let second = harness.execute(reply.transaction, false, &table.delete(Access::AllRows), table.everything());
+    assert_eq!((second.error, second.changed), (None, ROWS as u64));
+    harness.begin_end(reply.transaction, Ending::Rollback);
+    let answered = run_beside_reads(&mut harness, &table);
+    assert!(answered > 5, "{answered} reads were answered meanwhile");
+    assert_eq!(table.rows(&mut harness), before);
+    harness.check_idle();
+}
+
+#[test]
+fn unique_keys_of_many_rows_follow_them() {
+    let (mut harness, table) = filled(1, 2, ROWS);
+    let reply = harness.execute(NONE, true, &table.add_to(U, Access::AllRows, MOVED), table.everything());
+    assert_eq!((reply.error, reply.changed), (None, ROWS as u64));
+    let rows: Vec<Row> = (1..=ROWS).map(|id| (id, id * 10, Some(id + MOVED))).collect();
+    assert_eq!(table.rows(&mut harness), rows);
+    let taken = harness.execute(NONE, true, &table.insert_unique(), table.images(&[(ROWS + 1, 1, Some(MOVED + 7))]));
+    assert!(taken.error.is_some_and(|error| error.message.contains(&format!("'{}'", MOVED + 7))));
+    let free = harness.execute(NONE, true, &table.insert_unique(), table.images(&[(ROWS + 1, 1, Some(1))]));
+    assert_eq!(free.error, None);
+    harness.check_idle();
+}
+
+#[test]
+fn a_waiter_for_a_row_of_a_long_transaction_sees_its_commit() {
+    let (mut harness, table) = filled(1, 1, ROWS);
+    let program = table.add_to(K, Access::AllRows, 1);
+    let first = harness.execute(NONE, false, &program, table.everything());
+    let add = table.add_to(K, Access::PrimaryKeys, 1);
+    let waiting: Vec<_> =
+        [1, ROWS / 2, ROWS].map(|id| harness.begin_execute(1, NONE, true, &add, table.keys(&[id]))).to_vec();
+    harness.run();
+    harness.end(first.transaction, Ending::Commit);
+    for operation in waiting {
+        assert_eq!(harness.statement(operation).expect("the lock was granted").error, None);
+    }
+    let rows = table.rows(&mut harness);
+    assert_eq!((rows[0].1, rows[1].1, rows[ROWS as usize - 1].1), (12, 21, ROWS * 10 + 2));
+    harness.check_idle();
+}
+
+#[test]
+fn a_long_transaction_passes_chains_in_pieces() {
+    for (nodes, ending) in [(2, Ending::Commit), (3, Ending::Commit), (3, Ending::Rollback)] {
+        let (mut harness, table) = filled(nodes, 2, ROWS);
+        let before = table.rows(&mut harness);
+        let mut transaction = NONE;
+        let statements = [
+            (table.add_to(K, Access::AllRows, 1), table.everything()),
+            (table.add_to(U, Access::AllRows, MOVED), table.everything()),
+            (table.delete(Access::PrimaryKeys), table.keys(&[1, 2, ROWS])),
+            (table.insert_unique(), table.images(&[(2, 7, None), (ROWS + 1, 8, Some(2))])),
+        ];
+        for (program, parts) in statements {
+            let reply = harness.execute(transaction, false, &program, parts);
+            assert_eq!(reply.error, None);
+            transaction = reply.transaction;
+        }
+        harness.end(transaction, ending);
+        let mut rows: Vec<Row> = (2..ROWS).map(|id| (id, id * 10 + 1, Some(id + MOVED))).collect();
+        rows[0] = (2, 7, None);
+        rows.push((ROWS + 1, 8, Some(2)));
+        assert_eq!(table.rows(&mut harness), if ending == Ending::Commit { rows } else { before });
+        harness.check_idle();
+    }
+}
