@@ -18,6 +18,7 @@ use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
 use junctor_signals::set_globals::{ApplyGlobalsReply, GlobalValues, SetGlobals};
 use junctor_signals::undo_statements::{UndoStatements, UndoStatementsReply};
+use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::snapshot::ActiveSnapshots;
 
@@ -283,6 +284,34 @@ impl Client {
             door.outbox.send(to, Signal::Sql(SqlSignal::InterruptSession(signal)));
         }
         Ok(operation)
+    }
+
+    /// Does something with user-level locks; answered by [`Event::UserLock`].
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn use_user_lock(
+        &mut self,
+        session: ConnectionId,
+        action: UserLockAction,
+        door: &mut Door<'_>,
+    ) -> Result<OperationId> {
+        let operation = self.open(session, Work::UserLock)?;
+        let signal = UseUserLock { operation, reply_to: self.own, connection: session, action };
+        door.outbox.send(self.main, Signal::Main(MainSignal::UseUserLock(signal)));
+        Ok(operation)
+    }
+
+    /// A session is not to wait for a user-level lock any more: it is answered with error 1317, unless it has it.
+    pub fn cancel_user_lock(&mut self, session: ConnectionId, door: &mut Door<'_>) {
+        let signal = CancelUserLock { connection: session };
+        door.outbox.send(self.main, Signal::Main(MainSignal::CancelUserLock(signal)));
+    }
+
+    /// Gives back all user-level locks of a session that ends.
+    pub fn release_user_locks(&mut self, session: ConnectionId, door: &mut Door<'_>) {
+        let signal = ReleaseUserLocks { connection: session };
+        door.outbox.send(self.main, Signal::Main(MainSignal::ReleaseUserLocks(signal)));
     }
 
     /// Gives every sql block new values of the server's variables; answered by [`Event::GlobalsSet`].
@@ -599,6 +628,10 @@ impl Client {
             SqlSignal::EndTransactionReply(reply) => self.on_end_transaction_reply(reply),
             SqlSignal::InterruptSessionReply(reply) => self.on_interrupt_session_reply(reply),
             SqlSignal::ApplyGlobalsReply(reply) => self.on_apply_globals_reply(reply),
+            SqlSignal::UseUserLockReply(UseUserLockReply { operation, value, error }) => {
+                let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                Some((record.session, Event::UserLock { operation, value, error }))
+            }
             _ => None,
         }
     }

@@ -90,6 +90,15 @@ pub enum Event {
         /// The operation.
         operation: OperationId,
     },
+    /// What a function of user-level locks gives.
+    UserLock {
+        /// The operation.
+        operation: OperationId,
+        /// Its value.
+        value: Value,
+        /// Why it has none.
+        error: Option<Box<Error>>,
+    },
     /// All rows of a status table.
     Status {
         /// The operation.

@@ -21,6 +21,7 @@ pub use junctor_signals::program;
 pub use junctor_signals::read_rows::OperationId;
 pub use junctor_signals::remarks;
 pub use junctor_signals::set_globals::GlobalValues;
+pub use junctor_signals::use_user_lock::UserLockAction;
 pub use junctor_signals::{block_tables, change_schema, end_transaction::Ending, input, read_status::StatusTable};
 
 /// The signals between recv and sql, and the inboxes, for the blocks of crate `front`.

@@ -34,6 +34,7 @@ pub(crate) enum Work {
     Globals {
         outstanding: u32,
     },
+    UserLock,
     Status {
         outstanding: u32,
         rows: Vec<Vec<junctor_model::value::Value>>,

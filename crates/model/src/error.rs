@@ -266,6 +266,10 @@ errors! {
     LockNotAvailable = 3572, "HY000";
     /// A state of the node that refuses the request for now.
     TemporaryFailure = 1296, "HY000";
+    /// A user-level lock with no name, or one of more than 64 characters.
+    WrongUserLockName = 3057, "42000";
+    /// Sessions wait for the user-level locks of each other.
+    UserLockDeadlock = 3058, "HY000";
     /// No command came for longer than wait_timeout.
     ClientInteractionTimeout = 4031, "HY000";
     /// SET TRANSACTION within a transaction.

@@ -17,6 +17,7 @@ use crate::replicate_rows::*;
 use crate::reserve_auto_increment::*;
 use crate::set_globals::*;
 use crate::undo_statements::*;
+use crate::use_user_lock::*;
 use crate::write_rows::*;
 
 macro_rules! inbox {
@@ -88,6 +89,7 @@ inbox! {
         InterruptSessionReply: Reply, 16;
         ApplyGlobals: Reply, 1;
         ApplyGlobalsReply: Reply, 16;
+        UseUserLockReply: Reply, 16;
         PublishCatalog: Reply, 1;
         BlockTables: Reply, 2;
         UnblockTables: Reply, 2;
@@ -99,7 +101,7 @@ inbox! {
     /// What tc takes.
     TcSignal {
         ExecuteStatement: Request, 64;
-        InterruptStatement: Reply, 64;
+        InterruptStatement: Request, 64;
         EndTransaction: Reply, 16;
         UndoStatements: Reply, 16;
         WriteRowsReply: Reply, 16;
@@ -120,7 +122,7 @@ inbox! {
     LdmSignal {
         ReadRows: Request, 2;
         WriteRows: Request, 4;
-        InterruptWrites: Reply, 16;
+        InterruptWrites: Request, 16;
         PrepareTransaction: Reply, 16;
         CommitTransaction: Reply, 16;
         UndoTransaction: Reply, 16;
@@ -150,6 +152,9 @@ inbox! {
         PublishCatalogReply: Reply, 8;
         ReserveAutoIncrement: Reply, 1;
         SetGlobals: Reply, 64;
+        UseUserLock: Reply, 16;
+        CancelUserLock: Reply, 1;
+        ReleaseUserLocks: Reply, 16;
         BlockTablesReply: Reply, 64;
         RecallTables: Reply, 1;
         CancelSchemaChange: Reply, 64;
@@ -260,11 +265,13 @@ macro_rules! into_signal {
 into_signal!(RecvSignal in Recv: CommandReply, ContinueWork);
 into_signal!(SqlSignal in Sql: OpenSession, ExecuteCommand, ContinueCommand, CloseSession, ReadRowsReply, ExecuteStatementReply,
     EndTransactionReply, UndoStatementsReply, ChangeSchemaReply, ReserveAutoIncrementReply, ReadStatusReply, ReadStatus, InterruptSession, InterruptSessionReply,
-    ApplyGlobals, ApplyGlobalsReply, PublishCatalog, BlockTables, UnblockTables, ChangeSchemaStarted, ContinueWork);
+    ApplyGlobals, ApplyGlobalsReply, UseUserLockReply, PublishCatalog, BlockTables, UnblockTables,
+    ChangeSchemaStarted, ContinueWork);
 into_signal!(TcSignal in Tc: ExecuteStatement, InterruptStatement, EndTransaction, UndoStatements, WriteRowsReply, PrepareTransactionReply, CommitTransactionReply,
     UndoTransactionReply, CommitStable, LockWaitStarted, LockWaitEnded, ProbeDeadlock, ReadStatus, PublishCatalog, ContinueWork);
 into_signal!(LdmSignal in Ldm: ReadRows, WriteRows, InterruptWrites, PrepareTransaction, CommitTransaction, UndoTransaction, ReplicateRows,
     ReplicateRowsReply, ApplyReplica, CancelWait, ChangePartition, ReadStatus, PublishCatalog, ContinueWork);
 into_signal!(QuerySignal in Query: ReadRows, OpenPartition, PublishCatalog);
-into_signal!(MainSignal in Main: ChangeSchema, ChangePartitionReply, PublishCatalogReply, ReserveAutoIncrement, SetGlobals,
-    BlockTablesReply, RecallTables, CancelSchemaChange, ContinueWork);
+into_signal!(MainSignal in Main: ChangeSchema, ChangePartitionReply, PublishCatalogReply, ReserveAutoIncrement, SetGlobals, BlockTablesReply, RecallTables,
+    CancelSchemaChange, UseUserLock,
+    CancelUserLock, ReleaseUserLocks, ContinueWork);

@@ -27,5 +27,6 @@ pub mod change_schema;
 pub mod reserve_auto_increment;
 pub mod read_status;
 pub mod set_globals;
+pub mod use_user_lock;
 
 pub use inbox::{LdmSignal, MainSignal, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal};

@@ -86,6 +86,8 @@ pub struct Session {
     pub(crate) tables_since: u64,
     /// The client is gone; what is under way is finished without an answer.
     pub(crate) interrupted: bool,
+    /// GET_LOCK has succeeded.
+    pub(crate) holds_user_locks: bool,
     pub(crate) diagnostics: Vec<Warning>,
     pub(crate) warning_count: u16,
     pub(crate) error_count: u16,

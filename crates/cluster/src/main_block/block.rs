@@ -9,6 +9,8 @@ use junctor_signals::change_schema::Catalog;
 use junctor_signals::{MainSignal, Signal};
 
 use super::state::{Change, WaitingChanges};
+use super::use_user_lock::USER_LOCK_TIMER;
+use super::user_locks::UserLocks;
 
 /// What main is told at the start.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +44,8 @@ pub struct MainBlock {
     pub(super) wait_timer_runs: bool,
     /// The number that answers of the running stage carry.
     pub(super) stage: u64,
+    pub(super) user_locks: UserLocks,
+    pub(super) user_lock_timer_runs: bool,
 }
 
 impl MainBlock {
@@ -65,6 +69,8 @@ impl MainBlock {
             next_change: 1,
             wait_timer_runs: false,
             stage: 0,
+            user_locks: UserLocks::default(),
+            user_lock_timer_runs: false,
         }
     }
 
@@ -87,6 +93,9 @@ impl MainBlock {
             MainSignal::PublishCatalogReply(signal) => self.on_publish_catalog_reply(signal, context, outbox),
             MainSignal::ReserveAutoIncrement(signal) => self.on_reserve_auto_increment(signal, outbox),
             MainSignal::SetGlobals(signal) => self.on_set_globals(signal, outbox),
+            MainSignal::UseUserLock(signal) => self.on_use_user_lock(signal, context, outbox),
+            MainSignal::CancelUserLock(signal) => self.on_cancel_user_lock(signal, outbox),
+            MainSignal::ReleaseUserLocks(signal) => self.on_release_user_locks(signal, outbox),
             MainSignal::BlockTablesReply(signal) => self.on_block_tables_reply(signal, context, outbox),
             MainSignal::RecallTables(signal) => self.on_recall_tables(signal, outbox),
             MainSignal::CancelSchemaChange(signal) => self.on_cancel_schema_change(signal, context, outbox),
@@ -97,6 +106,7 @@ impl MainBlock {
     /// Handles one event of the world. The catalog is empty at the start, as every block takes it to be.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         match event {
+            WorldEvent::Timer { token: USER_LOCK_TIMER } => self.on_user_lock_timer(context, outbox),
             WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),
             WorldEvent::Started
             | WorldEvent::Stopping

@@ -180,7 +180,9 @@ impl SqlBlock {
                     closing: false,
                 };
                 self.sessions.insert(connection, Box::new(record));
-                self.looks.add(connection, door);
+                if !reset {
+                    self.looks.add(connection, door);
+                }
                 AfterReply::NextCommand
             }
             Err(error) => {

@@ -16,11 +16,13 @@ mod family;
 mod history;
 mod foreign_key;
 mod interruption;
+mod long_transaction;
 mod moving_index;
 mod phantom;
 mod schema_change;
 mod script;
 mod unique_race;
+mod user_lock;
 
 pub use auto_increment::AutoIncrement;
 pub use bank::BankTransfer;
@@ -30,11 +32,13 @@ pub use family::ReadWhileWrite;
 pub use foreign_key::ForeignKey;
 pub use history::Histories;
 pub use interruption::Interruption;
+pub use long_transaction::LongTransaction;
 pub use moving_index::IndexWhileUpdate;
 pub use phantom::Phantom;
 pub use schema_change::SchemaChange;
 pub use script::{Audit, Look, Script};
 pub use unique_race::UniqueRace;
+pub use user_lock::UserLock;
 
 /// MySQL's number for a deadlock: the whole transaction was undone.
 pub const DEADLOCK: u16 = 1213;
@@ -99,6 +103,8 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "foreign_key" => Box::new(ForeignKey::new(sessions, rounds, rows)),
         "deadlock_storm" => Box::new(DeadlockStorm::new(sessions, rounds, rows)),
         "interruption" => Box::new(Interruption::new(sessions, rounds, rows)),
+        "user_lock" => Box::new(UserLock::new(sessions, rounds, rows)),
+        "long_transaction" => Box::new(LongTransaction::new(sessions, rounds, rows)),
         _ => Box::new(Histories::new(Level::from_name(name.strip_prefix("history_")?)?, sessions, rounds, rows)),
     })
 }

@@ -150,6 +150,9 @@ pub(super) fn with_environment<T>(
 ) -> Result<T> {
     let session_facts = facts.session_facts();
     let fold = |expression: &Expression| {
+        if let Some(value) = facts.engine.fold_lock_call(facts.session, &session_facts, expression)? {
+            return Ok(Some(Folded { value, is_volatile: true }));
+        }
         let folded = fold_session_expression(expression, &session_facts)?;
         Ok(folded.map(|value| Folded { value, is_volatile: true }))
     };

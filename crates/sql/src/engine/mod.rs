@@ -7,8 +7,10 @@ mod query;
 mod resume;
 mod session_statement;
 mod settings;
+mod user_locks;
 mod table_use;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use junctor_client::change_schema::PublishCatalog;
@@ -22,7 +24,11 @@ use crate::plan::PlanCache;
 use crate::session::{Session, SessionOpening};
 use crate::variable::{GlobalVariables, SessionVariables};
 
+use user_locks::LockCalls;
+
 pub use command::SqlCommand;
+pub(crate) use user_locks::UserLockState;
+
 pub use settings::{Counters, ServerSettings};
 use table_use::TableBlocks;
 pub(crate) use table_use::TableUse;
@@ -42,6 +48,8 @@ pub struct Engine {
     pub(crate) shape: Shape,
     spare_shapes: Vec<Shape>,
     pub(crate) work: Workspace,
+    /// Filled while a statement is planned, which changes nothing else.
+    lock_calls: RefCell<LockCalls>,
     pub(crate) ranges: NumberRanges,
     pub(crate) tables: TableBlocks,
     prepared_count: usize,
@@ -62,6 +70,7 @@ impl Engine {
             shape: Shape::new(SHAPE_SEED),
             spare_shapes: Vec::new(),
             work: Workspace::default(),
+            lock_calls: RefCell::default(),
             ranges: NumberRanges::new(),
             tables: TableBlocks::default(),
             prepared_count: 0,
@@ -100,6 +109,7 @@ impl Engine {
             tables: Vec::new(),
             tables_since: 0,
             interrupted: false,
+            holds_user_locks: false,
             diagnostics: Vec::new(),
             warning_count: 0,
             error_count: 0,
@@ -119,6 +129,7 @@ impl Engine {
         // A refusal leaves the transaction to tc, which ends it when the node runs out of room for its answer.
         let _ = self.client.end(session.connection, &mut session.transaction, Ending::Rollback, door);
         self.client.forget(&mut session.transaction);
+        self.release_user_locks(session, door);
         self.prepared_count -= session.statements.len().min(self.prepared_count);
         session.statements.clear();
         self.session_count = self.session_count.saturating_sub(1);

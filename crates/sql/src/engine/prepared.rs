@@ -9,6 +9,7 @@ use junctor_expression::{Kind, Parameters};
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::Engine;
+use super::user_locks::LockCallMode;
 use crate::bind::{ParameterKind, message};
 use crate::execute::{Again, Run, fail, kind_of_value};
 use crate::parse::parse;
@@ -61,7 +62,10 @@ impl Engine {
         self.work.kinds.clear();
         let unknown = ParameterKind { kind: Kind::Int, is_list: false };
         self.work.kinds.resize(usize::from(parameter_count), unknown);
-        let planned = self.plan(session, &parsed.statement, session.database(), door)?;
+        self.set_lock_calls(LockCallMode::Described);
+        let planned = self.plan(session, &parsed.statement, session.database(), door);
+        self.set_lock_calls(LockCallMode::Refused);
+        let planned = planned?;
         let (plan, lasting) = match planned {
             Some(planned) => {
                 let plan = Arc::new(planned.plan);
@@ -173,7 +177,9 @@ impl Engine {
             };
             self.work.kinds.push(ParameterKind { kind, is_list: false });
         }
-        match self.plan(session, &statement, database.as_deref(), door) {
+        self.set_lock_calls(LockCallMode::Collected);
+        let progress = match self.plan(session, &statement, database.as_deref(), door) {
+            Ok(Some(_)) if self.has_unanswered_lock_calls() => Progress::Waiting,
             Err(error) => {
                 session.clear_diagnostics();
                 fail(session, &error, sink)
@@ -196,7 +202,8 @@ impl Engine {
                 }
                 self.run_plan(session, &plan, run, door, sink)
             }
-        }
+        };
+        self.after_lock_calls(session, progress, run.again, door, sink)
     }
 }
 

@@ -9,6 +9,7 @@ use junctor_model::error::Result;
 
 use super::Engine;
 use super::facts::{Facts, with_environment};
+use super::user_locks::LockCallMode;
 use crate::bind::{Environment, message};
 use crate::execute::{
     Again, Origin, Run, compute_now, fail, fill_from_shape, fits_class, kinds_of_shape, run_control, start_change,
@@ -71,7 +72,10 @@ impl Engine {
             Err(error) => return Err(message::of_parse_error(&error)),
         };
         kinds_of_shape(&self.shape, &mut self.work.kinds);
-        let Some(planned) = self.plan(session, &statement, session.database(), door)? else { return Ok(None) };
+        self.set_lock_calls(LockCallMode::Described);
+        let planned = self.plan(session, &statement, session.database(), door);
+        self.set_lock_calls(LockCallMode::Refused);
+        let Some(planned) = planned? else { return Ok(None) };
         if planned.is_volatile {
             // Such a plan is good once, and its statement's literals are known: planning it with them is simpler.
             return Ok(None);
@@ -89,6 +93,7 @@ impl Engine {
         database: Option<&str>,
         door: &Door<'_>,
     ) -> Result<Option<Planned>> {
+        self.lock_calls.borrow_mut().restart();
         let facts = Facts { engine: self, session, door };
         let kinds = &self.work.kinds;
         with_environment(&facts, database, kinds, &mut |environment: &Environment<'_>| {
@@ -151,14 +156,17 @@ impl Engine {
             session.clear_diagnostics();
         }
         let database = session.database.clone();
-        match self.plan(session, statement, database.as_deref(), door) {
+        self.set_lock_calls(LockCallMode::Collected);
+        let progress = match self.plan(session, statement, database.as_deref(), door) {
+            Ok(Some(_)) if self.has_unanswered_lock_calls() => Progress::Waiting,
             Ok(Some(planned)) => {
                 let run = Run { protocol: RowProtocol::Text, shaped_text: None, again };
                 self.run_plan(session, &Arc::new(planned.plan), &run, door, sink)
             }
             Ok(None) => self.run_without_plan(session, statement, RowProtocol::Text, door, sink),
             Err(error) => fail(session, &error, sink),
-        }
+        };
+        self.after_lock_calls(session, progress, again, door, sink)
     }
 
     /// Executes a plan with the parameters of the workspace.

@@ -51,6 +51,7 @@ impl Engine {
             Event::Undone { .. } => on_undone(session, door, sink),
             Event::Interrupted { is_known, .. } => on_interrupted(session, is_known, sink),
             Event::GlobalsSet { .. } => self.on_globals_set(session, door, sink),
+            Event::UserLock { value, error, .. } => self.on_user_lock(session, value, error, door, sink),
             Event::SchemaChanged { notes, error, .. } => on_schema_changed(self, session, notes, error, door, sink),
             Event::AutoIncrement { first, count, error, .. } => {
                 on_numbers(self, session, (first, count), error, door, sink)
@@ -134,6 +135,7 @@ fn operation_of(event: &Event) -> OperationId {
         | Event::Undone { operation }
         | Event::Interrupted { operation, .. }
         | Event::GlobalsSet { operation }
+        | Event::UserLock { operation, .. }
         | Event::SchemaChanged { operation, .. }
         | Event::AutoIncrement { operation, .. }
         | Event::Status { operation, .. } => *operation,

@@ -59,6 +59,15 @@ impl Engine {
                 }
             }
             Statement::Set(items) => self.run_set(session, items, door, sink),
+            Statement::Do(expressions) => {
+                let outcome = expressions
+                    .iter()
+                    .try_for_each(|expression| self.evaluate_once(session, expression, door).map(|_| ()));
+                if self.has_unanswered_lock_calls() {
+                    return Progress::Waiting;
+                }
+                answer(session, outcome, sink)
+            }
             Statement::CreateTable(_)
             | Statement::CreateIndex(_)
             | Statement::CreateDatabase(_)
@@ -191,6 +200,10 @@ impl Engine {
             Ok(effects) => effects,
             Err(error) => return fail(session, &error, sink),
         };
+        if self.has_unanswered_lock_calls() {
+            // It is made once main has answered.
+            return Progress::Waiting;
+        }
         session.variables = variables;
         if let Some(number) = effects.last_insert_id {
             session.last_insert_id = number;
@@ -255,8 +268,16 @@ impl Engine {
         self.evaluate(&facts.session_facts(), session, expression)
     }
 
-    fn evaluate(&self, session_facts: &SessionFacts<'_>, session: &Session, expression: &Expression) -> Result<Value> {
+    pub(super) fn evaluate(
+        &self,
+        session_facts: &SessionFacts<'_>,
+        session: &Session,
+        expression: &Expression,
+    ) -> Result<Value> {
         let fold = |expression: &Expression| {
+            if let Some(value) = self.fold_lock_call(session, session_facts, expression)? {
+                return Ok(Some(Folded { value, is_volatile: true }));
+            }
             let folded = fold_session_expression(expression, session_facts)?;
             Ok(folded.map(|value| Folded { value, is_volatile: true }))
         };

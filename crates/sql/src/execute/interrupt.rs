@@ -70,6 +70,11 @@ impl Engine {
                 session.execution = Execution::Write(state);
                 return false;
             }
+            Execution::UserLock(state) => {
+                self.client.cancel_user_lock(session.connection, door);
+                session.execution = Execution::UserLock(state);
+                return false;
+            }
             Execution::Schema(mut state) => {
                 if let SchemaStep::Filling(fill) = &mut state.step
                     && !session.interrupted

@@ -16,6 +16,7 @@ use super::schema::SchemaState;
 use super::sorter::{IdleSorters, Sorter};
 use super::transaction::AfterEnding;
 use crate::bind::ParameterKind;
+use crate::engine::UserLockState;
 use crate::engine::TableUse;
 use crate::plan::Plan;
 
@@ -41,6 +42,8 @@ pub(crate) enum Execution {
     SettingGlobals { operation: OperationId, commits: bool },
     /// A write of several steps is under way.
     Compound(Box<CompoundState>),
+    /// Main was asked for a user-level lock.
+    UserLock(Box<UserLockState>),
     /// The schema changes.
     Schema(Box<SchemaState>),
     /// Rows of a status table come.
@@ -66,6 +69,7 @@ impl Execution {
             Execution::Ending(..) => "ending the transaction",
             Execution::Undoing(_) => "undoing to a savepoint",
             Execution::Killing(_) => "killing",
+            Execution::UserLock(_) => "User lock",
             Execution::SettingGlobals { .. } => "setting variables",
             Execution::Tables(_) => "Waiting for table metadata lock",
             Execution::Schema(state) => state.name(),
@@ -83,6 +87,7 @@ impl Execution {
             Execution::Ending(awaited, _) | Execution::Undoing(awaited) => *awaited == operation,
             Execution::Killing(state) => state.operation == operation,
             Execution::SettingGlobals { operation: awaited, .. } => *awaited == operation,
+            Execution::UserLock(state) => state.operation == operation,
             Execution::Schema(state) => state.operation == operation,
             Execution::Status(state) => state.operation == operation,
             Execution::Idle | Execution::Tables(_) | Execution::Sorted(_) => false,

@@ -39,6 +39,8 @@ pub enum Statement {
     LockTables(Vec<TableLock>),
     UnlockTables,
     Kill(Box<Kill>),
+    /// `DO expression, ...`
+    Do(Vec<Expression>),
     /// Recognised, and refused by the binder with error 1235 and this name.
     Unsupported(Unsupported),
 }

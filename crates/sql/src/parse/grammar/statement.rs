@@ -50,6 +50,10 @@ impl Parser<'_> {
             Keyword::Lock => self.lock(),
             Keyword::Unlock => self.unlock(),
             Keyword::Kill => self.kill(),
+            Keyword::Do => {
+                self.advance();
+                Ok(Statement::Do(self.comma_list(Self::expression)?))
+            }
             _ => self.unsupported_statement(keyword),
         }
     }
@@ -129,7 +133,6 @@ impl Parser<'_> {
             (Keyword::With, _) => "common table expression",
             (Keyword::Load, _) => "LOAD DATA",
             (Keyword::Call, _) => "CALL",
-            (Keyword::Do, _) => "DO",
             (Keyword::Handler, _) => "HANDLER",
             (Keyword::Xa, _) => "XA transactions",
             (Keyword::Grant, _) => "GRANT",

@@ -1,0 +1,116 @@
+//! GET_LOCK and its kin: requests are answered at once, or when their lock is free or their time over.
+
+use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::value::Value;
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
+use junctor_signals::{Signal, SqlSignal};
+
+use super::block::MainBlock;
+use super::user_locks::{Got, Released, USER_LOCKS_MAX, Waiter};
+
+/// How often waits are compared with their deadlines, in milliseconds.
+const WAIT_TIMER_MS: u64 = 100;
+
+impl MainBlock {
+    pub(super) fn on_use_user_lock(
+        &mut self,
+        request: UseUserLock,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let UseUserLock { operation, reply_to, connection, action } = request;
+        let value = match action {
+            UserLockAction::Get { name, wait_ms } => {
+                let deadline = wait_ms.map(|wait_ms| context.now.plus(Duration::from_millis(wait_ms)));
+                let waiter = Waiter { connection, operation, reply_to, deadline };
+                match self.user_locks.get(&name, waiter, wait_ms != Some(0)) {
+                    Got::Lock => Value::Int(1),
+                    Got::Busy => Value::Int(0),
+                    Got::Wait => return self.start_user_lock_timer(outbox),
+                    Got::Deadlock => return refuse(operation, reply_to, deadlock(), outbox),
+                    Got::Full => return refuse(operation, reply_to, too_many_locks(), outbox),
+                }
+            }
+            UserLockAction::Release { name } => match self.user_locks.release(&name, connection) {
+                Released::Yes(next) => {
+                    next.into_iter().for_each(|next| grant(next, outbox));
+                    Value::Int(1)
+                }
+                Released::NotOwn => Value::Int(0),
+                Released::Unknown => Value::Null,
+            },
+            UserLockAction::ReleaseAll => {
+                let (count, granted) = self.user_locks.release_all(connection);
+                granted.into_iter().for_each(|next| grant(next, outbox));
+                Value::UInt(count)
+            }
+            UserLockAction::IsFree { name } => Value::Int(i64::from(self.user_locks.holder(&name).is_none())),
+            UserLockAction::IsUsed { name } => {
+                self.user_locks.holder(&name).map_or(Value::Null, |holder| Value::UInt(u64::from(holder.0)))
+            }
+        };
+        answer(operation, reply_to, value, outbox);
+    }
+
+    pub(super) fn on_cancel_user_lock(&mut self, signal: CancelUserLock, outbox: &mut Outbox<Signal>) {
+        if let Some(waiter) = self.user_locks.cancel(signal.connection) {
+            let error = Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted");
+            refuse(waiter.operation, waiter.reply_to, error, outbox);
+        }
+    }
+
+    pub(super) fn on_release_user_locks(&mut self, signal: ReleaseUserLocks, outbox: &mut Outbox<Signal>) {
+        let (_, granted) = self.user_locks.release_all(signal.connection);
+        granted.into_iter().for_each(|next| grant(next, outbox));
+    }
+
+    fn start_user_lock_timer(&mut self, outbox: &mut Outbox<Signal>) {
+        if !self.user_lock_timer_runs && self.user_locks.has_waiters() {
+            self.user_lock_timer_runs = true;
+            let after = Duration::from_millis(WAIT_TIMER_MS);
+            outbox.request(WorldRequest::StartTimer { after, token: USER_LOCK_TIMER });
+        }
+    }
+
+    pub(super) fn on_user_lock_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.user_lock_timer_runs = false;
+        for waiter in self.user_locks.take_overdue(context.now) {
+            answer(waiter.operation, waiter.reply_to, Value::Int(0), outbox);
+        }
+        self.start_user_lock_timer(outbox);
+    }
+
+    /// User-level locks that are held, and sessions that wait for one, for checkers.
+    pub fn user_locks_held(&self) -> (usize, usize) {
+        self.user_locks.counts()
+    }
+}
+
+/// The token of the timer for user-level locks.
+pub(super) const USER_LOCK_TIMER: u64 = 1;
+
+fn grant(waiter: Waiter, outbox: &mut Outbox<Signal>) {
+    answer(waiter.operation, waiter.reply_to, Value::Int(1), outbox);
+}
+
+fn answer(operation: OperationId, to: Address, value: Value, outbox: &mut Outbox<Signal>) {
+    let reply = UseUserLockReply { operation, value, error: None };
+    outbox.send(to, Signal::Sql(SqlSignal::UseUserLockReply(reply)));
+}
+
+fn refuse(operation: OperationId, to: Address, error: Box<Error>, outbox: &mut Outbox<Signal>) {
+    let reply = UseUserLockReply { operation, value: Value::Null, error: Some(error) };
+    outbox.send(to, Signal::Sql(SqlSignal::UseUserLockReply(reply)));
+}
+
+fn deadlock() -> Box<Error> {
+    let message = "Deadlock found when trying to get user-level lock; try rolling back transaction/releasing locks and \
+                   restarting lock acquisition.";
+    Error::new(ErrorCode::UserLockDeadlock, message)
+}
+
+fn too_many_locks() -> Box<Error> {
+    Error::new(ErrorCode::OutOfResources, format!("Out of resources: more than {USER_LOCKS_MAX} user-level locks"))
+}

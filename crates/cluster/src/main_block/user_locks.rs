@@ -1,0 +1,258 @@
+//! The table of user-level locks: who holds each, and who waits for it, first come, first served.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use junctor_kernel::{Address, Time};
+use junctor_model::id::ConnectionId;
+use junctor_signals::read_rows::OperationId;
+
+/// Locks that are held at once.
+pub(super) const USER_LOCKS_MAX: usize = 65_536;
+
+/// The locks of the node.
+#[derive(Debug, Default)]
+pub(super) struct UserLocks {
+    locks: BTreeMap<Box<str>, UserLock>,
+    /// The names of what each session holds.
+    held: BTreeMap<ConnectionId, BTreeSet<Box<str>>>,
+    /// What each session waits for.
+    waiting: BTreeMap<ConnectionId, Box<str>>,
+}
+
+#[derive(Debug)]
+struct UserLock {
+    holder: ConnectionId,
+    /// How often the holder got it.
+    count: u64,
+    waiters: VecDeque<Waiter>,
+}
+
+/// A request that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Waiter {
+    pub connection: ConnectionId,
+    pub operation: OperationId,
+    pub reply_to: Address,
+    /// When it is answered with 0; `None` for never.
+    pub deadline: Option<Time>,
+}
+
+/// What a request for a lock came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Got {
+    Lock,
+    /// It waits.
+    Wait,
+    /// It would have to wait and may not.
+    Busy,
+    /// Its holder waits, itself or through others, for the asking session.
+    Deadlock,
+    /// There are too many locks.
+    Full,
+}
+
+/// What giving a lock back came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Released {
+    /// With the one who has it now, if somebody waited.
+    Yes(Option<Waiter>),
+    /// Another session holds it.
+    NotOwn,
+    /// Nobody holds it.
+    Unknown,
+}
+
+impl UserLocks {
+    /// Asks for a lock; with `may_wait` it is waited for.
+    pub fn get(&mut self, name: &str, waiter: Waiter, may_wait: bool) -> Got {
+        let connection = waiter.connection;
+        if let Some(lock) = self.locks.get_mut(name) {
+            if lock.holder == connection {
+                lock.count += 1;
+                return Got::Lock;
+            }
+            if !may_wait {
+                return Got::Busy;
+            }
+            if self.waits_for(name, connection) {
+                return Got::Deadlock;
+            }
+            if let Some(lock) = self.locks.get_mut(name) {
+                lock.waiters.push_back(waiter);
+            }
+            self.waiting.insert(connection, name.into());
+            return Got::Wait;
+        }
+        if self.locks.len() >= USER_LOCKS_MAX {
+            return Got::Full;
+        }
+        self.locks.insert(name.into(), UserLock { holder: connection, count: 1, waiters: VecDeque::new() });
+        self.held.entry(connection).or_default().insert(name.into());
+        Got::Lock
+    }
+
+    /// Whether the holder of a lock waits, itself or through others, for a session. A session waits for one lock at most,
+    /// so there is one way to go, and it has no circle that does not pass the session.
+    fn waits_for(&self, name: &str, session: ConnectionId) -> bool {
+        let mut name = name;
+        while let Some(lock) = self.locks.get(name) {
+            if lock.holder == session {
+                return true;
+            }
+            match self.waiting.get(&lock.holder) {
+                Some(next) => name = next,
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// Gives a lock back once.
+    pub fn release(&mut self, name: &str, connection: ConnectionId) -> Released {
+        match self.locks.get_mut(name) {
+            None => Released::Unknown,
+            Some(lock) if lock.holder != connection => Released::NotOwn,
+            Some(lock) if lock.count > 1 => {
+                lock.count -= 1;
+                Released::Yes(None)
+            }
+            Some(_) => Released::Yes(self.pass_on(name)),
+        }
+    }
+
+    /// Gives back everything that a session holds; gives how often it got them, and who has them now.
+    pub fn release_all(&mut self, connection: ConnectionId) -> (u64, Vec<Waiter>) {
+        let mut count = 0;
+        let mut granted = Vec::new();
+        while let Some(name) = self.held.get(&connection).and_then(|names| names.first().cloned()) {
+            count += self.locks.get(&name).map_or(0, |lock| lock.count);
+            granted.extend(self.pass_on(&name));
+        }
+        (count, granted)
+    }
+
+    /// The holder gives a lock up, and the first who waits has it.
+    fn pass_on(&mut self, name: &str) -> Option<Waiter> {
+        let lock = self.locks.get_mut(name)?;
+        let (old, next) = (lock.holder, lock.waiters.pop_front());
+        if let Some(next) = next {
+            (lock.holder, lock.count) = (next.connection, 1);
+        } else {
+            self.locks.remove(name);
+        }
+        if let Some(names) = self.held.get_mut(&old) {
+            names.remove(name);
+            if names.is_empty() {
+                self.held.remove(&old);
+            }
+        }
+        if let Some(next) = next {
+            self.waiting.remove(&next.connection);
+            self.held.entry(next.connection).or_default().insert(name.into());
+        }
+        next
+    }
+
+    /// A session waits no more.
+    pub fn cancel(&mut self, connection: ConnectionId) -> Option<Waiter> {
+        let name = self.waiting.remove(&connection)?;
+        let waiters = &mut self.locks.get_mut(&name)?.waiters;
+        let place = waiters.iter().position(|waiter| waiter.connection == connection)?;
+        waiters.remove(place)
+    }
+
+    /// Takes out who has waited until now.
+    pub fn take_overdue(&mut self, now: Time) -> Vec<Waiter> {
+        let UserLocks { locks, waiting, .. } = self;
+        let mut overdue = Vec::new();
+        for lock in waiting.values().collect::<BTreeSet<_>>() {
+            let Some(lock) = locks.get_mut(lock) else { continue };
+            lock.waiters.retain(|waiter| {
+                let is_over = waiter.deadline.is_some_and(|deadline| deadline <= now);
+                overdue.extend(is_over.then_some(*waiter));
+                !is_over
+            });
+        }
+        overdue.iter().for_each(|waiter| _ = waiting.remove(&waiter.connection));
+        overdue
+    }
+
+    /// Whether anybody waits.
+    pub fn has_waiters(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Who holds a lock.
+    pub fn holder(&self, name: &str) -> Option<ConnectionId> {
+        self.locks.get(name).map(|lock| lock.holder)
+    }
+
+    /// Locks held, and sessions that wait.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.locks.len(), self.waiting.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use junctor_kernel::{Module, NodeId};
+
+    fn waiter(connection: u32) -> Waiter {
+        Waiter {
+            connection: ConnectionId(connection),
+            operation: OperationId(u64::from(connection)),
+            reply_to: Address::new(NodeId(1), Module::Sql, 0),
+            deadline: Some(Time(u64::from(connection))),
+        }
+    }
+
+    #[test]
+    fn who_waits_longest_is_next_and_a_holder_may_get_it_again() {
+        let mut locks = UserLocks::default();
+        assert_eq!(locks.get("a", waiter(1), true), Got::Lock);
+        assert_eq!(locks.get("a", waiter(1), true), Got::Lock);
+        assert_eq!(locks.get("a", waiter(2), false), Got::Busy);
+        assert_eq!(locks.get("a", waiter(2), true), Got::Wait);
+        assert_eq!(locks.get("a", waiter(3), true), Got::Wait);
+        assert_eq!(locks.release("a", ConnectionId(2)), Released::NotOwn);
+        assert_eq!(locks.release("b", ConnectionId(1)), Released::Unknown);
+        assert_eq!(locks.release("a", ConnectionId(1)), Released::Yes(None));
+        assert_eq!(locks.release("a", ConnectionId(1)), Released::Yes(Some(waiter(2))));
+        assert_eq!(locks.holder("a"), Some(ConnectionId(2)));
+        assert_eq!(locks.release_all(ConnectionId(2)), (1, vec![waiter(3)]));
+        assert_eq!(locks.release_all(ConnectionId(3)), (1, Vec::new()));
+        assert_eq!(locks.counts(), (0, 0));
+    }
+
+    #[test]
+    fn the_request_that_closes_a_circle_is_refused() {
+        let mut locks = UserLocks::default();
+        for (name, connection) in [("a", 1), ("b", 2), ("c", 3)] {
+            assert_eq!(locks.get(name, waiter(connection), true), Got::Lock);
+        }
+        assert_eq!(locks.get("b", waiter(1), true), Got::Wait);
+        assert_eq!(locks.get("c", waiter(2), true), Got::Wait);
+        assert_eq!(locks.get("a", waiter(3), true), Got::Deadlock);
+        // Who was refused may go on, and so may the others once it gives up what it has.
+        assert_eq!(locks.release_all(ConnectionId(3)), (1, vec![waiter(2)]));
+        assert_eq!(locks.release_all(ConnectionId(2)), (2, vec![waiter(1)]));
+        assert_eq!(locks.release_all(ConnectionId(1)), (2, Vec::new()));
+    }
+
+    #[test]
+    fn waits_end_in_time_or_when_they_are_cancelled() {
+        let mut locks = UserLocks::default();
+        assert_eq!(locks.get("a", waiter(1), true), Got::Lock);
+        for connection in [5, 6, 7] {
+            assert_eq!(locks.get("a", waiter(connection), true), Got::Wait);
+        }
+        assert_eq!(locks.take_overdue(Time(4)), []);
+        assert_eq!(locks.take_overdue(Time(6)), [waiter(5), waiter(6)]);
+        assert_eq!(locks.cancel(ConnectionId(6)), None);
+        assert_eq!(locks.cancel(ConnectionId(7)), Some(waiter(7)));
+        assert!(!locks.has_waiters());
+        assert_eq!(locks.release("a", ConnectionId(1)), Released::Yes(None));
+        assert_eq!(locks.counts(), (0, 0));
+    }
+}

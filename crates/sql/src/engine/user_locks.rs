@@ -1,0 +1,274 @@
+//! GET_LOCK and its kin. A statement that calls them is planned to see that it is right and what it asks for; then main is asked
+//! for one after the other, and the statement is executed again with what they gave in the place of the calls. So they are called
+//! once in a statement, from left to right, before anything else of it.
+
+use std::collections::VecDeque;
+
+use junctor_client::{Door, OperationId, UserLockAction};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::value::Value;
+
+use super::Engine;
+use crate::execute::{Again, Execution, Origin, fail};
+use crate::parse::Expression;
+use crate::parse::expression::FunctionCall;
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+use crate::variable::SessionFacts;
+
+/// Characters of a lock's name.
+const NAME_CHARACTERS_MAX: usize = 64;
+
+/// The functions, with the number of their arguments.
+const FUNCTIONS: [(&str, usize); 5] =
+    [("GET_LOCK", 2), ("RELEASE_LOCK", 1), ("RELEASE_ALL_LOCKS", 0), ("IS_FREE_LOCK", 1), ("IS_USED_LOCK", 1)];
+
+/// The calls of the statement that is planned or executed.
+#[derive(Debug, Default)]
+pub(super) struct LockCalls {
+    mode: LockCallMode,
+    /// How many calls were met.
+    met: usize,
+    actions: Vec<UserLockAction>,
+    results: Vec<Value>,
+}
+
+/// What a call comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum LockCallMode {
+    /// An error: nobody would ask main.
+    #[default]
+    Refused,
+    /// A number, since only its type is wanted.
+    Described,
+    /// A number, while it is noted what main is to be asked for.
+    Collected,
+    /// What main has answered.
+    Answered,
+}
+
+/// Answers of main that a session waits for.
+#[derive(Debug)]
+pub(crate) struct UserLockState {
+    pub operation: OperationId,
+    is_get: bool,
+    rest: VecDeque<UserLockAction>,
+    results: Vec<Value>,
+    origin: Origin,
+}
+
+impl LockCalls {
+    /// A statement is planned: its calls are met from the first one on.
+    pub(super) fn restart(&mut self) {
+        self.met = 0;
+        self.actions.clear();
+    }
+}
+
+impl Engine {
+    /// From now on calls come to that, unless there are answers for those of the statement.
+    pub(super) fn set_lock_calls(&mut self, mode: LockCallMode) {
+        let calls = self.lock_calls.get_mut();
+        if calls.mode != LockCallMode::Answered {
+            calls.mode = mode;
+            calls.restart();
+        }
+    }
+
+    /// Whether main is to be asked before the statement planned last is executed.
+    pub(super) fn has_unanswered_lock_calls(&mut self) -> bool {
+        let calls = self.lock_calls.get_mut();
+        calls.mode != LockCallMode::Answered && !calls.actions.is_empty()
+    }
+
+    /// A statement was planned, and executed unless main is to be asked before.
+    pub(super) fn after_lock_calls(
+        &mut self,
+        session: &mut Session,
+        progress: Progress,
+        again: Again<'_>,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        let is_to_ask = progress == Progress::Waiting && self.has_unanswered_lock_calls();
+        let actions = std::mem::take(&mut self.lock_calls.get_mut().actions);
+        self.set_lock_calls(LockCallMode::Refused);
+        if !is_to_ask {
+            return progress;
+        }
+        let origin = again.keep(false, &self.work.parameters, door);
+        self.start_user_locks(session, actions, origin, door, sink)
+    }
+
+    /// The value of a call of one of the functions; `None` for every other expression.
+    ///
+    /// # Errors
+    /// 1582 for a wrong number of arguments, 3057 for a wrong name, 1235 where such a call cannot stand.
+    pub(super) fn fold_lock_call(
+        &self,
+        session: &Session,
+        facts: &SessionFacts<'_>,
+        expression: &Expression,
+    ) -> Result<Option<Value>> {
+        let Expression::Function(call) = expression else { return Ok(None) };
+        let known = FUNCTIONS.iter().find(|(name, _)| call.database.is_none() && name.eq_ignore_ascii_case(&call.name));
+        let Some((name, arguments)) = known else { return Ok(None) };
+        if call.arguments.len() != *arguments {
+            let message = format!("Incorrect parameter count in the call to native function '{name}'");
+            return Err(Error::new(ErrorCode::WrongParameterCount, message));
+        }
+        {
+            let mut calls = self.lock_calls.borrow_mut();
+            calls.met += 1;
+            match calls.mode {
+                LockCallMode::Refused => return Err(Error::not_supported(&format!("{name} here"))),
+                LockCallMode::Described => return Ok(Some(Value::Int(1))),
+                LockCallMode::Answered => {
+                    return Ok(Some(calls.results.get(calls.met - 1).cloned().unwrap_or(Value::Null)));
+                }
+                // An argument that calls one of the functions is refused.
+                LockCallMode::Collected => calls.mode = LockCallMode::Refused,
+            }
+        }
+        let action = self.lock_action(name, call, session, facts)?;
+        let mut calls = self.lock_calls.borrow_mut();
+        calls.mode = LockCallMode::Collected;
+        calls.actions.push(action);
+        Ok(Some(Value::Int(1)))
+    }
+
+    fn lock_action(
+        &self,
+        function: &str,
+        call: &FunctionCall,
+        session: &Session,
+        facts: &SessionFacts<'_>,
+    ) -> Result<UserLockAction> {
+        let Some(argument) = call.arguments.first() else { return Ok(UserLockAction::ReleaseAll) };
+        let name = lock_name(&self.evaluate(facts, session, argument)?)?;
+        Ok(match (function, call.arguments.get(1)) {
+            ("GET_LOCK", Some(seconds)) => {
+                let wait_ms = wait_ms_of(&self.evaluate(facts, session, seconds)?);
+                UserLockAction::Get { name, wait_ms }
+            }
+            ("RELEASE_LOCK", _) => UserLockAction::Release { name },
+            ("IS_FREE_LOCK", _) => UserLockAction::IsFree { name },
+            _ => UserLockAction::IsUsed { name },
+        })
+    }
+
+    /// Asks main for the locks of a statement, which is executed then.
+    pub(super) fn start_user_locks(
+        &mut self,
+        session: &mut Session,
+        actions: Vec<UserLockAction>,
+        origin: Origin,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        if matches!(origin, Origin::None) {
+            return fail(session, &Error::not_supported("GET_LOCK in a statement of more than 16 KiB"), sink);
+        }
+        self.ask_for_lock(session, actions.into(), Vec::new(), origin, door, sink)
+    }
+
+    fn ask_for_lock(
+        &mut self,
+        session: &mut Session,
+        mut rest: VecDeque<UserLockAction>,
+        results: Vec<Value>,
+        origin: Origin,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        let Some(action) = rest.pop_front() else {
+            *self.lock_calls.get_mut() = LockCalls { mode: LockCallMode::Answered, results, ..LockCalls::default() };
+            let progress = self.execute_again(session, origin, door, sink);
+            *self.lock_calls.get_mut() = LockCalls::default();
+            return progress;
+        };
+        let is_get = matches!(action, UserLockAction::Get { .. });
+        match self.client.use_user_lock(session.connection, action, door) {
+            Ok(operation) => {
+                let state = UserLockState { operation, is_get, rest, results, origin };
+                session.execution = Execution::UserLock(Box::new(state));
+                Progress::Waiting
+            }
+            Err(error) => {
+                origin.release(door);
+                fail(session, &error, sink)
+            }
+        }
+    }
+
+    /// Main has answered.
+    pub(super) fn on_user_lock(
+        &mut self,
+        session: &mut Session,
+        value: Value,
+        error: Option<Box<Error>>,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        let Execution::UserLock(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+        let UserLockState { is_get, rest, mut results, origin, .. } = *state;
+        if let Some(error) = error {
+            origin.release(door);
+            return fail(session, &error, sink);
+        }
+        session.holds_user_locks |= is_get && value == Value::Int(1);
+        if session.interrupted {
+            origin.release(door);
+            return Progress::Done;
+        }
+        results.push(value);
+        self.ask_for_lock(session, rest, results, origin, door, sink)
+    }
+
+    /// Gives back what a session holds that ends or begins anew.
+    pub(super) fn release_user_locks(&mut self, session: &mut Session, door: &mut Door<'_>) {
+        if std::mem::take(&mut session.holds_user_locks) {
+            self.client.release_user_locks(session.connection, door);
+        }
+    }
+}
+
+/// A name in small letters, as they are compared without regard to case.
+fn lock_name(value: &Value) -> Result<Box<str>> {
+    let text = text_of(value);
+    let is_good = !value.is_null() && !text.is_empty() && text.chars().count() <= NAME_CHARACTERS_MAX;
+    if !is_good {
+        let message = format!("Incorrect user-level lock name '{text}'.");
+        return Err(Error::new(ErrorCode::WrongUserLockName, message));
+    }
+    Ok(text.to_lowercase().into())
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Int(value) => value.to_string(),
+        Value::UInt(value) => value.to_string(),
+        Value::Double(value) => value.to_string(),
+        Value::Decimal(value) => {
+            let mut text = Vec::new();
+            value.append_text(&mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        }
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+/// Whole seconds, rounded; less than 0 is for ever, and what is no number is 0.
+fn wait_ms_of(value: &Value) -> Option<u64> {
+    let seconds = match value {
+        Value::Null => 0.0,
+        Value::Int(value) => *value as f64,
+        Value::UInt(value) => *value as f64,
+        Value::Double(value) => value.round(),
+        Value::Decimal(value) => value.to_double().round(),
+        Value::Bytes(_) => text_of(value).trim().parse().unwrap_or(0.0_f64).round(),
+    };
+    // A number beyond every other is taken for the greatest one.
+    (seconds >= 0.0).then_some((seconds * 1000.0) as u64)
+}
