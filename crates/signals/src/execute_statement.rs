@@ -58,6 +58,7 @@ pub struct ExecuteStatement {
 }
 
 /// Stop a statement: it is undone and answers with error 1317, unless it is done or commits already. Has no answer of its own.
+/// It is a request as the statement is, so that it does not come before it.
 #[derive(Debug)]
 pub struct InterruptStatement {
     /// The operation of the statement.

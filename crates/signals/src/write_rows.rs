@@ -40,7 +40,8 @@ pub struct WriteRows {
     pub output: Buffer,
 }
 
-/// Stop the parts of a statement where they are: they answer with error 1317. Has no answer of its own.
+/// Stop the parts of a statement where they are: they answer with error 1317. Has no answer of its own. It is a request as they
+/// are, so that it does not come before them.
 #[derive(Debug)]
 pub struct InterruptWrites {
     /// The transaction.
