@@ -583,3 +583,30 @@ fn a_statement_that_is_wrong_gets_no_user_level_lock() {
     node.execute(1, &["DO GET_LOCK(REPEAT('a', 64), 1), 1 + 1"]);
     assert_eq!(node.query(1, "SELECT RELEASE_ALL_LOCKS()"), ["1"]);
 }
+
+#[test]
+fn a_transaction_that_fills_the_memory_fails_by_statements_and_gives_everything_back() {
+    let mut node = Node::new(RECEIVERS, NodeConfig::default());
+    node.open(1, false);
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, p VARCHAR(8000))"]);
+    let insert = |batch: usize| {
+        let rows: Vec<String> = (0..100).map(|row| format!("({}, REPEAT('x', 7900))", batch * 100 + row)).collect();
+        format!("INSERT INTO d.t VALUES {}", rows.join(","))
+    };
+    let mut filled = Vec::new();
+    for _ in 0..2 {
+        node.execute(1, &["BEGIN"]);
+        let full = (0..1000).find(|batch| {
+            let answer = node.query(1, &insert(*batch));
+            assert!(answer.first().is_none_or(|error| error.starts_with("#HY000The table 't' is full")), "{answer:?}");
+            !answer.is_empty()
+        });
+        let batches = full.expect("there is an end of the memory");
+        let count = (batches * 100).to_string();
+        assert_eq!(node.query(1, "SELECT COUNT(*) FROM d.t"), [count.as_str()], "the statement alone is undone");
+        node.execute(1, &["DELETE FROM d.t WHERE id < 50", "ROLLBACK"]);
+        assert_eq!(node.query(1, "SELECT COUNT(*) FROM d.t"), ["0"]);
+        filled.push(batches);
+    }
+    assert!(filled[0] > 20 && filled[0] == filled[1], "{filled:?}");
+}
