@@ -7,7 +7,7 @@ use junctor_kernel::{Address, Directory, Handle, Module, Pool};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId, TransactionId};
 use junctor_model::limit::REPLY_BYTES_MAX;
-use junctor_signals::block_tables::{BlockTablesReply, CancelSchemaChange, RecallTables};
+use junctor_signals::block_tables::{BlockTablesReply, CancelSchemaChange, RecallTables, UnlockTables};
 use junctor_signals::change_schema::{Catalog, ChangeSchema, PublishCatalog, PublishCatalogReply, SchemaChange};
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
@@ -312,6 +312,12 @@ impl Client {
     pub fn release_user_locks(&mut self, session: ConnectionId, door: &mut Door<'_>) {
         let signal = ReleaseUserLocks { connection: session };
         door.outbox.send(self.main, Signal::Main(MainSignal::ReleaseUserLocks(signal)));
+    }
+
+    /// Gives back the tables that a session has locked by LOCK TABLES.
+    pub fn unlock_tables(&mut self, session: ConnectionId, door: &mut Door<'_>) {
+        let signal = UnlockTables { connection: session };
+        door.outbox.send(self.main, Signal::Main(MainSignal::UnlockTables(signal)));
     }
 
     /// Gives every sql block new values of the server's variables; answered by [`Event::GlobalsSet`].

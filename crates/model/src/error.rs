@@ -104,6 +104,12 @@ errors! {
     CannotDropKey = 1091, "42000";
     /// KILL of a connection that does not exist.
     NoSuchThread = 1094, "HY000";
+    /// A table that LOCK TABLES has locked for reading is written.
+    TableNotLockedForWrite = 1099, "HY000";
+    /// LOCK TABLES was executed without this table.
+    TableNotLocked = 1100, "HY000";
+    /// What cannot be done while LOCK TABLES holds tables.
+    LockOrActiveTransaction = 1192, "HY000";
     /// BLOB or TEXT with a default value.
     BlobDefault = 1101, "42000";
     /// An illegal database name.

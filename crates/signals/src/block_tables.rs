@@ -93,3 +93,10 @@ pub struct CancelSchemaChange {
     /// Who asked.
     pub reply_to: Address,
 }
+
+/// From sql to main: a session gives back what LOCK TABLES gave it, if it has something. Has no answer.
+#[derive(Debug)]
+pub struct UnlockTables {
+    /// The session.
+    pub connection: ConnectionId,
+}

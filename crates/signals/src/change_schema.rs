@@ -65,6 +65,11 @@ pub enum SchemaChange {
         /// (database, table) as it is called, and as it is to be called.
         renames: Vec<TableRename>,
     },
+    /// LOCK TABLES: nothing changes, and others are kept out until the session gives the tables back (`UnlockTables`).
+    LockTables {
+        /// The tables, each once.
+        tables: Vec<TableLockRequest>,
+    },
     /// The entries of an ordered index are made from the rows that exist. Main asks itself for this.
     BuildIndex {
         /// The table.
@@ -86,6 +91,15 @@ pub enum SchemaChange {
         /// The index.
         index: IndexId,
     },
+}
+
+/// One table of LOCK TABLES.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableLockRequest {
+    /// (database, table).
+    pub name: (Box<str>, Box<str>),
+    /// Whether nobody else may read it; others may write it neither way.
+    pub writes: bool,
 }
 
 /// One table of RENAME TABLE.

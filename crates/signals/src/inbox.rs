@@ -152,6 +152,7 @@ inbox! {
         PublishCatalogReply: Reply, 8;
         ReserveAutoIncrement: Reply, 1;
         SetGlobals: Reply, 64;
+        UnlockTables: Reply, 64;
         UseUserLock: Reply, 16;
         CancelUserLock: Reply, 1;
         ReleaseUserLocks: Reply, 16;
@@ -273,5 +274,5 @@ into_signal!(LdmSignal in Ldm: ReadRows, WriteRows, InterruptWrites, PrepareTran
     ReplicateRowsReply, ApplyReplica, CancelWait, ChangePartition, ReadStatus, PublishCatalog, ContinueWork);
 into_signal!(QuerySignal in Query: ReadRows, OpenPartition, PublishCatalog);
 into_signal!(MainSignal in Main: ChangeSchema, ChangePartitionReply, PublishCatalogReply, ReserveAutoIncrement, SetGlobals, BlockTablesReply, RecallTables,
-    CancelSchemaChange, UseUserLock,
+    CancelSchemaChange, UnlockTables, UseUserLock,
     CancelUserLock, ReleaseUserLocks, ContinueWork);

@@ -10,6 +10,7 @@ use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
 
 use crate::bind::ParameterKind;
+use crate::engine::TableLocks;
 use crate::engine::TableUse;
 use crate::execute::{Execution, Savepoint};
 use crate::parse::Statement;
@@ -88,6 +89,8 @@ pub struct Session {
     pub(crate) interrupted: bool,
     /// GET_LOCK has succeeded.
     pub(crate) holds_user_locks: bool,
+    /// What LOCK TABLES has got, or waits for.
+    pub(crate) table_locks: Option<Box<TableLocks>>,
     pub(crate) diagnostics: Vec<Warning>,
     pub(crate) warning_count: u16,
     pub(crate) error_count: u16,

@@ -8,6 +8,7 @@ use junctor_model::id::TableId;
 use junctor_signals::change_schema::Catalog;
 use junctor_signals::{MainSignal, Signal};
 
+use super::lock_tables::LockedTables;
 use super::state::{Change, WaitingChanges};
 use super::use_user_lock::USER_LOCK_TIMER;
 use super::user_locks::UserLocks;
@@ -45,6 +46,8 @@ pub struct MainBlock {
     /// The number that answers of the running stage carry.
     pub(super) stage: u64,
     pub(super) user_locks: UserLocks,
+    /// What LOCK TABLES holds.
+    pub(super) locked: Vec<LockedTables>,
     pub(super) user_lock_timer_runs: bool,
 }
 
@@ -70,6 +73,7 @@ impl MainBlock {
             wait_timer_runs: false,
             stage: 0,
             user_locks: UserLocks::default(),
+            locked: Vec::new(),
             user_lock_timer_runs: false,
         }
     }
@@ -93,6 +97,7 @@ impl MainBlock {
             MainSignal::PublishCatalogReply(signal) => self.on_publish_catalog_reply(signal, context, outbox),
             MainSignal::ReserveAutoIncrement(signal) => self.on_reserve_auto_increment(signal, outbox),
             MainSignal::SetGlobals(signal) => self.on_set_globals(signal, outbox),
+            MainSignal::UnlockTables(signal) => self.on_unlock_tables(signal, context, outbox),
             MainSignal::UseUserLock(signal) => self.on_use_user_lock(signal, context, outbox),
             MainSignal::CancelUserLock(signal) => self.on_cancel_user_lock(signal, outbox),
             MainSignal::ReleaseUserLocks(signal) => self.on_release_user_locks(signal, outbox),

@@ -27,6 +27,10 @@ impl MainBlock {
         }
         while self.running.is_none() {
             let Some(waiting) = self.next_ready(outbox) else { return };
+            if matches!(*waiting.change, SchemaChange::LockTables { .. }) {
+                self.lock_tables(waiting, outbox);
+                continue;
+            }
             self.say_started(&waiting, outbox);
             let WaitingChange { number, asker, change, names, tables, .. } = waiting;
             let plan = match self.plan(*change, asker.foreign_key_checks) {

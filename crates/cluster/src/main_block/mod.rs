@@ -1,8 +1,8 @@
 //! The schema, where partitions are, and AUTO_INCREMENT numbers: one change after the other.
 //!
-//! - Owns: the newest catalog, table ids, AUTO_INCREMENT counters, the queue of schema changes, user-level locks.
+//! - Owns: the newest catalog, table ids, AUTO_INCREMENT counters, the queue of schema changes, user-level locks, tables that sessions have locked.
 //! - Takes: `ChangeSchema`, `CancelSchemaChange`, `BlockTablesReply`, `RecallTables`, `ChangePartitionReply`,
-//!   `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `UseUserLock`,
+//!   `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `UnlockTables`, `UseUserLock`,
 //!   `CancelUserLock`, `ReleaseUserLocks`, `ContinueWork`.
 //! - Sends: `BlockTables` and `UnblockTables` to every sql block, `ChangePartition` to the ldm instances of a chain,
 //!   `PublishCatalog` to every sql, tc, ldm and query block of the node, the replies to sql.
@@ -21,6 +21,7 @@ mod plan;
 mod definition;
 mod foreign_key;
 mod reserve_auto_increment;
+mod lock_tables;
 mod set_globals;
 mod use_user_lock;
 mod user_locks;

@@ -41,6 +41,8 @@ impl MainBlock {
             SchemaChange::TruncateTable { table } => self.plan_truncate_table(table, foreign_key_checks),
             SchemaChange::CreateIndex { table, index } => self.plan_create_index(table, index),
             SchemaChange::RenameTables { renames } => self.plan_rename_tables(&renames),
+            // Nothing changes.
+            SchemaChange::LockTables { .. } => Ok(Plan::default()),
             SchemaChange::BuildIndex { table, index } => self.plan_build_index(table, index),
             SchemaChange::FinishIndex { table, index } => self.plan_finish_index(table, index),
             SchemaChange::DropIndex { table, index } => self.plan_drop_index(table, index),

@@ -4,7 +4,7 @@
 //! session says. Transactions that are older than a change go first (`RecallTables`), and sessions commit before they ask for
 //! a change, so nobody waits in a circle here.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use junctor_kernel::{Context, Duration, Outbox, Time, WorldRequest};
@@ -22,6 +22,7 @@ use junctor_signals::{Signal, SqlSignal};
 use super::block::MainBlock;
 use super::change_schema::reply;
 use super::foreign_key;
+use super::lock_tables::shares;
 use super::state::{Asker, TableName, WaitState, WaitingChange};
 
 /// Changes that may wait; the next one is refused.
@@ -105,6 +106,7 @@ impl MainBlock {
             SchemaChange::RenameTables { renames } => {
                 renames.iter().flat_map(|rename| [rename.from.clone(), rename.to.clone()]).collect()
             }
+            SchemaChange::LockTables { tables } => tables.iter().map(|request| request.name.clone()).collect(),
             SchemaChange::TruncateTable { table }
             | SchemaChange::CreateIndex { table, .. }
             | SchemaChange::BuildIndex { table, .. }
@@ -121,6 +123,14 @@ impl MainBlock {
             SchemaChange::DropDatabase { name, .. } => {
                 let tables = dictionary.tables_of(name);
                 tables.map(|layout| (name.clone(), layout.definition.name.clone())).collect()
+            }
+            SchemaChange::LockTables { tables } => {
+                let blocked = tables.iter().filter_map(|request| {
+                    let exclusion = if request.writes { Exclusion::All } else { Exclusion::Writes };
+                    let layout = dictionary.table_named(&request.name.0, &request.name.1)?;
+                    Some(BlockedTable { table: layout.definition.id, exclusion })
+                });
+                return blocked.collect();
             }
             _ => names.to_vec(),
         };
@@ -146,14 +156,20 @@ impl MainBlock {
 
     /// Asks the sql blocks on behalf of every change that no earlier change of the same tables stands before.
     pub(super) fn ask_for_tables(&mut self, outbox: &mut Outbox<Signal>) {
-        let mut claimed: BTreeSet<TableName> = match &self.running {
-            Some(change) => change.names.iter().cloned().collect(),
-            None => BTreeSet::new(),
-        };
+        // With whether who claims a table shares it.
+        let mut claimed: BTreeMap<TableName, bool> = BTreeMap::new();
+        let running = self.running.iter().flat_map(|change| &change.names);
+        claimed.extend(running.map(|name| (name.clone(), false)));
+        let locked = self.locked.iter().flat_map(|locked| &locked.requests);
+        claimed.extend(locked.map(|request| (request.name.clone(), !request.writes)));
         for position in 0..self.waiting.len() {
             let waiting = &self.waiting[position];
-            let is_free = !waiting.names.iter().any(|name| claimed.contains(name));
-            claimed.extend(waiting.names.iter().cloned());
+            let change = &waiting.change;
+            let is_shared = |name| claimed.get(name).is_none_or(|others_share| *others_share && shares(change, name));
+            let is_free = waiting.names.iter().all(is_shared);
+            for name in &waiting.names {
+                *claimed.entry(name.clone()).or_insert(true) &= shares(change, name);
+            }
             if waiting.state != WaitState::Queued || !is_free {
                 continue;
             }

@@ -158,7 +158,7 @@ impl Node {
     fn held(&self) -> usize {
         let of_sql = |host: &NodeHost| host.sql().map_or(0, |sql| sql.held().iter().map(|(_, count)| count).sum());
         let open = |host: &NodeHost| host.tc().map_or(0, |tc| tc.transactions_open());
-        let named = |host: &NodeHost| host.main().map_or(0, |main| main.user_locks_held().0);
+        let named = |host: &NodeHost| host.main().map_or(0, |main| main.user_locks_held().0 + main.table_locks_held());
         self.hosts.iter().map(|host| of_sql(host) + open(host) + named(host)).sum::<usize>()
     }
 
@@ -609,4 +609,49 @@ fn a_transaction_that_fills_the_memory_fails_by_statements_and_gives_everything_
         filled.push(batches);
     }
     assert!(filled[0] > 20 && filled[0] == filled[1], "{filled:?}");
+}
+
+#[test]
+fn locked_tables_keep_the_sessions_of_every_sql_block_out() {
+    for seed in 0..20 {
+        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        (1..6).for_each(|connection| node.open(connection, false));
+        node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
+        node.execute(1, &["INSERT INTO d.t VALUES (1, 0)"]);
+        node.random = Some(Random::new(seed));
+        // Who has used the table is waited for.
+        node.execute(2, &["BEGIN", "UPDATE d.t SET v = 1"]);
+        node.begin_query(1, "LOCK TABLES d.t WRITE");
+        node.run();
+        assert_eq!(node.answer(1), None);
+        node.execute(2, &["COMMIT"]);
+        assert_eq!(node.rows(1), Vec::<String>::new());
+        for waiting in [2, 3] {
+            node.begin_query(waiting, "SELECT v FROM d.t");
+        }
+        node.run();
+        assert_eq!((node.answer(2), node.answer(3)), (None, None));
+        node.execute(1, &["UPDATE d.t SET v = v + 1"]);
+        node.execute(4, &["KILL QUERY 3"]);
+        assert_eq!(node.rows(3), ["#70100Query execution was interrupted"]);
+        node.execute(1, &["UNLOCK TABLES"]);
+        assert_eq!(node.rows(2), ["2"], "seed {seed}");
+        // Readers share.
+        node.execute(1, &["LOCK TABLES d.t READ"]);
+        node.execute(2, &["LOCK TABLES d.t READ"]);
+        assert_eq!(node.query(3, "SELECT v FROM d.t"), ["2"]);
+        node.begin_query(3, "UPDATE d.t SET v = v + 1");
+        node.begin_query(4, "LOCK TABLES d.t WRITE");
+        node.run();
+        assert_eq!((node.answer(3), node.answer(4)), (None, None));
+        node.execute(1, &["UNLOCK TABLES"]);
+        assert_eq!((node.answer(3), node.answer(4)), (None, None));
+        node.send(2, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(2) }));
+        node.run();
+        assert_eq!(node.rows(4), Vec::<String>::new());
+        node.execute(5, &["KILL 4"]);
+        assert_eq!(node.rows(3), Vec::<String>::new());
+        assert_eq!(node.query(5, "SELECT v FROM d.t"), ["3"]);
+        assert_eq!(node.held(), 3, "sessions are all that is held");
+    }
 }

@@ -140,6 +140,7 @@ impl Engine {
         self.prepared_count -= session.statements.len().min(self.prepared_count);
         session.statements.clear();
         self.release_user_locks(session, door);
+        self.release_table_locks(session, door);
         let collation = session.variables.collation_connection.number;
         session.variables = SessionVariables::new(&self.globals, session.is_interactive);
         session.variables.choose_collation(collation);

@@ -7,6 +7,7 @@ mod query;
 mod resume;
 mod session_statement;
 mod settings;
+mod lock_tables;
 mod user_locks;
 mod table_use;
 
@@ -27,6 +28,7 @@ use crate::variable::{GlobalVariables, SessionVariables};
 use user_locks::LockCalls;
 
 pub use command::SqlCommand;
+pub(crate) use lock_tables::TableLocks;
 pub(crate) use user_locks::UserLockState;
 
 pub use settings::{Counters, ServerSettings};
@@ -110,6 +112,7 @@ impl Engine {
             tables_since: 0,
             interrupted: false,
             holds_user_locks: false,
+            table_locks: None,
             diagnostics: Vec::new(),
             warning_count: 0,
             error_count: 0,
@@ -130,6 +133,7 @@ impl Engine {
         let _ = self.client.end(session.connection, &mut session.transaction, Ending::Rollback, door);
         self.client.forget(&mut session.transaction);
         self.release_user_locks(session, door);
+        self.release_table_locks(session, door);
         self.prepared_count -= session.statements.len().min(self.prepared_count);
         session.statements.clear();
         self.session_count = self.session_count.saturating_sub(1);

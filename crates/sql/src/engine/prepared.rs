@@ -9,7 +9,7 @@ use junctor_expression::{Kind, Parameters};
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::Engine;
-use super::user_locks::LockCallMode;
+use super::user_locks::{LockCallMode, refuse_lock_calls};
 use crate::bind::{ParameterKind, message};
 use crate::execute::{Again, Run, fail, kind_of_value};
 use crate::parse::parse;
@@ -179,7 +179,7 @@ impl Engine {
         }
         self.set_lock_calls(LockCallMode::Collected);
         let progress = match self.plan(session, &statement, database.as_deref(), door) {
-            Ok(Some(_)) if self.has_unanswered_lock_calls() => Progress::Waiting,
+            Ok(Some(planned)) if self.has_unanswered_lock_calls() => refuse_lock_calls(session, &planned.plan, sink),
             Err(error) => {
                 session.clear_diagnostics();
                 fail(session, &error, sink)

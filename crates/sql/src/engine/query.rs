@@ -9,7 +9,7 @@ use junctor_model::error::Result;
 
 use super::Engine;
 use super::facts::{Facts, with_environment};
-use super::user_locks::LockCallMode;
+use super::user_locks::{LockCallMode, refuse_lock_calls};
 use crate::bind::{Environment, message};
 use crate::execute::{
     Again, Origin, Run, compute_now, fail, fill_from_shape, fits_class, kinds_of_shape, run_control, start_change,
@@ -158,7 +158,7 @@ impl Engine {
         let database = session.database.clone();
         self.set_lock_calls(LockCallMode::Collected);
         let progress = match self.plan(session, statement, database.as_deref(), door) {
-            Ok(Some(_)) if self.has_unanswered_lock_calls() => Progress::Waiting,
+            Ok(Some(planned)) if self.has_unanswered_lock_calls() => refuse_lock_calls(session, &planned.plan, sink),
             Ok(Some(planned)) => {
                 let run = Run { protocol: RowProtocol::Text, shaped_text: None, again };
                 self.run_plan(session, &Arc::new(planned.plan), &run, door, sink)

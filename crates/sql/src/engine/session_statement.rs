@@ -12,6 +12,7 @@ use junctor_model::value::Value;
 use super::Engine;
 use super::command::answer;
 use super::facts::{Facts, with_environment};
+use super::lock_tables::has_locked_tables;
 use super::query::keeps_diagnostics;
 use crate::bind::{Binder, Clause, Environment, Folded, RowSource, Scope};
 use crate::definition::{self, Defined, DefinitionContext};
@@ -39,7 +40,9 @@ impl Engine {
     ) -> Progress {
         match statement {
             // Nothing but comments is done at once; a text without even these is refused by the parser.
-            Statement::Empty | Statement::UnlockTables => answer(session, Ok(()), sink),
+            Statement::Empty => answer(session, Ok(()), sink),
+            Statement::LockTables(locks) => self.lock_tables(session, locks, door, sink),
+            Statement::UnlockTables => self.unlock_tables(session, door, sink),
             Statement::Use(name) => {
                 let outcome = self.use_database(session, name);
                 answer(session, outcome, sink)
@@ -156,6 +159,9 @@ impl Engine {
     }
 
     fn define(&self, session: &Session, statement: &Statement) -> Result<Defined> {
+        if session.table_locks.is_some() {
+            return Err(has_locked_tables());
+        }
         // A definition ends the open transaction, so its own is the next one.
         if session.variables.next_transaction().read_only {
             return Err(in_read_only_transaction());
@@ -314,7 +320,6 @@ fn say_table(session: &mut Session, table: VirtualTable, protocol: RowProtocol, 
 /// What error 1235 calls a statement.
 fn name_of(statement: &Statement) -> &'static str {
     match statement {
-        Statement::LockTables(_) => "LOCK TABLES",
         Statement::Unsupported(unsupported) => unsupported.what,
         _ => "this statement",
     }

@@ -147,6 +147,9 @@ impl Engine {
         door: &mut Door<'_>,
         sink: &mut dyn ResultSink,
     ) -> Option<Progress> {
+        if let Err(error) = self.check_table_locks(session, plan.table_uses()) {
+            return Some(fail(session, &error, sink));
+        }
         let wanted: Vec<TableUse> = plan.table_uses().filter(|used| !session.has_used(*used)).collect();
         let mut blocked = wanted.clone();
         // A change that waits for statements alone stands before those of transactions that have used the table, too.

@@ -12,6 +12,7 @@ use super::Engine;
 use crate::execute::{Again, Execution, Origin, fail};
 use crate::parse::Expression;
 use crate::parse::expression::FunctionCall;
+use crate::plan::Plan;
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
 use crate::variable::SessionFacts;
@@ -230,6 +231,14 @@ impl Engine {
         if std::mem::take(&mut session.holds_user_locks) {
             self.client.release_user_locks(session.connection, door);
         }
+    }
+}
+
+/// A statement of a table may have to be begun more than once, and a lock is to be got once.
+pub(super) fn refuse_lock_calls(session: &mut Session, plan: &Plan, sink: &mut dyn ResultSink) -> Progress {
+    match plan.table() {
+        None => Progress::Waiting,
+        Some(_) => fail(session, &Error::not_supported("GET_LOCK in a statement of a table"), sink),
     }
 }
 

@@ -154,6 +154,7 @@ pub(crate) fn on_schema_changed(
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Execution::Schema(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+    engine.settle_table_locks(session, error.is_none());
     for (errno, message) in notes {
         session.warn(WarningLevel::Note, errno, message);
     }

@@ -16,8 +16,8 @@ use super::schema::SchemaState;
 use super::sorter::{IdleSorters, Sorter};
 use super::transaction::AfterEnding;
 use crate::bind::ParameterKind;
-use crate::engine::UserLockState;
 use crate::engine::TableUse;
+use crate::engine::UserLockState;
 use crate::plan::Plan;
 
 /// The state record of a session.

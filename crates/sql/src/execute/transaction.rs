@@ -27,6 +27,8 @@ pub(crate) enum AfterEnding {
     Begin { read_only: Option<bool>, consistent_snapshot: bool },
     /// The schema is changed.
     Schema { change: Box<SchemaChange>, notes: Vec<(u16, Box<str>)> },
+    /// What LOCK TABLES has locked is given back; with an error, the statement fails then.
+    UnlockTables { error: Option<Box<Error>> },
     /// The statement that ended the transaction fails.
     Fail(Box<Error>),
 }
@@ -69,7 +71,10 @@ pub(crate) fn end_transaction(
     sink: &mut dyn ResultSink,
 ) -> Progress {
     match engine.client.end(session.connection, &mut session.transaction, ending, door) {
-        Err(error) => fail(session, &error, sink),
+        Err(error) => {
+            engine.settle_table_locks(session, false);
+            fail(session, &error, sink)
+        }
         Ok(None) => {
             session.transaction_ended();
             after_ending(engine, session, after, door, sink)
@@ -98,7 +103,10 @@ pub(crate) fn on_ended(
     };
     session.transaction_ended();
     match error {
-        Some(error) => fail(session, &error, sink),
+        Some(error) => {
+            engine.settle_table_locks(session, false);
+            fail(session, &error, sink)
+        }
         None => after_ending(engine, session, after, door, sink),
     }
 }
@@ -118,7 +126,15 @@ fn after_ending(
             let progress = ok(session, Changed::default(), sink);
             if release { Progress::Close } else { progress }
         }
+        AfterEnding::UnlockTables { error } => {
+            engine.release_table_locks(session, door);
+            match error {
+                Some(error) => fail(session, &error, sink),
+                None => ok(session, Changed::default(), sink),
+            }
+        }
         AfterEnding::Begin { read_only, consistent_snapshot } => {
+            engine.release_table_locks(session, door);
             match begin(&mut engine.client, session, read_only, consistent_snapshot) {
                 Ok(()) => ok(session, Changed::default(), sink),
                 Err(error) => fail(session, &error, sink),
