@@ -163,7 +163,14 @@ impl Inserter<'_> {
 
     fn try_insert(&mut self, store: &mut PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Result<Inserted> {
         let (transaction, statement) = (self.work.request.transaction, self.work.request.statement);
-        match store.insert(key.key, key.hash, image, transaction, statement) {
+        let inserted = store.insert(key.key, key.hash, image, transaction, statement);
+        match inserted {
+            // A row with that key may have been deleted.
+            Ok(row) => self.work.note_seen(store.versions(row).nth(1)),
+            Err(WriteError::Duplicate(row)) => self.work.note_seen(store.newest(row)),
+            Err(_) => {}
+        }
+        match inserted {
             Ok(row) if self.locks.is_free(self.key(row)) => {
                 self.touched.push(TouchedRow { slot: self.work.slot, row, statement });
                 Ok(Inserted::Row)

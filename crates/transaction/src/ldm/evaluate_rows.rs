@@ -313,6 +313,7 @@ impl Evaluation<'_> {
             }
         }
         check_unchanged(self.store, row, self.work.request.reading.changed_after)?;
+        self.work.note_seen(self.store.newest(row));
         let statement = self.work.request.statement;
         let newest = self.store.newest(row).filter(|newest| !newest.is_deleted());
         // A version of this very statement was made by it, perhaps under a key that the scan comes to later.

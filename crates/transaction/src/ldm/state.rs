@@ -16,6 +16,7 @@ use junctor_signals::write_rows::{FollowUp, WriteRows, WriteRowsReply};
 use junctor_storage::guard::OwnerToken;
 use junctor_storage::lock::WaiterId;
 use junctor_storage::partition_store::ScanCursor;
+use junctor_storage::row::RowVersion;
 
 use crate::GuardedPartition;
 
@@ -144,10 +145,22 @@ pub(super) struct WriteWork {
     pub changed: u32,
     pub warnings: u32,
     pub remarks: Option<Box<Remarks>>,
+    /// The largest commit number of the rows that were looked at by their keys.
+    pub seen: CommitNumber,
     pub follow_ups: Vec<FollowUp>,
     pub batch: Batch,
     /// States of the aggregates of a locking read.
     pub accumulators: Vec<Accumulator>,
+}
+
+impl WriteWork {
+    /// The answer tells of this version, so it waits until the version is stable.
+    #[inline]
+    pub fn note_seen(&mut self, version: Option<RowVersion<'_>>) {
+        if let Some(number) = version.and_then(|version| version.commit_number()) {
+            self.seen = self.seen.max(number);
+        }
+    }
 }
 
 /// Changes that are evaluated and not yet made.

@@ -78,6 +78,7 @@ impl LdmBlock {
             changed: 0,
             warnings: 0,
             remarks: None,
+            seen: CommitNumber(0),
             follow_ups: Vec::new(),
             batch: self.spare_batches.pop().unwrap_or_default(),
             accumulators: Vec::new(),
@@ -186,7 +187,12 @@ impl LdmBlock {
     /// the next statement, which may read without locks, sees no less. A write that commits by itself waits at its end.
     pub(super) fn finish_write(&mut self, work: WriteWork, error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
         let takes_number = work.request.one_phase && work.changed > 0 && error.is_none() && work.follow_ups.is_empty();
-        let number = if takes_number { CommitNumber(0) } else { self.applied };
+        let number = match work.request.program.access {
+            _ if takes_number => CommitNumber(0),
+            Access::PrimaryKeys => work.seen,
+            // A row that is gone leaves nothing in a range that could be looked at.
+            Access::IndexRanges { .. } | Access::AllRows => self.applied,
+        };
         self.answer_write(work, error, number, outbox);
     }
 
