@@ -176,5 +176,5 @@ impl PartitionStore {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
