@@ -15,7 +15,7 @@ use crate::parse::expression::FunctionCall;
 use crate::plan::Plan;
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
-use crate::variable::SessionFacts;
+use crate::variable::{SessionFacts, text_of};
 
 /// Characters of a lock's name.
 const NAME_CHARACTERS_MAX: usize = 64;
@@ -251,21 +251,6 @@ fn lock_name(value: &Value) -> Result<Box<str>> {
         return Err(Error::new(ErrorCode::WrongUserLockName, message));
     }
     Ok(text.to_lowercase().into())
-}
-
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::Null => "NULL".to_owned(),
-        Value::Int(value) => value.to_string(),
-        Value::UInt(value) => value.to_string(),
-        Value::Double(value) => value.to_string(),
-        Value::Decimal(value) => {
-            let mut text = Vec::new();
-            value.append_text(&mut text);
-            String::from_utf8_lossy(&text).into_owned()
-        }
-        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-    }
 }
 
 /// Whole seconds, rounded; less than 0 is for ever, and what is no number is 0.

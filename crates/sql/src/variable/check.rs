@@ -182,7 +182,7 @@ fn switches_text(switches: &[(&str, bool)], state: impl Fn(usize, bool) -> bool)
 }
 
 /// A value as text; NULL is `NULL`.
-pub(super) fn text_of(value: &Value) -> String {
+pub(crate) fn text_of(value: &Value) -> String {
     match value {
         Value::Null => "NULL".to_owned(),
         Value::Int(value) => value.to_string(),

@@ -23,6 +23,7 @@ pub use assign::{GlobalChange, SetEffects, set};
 pub use character_set::{
     COLLATIONS, ConnectionCharacterSet, KNOWN_CHARACTER_SETS, NamedCollation, collation_of, find_collation,
 };
+pub(crate) use check::text_of;
 pub use declare::{Kind, Scope, Slot, Variable, VariableId, find};
 pub use fold::{SessionFacts, fold_session_expression, is_volatile};
 pub use global::{GlobalVariables, ServerFacts};
