@@ -43,19 +43,36 @@ pub struct InstructionsOptions {
 struct Kind {
     name: &'static str,
     mode: StatementMode,
+    first: &'static [&'static str],
     keys: u32,
     /// Statements of each connection in the shorter and in the longer run.
     statements: [u64; 2],
 }
 
-const KINDS: [Kind; 4] = [
-    Kind { name: "IN list of 100, text, per key", mode: StatementMode::Text, keys: 100, statements: [20, 120] },
-    Kind { name: "IN list of 100, prepared, per key", mode: StatementMode::Prepared, keys: 100, statements: [20, 120] },
-    Kind { name: "point select, text", mode: StatementMode::Text, keys: 1, statements: [100, 1100] },
-    Kind { name: "point select, prepared", mode: StatementMode::Prepared, keys: 1, statements: [100, 1100] },
-];
+const LIST: Kind = Kind {
+    name: "IN list of 100, text, per key",
+    mode: StatementMode::Text,
+    first: &[],
+    keys: 100,
+    statements: [20, 120],
+};
+const POINT: Kind =
+    Kind { name: "point select, text", mode: StatementMode::Text, first: &[], keys: 1, statements: [100, 1100] };
 
-/// Counts, prints, and fails when the IN list is over its budget.
+const KINDS: [Kind; 8] = [
+    LIST,
+    Kind { name: "IN list of 100, prepared, per key", mode: StatementMode::Prepared, ..LIST },
+    POINT,
+    Kind { name: "point select, prepared", mode: StatementMode::Prepared, ..POINT },
+    Kind { name: "point select, text, READ COMMITTED", first: &[READ_COMMITTED], ..POINT },
+    Kind { name: "point select, text, REPEATABLE READ", first: &[REPEATABLE_READ], ..POINT },
+    Kind { name: "point select, text, READ COMMITTED, in a transaction", first: &[READ_COMMITTED, "BEGIN"], ..POINT },
+    Kind { name: "point select, text, REPEATABLE READ, in a transaction", first: &[REPEATABLE_READ, "BEGIN"], ..POINT },
+];
+const READ_COMMITTED: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
+const REPEATABLE_READ: &str = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
+
+/// Counts, prints, and fails when the IN list is over its budget, or REPEATABLE READ more than a tenth dearer than READ COMMITTED.
 ///
 /// # Errors
 /// As said, or a server that does not start.
@@ -67,6 +84,7 @@ pub fn run(options: &InstructionsOptions) -> Outcome<()> {
     let mut verdicts = Vec::new();
     for placement in &options.placements {
         let mut counter = Counter::start(options, placement, folder)?;
+        let mut previous = 0.0;
         for kind in &KINDS {
             let each = counter.count(options, kind)?;
             eprintln!("{}, placement {placement}: {each:.0}", kind.name);
@@ -76,6 +94,11 @@ pub fn run(options: &InstructionsOptions) -> Outcome<()> {
                 let what = format!("instructions a key, IN list, placement {placement}");
                 verdicts.push(Verdict { what, allowed_max, measured: each });
             }
+            if kind.first.contains(&REPEATABLE_READ) {
+                let what = format!("{} to READ COMMITTED, placement {placement}", kind.name);
+                verdicts.push(Verdict { what, allowed_max: 1.1, measured: each / previous });
+            }
+            previous = each;
         }
         counter.server.stop()?;
     }
@@ -121,6 +144,7 @@ impl Counter {
             let load = Load {
                 address: self.server.address,
                 is_database: true,
+                first: kind.first,
                 connections: options.connections,
                 mode: kind.mode,
                 keys: kind.keys,

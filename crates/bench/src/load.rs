@@ -25,6 +25,8 @@ pub struct Load {
     pub address: SocketAddr,
     /// Whether it speaks the whole protocol; an echo gets statements at once.
     pub is_database: bool,
+    /// Statements that each connection executes first, such as those that begin a transaction.
+    pub first: &'static [&'static str],
     /// Connections, each with a thread of its own as in sysbench.
     pub connections: u32,
     /// Prepared or text.
@@ -141,6 +143,9 @@ impl Load {
         let (mut statement, mut session) = (1, None);
         let stream = if self.is_database {
             let mut connection = Connection::open(self.address, "sbtest")?;
+            for text in self.first {
+                connection.query(text)?;
+            }
             if self.mode == StatementMode::Prepared {
                 statement = connection.prepare(&self.prepared_text())?.id;
             }

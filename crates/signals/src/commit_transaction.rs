@@ -69,7 +69,17 @@ pub struct UndoTransactionReply {
     pub from: Address,
 }
 
-/// From the tc that moved the stable number to the tc that took a number which became stable by it.
+/// Tell the tc of a transaction when a number of another tc is stable, by `CommitStable`.
+#[derive(Debug)]
+pub struct AwaitStable {
+    /// The number, which was taken.
+    pub number: CommitNumber,
+    /// The transaction that waits for it; its tc is told.
+    pub transaction: TransactionId,
+}
+
+/// From whoever moved the stable number to the tc that took a number which became stable by it, and from there to those that
+/// asked to be told.
 #[derive(Debug)]
 pub struct CommitStable {
     /// The number that is stable now.

@@ -109,6 +109,7 @@ inbox! {
         CommitTransactionReply: Reply, 16;
         UndoTransactionReply: Reply, 16;
         CommitStable: Reply, 4;
+        AwaitStable: Reply, 1;
         LockWaitStarted: Reply, 16;
         LockWaitEnded: Reply, 2;
         ProbeDeadlock: Reply, 16;
@@ -269,7 +270,7 @@ into_signal!(SqlSignal in Sql: OpenSession, ExecuteCommand, ContinueCommand, Clo
     ApplyGlobals, ApplyGlobalsReply, UseUserLockReply, PublishCatalog, BlockTables, UnblockTables,
     ChangeSchemaStarted, ContinueWork);
 into_signal!(TcSignal in Tc: ExecuteStatement, InterruptStatement, EndTransaction, UndoStatements, WriteRowsReply, PrepareTransactionReply, CommitTransactionReply,
-    UndoTransactionReply, CommitStable, LockWaitStarted, LockWaitEnded, ProbeDeadlock, ReadStatus, PublishCatalog, ContinueWork);
+    UndoTransactionReply, CommitStable, AwaitStable, LockWaitStarted, LockWaitEnded, ProbeDeadlock, ReadStatus, PublishCatalog, ContinueWork);
 into_signal!(LdmSignal in Ldm: ReadRows, WriteRows, InterruptWrites, PrepareTransaction, CommitTransaction, UndoTransaction, ReplicateRows,
     ReplicateRowsReply, ApplyReplica, CancelWait, ChangePartition, ReadStatus, PublishCatalog, ContinueWork);
 into_signal!(QuerySignal in Query: ReadRows, OpenPartition, PublishCatalog);

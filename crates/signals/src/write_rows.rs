@@ -117,8 +117,9 @@ pub struct WriteRowsReply {
     pub warnings: u32,
     /// What the warnings are.
     pub remarks: Option<Box<Remarks>>,
-    /// The commit number, when `one_phase` was asked and the partition committed; else 0.
-    pub committed: CommitNumber,
+    /// The newest commit number that the answer tells of: its own, when `one_phase` was asked and the partition committed, else
+    /// that of what was looked at, or 0. The client learns nothing of it before it is stable.
+    pub newest: CommitNumber,
     /// Given back for the pool.
     pub input: Buffer,
     /// Rows of a locking read.

@@ -145,6 +145,17 @@ impl CommitSequence {
         CommitNumber(self.stable.0.load(Ordering::Acquire))
     }
 
+    /// The tc that learns when this number is stable, or `None` when it is stable. The number was taken, and whoever asks
+    /// has seen what its taker did after that, as who has found a row of that number has.
+    pub fn owner_unless_stable(&self, number: CommitNumber) -> Option<u16> {
+        if self.stable() >= number {
+            return None;
+        }
+        // A slot is written for a later number only once this one is stable, and who sees that write sees that, too.
+        let owner = slot_owner(self.slot(number.0).load(Ordering::Acquire));
+        (self.stable() < number).then_some(owner)
+    }
+
     /// The last number taken. It may be ahead of stable, never behind it.
     pub fn taken(&self) -> CommitNumber {
         CommitNumber(self.taken.0.load(Ordering::Acquire))

@@ -60,6 +60,7 @@ pub fn measure(pair: &Pair, options: &CompareOptions) -> Outcome<Vec<Read>> {
             let load = Load {
                 address: pair.junctor.address,
                 is_database: true,
+                first: &[],
                 connections: options.threads,
                 mode,
                 keys,

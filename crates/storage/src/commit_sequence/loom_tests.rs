@@ -163,3 +163,25 @@ fn a_ring_of_the_admitted_size_is_never_full() {
         check_end(&sequence, reports, &owners);
     });
 }
+
+#[test]
+fn the_owner_of_a_number_is_never_that_of_the_number_that_uses_its_slot_next() {
+    loom::model(|| {
+        let sequence = Arc::new(CommitSequence::with_slots(CommitNumber(0), 2));
+        let first = sequence.take(7).unwrap();
+        let writer = {
+            let sequence = sequence.clone();
+            thread::spawn(move || {
+                mark(&sequence, first);
+                let second = sequence.take(8).unwrap();
+                mark(&sequence, second);
+                sequence.take(9).unwrap();
+            })
+        };
+        if let Some(owner) = sequence.owner_unless_stable(first) {
+            assert_eq!(owner, 7);
+        }
+        writer.join().unwrap();
+        assert_eq!(sequence.owner_unless_stable(first), None);
+    });
+}

@@ -137,3 +137,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_number_has_an_owner_until_it_is_stable() {
+    let sequence = CommitSequence::starting_after(CommitNumber(5));
+    let [first, second] = [3, 4].map(|owner| sequence.take(owner).unwrap());
+    mark(&sequence, second.0);
+    assert_eq!(sequence.owner_unless_stable(CommitNumber(5)), None);
+    assert_eq!([first, second].map(|number| sequence.owner_unless_stable(number)), [Some(3), Some(4)]);
+    mark(&sequence, first.0);
+    assert_eq!([first, second].map(|number| sequence.owner_unless_stable(number)), [None, None]);
+}

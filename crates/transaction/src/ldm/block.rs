@@ -204,10 +204,6 @@ impl LdmBlock {
         for _ in 0..self.deferred.len() {
             match self.deferred.pop_front() {
                 Some(Deferred::Write(work)) => self.run_write(*work, outbox),
-                Some(Deferred::Answer(write, number)) => {
-                    let (work, error) = *write;
-                    self.answer_write(work, error, number, outbox);
-                }
                 Some(Deferred::Settle(participant)) => self.run_settle(participant, outbox),
                 Some(Deferred::ApplyReplica(signal)) => self.on_apply_replica(signal, outbox),
                 Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, outbox),

@@ -233,7 +233,7 @@ impl LdmBlock {
                     self.mark_applied(number, outbox);
                 }
                 if let Some((reply_to, mut reply)) = one_phase_reply {
-                    reply.committed = number;
+                    reply.newest = reply.newest.max(number);
                     outbox.send(reply_to, Signal::Tc(TcSignal::WriteRowsReply(reply)));
                 }
             }

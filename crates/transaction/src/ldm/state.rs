@@ -154,7 +154,7 @@ pub(super) struct WriteWork {
 }
 
 impl WriteWork {
-    /// The answer tells of this version, so it waits until the version is stable.
+    /// The answer tells of this version.
     #[inline]
     pub fn note_seen(&mut self, version: Option<RowVersion<'_>>) {
         if let Some(number) = version.and_then(|version| version.commit_number()) {
@@ -227,19 +227,11 @@ pub(super) struct ParkedWrite {
 #[derive(Debug)]
 pub(super) enum Deferred {
     Write(Box<WriteWork>),
-    /// A write that is answered when this number is stable.
-    Answer(Box<(WriteWork, Option<Box<Error>>)>, CommitNumber),
     Settle(ParticipantHandle),
     ApplyReplica(ApplyReplica),
     ReplicateRows(Box<junctor_signals::replicate_rows::ReplicateRows>),
     ChangePartition(Box<ChangePartition>),
-    BuildIndex {
-        operation: OperationId,
-        reply_to: Address,
-        partition: PartitionId,
-        index: IndexId,
-        from: RowId,
-    },
+    BuildIndex { operation: OperationId, reply_to: Address, partition: PartitionId, index: IndexId, from: RowId },
     Purge,
     Compact(PartitionId),
 }

@@ -183,30 +183,14 @@ impl LdmBlock {
         }
     }
 
-    /// The write is over. It may have seen what was applied here and is not stable yet: the answer waits for that, so that
-    /// the next statement, which may read without locks, sees no less. A write that commits by itself waits at its end.
-    pub(super) fn finish_write(&mut self, work: WriteWork, error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
-        let takes_number = work.request.one_phase && work.changed > 0 && error.is_none() && work.follow_ups.is_empty();
-        let number = match work.request.program.access {
-            _ if takes_number => CommitNumber(0),
+    /// The write is over. What it has seen may be applied here and not be stable yet: tc waits for that before the client is
+    /// answered, so that the next statement, which may read without locks, sees no less.
+    pub(super) fn finish_write(&mut self, work: WriteWork, mut error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
+        let newest = match work.request.program.access {
             Access::PrimaryKeys => work.seen,
             // A row that is gone leaves nothing in a range that could be looked at.
             Access::IndexRanges { .. } | Access::AllRows => self.applied,
         };
-        self.answer_write(work, error, number, outbox);
-    }
-
-    /// The write is answered once this number is stable, or commits if it is the whole transaction.
-    pub(super) fn answer_write(
-        &mut self,
-        work: WriteWork,
-        mut error: Option<Box<Error>>,
-        number: CommitNumber,
-        outbox: &mut Outbox<Signal>,
-    ) {
-        if self.shared.sequence.stable() < number {
-            return self.defer(Deferred::Answer(Box::new((work, error)), number), outbox);
-        }
         let WriteWork { mut request, slot, participant, matched, changed, warnings, remarks, follow_ups, .. } = work;
         let mut batch = work.batch;
         batch.clear();
@@ -236,7 +220,7 @@ impl LdmBlock {
             changed,
             warnings,
             remarks,
-            committed: Default::default(),
+            newest,
             input: request.input,
             output: request.output,
             follow_ups: follow_ups.into_boxed_slice(),
@@ -259,7 +243,7 @@ pub(super) fn refuse(request: WriteRows, error: Box<Error>, outbox: &mut Outbox<
         changed: 0,
         warnings: 0,
         remarks: None,
-        committed: Default::default(),
+        newest: CommitNumber(0),
         input: request.input,
         output: request.output,
         follow_ups: Box::default(),

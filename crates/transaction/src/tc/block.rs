@@ -1,6 +1,6 @@
 //! The tc block: its state and its inbox.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Context, Directory, Module, Outbox, Pool, WorldEvent};
@@ -27,8 +27,9 @@ pub struct TcBlock {
     /// Records of ended transactions, for their memory.
     #[allow(clippy::vec_box)] // They go back into the pool as they are.
     pub(super) spare: Vec<Box<TransactionRecord>>,
-    /// Applied commits that the stable number has not reached.
-    pub(super) waiting_stable: BTreeMap<CommitNumber, TransactionHandle>,
+    /// Who waits until the stable number has reached which one: transactions of this tc, each for one number, and those of
+    /// others that wait for a number taken here.
+    pub(super) waiting_stable: BTreeSet<(CommitNumber, TransactionId)>,
     /// What one call of the sequence made stable.
     pub(super) became_stable: Vec<(CommitNumber, u16)>,
     /// How entries of a hidden table are inserted and deleted.
@@ -51,7 +52,7 @@ impl TcBlock {
             catalog: Arc::new(Catalog::default()),
             transactions: Pool::new(transactions_max),
             spare: Vec::new(),
-            waiting_stable: BTreeMap::new(),
+            waiting_stable: BTreeSet::new(),
             became_stable: Vec::new(),
             entry_programs: BTreeMap::new(),
             probes: Vec::new(),
@@ -73,9 +74,10 @@ impl TcBlock {
             TcSignal::UndoStatements(signal) => self.on_undo_statements(signal, outbox),
             TcSignal::WriteRowsReply(signal) => self.on_write_rows_reply(signal, from, context, outbox),
             TcSignal::PrepareTransactionReply(signal) => self.on_prepare_transaction_reply(signal, outbox),
-            TcSignal::CommitTransactionReply(signal) => self.on_commit_transaction_reply(signal, outbox),
+            TcSignal::CommitTransactionReply(signal) => self.on_commit_transaction_reply(signal, context, outbox),
             TcSignal::UndoTransactionReply(signal) => self.on_undo_transaction_reply(signal, outbox),
-            TcSignal::CommitStable(signal) => self.on_commit_stable(signal.number, outbox),
+            TcSignal::CommitStable(signal) => self.on_commit_stable(signal.number, context, outbox),
+            TcSignal::AwaitStable(signal) => self.on_await_stable(signal, outbox),
             TcSignal::LockWaitStarted(signal) => self.on_lock_wait_started(signal, context, outbox),
             TcSignal::LockWaitEnded(signal) => self.on_lock_wait_ended(signal),
             TcSignal::ProbeDeadlock(signal) => self.on_probe_deadlock(signal, outbox),

@@ -1,15 +1,18 @@
 //! Hot path, budget 150 instructions a participant. Commit: prepare, take the number, commit at all participants, wait
 //! until the stable number has reached it.
 
-use junctor_kernel::{Outbox, require};
-use junctor_model::id::CommitNumber;
+use junctor_kernel::{Context, Outbox, require};
+use junctor_model::id::{CommitNumber, TransactionId};
 use junctor_signals::commit_transaction::{
-    CommitStable, CommitTransaction, CommitTransactionReply, PrepareTransaction, PrepareTransactionReply,
+    AwaitStable, CommitStable, CommitTransaction, CommitTransactionReply, PrepareTransaction, PrepareTransactionReply,
 };
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 
 use super::block::TcBlock;
 use super::state::{Phase, TransactionHandle};
+
+/// Transactions that one signal lets go on.
+const WOKEN_PER_SIGNAL_MAX: usize = 32;
 
 impl TcBlock {
     /// Begins the commit of a transaction of which no statement runs.
@@ -70,7 +73,12 @@ impl TcBlock {
         }
     }
 
-    pub(super) fn on_commit_transaction_reply(&mut self, reply: CommitTransactionReply, outbox: &mut Outbox<Signal>) {
+    pub(super) fn on_commit_transaction_reply(
+        &mut self,
+        reply: CommitTransactionReply,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
         let Some(handle) = self.find(reply.transaction) else { return };
         let record = self.record(handle);
         if record.phase != Phase::Committing {
@@ -80,15 +88,15 @@ impl TcBlock {
         if record.outstanding > 0 {
             return;
         }
-        let number = record.number;
+        let (number, transaction) = (record.number, record.id);
         record.phase = Phase::WaitingStable;
-        self.waiting_stable.insert(number, handle);
+        self.waiting_stable.insert((number, transaction));
         let mut became_stable = std::mem::take(&mut self.became_stable);
         let marked = self.sequence.mark_applied(number, &mut |number, owner| became_stable.push((number, owner)));
         require!(marked.is_ok(), "commit {number}: {marked:?}");
         for (number, owner) in became_stable.drain(..) {
             match owner == self.own.instance {
-                true => self.on_commit_stable(number, outbox),
+                true => self.on_commit_stable(number, context, outbox),
                 false => {
                     let signal = Signal::Tc(TcSignal::CommitStable(CommitStable { number }));
                     outbox.send(self.tc_address(owner), signal);
@@ -98,20 +106,71 @@ impl TcBlock {
         self.became_stable = became_stable;
     }
 
-    /// The transaction is applied, by an ldm that marked its number: it is over when the number is stable.
-    pub(super) fn wait_stable(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
-        let number = self.record(handle).number;
-        if self.sequence.stable() >= number {
-            return self.answer(handle, outbox);
+    /// Whether the transaction has to wait until the number is stable; then it is in that phase from now on.
+    pub(super) fn must_wait(
+        &mut self,
+        handle: TransactionHandle,
+        number: CommitNumber,
+        phase: Phase,
+        outbox: &mut Outbox<Signal>,
+    ) -> bool {
+        let Some(owner) = self.sequence.owner_unless_stable(number) else { return false };
+        let record = self.record(handle);
+        record.phase = phase;
+        let transaction = record.id;
+        self.waiting_stable.insert((number, transaction));
+        // Of its own numbers a tc is told without asking.
+        if owner != self.own.instance {
+            let signal = Signal::Tc(TcSignal::AwaitStable(AwaitStable { number, transaction }));
+            outbox.send(self.tc_address(owner), signal);
         }
-        self.record(handle).phase = Phase::WaitingStable;
-        self.waiting_stable.insert(number, handle);
+        true
+    }
+
+    /// A transaction of another tc has seen what one of this tc has committed.
+    pub(super) fn on_await_stable(&mut self, signal: AwaitStable, outbox: &mut Outbox<Signal>) {
+        let AwaitStable { number, transaction } = signal;
+        match self.sequence.stable() >= number {
+            true => self.tell_stable(number, transaction.instance(), outbox),
+            false => _ = self.waiting_stable.insert((number, transaction)),
+        }
     }
 
     /// Nobody waits when the stable number was faster than the reply of a partition that committed by itself.
-    pub(super) fn on_commit_stable(&mut self, number: CommitNumber, outbox: &mut Outbox<Signal>) {
-        if let Some(handle) = self.waiting_stable.remove(&number) {
-            self.answer(handle, outbox);
+    pub(super) fn on_commit_stable(
+        &mut self,
+        number: CommitNumber,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        for _ in 0..WOKEN_PER_SIGNAL_MAX {
+            let first = self.waiting_stable.range((number, TransactionId(0))..).next().copied();
+            let Some(first) = first.filter(|first| first.0 == number) else { return };
+            self.waiting_stable.remove(&first);
+            let transaction = first.1;
+            match self.find(transaction) {
+                Some(handle) => self.go_on_stable(handle, context, outbox),
+                None => self.tell_stable(number, transaction.instance(), outbox),
+            }
+        }
+        // A number that so many have seen is gone on with in another turn.
+        outbox.send(self.own, Signal::Tc(TcSignal::CommitStable(CommitStable { number })));
+    }
+
+    fn go_on_stable(&mut self, handle: TransactionHandle, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        match self.record(handle).phase {
+            Phase::WaitingStable => self.answer(handle, outbox),
+            Phase::WaitingSeen => {
+                self.record(handle).phase = Phase::Executing;
+                self.advance_statement(handle, context, outbox);
+            }
+            _ => {}
+        }
+    }
+
+    fn tell_stable(&mut self, number: CommitNumber, instance: u16, outbox: &mut Outbox<Signal>) {
+        if instance != self.own.instance {
+            outbox.send(self.tc_address(instance), Signal::Tc(TcSignal::CommitStable(CommitStable { number })));
         }
     }
 }

@@ -166,10 +166,7 @@ impl TcBlock {
             true => context.buffers.give(reply.output),
             false => running.outputs.push(reply.output),
         }
-        if reply.committed.0 != 0 {
-            record.number = reply.committed;
-        }
-        let running = &mut record.running;
+        running.newest = running.newest.max(reply.newest);
         if let Some(check) = &mut running.check {
             check.matched += u64::from(reply.matched);
         }
@@ -206,6 +203,10 @@ impl TcBlock {
         }
         record.fail_if_interrupted();
         if record.running.error.is_some() {
+            let newest = record.running.newest;
+            if self.must_wait(handle, newest, Phase::WaitingSeen, outbox) {
+                return;
+            }
             return self.fail_statement(handle, context, outbox);
         }
         if !record.running.follow_ups.is_empty() || !record.running.rounds.is_empty() {
@@ -220,15 +221,25 @@ impl TcBlock {
         self.finish_statement(handle, outbox);
     }
 
+    /// Everything is done. Nothing is told of what is not stable yet; a number that is still to be taken comes after all that
+    /// was seen.
     fn finish_statement(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
+        let newest = record.running.newest;
         if record.running.one_phase {
             // The partition has committed by itself, or had nothing to commit and has released its locks.
-            match record.number.0 {
-                0 => self.answer(handle, outbox),
-                _ => self.wait_stable(handle, outbox),
+            record.number = newest;
+            if !self.must_wait(handle, newest, Phase::WaitingStable, outbox) {
+                self.answer(handle, outbox);
             }
-        } else if record.running.autocommit {
+            return;
+        }
+        let takes_number = record.running.autocommit && record.participants.iter().any(|one| one.has_written);
+        if !takes_number && self.must_wait(handle, newest, Phase::WaitingSeen, outbox) {
+            return;
+        }
+        let record = self.record(handle);
+        if record.running.autocommit {
             self.commit(handle, outbox);
         } else {
             record.phase = Phase::Idle;

@@ -3,11 +3,10 @@
 //! - Owns: a pool of transactions, their participants, their waits for locks, and who waits for a commit number to be
 //!   stable.
 //! - Takes: `ExecuteStatement`, `InterruptStatement`, `EndTransaction`, `UndoStatements`, `WriteRowsReply`, `PrepareTransactionReply`,
-//!   `CommitTransactionReply`, `UndoTransactionReply`, `CommitStable`, `LockWaitStarted`, `LockWaitEnded`,
-//!   `ProbeDeadlock`, `ReadStatus`,
-//!   `PublishCatalog`.
+//!   `CommitTransactionReply`, `UndoTransactionReply`, `CommitStable`, `AwaitStable`, `LockWaitStarted`,
+//!   `LockWaitEnded`, `ProbeDeadlock`, `ReadStatus`, `PublishCatalog`.
 //! - Sends: `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `CancelWait`, `InterruptWrites` to ldm;
-//!   `CommitStable` and `ProbeDeadlock` to tc; the replies to sql.
+//!   `CommitStable`, `AwaitStable` and `ProbeDeadlock` to tc; the replies to sql.
 //! - Never: holds rows, locks or snapshots; waits for anything but the replies it counts.
 //!
 //! In reading order: [`block`]; [`state`], the records; then the life of a transaction: [`execute_statement`],

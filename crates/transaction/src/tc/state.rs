@@ -72,6 +72,8 @@ pub(super) enum Phase {
     Committing,
     /// Applied; the stable number has not reached it.
     WaitingStable,
+    /// A statement is done; the stable number has not reached what it has seen.
+    WaitingSeen,
     /// Everything is being undone, or the locks of a transaction without writes released.
     Releasing,
 }
@@ -86,7 +88,7 @@ impl Phase {
             Phase::UndoingStatements => "undoing to savepoint",
             Phase::Preparing => "preparing",
             Phase::Committing => "committing",
-            Phase::WaitingStable => "waiting for stable",
+            Phase::WaitingStable | Phase::WaitingSeen => "waiting for stable",
             Phase::Releasing => "releasing",
         }
     }
@@ -127,6 +129,8 @@ pub(super) struct Statement {
     pub warnings: u32,
     pub remarks: Option<Box<Remarks>>,
     pub outputs: Vec<Buffer>,
+    /// The newest commit number that its answers tell of.
+    pub newest: CommitNumber,
     pub written: Vec<PartitionId>,
     pub error: Option<Box<Error>>,
     /// Nobody wants it any more.
@@ -166,6 +170,7 @@ impl Default for Statement {
             warnings: 0,
             remarks: None,
             outputs: Vec::new(),
+            newest: CommitNumber(0),
             written: Vec::new(),
             error: None,
             is_interrupted: false,
@@ -341,6 +346,7 @@ impl Statement {
         (self.matched, self.changed, self.warnings) = (0, 0, 0);
         self.remarks = None;
         self.outputs.clear();
+        self.newest = CommitNumber(0);
         self.written.clear();
         self.error = None;
         self.is_interrupted = false;

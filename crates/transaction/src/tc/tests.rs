@@ -6,7 +6,7 @@ use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
 use junctor_signals::change_schema::{Catalog, PublishCatalog};
 use junctor_signals::commit_transaction::{
-    CommitStable, CommitTransactionReply, PrepareTransactionReply, UndoTransactionReply,
+    AwaitStable, CommitStable, CommitTransactionReply, PrepareTransactionReply, UndoTransactionReply,
 };
 use junctor_signals::end_transaction::{EndTransaction, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts, Reading};
@@ -169,7 +169,7 @@ fn reply_of(write: &WriteRows, follow_ups: Vec<FollowUp>, error: Option<Box<Erro
         changed: u32::from(error.is_none()),
         warnings: 0,
         remarks: None,
-        committed: CommitNumber(0),
+        newest: CommitNumber(0),
         input: Buffer::new(),
         output: Buffer::new(),
         follow_ups: follow_ups.into_boxed_slice(),
@@ -207,7 +207,7 @@ fn one_part_without_entries_and_backups_commits_by_itself() {
     let earlier = stage.sequence.take(1).expect("a number");
     let number = stage.sequence.take(0).expect("a number");
     stage.sequence.mark_applied(number, &mut |_, _| panic!("an earlier number is not applied")).expect("it was taken");
-    let reply = WriteRowsReply { committed: number, ..reply_of(&write.1, Vec::new(), None) };
+    let reply = WriteRowsReply { newest: number, ..reply_of(&write.1, Vec::new(), None) };
     assert!(stage.send(ldm(1), TcSignal::WriteRowsReply(reply)).is_empty(), "not before it is stable");
     stage.sequence.mark_applied(earlier, &mut |_, _| {}).expect("it was taken");
     let reply = answer(stage.send(stage.own, TcSignal::CommitStable(CommitStable { number })));
@@ -217,7 +217,7 @@ fn one_part_without_entries_and_backups_commits_by_itself() {
     let number = stage.sequence.take(0).expect("a number");
     stage.sequence.mark_applied(number, &mut |_, _| {}).expect("it was taken");
     assert!(stage.send(stage.own, TcSignal::CommitStable(CommitStable { number })).is_empty());
-    let reply = WriteRowsReply { committed: number, ..reply_of(&write.1, Vec::new(), None) };
+    let reply = WriteRowsReply { newest: number, ..reply_of(&write.1, Vec::new(), None) };
     assert_eq!(answer(stage.send(ldm(0), TcSignal::WriteRowsReply(reply))).error, None);
     assert_eq!(stage.tc.transactions_open(), 0);
 }
@@ -255,6 +255,84 @@ fn a_prepare_that_fails_undoes_everything_and_takes_no_number() {
     let reply = answer(stage.undone(ldm(1), transaction));
     assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::TableFull));
     assert_eq!((stage.sequence.taken(), stage.tc.transactions_open()), (CommitNumber(0), 0));
+}
+
+#[test]
+fn what_is_not_stable_is_waited_for_before_the_answer_that_tells_of_it() {
+    let mut stage = Stage::new(false);
+    let [foreign, own] = [1, 0].map(|owner| stage.sequence.take(owner).expect("a number"));
+    for (number, failed, autocommit) in [(foreign, false, false), (foreign, true, false), (own, false, true)] {
+        let write = stage.execute(NONE, autocommit, &[1]).remove(0);
+        let error = failed.then(|| Error::new(ErrorCode::DuplicateEntry, "there"));
+        let reply = WriteRowsReply { newest: number, changed: 0, ..reply_of(&write.1, Vec::new(), error) };
+        let sent = stage.send(ldm(1), TcSignal::WriteRowsReply(reply));
+        // The tc that took the number is asked; its own numbers it is told of.
+        match number == foreign {
+            true => assert_eq!(names(&sent), [(1, "AwaitStable")]),
+            false => assert!(sent.is_empty()),
+        }
+    }
+    let mark = |stage: &Stage, number| stage.sequence.mark_applied(number, &mut |_, _| {}).expect("it was taken");
+    mark(&stage, foreign);
+    let stable = CommitStable { number: foreign };
+    let sent = stage.send(stage.own, TcSignal::CommitStable(stable));
+    assert_eq!(names(&sent), [(0, "ExecuteStatementReply"), (1, "UndoTransaction")]);
+    mark(&stage, own);
+    let sent = stage.send(stage.own, TcSignal::CommitStable(CommitStable { number: own }));
+    assert_eq!(names(&sent), [(0, "ExecuteStatementReply")]);
+    // What is stable meanwhile is not waited for.
+    let write = stage.execute(NONE, false, &[1]).remove(0);
+    let reply = WriteRowsReply { newest: own, ..reply_of(&write.1, Vec::new(), None) };
+    let sent = stage.send(ldm(1), TcSignal::WriteRowsReply(reply));
+    assert_eq!(names(&sent), [(0, "ExecuteStatementReply")]);
+}
+
+#[test]
+fn a_commit_takes_its_number_without_waiting_for_what_it_has_seen() {
+    let mut stage = Stage::new(false);
+    let parts = stage.execute(NONE, true, &[0, 1]);
+    let seen = stage.sequence.take(1).expect("a number");
+    for (at, write) in &parts {
+        let reply = WriteRowsReply { newest: seen, ..reply_of(write, Vec::new(), None) };
+        stage.send(*at, TcSignal::WriteRowsReply(reply));
+    }
+    let transaction = parts[0].1.transaction;
+    stage.prepared(ldm(0), transaction, None);
+    let commits = stage.prepared(ldm(1), transaction, None);
+    assert_eq!(names(&commits), [(0, "CommitTransaction"), (1, "CommitTransaction")]);
+}
+
+#[test]
+fn another_tc_is_told_when_a_number_taken_here_is_stable() {
+    let mut stage = Stage::new(false);
+    let number = stage.sequence.take(0).expect("a number");
+    let waiters = 40;
+    for counter in 0..waiters {
+        let transaction = TransactionId::new(1, counter);
+        assert!(stage.send(stage.own, TcSignal::AwaitStable(AwaitStable { number, transaction })).is_empty());
+    }
+    stage.sequence.mark_applied(number, &mut |_, _| {}).expect("it was taken");
+    let mut told = 0;
+    let mut signals = vec![TcSignal::CommitStable(CommitStable { number })];
+    while let Some(signal) = signals.pop() {
+        for (to, signal) in stage.send(stage.own, signal) {
+            match signal {
+                Signal::Tc(TcSignal::CommitStable(stable)) if to == stage.own => {
+                    signals.push(TcSignal::CommitStable(stable));
+                }
+                Signal::Tc(TcSignal::CommitStable(stable)) => {
+                    assert_eq!((to.instance, stable.number), (1, number));
+                    told += 1;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(told, waiters);
+    // Who asks too late is told at once.
+    let transaction = TransactionId::new(1, 0);
+    let sent = stage.send(stage.own, TcSignal::AwaitStable(AwaitStable { number, transaction }));
+    assert_eq!(names(&sent), [(1, "CommitStable")]);
 }
 
 #[test]
@@ -419,7 +497,7 @@ fn what_has_committed_by_itself_is_not_stopped_any_more() {
         stage.sequence.mark_applied(number, &mut |_, _| {}).expect("it was taken");
         let sent = match committed {
             true => {
-                let reply = WriteRowsReply { committed: number, ..reply_of(&write.1, Vec::new(), None) };
+                let reply = WriteRowsReply { newest: number, ..reply_of(&write.1, Vec::new(), None) };
                 stage.send(ldm(1), TcSignal::WriteRowsReply(reply))
             }
             false => {
