@@ -272,7 +272,8 @@ fn append_newest(
     out: &mut Vec<u8>,
 ) {
     let Some(newest) = store.newest(row).filter(|newest| newest.transaction() == Some(transaction)) else { return };
-    let is_new = store.newest_committed(row).is_none();
+    // A row that came again after its deletion was committed is new to the backups, which keep no old versions.
+    let is_new = store.newest_committed(row).is_none_or(|committed| committed.is_deleted());
     if newest.is_deleted() && is_new {
         return;
     }

@@ -563,6 +563,22 @@ fn chains_of_two_and_three_hold_the_same_rows() {
 }
 
 #[test]
+fn a_row_that_comes_again_and_goes_in_one_transaction_is_nothing_to_backups() {
+    let (mut harness, table) = filled(2, 2, 10);
+    let ids = [1, 2, 3, 4, 5];
+    assert_eq!(harness.execute(NONE, true, &table.delete(Access::PrimaryKeys), table.keys(&ids)).error, None);
+    let rows: Vec<Row> = ids.iter().map(|id| (*id, 0, None)).collect();
+    let inserted = harness.execute(NONE, false, &table.insert_unique(), table.images(&rows));
+    assert_eq!(inserted.error, None);
+    let transaction = inserted.transaction;
+    let deleted = harness.execute(transaction, false, &table.delete(Access::PrimaryKeys), table.keys(&ids));
+    assert_eq!((deleted.error, deleted.changed), (None, 5));
+    harness.end(transaction, Ending::Commit);
+    assert_eq!(table.rows(&mut harness).len(), 5);
+    harness.check_idle();
+}
+
+#[test]
 fn a_backup_without_memory_fails_the_commit_and_nothing_else() {
     let mut harness = Harness::with_memory(2, 1, 1, 1 << 20);
     let table = SampleTable::new(1);
