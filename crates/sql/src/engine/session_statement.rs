@@ -48,18 +48,7 @@ impl Engine {
                 answer(session, outcome, sink)
             }
             Statement::Show(_) | Statement::Describe(_) | Statement::Explain(_) => {
-                match self.computed_answer(session, statement, door) {
-                    Ok(table) => {
-                        if keeps_diagnostics(statement) {
-                            // What it tells is not said of itself.
-                            session.warning_count = 0;
-                        }
-                        let progress = say_table(session, table, protocol, sink);
-                        session.warning_count = session.diagnostics.len() as u16;
-                        progress
-                    }
-                    Err(error) => fail(session, &error, sink),
-                }
+                self.run_computed(session, statement, protocol, door, sink)
             }
             Statement::Set(items) => self.run_set(session, items, door, sink),
             Statement::Do(expressions) => {
@@ -86,23 +75,47 @@ impl Engine {
             Statement::Savepoint(name) => set_savepoint(session, name, sink),
             Statement::RollbackToSavepoint(name) => roll_back_to_savepoint(self, session, name, door, sink),
             Statement::ReleaseSavepoint(name) => release_savepoint(session, name, sink),
-            Statement::Kill(kill) => {
-                let connection = match self.evaluate_once(session, &kill.connection, door) {
-                    Ok(Value::Int(id)) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
-                    Ok(Value::UInt(id)) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
-                    Ok(_) => Err(no_such_thread(&0)),
-                    Err(error) => Err(error),
-                };
-                match connection {
-                    Ok(id) => self.kill(session, ConnectionId(id), kill.query_only, door, sink),
-                    Err(error) => fail(session, &error, sink),
-                }
-            }
+            Statement::Kill(kill) => match self.connection_to_kill(session, &kill.connection, door) {
+                Ok(connection) => self.kill(session, connection, kill.query_only, door, sink),
+                Err(error) => fail(session, &error, sink),
+            },
             statement => fail(session, &Error::not_supported(name_of(statement)), sink),
         }
     }
 
-    /// SHOW, DESCRIBE and EXPLAIN.
+    /// The connection that KILL names. Error: 1094 for what is no number of a connection.
+    fn connection_to_kill(&self, session: &Session, named: &Expression, door: &Door<'_>) -> Result<ConnectionId> {
+        let id = match self.evaluate_once(session, named, door)? {
+            Value::Int(id) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
+            Value::UInt(id) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
+            _ => Err(no_such_thread(&0)),
+        };
+        id.map(ConnectionId)
+    }
+
+    /// Executes SHOW, DESCRIBE or EXPLAIN.
+    fn run_computed(
+        &mut self,
+        session: &mut Session,
+        statement: &Statement,
+        protocol: RowProtocol,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        let table = match self.computed_answer(session, statement, door) {
+            Ok(table) => table,
+            Err(error) => return fail(session, &error, sink),
+        };
+        if keeps_diagnostics(statement) {
+            // What it tells is not said of itself.
+            session.warning_count = 0;
+        }
+        let progress = say_table(session, table, protocol, sink);
+        session.warning_count = session.diagnostics.len() as u16;
+        progress
+    }
+
+    /// The rows of SHOW, DESCRIBE and EXPLAIN.
     fn computed_answer(&self, session: &Session, statement: &Statement, door: &Door<'_>) -> Result<VirtualTable> {
         let facts = Facts { engine: self, session, door };
         match statement {

@@ -21,7 +21,7 @@ use super::numbers::{Asked, NumberRange, next_number, numbers_exhausted};
 use super::packets::Window;
 use super::parameters::{fill_from_shape, literal_value, plain_literal_value};
 use super::read::wrong_plan;
-use super::state::{Again, Execution, Run, WriteState};
+use super::state::{Again, Execution, Run, Workspace, WriteState};
 use super::write::{check_writable, note_remarks, send};
 use crate::engine::Engine;
 use crate::parse::shape::LiftedLiteral;
@@ -147,23 +147,10 @@ fn try_insert(
         (Some(_), None) => return Err(wrong_plan()),
         (None, _) => None,
     };
-    let parameters = Parameters::from_bytes(&work.parameters);
-    let rows = Rows { plan: insert, parameters, folded, selected: None, first_row: 0 };
+    let rows = Rows { plan: insert, parameters: Parameters::NONE, folded, selected: None, first_row: 0 };
     let mut kept = (!matches!(insert.conflict, Conflict::Fail)).then(RowList::default);
-    let mut maker = RowMaker {
-        kept: kept.as_mut(),
-        builder: &mut work.builder,
-        row_parameters: &mut work.row_parameters,
-        decoded: &mut work.decoded,
-        strings: &mut work.strings,
-        string_ends: &mut work.string_ends,
-        scratch: &mut work.scratch,
-        image: &mut work.image,
-        key: &mut work.key,
-        partition_key: &mut work.partition_key,
-    };
     let range = ranges.of(insert.table.definition.id);
-    match make(&rows, range, settings.auto_increment_prefetch, &mut maker, &mut work.inputs, door)? {
+    match make(rows, range, settings.auto_increment_prefetch, kept.as_mut(), work, door)? {
         Made::Asks(asked) => fetch_numbers(engine, session, plan, run, asked, door).map(|()| Started::Waits),
         Made::Rows(numbered @ Numbered { rows, first_number, answer_number }) => {
             if engine.work.scratch.warning_count() != 0 || !insert.warnings.is_empty() {
@@ -208,22 +195,9 @@ pub(super) fn make_selected(
     door: &mut Door<'_>,
 ) -> Result<MadeSelected> {
     let Engine { work, ranges, settings, .. } = engine;
-    let parameters = Parameters::NONE;
-    let rows = Rows { plan: insert, parameters, folded: None, selected: Some(selected), first_row };
-    let mut maker = RowMaker {
-        kept: Some(kept),
-        builder: &mut work.builder,
-        row_parameters: &mut work.row_parameters,
-        decoded: &mut work.decoded,
-        strings: &mut work.strings,
-        string_ends: &mut work.string_ends,
-        scratch: &mut work.scratch,
-        image: &mut work.image,
-        key: &mut work.key,
-        partition_key: &mut work.partition_key,
-    };
+    let rows = Rows { plan: insert, parameters: Parameters::NONE, folded: None, selected: Some(selected), first_row };
     let range = ranges.of(insert.table.definition.id);
-    match make(&rows, range, settings.auto_increment_prefetch, &mut maker, &mut work.inputs, door)? {
+    match make(rows, range, settings.auto_increment_prefetch, Some(kept), work, door)? {
         Made::Asks(Asked { needed, count, beyond }) => Ok(MadeSelected::Asks { needed, count, beyond }),
         Made::Rows(numbered) => {
             if engine.work.scratch.warning_count() != 0 || first_row == 0 && !insert.warnings.is_empty() {
@@ -324,15 +298,33 @@ pub(crate) fn on_numbers(
     progress
 }
 
-/// Makes the rows into the inputs, or says which numbers are missing.
+/// Makes the rows into the inputs, and into the list of those kept, or says which numbers are missing. Rows that no query gave have
+/// the parameters of the workspace.
 fn make(
-    rows: &Rows<'_>,
+    rows: Rows<'_>,
     range: &mut NumberRange,
     prefetch: u64,
-    maker: &mut RowMaker<'_>,
-    inputs: &mut PartitionInputs,
+    kept: Option<&mut RowList>,
+    work: &mut Workspace,
     door: &mut Door<'_>,
 ) -> Result<Made> {
+    let mut maker = RowMaker {
+        kept,
+        builder: &mut work.builder,
+        row_parameters: &mut work.row_parameters,
+        decoded: &mut work.decoded,
+        strings: &mut work.strings,
+        string_ends: &mut work.string_ends,
+        scratch: &mut work.scratch,
+        image: &mut work.image,
+        key: &mut work.key,
+        partition_key: &mut work.partition_key,
+    };
+    let (maker, inputs) = (&mut maker, &mut work.inputs);
+    let rows = match rows.selected {
+        Some(_) => &rows,
+        None => &Rows { parameters: Parameters::from_bytes(&work.parameters), ..rows },
+    };
     if maker.scratch.warning_count() != 0 {
         maker.scratch.take_warnings();
     }

@@ -99,16 +99,7 @@ pub(super) fn plan_insert(
     let definition = &layout.definition;
     let targets = targets(definition, insert.columns.as_deref())?;
     let mut binder = Binder::new(environment, Scope::empty());
-    let (forms, folded) = match &insert.source {
-        InsertSource::Rows(rows) => (rows.iter().collect::<Vec<_>>(), None),
-        InsertSource::FoldedRows { row, first, width } => {
-            let (Ok(first), Ok(width)) = (u16::try_from(first.0), u16::try_from(*width)) else {
-                return Err(Error::not_supported("so many values in a row"));
-            };
-            (vec![row], Some(FoldedForm { first, width }))
-        }
-        InsertSource::Select(_) => (Vec::new(), None),
-    };
+    let (forms, folded) = forms_of(&insert.source)?;
     let mode = if insert.ignore { StoreMode::Lenient } else { StoreMode::Strict };
     let mut scratch = Scratch::new();
     scratch.set_strict(!insert.ignore);
@@ -129,13 +120,7 @@ pub(super) fn plan_insert(
         }
         rows.push(complete(definition, row, mode, &mut warnings)?);
     }
-    let selected = match &insert.source {
-        InsertSource::Select(select) => {
-            let environment = Environment { is_strict: !insert.ignore, ..*environment };
-            Some(plan_query(&environment, select, find_virtual)?)
-        }
-        InsertSource::Rows(_) | InsertSource::FoldedRows { .. } => None,
-    };
+    let selected = plan_source(environment, insert, find_virtual)?;
     if let Some(Planned { plan, .. }) = &selected {
         if plan.header().map_or(0, |header| header.columns.len()) != targets.len() {
             return Err(message::column_count(1));
@@ -168,6 +153,31 @@ pub(super) fn plan_insert(
         warnings,
     };
     Ok(Planned { plan: Plan::Insert(plan), is_volatile: binder.is_volatile || is_volatile || of_select })
+}
+
+/// The rows as written; for rows that come with the execution the first one, and how it is found.
+fn forms_of(source: &InsertSource) -> Result<(Vec<&Vec<ast::Expression>>, Option<FoldedForm>)> {
+    match source {
+        InsertSource::Rows(rows) => Ok((rows.iter().collect(), None)),
+        InsertSource::FoldedRows { row, first, width } => {
+            let (Ok(first), Ok(width)) = (u16::try_from(first.0), u16::try_from(*width)) else {
+                return Err(Error::not_supported("so many values in a row"));
+            };
+            Ok((vec![row], Some(FoldedForm { first, width })))
+        }
+        InsertSource::Select(_) => Ok((Vec::new(), None)),
+    }
+}
+
+/// The plan of the query whose rows are inserted.
+fn plan_source(
+    environment: &Environment<'_>,
+    insert: &Insert,
+    find_virtual: &FindVirtual<'_>,
+) -> Result<Option<Planned>> {
+    let InsertSource::Select(select) = &insert.source else { return Ok(None) };
+    let environment = Environment { is_strict: !insert.ignore, ..*environment };
+    plan_query(&environment, select, find_virtual).map(Some)
 }
 
 fn refuse_missing(insert: &Insert) -> Result<()> {
