@@ -86,8 +86,10 @@ pub(crate) fn on_statement(
         note_lost_transaction(&mut parties.engine.client, parties.session);
     }
     let outputs = std::mem::take(&mut outcome.outputs);
-    let next = match (&*plan, state.is_stopped) {
-        (_, true) => Err(outcome.error.take().unwrap_or_else(interrupted)),
+    // What has committed by itself cannot be stopped any more.
+    let is_committed = outcome.error.is_none() && !parties.session.transaction.explicit;
+    let next = match (&*plan, state.is_stopped && !is_committed) {
+        (_, true) => Err(error_of_stopped(outcome.error.take())),
         (Plan::Insert(plan), _) => insert::on_answer(&mut parties, &mut state, plan, outcome, &outputs),
         (Plan::Change(plan), _) => change::on_answer(&mut parties, &mut state, plan, outcome, &outputs),
         _ => Err(crate::execute::read::wrong_plan()),
@@ -96,6 +98,12 @@ pub(crate) fn on_statement(
         parties.door.buffers.give(output);
     }
     settle(parties, state, next, sink)
+}
+
+/// What a stopped statement fails with: the error that its step came to, unless the statement would have gone on after that.
+fn error_of_stopped(error: Option<Box<Error>>) -> Box<Error> {
+    let goes_on = |error: &Error| matches!(error.code, ErrorCode::DuplicateEntry | ErrorCode::TableDefinitionChanged);
+    error.filter(|error| !goes_on(error)).unwrap_or_else(interrupted)
 }
 
 /// Everything is written: commits if the transaction is the statement's own.
@@ -146,8 +154,10 @@ fn undo(
             fail(session, &error, sink)
         }
         Err(refused) => {
+            // What was done can only go with its session.
             release(state, door);
-            fail(session, &refused, sink)
+            fail(session, &refused, sink);
+            Progress::Close
         }
     }
 }
