@@ -106,14 +106,25 @@ pub enum Reply {
         /// The text.
         message: String,
     },
+    /// What the statements of a text came to, one after the other; at least two.
+    Several(Vec<Reply>),
 }
 
 impl Reply {
-    /// The error number; 0 if it did not fail.
+    /// The error number, of a text that of its last statement; 0 if it did not fail.
     pub fn errno(&self) -> u16 {
         match self {
             Self::Failed { errno, .. } => *errno,
+            Self::Several(results) => results.last().map_or(0, Self::errno),
             _ => 0,
+        }
+    }
+
+    /// What each statement of a text came to; of a single statement itself.
+    pub fn results(&self) -> &[Reply] {
+        match self {
+            Self::Several(results) => results,
+            single => std::slice::from_ref(single),
         }
     }
 

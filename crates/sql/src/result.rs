@@ -36,6 +36,8 @@ pub struct Completion {
     pub autocommit: bool,
     /// Whether a transaction is open.
     pub in_transaction: bool,
+    /// Whether another statement of the same text follows, and with it another result.
+    pub has_more: bool,
 }
 
 /// Where the answer of one command goes. Calls follow the protocol's order: either `complete`, or `error`, or `header`, rows,

@@ -35,6 +35,8 @@ pub struct SessionOpening<'a> {
     pub database: Option<&'a str>,
     /// Whether affected rows are those found (CLIENT_FOUND_ROWS).
     pub found_rows: bool,
+    /// Whether a text may hold several statements (CLIENT_MULTI_STATEMENTS).
+    pub multi_statements: bool,
     /// The client's collation, by number.
     pub character_set: u16,
     /// Whether a person types the statements, so that `interactive_timeout` counts (CLIENT_INTERACTIVE).
@@ -66,7 +68,12 @@ pub struct Session {
     pub(crate) host: Box<str>,
     pub(crate) database: Option<Box<str>>,
     pub(crate) found_rows_wanted: bool,
+    /// Whether a text may hold several statements.
     pub(crate) multi_statements: bool,
+    /// Where in the text of the command the statements begin that come after the one under way; 0 when there are none.
+    pub(crate) rest_at: u32,
+    /// KILL came when the statement under way could not be stopped any more: it stops those after it.
+    pub(crate) rest_is_stopped: bool,
     pub(crate) is_interactive: bool,
     pub(crate) variables: SessionVariables,
     pub(crate) transaction: Transaction,
@@ -124,8 +131,20 @@ impl Session {
             warnings: self.warning_count,
             autocommit: self.variables.autocommit,
             in_transaction: self.is_open,
+            has_more: self.rest_at != 0,
             ..Completion::default()
         }
+    }
+
+    /// Whether statements of the same text come after the one under way, or the one that was done last.
+    #[inline]
+    pub fn has_more_statements(&self) -> bool {
+        self.rest_at != 0
+    }
+
+    /// Whether a text may hold several statements.
+    pub fn allows_several_statements(&self) -> bool {
+        self.multi_statements
     }
 
     /// Whether the session waits for others to leave a table, or changes one: it is not in the data plane meanwhile.

@@ -104,7 +104,26 @@ func session(parameters string) {
 	exec("DROP DATABASE client_go")
 }
 
+func severalStatements() {
+	db, err := sql.Open("mysql", fmt.Sprintf("root@tcp(127.0.0.1:%s)/?multiStatements=true", os.Args[1]))
+	must(err)
+	defer db.Close()
+	rows, err := db.Query("SELECT 'a;b'; SELECT 2 AS two; SELECT 3")
+	must(err)
+	seen := ""
+	for more := true; more; more = rows.NextResultSet() {
+		for rows.Next() {
+			var value string
+			must(rows.Scan(&value))
+			seen += value + " "
+		}
+	}
+	must(rows.Err())
+	expect("results", seen, "a;b 2 3 ")
+}
+
 func main() {
+	severalStatements()
 	session("")
 	session("?interpolateParams=true&collation=utf8mb4_general_ci&parseTime=true&timeout=5s&maxAllowedPacket=0")
 	session("?charset=utf8mb4,utf8&checkConnLiveness=true&clientFoundRows=true&columnsWithAlias=true&sql_mode=%27STRICT_ALL_TABLES%27")

@@ -124,7 +124,45 @@ public class Client {
         }
     }
 
+    static void severalStatements(String port) throws SQLException {
+        String url = "jdbc:mysql://127.0.0.1:" + port + "/?allowMultiQueries=true&rewriteBatchedStatements=true";
+        try (Connection connection = DriverManager.getConnection(url, "root", ""); Statement statement = connection.createStatement()) {
+            statement.execute("DROP DATABASE IF EXISTS client_jdbc; CREATE DATABASE client_jdbc; "
+                + "CREATE TABLE client_jdbc.t (id INT PRIMARY KEY, name VARCHAR(9))");
+            StringBuilder seen = new StringBuilder();
+            boolean hasRows = statement.execute("INSERT INTO client_jdbc.t VALUES (1, 'a;b'), (2, ';'), (3, ''); "
+                + "SELECT name FROM client_jdbc.t ORDER BY id; UPDATE client_jdbc.t SET name = 'c' WHERE id > 1; SELECT COUNT(*) FROM client_jdbc.t;");
+            while (hasRows || statement.getUpdateCount() != -1) {
+                if (hasRows) {
+                    ResultSet rows = statement.getResultSet();
+                    while (rows.next()) {
+                        seen.append(rows.getString(1)).append(' ');
+                    }
+                } else {
+                    seen.append(statement.getUpdateCount()).append(" changed ");
+                }
+                hasRows = statement.getMoreResults();
+            }
+            expect("results", seen, "3 changed a;b ;  2 changed 3 ");
+            // The driver sends these as one text.
+            try (PreparedStatement update = connection.prepareStatement("UPDATE client_jdbc.t SET name = ? WHERE id = ?")) {
+                for (int i = 0; i < 40; i++) {
+                    update.setString(1, "n;" + i);
+                    update.setInt(2, i);
+                    update.addBatch();
+                }
+                int changed = 0;
+                for (int count : update.executeBatch()) {
+                    changed += count;
+                }
+                expect("batch", changed, 3);
+            }
+            statement.execute("DROP DATABASE client_jdbc");
+        }
+    }
+
     public static void main(String[] arguments) throws Exception {
+        severalStatements(arguments[0]);
         session(arguments[0], "");
         session(arguments[0], "?useServerPrepStmts=true&cachePrepStmts=true&rewriteBatchedStatements=true&useConfigs=maxPerformance");
         session(arguments[0], "?characterEncoding=UTF-8&connectionCollation=utf8mb4_general_ci&useInformationSchema=true&sessionVariables=lock_wait_timeout=5&useCompression=true&sslMode=PREFERRED");

@@ -36,7 +36,18 @@ async function session(options) {
   await connection.end();
 }
 
+async function severalStatements() {
+  const connection = await mysql.createConnection({ host: '127.0.0.1', port: Number(process.argv[2]), user: 'root', multipleStatements: true });
+  const [results] = await connection.query("SELECT 'a;b' AS text; SET @n = 2; SELECT @n + 1 AS n");
+  assert.strictEqual(results.length, 3);
+  assert.deepStrictEqual([results[0][0].text, Number(results[2][0].n)], ['a;b', 3]);
+  await assert.rejects(connection.query('SELECT 1; SELECT nothing; SELECT 2'), (error) => error.errno === 1054);
+  await assert.rejects(connection.execute('SELECT 1; SELECT 2'), (error) => error.errno === 1064);
+  await connection.end();
+}
+
 (async () => {
+  await severalStatements();
   await session({});
   await session({ supportBigNumbers: true, bigNumberStrings: true, charset: 'utf8mb4_general_ci', rowsAsArray: false, timezone: 'Z', flags: ['-DEPRECATE_EOF'] });
   await session({ compress: true, flags: ['FOUND_ROWS'] });

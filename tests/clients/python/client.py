@@ -4,6 +4,7 @@ import sys
 
 import mysql.connector
 import pymysql
+import pymysql.constants.CLIENT
 
 
 def session(connection, errors, prepared):
@@ -41,10 +42,39 @@ def session(connection, errors, prepared):
     connection.close()
 
 
+def several_statements(connection):
+    cursor = connection.cursor()
+    results = []
+    cursor.execute(
+        "DROP DATABASE IF EXISTS client_python; CREATE DATABASE client_python; USE client_python; "
+        "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(9)); INSERT INTO t VALUES (1, 'a;b'), (2, ';'); "
+        "SELECT * FROM t ORDER BY id; SELECT COUNT(*) FROM t; DELETE FROM t WHERE id = 2; "
+    )
+    more = True
+    while more:
+        results.append(cursor.fetchall() if cursor.description else cursor.rowcount)
+        more = cursor.nextset()
+    assert results[4:] == [2, ((1, "a;b"), (2, ";")), ((2,),), 1], results
+    try:
+        cursor.execute("INSERT INTO t VALUES (3, ''); INSERT INTO t VALUES (1, ''); INSERT INTO t VALUES (4, '')")
+        while cursor.nextset():
+            pass
+        raise AssertionError("a duplicate was taken")
+    except pymysql.err.IntegrityError as error:
+        assert error.args[0] == 1062, error
+    cursor.execute("SELECT id FROM t ORDER BY id; DROP DATABASE client_python")
+    assert cursor.fetchall() == ((1,), (3,))
+    cursor.nextset()
+    connection.close()
+
+
 def main():
     options = {"host": "127.0.0.1", "port": int(sys.argv[1]), "user": "root"}
     connection = pymysql.connect(**options, charset="utf8mb4")
     session(connection, pymysql.err.IntegrityError, connection.cursor)
+    several_statements(
+        pymysql.connect(**options, charset="utf8mb4", autocommit=True, client_flag=pymysql.constants.CLIENT.MULTI_STATEMENTS)
+    )
     for prepared in (True, False):
         connection = mysql.connector.connect(**options)
         session(connection, mysql.connector.IntegrityError, lambda: connection.cursor(prepared=prepared))

@@ -9,6 +9,7 @@ mod recv_block;
 
 mod sql_block;
 mod session_control;
+mod several_statements;
 mod packet_sink;
 mod statement_parameters;
 mod table_waits;

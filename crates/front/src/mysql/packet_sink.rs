@@ -22,9 +22,9 @@ pub struct PacketSink<'a> {
     pub out: &'a mut Vec<u8>,
     /// What the client can read.
     pub capabilities: Capabilities,
-    /// Whether nothing of the answer has left yet: then an error takes the place of what it has so far, for some clients wait
-    /// for rows for ever when an error follows the first ones.
-    pub is_whole: bool,
+    /// Where in `out` the result under way begins, if nothing of it has left yet: then an error takes the place of what it has
+    /// so far, for some clients wait for rows for ever when an error follows the first ones.
+    pub result_start: Option<usize>,
 }
 
 impl PacketSink<'_> {
@@ -74,8 +74,8 @@ impl ResultSink for PacketSink<'_> {
         let state = error.code.sqlstate().as_bytes();
         let mut sqlstate = *b"HY000";
         sqlstate.copy_from_slice(&state[..5]);
-        if self.is_whole {
-            self.out.clear();
+        if let Some(start) = self.result_start {
+            self.out.truncate(start);
         }
         let reply = ErrorReply { errno: error.code.errno(), sqlstate, message: error.message.as_bytes() };
         self.packet(|out| reply.emit(out));
@@ -163,6 +163,7 @@ fn status_flags(completion: &Completion) -> StatusFlags {
     StatusFlags::NONE
         .with(StatusFlags::AUTOCOMMIT, completion.autocommit)
         .with(StatusFlags::IN_TRANSACTION, completion.in_transaction)
+        .with(StatusFlags::MORE_RESULTS_EXIST, completion.has_more)
 }
 
 fn result_end(completion: &Completion) -> ResultEnd {
@@ -178,9 +179,10 @@ mod tests {
     /// Bytes of the row that comes before the error.
     const ROW: &[u8] = b"\x02\0\0\0\x015";
 
-    fn answer_with_error(is_whole: bool) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mut sink = PacketSink { out: &mut out, capabilities: Capabilities::NONE, is_whole };
+    fn answer_with_error(before: &[u8], has_left: bool) -> Vec<u8> {
+        let mut out = before.to_vec();
+        let result_start = (!has_left).then_some(out.len());
+        let mut sink = PacketSink { out: &mut out, capabilities: Capabilities::NONE, result_start };
         sink.row_packets(ROW);
         sink.error(&Error::new(ErrorCode::DivisionByZero, "Division by 0"));
         out
@@ -188,8 +190,50 @@ mod tests {
 
     #[test]
     fn an_error_takes_the_place_of_rows_that_have_not_left() {
-        let [whole, part] = [true, false].map(answer_with_error);
+        let [whole, part] = [false, true].map(|has_left| answer_with_error(&[], has_left));
         assert_eq!(whole.get(4), Some(&0xff));
         assert_eq!(part, [ROW, &whole].concat());
+    }
+
+    #[test]
+    fn an_error_leaves_the_results_before_it_as_they_are() {
+        let error = answer_with_error(&[], false);
+        assert_eq!(answer_with_error(ROW, false), [ROW, &error].concat());
+    }
+
+    fn payloads(mut packets: &[u8]) -> Vec<&[u8]> {
+        let mut payloads = Vec::new();
+        while let Some((header, rest)) = packets.split_first_chunk::<4>() {
+            let (payload, rest) = rest.split_at(usize::from(header[0]));
+            payloads.push(payload);
+            packets = rest;
+        }
+        payloads
+    }
+
+    #[test]
+    fn every_result_but_the_last_says_that_more_follow() {
+        for has_more in [false, true] {
+            let completion = Completion { has_more, ..Completion::default() };
+            let expected = StatusFlags::NONE.with(StatusFlags::MORE_RESULTS_EXIST, has_more);
+            let said = |capabilities, say: fn(&mut PacketSink<'_>, &Completion)| {
+                let mut out = Vec::new();
+                say(&mut PacketSink { out: &mut out, capabilities, result_start: Some(0) }, &completion);
+                out
+            };
+            let rows = |sink: &mut PacketSink<'_>, completion: &Completion| {
+                sink.header(&ResultHeader::default(), completion);
+                sink.end_rows(completion);
+            };
+            let old = said(Capabilities::NONE, rows);
+            let ends: Vec<_> =
+                payloads(&old)[1..].iter().map(|end| ResultEnd::parse_eof(end).unwrap().status).collect();
+            assert_eq!(ends, [expected; 2]);
+            let new = said(Capabilities::DEPRECATE_EOF, rows);
+            let ends: Vec<_> = payloads(&new)[1..].iter().map(|end| OkReply::parse(end).unwrap().status).collect();
+            assert_eq!(ends, [expected]);
+            let done = said(Capabilities::NONE, |sink, completion| sink.complete(completion));
+            assert_eq!(OkReply::parse(payloads(&done)[0]).unwrap().status, expected);
+        }
     }
 }

@@ -59,8 +59,8 @@ impl SqlBlock {
     fn stop(&mut self, connection: ConnectionId, ends: bool, farewell: Option<Box<Error>>, door: &mut Door<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         record.is_ending |= ends;
-        let SessionRecord { session, capabilities, answer, is_answer_whole, command, .. } = &mut **record;
-        let mut sink = PacketSink { out: answer, capabilities: *capabilities, is_whole: *is_answer_whole };
+        let SessionRecord { session, capabilities, answer, result_start, command, .. } = &mut **record;
+        let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: *result_start };
         let progress = match std::mem::replace(command, CommandState::None) {
             CommandState::None if !ends => return,
             CommandState::None => {
@@ -77,6 +77,10 @@ impl SqlBlock {
                 self.admission.forget(connection);
                 *command = CommandState::Running;
                 self.engine.interrupt_statement(session, door, &mut sink)
+            }
+            CommandState::Between(_) => {
+                sink.result_start = Some(sink.out.len());
+                self.engine.refuse_command(session, &mut sink)
             }
             CommandState::Waiting(command) => {
                 self.admission.forget(connection);
@@ -124,10 +128,12 @@ impl SqlBlock {
             CommandState::WaitingAgain => {
                 (record.running.as_ref().map_or(&[][..], payload_of), "waiting for admission")
             }
-            CommandState::Running => match (&record.running, self.engine.state_of(session)) {
-                (running, "") => (running.as_ref().map_or(&[][..], payload_of), "sending"),
-                (running, state) => (running.as_ref().map_or(&[][..], payload_of), state),
-            },
+            CommandState::Running | CommandState::Between(_) => {
+                match (&record.running, self.engine.state_of(session)) {
+                    (running, "") => (running.as_ref().map_or(&[][..], payload_of), "sending"),
+                    (running, state) => (running.as_ref().map_or(&[][..], payload_of), state),
+                }
+            }
         };
         let (command, statement) = match Command::parse(payload, record.capabilities) {
             _ if matches!(record.command, CommandState::None) => ("Sleep", None),
@@ -150,7 +156,7 @@ impl SqlBlock {
     }
 }
 
-fn payload_of(command: &ExecuteCommand) -> &[u8] {
+pub(super) fn payload_of(command: &ExecuteCommand) -> &[u8] {
     command.bytes.get(command.start as usize..command.end as usize).unwrap_or(&[])
 }
 

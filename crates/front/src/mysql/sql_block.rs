@@ -2,6 +2,8 @@
 //! The block sql: owns the sessions of its connections. In: commands from recv, replies of the data plane. Out: what the
 //! client library of the data plane sends for the sessions, answers to recv. It never touches storage or sockets.
 
+use std::collections::VecDeque;
+
 use hashbrown::HashMap;
 use junctor_client::block_signals::*;
 use junctor_client::{Door, Event};
@@ -13,6 +15,7 @@ use junctor_sql::{Engine, Session, SessionOpening, SqlCommand};
 
 use super::packet_sink::PacketSink;
 use super::session_control::{Looks, is_kill};
+use super::several_statements::{STATEMENT_WORK, after_statement};
 use super::statement_parameters::StatementParameters;
 use super::table_waits::{TABLE_TIMER, TABLE_WORK};
 use super::wire::capability::Capabilities;
@@ -31,18 +34,20 @@ pub struct SqlBlock {
     pub(super) looks: Looks,
     /// Whether the timer of waits for tables runs.
     pub(super) table_timer_runs: bool,
+    /// Sessions whose next statement of a text begins in a turn of its own; some have been stopped meanwhile.
+    pub(super) between: VecDeque<ConnectionId>,
 }
 
 pub(super) struct SessionRecord {
     pub(super) session: Session,
-    reply_to: Address,
-    socket: SocketId,
+    pub(super) reply_to: Address,
+    pub(super) socket: SocketId,
     pub(super) capabilities: Capabilities,
     parameters: StatementParameters,
     /// The answer under way.
     pub(super) answer: Buffer,
-    /// Nothing of it has been sent.
-    pub(super) is_answer_whole: bool,
+    /// Where in it the result under way begins, if nothing of that has been sent.
+    pub(super) result_start: Option<usize>,
     /// A ticket of admission is held: a statement runs, or its transaction has written or locked. One that has only read
     /// holds none, so that clients which never commit what they read do not keep others out.
     pub(super) admitted: bool,
@@ -66,6 +71,19 @@ pub(super) enum CommandState {
     /// It waited for tables without a ticket, and waits for one now.
     WaitingAgain,
     Running,
+    /// A statement of its text is done, and the next one has not begun.
+    Between(Turn),
+}
+
+/// When the next statement of a text begins: in a turn of its own, for each may send as much as any command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Soon.
+    Due,
+    /// When those before it in the queue have begun.
+    Queued,
+    /// When the client has room for more of the answer.
+    NeedsRoom,
 }
 
 /// What one command came to.
@@ -80,7 +98,7 @@ impl SqlBlock {
     pub fn new(own: Address, engine: Engine, admitted_max: usize) -> SqlBlock {
         let sessions = HashMap::with_hasher(SeededState::with_seed(0x6a75_6e63_746f_7221));
         let (admission, looks) = (Admission::new(admitted_max), Looks::default());
-        SqlBlock { own, engine, sessions, admission, looks, table_timer_runs: false }
+        SqlBlock { own, engine, sessions, admission, looks, table_timer_runs: false, between: VecDeque::new() }
     }
 
     /// What is held for sessions, each with its name, for checkers; all 0 when nobody is connected.
@@ -124,6 +142,7 @@ impl SqlBlock {
             SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, &mut door),
             SqlSignal::ChangeSchemaStarted(signal) => self.on_change_schema_started(signal),
             SqlSignal::ContinueWork(ContinueWork { work: TABLE_WORK }) => self.begin_waiting(&mut door),
+            SqlSignal::ContinueWork(ContinueWork { work: STATEMENT_WORK }) => self.begin_next_statement(&mut door),
             SqlSignal::ContinueWork(_) => {}
             reply => {
                 if let Some((connection, event)) = self.engine.client.on_reply(reply) {
@@ -144,22 +163,26 @@ impl SqlBlock {
 
     fn on_open_session(&mut self, signal: OpenSession, door: &mut Door<'_>) {
         let OpenSession { connection, reply_to, socket, reset, login } = signal;
+        let capabilities = Capabilities::from_bits(login.capabilities);
+        let mut multi_statements = capabilities.contains(Capabilities::MULTI_STATEMENTS);
         if reset && let Some(mut old) = self.sessions.remove(&connection) {
+            // COM_SET_OPTION outlives a change of the user.
+            multi_statements = old.session.allows_several_statements();
             self.engine.close_session(&mut old.session, door);
             self.leave_admission(&mut old);
         }
-        let capabilities = Capabilities::from_bits(login.capabilities);
         let opening = SessionOpening {
             connection,
             user: &login.user,
             host: &login.host,
             database: login.database.as_deref(),
             found_rows: capabilities.contains(Capabilities::FOUND_ROWS),
+            multi_statements,
             character_set: login.character_set,
             is_interactive: capabilities.contains(Capabilities::INTERACTIVE),
         };
         let mut answer = door.buffers.take(64);
-        let mut sink = PacketSink { out: &mut answer, capabilities, is_whole: true };
+        let mut sink = PacketSink { out: &mut answer, capabilities, result_start: Some(0) };
         let after = match self.engine.open_session(&opening, door) {
             Ok(session) => {
                 sink.complete(&session.completion());
@@ -170,7 +193,7 @@ impl SqlBlock {
                     capabilities,
                     parameters: StatementParameters::default(),
                     answer: Buffer::new(),
-                    is_answer_whole: true,
+                    result_start: Some(0),
                     admitted: false,
                     command: CommandState::None,
                     running: None,
@@ -222,7 +245,7 @@ impl SqlBlock {
         };
         record.command = CommandState::Running;
         record.answer = door.buffers.take(512);
-        record.is_answer_whole = true;
+        record.result_start = Some(0);
         let payload = command.bytes.get(command.start as usize..command.end as usize).unwrap_or(&[]);
         let progress = match execute(&mut self.engine, record, payload, door) {
             Outcome::Progress(progress) => progress,
@@ -232,6 +255,7 @@ impl SqlBlock {
         record.since = door.now;
         match progress {
             Progress::Waiting | Progress::MoreOutput => record.running = Some(command),
+            Progress::Done if record.session.has_more_statements() => record.running = Some(command),
             Progress::Done | Progress::Close => door.buffers.give(command.bytes),
         }
         after(&mut self.engine, record, progress, door);
@@ -240,8 +264,8 @@ impl SqlBlock {
 
     fn resume(&mut self, connection: ConnectionId, event: Event, door: &mut Door<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
-        let SessionRecord { session, capabilities, answer, is_answer_whole, .. } = &mut **record;
-        let mut sink = PacketSink { out: answer, capabilities: *capabilities, is_whole: *is_answer_whole };
+        let SessionRecord { session, capabilities, answer, result_start, .. } = &mut **record;
+        let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: *result_start };
         let progress = self.engine.resume(session, event, door, &mut sink);
         after(&mut self.engine, record, progress, door);
         self.settle(connection, door);
@@ -250,13 +274,18 @@ impl SqlBlock {
 
     fn on_continue_command(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
-        if !matches!(record.command, CommandState::Running) {
+        match record.command {
+            CommandState::Running => {}
+            CommandState::Between(Turn::NeedsRoom) => {
+                record.command = CommandState::Between(Turn::Due);
+                return self.settle(connection, door);
+            }
             // The answer was cut short by KILL.
-            return;
+            _ => return,
         }
         record.answer = door.buffers.take(4096);
-        let SessionRecord { session, capabilities, answer, is_answer_whole, .. } = &mut **record;
-        let mut sink = PacketSink { out: answer, capabilities: *capabilities, is_whole: *is_answer_whole };
+        let SessionRecord { session, capabilities, answer, result_start, .. } = &mut **record;
+        let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: *result_start };
         let progress = self.engine.continue_output(session, door, &mut sink);
         after(&mut self.engine, record, progress, door);
         self.settle(connection, door);
@@ -271,7 +300,7 @@ impl SqlBlock {
                 door.buffers.give(command.bytes);
             }
             CommandState::WaitingAgain => self.admission.forget(connection),
-            CommandState::None | CommandState::Running => {}
+            CommandState::None | CommandState::Running | CommandState::Between(_) => {}
         }
         record.closing = true;
         self.engine.interrupt(&mut record.session, door);
@@ -294,9 +323,16 @@ impl SqlBlock {
             self.engine.close_session(&mut record.session, door);
             if let Some(mut record) = self.sessions.remove(&connection) {
                 door.buffers.give(std::mem::take(&mut record.answer));
+                if let Some(command) = record.running.take() {
+                    door.buffers.give(command.bytes);
+                }
                 self.leave_admission(&mut record);
             }
             return;
+        }
+        if matches!(record.command, CommandState::Between(Turn::Due)) {
+            record.command = CommandState::Between(Turn::Queued);
+            return self.next_statement_later(connection, door);
         }
         // Who waits for a table gives way to those that are to leave it.
         let is_out = idle && matches!(record.command, CommandState::None) || record.session.waits_for_tables();
@@ -343,12 +379,15 @@ pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: P
     let after = match progress {
         Progress::Waiting => return,
         Progress::MoreOutput => AfterReply::MoreParts,
+        Progress::Done if record.session.has_more_statements() && !record.is_ending => {
+            return after_statement(record, door);
+        }
         _ if record.is_ending => AfterReply::Close,
         Progress::Done => AfterReply::NextCommand,
         Progress::Close => AfterReply::Close,
     };
     if progress == Progress::MoreOutput {
-        record.is_answer_whole = false;
+        record.result_start = None;
     } else {
         record.command = CommandState::None;
         record.since = door.now;
@@ -374,7 +413,7 @@ pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: P
 
 fn execute(engine: &mut Engine, record: &mut SessionRecord, payload: &[u8], door: &mut Door<'_>) -> Outcome {
     let SessionRecord { session, capabilities, parameters, answer, .. } = record;
-    let mut sink = PacketSink { out: answer, capabilities: *capabilities, is_whole: true };
+    let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: Some(0) };
     let command = match Command::parse(payload, *capabilities) {
         Ok(command) => command,
         Err(error) => return refuse(error, &mut sink),

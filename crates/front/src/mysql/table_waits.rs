@@ -87,8 +87,8 @@ impl SqlBlock {
         step: fn(&mut Engine, &mut Session, &mut Door<'_>, &mut dyn ResultSink) -> Progress,
     ) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
-        let SessionRecord { session, capabilities, answer, is_answer_whole, .. } = &mut **record;
-        let mut sink = PacketSink { out: answer, capabilities: *capabilities, is_whole: *is_answer_whole };
+        let SessionRecord { session, capabilities, answer, result_start, .. } = &mut **record;
+        let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: *result_start };
         let progress = step(&mut self.engine, session, door, &mut sink);
         after(&mut self.engine, record, progress, door);
         self.settle(connection, door);

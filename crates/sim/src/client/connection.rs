@@ -76,6 +76,8 @@ pub struct Client {
     prepared: BTreeMap<String, Prepared>,
     /// The statement whose answer is awaited.
     statement: Option<Statement>,
+    /// The results that came before the one under way.
+    results: Vec<Reply>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +118,7 @@ impl Client {
             output: Vec::new(),
             prepared: BTreeMap::new(),
             statement: None,
+            results: Vec::new(),
         }
     }
 
@@ -199,6 +202,10 @@ impl Client {
             Stage::Preparing(None) => self.on_prepare_reply(payload)?,
             Stage::Preparing(Some((prepared, left))) => self.on_description(prepared, left - 1),
             Stage::Answer(mut reader) => match reader.on_packet(payload)? {
+                Some(reply) if reader.has_more() => {
+                    self.results.push(reply);
+                    self.stage = Stage::Answer(ResultReader::text(self.capabilities));
+                }
                 Some(reply) => self.end_statement(reply, events),
                 None => self.stage = Stage::Answer(reader),
             },
@@ -275,7 +282,15 @@ impl Client {
     fn end_statement(&mut self, reply: Reply, events: &mut Vec<ClientEvent>) {
         self.statement = None;
         self.stage = Stage::Idle;
-        events.push(ClientEvent::Replied(reply));
+        let mut results = std::mem::take(&mut self.results);
+        let whole = match results.is_empty() {
+            true => reply,
+            false => {
+                results.push(reply);
+                Reply::Several(results)
+            }
+        };
+        events.push(ClientEvent::Replied(whole));
     }
 
     fn command(&mut self, command: &Command<'_>) {

@@ -21,6 +21,8 @@ pub(super) struct ResultReader {
     stage: Stage,
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
+    /// Whether another result follows this one.
+    has_more: bool,
 }
 
 #[derive(Debug)]
@@ -50,7 +52,12 @@ impl ResultReader {
 
     fn new(is_binary: bool, capabilities: Capabilities) -> Self {
         let has_eof = columns_have_end(capabilities);
-        Self { is_binary, has_eof, stage: Stage::Head, columns: Vec::new(), rows: Vec::new() }
+        Self { is_binary, has_eof, stage: Stage::Head, columns: Vec::new(), rows: Vec::new(), has_more: false }
+    }
+
+    /// Whether the result that is complete is not the last one of its text.
+    pub fn has_more(&self) -> bool {
+        self.has_more
     }
 
     /// Takes a packet; the answer, once it is complete.
@@ -62,6 +69,7 @@ impl ResultReader {
         match self.stage {
             Stage::Head if header == Some(0) => {
                 let ok = OkReply::parse(payload)?;
+                self.has_more = ok.status.contains(StatusFlags::MORE_RESULTS_EXIST);
                 return Ok(Some(Reply::Done {
                     affected_rows: ok.affected_rows,
                     insert_id: ok.last_insert_id,
@@ -88,10 +96,13 @@ impl ResultReader {
                 ResultEnd::parse_eof(payload)?;
                 self.stage = Stage::Rows;
             }
-            Stage::Rows if header == Some(0xfe) && self.is_end(payload)? => {
-                return Ok(Some(Reply::Rows(std::mem::take(&mut self.rows))));
-            }
             Stage::Rows => {
+                if header == Some(0xfe)
+                    && let Some(end) = self.end(payload)?
+                {
+                    self.has_more = end.contains(StatusFlags::MORE_RESULTS_EXIST);
+                    return Ok(Some(Reply::Rows(std::mem::take(&mut self.rows))));
+                }
                 let row = if self.is_binary { self.binary_row(payload)? } else { self.text_row(payload)? };
                 self.rows.push(row);
             }
@@ -99,15 +110,13 @@ impl ResultReader {
         Ok(None)
     }
 
-    fn is_end(&self, payload: &[u8]) -> Result<bool, ClientFault> {
-        if self.has_eof {
-            if payload.len() <= EOF_BYTES_MAX {
-                ResultEnd::parse_eof(payload)?;
-            }
-            return Ok(payload.len() <= EOF_BYTES_MAX);
-        }
-        OkReply::parse(payload)?;
-        Ok(true)
+    /// What the end of the rows says, if the packet is that.
+    fn end(&self, payload: &[u8]) -> Result<Option<StatusFlags>, ClientFault> {
+        Ok(match self.has_eof {
+            true if payload.len() > EOF_BYTES_MAX => None,
+            true => Some(ResultEnd::parse_eof(payload)?.status),
+            false => Some(OkReply::parse(payload)?.status),
+        })
     }
 
     fn text_row(&self, payload: &[u8]) -> Result<Vec<Cell>, ClientFault> {

@@ -84,6 +84,7 @@ impl Workload for Histories {
             Reply::Done { affected_rows, .. } => Answer::Done { affected_rows: *affected_rows },
             Reply::Rows(rows) => Answer::Rows(rows),
             Reply::Failed { errno, .. } => Answer::Failed { errno: *errno },
+            Reply::Several(_) => return Err("several results of one statement".to_owned()),
         };
         self.sessions[session].on_answer(answer, stamp)
     }

@@ -78,6 +78,7 @@ impl Engine {
             SqlCommand::ResetConnection => self.reset_connection(session, door, sink),
             SqlCommand::SetMultiStatements(on) => {
                 session.multi_statements = on;
+                session.clear_diagnostics();
                 sink.end_rows(&session.completion());
                 Progress::Done
             }

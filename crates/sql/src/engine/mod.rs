@@ -4,6 +4,7 @@ mod command;
 mod facts;
 mod prepared;
 mod query;
+mod several;
 mod resume;
 mod session_statement;
 mod settings;
@@ -97,7 +98,9 @@ impl Engine {
             host: opening.host.into(),
             database: opening.database.map(Box::from),
             found_rows_wanted: opening.found_rows,
-            multi_statements: false,
+            multi_statements: opening.multi_statements,
+            rest_at: 0,
+            rest_is_stopped: false,
             is_interactive: opening.is_interactive,
             variables,
             transaction: Default::default(),

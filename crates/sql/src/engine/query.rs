@@ -15,7 +15,7 @@ use crate::execute::{
     Again, Origin, Run, compute_now, fail, fill_from_shape, fits_class, kinds_of_shape, run_control, start_change,
     start_insert, start_select,
 };
-use crate::parse::{Parameterised, ShapeOutcome, Statement, parse, parse_with_parameters, scan};
+use crate::parse::{Parameterised, ShapeOutcome, Statement, first_statement_end, parse, parse_with_parameters, scan};
 use crate::plan::{ChangeKind, ControlPlan, Plan, Planned, plan_statement};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
@@ -127,6 +127,11 @@ impl Engine {
         door: &mut Door<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
+        if session.multi_statements
+            && let Some(end) = first_statement_end(text)
+        {
+            return self.run_first(session, text, (0, end), door, sink);
+        }
         let parsed = match parse(text) {
             Ok(parsed) => parsed,
             Err(error) => {

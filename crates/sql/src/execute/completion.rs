@@ -10,6 +10,8 @@ use crate::session::Session;
 #[cold]
 pub(crate) fn fail(session: &mut Session, error: &Error, sink: &mut dyn ResultSink) -> Progress {
     session.execution = Execution::Idle;
+    // What follows in the same text is not executed.
+    session.rest_at = 0;
     session.note_error(error);
     if !session.interrupted {
         sink.error(error);

@@ -23,6 +23,7 @@ impl Engine {
     /// The client is gone: what is under way and cannot be stopped at once is waited for, and nothing is said.
     pub fn interrupt(&mut self, session: &mut Session, door: &mut Door<'_>) {
         session.interrupted = true;
+        session.rest_at = 0;
         self.stop(session, door);
     }
 
@@ -36,11 +37,14 @@ impl Engine {
     ) -> Progress {
         match self.stop(session, door) {
             true => fail(session, &interrupted(), sink),
-            false => Progress::Waiting,
+            false => {
+                session.rest_is_stopped = session.has_more_statements();
+                Progress::Waiting
+            }
         }
     }
 
-    /// A command that has not begun fails with error 1317.
+    /// A command that has not begun, or the statements of a text that have not, fail with error 1317.
     pub fn refuse_command(&mut self, session: &mut Session, sink: &mut dyn ResultSink) -> Progress {
         session.clear_diagnostics();
         fail(session, &interrupted(), sink)

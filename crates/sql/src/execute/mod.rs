@@ -19,7 +19,7 @@ mod state;
 mod transaction;
 mod write;
 
-pub(crate) use completion::{Changed, fail, finish, ok};
+pub(crate) use completion::{Changed, fail, finish, interrupted, ok};
 pub(crate) use compound::on_source_event;
 pub(crate) use compute::{compute_now, compute_rows};
 pub(crate) use fill::{is_filling, on_fill_ended, on_fill_read_failed, on_fill_rows, on_fill_statement};

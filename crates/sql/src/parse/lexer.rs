@@ -141,6 +141,11 @@ impl<'a> Lexer<'a> {
         self.saw_comment
     }
 
+    /// Whether the last token stands inside an executable comment.
+    pub fn is_in_executable_comment(&self) -> bool {
+        self.in_executable_comment
+    }
+
     /// Goes on at byte `at`, which must stand between two tokens outside any comment.
     pub fn seek(&mut self, at: usize) {
         self.at = at;

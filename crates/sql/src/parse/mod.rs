@@ -19,6 +19,6 @@ mod tests;
 
 pub use error::{ParseError, ParseErrorKind};
 pub use expression::{Expression, Literal, Ordinal};
-pub use grammar::{Parameterised, Parsed, parse, parse_next, parse_with_parameters};
+pub use grammar::{Parameterised, Parsed, first_statement_end, parse, parse_next, parse_with_parameters};
 pub use shape::{Shape, ShapeOutcome, scan};
 pub use statement::Statement;

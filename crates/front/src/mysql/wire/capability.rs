@@ -52,8 +52,8 @@ impl Capabilities {
     /// Queries and executions carry named attributes.
     pub const QUERY_ATTRIBUTES: Self = Self(1 << 27);
 
-    /// What this server announces. A capability is here when everything it promises is kept; MULTI_STATEMENTS, SSL,
-    /// COMPRESS, LOCAL_FILES and SESSION_TRACK are not.
+    /// What this server announces. A capability is here when everything it promises is kept; SSL, COMPRESS, LOCAL_FILES and
+    /// SESSION_TRACK are not.
     pub const SERVER: Self = Self(
         Self::LONG_PASSWORD.0
             | Self::FOUND_ROWS.0
@@ -64,6 +64,7 @@ impl Capabilities {
             | Self::INTERACTIVE.0
             | Self::TRANSACTIONS.0
             | Self::SECURE_CONNECTION.0
+            | Self::MULTI_STATEMENTS.0
             | Self::MULTI_RESULTS.0
             | Self::PS_MULTI_RESULTS.0
             | Self::PLUGIN_AUTH.0

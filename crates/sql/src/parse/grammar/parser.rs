@@ -60,6 +60,24 @@ pub fn parse_next(text: &[u8], from: usize) -> Result<Parsed, ParseError> {
     Ok(parsed)
 }
 
+/// The byte offset after the semicolon that ends the first statement of a text of several; `None` if the text is one statement.
+/// Blanks and semicolons at the end of a text are no statement, a comment there is one that does nothing.
+pub fn first_statement_end(text: &[u8]) -> Option<usize> {
+    let trimmed = without_end(text);
+    if text.len() > STATEMENT_BYTES_MAX || !trimmed.contains(&b';') {
+        return None;
+    }
+    let mut lexer = Lexer::new(trimmed, 0);
+    loop {
+        let token = lexer.next_token();
+        match token.kind {
+            TokenKind::End | TokenKind::Bad => return None,
+            TokenKind::Semicolon => return (!lexer.is_in_executable_comment()).then_some(token.end as usize),
+            _ => {}
+        }
+    }
+}
+
 /// Parses `text`, of which `shape` was scanned, so that every literal that the scanner lifted is a parameter with the
 /// same ordinal. The result is good for every statement of an equal shape.
 pub fn parse_with_parameters(text: &[u8], shape: &Shape) -> Result<Parameterised, ParseError> {
@@ -137,11 +155,11 @@ impl<'a> Parser<'a> {
     /// A statement with the semicolon or end of text after it.
     fn whole_statement(&mut self) -> Parse<Statement> {
         if matches!(self.current.kind, TokenKind::End | TokenKind::Semicolon) {
-            if !self.lexer.saw_comment() {
-                return Err(Stop::Error(ParseErrorKind::EmptyQuery, self.current.start));
-            }
-            self.accept(TokenKind::Semicolon);
-            return Ok(Statement::Empty);
+            return match self.current.kind {
+                TokenKind::Semicolon => self.syntax(),
+                _ if self.lexer.saw_comment() => Ok(Statement::Empty),
+                _ => Err(Stop::Error(ParseErrorKind::EmptyQuery, self.current.start)),
+            };
         }
         let statement = self.statement()?;
         if !self.accept(TokenKind::Semicolon) && self.current.kind != TokenKind::End {

@@ -9,7 +9,7 @@ use crate::parse::statement::{
     AccessMode, InsertSource, IsolationLevel, Limit, LimitValue, LockingClause, SelectItem, SetItem, Show, ShowFilter,
     StartTransaction, Statement, TransactionEnd, WhenLocked,
 };
-use crate::parse::{ParseErrorKind, parse, parse_next};
+use crate::parse::{ParseErrorKind, first_statement_end, parse, parse_next};
 
 fn string(text: &str) -> Option<Expression> {
     let bytes = text.as_bytes().to_vec();
@@ -239,6 +239,40 @@ fn several_statements_are_read_one_after_the_other() {
     let third = parse_next(text, second.end).expect("the third");
     assert_eq!(second.statement, statement("BEGIN"));
     assert_eq!((third.statement, third.end), (statement("COMMIT"), text.len()));
+}
+
+/// The statements of a text, as they are told apart.
+fn told_apart(mut text: &str) -> Vec<&str> {
+    let mut statements = Vec::new();
+    while let Some(end) = first_statement_end(text.as_bytes()) {
+        statements.push(text[..end - 1].trim());
+        text = &text[end..];
+    }
+    statements.push(text);
+    statements
+}
+
+#[test]
+fn a_semicolon_between_statements_tells_them_apart() {
+    assert_eq!(told_apart("SELECT 1"), ["SELECT 1"]);
+    assert_eq!(told_apart("SELECT 1; SELECT 2;SELECT 3"), ["SELECT 1", "SELECT 2", "SELECT 3"]);
+    assert_eq!(
+        told_apart("SELECT ';', \"a;\", `b;` -- ;\n; /* ; */ SELECT 2 # ;\n")[0],
+        "SELECT ';', \"a;\", `b;` -- ;"
+    );
+    assert_eq!(told_apart("SELECT 'a\\';b'; SELECT 'a'';b'"), ["SELECT 'a\\';b'", " SELECT 'a'';b'"]);
+    // A comment is a statement, semicolons and blanks at the end are none; between two of them there must be one.
+    assert_eq!(told_apart("SELECT 1;-- c"), ["SELECT 1", "-- c"]);
+    assert_eq!(told_apart("SELECT 1; ;\n; "), ["SELECT 1; ;\n; "]);
+    assert_eq!(told_apart("SELECT 1;;SELECT 2"), ["SELECT 1", "", "SELECT 2"]);
+    assert_eq!(error_of(";SELECT 2"), (ParseErrorKind::Syntax, 0));
+    assert_eq!(parse_next(b"/* c */ ; SELECT 2", 0).expect_err("nothing before it").kind, ParseErrorKind::Syntax);
+    // What is executed of a comment ends within it.
+    assert_eq!(told_apart("/*!SELECT 1*/; SELECT 2"), ["/*!SELECT 1*/", " SELECT 2"]);
+    assert_eq!(told_apart("/*!SELECT 1; SELECT 2*/"), ["/*!SELECT 1; SELECT 2*/"]);
+    // Nothing after what is no token is known to be a statement.
+    assert_eq!(told_apart("SELECT 'open; SELECT 2"), ["SELECT 'open; SELECT 2"]);
+    assert_eq!(told_apart("SELECT 1 /* open; SELECT 2"), ["SELECT 1 /* open; SELECT 2"]);
 }
 
 #[test]
