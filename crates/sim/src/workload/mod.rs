@@ -10,6 +10,7 @@ use crate::statement::{Reply, Statement};
 
 mod auto_increment;
 mod bank;
+mod compound_write;
 mod counter;
 mod deadlock_storm;
 mod family;
@@ -26,6 +27,7 @@ mod user_lock;
 
 pub use auto_increment::AutoIncrement;
 pub use bank::BankTransfer;
+pub use compound_write::CompoundWrite;
 pub use counter::Counter;
 pub use deadlock_storm::DeadlockStorm;
 pub use family::ReadWhileWrite;
@@ -102,6 +104,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "phantom" => Box::new(Phantom::new(sessions, rounds, rows)),
         "foreign_key" => Box::new(ForeignKey::new(sessions, rounds, rows)),
         "deadlock_storm" => Box::new(DeadlockStorm::new(sessions, rounds, rows)),
+        "compound_write" => Box::new(CompoundWrite::new(sessions, rounds, rows)),
         "interruption" => Box::new(Interruption::new(sessions, rounds, rows)),
         "user_lock" => Box::new(UserLock::new(sessions, rounds, rows)),
         "long_transaction" => Box::new(LongTransaction::new(sessions, rounds, rows)),
