@@ -95,7 +95,7 @@ pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Res
     plan_change(&mut binder, layout, &request, WriteAction::Update { assignments, ignore: update.ignore }, kept)
 }
 
-/// Plans a DELETE. Errors: those of binding. IGNORE has nothing to leave out: a row can always be deleted.
+/// Plans a DELETE. Errors: those of binding. IGNORE leaves out rows that others name.
 pub(super) fn plan_delete(environment: &Environment<'_>, delete: &Delete) -> Result<Planned> {
     let layout = environment.table(&delete.table.name)?;
     let mut binder = Binder::new(environment, Scope::of_table(layout, delete.table.alias.as_deref()));
@@ -178,7 +178,9 @@ fn plan_change(
     let limit = request.limit.map(Quantity::of).transpose()?;
     let is_first = sort.is_empty() || is_ordered(&choice, order_columns, wanted.descending, layout);
     let is_single = is_single_row(&choice.path);
-    let in_turn = request.touches_unique && (request.ignore || !is_single && !sort.is_empty());
+    // What is left out is found row by row.
+    let may_leave_out = request.ignore && (request.touches_unique || kept.foreign_keys.is_some());
+    let in_turn = may_leave_out || request.touches_unique && !is_single && !sort.is_empty();
     let by_steps = in_turn || limit.is_some() && !is_single;
     let never = filter.as_ref().is_some_and(is_never);
     let (guards, filter) = guards_and_filter(filter, &choice.implied);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use junctor_client::Door;
 use junctor_client::program::{Output, RowProtocol, WriteAction};
 use junctor_expression::parameter::read_value;
-use junctor_model::error::{ErrorCode, Result};
+use junctor_model::error::Result;
 use junctor_model::key::append_value;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::TableDefinition;
 use junctor_model::value::ValueRef;
 
-use super::drive::{Next, Parties, may_repeat, settle, take_transaction};
+use super::drive::{Next, Parties, may_leave_out, may_repeat, settle, take_transaction};
 use super::insert::send_step;
 use super::state::{ChangeWork, CompoundState, Step, Work};
 use crate::engine::Engine;
@@ -78,7 +78,7 @@ pub(super) fn on_answer(
     let Some(ordered) = &plan.ordered else { return Err(wrong_plan()) };
     let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
     if let Some(error) = outcome.error {
-        let is_left_out = ordered.ignore && error.code == ErrorCode::DuplicateEntry;
+        let is_left_out = ordered.ignore && may_leave_out(error.code);
         return match state.step {
             Step::WriteOne if is_left_out => {
                 work.matched += 1;

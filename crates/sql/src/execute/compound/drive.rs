@@ -229,3 +229,8 @@ fn release(state: Box<CompoundState>, door: &mut Door<'_>) {
 pub(super) fn may_repeat(state: &CompoundState, error: &Error) -> bool {
     error.code == ErrorCode::TableDefinitionChanged && !matches!(state.origin, Origin::None)
 }
+
+/// Whether IGNORE leaves a row out for this.
+pub(super) fn may_leave_out(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::DuplicateEntry | ErrorCode::NoReferencedRow | ErrorCode::RowIsReferenced)
+}

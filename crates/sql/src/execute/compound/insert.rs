@@ -17,7 +17,7 @@ use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnType, TableLayout};
 use junctor_model::value::ValueRef;
 
-use super::drive::{Next, Parties, may_repeat, settle, take_transaction};
+use super::drive::{Next, Parties, may_leave_out, may_repeat, settle, take_transaction};
 use super::rows::RowList;
 use super::source::{Source, advance, start_source};
 use super::state::{CompoundState, Counts, InsertWork, NO_OPERATION, Step, Work};
@@ -164,6 +164,8 @@ pub(super) fn on_answer(
     let repeats = outcome.error.as_ref().is_some_and(|error| may_repeat(state, error));
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     let is_duplicate = outcome.error.as_ref().is_some_and(|error| error.code == ErrorCode::DuplicateEntry);
+    let ignores = matches!(plan.conflict, Conflict::Skip | Conflict::Update { ignore: true, .. });
+    let is_left_out = ignores && outcome.error.as_ref().is_some_and(|error| may_leave_out(error.code));
     match (&state.step, outcome.error) {
         (Step::Batch, None) => {
             work.counts.written += work.rows.len() as u64;
@@ -173,7 +175,7 @@ pub(super) fn on_answer(
             work.explicit_number = work.numbered.answer_number;
             rows_done(parties, state, plan)
         }
-        (Step::Batch, Some(_)) if is_duplicate && !matches!(plan.conflict, Conflict::Fail) => {
+        (Step::Batch, Some(_)) if is_left_out || is_duplicate && !matches!(plan.conflict, Conflict::Fail) => {
             begin_rows(parties, state, plan)
         }
         (Step::Batch, Some(_)) if repeats => Ok(Next::Again),
@@ -186,15 +188,10 @@ pub(super) fn on_answer(
             work.explicit_number = number_of_row(plan, work);
             next_row(parties, state, plan)
         }
-        (Step::Insert, Some(error)) if is_duplicate => match &plan.conflict {
-            Conflict::Skip => skip_row(parties, state, plan, &error),
-            _ => look_again(parties, state, plan),
-        },
-        (Step::Update, Some(error))
-            if is_duplicate && matches!(plan.conflict, Conflict::Update { ignore: true, .. }) =>
-        {
-            skip_row(parties, state, plan, &error)
+        (Step::Insert, Some(_)) if is_duplicate && !matches!(plan.conflict, Conflict::Skip) => {
+            look_again(parties, state, plan)
         }
+        (Step::Insert | Step::Update, Some(error)) if is_left_out => skip_row(parties, state, plan, &error),
         (_, Some(error)) => Err(error),
         (Step::Key(place), None) => {
             let place = *place;
