@@ -13,11 +13,14 @@ import random
 import sys
 import time
 
+from families import Families
 from known import is_known
 from outcome import Server, difference
 from statements import Generator
 
 EPISODE_STATEMENTS = 60
+# Of so many episodes one is about tables joined by foreign keys.
+FAMILIES_EVERY = 4
 DATABASE = "differential_{}"
 REFUSED = 1235
 
@@ -26,11 +29,15 @@ class Episode:
     """A schema and the statements sent to it; each is (ours, theirs, words)."""
 
     def __init__(self, seed):
-        self.generator = Generator(random.Random(seed))
-        ours, theirs = self.generator.create()
-        self.steps = [(ours, theirs, frozenset())]
+        kind = Families if seed % FAMILIES_EVERY == 0 else Generator
+        self.generator = kind(random.Random(seed))
+        self.creates = [(ours, theirs, frozenset()) for ours, theirs in self.generator.creates()]
+        self.steps = []
 
     def next(self):
+        if self.creates:
+            self.steps.append(self.creates.pop(0))
+            return
         statement, words = self.generator.statement()
         self.steps.append((statement, statement, frozenset(words)))
 
@@ -100,8 +107,7 @@ def run_episode(servers, seed, count):
     start(servers)
     sent = 0
     while sent < count:
-        if sent > 0:
-            episode.next()
+        episode.next()
         step = episode.steps[-1]
         ours, theirs, found = send(servers, step)
         sent += 1
@@ -114,9 +120,10 @@ def run_episode(servers, seed, count):
                 return sent, None
             continue
         return sent, report(servers, seed, episode.steps)
-    whole = ("SELECT * FROM t", "SELECT * FROM t", frozenset())
-    if send(servers, whole)[2] is not None:
-        return sent, report(servers, seed, episode.steps + [whole])
+    for text in episode.generator.wholes():
+        whole = (text, text, frozenset())
+        if send(servers, whole)[2] is not None:
+            return sent, report(servers, seed, episode.steps + [whole])
     return sent, None
 
 

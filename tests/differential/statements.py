@@ -101,6 +101,14 @@ class Generator:
         count = min(len(choices), self.random.choice([1, 1, 1, 2, 3]))
         return [column.name for column in choices[:count]]
 
+    def creates(self):
+        """The definitions of all tables, for each server: ours and theirs."""
+        return [self.create()]
+
+    def wholes(self):
+        """What all tables hold."""
+        return ["SELECT * FROM t"]
+
     def create(self):
         """The definition for each server: ours and theirs."""
         parts = [column.definition() for column in self.columns]

@@ -7,8 +7,7 @@ use junctor_kernel::{Address, Directory, Handle, Module, Pool};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId, TransactionId};
 use junctor_model::limit::REPLY_BYTES_MAX;
-use junctor_signals::block_tables::{BlockTablesReply, CancelSchemaChange, RecallTables, UnlockTables};
-use junctor_signals::change_schema::{Catalog, ChangeSchema, PublishCatalog, PublishCatalogReply, SchemaChange};
+use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
 use junctor_signals::interrupt_session::{InterruptSession, InterruptSessionReply};
@@ -32,9 +31,9 @@ use crate::transaction::{Isolation, Transaction};
 /// The client of one sql block.
 #[derive(Debug)]
 pub struct Client {
-    own: Address,
-    main: Address,
-    tc_instances: u16,
+    pub(crate) own: Address,
+    pub(crate) main: Address,
+    pub(crate) tc_instances: u16,
     ldm_instances: u16,
     sql_instances: u16,
     local_tc: Option<u16>,
@@ -42,7 +41,7 @@ pub struct Client {
     route: Route,
     catalog: Arc<Catalog>,
     snapshots: ActiveSnapshots,
-    operations: Pool<Operation>,
+    pub(crate) operations: Pool<Operation>,
     /// How long replies of longer reads were lately, by table: room that is there at once need not grow.
     reply_bytes: Box<[u32; REPLY_BYTES_PLACES]>,
 }
@@ -314,12 +313,6 @@ impl Client {
         door.outbox.send(self.main, Signal::Main(MainSignal::ReleaseUserLocks(signal)));
     }
 
-    /// Gives back the tables that a session has locked by LOCK TABLES.
-    pub fn unlock_tables(&mut self, session: ConnectionId, door: &mut Door<'_>) {
-        let signal = UnlockTables { connection: session };
-        door.outbox.send(self.main, Signal::Main(MainSignal::UnlockTables(signal)));
-    }
-
     /// Gives every sql block new values of the server's variables; answered by [`Event::GlobalsSet`].
     ///
     /// # Errors
@@ -413,50 +406,6 @@ impl Client {
         if !is_of_transaction && let Some((handle, _)) = transaction.snapshot.take() {
             self.end_snapshot(handle);
         }
-    }
-
-    /// Changes the schema once nobody else uses the tables; waits for that at most `wait_ms`. Answered by
-    /// [`Event::SchemaChanged`].
-    ///
-    /// # Errors
-    /// `OutOfResources`; nothing is under way then.
-    pub fn change_schema(
-        &mut self,
-        session: ConnectionId,
-        change: SchemaChange,
-        wait_ms: u64,
-        foreign_key_checks: bool,
-        door: &mut Door<'_>,
-    ) -> Result<OperationId> {
-        let operation = self.open(session, Work::Schema)?;
-        let request = ChangeSchema {
-            operation,
-            reply_to: self.own,
-            connection: session,
-            wait_ms,
-            foreign_key_checks,
-            change: Box::new(change),
-        };
-        door.outbox.send(self.main, Signal::Main(MainSignal::ChangeSchema(request)));
-        Ok(operation)
-    }
-
-    /// Gives a schema change up that has not begun; it is answered all the same.
-    pub fn cancel_schema_change(&mut self, operation: OperationId, door: &mut Door<'_>) {
-        let request = CancelSchemaChange { operation, reply_to: self.own };
-        door.outbox.send(self.main, Signal::Main(MainSignal::CancelSchemaChange(request)));
-    }
-
-    /// Tells main that no session uses the tables of a change.
-    pub fn tables_are_free(&mut self, change: OperationId, door: &mut Door<'_>) {
-        let reply = BlockTablesReply { operation: change };
-        door.outbox.send(self.main, Signal::Main(MainSignal::BlockTablesReply(reply)));
-    }
-
-    /// Asks main to ask again, for an older transaction would use a table.
-    pub fn recall_tables(&mut self, change: OperationId, door: &mut Door<'_>) {
-        let signal = RecallTables { operation: change, from: self.own };
-        door.outbox.send(self.main, Signal::Main(MainSignal::RecallTables(signal)));
     }
 
     /// Takes `count` AUTO_INCREMENT numbers, all beyond `beyond`; answered by [`Event::AutoIncrement`].
@@ -618,9 +567,14 @@ impl Client {
     pub fn on_reply(&mut self, signal: SqlSignal) -> Option<(ConnectionId, Event)> {
         match signal {
             SqlSignal::ChangeSchemaReply(reply) => {
-                let operation = self.operations.remove(Handle::from_u64(reply.operation.0))?;
+                let handle = Handle::from_u64(reply.operation.0);
+                let Operation { session, work } = self.operations.get(handle)?;
+                let (session, stays) = (*session, matches!(work, Work::Schema { stays: true }));
+                if !stays {
+                    self.operations.remove(handle);
+                }
                 let event = Event::SchemaChanged { operation: reply.operation, notes: reply.notes, error: reply.error };
-                Some((operation.session, event))
+                Some((session, event))
             }
             SqlSignal::ReserveAutoIncrementReply(ReserveAutoIncrementReply { operation, first, count, error }) => {
                 let record = self.operations.remove(Handle::from_u64(operation.0))?;
@@ -691,7 +645,7 @@ impl Client {
         Some((session, event))
     }
 
-    fn open(&mut self, session: ConnectionId, work: Work) -> Result<OperationId> {
+    pub(crate) fn open(&mut self, session: ConnectionId, work: Work) -> Result<OperationId> {
         if self.operations.len() >= self.operations.capacity() {
             if let Work::Read(ReadWork { own_snapshot: Some(handle), .. }) = work {
                 self.end_snapshot(handle);

@@ -23,7 +23,10 @@ pub(crate) enum Work {
     Statement(Address),
     End,
     Undo,
-    Schema,
+    /// Whether the operation stays for the next change that belongs to the same statement.
+    Schema {
+        stays: bool,
+    },
     AutoIncrement,
     /// Answers of sql blocks that are still to come, and whether one of them has the session.
     Interrupt {

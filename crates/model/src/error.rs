@@ -244,6 +244,10 @@ errors! {
     ForeignKeyTooDeep = 3008, "HY000";
     /// DROP of a table that a foreign key names.
     DropReferenced = 3730, "HY000";
+    /// DROP of a constraint whose name several have.
+    AmbiguousConstraint = 3939, "HY000";
+    /// DROP of a constraint that does not exist.
+    NoSuchConstraint = 3940, "HY000";
     /// A column of the parent that does not exist.
     ForeignKeyWithoutParentColumn = 3734, "HY000";
     /// Columns of a foreign key whose types differ.

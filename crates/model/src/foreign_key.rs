@@ -4,8 +4,15 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use crate::error::{Error, ErrorCode};
 use crate::id::{ColumnIndex, IndexId, TableId};
-use crate::schema::{Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout};
+use crate::key::append_value;
+use crate::row::RowView;
+use crate::schema::{
+    ColumnDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout,
+};
+
+pub use crate::foreign_key_rule::{check_foreign_key, check_key_name, check_parent};
 
 /// What becomes of rows whose parent goes or gets another key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +62,9 @@ pub struct ForeignKey {
 pub enum ParentLookup {
     /// It is the primary key.
     Primary,
+    /// It is the primary key, and every partition is asked: the table is partitioned by other columns than the whole key, and the
+    /// key has no order.
+    PrimaryAnywhere,
     /// It is a unique key, whose entries are in this hidden table.
     Unique(Arc<TableLayout>),
     /// It is the beginning of the keys of this ordered index.
@@ -66,6 +76,9 @@ pub enum ParentLookup {
 pub struct ParentKey {
     /// The columns of the child.
     pub columns: Vec<ColumnIndex>,
+    /// The columns of the child whose change has the parent looked for: those of the index by which InnoDB would find the child, and
+    /// of its primary key.
+    pub watched: Vec<ColumnIndex>,
     /// The parent, its columns and how a key is found; `None` while there is no such parent.
     pub parent: Option<ParentTable>,
     /// The constraint as errors show it.
@@ -135,8 +148,8 @@ impl ForeignKeyWork {
         };
         let mut work = ForeignKeyWork::default();
         if write != RowWrite::Delete {
-            let keys = table.foreign_keys.iter().filter(|key| touches(&key.columns));
-            work.parents = keys.map(|key| parent_key(dictionary, table, key)).collect();
+            let keys = table.foreign_keys.iter().map(|key| parent_key(dictionary, table, key));
+            work.parents = keys.filter(|key| touches(&key.watched)).collect();
         }
         if write != RowWrite::Insert {
             for (child, key) in dictionary.children_of(&table.database, &table.name) {
@@ -180,15 +193,46 @@ fn reachable_tables(dictionary: &Dictionary, table: &TableDefinition) -> BTreeSe
     read
 }
 
+impl ParentKey {
+    /// A foreign key of a table, with its parent as it is now. Indexes that are being built count, for who asks for a key
+    /// of a table that is altered has filled them.
+    pub fn of(dictionary: &Dictionary, table: &TableDefinition, key: &ForeignKey) -> ParentKey {
+        let layout = dictionary.table_named(&key.parent.0, &key.parent.1);
+        let parent = layout.and_then(|layout| {
+            let mut definition = layout.definition.clone();
+            definition.indexes.iter_mut().for_each(|index| index.state = IndexState::Online);
+            parent_table(dictionary, layout, &definition, key)
+        });
+        ParentKey {
+            columns: key.columns.clone(),
+            watched: watched(table, key),
+            parent,
+            shown: shown(table, key).into(),
+        }
+    }
+}
+
+fn watched(table: &TableDefinition, key: &ForeignKey) -> Vec<ColumnIndex> {
+    let of_index = key_index(table, &key.columns).map_or(&[][..], |index| &index.columns);
+    let all = key.columns.iter().chain(of_index).chain(&table.primary().columns);
+    all.copied().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
 fn parent_key(dictionary: &Dictionary, table: &TableDefinition, key: &ForeignKey) -> ParentKey {
     let layout = dictionary.table_named(&key.parent.0, &key.parent.1);
-    let parent = layout.and_then(|layout| {
-        let definition = &layout.definition;
-        let columns = columns_named(definition, &key.parent_columns)?;
-        let lookup = parent_lookup(dictionary, definition, &columns)?;
-        Some(ParentTable { layout: Arc::clone(layout), columns, lookup })
-    });
-    ParentKey { columns: key.columns.clone(), parent, shown: shown(table, key).into() }
+    let parent = layout.and_then(|layout| parent_table(dictionary, layout, &layout.definition, key));
+    ParentKey { columns: key.columns.clone(), watched: watched(table, key), parent, shown: shown(table, key).into() }
+}
+
+fn parent_table(
+    dictionary: &Dictionary,
+    layout: &Arc<TableLayout>,
+    definition: &TableDefinition,
+    key: &ForeignKey,
+) -> Option<ParentTable> {
+    let columns = columns_named(definition, &key.parent_columns)?;
+    let lookup = parent_lookup(dictionary, definition, &columns)?;
+    Some(ParentTable { layout: Arc::clone(layout), columns, lookup })
 }
 
 fn child_key(table: &TableDefinition, child: &Arc<TableLayout>, key: &ForeignKey) -> Option<ChildKey> {
@@ -230,10 +274,37 @@ pub fn parent_lookup(
             IndexKind::Unique { entries, .. } => {
                 return dictionary.table(entries).map(|layout| ParentLookup::Unique(Arc::clone(layout)));
             }
-            IndexKind::Primary { .. } | IndexKind::Ordered => {}
+            IndexKind::Primary { ordered: false } => return Some(ParentLookup::PrimaryAnywhere),
+            IndexKind::Primary { ordered: true } | IndexKind::Ordered => {}
         }
     }
     key_index(table, columns).map(|index| ParentLookup::Range(index.id))
+}
+
+/// The key of the parent that a child row names, by the child's columns and the parent's; `None` when one of them is NULL.
+pub fn key_of_parent(
+    row: RowView<'_>,
+    own: &[ColumnIndex],
+    columns: &[ColumnDefinition],
+    others: &[ColumnIndex],
+) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    for (own, other) in own.iter().zip(others) {
+        let value = row.column(*own);
+        if value.is_null() {
+            return None;
+        }
+        let column = &columns[usize::from(other.0)];
+        append_value(column.column_type, column.nullable, value, &mut key);
+    }
+    Some(key)
+}
+
+/// Error 1452 for a constraint as errors show it.
+#[cold]
+pub fn no_parent(shown: &str) -> Box<Error> {
+    let message = format!("Cannot add or update a child row: a foreign key constraint fails ({shown})");
+    Error::new(ErrorCode::NoReferencedRow, message)
 }
 
 /// The constraint as errors 1451 and 1452 show it.

@@ -8,6 +8,8 @@ pub mod value;
 pub mod collation;
 pub mod schema;
 pub mod foreign_key;
+mod foreign_key_rule;
+pub mod alteration;
 pub mod key;
 pub mod partition;
 pub mod row;

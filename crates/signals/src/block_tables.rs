@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use junctor_kernel::Address;
-use junctor_model::id::{ConnectionId, TableId};
+use junctor_model::id::{ConnectionId, TableId, TransactionId};
 
 use crate::read_rows::OperationId;
 
@@ -98,5 +98,29 @@ pub struct CancelSchemaChange {
 #[derive(Debug)]
 pub struct UnlockTables {
     /// The session.
+    pub connection: ConnectionId,
+}
+
+/// From a sql block to every tc of the node: a transaction waits for tables that a change keeps from it, or does no more.
+/// Meanwhile tc tells when somebody waits for what it has locked, for the change may wait for that one.
+#[derive(Clone, Copy, Debug)]
+pub struct NoteTableWait {
+    /// Who waits.
+    pub transaction: TransactionId,
+    /// Its session.
+    pub connection: ConnectionId,
+    /// The sql block.
+    pub from: Address,
+    /// Whether it begins to wait; false when it has ended.
+    pub waits: bool,
+}
+
+/// From tc to a sql block: somebody waits for a row of a transaction that waits for tables. It goes before changes that have
+/// not begun, so that nobody waits in a circle.
+#[derive(Debug)]
+pub struct HastenTransaction {
+    /// Who waits for tables.
+    pub transaction: TransactionId,
+    /// Its session.
     pub connection: ConnectionId,
 }

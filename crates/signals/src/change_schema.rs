@@ -5,10 +5,11 @@ use std::any::Any;
 use std::sync::Arc;
 
 use junctor_kernel::Address;
+use junctor_model::alteration::Alteration;
 use junctor_model::collation::CollationId;
 use junctor_model::error::Error;
 use junctor_model::id::{ConnectionId, IndexId, PartitionId, TableId};
-use junctor_model::schema::{Dictionary, IndexDefinition, TableDefinition, TableLayout};
+use junctor_model::schema::{Dictionary, TableDefinition, TableLayout};
 
 use crate::read_rows::OperationId;
 
@@ -52,13 +53,14 @@ pub enum SchemaChange {
         /// The table.
         table: TableId,
     },
-    /// CREATE INDEX. An ordered one is complete with the answer. A unique one is in state Building then; its entries are filled by
-    /// the asking session, which then says `FinishIndex` or drops it.
-    CreateIndex {
+    /// ALTER TABLE, CREATE INDEX and DROP INDEX, all or nothing. With the answer everything is done, unless
+    /// `Alteration::has_session_work`: then the new indexes are in state Building, or there is none yet; the asking session fills
+    /// unique ones, holds the tables and looks for parents, and then says `FinishAlteration` or `UndoAlteration`.
+    AlterTable {
         /// The table.
         table: TableId,
-        /// The index, without id.
-        index: IndexDefinition,
+        /// What changes.
+        alteration: Arc<Alteration>,
     },
     /// RENAME TABLE: one after the other, all or none.
     RenameTables {
@@ -70,26 +72,31 @@ pub enum SchemaChange {
         /// The tables, each once.
         tables: Vec<TableLockRequest>,
     },
-    /// The entries of an ordered index are made from the rows that exist. Main asks itself for this.
-    BuildIndex {
+    /// The entries of ordered indexes that are being built are made from the rows that exist. Main asks itself for this.
+    BuildIndexes {
         /// The table.
         table: TableId,
-        /// The index.
-        index: IndexId,
+        /// The change that they belong to.
+        alteration: Arc<Alteration>,
     },
-    /// An index is complete.
-    FinishIndex {
+    /// Nobody else writes to the table or to the parents of its new foreign keys until the session gives them back (`UnlockTables`).
+    HoldTables {
         /// The table.
         table: TableId,
-        /// The index.
-        index: IndexId,
+        /// The change.
+        alteration: Arc<Alteration>,
     },
-    /// DROP INDEX.
-    DropIndex {
+    /// The session's work for an alteration is done.
+    FinishAlteration {
         /// The table.
         table: TableId,
-        /// The index.
-        index: IndexId,
+        /// The change.
+        alteration: Arc<Alteration>,
+    },
+    /// An alteration is taken back: its indexes go away.
+    UndoAlteration {
+        /// The table.
+        table: TableId,
     },
 }
 

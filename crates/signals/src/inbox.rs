@@ -94,6 +94,7 @@ inbox! {
         BlockTables: Reply, 2;
         UnblockTables: Reply, 2;
         ChangeSchemaStarted: Reply, 1;
+        HastenTransaction: Reply, 16;
         ContinueWork: Reply, 64;
     }
 }
@@ -113,6 +114,7 @@ inbox! {
         LockWaitStarted: Reply, 16;
         LockWaitEnded: Reply, 2;
         ProbeDeadlock: Reply, 16;
+        NoteTableWait: Reply, 16;
         ReadStatus: Reply, 1;
         PublishCatalog: Reply, 1;
         ContinueWork: Reply, 16;
@@ -268,9 +270,9 @@ into_signal!(RecvSignal in Recv: CommandReply, ContinueWork);
 into_signal!(SqlSignal in Sql: OpenSession, ExecuteCommand, ContinueCommand, CloseSession, ReadRowsReply, ExecuteStatementReply,
     EndTransactionReply, UndoStatementsReply, ChangeSchemaReply, ReserveAutoIncrementReply, ReadStatusReply, ReadStatus, InterruptSession, InterruptSessionReply,
     ApplyGlobals, ApplyGlobalsReply, UseUserLockReply, PublishCatalog, BlockTables, UnblockTables,
-    ChangeSchemaStarted, ContinueWork);
+    ChangeSchemaStarted, HastenTransaction, ContinueWork);
 into_signal!(TcSignal in Tc: ExecuteStatement, InterruptStatement, EndTransaction, UndoStatements, WriteRowsReply, PrepareTransactionReply, CommitTransactionReply,
-    UndoTransactionReply, CommitStable, AwaitStable, LockWaitStarted, LockWaitEnded, ProbeDeadlock, ReadStatus, PublishCatalog, ContinueWork);
+    UndoTransactionReply, CommitStable, AwaitStable, LockWaitStarted, LockWaitEnded, ProbeDeadlock, NoteTableWait, ReadStatus, PublishCatalog, ContinueWork);
 into_signal!(LdmSignal in Ldm: ReadRows, WriteRows, InterruptWrites, PrepareTransaction, CommitTransaction, UndoTransaction, ReplicateRows,
     ReplicateRowsReply, ApplyReplica, CancelWait, ChangePartition, ReadStatus, PublishCatalog, ContinueWork);
 into_signal!(QuerySignal in Query: ReadRows, OpenPartition, PublishCatalog);

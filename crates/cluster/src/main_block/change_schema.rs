@@ -14,7 +14,8 @@ use junctor_signals::read_rows::OperationId;
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 
 use super::block::MainBlock;
-use super::state::{Asker, Change, Following, PartitionWork, PartitionWorkKind, StageWork, WaitingChange};
+use super::state::{Asker, Change, PartitionWork, PartitionWorkKind, StageWork, WaitingChange};
+use super::wait_for_tables::fallback_of;
 
 /// Signals that one turn sends to ldm instances.
 const SIGNALS_PER_TURN: usize = 48;
@@ -27,18 +28,18 @@ impl MainBlock {
         }
         while self.running.is_none() {
             let Some(waiting) = self.next_ready(outbox) else { return };
-            if matches!(*waiting.change, SchemaChange::LockTables { .. }) {
+            if matches!(*waiting.change, SchemaChange::LockTables { .. } | SchemaChange::HoldTables { .. }) {
                 self.lock_tables(waiting, outbox);
                 continue;
             }
             self.say_started(&waiting, outbox);
+            let fallback = fallback_of(&waiting.change);
             let WaitingChange { number, asker, change, names, tables, .. } = waiting;
             let plan = match self.plan(*change, asker.foreign_key_checks) {
                 Ok(plan) => plan,
                 Err(error) => {
                     self.let_go(number, &tables, outbox);
-                    let error = asker.cause.clone().unwrap_or(error);
-                    reply(asker, Vec::new(), Some(error), outbox);
+                    self.fail_change(asker, error, fallback, now, outbox);
                     continue;
                 }
             };
@@ -51,7 +52,7 @@ impl MainBlock {
                 asker,
                 names,
                 tables,
-                building: plan.building,
+                fallback: plan.fallback,
                 following: plan.following,
                 notes: plan.notes,
                 stages: plan.stages.into(),
@@ -93,23 +94,35 @@ impl MainBlock {
         let dictionary = &self.catalog.dictionary;
         self.counters.retain(|table, _| dictionary.table(*table).is_some());
         self.let_go(change.number, &change.tables, outbox);
-        let mut asker = change.asker;
-        let next = match (change.error, change.building, change.following) {
-            (Some(error), Some((table, index)), _) => {
-                asker.cause = Some(error);
-                SchemaChange::DropIndex { table, index }
+        let asker = change.asker;
+        match (change.error, change.following) {
+            (Some(error), _) => self.fail_change(asker, error, change.fallback, now, outbox),
+            (None, Some(next)) => {
+                let next = self.waiting_change(asker, Box::new(next), now);
+                self.waiting.push_front(next);
             }
-            (None, _, Following::BuildIndex(table, index)) => SchemaChange::BuildIndex { table, index },
-            (None, _, Following::FinishIndex(table, index)) => SchemaChange::FinishIndex { table, index },
-            (error, _, _) => {
-                let error = asker.cause.take().or(error);
+            (None, None) => {
+                let error = asker.cause.clone();
                 reply(asker, change.notes, error, outbox);
-                return self.begin_changes(now, outbox);
             }
-        };
-        let next = self.waiting_change(asker, Box::new(next), now);
-        self.waiting.push_front(next);
+        }
         self.begin_changes(now, outbox);
+    }
+
+    /// Answers a change that has failed, once what was done before it is taken back.
+    pub(super) fn fail_change(
+        &mut self,
+        mut asker: Asker,
+        error: Box<Error>,
+        fallback: Option<SchemaChange>,
+        now: Time,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let error = asker.cause.take().unwrap_or(error);
+        let Some(fallback) = fallback else { return reply(asker, Vec::new(), Some(error), outbox) };
+        asker.cause = Some(error);
+        let undo = self.waiting_change(asker, Box::new(fallback), now);
+        self.waiting.push_front(undo);
     }
 
     fn begin_stage(&mut self, work: StageWork, outbox: &mut Outbox<Signal>) {

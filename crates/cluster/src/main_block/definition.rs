@@ -67,34 +67,28 @@ pub(super) fn with_ids(mut table: TableDefinition, first: TableId) -> Vec<TableD
     hidden
 }
 
-/// The table with a new index that is being built, and the hidden table if the index is unique.
-pub(super) fn with_index(
+/// The next version of the table with new indexes that are being built, and the hidden tables of the unique ones, with ids from
+/// `first` on.
+pub(super) fn with_indexes(
     table: &TableDefinition,
-    mut index: IndexDefinition,
-    hidden: TableId,
-) -> (TableDefinition, Option<TableDefinition>) {
+    indexes: &[IndexDefinition],
+    first: TableId,
+) -> (TableDefinition, Vec<TableDefinition>) {
     let mut table = table.clone();
     table.version.0 += 1;
-    index.id = table.next_index;
-    index.state = IndexState::Building;
-    table.next_index.0 += 1;
-    let mut entries_definition = None;
-    if let IndexKind::Unique { entries, .. } = &mut index.kind {
-        *entries = hidden;
-        entries_definition = Some(entries_table(&table, &index, hidden));
+    let mut next = first;
+    let mut hidden = Vec::new();
+    for index in indexes {
+        let mut index = IndexDefinition { id: table.next_index, state: IndexState::Building, ..index.clone() };
+        table.next_index.0 += 1;
+        if let IndexKind::Unique { entries, .. } = &mut index.kind {
+            *entries = next;
+            hidden.push(entries_table(&table, &index, next));
+            next.0 += 1;
+        }
+        table.indexes.push(index);
     }
-    table.indexes.push(index);
-    (table, entries_definition)
-}
-
-/// The next version of the table, with an index in that state.
-pub(super) fn with_state(table: &TableDefinition, index: IndexId, state: IndexState) -> TableDefinition {
-    let mut table = table.clone();
-    table.version.0 += 1;
-    if let Some(index) = table.indexes.iter_mut().find(|other| other.id == index) {
-        index.state = state;
-    }
-    table
+    (table, hidden)
 }
 
 /// The next versions of a table that was given another name, and of its hidden tables, which are called after it.
@@ -104,16 +98,25 @@ pub(super) fn renamed(
 ) -> Vec<TableDefinition> {
     let mut renamed = table.clone();
     renamed.version.0 += 1;
+    let mut tables = hidden_tables(&renamed, find);
+    tables.push(renamed);
+    tables
+}
+
+/// The next versions of the hidden tables of a table, called as it and its indexes are.
+pub(super) fn hidden_tables(
+    table: &TableDefinition,
+    find: &dyn Fn(TableId) -> Option<Arc<TableLayout>>,
+) -> Vec<TableDefinition> {
     let mut tables = Vec::new();
-    for index in &renamed.indexes {
+    for index in &table.indexes {
         let Some(hidden) = entries_of(index).and_then(find) else { continue };
         let mut hidden = hidden.definition.clone();
         hidden.version.0 += 1;
-        hidden.database = renamed.database.clone();
-        hidden.name = entries_name(&renamed, index);
+        hidden.database = table.database.clone();
+        hidden.name = entries_name(table, index);
         tables.push(hidden);
     }
-    tables.push(renamed);
     tables
 }
 

@@ -3,19 +3,24 @@
 use std::collections::BTreeSet;
 
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::foreign_key::{ForeignKey, columns_named, key_index, shown};
-use junctor_model::id::{ColumnIndex, IndexId, TableId};
-use junctor_model::schema::{Dictionary, IndexDefinition, TableDefinition};
+use junctor_model::foreign_key::{ForeignKey, check_foreign_key, check_parent, shown};
+use junctor_model::id::TableId;
+use junctor_model::schema::{Dictionary, TableDefinition};
 use junctor_signals::change_schema::{Catalog, SchemaChange};
 
 use super::state::TableName;
 
 /// Whether plans of related tables stay right: they look for indexes when they are made, and a new one takes nothing away.
 pub(super) fn keeps_relations(change: &SchemaChange) -> bool {
-    matches!(
-        change,
-        SchemaChange::CreateIndex { .. } | SchemaChange::BuildIndex { .. } | SchemaChange::FinishIndex { .. }
-    )
+    match change {
+        SchemaChange::AlterTable { alteration, .. } => {
+            // Other changes wait for the indexes that come with them.
+            !alteration.add_indexes.is_empty() || alteration.only_adds_indexes()
+        }
+        SchemaChange::FinishAlteration { alteration, .. } => alteration.only_adds_indexes(),
+        SchemaChange::BuildIndexes { .. } | SchemaChange::UndoAlteration { .. } => true,
+        _ => false,
+    }
 }
 
 /// The tables that foreign keys join to those of the names: their parents and children, these themselves too where they are
@@ -78,25 +83,14 @@ pub(super) fn check_truncate(dictionary: &Dictionary, table: &TableDefinition) -
     }
 }
 
-/// Refuses to take an index away by which alone children or parents are found: 1553.
-pub(super) fn check_drop_index(dictionary: &Dictionary, table: &TableDefinition, index: IndexId) -> Result<()> {
-    let mut without = table.clone();
-    without.indexes.retain(|other| other.id != index);
-    let serves_children = |table: &TableDefinition, key: &ForeignKey| key_index(table, &key.columns).is_some();
-    let serves_parents = |table: &TableDefinition, columns: &[ColumnIndex]| {
-        let is_whole = |index: &IndexDefinition| index.is_unique() && index.columns == columns;
-        table.indexes.iter().any(is_whole) || key_index(table, columns).is_some()
-    };
-    let as_child = table.foreign_keys.iter().any(|key| serves_children(table, key) && !serves_children(&without, key));
-    let mut children = dictionary.children_of(&table.database, &table.name);
-    let as_parent = children.any(|(_, key)| {
-        let columns = columns_named(table, &key.parent_columns).unwrap_or_default();
-        serves_parents(table, &columns) && !serves_parents(&without, &columns)
-    });
-    if as_child || as_parent {
-        let name = table.index(index).map_or("", |index| &index.name);
-        let message = format!("Cannot drop index '{name}': needed in a foreign key constraint");
-        return Err(Error::new(ErrorCode::IndexNeededByForeignKey, message));
+/// Refuses foreign keys of a new table that have no parent any more, and a table that those which name it do not fit.
+pub(super) fn check_create(dictionary: &Dictionary, table: &TableDefinition, checks: bool) -> Result<()> {
+    for (place, key) in table.foreign_keys.iter().enumerate() {
+        check_foreign_key(dictionary, table, &table.foreign_keys[..place], key, checks)?;
+    }
+    let children = dictionary.children_of(&table.database, &table.name);
+    for (child, key) in children.filter(|_| checks) {
+        check_parent(key, &child.definition, table, true)?;
     }
     Ok(())
 }

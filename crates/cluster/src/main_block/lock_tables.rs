@@ -1,10 +1,11 @@
 //! LOCK TABLES: waits for its turn as a change of the schema does, and keeps others from its tables until its session gives them
-//! back.
+//! back. An alteration keeps its tables in the same way while its session looks for the parents of rows.
 
 use std::sync::Arc;
 
 use junctor_kernel::{Context, Outbox};
-use junctor_model::error::{Error, ErrorCode};
+use junctor_model::alteration::altered;
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
 use junctor_signals::Signal;
 use junctor_signals::block_tables::{BlockedTable, UnlockTables};
@@ -15,31 +16,57 @@ use super::block::MainBlock;
 use super::change_schema::reply;
 use super::state::{TableName, WaitingChange};
 
-/// Tables that a session has locked.
+/// Tables that a session has locked, or keeps as they are while it looks at their rows.
 #[derive(Debug)]
 pub(super) struct LockedTables {
-    connection: ConnectionId,
+    pub connection: ConnectionId,
     number: OperationId,
-    pub requests: Vec<TableLockRequest>,
+    /// The tables, and whether others may lock them likewise.
+    pub claims: Vec<(TableName, bool)>,
     tables: Arc<[BlockedTable]>,
 }
 
 impl MainBlock {
-    /// A LOCK TABLES whose turn it is.
+    /// A LOCK TABLES whose turn it is, or an alteration that wants its tables kept.
     pub(super) fn lock_tables(&mut self, waiting: WaitingChange, outbox: &mut Outbox<Signal>) {
-        let WaitingChange { number, asker, change, tables, .. } = waiting;
-        let SchemaChange::LockTables { tables: requests } = *change else { return };
-        let dictionary = &self.catalog.dictionary;
-        let is_missing =
-            |request: &&TableLockRequest| dictionary.table_named(&request.name.0, &request.name.1).is_none();
-        let missing = requests.iter().find(is_missing);
-        if let Some(TableLockRequest { name: (database, table), .. }) = missing {
-            let message = format!("Table '{database}.{table}' doesn't exist");
-            self.let_go(number, &tables, outbox);
-            return reply(asker, Vec::new(), Some(Error::new(ErrorCode::NoSuchTable, message)), outbox);
+        let claims = self.claims_of(&waiting);
+        let WaitingChange { number, asker, tables, .. } = waiting;
+        match claims {
+            Ok(claims) => {
+                self.locked.push(LockedTables { connection: asker.connection, number, claims, tables });
+                reply(asker, Vec::new(), None, outbox);
+            }
+            Err(error) => {
+                self.let_go(number, &tables, outbox);
+                reply(asker, Vec::new(), Some(error), outbox);
+            }
         }
-        self.locked.push(LockedTables { connection: asker.connection, number, requests, tables });
-        reply(asker, Vec::new(), None, outbox);
+    }
+
+    /// What is locked, or why it cannot be.
+    fn claims_of(&self, waiting: &WaitingChange) -> Result<Vec<(TableName, bool)>> {
+        let dictionary = &self.catalog.dictionary;
+        match &*waiting.change {
+            SchemaChange::LockTables { tables } => {
+                let is_missing =
+                    |request: &&TableLockRequest| dictionary.table_named(&request.name.0, &request.name.1).is_none();
+                if let Some(TableLockRequest { name: (database, table), .. }) = tables.iter().find(is_missing) {
+                    let message = format!("Table '{database}.{table}' doesn't exist");
+                    return Err(Error::new(ErrorCode::NoSuchTable, message));
+                }
+                Ok(tables.iter().map(|request| (request.name.clone(), !request.writes)).collect())
+            }
+            SchemaChange::HoldTables { table, alteration } => {
+                altered(dictionary, &self.base_table(*table)?.definition, alteration)?;
+                Ok(waiting.names.iter().map(|name| (name.clone(), false)).collect())
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether a session keeps tables, which its next change has to itself then.
+    pub(super) fn has_locked(&self, connection: ConnectionId) -> bool {
+        self.locked.iter().any(|locked| locked.connection == connection)
     }
 
     pub(super) fn on_unlock_tables(

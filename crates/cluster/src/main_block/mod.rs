@@ -9,7 +9,7 @@
 //! - Never: runs once per user operation.
 //!
 //! In reading order: [`block`]; [`state`], a change as stages; [`wait_for_tables`], what comes before; [`change_schema`], how
-//! stages run; [`plan`], which stages a change has; [`definition`], the definitions that they make; [`foreign_key`], which other
+//! stages run; [`plan`], which stages a change has; [`alter_table`], those of indexes and foreign keys; [`definition`], the definitions that they make; [`foreign_key`], which other
 //! tables they touch; [`reserve_auto_increment`];
 //! [`use_user_lock`].
 
@@ -18,6 +18,7 @@ mod state;
 mod wait_for_tables;
 mod change_schema;
 mod plan;
+mod alter_table;
 mod definition;
 mod foreign_key;
 mod reserve_auto_increment;
@@ -30,3 +31,5 @@ pub use block::{MainBlock, MainConfiguration};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod alter_tests;

@@ -9,18 +9,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Module};
+use junctor_model::alteration::call_table;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::foreign_key::ForeignKey;
-use junctor_model::id::{IndexId, PartitionId, TableId};
-use junctor_model::limit::{INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
-use junctor_model::schema::{DatabaseDefinition, IndexDefinition, IndexState, TableDefinition, TableKind, TableLayout};
+use junctor_model::foreign_key::{ForeignKey, check_key_name};
+use junctor_model::id::{PartitionId, TableId};
+use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
+use junctor_model::schema::{DatabaseDefinition, TableDefinition, TableKind, TableLayout};
 use junctor_signals::change_schema::{Catalog, SchemaChange, TableRename};
 
 use super::block::MainBlock;
 use super::definition;
 use super::foreign_key;
-use super::state::{Following, PartitionWork, PartitionWorkKind, Plan, StageWork, TableName};
+use super::state::{PartitionWork, PartitionWorkKind, Plan, StageWork, TableName};
 
 impl MainBlock {
     /// The stages of a change, or why it is refused.
@@ -33,19 +34,19 @@ impl MainBlock {
                 self.plan_drop_database(&name, if_exists, foreign_key_checks)
             }
             SchemaChange::CreateTable { definition, if_not_exists, auto_increment } => {
-                self.plan_create_table(*definition, if_not_exists, auto_increment)
+                self.plan_create_table(*definition, if_not_exists, auto_increment, foreign_key_checks)
             }
             SchemaChange::DropTables { names, if_exists } => {
                 self.plan_drop_tables(&names, if_exists, foreign_key_checks)
             }
             SchemaChange::TruncateTable { table } => self.plan_truncate_table(table, foreign_key_checks),
-            SchemaChange::CreateIndex { table, index } => self.plan_create_index(table, index),
+            SchemaChange::AlterTable { table, alteration } => self.plan_alter_table(table, alteration),
             SchemaChange::RenameTables { renames } => self.plan_rename_tables(&renames),
             // Nothing changes.
-            SchemaChange::LockTables { .. } => Ok(Plan::default()),
-            SchemaChange::BuildIndex { table, index } => self.plan_build_index(table, index),
-            SchemaChange::FinishIndex { table, index } => self.plan_finish_index(table, index),
-            SchemaChange::DropIndex { table, index } => self.plan_drop_index(table, index),
+            SchemaChange::LockTables { .. } | SchemaChange::HoldTables { .. } => Ok(Plan::default()),
+            SchemaChange::BuildIndexes { table, alteration } => self.plan_build_indexes(table, alteration),
+            SchemaChange::FinishAlteration { table, alteration } => self.plan_finish_alteration(table, &alteration),
+            SchemaChange::UndoAlteration { table } => self.plan_undo_alteration(table),
         }
     }
 
@@ -80,7 +81,13 @@ impl MainBlock {
         Ok(plan)
     }
 
-    fn plan_create_table(&self, definition: TableDefinition, if_not_exists: bool, auto_increment: u64) -> Result<Plan> {
+    fn plan_create_table(
+        &self,
+        definition: TableDefinition,
+        if_not_exists: bool,
+        auto_increment: u64,
+        checks: bool,
+    ) -> Result<Plan> {
         let mut plan = Plan::default();
         let dictionary = &self.catalog.dictionary;
         if dictionary.database(&definition.database).is_none() {
@@ -96,6 +103,7 @@ impl MainBlock {
             return Err(Error::new(ErrorCode::TooManyPartitions, message));
         }
         definition::check_indexes(&definition)?;
+        foreign_key::check_create(dictionary, &definition, checks)?;
         let own = [(definition.database.clone(), definition.name.clone())];
         let keys = definition.foreign_keys.clone();
         let tables = definition::with_ids(definition::with_index_ids(definition), self.next_table);
@@ -159,92 +167,6 @@ impl MainBlock {
         Ok(plan)
     }
 
-    fn plan_create_index(&self, table: TableId, index: IndexDefinition) -> Result<Plan> {
-        let mut plan = Plan::default();
-        let old = self.base_table(table)?;
-        if old.definition.index_named(&index.name).is_some() {
-            return Err(definition::duplicate_key_name(&index.name));
-        }
-        if old.definition.indexes.len() >= INDEXES_MAX {
-            let message = format!("Too many keys specified; max {INDEXES_MAX} keys allowed");
-            return Err(Error::new(ErrorCode::TooManyKeys, message));
-        }
-        let (building, hidden) = definition::with_index(&old.definition, index, self.next_table);
-        let id = old.definition.next_index;
-        // Were the change taken back, the table would be as before but for its version.
-        let mut without = old.definition.clone();
-        without.version.0 += 2;
-        let mut catalog = self.next_catalog();
-        let defined = building.index(id);
-        if defined.is_some_and(IndexDefinition::is_ordered) {
-            plan.following = Following::BuildIndex(table, id);
-        }
-        if let Some(hidden) = hidden {
-            let creates = self.add_to(&mut catalog, vec![hidden], &mut plan);
-            let drops = with_kind(&creates, PartitionWorkKind::Drop);
-            plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops)));
-        }
-        let replace = |definition: &TableDefinition| StageWork::Partitions(self.replace_layouts(definition));
-        plan.then(replace(&building), Some(replace(&without)));
-        catalog.dictionary.put_table(building);
-        plan.then(StageWork::Publish(Arc::new(catalog)), None);
-        Ok(plan)
-    }
-
-    /// Others use the table meanwhile.
-    fn plan_build_index(&self, table: TableId, index: IndexId) -> Result<Plan> {
-        let mut plan = Plan { building: Some((table, index)), ..Plan::default() };
-        let layout = self.base_table(table)?;
-        let Some(defined) = layout.definition.index(index) else { return Err(definition::changed()) };
-        if !defined.is_unique() {
-            plan.following = Following::FinishIndex(table, index);
-        }
-        plan.then(StageWork::Partitions(self.works(layout, PartitionWorkKind::BuildIndex(index))), None);
-        Ok(plan)
-    }
-
-    fn plan_finish_index(&self, table: TableId, index: IndexId) -> Result<Plan> {
-        let mut plan = Plan::default();
-        let old = self.base_table(table)?;
-        if old.definition.index(index).is_none() {
-            return Err(definition::changed());
-        }
-        let online = definition::with_state(&old.definition, index, IndexState::Online);
-        plan.then(StageWork::Partitions(self.replace_layouts(&online)), None);
-        let mut catalog = self.next_catalog();
-        catalog.dictionary.put_table(online);
-        plan.then(StageWork::Publish(Arc::new(catalog)), None);
-        Ok(plan)
-    }
-
-    fn plan_drop_index(&self, table: TableId, index: IndexId) -> Result<Plan> {
-        let mut plan = Plan::default();
-        let old = self.base_table(table)?;
-        if index == old.definition.primary().id {
-            return Err(Error::not_supported("DROP PRIMARY KEY"));
-        }
-        let Some(dropped) = old.definition.index(index) else { return Err(definition::changed()) };
-        if dropped.state == IndexState::Online {
-            foreign_key::check_drop_index(&self.catalog.dictionary, &old.definition, index)?;
-        }
-        let mut catalog = self.next_catalog();
-        let drops = match definition::entries_of(dropped) {
-            Some(hidden) => self.drop_one(&mut catalog, hidden),
-            None => Vec::new(),
-        };
-        let mut without = old.definition.clone();
-        without.version.0 += 1;
-        without.indexes.retain(|other| other.id != index);
-        let replace = self.replace_layouts(&without);
-        catalog.dictionary.put_table(without);
-        let own = BTreeSet::from([table]);
-        self.renew_related(&mut plan, &mut catalog, &self.names_of_tables(&[table]), &[], &own);
-        plan.then(StageWork::Publish(Arc::new(catalog)), None);
-        plan.then(StageWork::Partitions(replace), None);
-        plan.then(StageWork::Partitions(drops), None);
-        Ok(plan)
-    }
-
     /// One after the other, so that names can be exchanged; the tables that are called otherwise in the end get a new version.
     fn plan_rename_tables(&self, renames: &[TableRename]) -> Result<Plan> {
         let mut plan = Plan::default();
@@ -263,7 +185,10 @@ impl MainBlock {
             }
             let mut definition = layout.definition.clone();
             catalog.dictionary.remove_table(definition.id);
-            (definition.database, definition.name) = to.clone();
+            call_table(&mut definition, to);
+            for key in &definition.foreign_keys {
+                check_key_name(&catalog.dictionary, &definition, &[], key)?;
+            }
             renamed.insert(definition.id);
             catalog.dictionary.put_table(definition);
             related.extend(foreign_key::rename_parent(&mut catalog, from, to));
@@ -291,7 +216,7 @@ impl MainBlock {
 
     /// Tables that foreign keys join to those that change get new versions, before or after the change but for those that
     /// it makes anew.
-    fn renew_related(
+    pub(super) fn renew_related(
         &self,
         plan: &mut Plan,
         catalog: &mut Catalog,
@@ -311,24 +236,29 @@ impl MainBlock {
         }
     }
 
-    fn names_of_tables(&self, tables: &[TableId]) -> Vec<TableName> {
+    pub(super) fn names_of_tables(&self, tables: &[TableId]) -> Vec<TableName> {
         let layouts = tables.iter().filter_map(|id| self.catalog.dictionary.table(*id));
         layouts.map(|layout| (layout.definition.database.clone(), layout.definition.name.clone())).collect()
     }
 
-    fn next_catalog(&self) -> Catalog {
+    pub(super) fn next_catalog(&self) -> Catalog {
         let mut catalog = (*self.catalog).clone();
         catalog.dictionary.version += 1;
         catalog
     }
 
-    fn base_table(&self, table: TableId) -> Result<&Arc<TableLayout>> {
+    pub(super) fn base_table(&self, table: TableId) -> Result<&Arc<TableLayout>> {
         let layout = self.catalog.dictionary.table(table).filter(|layout| layout.definition.kind == TableKind::Base);
         layout.ok_or_else(definition::changed)
     }
 
     /// Places the partitions of new tables and adds them to the catalog.
-    fn add_to(&self, catalog: &mut Catalog, tables: Vec<TableDefinition>, plan: &mut Plan) -> Vec<PartitionWork> {
+    pub(super) fn add_to(
+        &self,
+        catalog: &mut Catalog,
+        tables: Vec<TableDefinition>,
+        plan: &mut Plan,
+    ) -> Vec<PartitionWork> {
         let mut works = Vec::new();
         for table in tables {
             plan.tables_made += 1;
@@ -371,19 +301,19 @@ impl MainBlock {
         works
     }
 
-    fn drop_one(&self, catalog: &mut Catalog, table: TableId) -> Vec<PartitionWork> {
+    pub(super) fn drop_one(&self, catalog: &mut Catalog, table: TableId) -> Vec<PartitionWork> {
         catalog.dictionary.remove_table(table);
         catalog.distribution.remove_table(table);
         let layout = self.catalog.dictionary.table(table);
         layout.map_or(Vec::new(), |layout| self.works(layout, PartitionWorkKind::Drop))
     }
 
-    fn replace_layouts(&self, definition: &TableDefinition) -> Vec<PartitionWork> {
+    pub(super) fn replace_layouts(&self, definition: &TableDefinition) -> Vec<PartitionWork> {
         self.works(&Arc::new(TableLayout::new(definition.clone())), PartitionWorkKind::ReplaceLayout)
     }
 
     /// The same work for every partition of a table that is published.
-    fn works(&self, layout: &Arc<TableLayout>, kind: PartitionWorkKind) -> Vec<PartitionWork> {
+    pub(super) fn works(&self, layout: &Arc<TableLayout>, kind: PartitionWorkKind) -> Vec<PartitionWork> {
         let table = layout.definition.id;
         let work = |index| {
             let partition = PartitionId { table, index };
@@ -394,7 +324,7 @@ impl MainBlock {
     }
 }
 
-fn with_kind(works: &[PartitionWork], kind: PartitionWorkKind) -> Vec<PartitionWork> {
+pub(super) fn with_kind(works: &[PartitionWork], kind: PartitionWorkKind) -> Vec<PartitionWork> {
     works.iter().map(|work| PartitionWork { kind, ..work.clone() }).collect()
 }
 

@@ -53,18 +53,6 @@ pub(super) enum WaitState {
     Ready,
 }
 
-/// What follows a change when it is complete.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Following {
-    /// The answer.
-    #[default]
-    Reply,
-    /// Entries of an ordered index are made.
-    BuildIndex(TableId, IndexId),
-    /// Readers may use an index.
-    FinishIndex(TableId, IndexId),
-}
-
 /// The change that is under way.
 #[derive(Debug)]
 pub(super) struct Change {
@@ -73,9 +61,10 @@ pub(super) struct Change {
     pub names: Vec<TableName>,
     /// The tables that others are kept from.
     pub tables: Arc<[BlockedTable]>,
-    /// The index that is taken away when the change fails.
-    pub building: Option<(TableId, IndexId)>,
-    pub following: Following,
+    /// What takes back what changes before this one did, when this one fails.
+    pub fallback: Option<SchemaChange>,
+    /// What comes next, before the answer.
+    pub following: Option<SchemaChange>,
     pub notes: Vec<(u16, Box<str>)>,
     /// What is left to do.
     pub stages: VecDeque<Stage>,
@@ -134,10 +123,10 @@ pub(super) struct Plan {
     pub tables_made: u32,
     /// How many partitions were placed.
     pub partitions_placed: usize,
-    /// What follows when the stages are done.
-    pub following: Following,
-    /// The index that is taken away when a stage fails.
-    pub building: Option<(TableId, IndexId)>,
+    /// What comes when the stages are done, before the answer.
+    pub following: Option<SchemaChange>,
+    /// What takes back what changes before this one did, when a stage fails.
+    pub fallback: Option<SchemaChange>,
 }
 
 impl Plan {

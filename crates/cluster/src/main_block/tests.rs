@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use junctor_kernel::context::DetachedContext;
 use junctor_kernel::{Address, Directory, Duration, Module, NodeId, NodeLayout, Outbox, Time, WorldEvent};
+use junctor_model::alteration::Alteration;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ColumnIndex, ConnectionId, IndexId, PartitionId, SchemaVersion, TableId};
@@ -20,23 +22,23 @@ use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcS
 use super::block::{MainBlock, MainConfiguration};
 
 /// Main with a world that answers: partitions are kept in a map, catalogs are acknowledged.
-struct Stage {
-    main: MainBlock,
+pub(super) struct Stage {
+    pub(super) main: MainBlock,
     context: DetachedContext,
     own: Address,
-    sql: Address,
+    pub(super) sql: Address,
     next_operation: u64,
     /// What each ldm instance has.
     partitions: BTreeMap<(Address, PartitionId), SchemaVersion>,
     /// What happened, in order.
     log: Vec<String>,
     /// Partitions whose next change of that kind fails.
-    failing: Option<(&'static str, PartitionId)>,
-    replies: Vec<SqlSignal>,
+    pub(super) failing: Option<(&'static str, PartitionId)>,
+    pub(super) replies: Vec<SqlSignal>,
     /// Whether sessions use tables: sql does not answer then.
-    in_use: bool,
+    pub(super) in_use: bool,
     /// The tables that others are kept from, by main's number of the change.
-    blocked: BTreeMap<u64, Vec<TableId>>,
+    pub(super) blocked: BTreeMap<u64, Vec<TableId>>,
     now: Time,
 }
 
@@ -49,7 +51,7 @@ fn layout() -> NodeLayout {
 }
 
 impl Stage {
-    fn new(backup_nodes: &[u8]) -> Stage {
+    pub(super) fn new(backup_nodes: &[u8]) -> Stage {
         let own = Address::new(NodeId(1), Module::Main, 0);
         let directory = Directory::new(NodeId(1), &layout()).expect("a layout without gaps");
         let backup_nodes = backup_nodes.iter().copied().map(NodeId).collect();
@@ -75,12 +77,12 @@ impl Stage {
         outbox.take_sent()
     }
 
-    fn run(&mut self, signal: MainSignal) {
+    pub(super) fn run(&mut self, signal: MainSignal) {
         self.run_all(vec![signal]);
     }
 
     /// The timer fires after so many milliseconds.
-    fn pass_time(&mut self, after_ms: u64) {
+    pub(super) fn pass_time(&mut self, after_ms: u64) {
         self.now = self.now.plus(Duration::from_millis(after_ms));
         let mut outbox = Outbox::detached(self.own);
         let event = WorldEvent::Timer { token: 0 };
@@ -90,7 +92,7 @@ impl Stage {
     }
 
     /// Sql says that nobody uses the tables of a change any more.
-    fn leave(&mut self, change: u64) {
+    pub(super) fn leave(&mut self, change: u64) {
         self.run(MainSignal::BlockTablesReply(BlockTablesReply { operation: OperationId(change) }));
     }
 
@@ -162,7 +164,7 @@ impl Stage {
         None
     }
 
-    fn change(&mut self, change: SchemaChange) -> ChangeSchemaReply {
+    pub(super) fn change(&mut self, change: SchemaChange) -> ChangeSchemaReply {
         self.next_operation += 1;
         let operation = OperationId(self.next_operation);
         self.log.clear();
@@ -177,22 +179,27 @@ impl Stage {
     }
 
     /// Asks for a change that waits for others at most one second.
-    fn ask(&mut self, operation: OperationId, change: SchemaChange) {
-        let (reply_to, connection) = (self.sql, ConnectionId(1));
+    pub(super) fn ask(&mut self, operation: OperationId, change: SchemaChange) {
+        self.ask_as(ConnectionId(1), operation, change);
+    }
+
+    /// A session asks for a change that waits for others at most one second.
+    pub(super) fn ask_as(&mut self, connection: ConnectionId, operation: OperationId, change: SchemaChange) {
+        let reply_to = self.sql;
         let (change, foreign_key_checks) = (Box::new(change), true);
         let request = ChangeSchema { operation, reply_to, connection, wait_ms: 1000, foreign_key_checks, change };
         self.run(MainSignal::ChangeSchema(request));
     }
 
-    fn create_database(&mut self) {
+    pub(super) fn create_database(&mut self) {
         assert_eq!(self.change(create_database(false)).error, None);
     }
 
-    fn create(&mut self, name: &str, indexes: Vec<IndexDefinition>) -> Option<Box<Error>> {
+    pub(super) fn create(&mut self, name: &str, indexes: Vec<IndexDefinition>) -> Option<Box<Error>> {
         self.change(create_table(name, indexes, false)).error
     }
 
-    fn table(&self, name: &str) -> TableDefinition {
+    pub(super) fn table(&self, name: &str) -> TableDefinition {
         self.main.catalog().dictionary.table_named("d", name).expect("the table exists").definition.clone()
     }
 
@@ -206,7 +213,7 @@ impl Stage {
     }
 
     /// Every partition of the catalog, and none but these, is at every member of its chain with the version published.
-    fn check(&self) {
+    pub(super) fn check(&self) {
         let catalog = self.main.catalog();
         let mut expected = BTreeMap::new();
         for layout in catalog.dictionary.tables() {
@@ -222,11 +229,11 @@ impl Stage {
     }
 }
 
-fn create_database(if_not_exists: bool) -> SchemaChange {
+pub(super) fn create_database(if_not_exists: bool) -> SchemaChange {
     SchemaChange::CreateDatabase { name: "d".into(), collation: CollationId::DEFAULT, if_not_exists }
 }
 
-fn column(name: &str) -> ColumnDefinition {
+pub(super) fn column(name: &str) -> ColumnDefinition {
     ColumnDefinition {
         name: name.into(),
         column_type: ColumnType::Integer { bytes: 4, unsigned: false },
@@ -239,7 +246,7 @@ fn column(name: &str) -> ColumnDefinition {
     }
 }
 
-fn index(name: &str, kind: IndexKind, column: u16) -> IndexDefinition {
+pub(super) fn index(name: &str, kind: IndexKind, column: u16) -> IndexDefinition {
     IndexDefinition {
         id: IndexId(0),
         name: name.into(),
@@ -249,15 +256,15 @@ fn index(name: &str, kind: IndexKind, column: u16) -> IndexDefinition {
     }
 }
 
-fn primary() -> IndexDefinition {
+pub(super) fn primary() -> IndexDefinition {
     index("PRIMARY", IndexKind::Primary { ordered: true }, 0)
 }
 
-fn unique(name: &str) -> IndexDefinition {
+pub(super) fn unique(name: &str) -> IndexDefinition {
     index(name, IndexKind::Unique { ordered: true, entries: TableId(0) }, 1)
 }
 
-fn create_table(name: &str, indexes: Vec<IndexDefinition>, if_not_exists: bool) -> SchemaChange {
+pub(super) fn create_table(name: &str, indexes: Vec<IndexDefinition>, if_not_exists: bool) -> SchemaChange {
     let definition = TableDefinition {
         id: TableId(0),
         version: SchemaVersion(0),
@@ -277,7 +284,25 @@ fn create_table(name: &str, indexes: Vec<IndexDefinition>, if_not_exists: bool) 
     SchemaChange::CreateTable { definition: Box::new(definition), if_not_exists, auto_increment: 5 }
 }
 
-fn errno(error: Option<Box<Error>>) -> u16 {
+pub(super) fn alter(table: TableId, alteration: Alteration) -> SchemaChange {
+    SchemaChange::AlterTable { table, alteration: Arc::new(alteration) }
+}
+
+pub(super) fn add_index(table: TableId, index: IndexDefinition) -> SchemaChange {
+    alter(table, Alteration { add_indexes: vec![index], ..Alteration::default() })
+}
+
+pub(super) fn drop_index(table: TableId, name: &str) -> SchemaChange {
+    alter(table, Alteration { drop_indexes: vec![name.into()], ..Alteration::default() })
+}
+
+/// The end of a change that adds an index.
+fn finish(table: TableId, index: IndexDefinition) -> SchemaChange {
+    let alteration = Arc::new(Alteration { add_indexes: vec![index], ..Alteration::default() });
+    SchemaChange::FinishAlteration { table, alteration }
+}
+
+pub(super) fn errno(error: Option<Box<Error>>) -> u16 {
     error.map_or(0, |error| error.code.errno())
 }
 
@@ -330,7 +355,7 @@ fn a_change_that_fails_leaves_everything_as_it_was() {
 
     let table = stage.table("t");
     stage.failing = Some(("build", PartitionId { table: table.id, index: 0 }));
-    let create = |kind| SchemaChange::CreateIndex { table: table.id, index: index("k", kind, 1) };
+    let create = |kind| add_index(table.id, index("k", kind, 1));
     assert_eq!(errno(stage.change(create(IndexKind::Ordered)).error), 1114);
     assert_eq!(stage.table("t").indexes, table.indexes, "the index is gone again");
     assert_eq!(errno(stage.change(create(unique("k").kind)).error), 1114);
@@ -356,7 +381,7 @@ fn a_unique_index_is_online_only_when_its_entries_are_complete() {
     stage.create_database();
     stage.create("t", vec![primary()]);
     let table = stage.table("t");
-    assert_eq!(stage.change(SchemaChange::CreateIndex { table: table.id, index: unique("u") }).error, None);
+    assert_eq!(stage.change(add_index(table.id, unique("u"))).error, None);
     stage.check();
     let building = stage.table("t");
     let id = building.indexes[1].id;
@@ -366,16 +391,16 @@ fn a_unique_index_is_online_only_when_its_entries_are_complete() {
     let kind = TableKind::UniqueEntries { base: table.id, index: id };
     let dictionary = &stage.main.catalog().dictionary;
     assert_eq!(dictionary.table(entries).map(|layout| layout.definition.kind), Some(kind));
-    assert_eq!(stage.change(SchemaChange::FinishIndex { table: table.id, index: id }).error, None);
+    assert_eq!(stage.change(finish(table.id, unique("u"))).error, None);
     stage.check();
     assert_eq!(stage.table("t").indexes[1].state, IndexState::Online);
-    assert_eq!(stage.change(SchemaChange::DropIndex { table: table.id, index: id }).error, None);
+    assert_eq!(stage.change(drop_index(table.id, "u")).error, None);
     stage.check();
     assert_eq!(stage.table("t").indexes.len(), 1);
     assert!(stage.main.catalog().dictionary.table(entries).is_none());
     // The id of a dropped index is not given again.
     let ordered = index("k", IndexKind::Ordered, 1);
-    assert_eq!(stage.change(SchemaChange::CreateIndex { table: table.id, index: ordered }).error, None);
+    assert_eq!(stage.change(add_index(table.id, ordered)).error, None);
     assert_eq!(stage.table("t").indexes[1].id, IndexId(2));
 }
 
@@ -424,10 +449,8 @@ fn what_cannot_be_done_is_refused_with_its_number() {
     assert_eq!(stage.change(create_table("t", vec![primary()], true)).notes[0].0, 1050);
     assert_eq!(errno(stage.create("v", vec![primary(), unique("u"), unique("U")])), 1061);
     let table = stage.table("t").id;
-    let again = SchemaChange::CreateIndex { table, index: index("primary", IndexKind::Ordered, 1) };
-    assert_eq!(errno(stage.change(again).error), 1061);
-    let missing = SchemaChange::DropIndex { table, index: IndexId(9) };
-    assert_eq!(errno(stage.change(missing).error), 1412);
+    assert_eq!(errno(stage.change(add_index(table, index("primary", IndexKind::Ordered, 1))).error), 1061);
+    assert_eq!(errno(stage.change(drop_index(table, "x")).error), 1091);
     assert_eq!(errno(stage.change(SchemaChange::TruncateTable { table: TableId(99) }).error), 1412);
     let names: Vec<(Box<str>, Box<str>)> = vec![("d".into(), "x".into()), ("d".into(), "t".into())];
     let refused = stage.change(SchemaChange::DropTables { names: names.clone(), if_exists: false }).error;
@@ -518,7 +541,7 @@ fn an_index_whose_end_is_waited_for_in_vain_is_taken_away() {
     stage.create_database();
     stage.create("t", vec![primary()]);
     let table = stage.table("t").id;
-    let change = SchemaChange::CreateIndex { table, index: index("k", IndexKind::Ordered, 1) };
+    let change = add_index(table, index("k", IndexKind::Ordered, 1));
     stage.in_use = true;
     stage.ask(OperationId(100), change);
     let begin = *stage.blocked.keys().next().expect("the change waits");
@@ -577,11 +600,11 @@ fn names_are_exchanged_and_nothing_is_renamed_by_halves() {
     stage.check();
 }
 
-fn drop_table(name: &str) -> SchemaChange {
+pub(super) fn drop_table(name: &str) -> SchemaChange {
     SchemaChange::DropTables { names: vec![("d".into(), name.into())], if_exists: false }
 }
 
-fn last_errno(stage: &mut Stage) -> u16 {
+pub(super) fn last_errno(stage: &mut Stage) -> u16 {
     match stage.replies.pop() {
         Some(SqlSignal::ChangeSchemaReply(reply)) => errno(reply.error),
         other => panic!("{other:?}"),

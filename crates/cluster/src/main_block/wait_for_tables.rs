@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use junctor_kernel::{Context, Duration, Outbox, Time, WorldRequest};
-use junctor_model::error::{Error, ErrorCode};
+use junctor_model::alteration::building_indexes;
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
-use junctor_model::schema::IndexState;
 use junctor_signals::block_tables::{
     BlockTables, BlockTablesReply, BlockedTable, CancelSchemaChange, ChangeSchemaStarted, Exclusion, RecallTables,
     TableUsers, UnblockTables,
@@ -46,27 +46,46 @@ impl MainBlock {
     ) {
         let ChangeSchema { operation, reply_to, connection, wait_ms, foreign_key_checks, change } = request;
         let asker = Asker { operation, reply_to, connection, wait_ms, foreign_key_checks, cause: None };
-        if self.waiting.len() >= QUEUE_MAX {
+        // What ends a change that has begun is never refused.
+        let ends = matches!(*change, SchemaChange::FinishAlteration { .. } | SchemaChange::UndoAlteration { .. });
+        if self.waiting.len() >= QUEUE_MAX && !ends {
             let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes wait");
             return reply(asker, Vec::new(), Some(error), outbox);
         }
+        let goes_on = ends || self.is_under_way(&change);
         let waiting = self.waiting_change(asker, change, context.now);
-        self.waiting.push_back(waiting);
+        match goes_on {
+            // Others wait for the end of what has begun, so this one waits for none of them.
+            true => self.waiting.push_front(waiting),
+            false => self.waiting.push_back(waiting),
+        }
         self.begin_changes(context.now, outbox);
+    }
+
+    /// Whether the indexes of an alteration have been made already.
+    fn is_under_way(&self, change: &SchemaChange) -> bool {
+        let SchemaChange::HoldTables { table, .. } = change else { return false };
+        let layout = self.catalog.dictionary.table(*table);
+        layout.is_some_and(|layout| building_indexes(&layout.definition).next().is_some())
     }
 
     /// The record of a change that has just come.
     pub(super) fn waiting_change(&mut self, asker: Asker, change: Box<SchemaChange>, now: Time) -> WaitingChange {
         let number = OperationId(self.next_change);
         self.next_change += 1;
-        let is_own = asker.cause.is_some() || self.is_of_building(&change);
+        // Indexes that come take nothing from transactions that have used the table.
+        let waits_for_statements = match &*change {
+            SchemaChange::UndoAlteration { .. } => true,
+            SchemaChange::FinishAlteration { alteration, .. } => alteration.only_adds_indexes(),
+            _ => false,
+        };
         WaitingChange {
             number,
             names: self.names_of(&change),
-            users: if is_own { TableUsers::Statements } else { TableUsers::Transactions },
+            users: if waits_for_statements { TableUsers::Statements } else { TableUsers::Transactions },
             deadline: match &*change {
-                // What takes an index back that is not complete is not given up.
-                SchemaChange::DropIndex { .. } if is_own => NO_DEADLINE,
+                // What takes an alteration back is not given up.
+                SchemaChange::UndoAlteration { .. } => NO_DEADLINE,
                 _ => now.plus(Duration::from_millis(asker.wait_ms)),
             },
             asker,
@@ -74,16 +93,6 @@ impl MainBlock {
             state: WaitState::Queued,
             tables: Arc::new([]),
         }
-    }
-
-    /// Whether a change completes an index that is being built, or takes it back: statements alone are waited for then.
-    fn is_of_building(&self, change: &SchemaChange) -> bool {
-        let (SchemaChange::FinishIndex { table, index } | SchemaChange::DropIndex { table, index }) = change else {
-            return false;
-        };
-        let layout = self.catalog.dictionary.table(*table);
-        let defined = layout.and_then(|layout| layout.definition.index(*index));
-        defined.is_some_and(|defined| defined.state == IndexState::Building)
     }
 
     /// The names of the tables that a change concerns, so that changes of one table keep their order.
@@ -107,19 +116,45 @@ impl MainBlock {
                 renames.iter().flat_map(|rename| [rename.from.clone(), rename.to.clone()]).collect()
             }
             SchemaChange::LockTables { tables } => tables.iter().map(|request| request.name.clone()).collect(),
-            SchemaChange::TruncateTable { table }
-            | SchemaChange::CreateIndex { table, .. }
-            | SchemaChange::BuildIndex { table, .. }
-            | SchemaChange::FinishIndex { table, .. }
-            | SchemaChange::DropIndex { table, .. } => name_of(table).into_iter().collect(),
+            SchemaChange::TruncateTable { table } | SchemaChange::UndoAlteration { table } => {
+                name_of(table).into_iter().collect()
+            }
+            SchemaChange::AlterTable { table, alteration }
+            | SchemaChange::BuildIndexes { table, alteration }
+            | SchemaChange::HoldTables { table, alteration }
+            | SchemaChange::FinishAlteration { table, alteration } => {
+                let Some(own) = name_of(table) else { return Vec::new() };
+                let parents = alteration.add_foreign_keys.iter().map(|key| key.parent.clone());
+                let mut names = vec![own];
+                for name in alteration.rename.iter().cloned().chain(parents) {
+                    if !names.contains(&name) {
+                        names.push(name);
+                    }
+                }
+                names
+            }
         }
     }
 
     /// The tables that others have to leave first.
-    fn tables_to_leave(&self, change: &SchemaChange, names: &[TableName]) -> Vec<BlockedTable> {
+    fn tables_to_leave(&self, change: &SchemaChange, asker: &Asker, names: &[TableName]) -> Vec<BlockedTable> {
         let dictionary = &self.catalog.dictionary;
         let mut own: Vec<TableName> = match change {
-            SchemaChange::CreateDatabase { .. } | SchemaChange::BuildIndex { .. } => return Vec::new(),
+            SchemaChange::CreateDatabase { .. } | SchemaChange::BuildIndexes { .. } => return Vec::new(),
+            // They are kept already.
+            SchemaChange::FinishAlteration { .. } | SchemaChange::UndoAlteration { .. }
+                if self.has_locked(asker.connection) =>
+            {
+                return Vec::new();
+            }
+            SchemaChange::AlterTable { alteration, .. }
+            | SchemaChange::HoldTables { alteration, .. }
+            | SchemaChange::FinishAlteration { alteration, .. } => {
+                let parents = alteration.add_foreign_keys.iter().map(|key| &key.parent);
+                let parents: Vec<&TableName> = parents.collect();
+                let stays = |name: &&TableName| names.first() == Some(name) || !parents.contains(name);
+                names.iter().filter(stays).cloned().collect()
+            }
             SchemaChange::DropDatabase { name, .. } => {
                 let tables = dictionary.tables_of(name);
                 tables.map(|layout| (name.clone(), layout.definition.name.clone())).collect()
@@ -136,6 +171,9 @@ impl MainBlock {
         };
         let keys = match change {
             SchemaChange::CreateTable { definition, .. } => &definition.foreign_keys[..],
+            SchemaChange::AlterTable { alteration, .. }
+            | SchemaChange::HoldTables { alteration, .. }
+            | SchemaChange::FinishAlteration { alteration, .. } => &alteration.add_foreign_keys[..],
             _ => &[],
         };
         let id_of =
@@ -150,7 +188,10 @@ impl MainBlock {
         }
         let ids: BTreeSet<TableId> = own.iter().filter_map(id_of).collect();
         let others = related.difference(&ids).map(|table| BlockedTable { table: *table, exclusion: Exclusion::Writes });
-        let own = ids.iter().map(|table| BlockedTable { table: *table, exclusion: Exclusion::All });
+        // Readers know nothing of foreign keys.
+        let leaves_readers = matches!(change, SchemaChange::HoldTables { alteration, .. } if !alteration.takes_away());
+        let exclusion = if leaves_readers { Exclusion::Writes } else { Exclusion::All };
+        let own = ids.iter().map(|table| BlockedTable { table: *table, exclusion });
         own.chain(others).collect()
     }
 
@@ -160,20 +201,25 @@ impl MainBlock {
         let mut claimed: BTreeMap<TableName, bool> = BTreeMap::new();
         let running = self.running.iter().flat_map(|change| &change.names);
         claimed.extend(running.map(|name| (name.clone(), false)));
-        let locked = self.locked.iter().flat_map(|locked| &locked.requests);
-        claimed.extend(locked.map(|request| (request.name.clone(), !request.writes)));
         for position in 0..self.waiting.len() {
             let waiting = &self.waiting[position];
             let change = &waiting.change;
             let is_shared = |name| claimed.get(name).is_none_or(|others_share| *others_share && shares(change, name));
-            let is_free = waiting.names.iter().all(is_shared);
+            let is_left = |name: &TableName| {
+                let owner = waiting.asker.connection;
+                let others = self.locked.iter().filter(|locked| locked.connection != owner);
+                let claims = others.flat_map(|locked| &locked.claims).filter(|(claim, _)| claim == name);
+                { claims }.all(|(_, others_share)| *others_share && shares(change, name))
+            };
+            let is_free = waiting.names.iter().all(|name| is_shared(name) && is_left(name));
             for name in &waiting.names {
                 *claimed.entry(name.clone()).or_insert(true) &= shares(change, name);
             }
             if waiting.state != WaitState::Queued || !is_free {
                 continue;
             }
-            let tables: Arc<[BlockedTable]> = self.tables_to_leave(&waiting.change, &waiting.names).into();
+            let tables: Arc<[BlockedTable]> =
+                self.tables_to_leave(&waiting.change, &waiting.asker, &waiting.names).into();
             let (number, users, owner) = (waiting.number, waiting.users, waiting.asker.connection);
             let waiting = &mut self.waiting[position];
             waiting.tables = Arc::clone(&tables);
@@ -197,10 +243,16 @@ impl MainBlock {
             self.ask_for_tables(outbox);
             let position = self.waiting.iter().position(|waiting| waiting.state == WaitState::Ready)?;
             let mut waiting = self.waiting.remove(position)?;
-            let needed = self.tables_to_leave(&waiting.change, &waiting.names);
+            let needed = self.tables_to_leave(&waiting.change, &waiting.asker, &waiting.names);
             if needed.iter().all(|table| waiting.tables.contains(table)) {
-                self.name_table_again(&mut waiting);
-                return Some(waiting);
+                match self.name_table_again(&mut waiting) {
+                    Ok(()) => return Some(waiting),
+                    Err(error) => {
+                        self.let_go(waiting.number, &waiting.tables, outbox);
+                        reply(waiting.asker, Vec::new(), Some(error), outbox);
+                        continue;
+                    }
+                }
             }
             self.let_go(waiting.number, &waiting.tables, outbox);
             waiting.state = WaitState::Queued;
@@ -211,21 +263,25 @@ impl MainBlock {
         }
     }
 
-    /// A table that was truncated meanwhile has its name and another id.
-    fn name_table_again(&self, waiting: &mut WaitingChange) {
+    /// A table that was truncated meanwhile has its name and another id. One that is called otherwise now is not the one that
+    /// was meant, and nobody was kept from it: 1146.
+    fn name_table_again(&self, waiting: &mut WaitingChange) -> Result<()> {
         let dictionary = &self.catalog.dictionary;
         let (SchemaChange::TruncateTable { table }
-        | SchemaChange::CreateIndex { table, .. }
-        | SchemaChange::FinishIndex { table, .. }
-        | SchemaChange::DropIndex { table, .. }) = &mut *waiting.change
+        | SchemaChange::AlterTable { table, .. }
+        | SchemaChange::HoldTables { table, .. }) = &mut *waiting.change
         else {
-            return;
+            return Ok(());
         };
-        if let [(database, name)] = &waiting.names[..]
-            && let Some(layout) = dictionary.table_named(database, name)
-        {
-            *table = layout.definition.id;
+        let Some((database, name)) = waiting.names.first() else { return Ok(()) };
+        match dictionary.table_named(database, name) {
+            Some(layout) => *table = layout.definition.id,
+            None => {
+                let message = format!("Table '{database}.{name}' doesn't exist");
+                return Err(Error::new(ErrorCode::NoSuchTable, message));
+            }
         }
+        Ok(())
     }
 
     /// Tells who asked that the change begins.
@@ -299,21 +355,14 @@ impl MainBlock {
         }
     }
 
-    /// A change is not waited for any longer. An index that is not complete goes away.
+    /// A change is not waited for any longer. What was done before it is taken back.
     fn give_up(&mut self, position: usize, error: Box<Error>, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(waiting) = self.waiting.remove(position) else { return };
         if waiting.state != WaitState::Queued {
             self.let_go(waiting.number, &waiting.tables, outbox);
         }
-        match *waiting.change {
-            SchemaChange::FinishIndex { table, index } | SchemaChange::BuildIndex { table, index } => {
-                let asker = Asker { cause: Some(error), ..waiting.asker };
-                let drop = Box::new(SchemaChange::DropIndex { table, index });
-                let drop = self.waiting_change(asker, drop, now);
-                self.waiting.insert(position, drop);
-            }
-            _ => reply(waiting.asker, Vec::new(), Some(error), outbox),
-        }
+        let fallback = fallback_of(&waiting.change);
+        self.fail_change(waiting.asker, error, fallback, now, outbox);
     }
 
     fn start_wait_timer(&mut self, outbox: &mut Outbox<Signal>) {
@@ -333,5 +382,15 @@ impl MainBlock {
             self.give_up(position, Error::new(ErrorCode::LockWaitTimeout, message), context.now, outbox);
         }
         self.begin_changes(context.now, outbox);
+    }
+}
+
+/// What takes back what was done before a change that fails.
+pub(super) fn fallback_of(change: &SchemaChange) -> Option<SchemaChange> {
+    match change {
+        SchemaChange::BuildIndexes { table, .. } | SchemaChange::FinishAlteration { table, .. } => {
+            Some(SchemaChange::UndoAlteration { table: *table })
+        }
+        _ => None,
     }
 }

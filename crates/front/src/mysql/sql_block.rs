@@ -141,6 +141,7 @@ impl SqlBlock {
             SqlSignal::BlockTables(signal) => self.on_block_tables(signal, &mut door),
             SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, &mut door),
             SqlSignal::ChangeSchemaStarted(signal) => self.on_change_schema_started(signal),
+            SqlSignal::HastenTransaction(signal) => self.on_hasten_transaction(signal, &mut door),
             SqlSignal::ContinueWork(ContinueWork { work: TABLE_WORK }) => self.begin_waiting(&mut door),
             SqlSignal::ContinueWork(ContinueWork { work: STATEMENT_WORK }) => self.begin_next_statement(&mut door),
             SqlSignal::ContinueWork(_) => {}

@@ -40,6 +40,14 @@ impl SqlBlock {
         }
     }
 
+    /// Somebody waits for a row of a transaction that waits for tables.
+    pub(super) fn on_hasten_transaction(&mut self, signal: HastenTransaction, door: &mut Door<'_>) {
+        if let Some(record) = self.sessions.get_mut(&signal.connection) {
+            self.engine.hasten(&mut record.session, signal.transaction, door);
+        }
+        self.begin_waiting_later(door);
+    }
+
     /// Begins statements that waited for tables in turns of their own, for each may send as much as any command.
     fn begin_waiting_later(&mut self, door: &mut Door<'_>) {
         if self.engine.has_table_waiters() {
@@ -49,7 +57,7 @@ impl SqlBlock {
     }
 
     pub(super) fn begin_waiting(&mut self, door: &mut Door<'_>) {
-        let Some(connection) = self.engine.next_table_waiter() else { return };
+        let Some(connection) = self.engine.next_table_waiter(door) else { return };
         self.begin_waiting_later(door);
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         if !record.admitted && !self.admission.try_enter() {
@@ -65,7 +73,7 @@ impl SqlBlock {
     pub(super) fn on_table_timer(&mut self, door: &mut Door<'_>) {
         self.table_timer_runs = false;
         for _ in 0..LATE_PER_LOOK {
-            let Some(connection) = self.engine.next_late_table_waiter(door.now) else { break };
+            let Some(connection) = self.engine.next_late_table_waiter(door) else { break };
             self.go_on(connection, door, Engine::fail_table_wait);
         }
         self.start_table_timer(door);

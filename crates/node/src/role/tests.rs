@@ -655,3 +655,98 @@ fn locked_tables_keep_the_sessions_of_every_sql_block_out() {
         assert_eq!(node.held(), 3, "sessions are all that is held");
     }
 }
+
+#[test]
+fn nobody_waits_in_a_circle_of_rows_and_tables() {
+    for seed in 0..40 {
+        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        (1..5).for_each(|connection| node.open(connection, false));
+        node.execute(4, &["CREATE DATABASE d", "CREATE TABLE d.a (id INT PRIMARY KEY, n INT)"]);
+        node.execute(4, &["CREATE TABLE d.b (id INT PRIMARY KEY, n INT)"]);
+        node.execute(4, &["INSERT INTO d.a VALUES (1, 0)", "INSERT INTO d.b VALUES (1, 0)"]);
+        node.random = Some(Random::new(seed));
+        node.execute(1, &["BEGIN"]);
+        assert_eq!(node.query(1, "SELECT n FROM d.a"), ["0"]);
+        // The change waits for 1, which waits for a row of 2, which waits for the change.
+        node.begin_query(3, "ALTER TABLE d.a ADD INDEX n (n)");
+        node.run();
+        node.execute(2, &["BEGIN", "UPDATE d.b SET n = 2"]);
+        let mut waits = [(1, "UPDATE d.b SET n = n + 1"), (2, "UPDATE d.a SET n = 2")];
+        if seed % 2 == 0 {
+            waits.reverse();
+        }
+        node.begin_query(waits[0].0, waits[0].1);
+        if seed % 4 < 2 {
+            node.run();
+        }
+        node.begin_query(waits[1].0, waits[1].1);
+        node.run();
+        assert_eq!(node.rows(2), Vec::<String>::new(), "seed {seed}: who is waited for goes first");
+        assert_eq!((node.answer(1), node.answer(3)), (None, None));
+        node.execute(2, &["COMMIT"]);
+        assert_eq!(node.rows(1), Vec::<String>::new(), "seed {seed}");
+        assert_eq!(node.answer(3), None);
+        node.execute(1, &["COMMIT"]);
+        assert_eq!(node.rows(3), Vec::<String>::new(), "seed {seed}");
+        assert_eq!(
+            (node.query(4, "SELECT n FROM d.a"), node.query(4, "SELECT n FROM d.b")),
+            (vec!["2".into()], vec!["3".into()])
+        );
+        assert_eq!(node.held(), 4, "sessions are all that is held");
+    }
+}
+
+#[test]
+fn a_foreign_key_is_added_while_nobody_writes_to_its_tables() {
+    const ADD: &str = "ALTER TABLE d.c ADD UNIQUE KEY u (v), ADD CONSTRAINT k FOREIGN KEY (pid) REFERENCES d.p (id)";
+    for seed in 0..20 {
+        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        (1..5).for_each(|connection| node.open(connection, false));
+        node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.p (id INT PRIMARY KEY, n INT)"]);
+        node.execute(1, &["CREATE TABLE d.c (id INT PRIMARY KEY, pid INT, v INT)"]);
+        node.execute(1, &["INSERT INTO d.p VALUES (1, 1), (2, 2)", "INSERT INTO d.c VALUES (1, 1, 1), (2, 2, 2)"]);
+        node.random = Some(Random::new(seed));
+        // Who has written to the parent is waited for; stopped meanwhile, the alteration leaves nothing.
+        node.execute(2, &["BEGIN", "DELETE FROM d.p WHERE id = 2"]);
+        node.begin_query(1, ADD);
+        node.run();
+        assert_eq!(node.answer(1), None);
+        assert_eq!(node.query(3, "SELECT v FROM d.c WHERE id = 1"), ["1"], "readers go on");
+        node.begin_query(3, "INSERT INTO d.c VALUES (3, 9, 9)");
+        node.begin_query(4, "TRUNCATE TABLE d.c");
+        node.run();
+        assert_eq!((node.answer(3), node.answer(4)), (None, None));
+        node.execute(2, &["KILL QUERY 4", "KILL QUERY 1"]);
+        assert_eq!(node.rows(1), ["#70100Query execution was interrupted"], "seed {seed}");
+        assert_eq!(node.rows(4), ["#70100Query execution was interrupted"], "seed {seed}");
+        assert_eq!(node.rows(3), Vec::<String>::new());
+        node.execute(
+            3,
+            &["DELETE FROM d.c WHERE id = 3", "INSERT INTO d.c VALUES (3, 1, 1)", "UPDATE d.c SET v = 3 WHERE id = 3"],
+        );
+        // The parent is gone when its turn comes.
+        node.begin_query(1, ADD);
+        node.run();
+        node.execute(2, &["COMMIT"]);
+        let refused = node.rows(1);
+        assert!(refused[0].starts_with("#23000Cannot add or update a child row"), "{refused:?}");
+        node.execute(1, &["INSERT INTO d.p VALUES (2, 2)"]);
+        node.begin_query(1, ADD);
+        for (connection, text) in [(2, "DELETE FROM d.p WHERE id = 2"), (3, "INSERT INTO d.c VALUES (4, 7, 7)")] {
+            node.begin_query(connection, text);
+        }
+        node.run();
+        let (added, deleted, inserted) = (node.rows(1), node.rows(2), node.rows(3));
+        let is_refused = |answer: &[String]| !answer.is_empty();
+        let children = node.query(1, "SELECT pid FROM d.c ORDER BY id");
+        // Each of them was before the foreign key or has met it.
+        match is_refused(&added) {
+            true => assert!(!is_refused(&deleted) || !is_refused(&inserted), "seed {seed}: {added:?}"),
+            false => {
+                assert!(is_refused(&deleted) && is_refused(&inserted), "seed {seed}: {deleted:?} {inserted:?}");
+                assert_eq!(children, ["1", "2", "1"]);
+            }
+        }
+        assert_eq!(node.held(), 4, "sessions are all that is held");
+    }
+}

@@ -21,7 +21,12 @@ const CHILDREN: [(&str, &str, &str); 4] = [
     ("child_code", "code", "ON DELETE CASCADE ON UPDATE CASCADE"),
 ];
 
-/// The workload `foreign_key`: the first session reads, the others write.
+/// A child whose foreign key comes and goes, with an index.
+const ADD_KEY: &str = "ALTER TABLE child_bare ADD UNIQUE KEY bare_index (id, pid), ADD CONSTRAINT bare FOREIGN KEY (pid) REFERENCES \
+                       parent (id) ON DELETE CASCADE ON UPDATE CASCADE";
+const DROP_KEY: &str = "ALTER TABLE child_bare DROP FOREIGN KEY bare, DROP INDEX bare_index";
+
+/// The workload `foreign_key`: the first session reads, the second adds and drops a foreign key, the others write.
 #[derive(Debug)]
 pub struct ForeignKey {
     rows: i64,
@@ -55,7 +60,12 @@ impl ForeignKey {
         let parent = random.below(self.rows as u64) as i64;
         let (child, column, _) = CHILDREN[random.below(CHILDREN.len() as u64) as usize];
         let named = if column == "code" { parent + 100 } else { parent };
-        match random.below(10) {
+        match random.below(13) {
+            10 | 11 => {
+                let orphan = parent + 100 * i64::from(random.one_in(4));
+                Statement::with("INSERT INTO child_bare VALUES (?, ?)", [new.into(), orphan.into()])
+            }
+            12 => Statement::with("UPDATE child_bare SET id = id + 1 WHERE pid = ?", [parent.into()]),
             0 | 1 => Statement::with(format!("INSERT INTO {child} VALUES (?, ?)"), [new.into(), named.into()]),
             2 => Statement::with(
                 format!("INSERT INTO {child} VALUES (?, ?), (?, ?)"),
@@ -89,6 +99,32 @@ impl ForeignKey {
 /// One of the roots, or a node that may be there.
 fn random_node(random: &mut Random) -> i64 {
     if random.one_in(3) { random.below(4) as i64 } else { 1_000 + random.below(60) as i64 }
+}
+
+/// A foreign key comes, every child has its parent then, and it goes again.
+fn alterations() -> Vec<Statement> {
+    let texts = [
+        ADD_KEY,
+        "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+        "SELECT id FROM parent",
+        "SELECT pid FROM child_bare WHERE pid IS NOT NULL",
+        "COMMIT",
+        DROP_KEY,
+    ];
+    texts.map(Statement::plain).into()
+}
+
+/// Takes the parents, and then the children that the key is for.
+fn take_bare(seen: &mut [BTreeSet<i64>; 3], is_parents: bool, reply: &Reply) -> Result<(), String> {
+    let values: BTreeSet<i64> = reply.integers()?.into_iter().map(|row| row[0]).collect();
+    if is_parents {
+        seen[0] = values;
+        return Ok(());
+    }
+    match values.is_subset(&seen[0]) {
+        true => Ok(()),
+        false => Err(format!("rows of child_bare name {values:?} under a foreign key; there are {:?}", seen[0])),
+    }
 }
 
 /// What a reader asks, in one transaction.
@@ -138,6 +174,7 @@ impl Workload for ForeignKey {
                  ON DELETE CASCADE)",
             ),
         ];
+        statements.push(Statement::plain("CREATE TABLE child_bare (id INT NOT NULL PRIMARY KEY, pid INT)"));
         for (child, column, actions) in CHILDREN {
             statements.push(Statement::plain(format!(
                 "CREATE TABLE {child} (id INT NOT NULL PRIMARY KEY, pid INT, \
@@ -159,6 +196,7 @@ impl Workload for ForeignKey {
                 return Step::Done;
             }
             let statements = match session {
+                1 => alterations(),
                 0 => {
                     let mut statements = vec![Statement::plain("BEGIN")];
                     statements.extend(reads());
@@ -179,6 +217,13 @@ impl Workload for ForeignKey {
         let state = &mut self.sessions[session];
         let text = state.statements[state.position].text.clone();
         match reply.errno() {
+            // Without its key the table is emptied, that it may come the next time.
+            NO_PARENT | LOCK_WAIT if session == 1 && text == ADD_KEY => {
+                state.statements = vec![Statement::plain("DELETE FROM child_bare")];
+                state.position = 0;
+                return Ok(());
+            }
+            LOCK_WAIT if session == 1 && text == DROP_KEY => return Ok(()),
             // The transaction is gone, the others undo their statement only.
             DEADLOCK if session > 0 => {
                 state.statements.clear();
@@ -191,6 +236,9 @@ impl Workload for ForeignKey {
             }
             _ => succeeded(reply).map_err(|fault| format!("{fault} from {text}"))?,
         }
+        if session == 1 && (2..=3).contains(&state.position) {
+            take_bare(&mut state.seen, state.position == 2, reply)?;
+        }
         if session == 0 && (1..=reads().len()).contains(&state.position) {
             take(&mut state.seen, state.position - 1, reply)?;
         }
@@ -202,6 +250,10 @@ impl Workload for ForeignKey {
         let state = &mut self.sessions[session];
         state.statements.clear();
         state.position = 0;
+        if session == 1 {
+            // Whether the key is there is not known any more.
+            state.rounds_left = 0;
+        }
     }
 
     fn audit(&self) -> Vec<Statement> {

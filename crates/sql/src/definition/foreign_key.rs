@@ -1,10 +1,10 @@
 //! Foreign keys of CREATE TABLE: names, columns, parents, and the index that the child needs.
 
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::foreign_key::{ForeignKey, ReferentialAction, columns_named, key_index};
-use junctor_model::id::{ColumnIndex, IndexId};
+use junctor_model::foreign_key::{ForeignKey, ReferentialAction, check_foreign_key, check_parent, key_index};
+use junctor_model::id::IndexId;
 use junctor_model::limit::{IDENTIFIER_CHARACTERS_MAX, INDEXES_MAX};
-use junctor_model::schema::{ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition};
+use junctor_model::schema::{IndexDefinition, IndexKind, IndexState, TableDefinition};
 
 use super::structure::DefinitionContext;
 use super::{index, message};
@@ -42,7 +42,7 @@ pub(super) fn define(
     table: &mut TableDefinition,
     context: &DefinitionContext<'_>,
 ) -> Result<ForeignKey> {
-    let name = name_of(written, table, context)?;
+    let name = name_of(written, table)?;
     let mut columns = Vec::with_capacity(written.columns.len());
     for column in &written.columns {
         let found = table.column(column).ok_or_else(|| message::key_column_missing(column))?;
@@ -69,20 +69,7 @@ pub(super) fn define(
         on_delete: action_of(references.on_delete)?,
         on_update: action_of(references.on_update)?,
     };
-    check_set_null(&key, table)?;
-    let is_own = key.parent.0 == table.database && key.parent.1 == table.name;
-    let parent = match is_own {
-        true => Some(&*table),
-        false => context.dictionary.table_named(&key.parent.0, &key.parent.1).map(|layout| &layout.definition),
-    };
-    match parent {
-        Some(parent) => check_parent(&key, table, parent, context.foreign_key_checks)?,
-        None if context.foreign_key_checks => {
-            let text = format!("Failed to open the referenced table '{}'", key.parent.1);
-            return Err(Error::new(ErrorCode::ForeignKeyWithoutParent, text));
-        }
-        None => {}
-    }
+    check_foreign_key(context.dictionary, table, &table.foreign_keys, &key, context.foreign_key_checks)?;
     if key_index(table, &key.columns).is_none() {
         add_index(written, &key, table)?;
     }
@@ -90,14 +77,7 @@ pub(super) fn define(
 }
 
 /// The name as written, or the table's with the next number.
-fn name_of(written: &ast::ForeignKey, table: &TableDefinition, context: &DefinitionContext<'_>) -> Result<String> {
-    let tables = context.dictionary.tables().map(|layout| &layout.definition);
-    let others = tables.filter(|other| other.database == table.database && other.id != table.id);
-    let others: Vec<&ForeignKey> = others.flat_map(|other| &other.foreign_keys).collect();
-    let is_taken = |name: &str| {
-        let mut all = others.iter().copied().chain(&table.foreign_keys);
-        all.any(|key| key.name.eq_ignore_ascii_case(name))
-    };
+fn name_of(written: &ast::ForeignKey, table: &TableDefinition) -> Result<String> {
     let name = match &written.name {
         Some(name) => name.clone(),
         None => {
@@ -109,10 +89,6 @@ fn name_of(written: &ast::ForeignKey, table: &TableDefinition, context: &Definit
     };
     if name.chars().count() > IDENTIFIER_CHARACTERS_MAX {
         return Err(message::identifier_too_long(&name));
-    }
-    if is_taken(&name) {
-        let text = format!("Duplicate foreign key constraint name '{name}'");
-        return Err(Error::new(ErrorCode::DuplicateForeignKeyName, text));
     }
     Ok(name)
 }
@@ -126,70 +102,6 @@ fn action_of(written: Option<ast::ReferentialAction>) -> Result<ReferentialActio
         Some(ast::ReferentialAction::SetDefault) => {
             Err(Error::new(ErrorCode::CannotAddForeignKey, "Cannot add foreign key constraint"))
         }
-    }
-}
-
-fn check_set_null(key: &ForeignKey, table: &TableDefinition) -> Result<()> {
-    if key.on_delete != ReferentialAction::SetNull && key.on_update != ReferentialAction::SetNull {
-        return Ok(());
-    }
-    let columns = key.columns.iter().map(|column| &table.columns[usize::from(column.0)]);
-    match columns.into_iter().find(|column| !column.nullable) {
-        Some(column) => {
-            let text = format!(
-                "Column '{}' cannot be NOT NULL: needed in a foreign key constraint '{}' SET NULL",
-                column.name, key.name
-            );
-            Err(Error::new(ErrorCode::ForeignKeyColumnNotNull, text))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Whether the parent can be one. Without checks it may have no index yet.
-fn check_parent(key: &ForeignKey, child: &TableDefinition, parent: &TableDefinition, needs_index: bool) -> Result<()> {
-    let Some(columns) = columns_named(parent, &key.parent_columns) else {
-        let mut names = key.parent_columns.iter().map(|name| &**name);
-        let missing = names.find(|name| parent.column(name).is_none()).unwrap_or_default();
-        let text = format!(
-            "Failed to add the foreign key constraint. Missing column '{missing}' for constraint '{}' in the referenced \
-             table '{}'",
-            key.name, parent.name
-        );
-        return Err(Error::new(ErrorCode::ForeignKeyWithoutParentColumn, text));
-    };
-    for (own, other) in key.columns.iter().zip(&columns) {
-        let (own, other) = (&child.columns[usize::from(own.0)], &parent.columns[usize::from(other.0)]);
-        if !are_compatible(own.column_type, other.column_type) {
-            let text = format!(
-                "Referencing column '{}' and referenced column '{}' in foreign key constraint '{}' are incompatible.",
-                own.name, other.name, key.name
-            );
-            return Err(Error::new(ErrorCode::ForeignKeyColumnsIncompatible, text));
-        }
-    }
-    if needs_index && !is_parent_key(parent, &columns) {
-        let text = format!(
-            "Failed to add the foreign key constraint. Missing index for constraint '{}' in the referenced table '{}'",
-            key.name, parent.name
-        );
-        return Err(Error::new(ErrorCode::ForeignKeyWithoutParentIndex, text));
-    }
-    Ok(())
-}
-
-/// Whether rows can be found by the columns: they are a whole unique key, or an ordered index begins with them.
-fn is_parent_key(parent: &TableDefinition, columns: &[ColumnIndex]) -> bool {
-    let is_whole = |index: &IndexDefinition| index.columns == columns && index.is_unique();
-    parent.indexes.iter().any(is_whole) || key_index(parent, columns).is_some()
-}
-
-/// Equal numbers; strings of one collation whatever their lengths.
-fn are_compatible(child: ColumnType, parent: ColumnType) -> bool {
-    match (child.collation(), parent.collation()) {
-        (Some(child), Some(parent)) => child == parent,
-        (None, None) => child == parent,
-        _ => false,
     }
 }
 

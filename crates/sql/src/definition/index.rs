@@ -87,13 +87,19 @@ fn check_prefix(column: &ColumnDefinition, prefix: Option<u32>) -> Result<()> {
     }
 }
 
-fn chosen_name(name: &str, taken: &[IndexDefinition]) -> Result<String> {
+/// Refuses names that no key may have: 1059, 1280.
+pub(super) fn check_chosen_name(name: &str) -> Result<()> {
     if name.chars().count() > IDENTIFIER_CHARACTERS_MAX {
         return Err(message::identifier_too_long(name));
     }
     if name.is_empty() || name.ends_with(' ') || name.eq_ignore_ascii_case(PRIMARY) {
         return Err(message::wrong_key_name(name));
     }
+    Ok(())
+}
+
+fn chosen_name(name: &str, taken: &[IndexDefinition]) -> Result<String> {
+    check_chosen_name(name)?;
     if is_taken(name, taken) {
         return Err(message::duplicate_key(name));
     }

@@ -1,4 +1,4 @@
-//! CREATE, DROP, RENAME and TRUNCATE: from what was written to a [`SchemaChange`](junctor_client::change_schema::SchemaChange),
+//! CREATE, ALTER, DROP, RENAME and TRUNCATE: from what was written to a [`SchemaChange`](junctor_client::change_schema::SchemaChange),
 //! every rule of MySQL checked that needs nothing but the statement and the dictionary. Main gives ids and versions, and
 //! decides what exists.
 
@@ -8,14 +8,14 @@ mod default_value;
 mod foreign_key;
 mod index;
 mod message;
+mod alter_table;
 mod schema;
 mod structure;
 
 #[cfg(test)]
 mod tests;
 
+pub use alter_table::{alter_table, create_index, drop_index};
 pub use create_table::{HIDDEN_KEY_NAME, create_table};
-pub use schema::{
-    create_database, create_index, drop_database, drop_index, drop_tables, rename_tables, truncate_table,
-};
+pub use schema::{create_database, drop_database, drop_tables, rename_tables, truncate_table};
 pub use structure::{Defined, DefinitionContext, is_system_database};

@@ -1,61 +1,13 @@
-//! CREATE and DROP of indexes and databases; DROP, TRUNCATE and RENAME TABLE.
+//! CREATE and DROP of databases; DROP, TRUNCATE and RENAME TABLE.
 
 use junctor_client::change_schema::{SchemaChange, TableRename};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::limit::INDEXES_MAX;
-use junctor_model::schema::{IndexDefinition, IndexKind, IndexState};
 
 use super::structure::{Defined, DefinitionContext, check_name};
-use super::{index, message};
 use crate::parse::definition as ast;
 use crate::parse::statement::ObjectName;
 use crate::variable::collation_of;
-
-/// CREATE INDEX. A unique index is `Building` until its entries are filled.
-///
-/// # Errors
-/// As of CREATE TABLE, and 1146.
-pub fn create_index(statement: &ast::CreateIndex, context: &DefinitionContext<'_>) -> Result<Defined> {
-    let table = &context.table(&statement.table)?.definition;
-    if table.indexes.len() >= INDEXES_MAX {
-        return Err(message::too_many_keys());
-    }
-    let mut notes = Vec::new();
-    let mut index = index::define(&statement.index, &table.columns, &table.indexes, &mut notes)?;
-    if let IndexKind::Unique { .. } = index.kind {
-        index.state = IndexState::Building;
-    }
-    index.id = table.next_index;
-    Ok(Defined { change: SchemaChange::CreateIndex { table: table.id, index }, notes })
-}
-
-/// DROP INDEX.
-///
-/// # Errors
-/// 1146, 1091 for an unknown index, 1075 for the last key of an AUTO_INCREMENT column, 1235 for the primary key.
-pub fn drop_index(statement: &ast::DropIndex, context: &DefinitionContext<'_>) -> Result<Defined> {
-    let table = &context.table(&statement.table)?.definition;
-    let name = &statement.name;
-    let hides_primary = table.columns[usize::from(table.primary().columns[0].0)].hidden;
-    let found = table.index_named(name).filter(|index| index.id != table.primary().id || !hides_primary);
-    let Some(dropped) = found else {
-        let text = format!("Can't DROP '{name}'; check that column/key exists");
-        return Err(Error::new(ErrorCode::CannotDropKey, text));
-    };
-    if dropped.id == table.primary().id {
-        return Err(Error::not_supported("DROP PRIMARY KEY"));
-    }
-    let automatic = table.columns.iter().position(|column| column.auto_increment && !column.hidden);
-    if let Some(automatic) = automatic {
-        let serves = |index: &IndexDefinition| usize::from(index.columns[0].0) == automatic;
-        let others = table.indexes.iter().filter(|index| index.id != dropped.id);
-        if serves(dropped) && !others.into_iter().any(serves) {
-            return Err(message::wrong_auto_key());
-        }
-    }
-    Ok(Defined::plain(SchemaChange::DropIndex { table: table.id, index: dropped.id }))
-}
 
 /// CREATE DATABASE.
 ///

@@ -7,7 +7,7 @@ use junctor_client::change_schema::SchemaChange;
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::id::{IndexId, TableId};
-use junctor_model::schema::{DatabaseDefinition, Dictionary, IndexKind, IndexState, TableDefinition};
+use junctor_model::schema::{DatabaseDefinition, Dictionary, IndexKind, TableDefinition};
 use junctor_model::value::Value;
 
 use super::*;
@@ -38,6 +38,7 @@ fn define(text: &str, dictionary: &Dictionary) -> Result<Defined> {
     match &statement {
         Statement::CreateTable(table) => create_table(table, &context),
         Statement::CreateIndex(index) => create_index(index, &context),
+        Statement::AlterTable(table) => alter_table(table, &context),
         Statement::DropIndex(index) => drop_index(index, &context),
         Statement::CreateDatabase(database) => create_database(database, &context),
         Statement::DropDatabase(database) => drop_database(database, &context),
@@ -190,17 +191,15 @@ fn with_table(text: &str) -> Dictionary {
 fn indexes_are_made_on_tables_that_exist() {
     let dictionary = with_table("CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(20), t TEXT, KEY k (v))");
     let made = |text: &str| match define(text, &dictionary).expect(text).change {
-        SchemaChange::CreateIndex { table, index } => (table, index),
+        SchemaChange::AlterTable { table, alteration } => (table, alteration),
         other => panic!("{other:?}"),
     };
-    let (id, index) = made("CREATE INDEX k_1 ON a (v)");
-    assert_eq!(
-        (id, index.kind, index.state, index.id),
-        (TableId(5), IndexKind::Ordered, IndexState::Online, IndexId(2))
-    );
-    let (_, index) = made("CREATE UNIQUE INDEX u ON t.a (v, id)");
-    assert_eq!(index.state, IndexState::Building);
-    assert!(index.is_unique());
+    let (id, alteration) = made("CREATE INDEX k_1 ON a (v)");
+    let kinds: Vec<IndexKind> = alteration.add_indexes.iter().map(|index| index.kind).collect();
+    assert_eq!((id, &kinds[..]), (TableId(5), &[IndexKind::Ordered][..]));
+    assert!(!alteration.has_session_work() && alteration.only_adds_indexes());
+    let (_, alteration) = made("CREATE UNIQUE INDEX u ON t.a (v, id)");
+    assert!(alteration.has_session_work() && alteration.add_indexes[0].is_unique());
     for (text, message) in [
         ("CREATE INDEX k ON a (v)", "ERROR 1061 (42000): Duplicate key name 'k'"),
         ("CREATE INDEX `PRIMARY` ON a (v)", "ERROR 1280 (42000): Incorrect index name 'PRIMARY'"),
@@ -229,7 +228,8 @@ fn indexes_are_dropped_by_name_unless_something_needs_them() {
     let dictionary =
         with_table("CREATE TABLE a (id INT AUTO_INCREMENT, v INT, KEY i (id), KEY j (v), PRIMARY KEY (v))");
     let dropped = define("DROP INDEX J ON a", &dictionary).expect("it exists").change;
-    assert!(matches!(dropped, SchemaChange::DropIndex { table: TableId(5), index: IndexId(2) }), "{dropped:?}");
+    let SchemaChange::AlterTable { table, alteration } = dropped else { panic!("{dropped:?}") };
+    assert_eq!((table, &alteration.drop_indexes[..]), (TableId(5), &[Box::from("J")][..]));
     for (text, message) in [
         ("DROP INDEX x ON a", "ERROR 1091 (42000): Can't DROP 'x'; check that column/key exists"),
         (

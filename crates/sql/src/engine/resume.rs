@@ -6,9 +6,9 @@ use junctor_model::value::Value;
 
 use super::Engine;
 use crate::execute::{
-    Execution, PartRows, StatementOutcome, compute_rows, is_filling, on_ended, on_fill_ended, on_fill_read_failed,
-    on_fill_rows, on_fill_statement, on_interrupted, on_numbers, on_read_failed, on_rows, on_schema_changed,
-    on_source_event, on_statement, on_undone, pump,
+    Execution, PartRows, StatementOutcome, compute_rows, is_checking, is_filling, on_check_event, on_ended,
+    on_fill_ended, on_fill_read_failed, on_fill_rows, on_fill_statement, on_interrupted, on_numbers, on_read_failed,
+    on_rows, on_schema_changed, on_source_event, on_statement, on_undone, pump,
 };
 use crate::plan::Plan;
 use crate::result::{Progress, ResultSink};
@@ -25,6 +25,10 @@ impl Engine {
     ) -> Progress {
         if is_filling(session) {
             return self.resume_fill(session, event, door, sink);
+        }
+        if is_checking(session) {
+            let progress = on_check_event(self, session, event, door, sink);
+            return self.end_of_step(session, progress);
         }
         if let Execution::Compound(state) = &session.execution
             && state.is_of_source(operation_of(&event))

@@ -62,6 +62,7 @@ impl Engine {
             }
             Statement::CreateTable(_)
             | Statement::CreateIndex(_)
+            | Statement::AlterTable(_)
             | Statement::CreateDatabase(_)
             | Statement::DropTable(_)
             | Statement::DropIndex(_)
@@ -190,6 +191,7 @@ impl Engine {
         match statement {
             Statement::CreateTable(table) => definition::create_table(table, &context),
             Statement::CreateIndex(index) => definition::create_index(index, &context),
+            Statement::AlterTable(table) => definition::alter_table(table, &context),
             Statement::CreateDatabase(database) => definition::create_database(database, &context),
             Statement::DropTable(tables) => definition::drop_tables(tables, &context),
             Statement::DropIndex(index) => definition::drop_index(index, &context),

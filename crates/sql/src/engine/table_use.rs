@@ -12,7 +12,7 @@ use std::sync::Arc;
 use junctor_client::block_tables::{BlockTables, BlockedTable, Exclusion, TableUsers, UnblockTables};
 use junctor_client::{Door, OperationId, Time};
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{ConnectionId, TableId};
+use junctor_model::id::{ConnectionId, TableId, TransactionId};
 use junctor_model::value::Value;
 
 use super::Engine;
@@ -65,6 +65,8 @@ struct TableWaiter {
     wanted: Vec<TableUse>,
     standing: Standing,
     deadline: Time,
+    /// The transaction that every tc knows to wait, so that it is hastened when somebody waits for its rows.
+    noted: Option<TransactionId>,
 }
 
 /// What lets a session pass a change that has not begun.
@@ -195,12 +197,10 @@ impl Engine {
             return fail(session, &Error::new(ErrorCode::TableDefinitionChanged, message), sink);
         };
         let connection = session.connection;
-        for block in self.tables.blocks.iter_mut().filter(|block| block.answered && !block.recalled) {
-            let concerned = |used: &TableUse| block.owner != connection && block.concerns(*used);
-            if wanted.iter().any(|used| concerned(used) && block.is_younger_than(&standing, *used)) {
-                block.recalled = true;
-                self.client.recall_tables(block.change, door);
-            }
+        self.recall_changes(connection, &standing, &wanted, door);
+        let noted = session.transaction.has_begun().then(|| session.transaction.id());
+        if let Some(transaction) = noted {
+            self.client.note_table_wait(connection, transaction, true, door);
         }
         // Who has rows or tables that others may wait for does not wait longer than for a row.
         let mut seconds = session.variables.table_wait_seconds();
@@ -208,9 +208,52 @@ impl Engine {
             seconds = seconds.min(u64::from(session.variables.lock_wait_seconds));
         }
         let deadline = Time(door.now.0.saturating_add(seconds.saturating_mul(SECOND_NS)));
-        self.tables.waiters.push_back(TableWaiter { connection, wanted, standing, deadline });
+        self.tables.waiters.push_back(TableWaiter { connection, wanted, standing, deadline, noted });
         session.execution = Execution::Tables(Box::new(TableWait { origin, repeats, since: door.now }));
         Progress::Waiting
+    }
+
+    /// Asks main to let a transaction go before the changes that are younger than it.
+    fn recall_changes(
+        &mut self,
+        connection: ConnectionId,
+        standing: &Standing,
+        wanted: &[TableUse],
+        door: &mut Door<'_>,
+    ) {
+        for block in self.tables.blocks.iter_mut().filter(|block| block.answered && !block.recalled) {
+            let concerned = |used: &TableUse| block.owner != connection && block.concerns(*used);
+            if wanted.iter().any(|used| concerned(used) && block.is_younger_than(standing, *used)) {
+                block.recalled = true;
+                self.client.recall_tables(block.change, door);
+            }
+        }
+    }
+
+    /// Somebody waits for what the transaction of a session has locked: it is older than every change from now on.
+    pub fn hasten(&mut self, session: &mut Session, transaction: TransactionId, door: &mut Door<'_>) {
+        let connection = session.connection;
+        let is_it = |waiter: &&mut TableWaiter| waiter.connection == connection && waiter.noted == Some(transaction);
+        let Some(waiter) = self.tables.waiters.iter_mut().find(is_it) else { return };
+        waiter.standing.since = Some(0);
+        session.tables_since = 0;
+        let (standing, wanted) = (waiter.standing.clone(), waiter.wanted.clone());
+        self.recall_changes(connection, &standing, &wanted, door);
+    }
+
+    /// A session waits for tables no more.
+    fn end_wait(&mut self, position: usize, door: &mut Door<'_>) -> Option<ConnectionId> {
+        let TableWaiter { connection, noted, .. } = self.tables.waiters.remove(position)?;
+        if let Some(transaction) = noted {
+            self.client.note_table_wait(connection, transaction, false, door);
+        }
+        Some(connection)
+    }
+
+    fn end_wait_of(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
+        if let Some(position) = self.tables.waiters.iter().position(|waiter| waiter.connection == connection) {
+            self.end_wait(position, door);
+        }
     }
 
     /// Whether sessions wait for tables.
@@ -275,7 +318,7 @@ impl Engine {
 
     /// A session is gone.
     pub fn forget_table_user(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
-        self.tables.waiters.retain(|waiter| waiter.connection != connection);
+        self.end_wait_of(connection, door);
         for block in &mut self.tables.blocks {
             block.users.remove(&connection);
         }
@@ -290,17 +333,18 @@ impl Engine {
     }
 
     /// The next session whose statement may begin now.
-    pub fn next_table_waiter(&mut self) -> Option<ConnectionId> {
+    pub fn next_table_waiter(&mut self, door: &mut Door<'_>) -> Option<ConnectionId> {
         let tables = &self.tables;
         let may_begin = |waiter: &TableWaiter| !tables.is_kept_out(waiter.connection, &waiter.standing, &waiter.wanted);
         let position = tables.waiters.iter().position(may_begin)?;
-        self.tables.waiters.remove(position).map(|waiter| waiter.connection)
+        self.end_wait(position, door)
     }
 
     /// The next session that has waited too long; its statement fails with `fail_table_wait`.
-    pub fn next_late_table_waiter(&mut self, now: Time) -> Option<ConnectionId> {
+    pub fn next_late_table_waiter(&mut self, door: &mut Door<'_>) -> Option<ConnectionId> {
+        let now = door.now;
         let position = self.tables.waiters.iter().position(|waiter| waiter.deadline <= now)?;
-        self.tables.waiters.remove(position).map(|waiter| waiter.connection)
+        self.end_wait(position, door)
     }
 
     /// Begins the statement of a session that waited for tables.
@@ -357,7 +401,7 @@ impl Engine {
     /// Forgets that a session waits for tables.
     pub(crate) fn forget_table_wait(&mut self, session: &mut Session, door: &mut Door<'_>) {
         let connection = session.connection;
-        self.tables.waiters.retain(|waiter| waiter.connection != connection);
+        self.end_wait_of(connection, door);
         if let Execution::Tables(wait) = std::mem::take(&mut session.execution) {
             wait.origin.release(door);
         }

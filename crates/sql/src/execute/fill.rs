@@ -24,9 +24,10 @@ use junctor_model::row_encoding::{append_double, append_signed, append_unsigned}
 use junctor_model::schema::{IndexKind, TableLayout};
 use junctor_model::value::ValueRef;
 
-use super::completion::{fail, interrupted};
+use super::alter::{Altering, next_step, take_back};
+use super::completion::interrupted;
 use super::read::broken_reply;
-use super::schema::{ChangeWait, SchemaState, SchemaStep, finish_fill, index_is_gone};
+use super::schema::{ChangeWait, SchemaState, SchemaStep, index_is_gone};
 use super::state::Execution;
 use super::transaction::note_lost_transaction;
 use super::write::{StatementOutcome, send};
@@ -41,7 +42,7 @@ const ATTEMPTS_MAX: u32 = 16;
 
 /// How filling ended.
 #[derive(Debug)]
-pub(super) enum FillEnd {
+enum FillEnd {
     Complete,
     Failed(Box<Error>),
 }
@@ -59,9 +60,9 @@ enum FillStep {
 /// The state of filling an index.
 #[derive(Debug)]
 pub(crate) struct Fill {
+    altering: Altering,
     layout: Arc<TableLayout>,
     entries_layout: Arc<TableLayout>,
-    index: IndexId,
     key_columns: Vec<ColumnIndex>,
     index_name: Box<str>,
     lock_rows: Arc<WriteProgram>,
@@ -98,6 +99,7 @@ struct NewEntry {
 pub(super) fn begin_fill(
     engine: &mut Engine,
     session: &mut Session,
+    altering: Altering,
     layout: Arc<TableLayout>,
     index: IndexId,
     door: &mut Door<'_>,
@@ -110,7 +112,7 @@ pub(super) fn begin_fill(
         _ => None,
     });
     let (Some(definition), Some(entries_layout)) = (definition, entries) else {
-        return fail(session, &index_is_gone(), sink);
+        return take_back(engine, session, altering, index_is_gone(), door, sink);
     };
     let in_order = layout.definition.primary().is_ordered();
     let base_access = match in_order {
@@ -139,7 +141,7 @@ pub(super) fn begin_fill(
         is_strict: false,
     });
     let fill = Fill {
-        index,
+        altering,
         key_columns: definition.columns.clone(),
         index_name: definition.name.clone(),
         lock_rows: write(&layout, lock(LockMode::Shared), base_access),
@@ -510,7 +512,10 @@ fn end(
         door.buffers.give(batch);
     }
     session.transaction_ended();
-    finish_fill(engine, session, (fill.layout.definition.id, fill.index), end, door, sink)
+    match end {
+        FillEnd::Complete => next_step(engine, session, fill.altering, door, sink),
+        FillEnd::Failed(error) => take_back(engine, session, fill.altering, error, door, sink),
+    }
 }
 
 impl Fill {
@@ -606,7 +611,7 @@ impl Fill {
 }
 
 /// Calls `visit` with each row image of a reply.
-fn for_each_image(mut output: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<()> {
+pub(super) fn for_each_image(mut output: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<()> {
     while let Some((length, rest)) = output.split_first_chunk() {
         let (image, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(broken_reply)?;
         visit(image);

@@ -80,10 +80,12 @@ impl Engine {
                 return false;
             }
             Execution::Schema(mut state) => {
-                if let SchemaStep::Filling(fill) = &mut state.step
-                    && !session.interrupted
-                {
-                    self.client.interrupt_statement(fill.interrupt(), door);
+                match &mut state.step {
+                    SchemaStep::Filling(fill) if !session.interrupted => {
+                        self.client.interrupt_statement(fill.interrupt(), door);
+                    }
+                    SchemaStep::Checking(check) if !session.interrupted => check.interrupt(),
+                    _ => {}
                 }
                 if let Some(operation) = state.may_be_cancelled() {
                     self.client.cancel_schema_change(operation, door);

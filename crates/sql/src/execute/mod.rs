@@ -1,6 +1,8 @@
 //! Plans at work: explicit records of what a session waits for, no matter how long; every answer of the data plane is one step.
 
+mod alter;
 mod bound;
+mod check_rows;
 mod completion;
 mod compound;
 mod compute;
@@ -19,6 +21,7 @@ mod state;
 mod transaction;
 mod write;
 
+pub(crate) use check_rows::{is_checking, on_check_event};
 pub(crate) use completion::{Changed, fail, finish, interrupted, ok};
 pub(crate) use compound::on_source_event;
 pub(crate) use compute::{compute_now, compute_rows};

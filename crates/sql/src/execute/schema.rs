@@ -1,13 +1,15 @@
-//! Changes of the schema: the open transaction is committed, main is asked, and a new unique index is filled.
+//! Changes of the schema: the open transaction is committed, and main is asked.
 
 use junctor_client::change_schema::SchemaChange;
 use junctor_client::{Door, OperationId, Time};
-use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{IndexId, TableId};
-use junctor_model::schema::IndexState;
+use junctor_model::alteration::Alteration;
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::TableId;
 
+use super::alter::{Altering, begin_alteration, on_altered};
+use super::check_rows::RowCheck;
 use super::completion::{Changed, fail, ok};
-use super::fill::{Fill, FillEnd, begin_fill};
+use super::fill::Fill;
 use super::state::Execution;
 use super::transaction::{AfterEnding, end_transaction};
 use crate::engine::Engine;
@@ -15,9 +17,6 @@ use crate::result::{Progress, ResultSink};
 use crate::session::Session;
 use crate::show::WarningLevel;
 use junctor_client::Ending;
-
-/// What clients are told of a new or dropped index: no row was copied.
-const INDEX_INFO: &str = "Records: 0  Duplicates: 0  Warnings: 0";
 
 /// A change under way.
 #[derive(Debug)]
@@ -37,11 +36,13 @@ pub(crate) enum ChangeWait {
 }
 
 impl SchemaState {
-    /// The table whose index is being filled.
-    pub(crate) fn filled_table(&self) -> Option<TableId> {
+    /// The table that the change keeps as it is, once it has begun.
+    pub(crate) fn used_table(&self) -> Option<TableId> {
         match &self.step {
             SchemaStep::Filling(fill) => Some(fill.table()),
-            SchemaStep::Changing { .. } | SchemaStep::Finishing { .. } => None,
+            SchemaStep::Checking(check) => Some(check.table()),
+            SchemaStep::Altering(altering) => altering.used_table(),
+            SchemaStep::Changing { .. } => None,
         }
     }
 
@@ -53,9 +54,13 @@ impl SchemaState {
         }
     }
 
-    /// The change as main knows it, if it has not begun to change anything.
+    /// The change as main knows it, if main may give it up.
     pub(crate) fn may_be_cancelled(&self) -> Option<OperationId> {
-        let is_first = matches!(self.step, SchemaStep::Changing { .. });
+        let is_first = match &self.step {
+            SchemaStep::Changing { .. } => true,
+            SchemaStep::Altering(altering) => altering.may_be_cancelled(),
+            SchemaStep::Filling(_) | SchemaStep::Checking(_) => false,
+        };
         (is_first && self.waits_since().is_some()).then_some(self.operation)
     }
 
@@ -71,12 +76,14 @@ impl SchemaState {
 /// What of a change is under way.
 #[derive(Debug)]
 pub(crate) enum SchemaStep {
-    /// Main makes the change; `index` is the table and name of a unique index that is to be filled then.
-    Changing { index: Option<(TableId, Box<str>)>, affected_rows: u64, info: String },
+    /// Main makes the change.
+    Changing { affected_rows: u64, info: String },
+    /// Main does a step of an alteration.
+    Altering(Box<Altering>),
     /// The entries of a new unique index are made.
     Filling(Box<Fill>),
-    /// Main completes the index, or takes it away because of the error.
-    Finishing { error: Option<Box<Error>> },
+    /// Rows are looked at for their parents.
+    Checking(Box<RowCheck>),
 }
 
 /// Starts a change: commits first.
@@ -104,37 +111,63 @@ pub(super) fn send_schema_change(
     for (errno, message) in notes {
         session.warn(WarningLevel::Warning, errno, message);
     }
-    let index = match &change {
-        SchemaChange::CreateIndex { table, index } if index.state == IndexState::Building => {
-            Some((*table, index.name.clone()))
+    let change = match change {
+        SchemaChange::AlterTable { table, alteration } if alteration.has_session_work() => {
+            return begin_alteration(engine, session, table, alteration, door, sink);
         }
-        _ => None,
+        other => other,
     };
     let affected_rows = match &change {
         SchemaChange::CreateDatabase { .. } => 1,
         SchemaChange::DropDatabase { name, .. } => engine.client.catalog().dictionary.tables_of(name).count() as u64,
         _ => 0,
     };
-    let info = String::from(match &change {
-        SchemaChange::CreateIndex { .. } | SchemaChange::DropIndex { .. } => INDEX_INFO,
-        _ => "",
-    });
-    match ask_main(engine, session, change, door) {
+    let info = match &change {
+        SchemaChange::AlterTable { alteration, .. } if !only_renames(alteration) => records_info(0),
+        _ => String::new(),
+    };
+    match engine.client.open_schema(session.connection, false) {
         Ok(operation) => {
-            let step = SchemaStep::Changing { index, affected_rows, info };
-            let waits = ChangeWait::Since(door.now);
-            session.execution = Execution::Schema(Box::new(SchemaState { operation, step, waits }));
-            Progress::Waiting
+            ask_main(engine, session, operation, change, door);
+            let step = SchemaStep::Changing { affected_rows, info };
+            wait_for_main(session, operation, step, ChangeWait::Since(door.now))
         }
         Err(error) => fail(session, &error, sink),
     }
 }
 
+/// Whether an ALTER TABLE does nothing but RENAME, or nothing at all, which says nothing of rows.
+fn only_renames(alteration: &Alteration) -> bool {
+    Alteration { rename: None, needs_parents: false, ..alteration.clone() } == Alteration::default()
+}
+
+/// What clients are told of a change that looked at so many rows.
+pub(super) fn records_info(rows: u64) -> String {
+    format!("Records: {rows}  Duplicates: 0  Warnings: 0")
+}
+
+/// The session waits for main.
+pub(super) fn wait_for_main(
+    session: &mut Session,
+    operation: OperationId,
+    step: SchemaStep,
+    waits: ChangeWait,
+) -> Progress {
+    session.execution = Execution::Schema(Box::new(SchemaState { operation, step, waits }));
+    Progress::Waiting
+}
+
 /// Asks main as the session's settings have it.
-fn ask_main(engine: &mut Engine, session: &Session, change: SchemaChange, door: &mut Door<'_>) -> Result<OperationId> {
+pub(super) fn ask_main(
+    engine: &mut Engine,
+    session: &Session,
+    operation: OperationId,
+    change: SchemaChange,
+    door: &mut Door<'_>,
+) {
     let wait_ms = session.variables.table_wait_seconds().saturating_mul(1000);
     let checks = session.variables.foreign_key_checks;
-    engine.client.change_schema(session.connection, change, wait_ms, checks, door)
+    engine.client.change_schema(operation, session.connection, change, wait_ms, checks, door);
 }
 
 /// The change waits for nobody any more.
@@ -154,49 +187,24 @@ pub(crate) fn on_schema_changed(
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Execution::Schema(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
-    engine.settle_table_locks(session, error.is_none());
     for (errno, message) in notes {
         session.warn(WarningLevel::Note, errno, message);
     }
     match (state.step, error) {
-        (SchemaStep::Finishing { error: Some(cause) }, _) => fail(session, &cause, sink),
-        (_, Some(error)) => fail(session, &error, sink),
-        (SchemaStep::Changing { index: Some((table, name)), .. }, None) => {
-            let layout = engine.client.catalog().dictionary.table(table).cloned();
-            let index = layout.as_ref().and_then(|layout| layout.definition.index_named(&name)).map(|index| index.id);
-            match layout.zip(index) {
-                Some((layout, index)) => begin_fill(engine, session, layout, index, door, sink),
-                None => fail(session, &index_is_gone(), sink),
-            }
+        (SchemaStep::Altering(altering), error) => on_altered(engine, session, *altering, error, door, sink),
+        (_, Some(error)) => {
+            engine.settle_table_locks(session, false);
+            fail(session, &error, sink)
         }
-        (SchemaStep::Changing { affected_rows, mut info, .. }, None) => {
+        (SchemaStep::Changing { affected_rows, mut info }, None) => {
+            engine.settle_table_locks(session, true);
             ok(session, Changed { affected_rows, info: Some(&mut info), ..Changed::default() }, sink)
         }
-        (_, None) => ok(session, Changed { info: Some(&mut INDEX_INFO.into()), ..Changed::default() }, sink),
-    }
-}
-
-/// The entries of an index are complete, or cannot be made.
-pub(super) fn finish_fill(
-    engine: &mut Engine,
-    session: &mut Session,
-    (table, index): (TableId, IndexId),
-    end: FillEnd,
-    door: &mut Door<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let (change, error) = match end {
-        FillEnd::Complete => (SchemaChange::FinishIndex { table, index }, None),
-        FillEnd::Failed(error) => (SchemaChange::DropIndex { table, index }, Some(error)),
-    };
-    match ask_main(engine, session, change, door) {
-        Ok(operation) => {
-            let step = SchemaStep::Finishing { error };
-            let waits = ChangeWait::Since(door.now);
-            session.execution = Execution::Schema(Box::new(SchemaState { operation, step, waits }));
+        (step, None) => {
+            // Main is asked for nothing while these run.
+            session.execution = Execution::Schema(Box::new(SchemaState { step, ..*state }));
             Progress::Waiting
         }
-        Err(refusal) => fail(session, &error.unwrap_or(refusal), sink),
     }
 }
 

@@ -103,12 +103,12 @@ impl Execution {
             Execution::Compound(state) => Some(&state.plan),
             _ => None,
         };
-        let filled = match self {
-            Execution::Schema(state) => state.filled_table(),
+        let altered = match self {
+            Execution::Schema(state) => state.used_table(),
             _ => None,
         };
         let of_plan = plan.into_iter().flat_map(|plan| plan.table_uses());
-        of_plan.chain(filled.map(|table| TableUse { table, writes: true }))
+        of_plan.chain(altered.map(|table| TableUse { table, writes: true }))
     }
 }
 

@@ -296,6 +296,36 @@ pub struct DropIndex {
     pub name: String,
 }
 
+/// ALTER TABLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlterTable {
+    /// Which table.
+    pub table: ObjectName,
+    /// What becomes of it, in the order written.
+    pub changes: Vec<TableChange>,
+}
+
+/// One change of ALTER TABLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableChange {
+    /// RENAME TO.
+    Rename(ObjectName),
+    /// ADD of a key.
+    AddIndex(IndexDefinition),
+    /// ADD FOREIGN KEY.
+    AddForeignKey(ForeignKey),
+    /// DROP INDEX; DROP PRIMARY KEY by its name.
+    DropIndex(String),
+    /// RENAME INDEX: the old and the new name.
+    RenameIndex(String, String),
+    /// DROP FOREIGN KEY.
+    DropForeignKey(String),
+    /// DROP CONSTRAINT.
+    DropConstraint(String),
+    /// DISABLE KEYS or ENABLE KEYS, which mean nothing here.
+    SwitchKeys,
+}
+
 /// DROP TABLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropTable {

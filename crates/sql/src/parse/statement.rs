@@ -1,7 +1,7 @@
 //! Statements as written: queries, changes of rows, and what concerns the session. Definitions of tables and
 //! databases are in [`super::definition`].
 
-use super::definition::{CreateDatabase, CreateIndex, CreateTable, DropDatabase, DropIndex, DropTable};
+use super::definition::{AlterTable, CreateDatabase, CreateIndex, CreateTable, DropDatabase, DropIndex, DropTable};
 use super::expression::{ColumnReference, Expression, Ordinal, StringLiteral, VariableScope};
 
 /// A statement.
@@ -16,6 +16,7 @@ pub enum Statement {
     Delete(Box<Delete>),
     CreateTable(Box<CreateTable>),
     CreateIndex(Box<CreateIndex>),
+    AlterTable(Box<AlterTable>),
     CreateDatabase(CreateDatabase),
     DropTable(DropTable),
     DropIndex(DropIndex),

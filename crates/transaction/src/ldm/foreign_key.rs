@@ -2,11 +2,9 @@
 //! rows are elsewhere.
 
 use junctor_expression::ParametersBuilder;
-use junctor_model::foreign_key::{ChildKey, ForeignKeyWork, ParentKey};
+use junctor_model::foreign_key::{ChildKey, ForeignKeyWork, ParentKey, key_of_parent};
 use junctor_model::id::ColumnIndex;
-use junctor_model::key::append_value;
 use junctor_model::row::RowView;
-use junctor_model::schema::ColumnDefinition;
 use junctor_signals::write_rows::FollowUp;
 
 /// A row was inserted.
@@ -30,10 +28,9 @@ pub(super) fn deleted(work: &ForeignKeyWork, row: RowView<'_>, follow_ups: &mut 
 /// A row was updated from the first to the second view.
 pub(super) fn updated(work: &ForeignKeyWork, (old, new): (RowView<'_>, RowView<'_>), follow_ups: &mut Vec<FollowUp>) {
     for (place, key) in (0..).zip(&work.parents) {
-        let new_key = parent_key(key, new);
-        if new_key != parent_key(key, old)
-            && let Some(key) = new_key
-        {
+        // As in InnoDB, a row that comes to another place of an index is looked at like a new one.
+        let moves = key.watched.iter().any(|column| old.column(*column) != new.column(*column));
+        if moves && let Some(key) = parent_key(key, new) {
             follow_ups.push(FollowUp::ParentKey { place, key });
         }
     }
@@ -54,31 +51,12 @@ fn parent_key(key: &ParentKey, row: RowView<'_>) -> Option<Vec<u8>> {
         let has_null = key.columns.iter().any(|column| row.column(*column).is_null());
         return (!has_null).then(Vec::new);
     };
-    foreign_key(row, &key.columns, &parent.layout.definition.columns, &parent.columns)
+    key_of_parent(row, &key.columns, &parent.layout.definition.columns, &parent.columns)
 }
 
 /// The key by which children of a row are found; a parent with a NULL among the columns has none.
 fn child_key(key: &ChildKey, row: RowView<'_>) -> Option<Vec<u8>> {
-    foreign_key(row, &key.columns, &key.child.definition.columns, &key.child_columns)
-}
-
-/// The values of a row in the key form of columns of another table.
-fn foreign_key(
-    row: RowView<'_>,
-    own: &[ColumnIndex],
-    columns: &[ColumnDefinition],
-    others: &[ColumnIndex],
-) -> Option<Vec<u8>> {
-    let mut key = Vec::new();
-    for (own, other) in own.iter().zip(others) {
-        let value = row.column(*own);
-        if value.is_null() {
-            return None;
-        }
-        let column = &columns[usize::from(other.0)];
-        append_value(column.column_type, column.nullable, value, &mut key);
-    }
-    Some(key)
+    key_of_parent(row, &key.columns, &key.child.definition.columns, &key.child_columns)
 }
 
 fn values_of(columns: &[ColumnIndex], row: RowView<'_>) -> Vec<u8> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Context, Directory, Module, Outbox, Pool, WorldEvent};
-use junctor_model::id::{CommitNumber, TableId, TransactionId};
+use junctor_model::id::{CommitNumber, ConnectionId, TableId, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
 use junctor_signals::lock_wait::ProbeDeadlock;
@@ -36,6 +36,8 @@ pub struct TcBlock {
     pub(super) entry_programs: BTreeMap<TableId, EntryPrograms>,
     /// Probes that are being passed on.
     pub(super) probes: Vec<ProbeDeadlock>,
+    /// Transactions of the node that wait for tables: their sql blocks and sessions.
+    pub(super) table_waits: BTreeMap<TransactionId, (Address, ConnectionId)>,
     /// Whether the timer that looks for waits past their deadline runs.
     pub(super) wait_timer_runs: bool,
 }
@@ -56,6 +58,7 @@ impl TcBlock {
             became_stable: Vec::new(),
             entry_programs: BTreeMap::new(),
             probes: Vec::new(),
+            table_waits: BTreeMap::new(),
             wait_timer_runs: false,
         }
     }
@@ -81,6 +84,7 @@ impl TcBlock {
             TcSignal::LockWaitStarted(signal) => self.on_lock_wait_started(signal, context, outbox),
             TcSignal::LockWaitEnded(signal) => self.on_lock_wait_ended(signal),
             TcSignal::ProbeDeadlock(signal) => self.on_probe_deadlock(signal, outbox),
+            TcSignal::NoteTableWait(signal) => self.on_note_table_wait(signal, outbox),
             TcSignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),
             TcSignal::PublishCatalog(signal) => self.on_publish_catalog(signal, outbox),
             // Every statement's work is bounded by its parts, so there is none to go on with.

@@ -21,7 +21,7 @@ use junctor_signals::program::{Access, WriteAction, WriteProgram};
 use junctor_signals::write_rows::FollowUp;
 
 use super::block::TcBlock;
-use super::state::{Cascade, Part, Round, RoundPart, Statement, TransactionHandle};
+use super::state::{Cascade, Part, PlannedRound, Round, RoundPart, Statement, TransactionHandle};
 
 /// Rounds to send, and what is planned after them.
 type PlannedRounds = (Vec<Vec<RoundPart>>, Vec<FollowUp>);
@@ -72,7 +72,7 @@ impl TcBlock {
             let running = &mut self.record(handle).running;
             match planned {
                 Ok((rounds, rest)) => {
-                    running.rounds.extend(rounds.into_iter().map(Round::plain));
+                    running.rounds.extend(rounds.into_iter().map(|parts| PlannedRound::Parts(Round::plain(parts))));
                     if !rest.is_empty() {
                         running.follow_ups_of = Some(program);
                     }
@@ -85,9 +85,11 @@ impl TcBlock {
                 }
             }
         }
-        let Some(round) = self.record(handle).running.rounds.pop_front() else { return false };
+        let Some(round) = self.next_round(handle, context.buffers) else { return false };
         let Round { parts, check, is_new_statement } = round;
         let record = self.record(handle);
+        // All parts before have answered.
+        record.running.parts.clear();
         record.running.check = check;
         if is_new_statement {
             record.statement.0 += 1;

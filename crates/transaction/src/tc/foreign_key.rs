@@ -14,7 +14,9 @@ use std::sync::Arc;
 use junctor_expression::Expression;
 use junctor_kernel::{BufferPool, Context, Outbox};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::foreign_key::{ChildKey, ForeignKeyWork, ParentKey, ParentLookup, ReferentialAction, RowWrite};
+use junctor_model::foreign_key::{
+    ChildKey, ForeignKeyWork, ParentKey, ParentLookup, ReferentialAction, RowWrite, no_parent,
+};
 use junctor_model::id::{ColumnIndex, IndexId, PartitionId, TableId};
 use junctor_model::key::append_escaped;
 use junctor_model::partition::{key_hash, partition_of};
@@ -26,10 +28,15 @@ use junctor_signals::write_rows::FollowUp;
 
 use super::block::TcBlock;
 use super::execute_statement::definition_changed;
-use super::state::{Cascade, Part, Round, RoundCheck, RoundPart, Statement, TransactionHandle};
+use super::state::{
+    Cascade, KeyRoundKind, KeyRounds, Part, PlannedRound, Round, RoundCheck, RoundPart, Statement, TransactionHandle,
+};
 
 /// How deep cascades may be nested, as in InnoDB; one more is error 3008.
 const CASCADE_DEPTH_MAX: usize = 15;
+
+/// Keys of a round whose program has no values of its own for each.
+const KEYS_PER_ROUND: usize = 1024;
 
 /// A key that a parent has no more, and its new values unless it is gone.
 type LeftKey = (Vec<u8>, Option<Vec<u8>>);
@@ -81,7 +88,7 @@ impl TcBlock {
         path: &[TableId],
         follow_ups: Vec<FollowUp>,
         buffers: &mut BufferPool,
-    ) -> Result<Vec<Round>> {
+    ) -> Result<Vec<PlannedRound>> {
         let Some(work) = &program.foreign_keys else { return Ok(Vec::new()) };
         let mut parents: BTreeMap<u16, BTreeSet<Vec<u8>>> = BTreeMap::new();
         let mut children: BTreeMap<u16, Vec<LeftKey>> = BTreeMap::new();
@@ -101,7 +108,7 @@ impl TcBlock {
         }
         for (place, keys) in children {
             let Some(key) = work.children.get(usize::from(place)) else { return Err(definition_changed()) };
-            self.plan_children(key, program.table.definition.id, path, keys, buffers, &mut rounds)?;
+            self.plan_children(key, program.table.definition.id, path, keys, &mut rounds)?;
         }
         Ok(rounds)
     }
@@ -112,21 +119,26 @@ impl TcBlock {
         key: &ParentKey,
         keys: &BTreeSet<Vec<u8>>,
         buffers: &mut BufferPool,
-        rounds: &mut Vec<Round>,
+        rounds: &mut Vec<PlannedRound>,
     ) -> Result<()> {
         let Some(parent) = &key.parent else { return Err(no_parent(&key.shown)) };
         let (table, access) = match &parent.lookup {
-            ParentLookup::Primary => (&parent.layout, Access::PrimaryKeys),
+            ParentLookup::Primary | ParentLookup::PrimaryAnywhere => (&parent.layout, Access::PrimaryKeys),
             ParentLookup::Unique(entries) => (entries, Access::PrimaryKeys),
             ParentLookup::Range(index) => (&parent.layout, Access::IndexRanges { index: *index, descending: false }),
         };
         let table = self.current(table.definition.id)?;
         let program = Arc::new(lock_program(&table, access));
         if let Access::IndexRanges { .. } = access {
-            for key_bytes in keys {
-                let parts = self.range_parts(&program, [key_bytes.as_slice()].into_iter(), b"", buffers);
-                rounds.push(Round::checked(parts, Sought::Parents(1), &key.shown));
-            }
+            let keys = keys.iter().map(|key| (key.clone(), Vec::new())).collect();
+            let kind = KeyRoundKind::Check(Sought::Parents(1), key.shown.clone());
+            rounds.push(PlannedRound::Keys(Box::new(KeyRounds {
+                program,
+                keys,
+                kind,
+                keys_each: 1,
+                has_begun: false,
+            })));
             return Ok(());
         }
         let is_entry = matches!(parent.lookup, ParentLookup::Unique(_));
@@ -139,14 +151,23 @@ impl TcBlock {
                 false => entry_key.extend_from_slice(key_bytes),
             }
             let hash = key_hash(&entry_key);
-            let index = partition_of(hash, table.definition.partition_count);
-            let part = parts.entry(index).or_insert_with(|| {
-                begin_part(PartitionId { table: table.definition.id, index }, &program, Part::Checked, b"", buffers)
-            });
-            input::push_key(&mut part.input, HashedKey { hash, key: &entry_key });
+            let partitions = match parent.lookup {
+                ParentLookup::PrimaryAnywhere => 0..table.definition.partition_count,
+                _ => {
+                    let index = partition_of(hash, table.definition.partition_count);
+                    index..index + 1
+                }
+            };
+            for index in partitions {
+                let part = parts.entry(index).or_insert_with(|| {
+                    begin_part(PartitionId { table: table.definition.id, index }, &program, Part::Checked, b"", buffers)
+                });
+                input::push_key(&mut part.input, HashedKey { hash, key: &entry_key });
+            }
         }
         let sought = Sought::Parents(keys.len() as u64);
-        rounds.push(Round::checked(parts.into_values().collect(), sought, &key.shown));
+        let round = Round::checked(parts.into_values().collect(), sought, &key.shown);
+        rounds.push(PlannedRound::Parts(round));
         Ok(())
     }
 
@@ -156,8 +177,7 @@ impl TcBlock {
         own: TableId,
         path: &[TableId],
         keys: Vec<LeftKey>,
-        buffers: &mut BufferPool,
-        rounds: &mut Vec<Round>,
+        rounds: &mut Vec<PlannedRound>,
     ) -> Result<()> {
         let child = self.current(key.child.definition.id)?;
         let access = Access::IndexRanges { index: key.index, descending: false };
@@ -169,11 +189,14 @@ impl TcBlock {
             if keys.is_empty() {
                 continue;
             }
-            let each = || keys.iter().map(|(key, _)| key.as_slice());
+            let with_values = |keys: Vec<LeftKey>| keys.into_iter().map(|(key, new)| (key, new.unwrap_or_default()));
             let write = match action {
                 ReferentialAction::NoAction | ReferentialAction::Restrict => {
-                    let parts = self.range_parts(&Arc::new(lock_program(&child, access)), each(), b"", buffers);
-                    rounds.push(Round::checked(parts, Sought::NoChild, &key.shown));
+                    let program = Arc::new(lock_program(&child, access));
+                    let kind = KeyRoundKind::Check(Sought::NoChild, key.shown.clone());
+                    let (keys, keys_each) = (with_values(keys).collect(), KEYS_PER_ROUND);
+                    let all = KeyRounds { program, keys, kind, keys_each, has_begun: false };
+                    rounds.push(PlannedRound::Keys(Box::new(all)));
                     continue;
                 }
                 ReferentialAction::Cascade if !is_update => WriteAction::Delete,
@@ -186,25 +209,43 @@ impl TcBlock {
                 return Err(too_deep());
             }
             let program = Arc::new(self.cascade_program(&child, write, access, &key.child_columns)?);
-            let cascades = |mut parts: Vec<RoundPart>| {
-                for part in &mut parts {
-                    part.part = Part::Cascade { program: Arc::clone(&program), path: path.clone() };
-                }
-                parts
-            };
-            if !program.reads_parameters {
-                rounds.push(Round::foreign(cascades(self.range_parts(&program, each(), b"", buffers))));
-                continue;
-            }
-            // Rows that have a new key already are not met again under it, for all of these are one step.
-            for (number, (key_bytes, new)) in keys.iter().enumerate() {
-                let parameters = new.as_deref().unwrap_or_default();
-                let parts = self.range_parts(&program, [key_bytes.as_slice()].into_iter(), parameters, buffers);
-                let round = Round::foreign(cascades(parts));
-                rounds.push(Round { is_new_statement: number == 0, ..round });
-            }
+            // New values are parameters, which are those of one key.
+            let keys_each = if program.reads_parameters { 1 } else { KEYS_PER_ROUND };
+            let keys = with_values(keys).collect();
+            let all = KeyRounds { program, keys, kind: KeyRoundKind::Cascade(path), keys_each, has_begun: false };
+            rounds.push(PlannedRound::Keys(Box::new(all)));
         }
         Ok(())
+    }
+
+    /// The next round that is planned. Those of many keys are made one after the other, so that they take no more memory at once
+    /// than their keys. All of them are one step: rows that have a new key already are not met again under it.
+    pub(super) fn next_round(&mut self, handle: TransactionHandle, buffers: &mut BufferPool) -> Option<Round> {
+        let mut rest = match self.record(handle).running.rounds.pop_front()? {
+            PlannedRound::Parts(round) => return Some(round),
+            PlannedRound::Keys(rest) => rest,
+        };
+        let count = rest.keys.len().min(rest.keys_each);
+        let keys: Vec<(Vec<u8>, Vec<u8>)> = rest.keys.drain(..count).collect();
+        let parameters = keys.first().filter(|_| rest.keys_each == 1).map_or(&[][..], |(_, new)| new.as_slice());
+        let each = keys.iter().map(|(key, _)| key.as_slice());
+        let mut parts = self.range_parts(&rest.program, each, parameters, buffers);
+        let is_new_statement = !std::mem::replace(&mut rest.has_begun, true);
+        let check = match &rest.kind {
+            KeyRoundKind::Check(sought, shown) => {
+                Some(RoundCheck { sought: *sought, shown: shown.clone(), matched: 0 })
+            }
+            KeyRoundKind::Cascade(path) => {
+                for part in &mut parts {
+                    part.part = Part::Cascade { program: Arc::clone(&rest.program), path: path.clone() };
+                }
+                None
+            }
+        };
+        if !rest.keys.is_empty() {
+            self.record(handle).running.rounds.push_front(PlannedRound::Keys(rest));
+        }
+        Some(Round { parts, check, is_new_statement })
     }
 
     /// A part for each partition of a table, with the range of each key.
@@ -349,20 +390,10 @@ impl Round {
         Round { parts, check: None, is_new_statement: false }
     }
 
-    fn foreign(parts: Vec<RoundPart>) -> Round {
-        Round { parts, check: None, is_new_statement: true }
-    }
-
     fn checked(parts: Vec<RoundPart>, sought: Sought, shown: &str) -> Round {
         let check = RoundCheck { sought, shown: shown.into(), matched: 0 };
         Round { parts, check: Some(check), is_new_statement: true }
     }
-}
-
-#[cold]
-fn no_parent(shown: &str) -> Box<Error> {
-    let message = format!("Cannot add or update a child row: a foreign key constraint fails ({shown})");
-    Error::new(ErrorCode::NoReferencedRow, message)
 }
 
 #[cold]

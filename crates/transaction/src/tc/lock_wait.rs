@@ -42,12 +42,15 @@ impl TcBlock {
             return cancel(transaction, at, sequence, CancelReason::Interrupted, outbox);
         }
         if let Some(wait) = record.waits.iter_mut().find(|wait| (wait.at, wait.sequence) == (at, sequence)) {
-            wait.blockers = blockers;
+            wait.blockers.clone_from(&blockers);
+            self.hasten_blockers(&blockers, outbox);
             self.search(transaction, at, sequence);
             return self.pass_probes(outbox);
         }
         let deadline = context.now.plus(Duration::from_millis(u64::from(record.running.lock_wait_ms)));
         let changed = record.changed.saturating_add(u64::from(changed)).min(u64::from(u32::MAX)) as u32;
+        let may_be_waited_for = has_others || record.was_probed || record.participants.len() > 1;
+        let awaited = if self.table_waits.is_empty() { Vec::new() } else { blockers.clone() };
         let since = context.now;
         record.waits.push(Wait {
             at,
@@ -61,8 +64,8 @@ impl TcBlock {
             deadline,
             cancelled: false,
         });
-        let may_be_waited_for = has_others || record.was_probed || record.participants.len() > 1;
         self.start_wait_timer(outbox);
+        self.hasten_blockers(&awaited, outbox);
         if may_be_waited_for {
             self.search(transaction, at, sequence);
             self.pass_probes(outbox);
@@ -208,6 +211,7 @@ impl TcBlock {
             }
         }
         if any_waits {
+            self.hasten_awaited(outbox);
             self.start_wait_timer(outbox);
         }
     }

@@ -4,14 +4,14 @@
 //!   stable.
 //! - Takes: `ExecuteStatement`, `InterruptStatement`, `EndTransaction`, `UndoStatements`, `WriteRowsReply`, `PrepareTransactionReply`,
 //!   `CommitTransactionReply`, `UndoTransactionReply`, `CommitStable`, `AwaitStable`, `LockWaitStarted`,
-//!   `LockWaitEnded`, `ProbeDeadlock`, `ReadStatus`, `PublishCatalog`.
+//!   `LockWaitEnded`, `ProbeDeadlock`, `NoteTableWait`, `ReadStatus`, `PublishCatalog`.
 //! - Sends: `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `CancelWait`, `InterruptWrites` to ldm;
-//!   `CommitStable`, `AwaitStable` and `ProbeDeadlock` to tc; the replies to sql.
+//!   `CommitStable`, `AwaitStable` and `ProbeDeadlock` to tc; the replies and `HastenTransaction` to sql.
 //! - Never: holds rows, locks or snapshots; waits for anything but the replies it counts.
 //!
 //! In reading order: [`block`]; [`state`], the records; then the life of a transaction: [`execute_statement`],
-//! [`follow_up`], [`foreign_key`], [`interrupt_statement`], [`undo_transaction`], [`undo_statements`], [`end_transaction`], [`commit_transaction`]; beside it [`lock_wait`] and
-//! [`read_status`].
+//! [`follow_up`], [`foreign_key`], [`interrupt_statement`], [`undo_transaction`], [`undo_statements`], [`end_transaction`], [`commit_transaction`]; beside it [`lock_wait`],
+//! [`note_table_wait`] and [`read_status`].
 
 pub mod block;
 mod commit_transaction;
@@ -21,6 +21,7 @@ mod follow_up;
 mod foreign_key;
 mod interrupt_statement;
 mod lock_wait;
+mod note_table_wait;
 mod read_status;
 mod state;
 mod undo_statements;

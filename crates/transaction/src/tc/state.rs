@@ -144,7 +144,7 @@ pub(super) struct Statement {
     /// The program whose rows asked for them, if it is not that of the statement.
     pub follow_ups_of: Option<Arc<WriteProgram>>,
     /// What is sent once all parts under way have answered, one round after the other.
-    pub rounds: VecDeque<Round>,
+    pub rounds: VecDeque<PlannedRound>,
     /// What the round under way is to find.
     pub check: Option<RoundCheck>,
     /// What foreign keys ask for after that.
@@ -199,6 +199,35 @@ pub(super) enum Part {
     Checked,
     /// Rows of a child; what they ask for belongs to this program, which was come to by way of these tables.
     Cascade { program: Arc<WriteProgram>, path: Vec<TableId> },
+}
+
+/// What is sent when its turn comes.
+#[derive(Debug)]
+pub(super) enum PlannedRound {
+    Parts(Round),
+    Keys(Box<KeyRounds>),
+}
+
+/// Rounds over ranges of keys of one table, made one after the other.
+#[derive(Debug)]
+pub(super) struct KeyRounds {
+    pub program: Arc<WriteProgram>,
+    /// Each key that is left, and the parameters of its round.
+    pub keys: VecDeque<(Vec<u8>, Vec<u8>)>,
+    pub kind: KeyRoundKind,
+    /// How many keys one round takes.
+    pub keys_each: usize,
+    /// Whether one was sent: the others have its statement number.
+    pub has_begun: bool,
+}
+
+/// What such rounds are for.
+#[derive(Debug)]
+pub(super) enum KeyRoundKind {
+    /// Rows must be found, or none; with the constraint.
+    Check(Sought, Box<str>),
+    /// Rows of a child change, which was come to by way of these tables.
+    Cascade(Vec<TableId>),
 }
 
 /// Parts that are under way together.

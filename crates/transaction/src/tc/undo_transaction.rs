@@ -7,7 +7,7 @@ use junctor_signals::commit_transaction::{UndoTransaction, UndoTransactionReply}
 use junctor_signals::{LdmSignal, Signal};
 
 use super::block::TcBlock;
-use super::state::{Phase, TransactionHandle};
+use super::state::{Phase, PlannedRound, TransactionHandle};
 
 impl TcBlock {
     /// The statement has an error, and none of its parts is under way.
@@ -20,8 +20,11 @@ impl TcBlock {
         let own = self.own;
         let record = self.record(handle);
         record.running.outputs.drain(..).for_each(|output| context.buffers.give(output));
-        let rounds = record.running.rounds.drain(..).flat_map(|round| round.parts);
-        rounds.for_each(|part| context.buffers.give(part.input));
+        for planned in record.running.rounds.drain(..) {
+            if let PlannedRound::Parts(round) = planned {
+                round.parts.into_iter().for_each(|part| context.buffers.give(part.input));
+            }
+        }
         record.running.follow_ups.clear();
         record.running.cascades.clear();
         let timeout_ends = record.running.timeout_ends;

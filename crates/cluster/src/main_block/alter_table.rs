@@ -1,0 +1,145 @@
+//! The stages of ALTER TABLE, CREATE INDEX and DROP INDEX.
+//!
+//! What comes is made first, and nothing goes away before everything that comes is complete: up to then an alteration is taken
+//! back by taking its new indexes away. Its last change is one publication, with which everything else happens at once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use junctor_model::alteration::{Alteration, altered, building_indexes, without_building};
+use junctor_model::error::Result;
+use junctor_model::id::TableId;
+use junctor_model::schema::{IndexDefinition, TableDefinition};
+use junctor_signals::change_schema::{Catalog, SchemaChange};
+
+use super::block::MainBlock;
+use super::definition;
+use super::foreign_key;
+use super::plan::with_kind;
+use super::state::{PartitionWork, PartitionWorkKind, Plan, StageWork, TableName};
+
+impl MainBlock {
+    /// New indexes are made empty, in state Building; without any, all is done at once.
+    pub(super) fn plan_alter_table(&self, table: TableId, alteration: Arc<Alteration>) -> Result<Plan> {
+        let old = &self.base_table(table)?.definition;
+        let new = altered(&self.catalog.dictionary, old, &alteration)?;
+        if alteration.add_indexes.is_empty() {
+            return self.plan_altered(old, new, &alteration);
+        }
+        let mut plan = Plan::default();
+        let (building, hidden) = definition::with_indexes(old, &alteration.add_indexes, self.next_table);
+        // Were the change taken back, the table would be as before but for its version.
+        let mut without = old.clone();
+        without.version.0 += 2;
+        let mut catalog = self.next_catalog();
+        if building_indexes(&building).any(IndexDefinition::is_ordered) {
+            plan.following = Some(SchemaChange::BuildIndexes { table, alteration });
+        }
+        if !hidden.is_empty() {
+            let creates = self.add_to(&mut catalog, hidden, &mut plan);
+            let drops = with_kind(&creates, PartitionWorkKind::Drop);
+            plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops)));
+        }
+        let replace = |definition: &TableDefinition| StageWork::Partitions(self.replace_layouts(definition));
+        plan.then(replace(&building), Some(replace(&without)));
+        catalog.dictionary.put_table(building);
+        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        Ok(plan)
+    }
+
+    /// Others use the table meanwhile.
+    pub(super) fn plan_build_indexes(&self, table: TableId, alteration: Arc<Alteration>) -> Result<Plan> {
+        let fallback = Some(SchemaChange::UndoAlteration { table });
+        let mut plan = Plan { fallback, ..Plan::default() };
+        let layout = self.base_table(table)?;
+        for index in building_indexes(&layout.definition).filter(|index| index.is_ordered()) {
+            let works = self.works(layout, PartitionWorkKind::BuildIndex(index.id));
+            plan.then(StageWork::Partitions(works), None);
+        }
+        if !alteration.has_session_work() {
+            plan.following = Some(SchemaChange::FinishAlteration { table, alteration });
+        }
+        Ok(plan)
+    }
+
+    /// Everything happens that is not a new index that is being built.
+    pub(super) fn plan_finish_alteration(&self, table: TableId, alteration: &Alteration) -> Result<Plan> {
+        let old = &self.base_table(table)?.definition;
+        let new = altered(&self.catalog.dictionary, old, alteration)?;
+        self.plan_altered(old, new, alteration)
+    }
+
+    fn plan_altered(&self, old: &TableDefinition, mut new: TableDefinition, alteration: &Alteration) -> Result<Plan> {
+        let mut plan = Plan::default();
+        let mut catalog = self.next_catalog();
+        new.version.0 += 1;
+        let gone: Vec<&IndexDefinition> = old.indexes.iter().filter(|index| new.index(index.id).is_none()).collect();
+        // The partitions know what comes before anybody asks for it, and what goes until nobody does any more.
+        let mut both = new.clone();
+        both.indexes.extend(gone.iter().map(|index| (*index).clone()));
+        plan.then(StageWork::Partitions(self.replace_layouts(&both)), None);
+        let mut drops = Vec::new();
+        for entries in gone.iter().filter_map(|index| definition::entries_of(index)) {
+            drops.extend(self.drop_one(&mut catalog, entries));
+        }
+        let names = self.put_altered(&mut catalog, old, &new, alteration, &mut plan);
+        let own = BTreeSet::from([new.id]);
+        self.renew_related(&mut plan, &mut catalog, &names, &alteration.add_foreign_keys, &own);
+        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        if !gone.is_empty() {
+            plan.then(StageWork::Partitions(self.replace_layouts(&new)), None);
+            plan.then(StageWork::Partitions(drops), None);
+        }
+        Ok(plan)
+    }
+
+    /// Puts the table into the catalog, with its hidden tables and children if they are called otherwise or know its name. Gives the
+    /// names that it has and has had.
+    fn put_altered(
+        &self,
+        catalog: &mut Catalog,
+        old: &TableDefinition,
+        new: &TableDefinition,
+        alteration: &Alteration,
+        plan: &mut Plan,
+    ) -> Vec<TableName> {
+        let (from, to) = ((old.database.clone(), old.name.clone()), (new.database.clone(), new.name.clone()));
+        catalog.dictionary.remove_table(old.id);
+        catalog.dictionary.put_table(new.clone());
+        if from == to && alteration.rename_indexes.is_empty() {
+            return vec![from];
+        }
+        foreign_key::rename_parent(catalog, &from, &to);
+        let mut works: Vec<PartitionWork> = Vec::new();
+        for hidden in definition::hidden_tables(new, &|id| catalog.dictionary.table(id).cloned()) {
+            works.extend(self.replace_layouts(&hidden));
+            catalog.dictionary.put_table(hidden);
+        }
+        if !works.is_empty() {
+            plan.then(StageWork::Partitions(works), None);
+        }
+        vec![from, to]
+    }
+
+    /// New indexes go away.
+    pub(super) fn plan_undo_alteration(&self, table: TableId) -> Result<Plan> {
+        let mut plan = Plan::default();
+        let old = &self.base_table(table)?.definition;
+        let (mut without, gone) = without_building(old);
+        if gone.is_empty() {
+            return Ok(plan);
+        }
+        without.version.0 += 1;
+        let mut catalog = self.next_catalog();
+        let mut drops = Vec::new();
+        for entries in building_indexes(old).filter_map(definition::entries_of) {
+            drops.extend(self.drop_one(&mut catalog, entries));
+        }
+        let replace = self.replace_layouts(&without);
+        catalog.dictionary.put_table(without);
+        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then(StageWork::Partitions(replace), None);
+        plan.then(StageWork::Partitions(drops), None);
+        Ok(plan)
+    }
+}

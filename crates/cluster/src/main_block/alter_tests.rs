@@ -1,0 +1,213 @@
+//! ALTER TABLE of several changes, and foreign keys between tables that change.
+
+use std::sync::Arc;
+
+use junctor_model::alteration::Alteration;
+use junctor_model::foreign_key::{ForeignKey, ReferentialAction};
+use junctor_model::id::{ColumnIndex, ConnectionId, TableId};
+use junctor_model::schema::{IndexDefinition, IndexKind, IndexState};
+use junctor_signals::MainSignal;
+use junctor_signals::block_tables::UnlockTables;
+use junctor_signals::change_schema::{SchemaChange, TableRename};
+use junctor_signals::read_rows::OperationId;
+
+use super::tests::{Stage, add_index, alter, create_table, drop_table, errno, index, last_errno, primary, unique};
+
+const OTHER: ConnectionId = ConnectionId(2);
+
+fn foreign_key(name: &str, parent: &str) -> ForeignKey {
+    ForeignKey {
+        name: name.into(),
+        columns: vec![ColumnIndex(1)],
+        parent: ("d".into(), parent.into()),
+        parent_columns: vec!["id".into()],
+        on_delete: ReferentialAction::Cascade,
+        on_update: ReferentialAction::NoAction,
+    }
+}
+
+fn ordered(name: &str) -> IndexDefinition {
+    index(name, IndexKind::Ordered, 1)
+}
+
+/// A database with `p` and `c`.
+fn stage() -> (Stage, TableId, TableId) {
+    let mut stage = Stage::new(&[]);
+    stage.create_database();
+    assert_eq!(stage.create("p", vec![primary()]), None);
+    assert_eq!(stage.create("c", vec![primary()]), None);
+    let (parent, child) = (stage.table("p").id, stage.table("c").id);
+    (stage, parent, child)
+}
+
+/// What ADD FOREIGN KEY with its index asks for.
+fn add_key(needs_parents: bool) -> Arc<Alteration> {
+    Arc::new(Alteration {
+        add_indexes: vec![ordered("k")],
+        add_foreign_keys: vec![foreign_key("k", "p")],
+        needs_parents,
+        ..Alteration::default()
+    })
+}
+
+#[test]
+fn several_changes_happen_at_once() {
+    let (mut stage, _, child) = stage();
+    assert_eq!(stage.change(add_index(child, ordered("a"))).error, None);
+    let alteration = Alteration {
+        drop_indexes: vec!["A".into()],
+        add_indexes: vec![ordered("a"), ordered("b")],
+        add_foreign_keys: vec![foreign_key("k", "p")],
+        rename: Some(("d".into(), "n".into())),
+        ..Alteration::default()
+    };
+    assert_eq!(stage.change(alter(child, alteration)).error, None);
+    stage.check();
+    let table = stage.table("n");
+    let names: Vec<(&str, u16)> = table.indexes.iter().map(|index| (&*index.name, index.id.0)).collect();
+    assert_eq!(names, [("PRIMARY", 0), ("a", 2), ("b", 3)]);
+    assert_eq!(table.foreign_keys, [foreign_key("k", "p")]);
+    assert!(stage.main.catalog().dictionary.table_named("d", "c").is_none());
+    let back = Alteration {
+        drop_foreign_keys: vec!["K".into()],
+        drop_indexes: vec!["a".into(), "b".into()],
+        ..Alteration::default()
+    };
+    assert_eq!(stage.change(alter(child, back)).error, None);
+    stage.check();
+    assert_eq!((stage.table("n").indexes.len(), stage.table("n").foreign_keys.len()), (1, 0));
+}
+
+#[test]
+fn one_change_that_cannot_be_leaves_all_undone() {
+    let (mut stage, parent, child) = stage();
+    assert_eq!(stage.change(add_index(child, ordered("a"))).error, None);
+    let before = (stage.table("c"), stage.table("p"));
+    let all = Alteration {
+        drop_indexes: vec!["a".into()],
+        add_indexes: vec![ordered("b")],
+        add_foreign_keys: vec![foreign_key("k", "p")],
+        needs_parents: true,
+        ..Alteration::default()
+    };
+    let name = |name: &str| (Box::from("d"), Box::from(name));
+    for (number, alteration) in [
+        (1091, Alteration { drop_indexes: vec!["a".into(), "x".into()], ..all.clone() }),
+        (1091, Alteration { drop_foreign_keys: vec!["x".into()], ..all.clone() }),
+        (1061, Alteration { add_indexes: vec![ordered("b"), ordered("B")], ..all.clone() }),
+        (1050, Alteration { rename: Some(name("p")), ..all.clone() }),
+        (1049, Alteration { rename: Some(("x".into(), "c".into())), ..all.clone() }),
+        (1176, Alteration { rename_indexes: vec![("x".into(), "y".into())], ..all.clone() }),
+        (1824, Alteration { add_foreign_keys: vec![foreign_key("k", "x")], ..all.clone() }),
+        (1826, Alteration { add_foreign_keys: vec![foreign_key("k", "p"), foreign_key("K", "p")], ..all.clone() }),
+        (1412, Alteration { add_indexes: Vec::new(), ..all.clone() }),
+    ] {
+        assert_eq!(errno(stage.change(alter(child, alteration)).error), number);
+        assert_eq!((stage.table("c"), stage.table("p")), before);
+        stage.check();
+    }
+    // An index that only a foreign key keeps goes with it, not before it.
+    assert_eq!(stage.change(alter(child, Alteration { needs_parents: false, ..all })).error, None);
+    let alone = Alteration { drop_indexes: vec!["b".into()], ..Alteration::default() };
+    assert_eq!(errno(stage.change(alter(child, alone.clone())).error), 1553);
+    let both = Alteration { drop_foreign_keys: vec!["k".into()], ..alone };
+    assert_eq!(stage.change(alter(child, both)).error, None);
+    assert_eq!(errno(stage.change(drop_table("p")).error), 0);
+    assert_ne!(parent, child);
+    stage.check();
+}
+
+#[test]
+fn tables_are_kept_from_writers_until_the_rows_were_looked_at() {
+    let (mut stage, parent, child) = stage();
+    let alteration = add_key(true);
+    assert_eq!(
+        stage.change(SchemaChange::AlterTable { table: child, alteration: Arc::clone(&alteration) }).error,
+        None
+    );
+    assert_eq!(stage.table("c").indexes[1].state, IndexState::Building, "the session has its part to do");
+    let hold = SchemaChange::HoldTables { table: child, alteration: Arc::clone(&alteration) };
+    assert_eq!(stage.change(hold).error, None);
+    assert_eq!(stage.blocked.values().next(), Some(&vec![child, parent]));
+    // Who comes later waits for the end, and the end does not wait for who came later.
+    stage.ask_as(OTHER, OperationId(100), drop_table("p"));
+    stage.ask_as(OTHER, OperationId(101), add_index(child, ordered("x")));
+    assert!(stage.replies.is_empty());
+    let end = SchemaChange::FinishAlteration { table: child, alteration };
+    assert_eq!(stage.change(end).error, None);
+    assert_eq!(stage.table("c").foreign_keys.len(), 1);
+    assert!(stage.replies.is_empty());
+    stage.run(MainSignal::UnlockTables(UnlockTables { connection: ConnectionId(1) }));
+    assert_eq!((last_errno(&mut stage), last_errno(&mut stage)), (0, 3730), "the index is made, the parent stays");
+    assert_eq!(stage.main.table_locks_held(), 0);
+    stage.check();
+}
+
+#[test]
+fn an_alteration_that_ends_in_vain_leaves_no_index() {
+    let (mut stage, _, child) = stage();
+    let alteration = add_key(true);
+    let begin = || SchemaChange::AlterTable { table: child, alteration: Arc::clone(&alteration) };
+    let before = stage.table("c").indexes;
+    assert_eq!(stage.change(begin()).error, None);
+    // The parent goes while the index is filled.
+    assert_eq!(stage.change(drop_table("p")).error, None);
+    let hold = SchemaChange::HoldTables { table: child, alteration: Arc::clone(&alteration) };
+    assert_eq!(errno(stage.change(hold).error), 1824);
+    let end = SchemaChange::FinishAlteration { table: child, alteration: Arc::clone(&alteration) };
+    assert_eq!(errno(stage.change(end).error), 1824);
+    assert_eq!(stage.table("c").indexes, before, "main has taken the index back by itself");
+    stage.check();
+    stage.create("p", vec![primary()]);
+    assert_eq!(stage.change(begin()).error, None);
+    assert_eq!(stage.change(SchemaChange::UndoAlteration { table: child }).error, None);
+    assert_eq!(stage.table("c").indexes, before);
+    // Nothing is left to take back.
+    assert_eq!(stage.change(SchemaChange::UndoAlteration { table: child }).error, None);
+    stage.check();
+}
+
+#[test]
+fn the_end_of_an_alteration_is_not_refused_for_those_that_wait() {
+    let (mut stage, _, child) = stage();
+    assert_eq!(stage.change(add_index(child, unique("u"))).error, None);
+    stage.in_use = true;
+    for number in 0..256 {
+        stage.ask_as(OTHER, OperationId(100 + number), drop_table("p"));
+    }
+    stage.ask_as(OTHER, OperationId(999), drop_table("p"));
+    assert_ne!(last_errno(&mut stage), 0, "no more may wait");
+    stage.in_use = false;
+    assert_eq!(stage.change(SchemaChange::UndoAlteration { table: child }).error, None);
+    assert_eq!(stage.table("c").indexes.len(), 1);
+}
+
+#[test]
+fn a_child_that_is_made_while_its_parent_goes_is_refused() {
+    let (mut stage, _, _) = stage();
+    let SchemaChange::CreateTable { mut definition, if_not_exists, auto_increment } =
+        create_table("e", vec![primary(), ordered("k")], false)
+    else {
+        unreachable!()
+    };
+    definition.foreign_keys = vec![foreign_key("f", "p")];
+    let create = SchemaChange::CreateTable { definition, if_not_exists, auto_increment };
+    // The session that asks has seen the parent.
+    assert_eq!(stage.change(drop_table("p")).error, None);
+    assert_eq!(errno(stage.change(create).error), 1824);
+    stage.check();
+}
+
+#[test]
+fn a_table_that_is_called_otherwise_when_its_turn_comes_is_not_altered() {
+    let (mut stage, _, child) = stage();
+    stage.in_use = true;
+    let renames = vec![TableRename { from: ("d".into(), "c".into()), to: ("d".into(), "n".into()) }];
+    stage.ask(OperationId(100), SchemaChange::RenameTables { renames });
+    stage.ask_as(OTHER, OperationId(101), add_index(child, ordered("k")));
+    let rename = *stage.blocked.keys().next().expect("the change waits");
+    stage.leave(rename);
+    assert_eq!((last_errno(&mut stage), last_errno(&mut stage)), (1146, 0));
+    assert_eq!(stage.table("n").indexes.len(), 1);
+    stage.check();
+}

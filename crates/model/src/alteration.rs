@@ -1,0 +1,248 @@
+//! ALTER TABLE, CREATE INDEX and DROP INDEX: several changes of one table, all or nothing, and the table that they make.
+//!
+//! Who plans the statement asks what becomes of the table, for the error comes before anything is done; main asks again when the
+//! turn of the change comes, for the schema may be another one then.
+
+use crate::error::{Error, ErrorCode, Result};
+use crate::foreign_key::{ForeignKey, check_foreign_key, check_key_name, columns_named, key_index};
+use crate::id::{ColumnIndex, IndexId};
+use crate::limit::INDEXES_MAX;
+use crate::schema::{Dictionary, IndexDefinition, IndexState, TableDefinition};
+
+/// The changes of one table. What goes away goes before what comes, so a name can be given anew.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Alteration {
+    /// Names of indexes that go.
+    pub drop_indexes: Vec<Box<str>>,
+    /// Indexes that are called otherwise: the old and the new name of each.
+    pub rename_indexes: Vec<(Box<str>, Box<str>)>,
+    /// Indexes that come, without ids and hidden tables.
+    pub add_indexes: Vec<IndexDefinition>,
+    /// Names of foreign keys that go.
+    pub drop_foreign_keys: Vec<Box<str>>,
+    /// Foreign keys that come.
+    pub add_foreign_keys: Vec<ForeignKey>,
+    /// (database, table) as it is to be called.
+    pub rename: Option<(Box<str>, Box<str>)>,
+    /// Whether foreign keys that come need their parents: the tables, and a row for every child.
+    pub needs_parents: bool,
+}
+
+impl Alteration {
+    /// Whether nothing but indexes comes.
+    pub fn only_adds_indexes(&self) -> bool {
+        let rest = Alteration { add_indexes: Vec::new(), needs_parents: false, ..self.clone() };
+        rest == Alteration::default()
+    }
+
+    /// Whether something goes that readers of the table know, or is called otherwise.
+    pub fn takes_away(&self) -> bool {
+        !self.drop_indexes.is_empty() || !self.rename_indexes.is_empty() || self.rename.is_some()
+    }
+
+    /// Whether rows that exist are looked at for their parents.
+    pub fn checks_rows(&self) -> bool {
+        self.needs_parents && !self.add_foreign_keys.is_empty()
+    }
+
+    /// Whether the session that asks has work of its own before the change is complete: entries of unique indexes, and parents of rows.
+    pub fn has_session_work(&self) -> bool {
+        self.checks_rows() || self.add_indexes.iter().any(IndexDefinition::is_unique)
+    }
+}
+
+/// The table as it is to be, without a new version; its indexes that are being built are those that come, ids and all.
+///
+/// # Errors
+/// 1049, 1050, 1061, 1069, 1075, 1091, 1176, 1235, 1553, those of [`check_foreign_key`], and 1412 where it was planned for another table.
+pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alteration) -> Result<TableDefinition> {
+    let mut table = old.clone();
+    let building: Vec<IndexDefinition> =
+        table.indexes.extract_if(.., |index| index.state == IndexState::Building).collect();
+    for name in &alteration.drop_indexes {
+        let place = place_of(&table, name).ok_or_else(|| cannot_drop(name))?;
+        if place == 0 {
+            return Err(Error::not_supported("DROP PRIMARY KEY"));
+        }
+        table.indexes.remove(place);
+    }
+    for name in &alteration.drop_foreign_keys {
+        let is_it = |key: &ForeignKey| key.name.eq_ignore_ascii_case(name);
+        let place = table.foreign_keys.iter().position(is_it).ok_or_else(|| cannot_drop(name))?;
+        table.foreign_keys.remove(place);
+    }
+    for (from, to) in &alteration.rename_indexes {
+        rename_index(&mut table, from, to)?;
+    }
+    add_indexes(&mut table, building, &alteration.add_indexes)?;
+    check_automatic(old, &table)?;
+    check_needed(dictionary, old, &table, alteration)?;
+    for key in &alteration.add_foreign_keys {
+        check_foreign_key(dictionary, &table, &table.foreign_keys, key, alteration.needs_parents)?;
+        if key_index(&table, &key.columns).is_none() {
+            return Err(changed());
+        }
+        table.foreign_keys.push(key.clone());
+    }
+    if let Some(to) = &alteration.rename {
+        rename(dictionary, &mut table, to)?;
+    }
+    Ok(table)
+}
+
+/// The place of an index that has this name and can be seen.
+fn place_of(table: &TableDefinition, name: &str) -> Option<usize> {
+    let place = table.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name))?;
+    let is_hidden = place == 0 && table.columns[usize::from(table.primary().columns[0].0)].hidden;
+    (!is_hidden).then_some(place)
+}
+
+fn rename_index(table: &mut TableDefinition, from: &str, to: &str) -> Result<()> {
+    let Some(place) = place_of(table, from).filter(|place| *place > 0) else {
+        let message = format!("Key '{from}' doesn't exist in table '{}'", table.name);
+        return Err(Error::new(ErrorCode::KeyDoesNotExist, message));
+    };
+    let is_taken = |(other, index): (usize, &IndexDefinition)| other != place && index.name.eq_ignore_ascii_case(to);
+    if table.indexes.iter().enumerate().any(is_taken) {
+        return Err(duplicate_key_name(to));
+    }
+    table.indexes[place].name = to.into();
+    Ok(())
+}
+
+fn add_indexes(
+    table: &mut TableDefinition,
+    building: Vec<IndexDefinition>,
+    additions: &[IndexDefinition],
+) -> Result<()> {
+    if table.indexes.len() + additions.len() > INDEXES_MAX {
+        let message = format!("Too many keys specified; max {INDEXES_MAX} keys allowed");
+        return Err(Error::new(ErrorCode::TooManyKeys, message));
+    }
+    if !building.is_empty() && building.len() != additions.len() {
+        return Err(changed());
+    }
+    let mut made = building.into_iter();
+    for addition in additions {
+        if table.indexes.iter().any(|index| index.name.eq_ignore_ascii_case(&addition.name)) {
+            return Err(duplicate_key_name(&addition.name));
+        }
+        let index = made.next().unwrap_or_else(|| {
+            let id = table.next_index;
+            table.next_index.0 += 1;
+            IndexDefinition { id, ..addition.clone() }
+        });
+        table.indexes.push(IndexDefinition { state: IndexState::Online, ..index });
+    }
+    Ok(())
+}
+
+/// An AUTO_INCREMENT column keeps a key that begins with it.
+fn check_automatic(old: &TableDefinition, new: &TableDefinition) -> Result<()> {
+    let Some(automatic) = old.auto_increment_column().filter(|column| !old.columns[usize::from(column.0)].hidden)
+    else {
+        return Ok(());
+    };
+    if new.indexes.iter().any(|index| index.columns[0] == automatic) {
+        return Ok(());
+    }
+    let message = "Incorrect table definition; there can be only one auto column and it must be defined as a key";
+    Err(Error::new(ErrorCode::WrongAutoKey, message))
+}
+
+/// Refuses to take an index away by which alone children or parents of foreign keys that stay are found: 1553.
+fn check_needed(
+    dictionary: &Dictionary,
+    old: &TableDefinition,
+    new: &TableDefinition,
+    alteration: &Alteration,
+) -> Result<()> {
+    let Some(first) = alteration.drop_indexes.first() else { return Ok(()) };
+    let serves_parents = |table: &TableDefinition, columns: &[ColumnIndex]| {
+        let is_whole = |index: &IndexDefinition| index.is_unique() && index.columns == columns;
+        table.indexes.iter().any(is_whole) || key_index(table, columns).is_some()
+    };
+    let lost_by_child = |key: &ForeignKey| {
+        (key_index(old, &key.columns).is_some() && key_index(new, &key.columns).is_none()).then(|| key.columns.clone())
+    };
+    let of_children = new.foreign_keys.iter().find_map(lost_by_child);
+    let lost_by_parent = |key: &ForeignKey| {
+        let columns = columns_named(old, &key.parent_columns)?;
+        (serves_parents(old, &columns) && !serves_parents(new, &columns)).then_some(columns)
+    };
+    let mut children = dictionary.children_of(&old.database, &old.name);
+    let is_dropped =
+        |key: &ForeignKey| alteration.drop_foreign_keys.iter().any(|name| key.name.eq_ignore_ascii_case(name));
+    let of_parents = || {
+        // A key of the table to itself may go with the index.
+        children.find_map(|(child, key)| {
+            let goes = child.definition.id == old.id && is_dropped(key);
+            if goes { None } else { lost_by_parent(key) }
+        })
+    };
+    let Some(columns) = of_children.or_else(of_parents) else { return Ok(()) };
+    let mut names = alteration.drop_indexes.iter();
+    let serves = |name: &str| old.index_named(name).is_some_and(|index| index.columns.starts_with(&columns));
+    let name = names.find(|name| serves(name)).unwrap_or(first);
+    let message = format!("Cannot drop index '{name}': needed in a foreign key constraint");
+    Err(Error::new(ErrorCode::IndexNeededByForeignKey, message))
+}
+
+fn rename(dictionary: &Dictionary, table: &mut TableDefinition, to: &(Box<str>, Box<str>)) -> Result<()> {
+    if dictionary.database(&to.0).is_none() {
+        return Err(Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{}'", to.0)));
+    }
+    if dictionary.table_named(&to.0, &to.1).is_some_and(|other| other.definition.id != table.id) {
+        return Err(Error::new(ErrorCode::TableExists, format!("Table '{}' already exists", to.1)));
+    }
+    let from = (table.database.clone(), table.name.clone());
+    for key in table.foreign_keys.iter_mut().filter(|key| key.parent == from) {
+        key.parent = to.clone();
+    }
+    call_table(table, to);
+    let keys = std::mem::take(&mut table.foreign_keys);
+    for key in &keys {
+        check_key_name(dictionary, table, &[], key)?;
+    }
+    table.foreign_keys = keys;
+    Ok(())
+}
+
+/// Gives a table another name, and the foreign keys that are called after it.
+pub fn call_table(table: &mut TableDefinition, to: &(Box<str>, Box<str>)) {
+    let prefix = format!("{}_ibfk_", table.name);
+    for key in &mut table.foreign_keys {
+        if let Some(number) = key.name.strip_prefix(&prefix) {
+            key.name = format!("{}_ibfk_{number}", to.1).into();
+        }
+    }
+    (table.database, table.name) = to.clone();
+}
+
+/// The ids of the indexes that are being built.
+pub fn building_indexes(table: &TableDefinition) -> impl Iterator<Item = &IndexDefinition> {
+    table.indexes.iter().filter(|index| index.state == IndexState::Building)
+}
+
+/// The table without the indexes that are being built.
+pub fn without_building(table: &TableDefinition) -> (TableDefinition, Vec<IndexId>) {
+    let mut table = table.clone();
+    let gone = table.indexes.extract_if(.., |index| index.state == IndexState::Building);
+    let gone = gone.map(|index| index.id).collect();
+    (table, gone)
+}
+
+#[cold]
+fn cannot_drop(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::CannotDropKey, format!("Can't DROP '{name}'; check that column/key exists"))
+}
+
+#[cold]
+fn duplicate_key_name(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::DuplicateKeyName, format!("Duplicate key name '{name}'"))
+}
+
+#[cold]
+fn changed() -> Box<Error> {
+    Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")
+}

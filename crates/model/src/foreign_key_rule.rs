@@ -1,0 +1,127 @@
+//! What a foreign key must fulfil to be one: its name, its columns, its parent.
+
+use crate::error::{Error, ErrorCode, Result};
+use crate::foreign_key::{ForeignKey, ReferentialAction, columns_named, key_index};
+use crate::id::ColumnIndex;
+use crate::schema::{ColumnType, Dictionary, IndexDefinition, TableDefinition};
+
+/// Whether a table may have a foreign key; `before` are those that it has already. With `needs_parent` the parent must exist and
+/// have an index by which rows are found.
+///
+/// # Errors
+/// 1822, 1824, 1826, 1830, 3734, 3780.
+pub fn check_foreign_key(
+    dictionary: &Dictionary,
+    table: &TableDefinition,
+    before: &[ForeignKey],
+    key: &ForeignKey,
+    needs_parent: bool,
+) -> Result<()> {
+    check_key_name(dictionary, table, before, key)?;
+    check_set_null(key, table)?;
+    let is_own = key.parent.0 == table.database && key.parent.1 == table.name;
+    let parent = match is_own {
+        true => Some(table),
+        false => dictionary.table_named(&key.parent.0, &key.parent.1).map(|layout| &layout.definition),
+    };
+    match parent {
+        Some(parent) => check_parent(key, table, parent, needs_parent),
+        None if needs_parent => {
+            let text = format!("Failed to open the referenced table '{}'", key.parent.1);
+            Err(Error::new(ErrorCode::ForeignKeyWithoutParent, text))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether no other foreign key of the database has the name, those in `before` among them.
+///
+/// # Errors
+/// 1826.
+pub fn check_key_name(
+    dictionary: &Dictionary,
+    table: &TableDefinition,
+    before: &[ForeignKey],
+    key: &ForeignKey,
+) -> Result<()> {
+    let tables = dictionary.tables().map(|layout| &layout.definition);
+    let others = tables.filter(|other| other.database == table.database && other.id != table.id);
+    let mut all = others.flat_map(|other| &other.foreign_keys).chain(before);
+    if all.any(|other| other.name.eq_ignore_ascii_case(&key.name)) {
+        let text = format!("Duplicate foreign key constraint name '{}'", key.name);
+        return Err(Error::new(ErrorCode::DuplicateForeignKeyName, text));
+    }
+    Ok(())
+}
+
+fn check_set_null(key: &ForeignKey, table: &TableDefinition) -> Result<()> {
+    if key.on_delete != ReferentialAction::SetNull && key.on_update != ReferentialAction::SetNull {
+        return Ok(());
+    }
+    let columns = key.columns.iter().map(|column| &table.columns[usize::from(column.0)]);
+    match columns.into_iter().find(|column| !column.nullable) {
+        Some(column) => {
+            let text = format!(
+                "Column '{}' cannot be NOT NULL: needed in a foreign key constraint '{}' SET NULL",
+                column.name, key.name
+            );
+            Err(Error::new(ErrorCode::ForeignKeyColumnNotNull, text))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether the parent can be one. Without checks it may have no index yet.
+///
+/// # Errors
+/// 1822, 3734, 3780.
+pub fn check_parent(
+    key: &ForeignKey,
+    child: &TableDefinition,
+    parent: &TableDefinition,
+    needs_index: bool,
+) -> Result<()> {
+    let Some(columns) = columns_named(parent, &key.parent_columns) else {
+        let mut names = key.parent_columns.iter().map(|name| &**name);
+        let missing = names.find(|name| parent.column(name).is_none()).unwrap_or_default();
+        let text = format!(
+            "Failed to add the foreign key constraint. Missing column '{missing}' for constraint '{}' in the referenced \
+             table '{}'",
+            key.name, parent.name
+        );
+        return Err(Error::new(ErrorCode::ForeignKeyWithoutParentColumn, text));
+    };
+    for (own, other) in key.columns.iter().zip(&columns) {
+        let (own, other) = (&child.columns[usize::from(own.0)], &parent.columns[usize::from(other.0)]);
+        if !are_compatible(own.column_type, other.column_type) {
+            let text = format!(
+                "Referencing column '{}' and referenced column '{}' in foreign key constraint '{}' are incompatible.",
+                own.name, other.name, key.name
+            );
+            return Err(Error::new(ErrorCode::ForeignKeyColumnsIncompatible, text));
+        }
+    }
+    if needs_index && !is_parent_key(parent, &columns) {
+        let text = format!(
+            "Failed to add the foreign key constraint. Missing index for constraint '{}' in the referenced table '{}'",
+            key.name, parent.name
+        );
+        return Err(Error::new(ErrorCode::ForeignKeyWithoutParentIndex, text));
+    }
+    Ok(())
+}
+
+/// Whether rows can be found by the columns: they are a whole unique key, or an ordered index begins with them.
+fn is_parent_key(parent: &TableDefinition, columns: &[ColumnIndex]) -> bool {
+    let is_whole = |index: &IndexDefinition| index.columns == columns && index.is_unique();
+    parent.indexes.iter().any(is_whole) || key_index(parent, columns).is_some()
+}
+
+/// Equal numbers; strings of one collation whatever their lengths.
+fn are_compatible(child: ColumnType, parent: ColumnType) -> bool {
+    match (child.collation(), parent.collation()) {
+        (Some(child), Some(parent)) => child == parent,
+        (None, None) => child == parent,
+        _ => false,
+    }
+}

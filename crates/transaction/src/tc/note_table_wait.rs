@@ -1,0 +1,62 @@
+//! Transactions that wait for tables which a schema change keeps from them, while others wait for their rows.
+//!
+//! The change may wait for one of these others, so all of them would wait in a circle. Who waits for tables and is waited for
+//! goes before every change that has not begun; a change that has begun waits for nobody. So no circle stays, and there is no
+//! victim.
+
+use junctor_kernel::Outbox;
+use junctor_model::id::TransactionId;
+use junctor_signals::block_tables::{HastenTransaction, NoteTableWait};
+use junctor_signals::lock_wait::Blocker;
+use junctor_signals::{Signal, SqlSignal};
+
+use super::block::TcBlock;
+
+/// Transactions that one step hastens; the timer of waits comes back for the others.
+const HASTENED_PER_STEP: usize = 8;
+
+impl TcBlock {
+    pub(super) fn on_note_table_wait(&mut self, signal: NoteTableWait, outbox: &mut Outbox<Signal>) {
+        let NoteTableWait { transaction, connection, from, waits } = signal;
+        if !waits {
+            self.table_waits.remove(&transaction);
+            return;
+        }
+        self.table_waits.insert(transaction, (from, connection));
+        self.hasten_awaited(outbox);
+    }
+
+    /// A row is waited for that these have locked.
+    #[inline]
+    pub(super) fn hasten_blockers(&mut self, blockers: &[Blocker], outbox: &mut Outbox<Signal>) {
+        if !self.table_waits.is_empty() {
+            let awaited = blockers.iter().map(|blocker| blocker.transaction).take(HASTENED_PER_STEP);
+            awaited.for_each(|transaction| self.hasten(transaction, outbox));
+        }
+    }
+
+    /// Looks at all waits of this instance for transactions that wait for tables.
+    pub(super) fn hasten_awaited(&mut self, outbox: &mut Outbox<Signal>) {
+        let mut awaited = Vec::new();
+        for place in 0..self.transactions.high_water() as u32 {
+            let handle = self.transactions.handle_at(place);
+            let Some(record) = handle.and_then(|handle| self.transactions.get(handle)) else { continue };
+            let waits = record.waits.iter().filter(|wait| !wait.cancelled);
+            let blockers = waits.flat_map(|wait| &wait.blockers).map(|blocker| blocker.transaction);
+            awaited.extend(blockers.filter(|transaction| self.table_waits.contains_key(transaction)));
+            if awaited.len() >= HASTENED_PER_STEP {
+                break;
+            }
+        }
+        awaited.truncate(HASTENED_PER_STEP);
+        awaited.into_iter().for_each(|transaction| self.hasten(transaction, outbox));
+    }
+
+    /// It is told once for each wait.
+    fn hasten(&mut self, transaction: TransactionId, outbox: &mut Outbox<Signal>) {
+        if let Some((to, connection)) = self.table_waits.remove(&transaction) {
+            let signal = HastenTransaction { transaction, connection };
+            outbox.send(to, Signal::Sql(SqlSignal::HastenTransaction(signal)));
+        }
+    }
+}

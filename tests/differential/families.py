@@ -1,0 +1,174 @@
+"""Random tables joined by foreign keys, and statements about them, from a seed.
+
+Left out is what has an order of its own in InnoDB, which looks row by row (docs/compatibility.md): statements over several rows
+of a table that names itself, and two ways from a table to one of its descendants."""
+
+ACTIONS = ["", "ON DELETE CASCADE", "ON DELETE SET NULL", "ON DELETE RESTRICT", "ON DELETE NO ACTION"]
+UPDATES = ["", "ON UPDATE CASCADE", "ON UPDATE SET NULL", "ON UPDATE RESTRICT", "ON UPDATE NO ACTION"]
+COLUMNS = ["id", "u", "a", "b", "n", "fp", "fx", "fb", "sp"]
+TABLE = (
+    "id INT NOT NULL, u INT, a INT NOT NULL, b VARCHAR(3) NOT NULL, n INT, fp INT, fx INT, fb VARCHAR(3), sp INT, "
+    "PRIMARY KEY (id), UNIQUE KEY u (u), UNIQUE KEY ab (a, b), KEY n (n)"
+)
+TEXTS = ["a", "b", "A", "ab", "c"]
+KEYS = 8
+
+
+class Table:
+    def __init__(self, name):
+        self.name = name
+        # Names of constraints by what they join: "parent" and "self".
+        self.keys = {}
+        self.parent = None
+        self.columns = ""
+
+
+class Families:
+    """Tables from t0 on, each with at most one parent among those before it; some name themselves."""
+
+    def __init__(self, random):
+        self.random = random
+        self.in_transaction = False
+        self.checks = True
+        self.number = 0
+        self.tables = [Table(f"t{number}") for number in range(random.randint(2, 4))]
+        self.pending = []
+
+    def creates(self):
+        texts = []
+        for position, table in enumerate(self.tables):
+            parts = [TABLE]
+            if position > 0 and self.random.random() < 0.85:
+                table.parent = self.random.choice(self.tables[:position])
+                parts.append(self.parent_key(table))
+            if self.random.random() < 0.25:
+                parts.append(self.self_key(table))
+            texts.append(f"CREATE TABLE {table.name} ({', '.join(parts)}) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci")
+        return [(text, text) for text in texts]
+
+    def name(self):
+        self.number += 1
+        return f"k{self.number}"
+
+    def actions(self):
+        return f"{self.random.choice(ACTIONS)} {self.random.choice(UPDATES)}".strip()
+
+    def parent_key(self, table):
+        own, other = self.random.choice([("fp", "id"), ("fp", "id"), ("fp", "u"), ("fx, fb", "a, b"), ("fp", "n"), ("fx", "a")])
+        table.keys["parent"], table.columns = self.name(), own
+        return f"CONSTRAINT {table.keys['parent']} FOREIGN KEY ({own}) REFERENCES {table.parent.name} ({other}) {self.actions()}"
+
+    def self_key(self, table):
+        table.keys["self"] = self.name()
+        actions = self.random.choice(["", "ON DELETE CASCADE", "ON DELETE SET NULL", "ON DELETE RESTRICT ON UPDATE RESTRICT"])
+        return f"CONSTRAINT {table.keys['self']} FOREIGN KEY (sp) REFERENCES {table.name} (id) {actions}"
+
+    # Values.
+
+    def small(self, null=0.0):
+        return "NULL" if self.random.random() < null else str(self.random.randint(0, KEYS))
+
+    def text(self, null=0.0):
+        return "NULL" if self.random.random() < null else f"'{self.random.choice(TEXTS)}'"
+
+    def value(self, column):
+        if column in ("b", "fb"):
+            return self.text(0.3 if column == "fb" else 0)
+        return self.small({"id": 0, "a": 0}.get(column, 0.3))
+
+    def row(self):
+        return f"({', '.join(self.value(column) for column in COLUMNS)})"
+
+    # Statements.
+
+    def statement(self):
+        """A statement and the words that say what its answer determines."""
+        if self.pending:
+            return self.pending.pop(0), {"ordered"}
+        random, table = self.random, self.random.choice(self.tables)
+        draw = random.random()
+        if draw < 0.34:
+            text = self.insert(table)
+        elif draw < 0.56:
+            text = self.update(table)
+        elif draw < 0.70:
+            text = self.delete(table)
+        elif draw < 0.80:
+            text = f"SELECT * FROM {table.name} ORDER BY id"
+        elif draw < 0.88:
+            return self.session(), set()
+        elif draw < 0.97:
+            return self.alter(table), {"nomessage"}
+        else:
+            text = f"TRUNCATE TABLE {table.name}"
+            self.in_transaction = False
+        self.pending = [f"SELECT * FROM {other.name} ORDER BY id" for other in self.tables if random.random() < 0.5]
+        # A row may be refused for its keys or for its parent.
+        return text, {"ordered", "noerrors"}
+
+    def insert(self, table):
+        random = self.random
+        is_self = "self" in table.keys
+        rows = ", ".join(self.row() for _ in range(1 if is_self else random.choice([1, 1, 2, 3])))
+        kind = random.random()
+        if kind < 0.6:
+            return f"INSERT INTO {table.name} VALUES {rows}"
+        if kind < 0.72:
+            return f"INSERT IGNORE INTO {table.name} VALUES {rows}"
+        if kind < 0.84:
+            return f"REPLACE INTO {table.name} VALUES {self.row()}"
+        column = random.choice(["n", "fp", "fx", "sp", "u"])
+        return f"INSERT INTO {table.name} VALUES {self.row()} ON DUPLICATE KEY UPDATE {column} = {self.value(column)}"
+
+    def where(self, table):
+        random = self.random
+        if "self" in table.keys or random.random() < 0.6:
+            return f"WHERE id = {self.small()}"
+        if random.random() < 0.5:
+            return f"WHERE {random.choice(['fp', 'n', 'a'])} = {self.small()}"
+        return f"WHERE id BETWEEN {self.small()} AND {self.small()}"
+
+    def update(self, table):
+        random = self.random
+        columns = random.sample(["id", "u", "a", "b", "n", "fp", "fx", "fb", "sp"], random.choice([1, 1, 2]))
+        where = self.where(table)
+        if not where.startswith("WHERE id ="):
+            columns = [column for column in columns if column not in ("id", "u", "a", "b")] or ["fp"]
+        sets = ", ".join(f"{column} = {self.value(column)}" for column in columns)
+        return f"UPDATE {self.ignore()}{table.name} SET {sets} {where}"
+
+    def delete(self, table):
+        return f"DELETE {self.ignore()}FROM {table.name} {self.where(table)}"
+
+    def ignore(self):
+        return "IGNORE " if self.random.random() < 0.15 else ""
+
+    def session(self):
+        random = self.random
+        if random.random() < 0.35:
+            self.checks = not self.checks
+            return f"SET foreign_key_checks = {int(self.checks)}"
+        if not self.in_transaction:
+            self.in_transaction = True
+            return "BEGIN"
+        self.in_transaction = False
+        return random.choice(["COMMIT", "ROLLBACK"])
+
+    def alter(self, table):
+        random = self.random
+        self.in_transaction = False
+        held = [kind for kind in ("parent", "self") if table.keys.get(kind)]
+        if held and random.random() < 0.5:
+            kind = random.choice(held)
+            name, table.keys[kind] = table.keys[kind], None
+            index = ", ADD INDEX x (n, id)" if random.random() < 0.3 else ""
+            return f"ALTER TABLE {table.name} DROP FOREIGN KEY {name}{index}"
+        if table.parent and not table.keys.get("parent"):
+            return f"ALTER TABLE {table.name} ADD {self.parent_key(table)}"
+        if "self" in table.keys and not table.keys["self"]:
+            return f"ALTER TABLE {table.name} ADD {self.self_key(table)}"
+        return f"ALTER TABLE {table.name} DROP FOREIGN KEY nothing"
+
+    def wholes(self):
+        """What all tables hold."""
+        return [f"SELECT * FROM {table.name} ORDER BY id" for table in self.tables]
