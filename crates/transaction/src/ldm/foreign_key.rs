@@ -35,10 +35,9 @@ pub(super) fn updated(work: &ForeignKeyWork, (old, new): (RowView<'_>, RowView<'
         }
     }
     for (place, key) in (0..).zip(&work.children) {
-        let old_key = child_key(key, old);
-        if child_key(key, new) != old_key
-            && let Some(old_key) = old_key
-        {
+        // As in InnoDB, another text that is equal in its collation is a change.
+        let changes = key.columns.iter().any(|column| old.column(*column) != new.column(*column));
+        if changes && let Some(old_key) = child_key(key, old) {
             let new = Some(values_of(&key.columns, new));
             follow_ups.push(FollowUp::ChildKey { place, key: old_key, new });
         }
