@@ -120,6 +120,133 @@ SCRIPTS = {
         b: KILL $a
         b: UPDATE t SET n = n + 1 WHERE id = 1
         b: SELECT * FROM t ORDER BY id""",
+    "a killed INSERT ... SELECT is undone and the transaction goes on": """
+        a: BEGIN
+        a: INSERT INTO t VALUES (7, 70, 700)
+        b: BEGIN
+        b: UPDATE t SET n = 21 WHERE id = 2
+        b: INSERT INTO t SELECT id + 5, n, u + 500 FROM t WHERE id <= 3 ORDER BY id ...
+        a: KILL QUERY $b
+        b: ->
+        b: SELECT * FROM t ORDER BY id
+        b: COMMIT
+        a: COMMIT
+        b: UPDATE t SET n = n + 1
+        a: SELECT * FROM t ORDER BY id""",
+    "a killed upsert is undone": """
+        a: BEGIN
+        a: UPDATE t SET n = 31 WHERE id = 3
+        b: INSERT INTO t VALUES (1, 0, 0), (4, 40, 400), (3, 0, 0) ON DUPLICATE KEY UPDATE n = n + 1 ...
+        a: KILL QUERY $b
+        b: ->
+        b: SELECT * FROM t ORDER BY id
+        a: COMMIT
+        b: INSERT INTO t VALUES (1, 0, 0), (4, 40, 400), (3, 0, 0) ON DUPLICATE KEY UPDATE n = n + 1
+        a: SELECT * FROM t ORDER BY id""",
+    "a killed REPLACE keeps what was done before it": """
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 3 FOR UPDATE
+        b: BEGIN
+        b: REPLACE INTO t VALUES (2, 22, 100)
+        b: REPLACE INTO t VALUES (5, 50, 500), (6, 60, 200), (7, 70, 300) ...
+        a: KILL QUERY $b
+        b: ->
+        b: SELECT * FROM t ORDER BY id
+        b: COMMIT
+        a: UPDATE t SET n = n + 1
+        a: COMMIT
+        b: SELECT * FROM t ORDER BY id""",
+    "a killed UPDATE in an order is undone": """
+        a: BEGIN
+        a: UPDATE t SET n = 31 WHERE id = 3
+        b: UPDATE t SET u = u + 1 ORDER BY id LIMIT 3 ...
+        a: KILL QUERY $b
+        b: ->
+        a: ROLLBACK
+        b: UPDATE t SET u = u + 100 ORDER BY u DESC
+        a: SELECT * FROM t ORDER BY id""",
+    "a killed DELETE in an order is undone": """
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 3 LOCK IN SHARE MODE
+        b: BEGIN
+        b: DELETE FROM t ORDER BY id LIMIT 1
+        b: DELETE FROM t ORDER BY id LIMIT 2 ...
+        a: KILL QUERY $b
+        b: ->
+        b: SELECT * FROM t ORDER BY id
+        b: COMMIT
+        a: COMMIT
+        a: SELECT * FROM t ORDER BY id""",
+    "a connection that is killed within an upsert leaves nothing": """
+        a: BEGIN
+        a: UPDATE t SET n = 31 WHERE id = 3
+        b: BEGIN
+        b: UPDATE t SET n = 0 WHERE id = 2
+        b: INSERT INTO t VALUES (1, 0, 0), (3, 0, 0) ON DUPLICATE KEY UPDATE n = n + 1 ...
+        a: KILL $b
+        a: UPDATE t SET n = n + 1
+        a: COMMIT
+        a: SELECT * FROM t ORDER BY id""",
+    "a copy between tables keeps both until its transaction ends": """
+        a: CREATE TABLE c (id INT PRIMARY KEY, n INT, u INT)
+        a: BEGIN
+        a: INSERT INTO c SELECT * FROM t
+        b: TRUNCATE TABLE c ...
+        c: DROP TABLE t ...
+        a: SELECT COUNT(*) FROM c
+        a: COMMIT
+        b: ->
+        c: ->
+        a: SELECT COUNT(*) FROM c
+        a: INSERT INTO c SELECT * FROM t""",
+    "a copy waits behind a change of the table that it reads": """
+        a: CREATE TABLE c (id INT PRIMARY KEY, n INT, u INT)
+        a: BEGIN
+        a: SELECT n FROM t WHERE id = 1
+        b: ALTER TABLE t ADD INDEX un (u, n) ...
+        c: REPLACE INTO c SELECT * FROM t ...
+        a: COMMIT
+        b: ->
+        c: ->
+        a: SELECT * FROM c ORDER BY id""",
+    "a table is renamed when the upsert that waits for a row is done": """
+        a: BEGIN
+        a: UPDATE t SET n = 1 WHERE id = 2
+        b: INSERT INTO t VALUES (2, 0, 0), (4, 40, 400) ON DUPLICATE KEY UPDATE n = n + 100 ...
+        c: RENAME TABLE t TO x ...
+        a: ROLLBACK
+        b: ->
+        c: ->
+        a: SELECT * FROM x ORDER BY id
+        b: INSERT INTO t VALUES (2, 0, 0) ON DUPLICATE KEY UPDATE n = 0""",
+    "an index is made when the transaction of an upsert has ended": """
+        a: BEGIN
+        a: INSERT INTO t VALUES (1, 0, 0), (4, 99, 400) ON DUPLICATE KEY UPDATE n = 99
+        b: CREATE INDEX nu ON t (n, u) ...
+        a: COMMIT
+        b: ->
+        a: REPLACE INTO t VALUES (2, 99, 201)
+        a: SELECT id, u FROM t FORCE INDEX (nu) WHERE n = 99 ORDER BY u""",
+    "an upsert of a child waits for the parent that is being deleted": """
+        a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id) ON DELETE CASCADE)
+        a: INSERT INTO c VALUES (1, 1)
+        a: BEGIN
+        a: DELETE FROM t WHERE id = 2
+        b: INSERT INTO c VALUES (1, 3) ON DUPLICATE KEY UPDATE p = 2 ...
+        a: ROLLBACK
+        b: ->
+        b: REPLACE INTO t VALUES (2, 20, 201)
+        a: SELECT * FROM c ORDER BY id""",
+    "INSERT IGNORE leaves a child out whose parent has gone meanwhile": """
+        a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id))
+        a: BEGIN
+        a: DELETE FROM t WHERE id = 2
+        b: INSERT IGNORE INTO c VALUES (1, 2), (2, 1), (3, 2) ...
+        a: COMMIT
+        b: ->
+        b: DELETE IGNORE FROM t ORDER BY id
+        b: SELECT * FROM t ORDER BY id
+        a: SELECT * FROM c ORDER BY id""",
     "a circle of waits has a victim": """
         a: BEGIN
         b: BEGIN

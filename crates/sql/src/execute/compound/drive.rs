@@ -102,7 +102,7 @@ pub(crate) fn on_statement(
 
 /// What a stopped statement fails with: the error that its step came to, unless the statement would have gone on after that.
 fn error_of_stopped(error: Option<Box<Error>>) -> Box<Error> {
-    let goes_on = |error: &Error| matches!(error.code, ErrorCode::DuplicateEntry | ErrorCode::TableDefinitionChanged);
+    let goes_on = |error: &Error| may_leave_out(error.code) || error.code == ErrorCode::TableDefinitionChanged;
     error.filter(|error| !goes_on(error)).unwrap_or_else(interrupted)
 }
 
