@@ -41,6 +41,8 @@ pub struct Outbox<S> {
     thread: u16,
     directory: Arc<Directory>,
     local: LocalQueue<Envelope<S>>,
+    /// For blocks of this thread, in the next turn.
+    later: VecDeque<Envelope<S>>,
     links: Vec<Option<Link<S>>>,
     requests: Vec<(Address, WorldRequest)>,
     remote: VecDeque<Envelope<S>>,
@@ -79,6 +81,16 @@ impl<S: Signal> Outbox<S> {
             slot.fill(Envelope { to, from, signal });
         } else {
             self.send_away(thread, to, signal);
+        }
+    }
+
+    /// Sends a signal to the block itself that comes in the next turn: what has come meanwhile to this thread, by sockets too, goes
+    /// first. So a block goes on with long work and keeps nobody waiting for more than a step of it.
+    pub fn send_later(&mut self, signal: S) {
+        let own = self.own;
+        match self.thread {
+            Self::DETACHED => self.send(own, signal),
+            _ => self.later.push_back(Envelope { to: own, from: own, signal }),
         }
     }
 
@@ -219,6 +231,7 @@ impl<S: Signal> Outbox<S> {
             thread,
             directory,
             local: LocalQueue::new(64),
+            later: VecDeque::new(),
             links,
             requests: Vec::with_capacity(64),
             remote: VecDeque::new(),
@@ -289,6 +302,19 @@ impl<S: Signal> Outbox<S> {
     #[inline]
     pub(crate) fn local_len(&self) -> usize {
         self.local.len()
+    }
+
+    /// Signals for the next turn.
+    #[inline]
+    pub(crate) fn later_len(&self) -> usize {
+        self.later.len()
+    }
+
+    /// The next turn has begun.
+    pub(crate) fn take_later(&mut self) {
+        while let Some(envelope) = self.later.pop_front() {
+            self.local.push(envelope);
+        }
     }
 
     pub(crate) fn backlog(&self) -> usize {

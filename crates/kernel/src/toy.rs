@@ -23,12 +23,14 @@ pub(crate) enum ToySignal {
     BallEnded,
     /// One of a row of requests, which must arrive in order.
     Numbered(u32),
+    /// Long work, of which so many steps are left.
+    Step(u32),
 }
 
 impl Signal for ToySignal {
     fn class(&self) -> SignalClass {
         match self {
-            Self::EchoReply(..) | Self::BallEnded => SignalClass::Reply,
+            Self::EchoReply(..) | Self::BallEnded | Self::Step(_) => SignalClass::Reply,
             Self::World(WorldEvent::FileDone { .. }) => SignalClass::Reply,
             Self::World(_) | Self::Echo(..) | Self::Ball(_) | Self::Numbered(_) => SignalClass::Request,
         }
@@ -54,6 +56,7 @@ impl Signal for ToySignal {
             Self::Ball(_) => 3,
             Self::BallEnded => 4,
             Self::Numbered(_) => 5,
+            Self::Step(_) => 6,
         }
     }
 
@@ -62,7 +65,7 @@ impl Signal for ToySignal {
     }
 
     fn name_of_number(number: u16) -> Option<&'static str> {
-        ["World", "Echo", "EchoReply", "Ball", "BallEnded", "Numbered"].get(usize::from(number)).copied()
+        ["World", "Echo", "EchoReply", "Ball", "BallEnded", "Numbered", "Step"].get(usize::from(number)).copied()
     }
 }
 
@@ -77,6 +80,8 @@ pub(crate) struct ToyPlan {
     pub nodes: u8,
     /// Numbered requests that each ldm sends to each ldm at start.
     pub numbered: u32,
+    /// Steps of the long work that main begins at start.
+    pub steps: u32,
     /// How often main's timer fires.
     pub ticks: u32,
     /// Whether main writes, syncs and reads a file.
@@ -100,6 +105,9 @@ pub(crate) struct ToyHost {
     pub blocked: u32,
     pub drained: u32,
     pub stopping: bool,
+    pub steps: u32,
+    /// The steps of this turn, and of the turn that had the most.
+    pub steps_of_turn: (u32, u32),
     /// The next number from each block.
     pub numbers: BTreeMap<Address, u32>,
 }
@@ -119,6 +127,8 @@ impl ToyHost {
             blocked: 0,
             drained: 0,
             stopping: false,
+            steps: 0,
+            steps_of_turn: (0, 0),
             numbers: BTreeMap::new(),
         }
     }
@@ -134,6 +144,9 @@ impl ToyHost {
                     outbox.send(context.directory.address(Module::Ldm, instance), ToySignal::Numbered(number));
                 }
             }
+        }
+        if own.module == Module::Main && self.plan.steps > 0 {
+            outbox.send(own, ToySignal::Step(self.plan.steps));
         }
         if own.module == Module::Main {
             outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(1), token: 1 });
@@ -227,6 +240,18 @@ impl Host<ToySignal> for ToyHost {
                 assert_eq!(number, *wanted, "from {from} to {to}");
                 *wanted += 1;
             }
+            ToySignal::Step(left) => {
+                self.steps += 1;
+                self.steps_of_turn.0 += 1;
+                if left > 1 {
+                    outbox.send_later(ToySignal::Step(left - 1));
+                }
+            }
         }
+    }
+
+    fn end_turn(&mut self, _context: &mut Context<'_>, _outbox: &mut Outbox<ToySignal>) {
+        let (last, most) = self.steps_of_turn;
+        self.steps_of_turn = (0, most.max(last));
     }
 }

@@ -193,6 +193,9 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.now = now;
         self.wall_clock_us = wall_clock_us;
         self.handled = 0;
+        if self.outbox.later_len() > 0 {
+            self.outbox.take_later();
+        }
         self.drain_local();
         self.run_timers();
         self.run_deferred();
@@ -332,7 +335,13 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     /// Whether there is something to do without news from anybody.
     pub(crate) fn has_local_work(&self) -> bool {
-        self.outbox.local_len() > 0 || !self.socket_parcels.is_empty()
+        self.outbox.local_len() > 0 || self.has_later_work() || !self.socket_parcels.is_empty()
+    }
+
+    /// Whether a block goes on with long work in the next turn.
+    #[inline]
+    pub(crate) fn has_later_work(&self) -> bool {
+        self.outbox.later_len() > 0
     }
 
     /// Whether something has come from another thread.
@@ -390,7 +399,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     }
 
     fn waiting(&self) -> usize {
-        self.outbox.local_len() + self.outbox.backlog() + self.deferred_len()
+        self.outbox.local_len() + self.outbox.later_len() + self.outbox.backlog() + self.deferred_len()
     }
 
     fn run_timers(&mut self) {

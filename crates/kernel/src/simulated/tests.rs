@@ -189,6 +189,20 @@ fn one_thread_alone_runs_everything() {
 }
 
 #[test]
+fn long_work_makes_one_step_in_a_turn_whatever_else_comes() {
+    let layout =
+        NodeLayout::new(&[&[(Module::Main, 0), (Module::Recv, 0), (Module::Tc, 0), (Module::Ldm, 0), (Module::Io, 0)]]);
+    let plan = ToyPlan { balls: 5, hops: 50, steps: 2_000, ..ToyPlan::default() };
+    let mut simulation = start(SimulationOptions::new(6), &layout, plan);
+    let socket = simulation.connect(NODE, 0).unwrap();
+    simulation.write(socket, b"echo");
+    simulation.run_for(Duration::from_millis(200));
+    assert_eq!(simulation.read(socket), b"echo");
+    let host = simulation.host_mut(NODE, 0).unwrap();
+    assert_eq!((host.balls_ended, host.steps, host.steps_of_turn.1), (5, 2_000, 1));
+}
+
+#[test]
 fn a_thread_that_sends_for_others_writes_what_they_queued() {
     let layout = NodeLayout::new(&[
         &[(Module::Main, 0), (Module::Recv, 0), (Module::Io, 0)],

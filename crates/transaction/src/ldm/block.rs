@@ -31,6 +31,9 @@ use crate::read::RowReader;
 /// turn.
 const GRANTS_PER_SIGNAL_MAX: usize = 32;
 
+/// Steps of work put off in one turn; others wait for the next one, so that what has come to the thread meanwhile goes first.
+const STEPS_PER_TURN_MAX: usize = 8;
+
 /// What all ldm instances of a node share with other blocks of it: the closed list of invariant 2.
 #[derive(Clone, Debug)]
 pub struct LdmShared {
@@ -79,6 +82,10 @@ pub struct LdmBlock {
     /// Writes that wait until redo bytes are on their way.
     pub(super) held_back: VecDeque<WriteRows>,
     pub(super) purging: Vec<SlotIndex>,
+    /// Those of them, the first ones, that this round has not come to.
+    pub(super) purge_left: usize,
+    /// Whether some that the round came to can be purged further at once.
+    pub(super) purge_has_more: bool,
     pub(super) old_versions_kept_min: usize,
     /// Whether the timer runs that writes redo.
     pub(super) short_timer_runs: bool,
@@ -114,6 +121,8 @@ impl LdmBlock {
             redo: RedoLog::new(own.instance),
             held_back: VecDeque::new(),
             purging: Vec::new(),
+            purge_left: 0,
+            purge_has_more: false,
             old_versions_kept_min: OLD_VERSIONS_KEPT_MIN,
             short_timer_runs: false,
             purge_timer_runs: false,
@@ -195,13 +204,13 @@ impl LdmBlock {
     fn remind(&mut self, outbox: &mut Outbox<Signal>) {
         if !self.is_reminded {
             self.is_reminded = true;
-            outbox.send(self.own, Signal::Ldm(LdmSignal::ContinueWork(ContinueWork { work: 0 })));
+            outbox.send_later(Signal::Ldm(LdmSignal::ContinueWork(ContinueWork { work: 0 })));
         }
     }
 
     fn on_continue_work(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.is_reminded = false;
-        for _ in 0..self.deferred.len() {
+        for _ in 0..self.deferred.len().min(STEPS_PER_TURN_MAX) {
             match self.deferred.pop_front() {
                 Some(Deferred::Write(work)) => self.run_write(*work, outbox),
                 Some(Deferred::Settle(participant)) => self.run_settle(participant, outbox),
@@ -217,6 +226,9 @@ impl LdmBlock {
                 Some(Deferred::Compact(partition)) => self.compact(partition, outbox),
                 None => break,
             }
+        }
+        if !self.deferred.is_empty() {
+            self.remind(outbox);
         }
     }
 

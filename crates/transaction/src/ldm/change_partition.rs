@@ -18,6 +18,9 @@ use junctor_storage::partition_store::PartitionStore;
 use super::block::LdmBlock;
 use super::state::{Deferred, PartitionSlot, SlotIndex};
 
+/// Holds in which an index is built in one turn.
+const HOLDS_PER_TURN_MAX: usize = 4;
+
 impl LdmBlock {
     pub(super) fn on_change_partition(
         &mut self,
@@ -158,17 +161,19 @@ impl LdmBlock {
             return reply(operation, reply_to, partition, None, outbox);
         };
         let slot = self.slot(place);
-        let next = match slot.guard.try_enter(&mut slot.token) {
-            None => Some(from),
-            Some(mut store) => match store.build_index_step(index, from, ROWS_PER_HOLD_MAX) {
-                Ok(next) => next,
+        let mut next = Some(from);
+        for _ in 0..HOLDS_PER_TURN_MAX {
+            let Some(from) = next else { break };
+            let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { break };
+            match store.build_index_step(index, from, ROWS_PER_HOLD_MAX) {
+                Ok(further) => next = further,
                 Err(full) => {
                     let error = full.to_error(&slot.layout.definition.name);
                     drop(store);
                     return reply(operation, reply_to, partition, Some(error), outbox);
                 }
-            },
-        };
+            }
+        }
         match next {
             Some(from) => self.defer(Deferred::BuildIndex { operation, reply_to, partition, index, from }, outbox),
             None => reply(operation, reply_to, partition, None, outbox),

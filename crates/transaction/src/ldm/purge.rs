@@ -7,10 +7,12 @@ use junctor_signals::Signal;
 
 use super::block::LdmBlock;
 use super::redo_log::PURGE_TIMER;
-use super::state::Deferred;
+use super::state::{Deferred, SlotIndex};
 
 /// How soon after a commit what it superseded is looked at, in milliseconds.
 pub(super) const PURGE_TIMER_MS: u64 = 10;
+/// Partitions that are purged at once.
+const PARTITIONS_PURGED_MAX: usize = 16;
 /// Versions purged from a partition after which its pages are compacted.
 const COMPACT_AFTER: usize = 4096;
 /// Superseded versions of a partition that are kept for old snapshots, beside one for each of its rows: so old versions take
@@ -22,25 +24,28 @@ const SCARCE_SHARE: u64 = 16;
 const PURGE_RETRY_MS: u64 = 100;
 
 impl LdmBlock {
-    /// One hold of every partition with something to purge. Those that a reader is in have to wait for the next turn of
-    /// the timer: purging is never urgent enough to keep readers out.
+    /// One hold of some partitions with something to purge; those of this round that are left are a step of their own. Those that a reader
+    /// is in have to wait for the next round of the timer: purging is never urgent enough to keep readers out.
     ///
     /// Gives how much was done.
     pub(super) fn purge(&mut self, outbox: &mut Outbox<Signal>) -> usize {
+        let count = self.purge_left.min(self.purging.len()).min(PARTITIONS_PURGED_MAX);
+        self.purge_left = self.purge_left.min(self.purging.len()) - count;
+        let now: Vec<SlotIndex> = self.purging.drain(..count).collect();
         let horizon = self.shared.snapshots.horizon();
         let stable = self.shared.sequence.stable();
         let (scarce, kept_min) = (self.is_memory_scarce(), self.old_versions_kept_min);
         let slots = &mut self.slots;
-        let mut has_more = false;
+        let has_more = &mut self.purge_has_more;
         let mut steps = 0;
         let mut compacting = Vec::new();
-        self.purging.retain(|index| {
+        self.purging.extend(now.into_iter().filter(|index| {
             let Some(Some(slot)) = slots.get_mut(*index as usize) else { return false };
             let Some(mut store) = slot.guard.try_write(&mut slot.token) else { return true };
             let rows = if scarce { 0 } else { store.statistics().live_rows as usize };
             store.limit_old_versions(rows.saturating_add(kept_min), stable);
             let progress = store.purge_step(horizon, ROWS_PER_HOLD_MAX);
-            has_more |= progress.has_more;
+            *has_more |= progress.has_more;
             steps += progress.steps;
             slot.purged += progress.steps;
             if slot.purged >= COMPACT_AFTER && !slot.is_compacting {
@@ -51,8 +56,11 @@ impl LdmBlock {
             drop(store);
             slot.is_purging = is_left;
             is_left
-        });
-        if has_more {
+        }));
+        if self.purge_left == 0 && std::mem::take(&mut self.purge_has_more) {
+            self.purge_left = self.purging.len();
+        }
+        if self.purge_left > 0 {
             self.defer(Deferred::Purge, outbox);
         }
         compacting.into_iter().for_each(|partition| self.defer(Deferred::Compact(partition), outbox));
@@ -95,6 +103,11 @@ impl LdmBlock {
 
     pub(super) fn on_purge_timer(&mut self, outbox: &mut Outbox<Signal>) {
         self.purge_timer_runs = false;
+        if self.purge_left > 0 {
+            // The last round is under way.
+            return self.start_purge_timer(PURGE_TIMER_MS, outbox);
+        }
+        self.purge_left = self.purging.len();
         let steps = self.purge(outbox);
         self.start_purge_timer(if steps > 0 { PURGE_TIMER_MS } else { PURGE_RETRY_MS }, outbox);
     }

@@ -14,6 +14,8 @@ use super::state::{Deferred, ParticipantHandle, Settle, SettleKind, TouchedRow};
 
 /// Holds of one transaction in one turn.
 const HOLDS_PER_TURN_MAX: usize = 4;
+/// Those of a commit, whose end all commits with later numbers wait for.
+const COMMIT_HOLDS_PER_TURN_MAX: usize = 8;
 
 /// Rows of a commit that are grouped by partition, and whose redo is formed, at once.
 const ROWS_RECORDED_MAX: usize = 256;
@@ -50,7 +52,11 @@ impl LdmBlock {
     /// Goes on until it is done or has had its share of the turn.
     pub(super) fn run_settle(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
         let Some(mut settle) = self.participants.get(handle).and_then(|participant| participant.settle) else { return };
-        for _ in 0..HOLDS_PER_TURN_MAX {
+        let holds_max = match settle.kind {
+            SettleKind::Undo { .. } => HOLDS_PER_TURN_MAX,
+            _ => COMMIT_HOLDS_PER_TURN_MAX,
+        };
+        for _ in 0..holds_max {
             let is_done = match settle.kind {
                 _ if settle.is_done => Some(true),
                 SettleKind::Commit { number, participants } => {
