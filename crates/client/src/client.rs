@@ -46,6 +46,9 @@ pub struct Client {
     reply_bytes: Box<[u32; REPLY_BYTES_PLACES]>,
 }
 
+/// The name of an operation whose answer is dropped.
+const NO_OPERATION: OperationId = OperationId(u64::MAX);
+
 /// Places to remember lengths of replies; tables share them.
 const REPLY_BYTES_PLACES: usize = 64;
 /// Room for the reply of a read of one key, and the least room of any.
@@ -68,6 +71,8 @@ pub struct WriteOptions {
     pub rows_max: u32,
     /// Whether the ranges and absent keys that are looked at may be locked; the isolation level says whether they are.
     pub locks_ranges: bool,
+    /// The last statement that [`Client::undo_statements`] may be asked to keep, if not an earlier one; 0 without a savepoint.
+    pub savepoint: StatementNumber,
 }
 
 impl Client {
@@ -247,6 +252,7 @@ impl Client {
             lock_wait_ms: options.lock_wait_ms,
             timeout_ends: options.timeout_ends,
             reading: transaction.reading(&options),
+            savepoint: options.savepoint,
             program: Arc::clone(program),
             parts,
         };
@@ -352,6 +358,18 @@ impl Client {
         Ok(Some(operation))
     }
 
+    /// Rolls a transaction back that nobody will hear of any more. Other than [`Client::end`] it is never refused, so no session leaves
+    /// locks behind.
+    pub fn abandon(&mut self, transaction: &mut Transaction, door: &mut Door<'_>) {
+        if transaction.id.is_some() {
+            let (operation, ending) = (NO_OPERATION, Ending::Rollback);
+            let request = EndTransaction { operation, reply_to: self.own, transaction: transaction.id, ending };
+            let tc = self.tc_of(transaction);
+            door.outbox.send(tc, Signal::Tc(TcSignal::EndTransaction(request)));
+        }
+        self.forget(transaction);
+    }
+
     /// Undoes the statements after `newer_than`, as [`Transaction::statement`] told it; answered by [`Event::Undone`]. `None`
     /// when there are none.
     ///
@@ -440,6 +458,7 @@ impl Client {
             StatusTable::Transactions | StatusTable::LockWaits => (Module::Tc, self.tc_instances),
             StatusTable::Locks | StatusTable::MemoryUsage => (Module::Ldm, self.ldm_instances),
             StatusTable::Processes | StatusTable::MetadataLocks => (Module::Sql, self.sql_instances),
+            StatusTable::UserLocks => (Module::Main, 1),
         };
         let work = Work::Status { outstanding: u32::from(instances), rows: Vec::new() };
         let operation = self.open(session, work)?;
@@ -448,6 +467,7 @@ impl Client {
             let signal = match module {
                 Module::Tc => Signal::Tc(TcSignal::ReadStatus(request)),
                 Module::Sql => Signal::Sql(SqlSignal::ReadStatus(request)),
+                Module::Main => Signal::Main(MainSignal::ReadStatus(request)),
                 _ => Signal::Ldm(LdmSignal::ReadStatus(request)),
             };
             door.outbox.send(Address::new(self.own.node, module, instance), signal);

@@ -52,19 +52,19 @@ impl Transaction {
         self.statement
     }
 
-    /// What its statements ask of the rows that they lock or change. At REPEATABLE READ a statement that is a transaction by itself
-    /// leaves ranges free: nothing of it comes after that could tell.
+    /// What its statements ask of the rows that they lock or change. A statement that is a transaction by itself locks ranges too: it
+    /// looks at its partitions one after the other, and waits, so it could see one row of another transaction and miss an earlier one.
     #[inline]
     pub(crate) fn reading(&self, options: &WriteOptions) -> Reading {
         let WriteOptions { keeps_to_snapshot, rows_max, .. } = *options;
-        let by_level = match self.isolation {
+        let keeps_to_snapshot = match self.isolation {
             Isolation::ReadCommitted => false,
-            Isolation::RepeatableRead => self.explicit,
-            Isolation::Serializable => true,
+            Isolation::RepeatableRead => keeps_to_snapshot && self.explicit,
+            Isolation::Serializable => keeps_to_snapshot,
         };
-        let snapshot = self.snapshot.as_ref().filter(|_| keeps_to_snapshot && by_level);
+        let snapshot = self.snapshot.as_ref().filter(|_| keeps_to_snapshot);
         let changed_after = snapshot.map_or(CommitNumber(0), |(_, number)| *number);
-        let locks_ranges = by_level && options.locks_ranges;
+        let locks_ranges = self.isolation != Isolation::ReadCommitted && options.locks_ranges;
         Reading { locks_ranges, changed_after, rows_max: if rows_max == u32::MAX { 0 } else { rows_max } }
     }
 
@@ -76,5 +76,35 @@ impl Transaction {
 
     pub(crate) fn has_written(&self, partition: PartitionId) -> bool {
         self.written.contains(&partition)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use junctor_signals::program::RowProtocol;
+
+    use super::*;
+
+    fn locks_ranges(isolation: Isolation, explicit: bool, may_lock: bool) -> bool {
+        let options = WriteOptions {
+            protocol: RowProtocol::Text,
+            lock_wait_ms: 1,
+            timeout_ends: false,
+            keeps_to_snapshot: true,
+            rows_max: u32::MAX,
+            locks_ranges: may_lock,
+            savepoint: StatementNumber(0),
+        };
+        Transaction { isolation, explicit, ..Transaction::default() }.reading(&options).locks_ranges
+    }
+
+    #[test]
+    fn what_was_looked_at_is_kept_from_repeatable_read_on_by_statements_alone_too() {
+        for explicit in [false, true] {
+            assert!(!locks_ranges(Isolation::ReadCommitted, explicit, true));
+            assert!(locks_ranges(Isolation::RepeatableRead, explicit, true));
+            assert!(locks_ranges(Isolation::Serializable, explicit, true));
+            assert!(!locks_ranges(Isolation::Serializable, explicit, false));
+        }
     }
 }

@@ -26,6 +26,12 @@ pub const READER_SLOTS_MAX: usize = 16;
 pub const TRANSACTIONS_MAX: usize = 4096;
 /// Unique entries that one statement changes by the rows of a partition, and rows that it moves out of it.
 pub const FOLLOW_UPS_MAX: usize = 1 << 20;
+/// Those of all partitions, keys of foreign keys among them.
+pub const FOLLOW_UPS_OF_STATEMENT_MAX: usize = 1 << 23;
+/// Bytes of their keys and rows.
+pub const FOLLOW_UP_BYTES_MAX: usize = 1 << 30;
+/// Statements of one transaction, and steps of their foreign keys, after which it takes no more.
+pub const STATEMENTS_MAX: u32 = 1 << 31;
 /// Bytes of rows in one reply of a scan, after which the reader asks for the next batch.
 pub const REPLY_BYTES_MAX: usize = 64 * 1024;
 /// Prepared statements of one server (`max_prepared_stmt_count`).

@@ -51,6 +51,8 @@ pub struct ExecuteStatement {
     pub timeout_ends: bool,
     /// What its reads are to stay true of.
     pub reading: Reading,
+    /// The last statement that the newest savepoint keeps: nothing between that one and this statement is gone back to.
+    pub savepoint: StatementNumber,
     /// What to do.
     pub program: Arc<WriteProgram>,
     /// Input of each partition, in the form of `input.rs`.

@@ -159,6 +159,7 @@ inbox! {
         UseUserLock: Reply, 16;
         CancelUserLock: Reply, 1;
         ReleaseUserLocks: Reply, 16;
+        ReadStatus: Reply, 1;
         BlockTablesReply: Reply, 64;
         RecallTables: Reply, 1;
         CancelSchemaChange: Reply, 64;

@@ -26,6 +26,9 @@ pub enum StatusTable {
     /// `junctor_info.metadata_locks`: from every sql block. Columns: sql instance, connection id, table id, database, table, mode
     /// (`READ`, `WRITE`, `CHANGE`), state (`GRANTED`, `WAITING`), milliseconds waited (or NULL).
     MetadataLocks,
+    /// `junctor_info.user_locks`: from main. Columns: name, connection id, state (`GRANTED`, `WAITING`), how often its holder got it (0 of
+    /// one that waits).
+    UserLocks,
 }
 
 /// Tell the rows.

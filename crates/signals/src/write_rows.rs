@@ -24,6 +24,10 @@ pub struct WriteRows {
     pub transaction: TransactionId,
     /// The statement, which its versions carry.
     pub statement: StatementNumber,
+    /// The number that the client's statement began with; steps of foreign keys have later ones.
+    pub first: StatementNumber,
+    /// The last statement that the newest savepoint keeps.
+    pub savepoint: StatementNumber,
     /// The partition.
     pub partition: PartitionId,
     /// The wire form of the rows of a locking read.
@@ -126,6 +130,9 @@ pub struct WriteRowsReply {
     pub output: Buffer,
     /// What other partitions have to do, in order.
     pub follow_ups: Box<[FollowUp]>,
+    /// Whether this tells of follow-ups only and the answer itself comes later: a write of many rows asks for much, and says it bit by
+    /// bit.
+    pub is_part: bool,
     /// Why it failed; versions of the statement stay until tc undoes it.
     pub error: Option<Box<Error>>,
 }

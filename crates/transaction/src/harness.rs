@@ -57,8 +57,12 @@ pub(crate) struct Harness {
     pub redo: Vec<u8>,
     /// What statements ask of what they read.
     pub reading: Reading,
+    /// What the newest savepoint of the transactions keeps.
+    pub savepoint: StatementNumber,
     /// Whether answers to file requests are kept in `held_files` for now.
     pub holds_files: bool,
+    /// The most follow-ups that one reply of a write told of.
+    pub follow_ups_max: usize,
     pub held_files: Vec<(Address, Signal)>,
     /// A reader slot beside that of the query block, and what it may read.
     pub spare_slot: ReaderSlot,
@@ -103,7 +107,9 @@ impl Harness {
             next_file: 0,
             redo: Vec::new(),
             reading: Reading::default(),
+            savepoint: StatementNumber(0),
             holds_files: false,
+            follow_ups_max: 0,
             held_files: Vec::new(),
             spare_slot: slots.remove(0),
             guards: BTreeMap::new(),
@@ -163,6 +169,9 @@ impl Harness {
         if let Signal::Query(QuerySignal::OpenPartition(open)) = &signal {
             let guard = open.handle.clone().and_then(|handle| Arc::downcast::<GuardedPartition>(handle.0).ok());
             self.guards.extend(guard.map(|guard| (open.partition, guard)));
+        }
+        if let Signal::Tc(TcSignal::WriteRowsReply(reply)) = &signal {
+            self.follow_ups_max = self.follow_ups_max.max(reply.follow_ups.len());
         }
         let now = self.now;
         let node = &mut self.nodes[usize::from(to.node.0) - 1];
@@ -314,6 +323,7 @@ impl Harness {
             lock_wait_ms: 50_000,
             timeout_ends: false,
             reading: self.reading,
+            savepoint: self.savepoint,
             program: Arc::clone(program),
             parts,
         };

@@ -254,6 +254,7 @@ impl Driver {
             lock_wait_ms: 50_000,
             timeout_ends: false,
             reading: Reading::default(),
+            savepoint: Default::default(),
             program,
             parts: Parts::Many(parts.into_iter().collect()),
         };

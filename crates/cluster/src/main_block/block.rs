@@ -101,6 +101,7 @@ impl MainBlock {
             MainSignal::UseUserLock(signal) => self.on_use_user_lock(signal, context, outbox),
             MainSignal::CancelUserLock(signal) => self.on_cancel_user_lock(signal, outbox),
             MainSignal::ReleaseUserLocks(signal) => self.on_release_user_locks(signal, outbox),
+            MainSignal::ReadStatus(signal) => self.on_read_status(signal, outbox),
             MainSignal::BlockTablesReply(signal) => self.on_block_tables_reply(signal, context, outbox),
             MainSignal::RecallTables(signal) => self.on_recall_tables(signal, outbox),
             MainSignal::CancelSchemaChange(signal) => self.on_cancel_schema_change(signal, context, outbox),

@@ -3,7 +3,7 @@
 //! - Owns: the newest catalog, table ids, AUTO_INCREMENT counters, the queue of schema changes, user-level locks, tables that sessions have locked.
 //! - Takes: `ChangeSchema`, `CancelSchemaChange`, `BlockTablesReply`, `RecallTables`, `ChangePartitionReply`,
 //!   `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `UnlockTables`, `UseUserLock`,
-//!   `CancelUserLock`, `ReleaseUserLocks`, `ContinueWork`.
+//!   `CancelUserLock`, `ReleaseUserLocks`, `ReadStatus`, `ContinueWork`.
 //! - Sends: `BlockTables` and `UnblockTables` to every sql block, `ChangePartition` to the ldm instances of a chain,
 //!   `PublishCatalog` to every sql, tc, ldm and query block of the node, the replies to sql.
 //! - Never: runs once per user operation.

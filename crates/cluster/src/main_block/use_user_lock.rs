@@ -2,8 +2,10 @@
 
 use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
 use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::ConnectionId;
 use junctor_model::value::Value;
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
 use junctor_signals::{Signal, SqlSignal};
 
@@ -12,6 +14,8 @@ use super::user_locks::{Got, Released, USER_LOCKS_MAX, Waiter};
 
 /// How often waits are compared with their deadlines, in milliseconds.
 const WAIT_TIMER_MS: u64 = 100;
+/// Rows of one answer.
+const STATUS_ROWS_MAX: usize = 4096;
 
 impl MainBlock {
     pub(super) fn on_use_user_lock(
@@ -64,6 +68,21 @@ impl MainBlock {
     pub(super) fn on_release_user_locks(&mut self, signal: ReleaseUserLocks, outbox: &mut Outbox<Signal>) {
         let (_, granted) = self.user_locks.release_all(signal.connection);
         granted.into_iter().for_each(|next| grant(next, outbox));
+    }
+
+    /// Answers with the rows of `junctor_info.user_locks`.
+    pub(super) fn on_read_status(&mut self, request: ReadStatus, outbox: &mut Outbox<Signal>) {
+        let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+        let row = |(name, connection, count): (&str, ConnectionId, u64)| {
+            let state = if count > 0 { "GRANTED" } else { "WAITING" };
+            vec![text(name), Value::UInt(u64::from(connection.0)), text(state), Value::UInt(count)]
+        };
+        let rows = match request.table {
+            StatusTable::UserLocks => self.user_locks.entries().take(STATUS_ROWS_MAX).map(row).collect(),
+            _ => Vec::new(),
+        };
+        let reply = ReadStatusReply { operation: request.operation, rows };
+        outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
     }
 
     fn start_user_lock_timer(&mut self, outbox: &mut Outbox<Signal>) {

@@ -187,6 +187,14 @@ impl UserLocks {
         self.locks.get(name).map(|lock| lock.holder)
     }
 
+    /// Each lock by its name with its holder and how often that got it, and then those who wait for it, with 0.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, ConnectionId, u64)> {
+        self.locks.iter().flat_map(|(name, lock)| {
+            let waiting = lock.waiters.iter().map(|waiter| (&**name, waiter.connection, 0));
+            std::iter::once((&**name, lock.holder, lock.count)).chain(waiting)
+        })
+    }
+
     /// Locks held, and sessions that wait.
     pub fn counts(&self) -> (usize, usize) {
         (self.locks.len(), self.waiting.len())
@@ -215,6 +223,8 @@ mod tests {
         assert_eq!(locks.get("a", waiter(2), false), Got::Busy);
         assert_eq!(locks.get("a", waiter(2), true), Got::Wait);
         assert_eq!(locks.get("a", waiter(3), true), Got::Wait);
+        let (first, second, third) = (ConnectionId(1), ConnectionId(2), ConnectionId(3));
+        assert_eq!(locks.entries().collect::<Vec<_>>(), [("a", first, 2), ("a", second, 0), ("a", third, 0)]);
         assert_eq!(locks.release("a", ConnectionId(2)), Released::NotOwn);
         assert_eq!(locks.release("b", ConnectionId(1)), Released::Unknown);
         assert_eq!(locks.release("a", ConnectionId(1)), Released::Yes(None));

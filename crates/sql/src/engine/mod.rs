@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use junctor_client::change_schema::PublishCatalog;
-use junctor_client::{Client, Door, Ending};
+use junctor_client::{Client, Door};
 use junctor_model::error::Result;
 
 use crate::bind::message;
@@ -132,9 +132,7 @@ impl Engine {
     /// Ends a session that is not busy: rolls back, without waiting for the answer.
     pub fn close_session(&mut self, session: &mut Session, door: &mut Door<'_>) {
         self.forget_table_user(session.connection, door);
-        // A refusal leaves the transaction to tc, which ends it when the node runs out of room for its answer.
-        let _ = self.client.end(session.connection, &mut session.transaction, Ending::Rollback, door);
-        self.client.forget(&mut session.transaction);
+        self.client.abandon(&mut session.transaction, door);
         self.release_user_locks(session, door);
         self.release_table_locks(session, door);
         self.prepared_count -= session.statements.len().min(self.prepared_count);

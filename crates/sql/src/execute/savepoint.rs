@@ -25,6 +25,12 @@ pub(crate) struct Savepoint {
     tables: usize,
 }
 
+/// The last statement that the newest savepoint keeps; 0 without one.
+#[inline]
+pub(crate) fn newest_savepoint(session: &Session) -> StatementNumber {
+    session.savepoints.last().map_or(StatementNumber(0), |savepoint| savepoint.statement)
+}
+
 /// SAVEPOINT: one of the same name is replaced. Outside of a transaction nothing happens, as in MySQL.
 pub(crate) fn set_savepoint(session: &mut Session, name: &str, sink: &mut dyn ResultSink) -> Progress {
     if session.is_open || !session.variables.autocommit {

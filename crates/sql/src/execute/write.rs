@@ -15,6 +15,7 @@ use super::compound::start_ordered_change;
 use super::key::Values;
 use super::packets::{Window, row_start};
 use super::read::{all_true, merge_states, push_path, rows_of, settle, wrong_plan};
+use super::savepoint::newest_savepoint;
 use super::state::{Execution, GatherState, Origin, ReadState, Run, Workspace, WriteState};
 use super::transaction::note_lost_transaction;
 use crate::engine::Engine;
@@ -33,6 +34,7 @@ pub(super) fn write_options(engine: &Engine, session: &Session, protocol: RowPro
         keeps_to_snapshot: session.variables.keeps_to_snapshot,
         rows_max: u32::MAX,
         locks_ranges: true,
+        savepoint: newest_savepoint(session),
     }
 }
 

@@ -97,6 +97,9 @@ const METADATA_LOCKS: &[Field] = &[
     unsigned("waiting_ms").or_null(),
 ];
 
+/// Who holds a lock of GET_LOCK, or waits for it.
+const USER_LOCKS: &[Field] = &[name("name"), unsigned("connection_id"), text("state", 16), unsigned("count")];
+
 const TABLES: &[(&str, &[Field])] = &[
     ("lock_waits", LOCK_WAITS),
     ("locks", LOCKS),
@@ -105,6 +108,7 @@ const TABLES: &[(&str, &[Field])] = &[
     ("threads", THREADS),
     ("threadstat", THREADSTAT),
     ("transactions", TRANSACTIONS),
+    ("user_locks", USER_LOCKS),
 ];
 
 /// A thread of the node, as its placement made it.
@@ -162,6 +166,7 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
         "memoryusage" => Some(StatusTable::MemoryUsage),
         "metadata_locks" => Some(StatusTable::MetadataLocks),
         "transactions" => Some(StatusTable::Transactions),
+        "user_locks" => Some(StatusTable::UserLocks),
         _ => None,
     }
 }
@@ -174,6 +179,7 @@ pub fn status_columns(table: StatusTable) -> VirtualTable {
         StatusTable::MemoryUsage => ("memoryusage", MEMORYUSAGE),
         StatusTable::MetadataLocks => ("metadata_locks", METADATA_LOCKS),
         StatusTable::Transactions => ("transactions", TRANSACTIONS),
+        StatusTable::UserLocks => ("user_locks", USER_LOCKS),
         StatusTable::Processes => return VirtualTable::new("information_schema", "PROCESSLIST", PROCESSLIST),
     };
     VirtualTable::new("junctor_info", name, fields)

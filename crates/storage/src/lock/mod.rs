@@ -6,6 +6,7 @@
 
 mod pool;
 mod range;
+mod shards;
 mod table;
 
 pub use range::{IndexPlace, NewKey, RANGE_BYTES_MAX, RANGES_MAX, RangeEntry, WIDE_RANGES_MAX};

@@ -206,11 +206,22 @@ impl RangeTable {
         std::mem::take(&mut self.newly_blocked)
     }
 
-    /// Gives back all ranges and waits of a transaction. Appends the tokens of waiters that nobody blocks any more.
-    pub fn release_all(&mut self, transaction: TransactionId, granted: &mut Vec<WaiterToken>) {
+    /// Gives back the waits of a transaction and at most `count_max` of its ranges (all wide ones of an index together); true when it
+    /// has more. Appends the tokens of waiters that nobody blocks any more.
+    pub fn release_some(
+        &mut self,
+        transaction: TransactionId,
+        count_max: usize,
+        granted: &mut Vec<WaiterToken>,
+    ) -> bool {
         self.waiters.retain(|_, waiter| waiter.transaction != transaction);
-        let Some(held) = self.by_transaction.remove(&transaction) else { return };
-        for held in held {
+        let Some(held) = self.by_transaction.get_mut(&transaction) else { return false };
+        let given_back = held.split_off(held.len().saturating_sub(count_max));
+        let has_more = !held.is_empty();
+        if !has_more {
+            self.by_transaction.remove(&transaction);
+        }
+        for held in given_back {
             let (Held::Prefix(place, _) | Held::Wide(place)) = held;
             let Some(ranges) = self.indexes.get_mut(&place) else { continue };
             let (count, bytes) = match held {
@@ -227,6 +238,7 @@ impl RangeTable {
         let free: Vec<u64> =
             self.waiters.iter().filter(|(_, waiter)| is_free(waiter)).map(|(number, _)| *number).collect();
         granted.extend(free.into_iter().filter_map(|number| self.waiters.remove(&number)).map(|waiter| waiter.token));
+        has_more
     }
 
     /// Calls `visit` for holders of ranges that a waiter waits for, until it says false; false then.

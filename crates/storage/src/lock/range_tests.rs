@@ -76,6 +76,25 @@ fn a_key_waits_for_all_ranges_that_have_it_and_others_go_first_come_first_served
 }
 
 #[test]
+fn many_ranges_are_given_back_in_steps_of_bounded_length() {
+    let mut table = table();
+    for key in 0..1000u32 {
+        lock(&mut table, RangeBounds::prefix(&key.to_be_bytes()), 1);
+    }
+    let waiter = wait(&mut table, &3u32.to_be_bytes(), 2);
+    let (mut steps, mut granted) = (1, Vec::new());
+    let mut held = table.request_count();
+    while table.release_some(TransactionId(1), 256, &mut granted) {
+        assert!(held - table.request_count() <= 256, "{held} to {}", table.request_count());
+        held = table.request_count();
+        steps += 1;
+    }
+    assert_eq!((steps, granted.as_slice()), (4, &[WaiterToken(2)][..]), "the waiter is let go once");
+    assert!(!table.is_waiting(waiter));
+    assert_eq!((table.request_count(), release(&mut table, 1)), (0, vec![]));
+}
+
+#[test]
 fn who_leaves_while_it_waits_is_granted_nothing() {
     let mut table = table();
     lock(&mut table, RangeBounds::ALL, 1);

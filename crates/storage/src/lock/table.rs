@@ -13,6 +13,7 @@ use junctor_model::id::{IndexId, PartitionId, RowId, TransactionId};
 
 use super::pool::{NONE, Pool};
 use super::range::{IndexPlace, NewKey, RangeEntry, RangeTable};
+use super::shards::ShardedTable;
 use crate::index::RangeBounds;
 
 /// Locks, and requests for locks, of one ldm.
@@ -101,7 +102,7 @@ pub struct LockEntry {
 /// All locks of one ldm.
 #[derive(Debug)]
 pub struct LockTable {
-    by_key: HashTable<u32>,
+    by_key: ShardedTable,
     by_transaction: HashTable<(TransactionId, u32)>,
     locks: Pool<Lock>,
     requests: Pool<Request>,
@@ -148,7 +149,7 @@ impl LockTable {
     /// An empty table of at most `capacity` locks and as many requests, its hash seeded with `seed`.
     pub fn new(seed: u64, capacity: usize) -> LockTable {
         LockTable {
-            by_key: HashTable::new(),
+            by_key: ShardedTable::new(),
             by_transaction: HashTable::new(),
             locks: Pool::new(capacity),
             requests: Pool::new(capacity),
@@ -259,10 +260,10 @@ impl LockTable {
         granted: &mut Vec<WaiterToken>,
     ) -> bool {
         let has_more = self.release_rows(transaction, count_max, granted);
-        if !has_more && self.ranges.request_count() > 0 {
-            self.ranges.release_all(transaction, granted);
+        if has_more || self.ranges.request_count() == 0 {
+            return has_more;
         }
-        has_more
+        self.ranges.release_some(transaction, count_max, granted)
     }
 
     fn release_rows(&mut self, transaction: TransactionId, count_max: usize, granted: &mut Vec<WaiterToken>) -> bool {
@@ -307,7 +308,7 @@ impl LockTable {
         if self.requests.allocated() > RECORDS_KEPT && self.requests.used() == 0 {
             self.requests.trim();
             self.locks.trim();
-            self.by_key = HashTable::new();
+            self.by_key = ShardedTable::new();
         }
     }
 
@@ -469,7 +470,7 @@ impl LockTable {
 
     fn strengthen(&mut self, holder: u32, mode: LockMode) {
         let request = &mut self.requests[holder];
-        request.count += 1;
+        request.count = request.count.saturating_add(1);
         request.mode = request.mode.max(mode);
     }
 

@@ -107,6 +107,39 @@ impl PartitionStore {
         Ok(())
     }
 
+    /// Takes out versions of the transaction that nothing can go back to any more. What can be gone back to is the state before the
+    /// statement that began with number `first`, and the states after `savepoint` and earlier ones. So a row that a transaction
+    /// changes very often keeps few versions.
+    pub fn drop_unreachable(
+        &mut self,
+        row: RowId,
+        transaction: TransactionId,
+        first: StatementNumber,
+        savepoint: StatementNumber,
+    ) {
+        let Some(newest) = self.rows.newest(row).filter(|newest| newest.is_of(transaction)) else { return };
+        let head = newest.location();
+        self.drop_below(row, head, transaction, first);
+        let (_, before) = self.rows.version_and_below(head);
+        if let Some(before) = before.filter(|before| before.is_of(transaction)).map(|before| before.location()) {
+            self.drop_below(row, before, transaction, StatementNumber(savepoint.0.saturating_add(1)));
+        }
+    }
+
+    /// Takes out versions of the transaction right below one, from statement `first` on. A deletion keeps what is below it, for it has no
+    /// key of its own.
+    fn drop_below(&mut self, row: RowId, kept: Location, transaction: TransactionId, first: StatementNumber) {
+        while let (above, Some(below)) = self.rows.version_and_below(kept)
+            && !above.is_deleted()
+            && below.is_of(transaction)
+            && below.statement() >= Some(first)
+        {
+            let removed = below.location();
+            forget_keys(self, row, removed, Rest::Except);
+            self.rows.remove_below(kept);
+        }
+    }
+
     /// Deletes the row. May use the memory reserve.
     pub fn delete(
         &mut self,

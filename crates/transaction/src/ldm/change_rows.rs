@@ -45,6 +45,7 @@ impl LdmBlock {
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return Ok(StepEnd::Busy) };
         let touched = &mut participant.rows;
         let (transaction, statement) = (work.request.transaction, work.request.statement);
+        let (first, savepoint) = (work.request.first, work.request.savepoint);
         let partition = work.request.partition;
         while let Some(change) = work.batch.changes.get(work.batch.done).cloned() {
             if let RowChange::Update { row, image } = &change
@@ -59,7 +60,11 @@ impl LdmBlock {
             let written = match &change {
                 RowChange::Update { row, image } => {
                     let image = &work.batch.bytes[image.clone()];
-                    store.update(*row, image, transaction, statement).map(|()| *row)
+                    let updated = store.update(*row, image, transaction, statement);
+                    if first.0 > 1 && updated.is_ok() {
+                        store.drop_unreachable(*row, transaction, first, savepoint);
+                    }
+                    updated.map(|()| *row)
                 }
                 RowChange::Delete { row } => store.delete(*row, transaction, statement).map(|()| *row),
                 RowChange::Rekey { row, hash, key, image } => {

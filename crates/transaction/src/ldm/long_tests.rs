@@ -12,11 +12,11 @@ use super::tests::{NONE, Row, filled};
 use crate::harness::{Harness, K, SampleTable, U};
 
 /// Rows of the transaction.
-const ROWS: i64 = 3000;
+const ROWS: i64 = 5000;
 /// What is added to unique keys: more than there are.
 const MOVED: i64 = 10_000;
 /// Rows, locks and the like that one signal may move on.
-const STEP_MAX: usize = 1024;
+const STEP_MAX: usize = 2048;
 
 fn locks_and_versions(harness: &Harness, table: &SampleTable) -> usize {
     let partition = PartitionId { table: table.layout.definition.id, index: 0 };
@@ -107,6 +107,8 @@ fn unique_keys_of_many_rows_follow_them() {
     let (mut harness, table) = filled(1, 2, ROWS);
     let reply = harness.execute(NONE, true, &table.add_to(U, Access::AllRows, MOVED), table.everything());
     assert_eq!((reply.error, reply.changed), (None, ROWS as u64));
+    // Two entries a row, and some hundred rows in one turn.
+    assert!(harness.follow_ups_max <= STEP_MAX, "{} follow-ups at once", harness.follow_ups_max);
     let rows: Vec<Row> = (1..=ROWS).map(|id| (id, id * 10, Some(id + MOVED))).collect();
     assert_eq!(table.rows(&mut harness), rows);
     let taken = harness.execute(NONE, true, &table.insert_unique(), table.images(&[(ROWS + 1, 1, Some(MOVED + 7))]));

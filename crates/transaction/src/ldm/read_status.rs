@@ -29,7 +29,8 @@ impl LdmBlock {
             StatusTable::Transactions
             | StatusTable::LockWaits
             | StatusTable::Processes
-            | StatusTable::MetadataLocks => Vec::new(),
+            | StatusTable::MetadataLocks
+            | StatusTable::UserLocks => Vec::new(),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };
         outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));

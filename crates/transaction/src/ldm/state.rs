@@ -148,12 +148,20 @@ pub(super) struct WriteWork {
     /// The largest commit number of the rows that were looked at by their keys.
     pub seen: CommitNumber,
     pub follow_ups: Vec<FollowUp>,
+    /// Follow-ups that tc was told of already.
+    pub follow_ups_told: usize,
     pub batch: Batch,
     /// States of the aggregates of a locking read.
     pub accumulators: Vec<Accumulator>,
 }
 
 impl WriteWork {
+    /// Whether other partitions have something to do.
+    #[inline]
+    pub fn has_follow_ups(&self) -> bool {
+        self.follow_ups_told > 0 || !self.follow_ups.is_empty()
+    }
+
     /// The answer tells of this version.
     #[inline]
     pub fn note_seen(&mut self, version: Option<RowVersion<'_>>) {

@@ -1,11 +1,13 @@
 //! What a transaction undoes while it goes on, and statements that are stopped.
 
 use junctor_model::error::ErrorCode;
+use junctor_model::value::Value;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::Access;
+use junctor_signals::read_status::StatusTable;
 
 use super::tests::{NONE, RANGES, filled};
-use crate::harness::{ID, K};
+use crate::harness::{Harness, ID, K};
 
 #[test]
 fn going_back_to_a_savepoint_keeps_what_was_before_it_and_the_locks() {
@@ -64,5 +66,45 @@ fn going_back_before_the_first_statement_leaves_a_transaction_that_can_go_on() {
     assert_eq!(harness.statement(waiting).expect("the locks are free").changed, 3);
     let after: Vec<_> = before.iter().map(|(id, k, u)| (*id, k + 1, *u)).collect();
     assert_eq!(table.rows(&mut harness), after);
+    harness.check_idle();
+}
+
+#[test]
+fn a_row_that_a_transaction_changes_often_keeps_few_versions() {
+    let (mut harness, table) = filled(1, 1, 2);
+    let add = table.add_to(K, Access::PrimaryKeys, 1);
+    let versions = |harness: &mut Harness| match harness.status(StatusTable::MemoryUsage).first().map(|row| &row[4]) {
+        Some(Value::UInt(versions)) => *versions,
+        other => panic!("{other:?}"),
+    };
+    let before = versions(&mut harness);
+    let mut transaction = NONE;
+    let mut savepoints = Vec::new();
+    for round in 1..=300 {
+        let reply = harness.execute(transaction, false, &add, table.keys(&[1]));
+        assert_eq!((reply.error, reply.statement.0), (None, round));
+        transaction = reply.transaction;
+        if round % 100 == 0 {
+            harness.savepoint = reply.statement;
+            savepoints.push(reply.statement);
+        }
+    }
+    let kept = versions(&mut harness) - before;
+    assert!((4..=6).contains(&kept), "{kept} versions of 300 changes with three savepoints");
+    // A statement that fails is undone to what was before it, and each savepoint is still there.
+    let duplicate = harness.execute(transaction, false, &table.insert(), table.images(&[(1, 1, None)]));
+    assert_eq!(duplicate.error.expect("the row is there").code, ErrorCode::DuplicateEntry);
+    let mut seen = Vec::new();
+    for savepoint in savepoints.iter().rev() {
+        harness.savepoint = *savepoint;
+        harness.execute(transaction, false, &add, table.keys(&[1]));
+        harness.undo_statements(transaction, *savepoint);
+        let stable = harness.stable();
+        seen.push(table.rows_at(&mut harness, stable, transaction)[0].1);
+    }
+    assert_eq!(seen, [310, 210, 110]);
+    harness.undo_statements(transaction, Default::default());
+    assert_eq!(harness.end(transaction, Ending::Commit).error, None);
+    assert_eq!(table.rows(&mut harness), [(1, 10, Some(1)), (2, 20, Some(2))]);
     harness.check_idle();
 }

@@ -1,7 +1,7 @@
 //! Hot path, budget 400 instructions a write of one row besides storage. A write goes through its rows in batches: find
 //! and lock and evaluate under the owner's read access, then make the changes under the guard, then the next batch.
 
-use junctor_kernel::{Context, Outbox};
+use junctor_kernel::{Buffer, Context, Outbox};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, RowId, TransactionId};
 use junctor_model::limit::FOLLOW_UPS_MAX;
@@ -80,6 +80,7 @@ impl LdmBlock {
             remarks: None,
             seen: CommitNumber(0),
             follow_ups: Vec::new(),
+            follow_ups_told: 0,
             batch: self.spare_batches.pop().unwrap_or_default(),
             accumulators: Vec::new(),
             request,
@@ -149,7 +150,7 @@ impl LdmBlock {
             self.tell_newly_blocked(outbox);
             match stepped {
                 Ok(StepEnd::Done) => return self.finish_write(work, None, outbox),
-                Ok(StepEnd::More) if work.follow_ups.len() > FOLLOW_UPS_MAX => {
+                Ok(StepEnd::More) if work.follow_ups_told + work.follow_ups.len() > FOLLOW_UPS_MAX => {
                     return self.finish_write(work, Some(too_many_follow_ups()), outbox);
                 }
                 Ok(StepEnd::More) => {}
@@ -158,6 +159,7 @@ impl LdmBlock {
                 Err(error) => return self.finish_write(work, Some(error), outbox),
             }
         }
+        tell_follow_ups(&mut work, outbox);
         self.defer(Deferred::Write(Box::new(work)), outbox);
     }
 
@@ -191,6 +193,7 @@ impl LdmBlock {
             // A row that is gone leaves nothing in a range that could be looked at.
             Access::IndexRanges { .. } | Access::AllRows => self.applied,
         };
+        let has_follow_ups = work.has_follow_ups();
         let WriteWork { mut request, slot, participant, matched, changed, warnings, remarks, follow_ups, .. } = work;
         let mut batch = work.batch;
         batch.clear();
@@ -207,7 +210,7 @@ impl LdmBlock {
                 error = Some(output_too_long());
             }
         }
-        let commits = request.one_phase && error.is_none() && follow_ups.is_empty();
+        let commits = request.one_phase && error.is_none() && !has_follow_ups;
         let record = self.participant(participant);
         if changed > 0 && !record.written.contains(&slot) {
             record.written.push(slot);
@@ -224,6 +227,7 @@ impl LdmBlock {
             input: request.input,
             output: request.output,
             follow_ups: follow_ups.into_boxed_slice(),
+            is_part: false,
             error,
         };
         if commits {
@@ -232,6 +236,31 @@ impl LdmBlock {
         }
         outbox.send(request.reply_to, Signal::Tc(TcSignal::WriteRowsReply(reply)));
     }
+}
+
+/// Tells tc what the rows of this turn ask of other partitions, so that neither has to take very much at once.
+fn tell_follow_ups(work: &mut WriteWork, outbox: &mut Outbox<Signal>) {
+    if work.follow_ups.is_empty() {
+        return;
+    }
+    work.follow_ups_told += work.follow_ups.len();
+    let request = &work.request;
+    let reply = WriteRowsReply {
+        operation: request.operation,
+        transaction: request.transaction,
+        partition: request.partition,
+        matched: 0,
+        changed: 0,
+        warnings: 0,
+        remarks: None,
+        newest: Default::default(),
+        input: Buffer::new(),
+        output: Buffer::new(),
+        follow_ups: std::mem::take(&mut work.follow_ups).into_boxed_slice(),
+        is_part: true,
+        error: None,
+    };
+    outbox.send(request.reply_to, Signal::Tc(TcSignal::WriteRowsReply(reply)));
 }
 
 pub(super) fn refuse(request: WriteRows, error: Box<Error>, outbox: &mut Outbox<Signal>) {
@@ -247,6 +276,7 @@ pub(super) fn refuse(request: WriteRows, error: Box<Error>, outbox: &mut Outbox<
         input: request.input,
         output: request.output,
         follow_ups: Box::default(),
+        is_part: false,
         error: Some(error),
     };
     outbox.send(request.reply_to, Signal::Tc(TcSignal::WriteRowsReply(reply)));

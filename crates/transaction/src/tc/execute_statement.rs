@@ -4,6 +4,7 @@
 use junctor_kernel::{Address, Buffer, Context, Outbox};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
+use junctor_model::limit::STATEMENTS_MAX;
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::program::WriteProgram;
 use junctor_signals::read_rows::OperationId;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use super::block::TcBlock;
 use super::state::{Part, Phase, TransactionHandle};
+use super::undo_transaction::ends_transaction;
 
 impl TcBlock {
     pub(super) fn on_execute_statement(
@@ -38,6 +40,10 @@ impl TcBlock {
         if record.phase != Phase::Idle {
             let id = record.id;
             return refuse(request, id, is_busy(), context, outbox);
+        }
+        if record.statement.0 >= STATEMENTS_MAX {
+            let id = record.id;
+            return refuse(request, id, too_many_statements(), context, outbox);
         }
         let (single, partition) = match &request.parts {
             Parts::One(partition, _) => (true, *partition),
@@ -123,6 +129,8 @@ impl TcBlock {
             reply_to: own,
             transaction: record.id,
             statement: record.statement,
+            first: record.running.first,
+            savepoint: record.running.savepoint,
             partition,
             protocol: record.running.protocol,
             reading,
@@ -149,6 +157,9 @@ impl TcBlock {
         if !is_current || number >= record.running.parts.len() {
             return context.buffers.give(reply.output);
         }
+        if reply.is_part {
+            return self.take_follow_ups(handle, number, reply.follow_ups, context.buffers);
+        }
         record.outstanding -= 1;
         if reply.changed > 0 {
             record.note_written(from, reply.partition);
@@ -171,16 +182,16 @@ impl TcBlock {
             check.matched += u64::from(reply.matched);
         }
         match reply.error {
-            None => running.take_follow_ups(number, reply.follow_ups),
+            None => self.take_follow_ups(handle, number, reply.follow_ups, context.buffers),
             Some(error) => {
                 let error = running.say_entry(number, reply.matched, error);
                 let is_first = running.error.is_none();
                 // What ends the transaction, no other failure of the statement may hide.
-                if is_first || matches!(error.code, ErrorCode::Deadlock | ErrorCode::RecordChanged) {
+                if is_first || ends_transaction(&error) {
                     running.error = Some(error);
                 }
                 if is_first {
-                    self.cancel_waits(handle, outbox);
+                    self.stop_parts(handle, outbox);
                 }
             }
         }
@@ -209,7 +220,7 @@ impl TcBlock {
             }
             return self.fail_statement(handle, context, outbox);
         }
-        if !record.running.follow_ups.is_empty() || !record.running.rounds.is_empty() {
+        if !record.running.planned.is_empty() || !record.running.rounds.is_empty() {
             record.running.one_phase = false;
             if self.run_follow_ups(handle, context, outbox) {
                 return;
@@ -311,6 +322,12 @@ pub(super) fn definition_changed() -> Box<Error> {
 #[cold]
 fn too_many_transactions() -> Box<Error> {
     Error::new(ErrorCode::TooManyTransactions, "Got temporary error: too many transactions at once")
+}
+
+#[cold]
+fn too_many_statements() -> Box<Error> {
+    let message = format!("Out of resources; a transaction has more than {STATEMENTS_MAX} statements");
+    Error::new(ErrorCode::OutOfResources, message)
 }
 
 #[cold]

@@ -5,13 +5,14 @@
 //! first round after the one before it, deletes into even rounds and inserts into odd ones. A statement that changes
 //! keys without a collision needs two rounds, however many rows it has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use junctor_kernel::{BufferPool, Context, Outbox};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{IndexId, PartitionId, TableId};
 use junctor_model::key::append_value;
+use junctor_model::limit::{FOLLOW_UP_BYTES_MAX, FOLLOW_UPS_OF_STATEMENT_MAX};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::TableLayout;
 use junctor_model::value::ValueRef;
@@ -23,8 +24,42 @@ use junctor_signals::write_rows::FollowUp;
 use super::block::TcBlock;
 use super::state::{Cascade, Part, PlannedRound, Round, RoundPart, Statement, TransactionHandle};
 
-/// Rounds to send, and what is planned after them.
-type PlannedRounds = (Vec<Vec<RoundPart>>, Vec<FollowUp>);
+/// What changed rows ask for so far. Parts tell of it bit by bit, and each bit is put at once where it will be sent from: so no step
+/// has very much to plan, and what waits is as small as what is sent.
+#[derive(Debug, Default)]
+pub(super) struct FollowUpPlan {
+    /// The program whose rows ask.
+    program: Option<Arc<WriteProgram>>,
+    /// Rows that go to other partitions, and how.
+    moved: BTreeMap<u16, RoundPart>,
+    move_program: Option<Arc<WriteProgram>>,
+    /// Entries by the place of their index and their round.
+    entries: BTreeMap<(usize, u32), BTreeMap<PartitionId, RoundPart>>,
+    /// The last round of the entries of a key, by index and hash. Keys of one hash take a round more than they need.
+    last_round: BTreeMap<(usize, u64), u32>,
+    /// What was asked for, foreign keys too, and how many bytes of keys and rows that is.
+    count: usize,
+    bytes: usize,
+}
+
+/// How error 1062 shows keys, in one piece of memory.
+#[derive(Debug, Default)]
+pub(super) struct ShownKeys {
+    text: String,
+    ends: Vec<u32>,
+}
+
+impl ShownKeys {
+    fn push(&mut self, shown: &str) {
+        self.text.push_str(shown);
+        self.ends.push(self.text.len() as u32);
+    }
+
+    fn get(&self, place: usize) -> &str {
+        let start = place.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        self.ends.get(place).map_or("", |end| &self.text[start as usize..*end as usize])
+    }
+}
 
 /// The programs of a hidden table.
 #[derive(Clone, Debug)]
@@ -64,26 +99,8 @@ impl TcBlock {
         outbox: &mut Outbox<Signal>,
     ) -> bool {
         let running = &mut self.record(handle).running;
-        if !running.follow_ups.is_empty() {
-            let follow_ups = std::mem::take(&mut running.follow_ups);
-            let own = running.follow_ups_of.take();
-            let Some(program) = own.or_else(|| running.program.clone()) else { return false };
-            let planned = self.plan_follow_ups(&program, follow_ups, context.buffers);
-            let running = &mut self.record(handle).running;
-            match planned {
-                Ok((rounds, rest)) => {
-                    running.rounds.extend(rounds.into_iter().map(|parts| PlannedRound::Parts(Round::plain(parts))));
-                    if !rest.is_empty() {
-                        running.follow_ups_of = Some(program);
-                    }
-                    running.follow_ups = rest;
-                }
-                Err(error) => {
-                    running.error = Some(error);
-                    self.fail_statement(handle, context, outbox);
-                    return true;
-                }
-            }
+        if running.rounds.is_empty() {
+            running.rounds = running.planned.take_rounds();
         }
         let Some(round) = self.next_round(handle, context.buffers) else { return false };
         let Round { parts, check, is_new_statement } = round;
@@ -103,86 +120,155 @@ impl TcBlock {
         true
     }
 
-    /// Moved rows make one round and leave the rest for later, since they bring entries of their own.
-    fn plan_follow_ups(
+    /// Plans what the rows of a part ask for. Foreign keys come after the rest, and cascades have programs of their own.
+    pub(super) fn take_follow_ups(
         &mut self,
+        handle: TransactionHandle,
+        part: usize,
+        follow_ups: Box<[FollowUp]>,
+        buffers: &mut BufferPool,
+    ) {
+        let running = &mut self.record(handle).running;
+        if follow_ups.is_empty() || running.error.is_some() {
+            return;
+        }
+        if let Some(Part::Cascade { program, path }) = running.parts.get(part) {
+            let (program, path) = (Arc::clone(program), path.clone());
+            return running.keep_cascade(program, path, follow_ups.into_vec());
+        }
+        // Rows that have moved are told of while others of their program are planned.
+        let Some(program) = running.planned.program.clone().or_else(|| running.program.clone()) else { return };
+        self.plan_follow_ups(handle, &program, follow_ups.into_vec(), buffers);
+    }
+
+    /// Plans what rows of a program ask for; foreign keys are kept for later.
+    pub(super) fn plan_follow_ups(
+        &mut self,
+        handle: TransactionHandle,
         program: &Arc<WriteProgram>,
         follow_ups: Vec<FollowUp>,
         buffers: &mut BufferPool,
-    ) -> Result<PlannedRounds, Box<Error>> {
-        let mut rest = Vec::new();
-        let mut moved: BTreeMap<u16, RoundPart> = BTreeMap::new();
-        let mut move_program = None;
+    ) {
+        let TcBlock { transactions, entry_programs, .. } = self;
+        let Some(record) = transactions.get_mut(handle) else { return };
+        let running = &mut record.running;
+        let mut foreign = Vec::new();
         for follow_up in follow_ups {
-            let FollowUp::MoveRow { partition, hash, key, image } = follow_up else {
-                rest.push(follow_up);
+            if let Err(error) = running.planned.count(&follow_up) {
+                running.error = Some(error);
+                return;
+            }
+            if let FollowUp::ParentKey { .. } | FollowUp::ChildKey { .. } = follow_up {
+                foreign.push(follow_up);
                 continue;
-            };
-            let insert = move_program
-                .get_or_insert_with(|| Arc::new(insert_program(&program.table, program.unique_entries.clone())));
-            let part = moved.entry(partition).or_insert_with(|| {
-                let id = PartitionId { table: program.table.definition.id, index: partition };
-                begin_part(id, insert, Part::Moved, buffers)
-            });
-            let row = KeyedImage { key: HashedKey { hash, key: &key }, image: &image };
-            input::push_image(&mut part.input, row);
-        }
-        if !moved.is_empty() {
-            return Ok((vec![moved.into_values().collect()], rest));
-        }
-        Ok((self.plan_entries(program, rest, buffers)?, Vec::new()))
-    }
-
-    fn plan_entries(
-        &mut self,
-        program: &WriteProgram,
-        follow_ups: Vec<FollowUp>,
-        buffers: &mut BufferPool,
-    ) -> Result<Vec<Vec<RoundPart>>, Box<Error>> {
-        let mut last_round: BTreeMap<(usize, Vec<u8>), u32> = BTreeMap::new();
-        let mut rounds: BTreeMap<(usize, u32), BTreeMap<PartitionId, RoundPart>> = BTreeMap::new();
-        for follow_up in follow_ups {
-            let (index, key, insert) = match follow_up {
-                FollowUp::DeleteEntry { index, key } => (index, key, None),
-                FollowUp::InsertEntry { index, key, row_reference, shown } => {
-                    (index, key, Some((row_reference, shown)))
-                }
-                FollowUp::MoveRow { .. } | FollowUp::ParentKey { .. } | FollowUp::ChildKey { .. } => continue,
-            };
-            let place = program.unique_entries.iter().position(|(id, _)| *id == index);
-            let Some(place) = place else { return Err(no_entries(program, index)) };
-            let table = &program.unique_entries[place].1;
-            let programs = self.entry_programs.entry(table.definition.id).or_insert_with(|| EntryPrograms::new(table));
-            let mut entry_key = Vec::with_capacity(key.len() + 2);
-            append_value(table.definition.columns[0].column_type, false, ValueRef::Bytes(&key), &mut entry_key);
-            let hash = key_hash(&entry_key);
-            let partition = partition_of(hash, table.definition.partition_count);
-            let partition = PartitionId { table: table.definition.id, index: partition };
-            let round = round_after(last_round.get(&(place, entry_key.clone())).copied(), insert.is_some());
-            last_round.insert((place, entry_key.clone()), round);
-            let entry_program = match (insert.is_some(), &program.action) {
-                (false, _) => &programs.delete,
-                (true, WriteAction::InsertOrClaim) => &programs.insert_or_claim,
-                (true, _) => &programs.insert,
-            };
-            let part = rounds.entry((place, round)).or_default().entry(partition).or_insert_with(|| {
-                let name = program.table.definition.index(index).map_or("", |index| &index.name);
-                let part = Part::Entries { index_name: name.into(), shown: Vec::new() };
-                begin_part(partition, entry_program, part, buffers)
-            });
-            let hashed = HashedKey { hash, key: &entry_key };
-            let Some((row_reference, text)) = insert else {
-                input::push_key(&mut part.input, hashed);
-                continue;
-            };
-            let mut image = Vec::new();
-            table.row_format.encode(&[ValueRef::Bytes(&key), ValueRef::Bytes(&row_reference)], &mut image)?;
-            input::push_image(&mut part.input, KeyedImage { key: hashed, image: &image });
-            if let Part::Entries { shown, .. } = &mut part.part {
-                shown.push(text);
+            }
+            if let Err(error) = running.planned.add(program, follow_up, entry_programs, buffers) {
+                running.error = Some(error);
+                return;
             }
         }
-        Ok(rounds.into_values().map(|parts| parts.into_values().collect()).collect())
+        if !foreign.is_empty() {
+            running.keep_foreign(program, foreign);
+        }
+    }
+}
+
+impl FollowUpPlan {
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.moved.is_empty() && self.entries.is_empty()
+    }
+
+    /// What is to be sent next. Moved rows make one round and leave the rest for later, since they bring entries of their own.
+    fn take_rounds(&mut self) -> VecDeque<PlannedRound> {
+        if !self.moved.is_empty() {
+            let moved = std::mem::take(&mut self.moved);
+            return VecDeque::from([PlannedRound::plain(moved)]);
+        }
+        let entries = std::mem::take(self).entries;
+        entries.into_values().map(PlannedRound::plain).collect()
+    }
+
+    /// Counts what is asked for, since no other memory is accounted. Error: 1041.
+    fn count(&mut self, follow_up: &FollowUp) -> Result<(), Box<Error>> {
+        self.count += 1;
+        self.bytes += match follow_up {
+            FollowUp::InsertEntry { key, row_reference, shown, .. } => {
+                2 * key.len() + row_reference.len() + shown.len()
+            }
+            FollowUp::DeleteEntry { key, .. } | FollowUp::ParentKey { key, .. } => key.len(),
+            FollowUp::ChildKey { key, new, .. } => key.len() + new.as_ref().map_or(0, Vec::len),
+            FollowUp::MoveRow { key, image, .. } => key.len() + image.len(),
+        };
+        match self.count > FOLLOW_UPS_OF_STATEMENT_MAX || self.bytes > FOLLOW_UP_BYTES_MAX {
+            true => Err(too_many_follow_ups()),
+            false => Ok(()),
+        }
+    }
+
+    fn add(
+        &mut self,
+        program: &Arc<WriteProgram>,
+        follow_up: FollowUp,
+        entry_programs: &mut BTreeMap<TableId, EntryPrograms>,
+        buffers: &mut BufferPool,
+    ) -> Result<(), Box<Error>> {
+        self.program.get_or_insert_with(|| Arc::clone(program));
+        let (index, key, insert) = match follow_up {
+            FollowUp::MoveRow { partition, hash, key, image } => {
+                self.move_row(
+                    program,
+                    partition,
+                    KeyedImage { key: HashedKey { hash, key: &key }, image: &image },
+                    buffers,
+                );
+                return Ok(());
+            }
+            FollowUp::DeleteEntry { index, key } => (index, key, None),
+            FollowUp::InsertEntry { index, key, row_reference, shown } => (index, key, Some((row_reference, shown))),
+            FollowUp::ParentKey { .. } | FollowUp::ChildKey { .. } => return Ok(()),
+        };
+        let place = program.unique_entries.iter().position(|(id, _)| *id == index);
+        let Some(place) = place else { return Err(no_entries(program, index)) };
+        let table = &program.unique_entries[place].1;
+        let programs = entry_programs.entry(table.definition.id).or_insert_with(|| EntryPrograms::new(table));
+        let mut entry_key = Vec::with_capacity(key.len() + 2);
+        append_value(table.definition.columns[0].column_type, false, ValueRef::Bytes(&key), &mut entry_key);
+        let hash = key_hash(&entry_key);
+        let partition = partition_of(hash, table.definition.partition_count);
+        let partition = PartitionId { table: table.definition.id, index: partition };
+        let round = round_after(self.last_round.get(&(place, hash)).copied(), insert.is_some());
+        self.last_round.insert((place, hash), round);
+        let entry_program = match (insert.is_some(), &program.action) {
+            (false, _) => &programs.delete,
+            (true, WriteAction::InsertOrClaim) => &programs.insert_or_claim,
+            (true, _) => &programs.insert,
+        };
+        let part = self.entries.entry((place, round)).or_default().entry(partition).or_insert_with(|| {
+            let name = program.table.definition.index(index).map_or("", |index| &index.name);
+            let part = Part::Entries { index_name: name.into(), shown: ShownKeys::default() };
+            begin_part(partition, entry_program, part, buffers)
+        });
+        let hashed = HashedKey { hash, key: &entry_key };
+        let Some((row_reference, text)) = insert else {
+            input::push_key(&mut part.input, hashed);
+            return Ok(());
+        };
+        let mut image = Vec::new();
+        table.row_format.encode(&[ValueRef::Bytes(&key), ValueRef::Bytes(&row_reference)], &mut image)?;
+        input::push_image(&mut part.input, KeyedImage { key: hashed, image: &image });
+        if let Part::Entries { shown, .. } = &mut part.part {
+            shown.push(&text);
+        }
+        Ok(())
+    }
+
+    fn move_row(&mut self, program: &Arc<WriteProgram>, index: u16, row: KeyedImage<'_>, buffers: &mut BufferPool) {
+        let entries = || program.unique_entries.clone();
+        let insert = self.move_program.get_or_insert_with(|| Arc::new(insert_program(&program.table, entries())));
+        let id = PartitionId { table: program.table.definition.id, index };
+        let part = self.moved.entry(index).or_insert_with(|| begin_part(id, insert, Part::Moved, buffers));
+        input::push_image(&mut part.input, row);
     }
 }
 
@@ -199,6 +285,14 @@ fn begin_part(partition: PartitionId, program: &Arc<WriteProgram>, part: Part, b
 }
 
 #[cold]
+fn too_many_follow_ups() -> Box<Error> {
+    let message = format!(
+        "Out of resources; a statement changes more than {FOLLOW_UPS_OF_STATEMENT_MAX} keys, or {FOLLOW_UP_BYTES_MAX} bytes of them"
+    );
+    Error::new(ErrorCode::OutOfResources, message)
+}
+
+#[cold]
 fn no_entries(program: &WriteProgram, index: IndexId) -> Box<Error> {
     let TableId(table) = program.table.definition.id;
     let message = format!("The plan for table {table} does not know the entries of unique index {index}");
@@ -206,29 +300,18 @@ fn no_entries(program: &WriteProgram, index: IndexId) -> Box<Error> {
 }
 
 impl Statement {
-    /// Keeps what the rows of a part ask for: foreign keys come after the rest, cascades have programs of their own.
-    pub fn take_follow_ups(&mut self, part: usize, follow_ups: Box<[FollowUp]>) {
-        if follow_ups.is_empty() {
-            return;
-        }
-        if let Some(Part::Cascade { program, path }) = self.parts.get(part) {
-            let (program, path) = (Arc::clone(program), path.clone());
-            return self.cascades.push_back(Cascade { program, path, follow_ups: follow_ups.into_vec() });
-        }
-        let Some(program) = self.program.as_ref().filter(|program| program.foreign_keys.is_some()) else {
-            return self.follow_ups.extend(follow_ups);
-        };
-        let mut foreign = Vec::new();
-        for follow_up in follow_ups {
-            match follow_up {
-                FollowUp::ParentKey { .. } | FollowUp::ChildKey { .. } => foreign.push(follow_up),
-                other => self.follow_ups.push(other),
+    /// What rows of a cascade ask for. The parts of one step are one change, wherever their rows are.
+    fn keep_cascade(&mut self, program: Arc<WriteProgram>, path: Vec<TableId>, follow_ups: Vec<FollowUp>) {
+        match self.cascades.back_mut() {
+            Some(last) if Arc::ptr_eq(&last.program, &program) && last.path == path => {
+                last.follow_ups.extend(follow_ups);
             }
+            _ => self.cascades.push_back(Cascade { program, path, follow_ups }),
         }
-        if foreign.is_empty() {
-            return;
-        }
-        // All parts of the statement are one change, so that each parent is looked for once.
+    }
+
+    /// What rows of the statement ask for by foreign keys. All of its parts are one change, so that each parent is looked for once.
+    fn keep_foreign(&mut self, program: &Arc<WriteProgram>, foreign: Vec<FollowUp>) {
         match self.cascades.front_mut() {
             Some(first) if first.path.is_empty() => first.follow_ups.extend(foreign),
             _ => {
@@ -246,7 +329,7 @@ impl Statement {
             return error;
         }
         let table = self.program.as_ref().map_or("", |program| &program.table.definition.name);
-        let text = shown.get(accepted as usize).map_or("", |text| text);
+        let text = shown.get(accepted as usize);
         Error::new(ErrorCode::DuplicateEntry, format!("Duplicate entry '{text}' for key '{table}.{index_name}'"))
     }
 }

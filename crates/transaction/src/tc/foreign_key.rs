@@ -38,6 +38,9 @@ const CASCADE_DEPTH_MAX: usize = 15;
 /// Keys of a round whose program has no values of its own for each.
 const KEYS_PER_ROUND: usize = 1024;
 
+/// Keys of a statement that are looked at in one step, where it may take several.
+const FOREIGN_KEYS_AT_ONCE_MAX: usize = 4096;
+
 /// A key that a parent has no more, and its new values unless it is gone.
 type LeftKey = (Vec<u8>, Option<Vec<u8>>);
 
@@ -60,6 +63,12 @@ impl TcBlock {
     ) -> bool {
         let Some(cascade) = self.record(handle).running.cascades.pop_front() else { return false };
         let Cascade { program, path, mut follow_ups } = cascade;
+        if follow_ups.len() > FOREIGN_KEYS_AT_ONCE_MAX && may_be_split(&program, &path) {
+            let some = follow_ups.split_off(follow_ups.len() - FOREIGN_KEYS_AT_ONCE_MAX);
+            let rest = Cascade { program: Arc::clone(&program), path: path.clone(), follow_ups };
+            self.record(handle).running.cascades.push_front(rest);
+            follow_ups = some;
+        }
         let is_foreign =
             |follow_up: &FollowUp| matches!(follow_up, FollowUp::ParentKey { .. } | FollowUp::ChildKey { .. });
         if follow_ups.iter().all(is_foreign) {
@@ -70,12 +79,11 @@ impl TcBlock {
         } else {
             // Rows that moved and unique entries of what a cascade changed come first.
             let rest = follow_ups.extract_if(.., |follow_up| is_foreign(follow_up)).collect::<Vec<_>>();
-            let running = &mut self.record(handle).running;
             if !rest.is_empty() {
-                running.cascades.push_front(Cascade { program: Arc::clone(&program), path, follow_ups: rest });
+                let cascade = Cascade { program: Arc::clone(&program), path, follow_ups: rest };
+                self.record(handle).running.cascades.push_front(cascade);
             }
-            running.follow_ups = follow_ups;
-            running.follow_ups_of = Some(program);
+            self.plan_follow_ups(handle, &program, follow_ups, context.buffers);
         }
         self.advance_statement(handle, context, outbox);
         true
@@ -325,6 +333,14 @@ impl TcBlock {
     }
 }
 
+/// Whether what the rows of a statement ask for may be done a part at a time. New keys for children may not: those that have got one
+/// would be met again under it.
+fn may_be_split(program: &WriteProgram, path: &[TableId]) -> bool {
+    let is_update = matches!(program.action, WriteAction::Update { .. });
+    let has_children = program.foreign_keys.as_ref().is_some_and(|work| !work.children.is_empty());
+    path.is_empty() && !(is_update && has_children)
+}
+
 /// The children get the new values, which are parameters.
 fn new_keys(definition: &TableDefinition, columns: &[ColumnIndex]) -> WriteAction {
     let assignments = (0..).zip(columns).map(|(ordinal, column)| {
@@ -384,12 +400,14 @@ impl Statement {
     }
 }
 
-impl Round {
-    /// A round without foreign keys.
-    pub fn plain(parts: Vec<RoundPart>) -> Round {
-        Round { parts, check: None, is_new_statement: false }
+impl PlannedRound {
+    /// A round without foreign keys, of these parts.
+    pub fn plain<K>(parts: BTreeMap<K, RoundPart>) -> PlannedRound {
+        PlannedRound::Parts(Round { parts: parts.into_values().collect(), check: None, is_new_statement: false })
     }
+}
 
+impl Round {
     fn checked(parts: Vec<RoundPart>, sought: Sought, shown: &str) -> Round {
         let check = RoundCheck { sought, shown: shown.into(), matched: 0 };
         Round { parts, check: Some(check), is_new_statement: true }

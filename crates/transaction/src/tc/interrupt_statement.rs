@@ -27,9 +27,17 @@ impl TcBlock {
 
     /// Stops the parts under way. Their answers fail the statement, unless it has committed by itself meanwhile.
     pub(super) fn interrupt(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
+        self.record(handle).running.is_interrupted = true;
+        self.stop_parts(handle, outbox);
+    }
+
+    /// Parts that wait give that up, and others end at their next step: the statement fails, whatever they do.
+    pub(super) fn stop_parts(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         self.cancel_waits(handle, outbox);
         let record = self.record(handle);
-        record.running.is_interrupted = true;
+        if record.outstanding == 0 {
+            return;
+        }
         for at in &record.running.touched {
             let signal = InterruptWrites { transaction: record.id, statement: record.statement };
             outbox.send(*at, Signal::Ldm(LdmSignal::InterruptWrites(signal)));
@@ -42,7 +50,7 @@ impl TransactionRecord {
     /// committed.
     pub fn fail_if_interrupted(&mut self) {
         let running = &mut self.running;
-        let has_committed = running.one_phase && running.error.is_none() && running.follow_ups.is_empty();
+        let has_committed = running.one_phase && running.error.is_none() && running.planned.is_empty();
         if running.is_interrupted && !has_committed {
             running.error.get_or_insert_with(interrupted);
         }

@@ -14,6 +14,7 @@ use junctor_signals::read_rows::OperationId;
 use junctor_signals::remarks::Remarks;
 use junctor_signals::write_rows::FollowUp;
 
+use super::follow_up::{FollowUpPlan, ShownKeys};
 use super::foreign_key::Sought;
 
 /// A transaction's place in the pool.
@@ -123,6 +124,7 @@ pub(super) struct Statement {
     pub lock_wait_ms: u32,
     pub timeout_ends: bool,
     pub reading: Reading,
+    pub savepoint: StatementNumber,
     pub program: Option<Arc<WriteProgram>>,
     pub matched: u64,
     pub changed: u64,
@@ -139,10 +141,8 @@ pub(super) struct Statement {
     pub touched: Vec<Address>,
     /// Every part sent, by its number; the reply names it.
     pub parts: Vec<Part>,
-    /// What the base rows ask of other partitions and is not planned yet.
-    pub follow_ups: Vec<FollowUp>,
-    /// The program whose rows asked for them, if it is not that of the statement.
-    pub follow_ups_of: Option<Arc<WriteProgram>>,
+    /// What changed rows ask of other partitions, foreign keys apart, and is not in a round yet.
+    pub planned: FollowUpPlan,
     /// What is sent once all parts under way have answered, one round after the other.
     pub rounds: VecDeque<PlannedRound>,
     /// What the round under way is to find.
@@ -164,6 +164,7 @@ impl Default for Statement {
             lock_wait_ms: 0,
             timeout_ends: false,
             reading: Reading::default(),
+            savepoint: StatementNumber(0),
             program: None,
             matched: 0,
             changed: 0,
@@ -176,8 +177,7 @@ impl Default for Statement {
             is_interrupted: false,
             touched: Vec::new(),
             parts: Vec::new(),
-            follow_ups: Vec::new(),
-            follow_ups_of: None,
+            planned: FollowUpPlan::default(),
             rounds: VecDeque::new(),
             check: None,
             cascades: VecDeque::new(),
@@ -194,7 +194,7 @@ pub(super) enum Part {
     /// Rows that moved here from another partition; counted where they left.
     Moved,
     /// Unique entries; for inserts, in order, how error 1062 shows them.
-    Entries { index_name: Box<str>, shown: Vec<Box<str>> },
+    Entries { index_name: Box<str>, shown: ShownKeys },
     /// Rows that are only looked for.
     Checked,
     /// Rows of a child; what they ask for belongs to this program, which was come to by way of these tables.
@@ -331,6 +331,7 @@ impl TransactionRecord {
         running.lock_wait_ms = request.lock_wait_ms;
         running.timeout_ends = request.timeout_ends;
         running.reading = request.reading;
+        running.savepoint = request.savepoint;
         running.program = Some(Arc::clone(&request.program));
     }
 
@@ -381,8 +382,7 @@ impl Statement {
         self.is_interrupted = false;
         self.touched.clear();
         self.parts.clear();
-        self.follow_ups.clear();
-        self.follow_ups_of = None;
+        self.planned = FollowUpPlan::default();
         self.rounds.clear();
         self.check = None;
         self.cascades.clear();

@@ -10,6 +10,7 @@ use junctor_signals::commit_transaction::{
 };
 use junctor_signals::end_transaction::{EndTransaction, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts, Reading};
+use junctor_signals::input::InputReader;
 use junctor_signals::lock_wait::{Blocker, CancelReason, LockWaitEnded, LockWaitStarted};
 use junctor_signals::program::{Access, RowProtocol, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
@@ -113,6 +114,7 @@ impl Stage {
             lock_wait_ms: 1000,
             timeout_ends: self.timeout_ends,
             reading: Reading::default(),
+            savepoint: StatementNumber(0),
             program: Arc::new(WriteProgram { unique_entries, ..program }),
             parts,
         };
@@ -173,6 +175,7 @@ fn reply_of(write: &WriteRows, follow_ups: Vec<FollowUp>, error: Option<Box<Erro
         input: Buffer::new(),
         output: Buffer::new(),
         follow_ups: follow_ups.into_boxed_slice(),
+        is_part: false,
         error,
     }
 }
@@ -384,6 +387,41 @@ fn entries_follow_the_rows_deletes_before_inserts_unless_the_key_is_the_same() {
 }
 
 #[test]
+fn what_rows_ask_for_may_be_told_bit_by_bit() {
+    let mut stage = Stage::new(false);
+    let parts = stage.execute(NONE, false, &[0]);
+    let insert = |key: &[u8]| FollowUp::InsertEntry {
+        index: INDEX_U,
+        key: key.to_vec(),
+        row_reference: vec![0, 0],
+        shown: String::from_utf8_lossy(key).into(),
+    };
+    for key in [b"a", b"b"] {
+        let told = WriteRowsReply { is_part: true, changed: 0, ..reply_of(&parts[0].1, vec![insert(key)], None) };
+        assert!(stage.send(ldm(0), TcSignal::WriteRowsReply(told)).is_empty(), "the rows are not all written");
+    }
+    let entries = writes(stage.written(&parts[0], vec![insert(b"c")]));
+    let images = |write: &WriteRows| {
+        let mut reader = InputReader::new(&write.input);
+        std::iter::from_fn(|| reader.next_image().map(|row| row.key.key[0])).collect::<Vec<u8>>()
+    };
+    assert_eq!(entries.iter().map(|(_, write)| images(write).len()).sum::<usize>(), 3);
+    // The last one that a partition has is refused: the error names it.
+    let (last, others) = entries.split_last().expect("a part");
+    for part in others {
+        stage.written(part, Vec::new());
+    }
+    let keys = images(&last.1);
+    let refused = Error::new(ErrorCode::DuplicateEntry, "of the hidden table");
+    let reply = WriteRowsReply { matched: keys.len() as u32 - 1, ..reply_of(&last.1, Vec::new(), Some(refused)) };
+    stage.send(last.0, TcSignal::WriteRowsReply(reply));
+    stage.undone(ldm(0), last.1.transaction);
+    let error = answer(stage.undone(ldm(1), last.1.transaction)).error.expect("refused");
+    let shown = char::from(*keys.last().expect("an image"));
+    assert!(error.message.contains(&format!("'{shown}' for key 't.u'")), "{}", error.message);
+}
+
+#[test]
 fn a_failed_statement_is_undone_where_it_was_and_the_transaction_goes_on() {
     let mut stage = Stage::new(false);
     let first = stage.execute(NONE, false, &[0]);
@@ -392,8 +430,10 @@ fn a_failed_statement_is_undone_where_it_was_and_the_transaction_goes_on() {
     assert_eq!(reply.transaction, transaction);
     let second = stage.execute(transaction, false, &[0, 1]);
     assert_eq!(second[0].1.statement.0, 2);
-    assert!(stage.failed(&second[0], ErrorCode::OutOfRange).is_empty(), "another part is under way");
-    let undo = stage.written(&second[1], Vec::new());
+    // Another part is under way; it need not go on.
+    let stopped = stage.failed(&second[0], ErrorCode::OutOfRange);
+    assert_eq!(names(&stopped), [(0, "InterruptWrites"), (1, "InterruptWrites")]);
+    let undo = stage.failed(&second[1], ErrorCode::QueryInterrupted);
     for (_, signal) in &undo {
         let Signal::Ldm(LdmSignal::UndoTransaction(undo)) = signal else { panic!("{signal:?}") };
         assert_eq!(undo.newer_than.0, 1);
@@ -476,7 +516,7 @@ fn a_statement_that_is_stopped_gives_up_its_waits_and_is_undone() {
     assert_eq!(names(&sent), [(0, "CancelWait"), (0, "InterruptWrites"), (1, "InterruptWrites")]);
     // A wait that it did not know of yet.
     assert_eq!(names(&stage.waits(transaction, 2, TransactionId::new(0, 1 << 40))), [(0, "CancelWait")]);
-    assert!(stage.failed(&parts[0], ErrorCode::QueryInterrupted).is_empty());
+    stage.failed(&parts[0], ErrorCode::QueryInterrupted);
     let undo = stage.written(&parts[1], Vec::new());
     assert_eq!(names(&undo), [(0, "UndoTransaction"), (1, "UndoTransaction")]);
     stage.undone(ldm(0), transaction);
@@ -512,15 +552,24 @@ fn what_has_committed_by_itself_is_not_stopped_any_more() {
 
 #[test]
 fn a_deadlock_ends_the_transaction_whatever_else_failed() {
+    what_ends_the_transaction(ErrorCode::Deadlock);
+}
+
+#[test]
+fn a_full_lock_table_ends_the_transaction_so_that_its_locks_are_free() {
+    what_ends_the_transaction(ErrorCode::LockTableFull);
+}
+
+fn what_ends_the_transaction(code: ErrorCode) {
     let mut stage = Stage::new(false);
     let parts = stage.execute(NONE, false, &[0, 1]);
     let transaction = parts[0].1.transaction;
     stage.failed(&parts[0], ErrorCode::QueryInterrupted);
-    let undo = stage.failed(&parts[1], ErrorCode::Deadlock);
+    let undo = stage.failed(&parts[1], code);
     assert_eq!(names(&undo), [(0, "UndoTransaction"), (1, "UndoTransaction")]);
     stage.undone(ldm(0), transaction);
     let reply = answer(stage.undone(ldm(1), transaction));
-    assert_eq!((reply.transaction, reply.error.map(|error| error.code)), (NONE, Some(ErrorCode::Deadlock)));
+    assert_eq!((reply.transaction, reply.error.map(|error| error.code)), (NONE, Some(code)));
     assert_eq!(stage.tc.transactions_open(), 0);
     // Its end is asked for in vain.
     assert_eq!(names(&stage.end(transaction, Ending::Commit)), [(0, "EndTransactionReply")]);
@@ -547,6 +596,7 @@ impl Stage {
             lock_wait_ms: 1000,
             timeout_ends: false,
             reading: Reading::default(),
+            savepoint: StatementNumber(0),
             program: Arc::new(program),
             parts: Parts::One(0, Buffer::new()),
         };

@@ -1,13 +1,19 @@
 //! Undo: of one statement that failed, or of everything. Participants undo in bounded steps and answer.
 
 use junctor_kernel::{Context, Outbox};
-use junctor_model::error::ErrorCode;
+use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::StatementNumber;
 use junctor_signals::commit_transaction::{UndoTransaction, UndoTransactionReply};
 use junctor_signals::{LdmSignal, Signal};
 
 use super::block::TcBlock;
 use super::state::{Phase, PlannedRound, TransactionHandle};
+
+/// Whether an error undoes the whole transaction, as with InnoDB: who is told of it begins again. A full lock table (1206) is among them,
+/// for what the transaction holds is what is missing.
+pub(super) fn ends_transaction(error: &Error) -> bool {
+    matches!(error.code, ErrorCode::Deadlock | ErrorCode::RecordChanged | ErrorCode::LockTableFull)
+}
 
 impl TcBlock {
     /// The statement has an error, and none of its parts is under way.
@@ -25,14 +31,13 @@ impl TcBlock {
                 round.parts.into_iter().for_each(|part| context.buffers.give(part.input));
             }
         }
-        record.running.follow_ups.clear();
+        record.running.planned = Default::default();
         record.running.cascades.clear();
         let timeout_ends = record.running.timeout_ends;
-        let ends_all = record.running.error.as_ref().is_some_and(|error| match error.code {
-            ErrorCode::Deadlock | ErrorCode::RecordChanged => true,
-            ErrorCode::LockWaitTimeout => timeout_ends,
-            _ => false,
-        });
+        let ends_all =
+            record.running.error.as_ref().is_some_and(|error| {
+                ends_transaction(error) || timeout_ends && error.code == ErrorCode::LockWaitTimeout
+            });
         if ends_all || record.running.autocommit {
             return self.release(handle, outbox);
         }

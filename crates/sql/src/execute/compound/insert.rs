@@ -141,11 +141,13 @@ pub(super) fn send_step(
     let Parties { engine, session, door } = parties;
     // Keys of rows that are not there stay free: those who insert them wait for each other as it is.
     let (locks_ranges, rows_max) = match (&step, &state.work) {
-        // A statement that is a transaction by itself leaves ranges free too.
-        (Step::Lock, Work::Change(work)) => (!state.owns_transaction, work.locked_max),
+        (Step::Lock, Work::Change(work)) => (true, work.locked_max),
         _ => (false, u32::MAX),
     };
-    let options = WriteOptions { locks_ranges, rows_max, ..write_options(engine, session, state.protocol) };
+    let options = write_options(engine, session, state.protocol);
+    // All steps are undone together.
+    let savepoint = options.savepoint.max(state.before);
+    let options = WriteOptions { locks_ranges, rows_max, savepoint, ..options };
     let inputs = &mut engine.work.inputs;
     let connection = session.connection;
     state.operation = engine.client.execute(connection, &mut session.transaction, program, options, inputs, door)?;
