@@ -272,6 +272,10 @@ errors! {
     SnapshotTooOld = 1412, "HY000";
     /// More locks than the lock table holds.
     LockTableFull = 1206, "HY000";
+    /// A table of FOR UPDATE OF that the query does not have.
+    UnresolvedTableLock = 3568, "HY000";
+    /// A table that FOR UPDATE OF names twice.
+    DuplicateTableLock = 3569, "HY000";
     /// A lock that another transaction holds, asked for with NOWAIT.
     LockNotAvailable = 3572, "HY000";
     /// A state of the node that refuses the request for now.

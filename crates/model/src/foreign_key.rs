@@ -167,13 +167,24 @@ impl ForeignKeyWork {
         write: RowWrite<'_>,
     ) -> Option<Arc<ForeignKeyWork>> {
         let mut work = ForeignKeyWork::of(dictionary, table, write)?;
-        work.reachable = reachable_tables(dictionary, table).into_iter().collect();
+        let RelatedTables { read, written } = related_tables(dictionary, table);
+        work.reachable = BTreeSet::from_iter(read.into_iter().chain(written)).into_iter().collect();
         Some(Arc::new(work))
     }
 }
 
+/// Tables besides one that a write of it may read or change by way of foreign keys; some may be among both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RelatedTables {
+    /// Their rows may be read.
+    pub read: BTreeSet<TableId>,
+    /// Their rows may be read and changed.
+    pub written: BTreeSet<TableId>,
+}
+
 /// Every table that a write may read or change by way of foreign keys, `table` left out.
-fn reachable_tables(dictionary: &Dictionary, table: &TableDefinition) -> BTreeSet<TableId> {
+pub fn related_tables(dictionary: &Dictionary, table: &TableDefinition) -> RelatedTables {
+    let own = table.id;
     let mut read = BTreeSet::new();
     let mut written = BTreeSet::from([table.id]);
     let mut coming = vec![table];
@@ -188,9 +199,9 @@ fn reachable_tables(dictionary: &Dictionary, table: &TableDefinition) -> BTreeSe
             }
         }
     }
-    read.extend(written);
-    read.remove(&table.id);
-    read
+    read.remove(&own);
+    written.remove(&own);
+    RelatedTables { read, written }
 }
 
 impl ParentKey {

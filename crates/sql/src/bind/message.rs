@@ -21,6 +21,16 @@ pub fn no_such_table(database: &str, table: &str) -> Box<Error> {
     Error::new(ErrorCode::NoSuchTable, format!("Table '{database}.{table}' doesn't exist"))
 }
 
+/// 3568.
+pub fn unresolved_table_lock(table: &str) -> Box<Error> {
+    Error::new(ErrorCode::UnresolvedTableLock, format!("Unresolved table name `{table}` in locking clause."))
+}
+
+/// 3569.
+pub fn table_locked_twice(table: &str) -> Box<Error> {
+    Error::new(ErrorCode::DuplicateTableLock, format!("Table {table} appears in multiple locking clauses."))
+}
+
 /// 1049.
 pub fn unknown_database(database: &str) -> Box<Error> {
     Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{database}'"))

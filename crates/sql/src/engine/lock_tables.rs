@@ -3,22 +3,37 @@
 use junctor_client::change_schema::{SchemaChange, TableLockRequest};
 use junctor_client::{Door, Ending};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::foreign_key::{RelatedTables, related_tables};
 use junctor_model::id::TableId;
 
 use super::Engine;
-use super::table_use::TableUse;
 use crate::bind::message;
 use crate::execute::{AfterEnding, end_transaction, start_schema_change};
 use crate::parse::statement::TableLock;
+use crate::plan::Plan;
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
 
 /// What LOCK TABLES has got, or waits for.
 #[derive(Debug)]
 pub(crate) struct TableLocks {
+    /// Each table once, as main is asked for it.
     requests: Vec<TableLockRequest>,
-    /// The tables that are locked, and whether the session may write them; none while it waits.
-    held: Vec<(TableId, bool)>,
+    /// What the statement names, and what foreign keys of that reach.
+    wanted: Vec<TableLocked>,
+    /// The tables that are locked; none while it waits.
+    held: Vec<(TableId, TableLocked)>,
+}
+
+/// A table that is locked.
+#[derive(Clone, Debug)]
+struct TableLocked {
+    /// Database and name.
+    name: (Box<str>, Box<str>),
+    /// What statements must call it; `None` when foreign keys reach it.
+    shown: Option<Box<str>>,
+    /// Whether they may write it.
+    writes: bool,
 }
 
 impl Engine {
@@ -33,10 +48,10 @@ impl Engine {
     ) -> Progress {
         let requests = self.requests_of(session, locks);
         match requests {
-            Ok(requests) => {
+            Ok(locks) => {
                 self.release_table_locks(session, door);
-                let change = SchemaChange::LockTables { tables: requests.clone() };
-                session.table_locks = Some(Box::new(TableLocks { requests, held: Vec::new() }));
+                let change = SchemaChange::LockTables { tables: locks.requests.clone() };
+                session.table_locks = Some(Box::new(locks));
                 start_schema_change(self, session, change, Vec::new(), door, sink)
             }
             Err(error) => {
@@ -46,10 +61,11 @@ impl Engine {
         }
     }
 
-    fn requests_of(&self, session: &Session, locks: &[TableLock]) -> Result<Vec<TableLockRequest>> {
+    fn requests_of(&self, session: &Session, locks: &[TableLock]) -> Result<TableLocks> {
         let dictionary = &self.client.catalog().dictionary;
         let mut requests: Vec<TableLockRequest> = Vec::new();
-        let mut shown: Vec<&str> = Vec::new();
+        let mut wanted: Vec<TableLocked> = Vec::new();
+        let mut reached = Vec::new();
         for lock in locks {
             let Some(database) = lock.table.database.as_deref().or(session.database()) else {
                 return Err(Error::new(ErrorCode::NoDatabaseSelected, "No database selected"));
@@ -62,19 +78,29 @@ impl Engine {
                 });
             };
             let alias = lock.alias.as_deref().unwrap_or(name);
-            if shown.contains(&alias) {
+            if wanted.iter().any(|other| other.shown.as_deref() == Some(alias)) {
                 return Err(Error::new(ErrorCode::NonUniqueTable, format!("Not unique table/alias: '{alias}'")));
             }
-            shown.push(alias);
             let definition = &layout.definition;
             let name = (definition.database.clone(), definition.name.clone());
-            // Under several aliases a table is locked as the strongest says.
-            match requests.iter_mut().find(|request| request.name == name) {
-                Some(request) => request.writes |= lock.write,
-                None => requests.push(TableLockRequest { name, writes: lock.write }),
+            request(&mut requests, name.clone(), lock.write);
+            wanted.push(TableLocked { name, shown: Some(alias.into()), writes: lock.write });
+            if lock.write && session.variables.foreign_key_checks {
+                reached.push(related_tables(dictionary, definition));
             }
         }
-        Ok(requests)
+        // Tables that are reached by foreign keys need not be named: parents are only read, children may be changed.
+        for RelatedTables { read, written } in reached {
+            let related =
+                read.into_iter().map(|table| (table, false)).chain(written.into_iter().map(|table| (table, true)));
+            for (table, writes) in related {
+                let Some(layout) = dictionary.table(table) else { continue };
+                let name = (layout.definition.database.clone(), layout.definition.name.clone());
+                request(&mut requests, name.clone(), writes);
+                wanted.push(TableLocked { name, shown: None, writes: true });
+            }
+        }
+        Ok(TableLocks { requests, wanted, held: Vec::new() })
     }
 
     /// Main has answered a change of the session: if it was LOCK TABLES, the tables are locked now, or not.
@@ -85,9 +111,9 @@ impl Engine {
             return;
         }
         let dictionary = &self.client.catalog().dictionary;
-        let held = locks.requests.iter().filter_map(|request| {
-            let layout = dictionary.table_named(&request.name.0, &request.name.1)?;
-            Some((layout.definition.id, request.writes))
+        let held = locks.wanted.iter().filter_map(|wanted| {
+            let layout = dictionary.table_named(&wanted.name.0, &wanted.name.1)?;
+            Some((layout.definition.id, wanted.clone()))
         });
         locks.held = held.collect();
     }
@@ -113,27 +139,48 @@ impl Engine {
         }
     }
 
-    /// Whether LOCK TABLES lets its session use tables. Errors: 1099, 1100.
-    pub(super) fn check_table_locks(&self, session: &Session, uses: impl Iterator<Item = TableUse>) -> Result<()> {
+    /// Whether LOCK TABLES lets its session execute a plan: each table is to be called what LOCK TABLES called it. Errors: 1099, 1100.
+    pub(super) fn check_table_locks(&self, session: &Session, plan: &Plan) -> Result<()> {
         let Some(locks) = &session.table_locks else { return Ok(()) };
-        for used in uses {
+        let own = match plan {
+            Plan::Select(select) => Some((select.table.definition.id, &*select.table_shown)),
+            Plan::Change(change) => Some((change.table.definition.id, &*change.table_shown)),
+            Plan::Insert(insert) => Some((insert.table.definition.id, &*insert.table.definition.name)),
+            Plan::Compute(_) | Plan::Control(_) => None,
+        };
+        for used in plan.table_uses() {
+            let shown = own.filter(|(table, _)| *table == used.table).map(|(_, shown)| shown);
+            let is_it = |(table, lock): &&(TableId, TableLocked)| {
+                // What foreign keys reach may be read, too.
+                let is_called_so = |shown: &str| match &lock.shown {
+                    Some(own) => **own == *shown,
+                    None => !used.writes && *lock.name.1 == *shown,
+                };
+                *table == used.table && shown.is_none_or(is_called_so)
+            };
             let name = || {
                 let layout = self.client.catalog().dictionary.table(used.table);
-                layout.map_or("", |layout| &layout.definition.name)
+                shown.unwrap_or(layout.map_or("", |layout| &layout.definition.name))
             };
-            match locks.held.iter().find(|(table, _)| *table == used.table) {
-                None => {
-                    let message = format!("Table '{}' was not locked with LOCK TABLES", name());
-                    return Err(Error::new(ErrorCode::TableNotLocked, message));
-                }
-                Some((_, false)) if used.writes => {
-                    let message = format!("Table '{}' was locked with a READ lock and can't be updated", name());
-                    return Err(Error::new(ErrorCode::TableNotLockedForWrite, message));
-                }
-                Some(_) => {}
+            let mut held = locks.held.iter().filter(is_it).peekable();
+            if held.peek().is_none() {
+                let message = format!("Table '{}' was not locked with LOCK TABLES", name());
+                return Err(Error::new(ErrorCode::TableNotLocked, message));
+            }
+            if used.writes && !held.any(|(_, lock)| lock.writes) {
+                let message = format!("Table '{}' was locked with a READ lock and can't be updated", name());
+                return Err(Error::new(ErrorCode::TableNotLockedForWrite, message));
             }
         }
         Ok(())
+    }
+}
+
+/// Asks for a table; under several names it is locked as the strongest says.
+fn request(requests: &mut Vec<TableLockRequest>, name: (Box<str>, Box<str>), writes: bool) {
+    match requests.iter_mut().find(|request| request.name == name) {
+        Some(request) => request.writes |= writes,
+        None => requests.push(TableLockRequest { name, writes }),
     }
 }
 

@@ -149,7 +149,7 @@ impl Engine {
         door: &mut Door<'_>,
         sink: &mut dyn ResultSink,
     ) -> Option<Progress> {
-        if let Err(error) = self.check_table_locks(session, plan.table_uses()) {
+        if let Err(error) = self.check_table_locks(session, plan) {
             return Some(fail(session, &error, sink));
         }
         let wanted: Vec<TableUse> = plan.table_uses().filter(|used| !session.has_used(*used)).collect();

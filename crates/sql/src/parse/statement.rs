@@ -87,6 +87,8 @@ pub struct Select {
     pub limit: Option<Limit>,
     /// FOR UPDATE and its kin.
     pub lock: Option<LockingClause>,
+    /// The tables of FOR UPDATE OF; empty without OF.
+    pub lock_names: Vec<ObjectName>,
 }
 
 /// A member of a select list.

@@ -16,8 +16,8 @@ use super::access::{AccessPath, Choice, ScopeTemplate, Wanted, choose, order_is_
 use super::operand::{LimitTemplate, is_fixed, reads_parameter};
 use super::order::{bind_order, check_distinct_order, plain_order};
 use super::statement::Planned;
-use crate::bind::{Binder, Environment, Scope, bind_select_list};
-use crate::parse::statement::{self, LockingClause, Select};
+use crate::bind::{Binder, Environment, Scope, bind_select_list, message};
+use crate::parse::statement::{self, LockingClause, ObjectName, Select};
 use crate::result::ResultHeader;
 
 /// Characters of the longest string column of which an index keeps the whole order.
@@ -86,6 +86,7 @@ pub(super) fn plan_select(
     let reference = select.from.as_ref();
     let alias = reference.and_then(|reference| reference.alias.as_deref());
     let mut binder = Binder::new(environment, Scope::of_table(layout, alias));
+    check_lock_names(&select.lock_names, |database, table| binder.scope.is_named(database, table))?;
     let first_parameter = environment.parameters.len() as u16;
     let list = bind_select_list(&mut binder, &select.projection, first_parameter)?;
     let filter = binder.bind_conditions(select, &list)?;
@@ -142,6 +143,14 @@ struct Parts {
     is_single: bool,
     lock: Option<LockingClause>,
     is_strict: bool,
+}
+
+/// Whether FOR UPDATE OF names the table of the query, and that once. Errors: 3568, 3569.
+pub(super) fn check_lock_names(names: &[ObjectName], is_named: impl Fn(Option<&str>, &str) -> bool) -> Result<()> {
+    if let Some(unknown) = names.iter().find(|name| !is_named(name.database.as_deref(), &name.name)) {
+        return Err(message::unresolved_table_lock(&unknown.name));
+    }
+    names.get(1).map_or(Ok(()), |again| Err(message::table_locked_twice(&again.name)))
 }
 
 /// How the rows are locked: as the statement says, or shared because its transaction locks what it reads.

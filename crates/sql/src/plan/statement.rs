@@ -10,7 +10,7 @@ use super::change::{plan_delete, plan_update};
 use super::compute::plan_compute;
 use super::insert::plan_insert;
 use super::process_list::plan_process_list;
-use super::select::plan_select;
+use super::select::{check_lock_names, plan_select};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, SelectPlan};
 use crate::bind::{Environment, message};
 use crate::engine::TableUse;
@@ -108,7 +108,10 @@ pub(super) fn plan_query(
     select: &Select,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned> {
-    let Some(reference) = &select.from else { return plan_compute(environment, select, None) };
+    let Some(reference) = &select.from else {
+        check_lock_names(&select.lock_names, |_, _| false)?;
+        return plan_compute(environment, select, None);
+    };
     let database = environment.database_of(&reference.name)?;
     let virtual_database = VIRTUAL_DATABASES.iter().find(|name| name.eq_ignore_ascii_case(database));
     let Some(virtual_database) = virtual_database else {

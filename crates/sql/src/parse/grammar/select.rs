@@ -30,7 +30,7 @@ impl Parser<'_> {
         if self.at_word(Keyword::Into) {
             return self.unsupported("SELECT ... INTO");
         }
-        select.lock = self.locking_clause()?;
+        (select.lock, select.lock_names) = self.locking_clause()?;
         match self.word() {
             Some(Keyword::Union) => self.unsupported("UNION"),
             Some(Keyword::Intersect) => self.unsupported("INTERSECT"),
@@ -264,22 +264,20 @@ impl Parser<'_> {
         }
     }
 
-    fn locking_clause(&mut self) -> Parse<Option<LockingClause>> {
+    fn locking_clause(&mut self) -> Parse<(Option<LockingClause>, Vec<ObjectName>)> {
         if self.accept_words(Keyword::Lock, Keyword::In) {
             self.expect_word(Keyword::Share)?;
             self.expect_word(Keyword::Mode)?;
-            return Ok(Some(LockingClause { exclusive: false, when_locked: WhenLocked::Wait }));
+            return Ok((Some(LockingClause { exclusive: false, when_locked: WhenLocked::Wait }), Vec::new()));
         }
         if !self.accept_word(Keyword::For) {
-            return Ok(None);
+            return Ok((None, Vec::new()));
         }
         let exclusive = match self.accept_any(&[Keyword::Update, Keyword::Share]) {
             Some(keyword) => keyword == Keyword::Update,
             None => return self.syntax(),
         };
-        if self.at_word(Keyword::Of) {
-            return self.unsupported("FOR UPDATE OF");
-        }
+        let names = if self.accept_word(Keyword::Of) { self.comma_list(Self::object_name)? } else { Vec::new() };
         let when_locked = if self.accept_word(Keyword::Nowait) {
             WhenLocked::Fail
         } else if self.accept_words(Keyword::Skip, Keyword::Locked) {
@@ -287,6 +285,6 @@ impl Parser<'_> {
         } else {
             WhenLocked::Wait
         };
-        Ok(Some(LockingClause { exclusive, when_locked }))
+        Ok((Some(LockingClause { exclusive, when_locked }), names))
     }
 }
