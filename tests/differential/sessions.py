@@ -398,6 +398,15 @@ SCRIPTS = {
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",
+    "a statement alone keeps rows out of what it has passed": """
+        a: BEGIN
+        a: UPDATE t SET u = 201 WHERE id = 2
+        b: UPDATE t FORCE INDEX (n) SET u = u + 1000 WHERE n BETWEEN 5 AND 25 ...
+        c: INSERT INTO t VALUES (5, 12, 500) ...
+        a: COMMIT
+        b: ->
+        c: ->
+        a: SELECT * FROM t ORDER BY id""",
     "read committed locks no ranges": """
         a: SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED
         a: BEGIN

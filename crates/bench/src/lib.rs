@@ -7,7 +7,7 @@
 //! - [`sysbench`], [`fill`], [`load`], [`echo`]: what makes load, and the yardstick;
 //! - [`consistency`]: whether a table agrees with its indexes;
 //! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`history`], [`deadlocks`],
-//!   [`demo`], [`instructions`].
+//!   [`long_transactions`], [`demo`], [`instructions`].
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "measuring reads clocks; drivers have threads and wait for processes")]
 
@@ -30,6 +30,7 @@ pub mod deadlocks;
 pub mod demo;
 pub mod history;
 pub mod instructions;
+pub mod long_transactions;
 pub mod sysbench_matrix;
 pub mod torn_reads;
 

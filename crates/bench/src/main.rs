@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_bench::{
-    Outcome, compare, connections, consistency, deadlocks, demo, echo, history, instructions, sysbench_matrix,
-    torn_reads,
+    Outcome, compare, connections, consistency, deadlocks, demo, echo, history, instructions, long_transactions,
+    sysbench_matrix, torn_reads,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
@@ -33,6 +33,8 @@ enum Command {
     History(history::HistoryOptions),
     /// Find deadlocks fast under a storm of them, compared with MariaDB
     Deadlocks(deadlocks::DeadlocksOptions),
+    /// Measure the pauses of sessions beside transactions of very many rows
+    LongTransactions(long_transactions::LongTransactionsOptions),
     /// Count the server's instructions for each statement
     Instructions(instructions::InstructionsOptions),
     /// Check that a table of a running server agrees with its indexes
@@ -50,6 +52,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::TornReads(options) => torn_reads::run(&options),
         Command::History(options) => history::run(&options),
         Command::Deadlocks(options) => deadlocks::run(&options),
+        Command::LongTransactions(options) => long_transactions::run(&options),
         Command::Instructions(options) => instructions::run(&options),
         Command::Check(options) => consistency::run(&options),
         Command::Echo(options) => echo::run(&options),

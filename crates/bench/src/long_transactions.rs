@@ -1,0 +1,334 @@
+//! Transactions of very many rows, and what sessions beside them feel: the longest time that a point select or a point update
+//! of another table waited while one statement wrote every row of a table, and while that was committed or rolled back. At the end a
+//! snapshot is held while another table is updated until the snapshot is given up.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::mysql::{ClientError, Connection, Statement};
+use crate::process::{JunctorOptions, Server, start_junctor, start_mariadb};
+use crate::random::Random;
+use crate::report::{Table, Verdict, print_verdicts};
+use crate::{Failure, Outcome};
+
+/// Rows of one INSERT that fills the table to copy from.
+const FILL_ROWS: u64 = 1000;
+/// Rows of the table that the sessions beside update.
+const BESIDE_ROWS: u64 = 1000;
+/// How long nothing but the sessions beside runs first, for the noise of the machine.
+const QUIET_TIME: Duration = Duration::from_secs(3);
+/// How often the holder of an old snapshot reads, and for how long at most.
+const HELD_LOOK: Duration = Duration::from_millis(200);
+const HELD_TIME_MAX: Duration = Duration::from_secs(300);
+/// What its holder is told when a snapshot was given up.
+const SNAPSHOT_TOO_OLD: u16 = 1412;
+/// Old versions that a partition keeps beside one for each row.
+const OLD_VERSIONS_KEPT: u64 = 65_536;
+/// A statement may be refused by these, if nothing of it stays: a full lock table, full memory, too many unique keys.
+const REFUSED: [u16; 3] = [1206, 1114, 1041];
+
+/// Sessions beside transactions of very many rows.
+#[derive(Clone, Debug, clap::Args)]
+pub struct LongTransactionsOptions {
+    /// The binary [default: junctor beside this program]
+    #[arg(long, value_name = "FILE")]
+    junctor: Option<PathBuf>,
+    /// Rows of each transaction
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
+    rows: u64,
+    /// Connections that select by key, and as many that update
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
+    sessions: u32,
+    /// Memory of the node
+    #[arg(long, value_name = "SIZE", default_value = "4G")]
+    total_memory: String,
+    /// ThreadConfig of the node [default: by the CPUs]
+    #[arg(long, value_name = "STR")]
+    thread_config: Option<String>,
+    /// The most that the longest pause of a session may be, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 1000.0)]
+    pause_ms_max: f64,
+    /// Ask MariaDB instead
+    #[arg(long)]
+    mariadb: bool,
+}
+
+/// One transaction: a statement for all rows, and what becomes of it.
+struct Act {
+    name: &'static str,
+    statement: String,
+    end: &'static str,
+}
+
+/// What the sessions beside saw, in microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    selects: u64,
+    updates: u64,
+    select_us_max: u64,
+    update_us_max: u64,
+}
+
+struct Beside<'a> {
+    server: &'a Server,
+    rows: u64,
+    stop: AtomicBool,
+    seen: Mutex<Seen>,
+}
+
+/// Runs all transactions; fails when a pause is too long, or when a transaction left anything but all or nothing.
+///
+/// # Errors
+/// As said, and a server that does not start.
+pub fn run(options: &LongTransactionsOptions) -> Outcome<()> {
+    let junctor = JunctorOptions { binary: options.junctor.clone(), ..JunctorOptions::default() };
+    let junctor = junctor.with_arguments(&["--total-memory", &options.total_memory]);
+    let server = match (&options.thread_config, options.mariadb) {
+        (_, true) => start_mariadb(&["--innodb-buffer-pool-size=2G"])?,
+        (Some(thread_config), _) => start_junctor(&junctor.with_placement(thread_config))?,
+        (None, _) => start_junctor(&junctor)?,
+    };
+    fill(&server, options.rows)?;
+    let mut table = Table::new(&[
+        "transaction",
+        "statement s",
+        "end s",
+        "answer",
+        "selects",
+        "longest ms",
+        "updates",
+        "longest ms",
+    ]);
+    let mut longest_us = 0;
+    let mut sum = None;
+    let (_, quiet) = beside(options, &server, || {
+        thread::sleep(QUIET_TIME);
+        Ok(())
+    })?;
+    add_row(&mut table, "nothing", (QUIET_TIME, Duration::ZERO), 0, quiet);
+    for act in acts(options.rows) {
+        let (done, seen) = beside(options, &server, || play(&server, &act))?;
+        let (statement, end, errno) = done;
+        let name = format!("{}, {}", act.name, act.end);
+        add_row(&mut table, &name, (statement, end), errno, seen);
+        longest_us = longest_us.max(seen.select_us_max).max(seen.update_us_max);
+        sum = judge(&server, options.rows, &act, errno, sum)?;
+    }
+    println!("{table}");
+    if !options.mariadb {
+        hold_snapshot(options, &server)?;
+    }
+    println!("memory of the server: {} MiB", server.resident_bytes()? >> 20);
+    let verdict = Verdict {
+        what: "longest pause of a session beside, ms".into(),
+        allowed_max: options.pause_ms_max,
+        measured: longest_us as f64 / 1000.0,
+    };
+    let missed = print_verdicts(&[verdict]);
+    server.stop()?;
+    if missed > 0 { Err(Failure::new("a pause was too long")) } else { Ok(()) }
+}
+
+fn acts(rows: u64) -> Vec<Act> {
+    let mut acts = Vec::new();
+    let mut both = |name, statement: &str, ends: [&'static str; 2]| {
+        acts.extend(ends.map(|end| Act { name, statement: statement.to_owned(), end }));
+    };
+    let ends = ["ROLLBACK", "COMMIT"];
+    both("INSERT ... SELECT", "INSERT INTO big SELECT * FROM source", ends);
+    both("UPDATE of an indexed column", "UPDATE big SET k = k + 1", ends);
+    both("UPDATE of a unique column", &format!("UPDATE big SET u = u + {rows}"), ends);
+    both("DELETE", "DELETE FROM big", ends);
+    acts
+}
+
+fn add_row(table: &mut Table, name: &str, (statement, end): (Duration, Duration), errno: u16, seen: Seen) {
+    let ms = |us: u64| format!("{:.1}", us as f64 / 1000.0);
+    table.row(vec![
+        name.to_owned(),
+        format!("{:.2}", statement.as_secs_f64()),
+        format!("{:.2}", end.as_secs_f64()),
+        if errno == 0 { "done".to_owned() } else { format!("error {errno}") },
+        seen.selects.to_string(),
+        ms(seen.select_us_max),
+        seen.updates.to_string(),
+        ms(seen.update_us_max),
+    ]);
+}
+
+fn fill(server: &Server, rows: u64) -> Outcome<()> {
+    let columns = "(id BIGINT NOT NULL PRIMARY KEY, k INT NOT NULL, u BIGINT NOT NULL, c CHAR(60) NOT NULL";
+    let create = |name: &str| format!("CREATE TABLE {name} {columns}, KEY k_1 (k), UNIQUE KEY u_1 (u))");
+    let mut connection = server.connect()?;
+    connection.query("CREATE DATABASE long_transactions")?;
+    connection.query("USE long_transactions")?;
+    connection.query(&format!("CREATE TABLE source {columns})"))?;
+    connection.query(&create("big"))?;
+    connection.query("CREATE TABLE beside (id BIGINT NOT NULL PRIMARY KEY, n BIGINT NOT NULL)")?;
+    let text = "text of a row ".repeat(4);
+    for first in (0..rows).step_by(FILL_ROWS as usize) {
+        let ids = first..rows.min(first + FILL_ROWS);
+        let values: Vec<String> = ids.map(|id| format!("({id}, {}, {id}, '{text}')", id % 1000)).collect();
+        connection.query(&format!("INSERT INTO source VALUES {}", values.join(",")))?;
+    }
+    let values: Vec<String> = (0..BESIDE_ROWS).map(|id| format!("({id}, 0)")).collect();
+    connection.query(&format!("INSERT INTO beside VALUES {}", values.join(",")))?;
+    Ok(())
+}
+
+/// Runs something with the sessions beside it.
+fn beside<T>(
+    options: &LongTransactionsOptions,
+    server: &Server,
+    run: impl FnOnce() -> Outcome<T>,
+) -> Outcome<(T, Seen)> {
+    let beside = Beside { server, rows: options.rows, stop: AtomicBool::new(false), seen: Mutex::new(Seen::default()) };
+    let done = thread::scope(|scope| {
+        let beside = &beside;
+        let sessions = (0..options.sessions * 2).map(|number| scope.spawn(move || beside.session(number)));
+        let sessions: Vec<_> = sessions.collect();
+        let done = run();
+        beside.stop.store(true, Ordering::Relaxed);
+        for session in sessions {
+            session.join().unwrap_or_else(|_| Err(Failure::new("a thread panicked")))?;
+        }
+        done
+    })?;
+    let seen = *beside.seen.lock().map_err(|_| Failure::new("a thread panicked"))?;
+    Ok((done, seen))
+}
+
+impl Beside<'_> {
+    /// Even ones select, odd ones update.
+    fn session(&self, number: u32) -> Outcome<()> {
+        let mut random = Random::new(u64::from(number) + 1);
+        let mut connection = Connection::open(self.server.address, "long_transactions")?;
+        let select = connection.prepare("SELECT c FROM source WHERE id = ?")?;
+        let update = connection.prepare("UPDATE beside SET n = n + 1 WHERE id = ?")?;
+        let mut seen = Seen::default();
+        while !self.stop.load(Ordering::Relaxed) {
+            match number % 2 {
+                0 => {
+                    seen.selects += 1;
+                    let us = timed(&mut connection, select, random.below(self.rows))?;
+                    seen.select_us_max = seen.select_us_max.max(us);
+                }
+                _ => {
+                    seen.updates += 1;
+                    let us = timed(&mut connection, update, random.below(BESIDE_ROWS))?;
+                    seen.update_us_max = seen.update_us_max.max(us);
+                }
+            }
+        }
+        if let Ok(mut all) = self.seen.lock() {
+            all.selects += seen.selects;
+            all.updates += seen.updates;
+            all.select_us_max = all.select_us_max.max(seen.select_us_max);
+            all.update_us_max = all.update_us_max.max(seen.update_us_max);
+        }
+        Ok(())
+    }
+}
+
+/// Holds a snapshot while rows are updated: the node keeps no more old versions than it is to keep, the holder is told so by an error of its
+/// own, its transaction can go on, and nobody else is disturbed.
+fn hold_snapshot(options: &LongTransactionsOptions, server: &Server) -> Outcome<()> {
+    let mut holder = Connection::open(server.address, "long_transactions")?;
+    let mut watcher = Connection::open(server.address, "long_transactions")?;
+    holder.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
+    let sum = "SELECT SUM(n) FROM beside";
+    let before = holder.query_value(sum)?;
+    let start = Instant::now();
+    let ((errno, kept_max), seen) = beside(options, server, || {
+        let mut kept_max = 0;
+        loop {
+            thread::sleep(HELD_LOOK);
+            let kept = watcher.query_value("SELECT SUM(purge_queue_length) FROM junctor_info.memoryusage")?;
+            kept_max = kept_max.max(kept.and_then(|kept| kept.parse().ok()).unwrap_or(0));
+            match holder.query_value(sum) {
+                Ok(now) if now == before && start.elapsed() < HELD_TIME_MAX => {}
+                Ok(now) if now == before => return Ok((0, kept_max)),
+                Ok(now) => return Err(Failure::new(format!("a snapshot changed from {before:?} to {now:?}"))),
+                Err(error) => return Ok((error.errno(), kept_max)),
+            }
+        }
+    })?;
+    println!(
+        "a snapshot held for {:.1} s beside {} updates: error {errno}, {kept_max} old versions kept at most",
+        start.elapsed().as_secs_f64(),
+        seen.updates
+    );
+    if errno != SNAPSHOT_TOO_OLD {
+        return Err(Failure::new(format!("error {errno} in place of {SNAPSHOT_TOO_OLD}")));
+    }
+    let partitions = "SELECT COUNT(*) FROM junctor_info.memoryusage WHERE live_rows > 0";
+    let partitions: u64 = watcher.query_value(partitions)?.and_then(|count| count.parse().ok()).unwrap_or(0);
+    // One for each row beside, and what comes between two looks of the node.
+    let allowed = partitions * OLD_VERSIONS_KEPT * 2 + BESIDE_ROWS + options.rows;
+    if kept_max > allowed {
+        return Err(Failure::new(format!("{kept_max} old versions are more than {allowed}")));
+    }
+    holder.query("INSERT INTO beside VALUES (-1, 0)")?;
+    holder.query("COMMIT")?;
+    let now: u64 = holder.query_value(sum)?.and_then(|sum| sum.parse().ok()).unwrap_or(0);
+    let before: u64 = before.and_then(|sum| sum.parse().ok()).unwrap_or(0);
+    if now == before + seen.updates {
+        return Ok(());
+    }
+    Err(Failure::new(format!("{} updates have counted from {before} to {now}", seen.updates)))
+}
+
+fn timed(connection: &mut Connection, statement: Statement, id: u64) -> Result<u64, ClientError> {
+    let start = Instant::now();
+    connection.execute(statement, &[id as i64])?;
+    Ok(start.elapsed().as_micros() as u64)
+}
+
+/// The times of the statement and of the end, and the error of the statement or 0.
+fn play(server: &Server, act: &Act) -> Outcome<(Duration, Duration, u16)> {
+    let mut connection = Connection::open(server.address, "long_transactions")?;
+    connection.query("BEGIN")?;
+    let start = Instant::now();
+    let errno = match connection.query(&act.statement) {
+        Ok(_) => 0,
+        Err(error) if REFUSED.contains(&error.errno()) => error.errno(),
+        Err(error) => return Err(error.into()),
+    };
+    let statement = start.elapsed();
+    let start = Instant::now();
+    connection.query(act.end)?;
+    Ok((statement, start.elapsed(), errno))
+}
+
+/// Rows, and the sums of two columns.
+type Sums = (u64, u64, u64);
+
+/// All of a committed transaction is there, and nothing of any other. Gives what the table has now.
+fn judge(server: &Server, rows: u64, act: &Act, errno: u16, before: Option<Sums>) -> Outcome<Option<Sums>> {
+    let mut connection = Connection::open(server.address, "long_transactions")?;
+    let mut ask = |text: &str| -> Outcome<u64> {
+        let value = connection.query_value(text)?.unwrap_or_default();
+        value.parse().map_err(|_| Failure::new(format!("{value} in place of a sum")))
+    };
+    let now = (
+        ask("SELECT COUNT(*) FROM big")?,
+        ask("SELECT COALESCE(SUM(k), 0) FROM big")?,
+        ask("SELECT COALESCE(SUM(u), 0) FROM big")?,
+    );
+    let before = before.unwrap_or_default();
+    let expected = match (act.name, act.end) {
+        (_, "ROLLBACK") => before,
+        _ if errno != 0 => before,
+        ("INSERT ... SELECT", _) => (rows, ask("SELECT SUM(k) FROM source")?, ask("SELECT SUM(u) FROM source")?),
+        ("UPDATE of an indexed column", _) => (before.0, before.1 + before.0, before.2),
+        ("UPDATE of a unique column", _) => (before.0, before.1, before.2 + before.0 * rows),
+        _ => (0, 0, 0),
+    };
+    if now == expected {
+        return Ok(Some(now));
+    }
+    Err(Failure::new(format!("{}, {}: the table has {now:?} in place of {expected:?}", act.name, act.end)))
+}
