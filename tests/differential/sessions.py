@@ -598,6 +598,63 @@ SCRIPTS = {
         a: COMMIT
         b: ->
         a: SELECT * FROM c ORDER BY id""",
+    "a child waits for who makes its parent": """
+        a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (u))
+        a: BEGIN
+        a: INSERT INTO t VALUES (4, 40, 400)
+        b: INSERT INTO c VALUES (1, 400) ...
+        a: ROLLBACK
+        b: ->
+        a: BEGIN
+        a: INSERT INTO t VALUES (4, 40, 400)
+        b: INSERT INTO c VALUES (1, 400) ...
+        a: COMMIT
+        b: ->
+        a: SELECT * FROM c
+        a: DROP TABLE c""",
+    "a cascade waits for who makes a child at its end": """
+        a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id) ON DELETE CASCADE)
+        a: CREATE TABLE d (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES c (id) ON DELETE CASCADE)
+        a: INSERT INTO c VALUES (1, 1), (2, 2)
+        b: BEGIN
+        b: INSERT INTO d VALUES (5, 1)
+        a: DELETE FROM t WHERE id = 1 ...
+        b: INSERT INTO d VALUES (6, 2)
+        b: COMMIT
+        a: ->
+        b: SELECT * FROM c
+        b: SELECT * FROM d
+        b: INSERT INTO d VALUES (7, 1)
+        a: DROP TABLE d
+        a: DROP TABLE c""",
+    "a foreign key comes after who has written to the child": """
+        a: CREATE TABLE c (id INT PRIMARY KEY, p INT, KEY p (p))
+        a: INSERT INTO c VALUES (1, 1)
+        a: BEGIN
+        a: INSERT INTO c VALUES (2, 9)
+        b: ALTER TABLE c ADD FOREIGN KEY (p) REFERENCES t (id) ...
+        c: INSERT INTO c VALUES (3, 3) ...
+        a: ROLLBACK
+        b: ->
+        c: ->
+        c: INSERT INTO c VALUES (4, 9)
+        c: DELETE FROM t WHERE id = 1
+        c: ALTER TABLE c DROP FOREIGN KEY c_ibfk_1
+        c: DELETE FROM t WHERE id = 1
+        b: ALTER TABLE c ADD FOREIGN KEY (p) REFERENCES t (id)
+        a: DROP TABLE c""",
+    "a foreign key comes after who takes a parent away": """
+        a: CREATE TABLE c (id INT PRIMARY KEY, p INT, KEY p (p))
+        a: INSERT INTO c VALUES (1, 1), (2, 2)
+        a: BEGIN
+        a: DELETE FROM t WHERE id = 1
+        b: ALTER TABLE c ADD FOREIGN KEY (p) REFERENCES t (id) ...
+        a: COMMIT
+        b: ->
+        a: DELETE FROM c WHERE id = 1
+        b: ALTER TABLE c ADD FOREIGN KEY (p) REFERENCES t (id)
+        a: DELETE FROM t WHERE id = 2
+        a: DROP TABLE c""",
     "a parent that a transaction writes to is no other's to drop": """
         a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id))
         a: BEGIN

@@ -59,18 +59,7 @@ pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alte
     let mut table = old.clone();
     let building: Vec<IndexDefinition> =
         table.indexes.extract_if(.., |index| index.state == IndexState::Building).collect();
-    for name in &alteration.drop_indexes {
-        let place = place_of(&table, name).ok_or_else(|| cannot_drop(name))?;
-        if place == 0 {
-            return Err(Error::not_supported("DROP PRIMARY KEY"));
-        }
-        table.indexes.remove(place);
-    }
-    for name in &alteration.drop_foreign_keys {
-        let is_it = |key: &ForeignKey| key.name.eq_ignore_ascii_case(name);
-        let place = table.foreign_keys.iter().position(is_it).ok_or_else(|| cannot_drop(name))?;
-        table.foreign_keys.remove(place);
-    }
+    take_away(&mut table, alteration)?;
     for (from, to) in &alteration.rename_indexes {
         rename_index(&mut table, from, to)?;
     }
@@ -88,6 +77,26 @@ pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alte
         rename(dictionary, &mut table, to)?;
     }
     Ok(table)
+}
+
+/// Takes out what goes.
+///
+/// # Errors
+/// 1091, 1235.
+pub fn take_away(table: &mut TableDefinition, alteration: &Alteration) -> Result<()> {
+    for name in &alteration.drop_indexes {
+        let place = place_of(table, name).ok_or_else(|| cannot_drop(name))?;
+        if place == 0 {
+            return Err(Error::not_supported("DROP PRIMARY KEY"));
+        }
+        table.indexes.remove(place);
+    }
+    for name in &alteration.drop_foreign_keys {
+        let is_it = |key: &ForeignKey| key.name.eq_ignore_ascii_case(name);
+        let place = table.foreign_keys.iter().position(is_it).ok_or_else(|| cannot_drop(name))?;
+        table.foreign_keys.remove(place);
+    }
+    Ok(())
 }
 
 /// The place of an index that has this name and can be seen.

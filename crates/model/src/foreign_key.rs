@@ -111,6 +111,8 @@ pub struct ChildKey {
     pub on_delete: ReferentialAction,
     /// When its key changes.
     pub on_update: ReferentialAction,
+    /// Whether child and parent are one table, so that a row may name itself.
+    pub is_self: bool,
     /// The constraint as errors show it.
     pub shown: Box<str>,
 }
@@ -255,6 +257,7 @@ fn child_key(table: &TableDefinition, child: &Arc<TableLayout>, key: &ForeignKey
         index: index.id,
         on_delete: key.on_delete,
         on_update: key.on_update,
+        is_self: child.definition.id == table.id,
         shown: shown(&child.definition, key).into(),
     })
 }

@@ -90,6 +90,8 @@ pub enum FollowUp {
         key: Vec<u8>,
         /// The new values, in the form of `expression::Parameters`; `None` when the row is gone.
         new: Option<Vec<u8>>,
+        /// Whether the row names itself.
+        is_own: bool,
     },
     /// A row whose new primary key belongs to another partition: it was deleted here and is to be inserted there.
     MoveRow {

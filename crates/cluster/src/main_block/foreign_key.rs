@@ -13,10 +13,8 @@ use super::state::TableName;
 /// Whether plans of related tables stay right: they look for indexes when they are made, and a new one takes nothing away.
 pub(super) fn keeps_relations(change: &SchemaChange) -> bool {
     match change {
-        SchemaChange::AlterTable { alteration, .. } => {
-            // Other changes wait for the indexes that come with them.
-            !alteration.add_indexes.is_empty() || alteration.only_adds_indexes()
-        }
+        // Other changes wait for the indexes that come with them.
+        SchemaChange::AlterTable { alteration, .. } => !alteration.add_indexes.is_empty(),
         SchemaChange::FinishAlteration { alteration, .. } => alteration.only_adds_indexes(),
         SchemaChange::BuildIndexes { .. } | SchemaChange::UndoAlteration { .. } => true,
         _ => false,

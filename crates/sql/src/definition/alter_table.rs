@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use junctor_client::change_schema::SchemaChange;
-use junctor_model::alteration::{Alteration, altered, without_building};
+use junctor_model::alteration::{Alteration, altered, take_away, without_building};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::ForeignKey;
-use junctor_model::schema::{IndexDefinition, IndexKind, TableDefinition};
+use junctor_model::schema::{IndexDefinition, TableDefinition};
 
 use super::structure::{Defined, DefinitionContext, check_name};
 use super::{foreign_key, index};
@@ -31,6 +31,7 @@ pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>)
     for change in &statement.changes {
         changes.drop(change)?;
     }
+    take_away(&mut changes.table, &changes.alteration)?;
     // Foreign keys come last, so that they use the indexes that come with them.
     let is_key = |change: &&TableChange| matches!(change, TableChange::AddForeignKey(_));
     for change in statement.changes.iter().filter(|change| !is_key(change)) {
@@ -69,11 +70,12 @@ struct Changes {
 }
 
 impl Changes {
-    /// Notes what goes away. Names that do not exist are refused when all is known.
+    /// Notes what goes away.
     fn drop(&mut self, change: &TableChange) -> Result<()> {
+        let Alteration { drop_indexes, drop_foreign_keys, .. } = &mut self.alteration;
         match change {
-            TableChange::DropIndex(name) => self.drop_index(name),
-            TableChange::DropForeignKey(name) => self.drop_foreign_key(name),
+            TableChange::DropIndex(name) => drop_indexes.push(name.as_str().into()),
+            TableChange::DropForeignKey(name) => drop_foreign_keys.push(name.as_str().into()),
             TableChange::DropConstraint(name) => {
                 let is_index = |index: &IndexDefinition| index.is_unique() && index.name.eq_ignore_ascii_case(name);
                 let is_key = |key: &ForeignKey| key.name.eq_ignore_ascii_case(name);
@@ -85,8 +87,8 @@ impl Changes {
                         );
                         return Err(Error::new(ErrorCode::AmbiguousConstraint, text));
                     }
-                    (true, false) => self.drop_index(name),
-                    (false, true) => self.drop_foreign_key(name),
+                    (true, false) => drop_indexes.push(name.as_str().into()),
+                    (false, true) => drop_foreign_keys.push(name.as_str().into()),
                     (false, false) => {
                         let text = format!("Constraint '{name}' does not exist.");
                         return Err(Error::new(ErrorCode::NoSuchConstraint, text));
@@ -96,17 +98,6 @@ impl Changes {
             _ => {}
         }
         Ok(())
-    }
-
-    fn drop_index(&mut self, name: &str) {
-        self.alteration.drop_indexes.push(name.into());
-        let is_primary = |index: &IndexDefinition| matches!(index.kind, IndexKind::Primary { .. });
-        self.table.indexes.retain(|index| is_primary(index) || !index.name.eq_ignore_ascii_case(name));
-    }
-
-    fn drop_foreign_key(&mut self, name: &str) {
-        self.alteration.drop_foreign_keys.push(name.into());
-        self.table.foreign_keys.retain(|key| !key.name.eq_ignore_ascii_case(name));
     }
 
     /// Notes what comes, or is called otherwise.

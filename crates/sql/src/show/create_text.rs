@@ -2,7 +2,9 @@
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::foreign_key::append_constraint;
-use junctor_model::schema::{ColumnDefinition, DatabaseDefinition, IndexDefinition, IndexKind, TableDefinition};
+use junctor_model::schema::{
+    ColumnDefinition, DatabaseDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition,
+};
 use junctor_model::value::Value;
 
 use super::type_text::{column_type_text, value_text, visible_columns, visible_indexes};
@@ -23,7 +25,8 @@ pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -
         }
         append_column(column, table.collation, &mut out);
     }
-    for index in visible_indexes(table) {
+    // One that is being built is none yet, and may have the name of one that goes with the same statement.
+    for index in visible_indexes(table).into_iter().filter(|index| index.state == IndexState::Online) {
         out.extend_from_slice(b",\n");
         append_index(index, table, &mut out);
     }

@@ -19,8 +19,9 @@ pub(super) fn inserted(work: &ForeignKeyWork, row: RowView<'_>, follow_ups: &mut
 /// A row was deleted.
 pub(super) fn deleted(work: &ForeignKeyWork, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
     for (place, key) in (0..).zip(&work.children) {
+        let is_own = names_itself(key, row);
         if let Some(key) = child_key(key, row) {
-            follow_ups.push(FollowUp::ChildKey { place, key, new: None });
+            follow_ups.push(FollowUp::ChildKey { place, key, new: None, is_own });
         }
     }
 }
@@ -39,7 +40,8 @@ pub(super) fn updated(work: &ForeignKeyWork, (old, new): (RowView<'_>, RowView<'
         let changes = key.columns.iter().any(|column| old.column(*column) != new.column(*column));
         if changes && let Some(old_key) = child_key(key, old) {
             let new = Some(values_of(&key.columns, new));
-            follow_ups.push(FollowUp::ChildKey { place, key: old_key, new });
+            let is_own = names_itself(key, old);
+            follow_ups.push(FollowUp::ChildKey { place, key: old_key, new, is_own });
         }
     }
 }
@@ -56,6 +58,12 @@ fn parent_key(key: &ParentKey, row: RowView<'_>) -> Option<Vec<u8>> {
 /// The key by which children of a row are found; a parent with a NULL among the columns has none.
 fn child_key(key: &ChildKey, row: RowView<'_>) -> Option<Vec<u8>> {
     key_of_parent(row, &key.columns, &key.child.definition.columns, &key.child_columns)
+}
+
+/// Whether a row is a child of its own.
+fn names_itself(key: &ChildKey, row: RowView<'_>) -> bool {
+    let own = || key_of_parent(row, &key.child_columns, &key.child.definition.columns, &key.child_columns);
+    key.is_self && own().is_some_and(|own| child_key(key, row) == Some(own))
 }
 
 fn values_of(columns: &[ColumnIndex], row: RowView<'_>) -> Vec<u8> {

@@ -51,6 +51,6 @@ mod random_tests;
 #[cfg(test)]
 mod snapshot_tests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(test)]
 mod undo_tests;

@@ -20,9 +20,9 @@ use junctor_storage::redo::RedoRecords;
 
 use crate::harness::{Harness, ID, INDEX_K, INDEX_U, K, SampleTable, U};
 
-pub(super) const NONE: TransactionId = TransactionId(0);
+pub(crate) const NONE: TransactionId = TransactionId(0);
 
-pub(super) type Row = (i64, i64, Option<i64>);
+pub(crate) type Row = (i64, i64, Option<i64>);
 
 fn constant(value: i64) -> Expression {
     Expression::constant(Value::Int(value), CollationId::DEFAULT)
@@ -51,11 +51,11 @@ impl SampleTable {
         self.program(WriteAction::Insert, Access::PrimaryKeys, false)
     }
 
-    pub(super) fn insert_unique(&self) -> Arc<WriteProgram> {
+    pub(crate) fn insert_unique(&self) -> Arc<WriteProgram> {
         self.program(WriteAction::Insert, Access::PrimaryKeys, true)
     }
 
-    pub(super) fn delete(&self, access: Access) -> Arc<WriteProgram> {
+    pub(crate) fn delete(&self, access: Access) -> Arc<WriteProgram> {
         self.program(WriteAction::Delete, access, true)
     }
 
@@ -96,7 +96,7 @@ impl SampleTable {
         rows
     }
 
-    pub(super) fn rows(&self, harness: &mut Harness) -> Vec<Row> {
+    pub(crate) fn rows(&self, harness: &mut Harness) -> Vec<Row> {
         let stable = harness.stable();
         self.rows_at(harness, stable, NONE)
     }

@@ -41,8 +41,15 @@ const KEYS_PER_ROUND: usize = 1024;
 /// Keys of a statement that are looked at in one step, where it may take several.
 const FOREIGN_KEYS_AT_ONCE_MAX: usize = 4096;
 
-/// A key that a parent has no more, and its new values unless it is gone.
-type LeftKey = (Vec<u8>, Option<Vec<u8>>);
+/// A key that a parent has no more.
+#[derive(Debug)]
+struct LeftKey {
+    key: Vec<u8>,
+    /// Its new values unless it is gone.
+    new: Option<Vec<u8>>,
+    /// Whether the parent names itself.
+    is_own: bool,
+}
 
 /// Whether a row must be found, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +112,9 @@ impl TcBlock {
                 FollowUp::ParentKey { place, key } => {
                     parents.entry(place).or_default().insert(key);
                 }
-                FollowUp::ChildKey { place, key, new } => children.entry(place).or_default().push((key, new)),
+                FollowUp::ChildKey { place, key, new, is_own } => {
+                    children.entry(place).or_default().push(LeftKey { key, new, is_own });
+                }
                 _ => {}
             }
         }
@@ -189,7 +198,7 @@ impl TcBlock {
     ) -> Result<()> {
         let child = self.current(key.child.definition.id)?;
         let access = Access::IndexRanges { index: key.index, descending: false };
-        let (gone, changed): (Vec<_>, Vec<_>) = keys.into_iter().partition(|(_, new)| new.is_none());
+        let (gone, changed): (Vec<_>, Vec<_>) = keys.into_iter().partition(|left| left.new.is_none());
         // A cascade of new keys that comes back to a table it has changed would not end where it should.
         let comes_back = child.definition.id == own || path.contains(&child.definition.id);
         let on_update = if comes_back { ReferentialAction::Restrict } else { key.on_update };
@@ -197,8 +206,13 @@ impl TcBlock {
             if keys.is_empty() {
                 continue;
             }
-            let with_values = |keys: Vec<LeftKey>| keys.into_iter().map(|(key, new)| (key, new.unwrap_or_default()));
+            let with_values =
+                |keys: Vec<LeftKey>| keys.into_iter().map(|left| (left.key, left.new.unwrap_or_default()));
             let write = match action {
+                // As in InnoDB, a row that names itself is in its own way.
+                ReferentialAction::NoAction | ReferentialAction::Restrict if keys.iter().any(|left| left.is_own) => {
+                    return Err(has_children(&key.shown));
+                }
                 ReferentialAction::NoAction | ReferentialAction::Restrict => {
                     let program = Arc::new(lock_program(&child, access));
                     let kind = KeyRoundKind::Check(Sought::NoChild, key.shown.clone());

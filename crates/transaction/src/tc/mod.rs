@@ -30,4 +30,6 @@ mod undo_transaction;
 pub use block::TcBlock;
 
 #[cfg(test)]
+mod foreign_key_tests;
+#[cfg(test)]
 mod tests;
