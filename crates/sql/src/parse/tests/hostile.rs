@@ -2,7 +2,7 @@
 
 use crate::parse::lexer::{Lexer, TokenKind};
 use crate::parse::shape::{Shape, scan};
-use crate::parse::{parse, parse_next, parse_with_parameters};
+use crate::parse::{Statement, first_statement_end, parse, parse_next, parse_with_parameters};
 use proptest::prelude::*;
 
 /// Runs everything that reads a statement's bytes; each must end, and none may panic.
@@ -32,9 +32,25 @@ fn read_in_every_way(text: &[u8]) {
             Err(_) => break,
         }
     }
+    tell_apart(text);
     let mut shape = Shape::new(7);
     scan(text, &mut shape);
     let _ = parse_with_parameters(text, &shape);
+}
+
+/// Statements are told apart where the parser ends them.
+fn tell_apart(mut rest: &[u8]) {
+    while let Some(end) = first_statement_end(rest) {
+        assert_eq!(rest[end - 1], b';');
+        assert_eq!(first_statement_end(&rest[..end - 1]), None, "one statement is one");
+        if let Ok(parsed) = parse_next(rest, 0)
+            && !matches!(parsed.statement, Statement::Unsupported(_))
+        {
+            // Comments after it are passed.
+            assert!(parsed.end == end || parsed.end == rest.len());
+        }
+        rest = &rest[end..];
+    }
 }
 
 /// Pieces of statements, so that random texts get past the first token.
