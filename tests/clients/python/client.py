@@ -42,7 +42,7 @@ def session(connection, errors, prepared):
     connection.close()
 
 
-def several_statements(connection):
+def several_statements(connection, holder):
     cursor = connection.cursor()
     results = []
     cursor.execute(
@@ -62,10 +62,20 @@ def several_statements(connection):
         raise AssertionError("a duplicate was taken")
     except pymysql.err.IntegrityError as error:
         assert error.args[0] == 1062, error
+    # A result does not wait for a statement after it that has to wait itself.
+    holder.begin()
+    holder.cursor().execute("INSERT INTO client_python.t VALUES (5, '')")
+    cursor.execute("SELECT 1; INSERT INTO t VALUES (5, ''); SELECT 2; DELETE FROM t WHERE id = 5")
+    holder.rollback()
+    results = [cursor.fetchall()]
+    while cursor.nextset():
+        results.append(cursor.fetchall() if cursor.description else cursor.rowcount)
+    assert results == [((1,),), 1, ((2,),), 1], results
     cursor.execute("SELECT id FROM t ORDER BY id; DROP DATABASE client_python")
     assert cursor.fetchall() == ((1,), (3,))
     cursor.nextset()
     connection.close()
+    holder.close()
 
 
 def main():
@@ -73,7 +83,8 @@ def main():
     connection = pymysql.connect(**options, charset="utf8mb4")
     session(connection, pymysql.err.IntegrityError, connection.cursor)
     several_statements(
-        pymysql.connect(**options, charset="utf8mb4", autocommit=True, client_flag=pymysql.constants.CLIENT.MULTI_STATEMENTS)
+        pymysql.connect(**options, charset="utf8mb4", autocommit=True, client_flag=pymysql.constants.CLIENT.MULTI_STATEMENTS),
+        pymysql.connect(**options),
     )
     for prepared in (True, False):
         connection = mysql.connector.connect(**options)

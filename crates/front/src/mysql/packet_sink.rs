@@ -160,10 +160,11 @@ fn definition(column: &ResultColumn) -> ColumnDefinition<'_> {
 }
 
 fn status_flags(completion: &Completion) -> StatusFlags {
-    StatusFlags::NONE
-        .with(StatusFlags::AUTOCOMMIT, completion.autocommit)
-        .with(StatusFlags::IN_TRANSACTION, completion.in_transaction)
-        .with(StatusFlags::MORE_RESULTS_EXIST, completion.has_more)
+    // Flags are powers of two, so this is a shift each.
+    let flag = |flag: StatusFlags, on: bool| StatusFlags::from_bits(flag.bits() * u16::from(on));
+    flag(StatusFlags::AUTOCOMMIT, completion.autocommit)
+        | flag(StatusFlags::IN_TRANSACTION, completion.in_transaction)
+        | flag(StatusFlags::MORE_RESULTS_EXIST, completion.has_more)
 }
 
 fn result_end(completion: &Completion) -> ResultEnd {

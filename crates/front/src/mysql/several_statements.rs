@@ -1,9 +1,12 @@
-//! From one statement of a text to the next.
+//! From one statement of a text to the next. Results of statements that follow each other at once leave together.
+
+use std::collections::VecDeque;
 
 use junctor_client::Door;
 use junctor_client::block_signals::*;
+use junctor_kernel::{Buffer, Duration};
 use junctor_model::id::ConnectionId;
-use junctor_sql::result::OUTPUT_PART_BYTES;
+use junctor_sql::result::{OUTPUT_PART_BYTES, Progress};
 
 use super::packet_sink::PacketSink;
 use super::session_control::payload_of;
@@ -13,6 +16,23 @@ use super::wire::command::Command;
 /// The number of the work that begins the next statements of texts.
 pub(super) const STATEMENT_WORK: u32 = 0x7374_6174;
 
+/// The token of the timer that sends results which have waited.
+pub(super) const STATEMENT_TIMER: u64 = 0x7374_6174_656d;
+/// How long a result waits at most for the one after it, in milliseconds.
+const RESULT_WAIT_MS: u64 = 10;
+/// Sessions whose results one turn of the timer sends.
+const UNSENT_PER_TURN: usize = 32;
+
+/// The sessions that are within a text of several statements.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    /// Those whose next statement begins in a turn of its own; some have been stopped meanwhile.
+    between: VecDeque<ConnectionId>,
+    /// Those that had results to send when a statement had to wait.
+    unsent: VecDeque<ConnectionId>,
+    timer_runs: bool,
+}
+
 /// A statement is done and another one follows: what it said is sent if it is much, else it leaves with what comes next.
 #[cold]
 pub(super) fn after_statement(record: &mut SessionRecord, door: &mut Door<'_>) {
@@ -21,33 +41,25 @@ pub(super) fn after_statement(record: &mut SessionRecord, door: &mut Door<'_>) {
         return;
     }
     record.command = CommandState::Between(Turn::NeedsRoom);
-    let reply = CommandReply {
-        connection: record.session.connection(),
-        socket: record.socket,
-        packets: std::mem::take(&mut record.answer),
-        after: AfterReply::MoreParts,
-    };
-    door.outbox.send(record.reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
+    let packets = std::mem::take(&mut record.answer);
+    record.send_part(packets, door);
 }
 
 impl SqlBlock {
     pub(super) fn next_statement_later(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
-        self.between.push_back(connection);
+        self.texts.between.push_back(connection);
         let signal = ContinueWork { work: STATEMENT_WORK };
         door.outbox.send(self.own, Signal::Sql(SqlSignal::ContinueWork(signal)));
     }
 
     pub(super) fn begin_next_statement(&mut self, door: &mut Door<'_>) {
-        let Some(connection) = self.between.pop_front() else { return };
+        let Some(connection) = self.texts.between.pop_front() else { return };
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         if !matches!(record.command, CommandState::Between(Turn::Queued)) {
             return;
         }
         record.command = CommandState::Running;
-        if record.answer.is_empty() {
-            let empty = std::mem::replace(&mut record.answer, door.buffers.take(4096));
-            door.buffers.give(empty);
-        }
+        record.take_answer(door);
         record.result_start = Some(record.answer.len());
         let SessionRecord { session, capabilities, answer, result_start, running, .. } = &mut **record;
         let payload = running.as_ref().map_or(&[][..], payload_of);
@@ -57,8 +69,65 @@ impl SqlBlock {
         };
         let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: *result_start };
         let progress = self.engine.next_statement(session, text, door, &mut sink);
+        if progress == Progress::Waiting && !record.unsent.is_noted {
+            record.unsent.is_noted = true;
+            self.texts.unsent.push_back(connection);
+            self.texts.start_timer(door);
+        }
         after(&mut self.engine, record, progress, door);
         self.settle(connection, door);
         self.admit_waiting(door);
+    }
+
+    /// Sends results that have waited for a statement that takes its time, each client's as far as it has room.
+    pub(super) fn on_statement_timer(&mut self, door: &mut Door<'_>) {
+        self.texts.timer_runs = false;
+        for _ in 0..self.texts.unsent.len().min(UNSENT_PER_TURN) {
+            let Some(connection) = self.texts.unsent.pop_front() else { break };
+            let Some(record) = self.sessions.get_mut(&connection) else { continue };
+            record.unsent.is_noted = false;
+            record.send_results(door);
+        }
+        self.texts.start_timer(door);
+    }
+}
+
+impl Texts {
+    fn start_timer(&mut self, door: &mut Door<'_>) {
+        if !self.timer_runs && !self.unsent.is_empty() {
+            self.timer_runs = true;
+            door.start_timer(Duration::from_millis(RESULT_WAIT_MS), STATEMENT_TIMER);
+        }
+    }
+}
+
+impl SessionRecord {
+    /// Makes room for an answer, or the next part of it, unless there is some of it already.
+    pub(super) fn take_answer(&mut self, door: &mut Door<'_>) {
+        if self.answer.is_empty() {
+            let empty = std::mem::replace(&mut self.answer, door.buffers.take(4096));
+            door.buffers.give(empty);
+        }
+    }
+
+    /// Sends the results before the one under way.
+    pub(super) fn send_results(&mut self, door: &mut Door<'_>) {
+        let is_running = matches!(self.command, CommandState::Running) && !self.closing;
+        let Some(start) = self.result_start.filter(|start| *start > 0 && is_running && !self.unsent.needs_room) else {
+            return;
+        };
+        let mut rest = door.buffers.take(4096);
+        rest.extend_from_slice(&self.answer[start..]);
+        let mut packets = std::mem::replace(&mut self.answer, rest);
+        packets.truncate(start);
+        self.result_start = Some(0);
+        self.unsent.needs_room = true;
+        self.send_part(packets, door);
+    }
+
+    fn send_part(&mut self, packets: Buffer, door: &mut Door<'_>) {
+        let (connection, socket) = (self.session.connection(), self.socket);
+        let reply = CommandReply { connection, socket, packets, after: AfterReply::MoreParts };
+        door.outbox.send(self.reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
     }
 }

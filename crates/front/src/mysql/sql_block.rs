@@ -2,8 +2,6 @@
 //! The block sql: owns the sessions of its connections. In: commands from recv, replies of the data plane. Out: what the
 //! client library of the data plane sends for the sessions, answers to recv. It never touches storage or sockets.
 
-use std::collections::VecDeque;
-
 use hashbrown::HashMap;
 use junctor_client::block_signals::*;
 use junctor_client::{Door, Event};
@@ -15,7 +13,7 @@ use junctor_sql::{Engine, Session, SessionOpening, SqlCommand};
 
 use super::packet_sink::PacketSink;
 use super::session_control::{Looks, is_kill};
-use super::several_statements::{STATEMENT_WORK, after_statement};
+use super::several_statements::{STATEMENT_TIMER, STATEMENT_WORK, Texts, after_statement};
 use super::statement_parameters::StatementParameters;
 use super::table_waits::{TABLE_TIMER, TABLE_WORK};
 use super::wire::capability::Capabilities;
@@ -34,8 +32,7 @@ pub struct SqlBlock {
     pub(super) looks: Looks,
     /// Whether the timer of waits for tables runs.
     pub(super) table_timer_runs: bool,
-    /// Sessions whose next statement of a text begins in a turn of its own; some have been stopped meanwhile.
-    pub(super) between: VecDeque<ConnectionId>,
+    pub(super) texts: Texts,
 }
 
 pub(super) struct SessionRecord {
@@ -48,6 +45,8 @@ pub(super) struct SessionRecord {
     pub(super) answer: Buffer,
     /// Where in it the result under way begins, if nothing of that has been sent.
     pub(super) result_start: Option<usize>,
+    /// What became of results that wait in it for those after them.
+    pub(super) unsent: Unsent,
     /// A ticket of admission is held: a statement runs, or its transaction has written or locked. One that has only read
     /// holds none, so that clients which never commit what they read do not keep others out.
     pub(super) admitted: bool,
@@ -75,6 +74,15 @@ pub(super) enum CommandState {
     Between(Turn),
 }
 
+/// Results of a text that wait for those after them, so that they leave together.
+#[derive(Debug, Default)]
+pub(super) struct Unsent {
+    /// The timer will look at them.
+    pub is_noted: bool,
+    /// Some were sent, and the client is not known to have room for more.
+    pub needs_room: bool,
+}
+
 /// When the next statement of a text begins: in a turn of its own, for each may send as much as any command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
@@ -98,7 +106,7 @@ impl SqlBlock {
     pub fn new(own: Address, engine: Engine, admitted_max: usize) -> SqlBlock {
         let sessions = HashMap::with_hasher(SeededState::with_seed(0x6a75_6e63_746f_7221));
         let (admission, looks) = (Admission::new(admitted_max), Looks::default());
-        SqlBlock { own, engine, sessions, admission, looks, table_timer_runs: false, between: VecDeque::new() }
+        SqlBlock { own, engine, sessions, admission, looks, table_timer_runs: false, texts: Texts::default() }
     }
 
     /// What is held for sessions, each with its name, for checkers; all 0 when nobody is connected.
@@ -157,6 +165,7 @@ impl SqlBlock {
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         match event {
             WorldEvent::Timer { token: TABLE_TIMER } => self.on_table_timer(&mut Door::new(context, outbox)),
+            WorldEvent::Timer { token: STATEMENT_TIMER } => self.on_statement_timer(&mut Door::new(context, outbox)),
             WorldEvent::Timer { .. } => self.on_look(&mut Door::new(context, outbox)),
             _ => {}
         }
@@ -195,6 +204,7 @@ impl SqlBlock {
                     parameters: StatementParameters::default(),
                     answer: Buffer::new(),
                     result_start: Some(0),
+                    unsent: Unsent::default(),
                     admitted: false,
                     command: CommandState::None,
                     running: None,
@@ -275,8 +285,9 @@ impl SqlBlock {
 
     fn on_continue_command(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
+        record.unsent.needs_room = false;
         match record.command {
-            CommandState::Running => {}
+            CommandState::Running => record.send_results(door),
             CommandState::Between(Turn::NeedsRoom) => {
                 record.command = CommandState::Between(Turn::Due);
                 return self.settle(connection, door);
@@ -284,7 +295,7 @@ impl SqlBlock {
             // The answer was cut short by KILL.
             _ => return,
         }
-        record.answer = door.buffers.take(4096);
+        record.take_answer(door);
         let SessionRecord { session, capabilities, answer, result_start, .. } = &mut **record;
         let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: *result_start };
         let progress = self.engine.continue_output(session, door, &mut sink);
@@ -391,6 +402,7 @@ pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: P
         record.result_start = None;
     } else {
         record.command = CommandState::None;
+        record.unsent.needs_room = false;
         record.since = door.now;
         if let Some(command) = record.running.take() {
             door.buffers.give(command.bytes);
