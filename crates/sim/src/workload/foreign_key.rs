@@ -60,6 +60,9 @@ impl ForeignKey {
         let parent = random.below(self.rows as u64) as i64;
         let (child, column, _) = CHILDREN[random.below(CHILDREN.len() as u64) as usize];
         let named = if column == "code" { parent + 100 } else { parent };
+        if random.one_in(3) {
+            return self.draw_compound(random);
+        }
         match random.below(13) {
             10 | 11 => {
                 let orphan = parent + 100 * i64::from(random.one_in(4));
@@ -80,6 +83,38 @@ impl ForeignKey {
             7 => Statement::with("UPDATE parent SET code = code + 1 WHERE id = ?", [parent.into()]),
             8 => Statement::with("INSERT INTO tree VALUES (?, ?)", [new.into(), random_node(random).into()]),
             _ => Statement::with("DELETE FROM tree WHERE id = ?", [random_node(random).into()]),
+        }
+    }
+
+    /// A write of several steps: rows that may be there already, copies, and rows in an order.
+    fn draw_compound(&mut self, random: &mut Random) -> Statement {
+        self.next_id += 1;
+        let parent = random.below(self.rows as u64) as i64;
+        let (child, column, _) = CHILDREN[random.below(CHILDREN.len() as u64) as usize];
+        let named = if column == "code" { parent + 100 } else { parent };
+        let mut known = || 1_000 + random.below(60) as i64;
+        let (first, second) = (known(), known());
+        let two = [first.into(), named.into(), second.into(), (named + 1).into()];
+        let of_parent = [parent.into(), (parent + 100).into()];
+        match random.below(10) {
+            0 => Statement::with(
+                format!("INSERT INTO {child} VALUES (?, ?), (?, ?) ON DUPLICATE KEY UPDATE pid = VALUES(pid)"),
+                two,
+            ),
+            1 => Statement::with(format!("REPLACE INTO {child} VALUES (?, ?), (?, ?)"), two),
+            2 => Statement::with(format!("INSERT IGNORE INTO {child} VALUES (?, ?), (?, ?)"), two),
+            3 => Statement::with(
+                format!("REPLACE INTO {child} SELECT id + ?, {column} FROM parent WHERE id < ?"),
+                [first.into(), parent.into()],
+            ),
+            4 => Statement::with("REPLACE INTO parent VALUES (?, ?)", of_parent),
+            5 => Statement::with("INSERT INTO parent VALUES (?, ?) ON DUPLICATE KEY UPDATE id = id + 1", of_parent),
+            6 => Statement::plain("UPDATE parent SET code = code + 1 ORDER BY code DESC LIMIT 3"),
+            7 => Statement::plain("DELETE FROM parent ORDER BY code DESC LIMIT 1"),
+            8 => Statement::plain("DELETE IGNORE FROM parent ORDER BY id LIMIT 2"),
+            _ => Statement::with("INSERT INTO tree VALUES (?, ?) ON DUPLICATE KEY UPDATE up = VALUES(up)", {
+                [first.into(), random_node(random).into()]
+            }),
         }
     }
 

@@ -92,8 +92,19 @@ impl SchemaChange {
         let text = "UPDATE shaped SET v = ?, same = ?, tag = ? WHERE id = ?";
         let update = Statement::with(text, [v.into(), v.into(), self.next_tag.into(), id.into()]);
         let plain = |text: &str| (Statement::plain(text), Expected::Success);
-        match random.below(3) {
+        match random.below(5) {
+            // Copies and ordered writes keep both columns of each row equal, and every tag with its row.
             0 => {
+                let texts = [
+                    "INSERT INTO twin SELECT * FROM shaped ON DUPLICATE KEY UPDATE v = VALUES(v), same = VALUES(same)",
+                    "REPLACE INTO twin SELECT * FROM shaped",
+                    "INSERT IGNORE INTO shaped SELECT * FROM twin",
+                    "REPLACE INTO shaped SELECT * FROM shaped WHERE v > 500",
+                    "UPDATE shaped SET v = v + 1, same = same + 1 ORDER BY v DESC LIMIT 5",
+                ];
+                vec![plain(texts[random.below(texts.len() as u64) as usize])]
+            }
+            1 => {
                 let end = if random.one_in(2) { "COMMIT" } else { "ROLLBACK" };
                 let other =
                     Statement::with("UPDATE twin SET v = ?, same = ? WHERE id = ?", [v.into(), v.into(), id.into()]);
