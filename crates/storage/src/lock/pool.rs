@@ -49,14 +49,16 @@ impl<T> Pool<T> {
 
     /// Records that there is memory for.
     pub(super) fn allocated(&self) -> usize {
-        self.records.len()
+        self.records.capacity()
     }
 
-    /// Gives the memory back; nothing may be used.
-    pub(super) fn trim(&mut self) {
+    /// Gives the memory of at most so many records back, for more at once would take long; nothing may be used.
+    pub(super) fn trim(&mut self, count_max: usize) {
         assert!(self.used() == 0, "records that are used stay");
-        self.records = Vec::new();
-        self.free = Vec::new();
+        self.records.clear();
+        self.free.clear();
+        self.records.shrink_to(self.records.capacity().saturating_sub(count_max));
+        self.free.shrink_to(self.free.capacity().saturating_sub(count_max));
     }
 }
 

@@ -6,6 +6,8 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::{AbsentEntry, OccupiedEntry};
 
 const SHARDS: usize = 64;
+/// Numbers for which a piece keeps its memory.
+const SHARD_KEPT: usize = 1024;
 /// Bits of the hash from here on choose the piece: the table itself uses the lowest and the highest ones.
 const SHARD_SHIFT: u32 = 40;
 
@@ -38,6 +40,13 @@ impl ShardedTable {
     #[inline]
     pub fn insert_unique(&mut self, hash: u64, number: u32, hash_of: impl Fn(&u32) -> u64) {
         self.shards[shard_of(hash)].insert_unique(hash, number, hash_of);
+    }
+
+    /// Gives back the memory of one piece that has much; nothing may be in it.
+    pub fn trim(&mut self) {
+        if let Some(large) = self.shards.iter_mut().find(|shard| shard.capacity() > SHARD_KEPT && shard.is_empty()) {
+            *large = HashTable::new();
+        }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &u32> {

@@ -303,12 +303,12 @@ impl LockTable {
         true
     }
 
-    /// Gives back the memory that a transaction of many rows has left behind.
+    /// Gives back some of the memory that a transaction of many rows has left behind.
     fn trim(&mut self) {
         if self.requests.allocated() > RECORDS_KEPT && self.requests.used() == 0 {
-            self.requests.trim();
-            self.locks.trim();
-            self.by_key = ShardedTable::new();
+            self.requests.trim(RECORDS_KEPT);
+            self.locks.trim(RECORDS_KEPT);
+            self.by_key.trim();
         }
     }
 

@@ -351,3 +351,24 @@ fn an_empty_table_gives_back_what_a_long_transaction_has_taken() {
         assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (0, 0, 0));
     }
 }
+
+#[test]
+fn locks_are_right_while_the_memory_of_very_many_goes_back_piece_by_piece() {
+    let mut table = LockTable::new(7, 1 << 20);
+    let rows = 70_000;
+    for round in 0..4 {
+        let first = TransactionId(2 * round + 1);
+        for row in 0..rows {
+            let reply = table.request(key(row), first, LockMode::Exclusive, WaiterToken(0));
+            assert_eq!(reply, Ok(LockReply::Granted));
+        }
+        let second = TransactionId(2 * round + 2);
+        let reply = table.request(key(rows / 2), second, LockMode::Shared, WaiterToken(9));
+        assert!(matches!(reply, Ok(LockReply::Waiting(_))), "{reply:?}");
+        let mut granted = Vec::new();
+        while table.release_some(first, 10_000, &mut granted) {}
+        assert_eq!((granted.as_slice(), table.lock_count()), (&[WaiterToken(9)][..], 1));
+        table.release_all(second, &mut granted);
+        assert_eq!((table.lock_count(), table.request_count()), (0, 0));
+    }
+}

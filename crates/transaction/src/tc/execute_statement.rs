@@ -161,6 +161,7 @@ impl TcBlock {
             return self.take_follow_ups(handle, number, reply.follow_ups, context.buffers);
         }
         record.outstanding -= 1;
+        record.running.planned.drop_some();
         if reply.changed > 0 {
             record.note_written(from, reply.partition);
         }

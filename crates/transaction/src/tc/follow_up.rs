@@ -24,6 +24,11 @@ use junctor_signals::write_rows::FollowUp;
 use super::block::TcBlock;
 use super::state::{Cascade, Part, PlannedRound, Round, RoundPart, Statement, TransactionHandle};
 
+/// Keys whose rounds are forgotten at once.
+const RETIRED_AT_ONCE_MAX: usize = 32_768;
+/// Bytes of a part after which another one is begun for the same partition.
+const PART_BYTES_MAX: usize = 1 << 20;
+
 /// What changed rows ask for so far. Parts tell of it bit by bit, and each bit is put at once where it will be sent from: so no step
 /// has very much to plan, and what waits is as small as what is sent.
 #[derive(Debug, Default)]
@@ -31,12 +36,14 @@ pub(super) struct FollowUpPlan {
     /// The program whose rows ask.
     program: Option<Arc<WriteProgram>>,
     /// Rows that go to other partitions, and how.
-    moved: BTreeMap<u16, RoundPart>,
+    moved: BTreeMap<u16, Vec<RoundPart>>,
     move_program: Option<Arc<WriteProgram>>,
     /// Entries by the place of their index and their round.
-    entries: BTreeMap<(usize, u32), BTreeMap<PartitionId, RoundPart>>,
+    entries: BTreeMap<(usize, u32), BTreeMap<PartitionId, Vec<RoundPart>>>,
     /// The last round of the entries of a key, by index and hash. Keys of one hash take a round more than they need.
     last_round: BTreeMap<(usize, u64), u32>,
+    /// The rounds of keys that are planned, which nobody needs any more.
+    retired: BTreeMap<(usize, u64), u32>,
     /// What was asked for, foreign keys too, and how many bytes of keys and rows that is.
     count: usize,
     bytes: usize,
@@ -185,8 +192,19 @@ impl FollowUpPlan {
             let moved = std::mem::take(&mut self.moved);
             return VecDeque::from([PlannedRound::plain(moved)]);
         }
-        let entries = std::mem::take(self).entries;
-        entries.into_values().map(PlannedRound::plain).collect()
+        let planned = std::mem::take(self);
+        self.retired = planned.last_round;
+        planned.entries.into_values().map(PlannedRound::plain).collect()
+    }
+
+    /// Lets go of some of what was needed for planning: all of it at once would take long.
+    #[inline]
+    pub fn drop_some(&mut self) {
+        for _ in 0..RETIRED_AT_ONCE_MAX {
+            if self.retired.pop_first().is_none() {
+                return;
+            }
+        }
     }
 
     /// Counts what is asked for, since no other memory is accounted. Error: 1041.
@@ -244,7 +262,8 @@ impl FollowUpPlan {
             (true, WriteAction::InsertOrClaim) => &programs.insert_or_claim,
             (true, _) => &programs.insert,
         };
-        let part = self.entries.entry((place, round)).or_default().entry(partition).or_insert_with(|| {
+        let parts = self.entries.entry((place, round)).or_default().entry(partition).or_default();
+        let part = part_with_room(parts, || {
             let name = program.table.definition.index(index).map_or("", |index| &index.name);
             let part = Part::Entries { index_name: name.into(), shown: ShownKeys::default() };
             begin_part(partition, entry_program, part, buffers)
@@ -267,9 +286,20 @@ impl FollowUpPlan {
         let entries = || program.unique_entries.clone();
         let insert = self.move_program.get_or_insert_with(|| Arc::new(insert_program(&program.table, entries())));
         let id = PartitionId { table: program.table.definition.id, index };
-        let part = self.moved.entry(index).or_insert_with(|| begin_part(id, insert, Part::Moved, buffers));
+        let parts = self.moved.entry(index).or_default();
+        let part = part_with_room(parts, || begin_part(id, insert, Part::Moved, buffers));
         input::push_image(&mut part.input, row);
     }
+}
+
+/// The last part, or a new one when that is long enough: no buffer has to grow very large.
+fn part_with_room(parts: &mut Vec<RoundPart>, begin: impl FnOnce() -> RoundPart) -> &mut RoundPart {
+    match parts.last() {
+        Some(last) if last.input.len() < PART_BYTES_MAX => {}
+        _ => parts.push(begin()),
+    }
+    let last = parts.len() - 1;
+    &mut parts[last]
 }
 
 /// The first round after `last` for this kind of entry.

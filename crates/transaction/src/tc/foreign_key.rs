@@ -416,8 +416,9 @@ impl Statement {
 
 impl PlannedRound {
     /// A round without foreign keys, of these parts.
-    pub fn plain<K>(parts: BTreeMap<K, RoundPart>) -> PlannedRound {
-        PlannedRound::Parts(Round { parts: parts.into_values().collect(), check: None, is_new_statement: false })
+    pub fn plain<K>(parts: BTreeMap<K, Vec<RoundPart>>) -> PlannedRound {
+        let parts = parts.into_values().flatten().collect();
+        PlannedRound::Parts(Round { parts, check: None, is_new_statement: false })
     }
 }
 

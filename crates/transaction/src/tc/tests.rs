@@ -422,6 +422,33 @@ fn what_rows_ask_for_may_be_told_bit_by_bit() {
 }
 
 #[test]
+fn what_very_many_rows_ask_for_is_sent_in_parts_of_bounded_length() {
+    let mut stage = Stage::new(false);
+    let parts = stage.execute(NONE, false, &[0]);
+    let count = 40_000u32;
+    let insert = |number: u32| FollowUp::InsertEntry {
+        index: INDEX_U,
+        key: [number.to_be_bytes().as_slice(), &[7; 40]].concat(),
+        row_reference: vec![0, 0],
+        shown: number.to_string().into(),
+    };
+    for first in (0..count).step_by(1000) {
+        let told = reply_of(&parts[0].1, (first..first + 1000).map(insert).collect(), None);
+        assert!(stage.send(ldm(0), TcSignal::WriteRowsReply(WriteRowsReply { is_part: true, ..told })).is_empty());
+    }
+    let entries = writes(stage.written(&parts[0], Vec::new()));
+    let images = |write: &WriteRows| {
+        let mut reader = InputReader::new(&write.input);
+        std::iter::from_fn(|| reader.next_image().map(|_| ())).count()
+    };
+    assert!(entries.len() > 3 && entries.iter().all(|(_, write)| write.input.len() < 1_100_000), "{}", entries.len());
+    assert_eq!(entries.iter().map(|(_, write)| images(write)).sum::<usize>(), count as usize);
+    let replies: Vec<Vec<_>> = entries.iter().map(|part| stage.written(part, Vec::new())).collect();
+    assert!(replies[..entries.len() - 1].iter().all(Vec::is_empty), "every part is waited for");
+    assert_eq!(answer(replies.into_iter().next_back().expect("a reply")).error, None);
+}
+
+#[test]
 fn a_failed_statement_is_undone_where_it_was_and_the_transaction_goes_on() {
     let mut stage = Stage::new(false);
     let first = stage.execute(NONE, false, &[0]);
