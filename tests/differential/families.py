@@ -19,19 +19,20 @@ class Table:
         self.name = name
         # Names of constraints by what they join: "parent" and "self".
         self.keys = {}
-        self.parent = None
-        self.columns = ""
+        self.parent = self.second = None
+        # The tables without parents that it descends from, itself if it has none.
+        self.roots = {name}
 
 
 class Families:
-    """Tables from t0 on, each with at most one parent among those before it; some name themselves."""
+    """Tables from t0 on, each with at most two parents among those before it, that have nothing in common; some name themselves."""
 
     def __init__(self, random):
         self.random = random
         self.in_transaction = False
         self.checks = True
         self.number = 0
-        self.tables = [Table(f"t{number}") for number in range(random.randint(2, 4))]
+        self.tables = [Table(f"t{number}") for number in range(random.randint(2, 5))]
         self.pending = []
         self.sent = 0
 
@@ -41,7 +42,13 @@ class Families:
             parts = [TABLE]
             if position > 0 and self.random.random() < 0.85:
                 table.parent = self.random.choice(self.tables[:position])
+                table.roots = set(table.parent.roots)
                 parts.append(self.parent_key(table))
+                others = [other for other in self.tables[:position] if not other.roots & table.roots]
+                if others and self.random.random() < 0.6:
+                    table.second = self.random.choice(others)
+                    table.roots |= table.second.roots
+                    parts.append(self.second_key(table))
             if self.random.random() < 0.25:
                 parts.append(self.self_key(table))
             texts.append(f"CREATE TABLE {table.name} ({', '.join(parts)}) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci")
@@ -56,8 +63,13 @@ class Families:
 
     def parent_key(self, table):
         own, other = self.random.choice([("fp", "id"), ("fp", "id"), ("fp", "u"), ("fx, fb", "a, b"), ("fp", "n"), ("fx", "a")])
-        table.keys["parent"], table.columns = self.name(), own
+        table.keys["parent"] = self.name()
         return f"CONSTRAINT {table.keys['parent']} FOREIGN KEY ({own}) REFERENCES {table.parent.name} ({other}) {self.actions()}"
+
+    def second_key(self, table):
+        table.keys["second"] = self.name()
+        other = self.random.choice(["id", "u"])
+        return f"CONSTRAINT {table.keys['second']} FOREIGN KEY (n) REFERENCES {table.second.name} ({other}) {self.actions()}"
 
     def self_key(self, table):
         table.keys["self"] = self.name()
@@ -165,7 +177,7 @@ class Families:
     def alter(self, table):
         random = self.random
         self.in_transaction = False
-        held = [kind for kind in ("parent", "self") if table.keys.get(kind)]
+        held = [kind for kind in ("parent", "second", "self") if table.keys.get(kind)]
         if held and random.random() < 0.5:
             kind = random.choice(held)
             name, table.keys[kind] = table.keys[kind], None
@@ -173,6 +185,8 @@ class Families:
             return f"ALTER TABLE {table.name} DROP FOREIGN KEY {name}{index}"
         if table.parent and not table.keys.get("parent"):
             return f"ALTER TABLE {table.name} ADD {self.parent_key(table)}"
+        if table.second and not table.keys.get("second"):
+            return f"ALTER TABLE {table.name} ADD {self.second_key(table)}"
         if "self" in table.keys and not table.keys["self"]:
             return f"ALTER TABLE {table.name} ADD {self.self_key(table)}"
         return f"ALTER TABLE {table.name} DROP FOREIGN KEY nothing"

@@ -55,7 +55,17 @@ impl SchemaChange {
     fn draw_change(&self, random: &mut Random) -> Vec<(Statement, Expected)> {
         let name = self.generation;
         let plain = |text: String| (Statement::plain(text), Expected::Success);
-        match random.below(4) {
+        match random.below(5) {
+            4 => vec![
+                plain(format!("ALTER TABLE shaped ADD INDEX v_{name} (v), ADD UNIQUE KEY tag_{name} (tag)")),
+                select_all(random),
+                plain(format!(
+                    "ALTER TABLE shaped DROP INDEX v_{name}, ADD INDEX v_{name} (v, id), DROP INDEX tag_{name}"
+                )),
+                select_all(random),
+                plain(format!("ALTER TABLE shaped RENAME INDEX v_{name} TO w_{name}, ADD UNIQUE KEY (id, v, tag)")),
+                plain(format!("ALTER TABLE shaped DROP INDEX w_{name}, DROP INDEX id")),
+            ],
             0 => vec![
                 plain(format!("RENAME TABLE shaped TO away_{name}, twin TO shaped, away_{name} TO twin")),
                 select_all(random),

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use junctor_kernel::context::DetachedContext;
 use junctor_kernel::{Address, Buffer, Directory, Module, NodeId, NodeLayout, Outbox, Time, WorldEvent};
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
+use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TransactionId};
+use junctor_signals::block_tables::NoteTableWait;
 use junctor_signals::change_schema::{Catalog, PublishCatalog};
 use junctor_signals::commit_transaction::{
     AwaitStable, CommitStable, CommitTransactionReply, PrepareTransactionReply, UndoTransactionReply,
@@ -680,4 +681,33 @@ fn every_part_may_wait_and_each_has_its_own_deadline() {
     assert_eq!(fire(&mut stage, Time(1_000_000_000)), [(1, CancelReason::Timeout)]);
     assert_eq!(fire(&mut stage, Time(1_100_000_000)), []);
     assert_eq!(fire(&mut stage, Time(1_700_000_000)), [(2, CancelReason::Timeout)]);
+}
+
+#[test]
+fn who_waits_for_tables_is_hastened_when_somebody_waits_for_its_rows() {
+    let mut stage = Stage::new(false);
+    let holder = TransactionId::new(1, 77);
+    let waiter = stage.execute(NONE, false, &[0])[0].1.transaction;
+    let note = |waits| {
+        let connection = ConnectionId(5);
+        TcSignal::NoteTableWait(NoteTableWait { transaction: holder, connection, from: sql(), waits })
+    };
+    let hastened = |sent: Vec<(Address, Signal)>| {
+        let is_it = |(to, signal): &(Address, Signal)| match signal {
+            Signal::Sql(SqlSignal::HastenTransaction(signal)) => *to == sql() && signal.transaction == holder,
+            _ => false,
+        };
+        sent.iter().filter(|sent| is_it(sent)).count()
+    };
+    // Whichever wait is known first, and whether the row's waiter comes at once or behind another.
+    assert_eq!(hastened(stage.send(sql(), note(true))), 0, "nobody waits for it");
+    assert_eq!(hastened(stage.waits(waiter, 1, TransactionId::new(1, 78))), 0);
+    assert_eq!(hastened(stage.waits(waiter, 1, holder)), 1);
+    assert_eq!(hastened(stage.waits(waiter, 1, holder)), 0, "it is told once");
+    assert_eq!(hastened(stage.send(sql(), note(true))), 1, "the next wait is another");
+    assert_eq!(hastened(stage.send(sql(), note(false))), 0);
+    assert_eq!(hastened(stage.waits(waiter, 1, holder)), 0, "it waits no more");
+    stage.send(ldm(0), TcSignal::LockWaitEnded(LockWaitEnded { transaction: waiter, at: ldm(0), sequence: 1 }));
+    assert_eq!(hastened(stage.send(sql(), note(true))), 0, "nobody waits for it any more");
+    assert_eq!(hastened(stage.waits(waiter, 2, holder)), 1);
 }
