@@ -272,6 +272,17 @@ SCRIPTS = {
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",
+    "an insert behind an update is a duplicate as soon as its writer ends": """
+        a: BEGIN
+        a: UPDATE t SET n = n + 1 WHERE id = 2
+        b: BEGIN
+        b: SELECT n FROM t WHERE id = 2 LOCK IN SHARE MODE ...
+        c: INSERT INTO t VALUES (2, 50, 500) ...
+        a: ROLLBACK
+        b: ->
+        c: ->
+        b: COMMIT
+        a: SELECT * FROM t ORDER BY id""",
     "shared locks live together, a writer waits for them": """
         a: BEGIN
         b: BEGIN

@@ -209,29 +209,50 @@ class Generator:
             values = f"{names} VALUES {rows}"
             if count > 1:
                 words.add("noerrors")
-        # Names of columns are ambiguous to MySQL where the query is of the same table.
-        if verb == "INSERT INTO" and " SELECT " not in values and random.random() < 0.12:
+        if verb == "INSERT INTO" and " FROM t AS q" in values and self.updatable(columns) and random.random() < 0.3:
+            # Names that both rows have are ambiguous.
+            updatable = self.updatable(columns)
+            changed = random.sample(updatable, min(len(updatable), random.choice([1, 1, 2])))
             values += " ON DUPLICATE KEY UPDATE " + ", ".join(
-                self.when_duplicate(c) for c in random.sample(columns, min(len(columns), random.choice([1, 1, 2])))
+                f"{c.name} = " + random.choice([f"q.{c.name}", f"VALUES({c.name})", f"COALESCE(t.{c.name}, q.{c.name})", self.value(c), c.name, f"q.{random.choice(self.columns).name}"])
+                for c in changed
+            )
+            words |= {"noerrors", "nowarnings"}
+        updatable = self.updatable(columns)
+        if verb == "INSERT INTO" and " SELECT " not in values and updatable and random.random() < 0.12:
+            values += " ON DUPLICATE KEY UPDATE " + ", ".join(
+                self.when_duplicate(c) for c in random.sample(updatable, min(len(updatable), random.choice([1, 1, 2])))
             )
             words |= {"noerrors", "nowarnings"}
         if "IGNORE" in verb:
-            # MariaDB stores a question mark for a byte that is no text, MySQL what comes before it.
-            values = values.replace("x'ff'", "'ff'")
+            # MariaDB stores a question mark for a byte that is no text, MySQL what comes before it; a double in a narrow text is known.
+            values = values.replace("x'ff'", "'ff'").replace("0.1e0", "0.5")
         return f"{verb} t {values.strip()}", words
 
     def selected(self, columns):
         """Rows of the table itself, few and the same ones on both sides."""
-        items = ", ".join(self.inserted(c) if self.random.random() < 0.4 else c.name for c in columns)
+        items = ", ".join(self.literal(c) if self.random.random() < 0.4 else c.name for c in columns)
         order = ", ".join(self.primary or [c.name for c in self.columns])
-        return f" SELECT {items} FROM t{self.where(0.5)} ORDER BY {order} LIMIT {self.random.choice([1, 3, 6])}"
+        if self.random.random() < 0.1:
+            return f" SELECT {', '.join(self.literal(c) for c in columns)}"
+        table = self.random.choice(["t", "t AS q"])
+        return f" SELECT {items} FROM {table}{self.where(0.5)} ORDER BY {order} LIMIT {self.random.choice([1, 3, 6])}"
+
+    def literal(self, column):
+        value = self.inserted(column)
+        return "NULL" if value == "DEFAULT" else value
+
+    def updatable(self, columns):
+        """Without those that may be NULL but are not by default: changing them from NULL to NULL counts."""
+        return [column for column in columns if not (column.nullable and column.default is not None)]
 
     def when_duplicate(self, column):
         random = self.random
         other = random.choice(self.columns)
         choices = [f"VALUES({column.name})", self.value(column), column.name]
+        choices.append("DEFAULT")
         if column.nullable or column.default is not None:
-            choices.append("DEFAULT")
+            choices.append(f"DEFAULT({column.name})")
         if column.is_number and other.is_number:
             choices += [f"{column.name} + 1", f"VALUES({column.name}) + {other.name}"]
         return f"{column.name} = {random.choice(choices)}"
@@ -281,12 +302,20 @@ class Generator:
                 parts.append(f"{column.name} = {other.name} {random.choice(['+ 1', '- 1', '* 2', '+ 100', 'DIV 2', '% 7'])}")
             elif column.is_text and other.is_text and random.random() < 0.3:
                 parts.append(f"{column.name} = {random.choice(['UPPER', 'LOWER', 'REVERSE'])}({other.name})")
-            elif random.random() < 0.05:
-                parts.append(f"{column.name} = DEFAULT")
+            elif random.random() < 0.06:
+                parts.append(f"{column.name} = {random.choice(['DEFAULT', f'DEFAULT({other.name})'])}")
+            elif random.random() < 0.12:
+                parts.append(f"{column.name} = CASE WHEN {self.predicate(1)} THEN {self.value(column)} ELSE {column.name} END")
+            elif random.random() < 0.06:
+                parts.append(f"{column.name} = IF({self.predicate(1)}, {self.value(column)}, {self.value(column)})")
             else:
                 parts.append(f"{column.name} = {self.value(column)}")
         where = self.where(0.95) + self.first_rows()
-        return f"UPDATE t SET {', '.join(parts)}{where}", {"noerrors", "nowarnings", "unstable"}
+        changes = ", ".join(parts)
+        ignore = "IGNORE " if random.random() < 0.12 else ""
+        if ignore:
+            changes = changes.replace("x'ff'", "'ff'").replace("0.1e0", "0.5")
+        return f"UPDATE {ignore}t SET {changes}{where}", {"noerrors", "nowarnings", "unstable"}
 
     def delete(self):
         return f"DELETE FROM t{self.where(0.97)}{self.first_rows()}", set()
@@ -295,8 +324,13 @@ class Generator:
         """Nothing, or an order that is total and a limit."""
         if not self.primary or self.random.random() >= 0.12:
             return ""
-        keys = ", ".join(f"{name}{self.random.choice(['', ' DESC'])}" for name in self.primary)
-        return f" ORDER BY {keys} LIMIT {self.random.randint(0, 4)}"
+        columns = list(self.primary)
+        if self.random.random() < 0.4:
+            first = self.random.choice(self.columns).name
+            columns = [first] + [name for name in columns if name != first]
+        keys = ", ".join(f"{name}{self.random.choice(['', ' DESC'])}" for name in columns)
+        limit = f" LIMIT {self.random.randint(0, 4)}" if self.random.random() < 0.8 else ""
+        return f" ORDER BY {keys}{limit}"
 
     def transaction(self):
         if self.in_transaction and self.random.random() < 0.4:
@@ -451,6 +485,8 @@ class Generator:
         column = random.choice(keys) if keys and random.random() < 0.4 else random.choice(self.columns)
         name = column.name
         pick = random.random()
+        if random.random() < 0.25:
+            return self.unusual(column, depth)
         if pick < 0.3:
             return f"{name} = {self.compared(column)}"
         if pick < 0.5:
@@ -473,6 +509,60 @@ class Generator:
         if column.is_number:
             return f"{name} BETWEEN {random.randint(-2, 5)} AND {random.randint(3, 15)}"
         return f"LENGTH({name}) {random.choice(['=', '>', '<'])} {random.randint(0, 4)}"
+
+    def unusual(self, column, depth):
+        """Conditions that no index serves, or not at first sight."""
+        random, name = self.random, column.name
+        other = random.choice([c for c in self.columns if c.is_number == column.is_number and c.is_binary == column.is_binary])
+        third = random.choice(self.columns)
+        operator = random.choice(["=", "<", "<=", ">", ">=", "<>", "<=>"])
+        choices = [
+            f"({name}, {third.name}) {operator} ({self.value(column, 0)}, {self.value(third, 0)})",
+            f"({name}, {third.name}) {random.choice(['IN', 'NOT IN'])} (({self.value(column, 0)}, {self.value(third, 0)}), ({self.value(column, 0)}, {self.value(third, 0)}))",
+            f"{self.value(column, 0)} BETWEEN {name} AND {other.name}",
+            f"{name} {random.choice(['', 'NOT '])}BETWEEN {other.name} AND {self.value(column, 0)}",
+            f"{name} {random.choice(['IN', 'NOT IN'])} ({other.name}, {self.value(column, 0)}, {self.value(column, 0)})",
+            f"{self.value(column, 0)} {operator} {name}",
+            f"{name} <=> {random.choice(['NULL', other.name])}",
+            f"COALESCE({name}, {self.value(column, 0)}) {operator} {self.value(column, 0)}",
+            f"NULLIF({name}, {self.value(column, 0)}) {operator} {other.name}",
+            f"CASE {name} WHEN {self.value(column, 0)} THEN 1 WHEN {other.name} THEN 0 END",
+            f"CASE WHEN {name} {operator} {self.value(column, 0)} THEN {third.name} IS NULL ELSE {self.truth()} END",
+            f"IF({name} IS NULL, {self.truth()}, {name} {operator} {self.value(column, 0)})",
+            f"({name} {operator} {self.value(column, 0)}) IS {random.choice(['', 'NOT '])}{random.choice(['TRUE', 'FALSE', 'UNKNOWN'])}",
+            f"({name} {operator} {self.value(column, 0)}) = ({third.name} IS NULL)",
+            f"NOT {name} {operator} {self.value(column, 0)}",
+            f"{name} = {self.value(column, 0)} OR {name} = {self.value(column, 0)} OR {name} > {self.value(column, 0)}",
+            f"({name} = {self.value(column, 0)} AND {third.name} = {self.value(third, 0)} OR {name} = {self.value(column, 0)} AND {third.name} = {self.value(third, 0)})",
+            f"{name} >= {self.value(column, 0)} AND {name} < {self.value(column, 0)}",
+            self.truth(),
+        ]
+        if column.is_number:
+            big = random.choice(["9223372036854775807", "-9223372036854775808", "18446744073709551615", "0.5", "-0.5", "1e18", "4294967296", "99999999999999999999.5"])
+            choices += [
+                f"{name} {operator} {big}", f"{name} / {random.choice(['2', '3', '0.5', '4'])} {operator} {random.choice(['1', '0.5', '-1.5', '2e0'])}",
+                f"{name} DIV {random.choice(['2', '-3'])} {operator} {random.randint(-2, 5)}", f"{name} % {random.choice(['2', '-3', '5'])} {operator} {random.choice(['0', '1', '-1', '0.5'])}",
+                f"-{name} {operator} {random.randint(-9, 3)}", f"{name} {random.choice(['+', '-', '*'])} {other.name} {operator} {random.randint(-5, 30)}",
+                f"ABS({name}) {operator} {random.randint(0, 9)}", f"SIGN({name}) {operator} {random.randint(-1, 1)}", f"{name}", f"NOT {name}",
+                f"CAST({name} AS {random.choice(['SIGNED', 'CHAR', 'DECIMAL(10, 2)', 'UNSIGNED' if column.is_integer else 'DOUBLE'])}) {operator} {random.randint(0, 9)}",
+                f"GREATEST({name}, {random.randint(0, 5)}) {operator} {other.name}", f"CONCAT({name}, '') {operator} '{random.randint(0, 12)}'",
+                f"{name} BETWEEN {random.choice(['-1', '0', '0.5', '2.5e0'])} AND {random.choice(['3', '4.5', '1e1', big])}",
+                f"{name} IN ({random.randint(0, 9)}, {random.choice(['2.5', '3e0', big])}, NULL)",
+            ]
+        else:
+            pattern = random.choice(["a!%%", "%!_%", "a|_", "%b", "_!", "!%", "x!%y"])
+            choices += [
+                f"{name} {random.choice(['', 'NOT '])}LIKE '{pattern}' ESCAPE '{random.choice(['!', '|', 'x'])}'", f"{name} LIKE {other.name}",
+                f"UPPER({name}) {operator} {self.value(column, 0)}", f"CONCAT({name}, {other.name}) {operator} {self.value(column, 0)}",
+                f"LEFT({name}, 1) {operator} {self.value(column, 0)}", f"HEX({name}) {operator} '{random.choice(BYTES)}'", f"LENGTH({name}) {operator} LENGTH({other.name})",
+                f"CHAR_LENGTH({name}) {operator} {random.randint(0, 4)}", f"TRIM({name}) {operator} {self.value(column, 0)}", f"BINARY {name} {operator} {self.value(column, 0)}",
+            ]
+            if column.is_text:
+                choices += [f"{name} COLLATE utf8mb4_bin {operator} {self.value(column, 0)}", f"{name} COLLATE utf8mb4_bin IN ({self.value(column, 0)}, {self.value(column, 0)})"]
+        return f"({random.choice(choices)})"
+
+    def truth(self):
+        return self.random.choice(["1 = 1", "1 > 2", "NOT NULL"])
 
     def compared(self, column):
         """A literal to compare a column with. A text that is no number makes UPDATE and DELETE fail, so there are few."""

@@ -31,6 +31,7 @@ fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &m
         Node::Column { name, .. } => out.push_str(name),
         Node::Parameter(ordinal) => write_value(parameters.get(*ordinal), out),
         Node::Constant(value) => write_value(value.as_ref(), out),
+        Node::MissingDefault { .. } => out.push_str("default"),
         Node::Convert(operand) => write_expression(operand, parameters, out),
         Node::Cast(target, operand) => {
             out.push_str("cast(");

@@ -31,6 +31,13 @@ pub enum Node {
     Parameter(u16),
     /// A value fixed in the statement.
     Constant(Value),
+    /// DEFAULT of a column that has none: error 1364 under strict rules, else a warning and the value that stands for nothing.
+    MissingDefault {
+        /// The name of the column.
+        column: Box<str>,
+        /// What the column gets where that is a warning.
+        value: Value,
+    },
     /// The operand's value as this node's kind, as assignments between kinds do it.
     Convert(Box<Expression>),
     /// CAST and CONVERT.
@@ -300,7 +307,9 @@ impl Expression {
         let mut constant = true;
         self.visit(&mut |expression| {
             constant &= match &expression.node {
-                Node::Column { .. } | Node::Parameter(_) | Node::InParameters { .. } => false,
+                Node::Column { .. } | Node::Parameter(_) | Node::InParameters { .. } | Node::MissingDefault { .. } => {
+                    false
+                }
                 Node::Call(function, _) => function.is_deterministic,
                 _ => true,
             };
@@ -311,7 +320,7 @@ impl Expression {
     /// Calls `visit` for each direct operand in the order of evaluation.
     pub fn for_each_operand<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
         match &self.node {
-            Node::Column { .. } | Node::Parameter(_) | Node::Constant(_) => {}
+            Node::Column { .. } | Node::Parameter(_) | Node::Constant(_) | Node::MissingDefault { .. } => {}
             Node::Convert(operand)
             | Node::Cast(_, operand)
             | Node::Collate(operand)

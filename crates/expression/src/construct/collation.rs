@@ -34,7 +34,7 @@ impl Expression {
 }
 
 /// The collation of an operation on these strings; numbers and NULL take no part. With no string at all it is the
-/// default one. Error: 1267 when two collations are equally strong.
+/// default one, which gives way to that of any string. Error: 1267 when two collations are equally strong.
 pub(crate) fn aggregate_collations<'e>(
     operation: &str,
     operands: impl IntoIterator<Item = &'e Expression>,
@@ -50,7 +50,7 @@ pub(crate) fn aggregate_collations<'e>(
             None => next,
         });
     }
-    Ok(best.unwrap_or(Aggregation { collation: CollationId::DEFAULT, coercibility: Coercibility::Coercible }))
+    Ok(best.unwrap_or(Aggregation { collation: CollationId::DEFAULT, coercibility: Coercibility::Numeric }))
 }
 
 fn stronger(operation: &str, left: Aggregation, right: Aggregation) -> Result<Aggregation> {

@@ -25,6 +25,17 @@ impl Expression {
         Expression { node: Node::Constant(value), result }
     }
 
+    /// A value of a type fixed elsewhere, such as a column's default: NULL, or of the kind of the type.
+    pub fn constant_of_type(value: Value, result: ResultType) -> Expression {
+        Expression { node: Node::Constant(value), result }
+    }
+
+    /// DEFAULT of a column that has none; `value` is what the column gets where that is no error.
+    pub fn missing_default(definition: &ColumnDefinition, value: Value) -> Expression {
+        let node = Node::MissingDefault { column: definition.name.clone(), value };
+        Expression { node, result: ResultType::of_column(definition) }
+    }
+
     /// A value given with each execution, of a kind fixed now; a value of another kind is converted when it is read.
     pub fn parameter(ordinal: u16, kind: Kind, collation: CollationId) -> Expression {
         let result = match kind {

@@ -36,8 +36,11 @@ pub(crate) fn unify<'e>(
         Kind::String => {
             let all_text = of_kind().all(|result| result.kind == Kind::String);
             let collation = aggregate_collations(operation, operands.clone())?;
-            let coercibility =
-                if all_text { collation.coercibility } else { collation.coercibility.min(Coercibility::Coercible) };
+            let coercibility = match collation.coercibility {
+                // Text that was made of numbers gives way as they do.
+                Coercibility::Ignorable if !all_text => Coercibility::Coercible,
+                coercibility => coercibility,
+            };
             ResultType::string(collation.collation, coercibility, length)
         }
     };

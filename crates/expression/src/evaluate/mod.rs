@@ -33,7 +33,7 @@ pub(crate) struct Context<'r> {
 impl Expression {
     /// The value for one row: NULL or a value of `self.result.kind`. Without a row the expression names no column.
     ///
-    /// Errors: 1690 when a number is out of range; under strict rules 1292 and 1365 instead of the warnings; 1041 when
+    /// Errors: 1690 when a number is out of range; under strict rules 1292, 1364 and 1365 instead of the warnings; 1041 when
     /// the strings of one row take too much memory; 1105 for a column without a row.
     #[inline]
     pub fn evaluate<'r>(
@@ -120,6 +120,11 @@ impl Expression {
     fn computed_value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
         match &self.node {
             Node::Column { .. } | Node::Constant(_) | Node::Parameter(_) => self.value(context),
+            Node::MissingDefault { column, value } => {
+                let message = || format!("Field '{column}' doesn't have a default value");
+                context.scratch.warn(ErrorCode::NoDefault, message)?;
+                Ok(value.as_ref())
+            }
             Node::Convert(operand) => to_kind(operand.settled_value(context)?, &self.result, context.scratch),
             Node::Cast(target, operand) => {
                 cast::cast(*target, operand.settled_value(context)?, &self.result, context.scratch)

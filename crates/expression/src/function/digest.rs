@@ -26,7 +26,7 @@ fn resolve_hex(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> 
         Kind::String => operand.length.saturating_mul(operand.collation.max_bytes_per_character() as u32),
         _ => 8,
     };
-    let result = ResultType::string(OWN_TEXT, Coercibility::Coercible, bytes.saturating_mul(2));
+    let result = ResultType::string(OWN_TEXT, Coercibility::Numeric, bytes.saturating_mul(2));
     Ok(Resolved { result: result.with_nullable(true), arguments })
 }
 

@@ -216,5 +216,5 @@ fn resolve_double(_: &'static str, arguments: Vec<Expression>) -> Result<Resolve
     Ok(Resolved { arguments, result: ResultType::double().with_nullable(true) })
 }
 
-/// The collation of text that a function makes by itself.
+/// The collation of text that a function makes by itself; it gives way to that of any string.
 const OWN_TEXT: CollationId = CollationId::DEFAULT;

@@ -4,9 +4,11 @@ use junctor_client::program::{Aggregate, Projection};
 use junctor_expression::{Expression, IsTest};
 use junctor_model::collation::{CharacterSet, CollationId, CollationLookupError};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::ColumnIndex;
 
+use super::column_default::default_of;
 use super::literal::{among_numbers, bind_literal};
-use super::scope::shown;
+use super::scope::{RowSource, shown};
 use super::{Environment, Scope, SelectList, item_named, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{RowAlias, Select, SelectItem};
@@ -59,6 +61,17 @@ pub struct InsertedRow<'a> {
     pub alias: Option<&'a RowAlias>,
 }
 
+/// A row that a query gave to INSERT, where ON DUPLICATE KEY UPDATE names columns of the query's table.
+#[derive(Clone, Debug)]
+pub struct SelectedRow<'a> {
+    /// The query's table.
+    pub scope: Scope<'a>,
+    /// The columns that are named are parameters from this ordinal on.
+    pub first_parameter: u16,
+    /// Those named so far.
+    pub columns: Vec<ColumnIndex>,
+}
+
 /// Binds the expressions of one statement.
 pub struct Binder<'a> {
     /// The schema and session.
@@ -77,6 +90,8 @@ pub struct Binder<'a> {
     pub inserted: Option<InsertedRow<'a>>,
     /// The columns that it was to be inserted into, in the order of its alias's columns.
     pub inserted_names: Vec<String>,
+    /// The row that a query gave, in ON DUPLICATE KEY UPDATE.
+    pub selected: Option<SelectedRow<'a>>,
     /// Whether something was folded that another execution would see changed.
     pub is_volatile: bool,
 }
@@ -93,6 +108,7 @@ impl<'a> Binder<'a> {
             named: None,
             inserted: None,
             inserted_names: Vec::new(),
+            selected: None,
             is_volatile: false,
         }
     }
@@ -152,7 +168,8 @@ impl<'a> Binder<'a> {
             Ast::Function(_) => self.function(expression),
             Ast::Trim { side, removed, operand } => self.trim(*side, removed.as_deref(), operand),
             Ast::Row(_) => Err(message::operand_columns(1)),
-            Ast::Default(_) => Err(Error::not_supported("DEFAULT in expressions")),
+            Ast::Default(Some(reference)) => self.default_of(reference),
+            Ast::Default(None) => Err(Error::not_supported("DEFAULT in expressions")),
             Ast::InsertedValue(reference) => self.inserted_value(reference),
         }
     }
@@ -201,6 +218,9 @@ impl<'a> Binder<'a> {
         if let Some(inserted) = self.inserted_column(reference)? {
             return Ok(inserted);
         }
+        if let Some(selected) = self.selected_column(reference)? {
+            return Ok(selected);
+        }
         let found = self.scope.resolve(reference, self.clause.name())?;
         if self.plain_column.is_none() {
             let Scope { database, table, .. } = self.scope;
@@ -242,6 +262,32 @@ impl<'a> Binder<'a> {
             }
             None if reference.table.is_some() => Err(message::unknown_column(&shown(reference), self.clause.name())),
             None => Ok(None),
+        }
+    }
+
+    /// A column of the row that a query gave. Error: 1052 when it may be the table's own column too.
+    fn selected_column(&mut self, reference: &ast::ColumnReference) -> Result<Option<Expression>> {
+        let clause = self.clause.name();
+        let Some(selected) = &mut self.selected else { return Ok(None) };
+        let Ok(found) = selected.scope.resolve(reference, clause) else { return Ok(None) };
+        if self.scope.resolve(reference, clause).is_ok() {
+            return Err(message::ambiguous_column(&shown(reference), clause));
+        }
+        let known = selected.columns.iter().position(|column| *column == found.index);
+        let place = known.unwrap_or_else(|| {
+            selected.columns.push(found.index);
+            selected.columns.len() - 1
+        });
+        let ordinal = selected.first_parameter.saturating_add(place as u16);
+        Ok(Some(Expression::parameter_of_type(ordinal, found.expression.result.with_nullable(true))))
+    }
+
+    /// `DEFAULT(column)`. Errors: 1054, 1364.
+    fn default_of(&mut self, reference: &ast::ColumnReference) -> Result<Expression> {
+        let found = self.scope.resolve(reference, self.clause.name())?;
+        match self.scope.source {
+            RowSource::Table(table) => default_of(&table.definition.columns[usize::from(found.index.0)]),
+            _ => Err(Error::not_supported("DEFAULT of a column that the server computes")),
         }
     }
 

@@ -35,10 +35,17 @@ pub(super) fn bind_literal(literal: &Literal, collation: CollationId) -> Result<
 /// An operand that meets numbers: a hexadecimal or bit literal is the number that its last eight bytes are, the first of
 /// them the most significant.
 pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Expression {
-    let ast::Expression::Literal(Literal::Hexadecimal(bytes) | Literal::Bits(bytes)) = operand else { return bound };
+    match number_of_literal(operand) {
+        Some(number) => Expression::constant(Value::UInt(number), CollationId::BINARY),
+        None => bound,
+    }
+}
+
+/// The number that a hexadecimal or bit literal is among numbers.
+pub(crate) fn number_of_literal(operand: &ast::Expression) -> Option<u64> {
+    let ast::Expression::Literal(Literal::Hexadecimal(bytes) | Literal::Bits(bytes)) = operand else { return None };
     let last = &bytes[bytes.len().saturating_sub(8)..];
-    let number = last.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
-    Expression::constant(Value::UInt(number), CollationId::BINARY)
+    Some(last.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte)))
 }
 
 fn collation_of(text: &StringLiteral, collation: CollationId) -> Result<CollationId> {

@@ -9,6 +9,11 @@ pub fn unknown_column(shown: &str, clause: &str) -> Box<Error> {
     Error::new(ErrorCode::UnknownColumn, format!("Unknown column '{shown}' in '{clause}'"))
 }
 
+/// 1052.
+pub fn ambiguous_column(shown: &str, clause: &str) -> Box<Error> {
+    Error::new(ErrorCode::AmbiguousColumn, format!("Column '{shown}' in {clause} is ambiguous"))
+}
+
 /// 1353, of the names of a row's columns.
 pub fn alias_column_count() -> Box<Error> {
     let message = "In definition of view, derived table or common table expression, SELECT list and column names list have \

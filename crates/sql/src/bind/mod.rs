@@ -2,6 +2,7 @@
 
 mod binder;
 mod call;
+mod column_default;
 mod environment;
 mod literal;
 pub mod message;
@@ -9,10 +10,11 @@ mod operator;
 mod scope;
 mod select_list;
 
-pub use binder::{Aggregation, Binder, Clause, InsertedRow};
+pub use binder::{Aggregation, Binder, Clause, InsertedRow, SelectedRow};
 pub use call::operand_type;
+pub(crate) use column_default::{default_into, empty_value, no_default};
 pub use environment::{Environment, Folded, ParameterKind};
-pub(crate) use literal::among_numbers;
 pub use literal::decimal_of_text;
+pub(crate) use literal::{among_numbers, number_of_literal};
 pub use scope::{RowSource, Scope};
 pub use select_list::{SelectList, bind_select_list, item_named};

@@ -7,9 +7,13 @@ use super::binder::character_set_named;
 use super::literal::among_numbers;
 use super::{Binder, message};
 use crate::parse::expression as ast;
+use crate::parse::expression::BinaryOperator as Operator;
 
 /// Digits of a DECIMAL that names no precision.
 const DECIMAL_PRECISION_DEFAULT: u32 = 10;
+
+/// Members of rows that are ordered; the expression is twice as high.
+const ROW_MEMBERS_MAX: usize = 32;
 
 impl Binder<'_> {
     pub(super) fn unary(&mut self, operator: ast::UnaryOperator, operand: &ast::Expression) -> Result<Expression> {
@@ -27,11 +31,10 @@ impl Binder<'_> {
 
     pub(super) fn binary(
         &mut self,
-        operator: ast::BinaryOperator,
+        operator: Operator,
         left: &ast::Expression,
         right: &ast::Expression,
     ) -> Result<Expression> {
-        use ast::BinaryOperator as Operator;
         if let (ast::Expression::Row(left), ast::Expression::Row(right)) = (left, right) {
             return self.compare_rows(operator, left, right);
         }
@@ -67,29 +70,63 @@ impl Binder<'_> {
         }
     }
 
-    /// `(a, b) = (c, d)` is `a = c AND b = d`; `<>` is its opposite. The other comparisons of rows are refused.
+    /// `(a, b) = (c, d)` is `a = c AND b = d`, `<=>` likewise; `<>` is its opposite; `(a, b) < (c, d)` is `a < c OR a = c AND b < d`.
     fn compare_rows(
         &mut self,
-        operator: ast::BinaryOperator,
+        operator: Operator,
         left: &[ast::Expression],
         right: &[ast::Expression],
     ) -> Result<Expression> {
         match operator {
-            ast::BinaryOperator::Equal => self.equal_rows(left, right),
-            ast::BinaryOperator::NotEqual => Ok(Expression::logical_not(self.equal_rows(left, right)?)),
-            _ => Err(Error::not_supported("this comparison of rows")),
+            Operator::Equal | Operator::NullSafeEqual => self.equal_rows(operator, left, right),
+            Operator::NotEqual => Ok(Expression::logical_not(self.equal_rows(Operator::Equal, left, right)?)),
+            Operator::Less | Operator::LessOrEqual => self.order_rows((Operator::Less, operator), left, right),
+            Operator::Greater | Operator::GreaterOrEqual => self.order_rows((Operator::Greater, operator), left, right),
+            _ => Err(message::operand_columns(1)),
         }
     }
 
-    fn equal_rows(&mut self, left: &[ast::Expression], right: &[ast::Expression]) -> Result<Expression> {
+    fn equal_rows(
+        &mut self,
+        operator: Operator,
+        left: &[ast::Expression],
+        right: &[ast::Expression],
+    ) -> Result<Expression> {
         if left.len() != right.len() {
             return Err(message::operand_columns(left.len()));
         }
         let mut operands = Vec::with_capacity(left.len());
         for (left, right) in left.iter().zip(right) {
-            operands.push(self.binary(ast::BinaryOperator::Equal, left, right)?);
+            operands.push(self.binary(operator, left, right)?);
         }
         Ok(Expression::and(operands))
+    }
+
+    /// The strict operator compares members before the last, the operator that was written the last ones. Made from the last
+    /// member to the first, so that each is bound twice, however many there are.
+    fn order_rows(
+        &mut self,
+        (strict, last): (Operator, Operator),
+        left: &[ast::Expression],
+        right: &[ast::Expression],
+    ) -> Result<Expression> {
+        if left.len() != right.len() {
+            return Err(message::operand_columns(left.len()));
+        }
+        if left.len() > ROW_MEMBERS_MAX {
+            return Err(Error::not_supported("an ordering of rows of so many values"));
+        }
+        let mut ordered: Option<Expression> = None;
+        for (left, right) in left.iter().zip(right).rev() {
+            ordered = Some(match ordered {
+                None => self.binary(last, left, right)?,
+                Some(rest) => {
+                    let equal = self.binary(Operator::Equal, left, right)?;
+                    Expression::or(vec![self.binary(strict, left, right)?, Expression::and(vec![equal, rest])])
+                }
+            });
+        }
+        ordered.ok_or_else(|| message::operand_columns(1))
     }
 
     pub(super) fn in_list(
@@ -105,7 +142,7 @@ impl Binder<'_> {
                     let ast::Expression::Row(right) = member else {
                         return Err(message::operand_columns(left.len()));
                     };
-                    alternatives.push(self.equal_rows(left, right)?);
+                    alternatives.push(self.equal_rows(Operator::Equal, left, right)?);
                 }
                 let found = Expression::or(alternatives);
                 Ok(if negated { Expression::logical_not(found) } else { found })

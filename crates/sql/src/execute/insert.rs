@@ -12,8 +12,9 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnIndex;
 use junctor_model::key::append_value;
 use junctor_model::partition::{key_hash, partition_of};
-use junctor_model::schema::TableDefinition;
-use junctor_model::value::ValueRef;
+use junctor_model::row::RowView;
+use junctor_model::schema::{ColumnDefinition, TableDefinition};
+use junctor_model::value::{Value, ValueRef};
 
 use super::completion::fail;
 use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
@@ -23,6 +24,7 @@ use super::parameters::{fill_from_shape, literal_value, plain_literal_value};
 use super::read::wrong_plan;
 use super::state::{Again, Execution, Run, Workspace, WriteState};
 use super::write::{check_writable, note_remarks, send};
+use crate::bind::empty_value;
 use crate::engine::Engine;
 use crate::parse::shape::LiftedLiteral;
 use crate::parse::{Ordinal, Shape};
@@ -480,6 +482,9 @@ impl RowMaker<'_> {
     fn row(&mut self, rows: &Rows<'_>, row: usize, range: &mut NumberRange) -> Result<Option<u64>> {
         let form = rows.form(row);
         self.scratch.reset();
+        if let Some(columns) = &rows.plan.in_turn {
+            return self.row_in_turn(rows, row, columns, range);
+        }
         if form.iter().any(|value| matches!(value, InsertValue::Computed(_))) {
             self.fill_row(rows, row)?;
         }
@@ -527,12 +532,73 @@ impl RowMaker<'_> {
                 }
             };
         }
-        image.clear();
-        rows.plan.table.row_format.encode(values, image)?;
-        append_key(definition, &definition.primary().columns, values, key);
-        if !rows.plan.key_is_partition {
-            append_key(definition, &definition.partition_columns, values, self.partition_key);
+        encode_row(rows.plan, values, image, key, self.partition_key)?;
+        Ok(generated)
+    }
+
+    /// The same for a row of which values are computed from columns: each column has its default until its turn comes.
+    #[cold]
+    fn row_in_turn(
+        &mut self,
+        rows: &Rows<'_>,
+        row: usize,
+        columns: &[ColumnIndex],
+        range: &mut NumberRange,
+    ) -> Result<Option<u64>> {
+        self.fill_row(rows, row)?;
+        let RowMaker { row_parameters, decoded, scratch, image, key, partition_key, .. } = self;
+        let scratch: &Scratch = scratch;
+        let parameters = if rows.folded.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters };
+        let (table, form) = (&rows.plan.table, rows.form(row));
+        let row_number = rows.first_row + row as u64 + 1;
+        let before = |(column, source): (&ColumnDefinition, &InsertValue)| match source {
+            InsertValue::Stored(value) => value.clone(),
+            _ => initial_value(column),
+        };
+        let mut values: Vec<Value> = table.definition.columns.iter().zip(form).map(before).collect();
+        for column in columns {
+            let place = usize::from(column.0);
+            values[place] = initial_value(&table.definition.columns[place]);
         }
+        let mut generated = None;
+        for column in columns {
+            let place = usize::from(column.0);
+            let column = &table.definition.columns[place];
+            let target = StoreTarget { column, row_number, mode: rows.plan.mode };
+            let given = match &form[place] {
+                InsertValue::Stored(stored) => {
+                    values[place] = stored.clone();
+                    continue;
+                }
+                // The number comes when the row is whole.
+                InsertValue::Generated => continue,
+                InsertValue::Parameter(ordinal) => match rows.literal(*ordinal, row) {
+                    Some((text, literal)) => literal_value(text, literal, decoded),
+                    None => rows.parameters_of(row).get(*ordinal),
+                },
+                InsertValue::Computed(expression) => {
+                    image.clear();
+                    let known: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
+                    table.row_format.encode(&known, image)?;
+                    expression.evaluate(Some(RowView::new(&table.row_format, image)), parameters, scratch)?
+                }
+            };
+            if !(column.auto_increment && given.is_null()) {
+                values[place] = target.convert(given, scratch)?.to_value();
+            }
+        }
+        if let Some(auto) = rows.plan.auto
+            && is_zero(values[usize::from(auto.index.0)].as_ref())
+        {
+            let place = usize::from(auto.index.0);
+            let column = &table.definition.columns[place];
+            let number = next_number(range, rows.plan.auto)?;
+            generated = Some(number);
+            let target = StoreTarget { column, row_number, mode: rows.plan.mode };
+            values[place] = target.convert(ValueRef::UInt(number), scratch)?.to_value();
+        }
+        let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
+        encode_row(rows.plan, &values, image, key, partition_key)?;
         Ok(generated)
     }
 
@@ -548,7 +614,11 @@ impl RowMaker<'_> {
             self.fill_row(rows, row)?;
         }
         let image = KeyedImage { key: HashedKey { hash, key: self.key }, image: self.image };
-        let parameters: &[u8] = if rows.folded.is_some() { self.row_parameters } else { &[] };
+        let parameters: &[u8] = match (rows.folded, rows.selected) {
+            (Some(_), _) => self.row_parameters,
+            (None, Some(selected)) if rows.plan.conflict.reads_selected() => selected.row(row),
+            _ => &[],
+        };
         let generated = generated.unwrap_or(0);
         if let Some(kept) = self.kept.as_deref_mut() {
             kept.push(RowRef { partition, image, parameters, generated });
@@ -589,6 +659,33 @@ impl<'d> Decoded<'d> {
         self.start = *end;
         self.ends = rest;
         bytes
+    }
+}
+
+/// Encodes a row and its keys.
+fn encode_row(
+    plan: &InsertPlan,
+    values: &[ValueRef<'_>],
+    image: &mut Vec<u8>,
+    key: &mut Vec<u8>,
+    partition_key: &mut Vec<u8>,
+) -> Result<()> {
+    let definition = &plan.table.definition;
+    image.clear();
+    plan.table.row_format.encode(values, image)?;
+    append_key(definition, &definition.primary().columns, values, key);
+    if !plan.key_is_partition {
+        append_key(definition, &definition.partition_columns, values, partition_key);
+    }
+    Ok(())
+}
+
+/// What a column is before a statement has given it a value.
+fn initial_value(column: &ColumnDefinition) -> Value {
+    match &column.default {
+        Some(value) => value.clone(),
+        None if column.nullable => Value::Null,
+        None => empty_value(column),
     }
 }
 

@@ -106,7 +106,11 @@ fn try_change(
     check_writable(session)?;
     session.enter_statement();
     let Workspace { inputs, parameters, scratch, keys, .. } = &mut engine.work;
-    let reads_parameters = change.ordered.as_ref().map_or(&change.program, |ordered| &ordered.lock).reads_parameters;
+    let first_program = match &change.ordered {
+        Some(ordered) if !ordered.after_duplicate => &ordered.lock,
+        _ => &change.program,
+    };
+    let reads_parameters = first_program.reads_parameters;
     let sent: &[u8] = if reads_parameters { parameters } else { &[] };
     let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
     let limit = change.limit.map(|limit| rows_of(limit, values.parameters)).transpose()?;

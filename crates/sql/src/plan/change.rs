@@ -6,21 +6,19 @@ use junctor_client::program::{
     Access, Assignment, LockMode, Output, Projection, SortKey, WhenLocked, WriteAction, WriteProgram,
 };
 use junctor_expression::Expression;
-use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
 use junctor_model::id::{ColumnIndex, IndexId};
 use junctor_model::schema::{Dictionary, IndexKind, TableDefinition, TableLayout};
-use junctor_model::value::Value;
 
 use super::access::{AccessPath, Wanted, choose};
-use super::conflict::touches_unique;
+use super::conflict::{clustered_columns, touches_unique};
 use super::operand::reads_parameter;
 use super::order::{bind_order, plain_order};
 use super::select::{guards_and_filter, is_never, is_ordered, is_single_row, keys_keep_order};
 use super::statement::Planned;
 use super::{Plan, Quantity};
-use crate::bind::{Binder, Clause, Environment, Scope, among_numbers};
+use crate::bind::{Binder, Clause, Environment, Scope, among_numbers, default_into};
 use crate::parse::expression as ast;
 use crate::parse::statement as ast_statement;
 use crate::parse::statement::{Delete, LimitValue, OrderItem, TableReference, Update};
@@ -67,6 +65,9 @@ pub struct OrderedChange {
     pub is_first: bool,
     /// Whether each row is written by itself, because it may meet the keys of others.
     pub in_turn: bool,
+    /// Whether all rows are written at once first, in no order, and by these steps only when one of them meets a key of another:
+    /// which one does depends on the order, and that of the primary key is the one that MySQL takes them in.
+    pub after_duplicate: bool,
     /// IGNORE: a row that cannot be changed because of its keys is left as it is, with a warning.
     pub ignore: bool,
 }
@@ -74,7 +75,7 @@ pub struct OrderedChange {
 /// Plans an UPDATE.
 ///
 /// # Errors
-/// Those of binding, 1364 for DEFAULT where there is none.
+/// Those of binding.
 pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Result<Planned> {
     let layout = environment.table(&update.table.name)?;
     let mut binder = Binder::new(environment, Scope::of_table(layout, update.table.alias.as_deref()));
@@ -131,7 +132,7 @@ struct Request<'a> {
     touches_unique: bool,
 }
 
-/// The assignments of an UPDATE, or of ON DUPLICATE KEY UPDATE. Errors: those of binding, 1364 for DEFAULT where there is none.
+/// The assignments of an UPDATE, or of ON DUPLICATE KEY UPDATE. Errors: those of binding.
 pub(super) fn bind_assignments(
     binder: &mut Binder<'_>,
     layout: &TableLayout,
@@ -141,7 +142,7 @@ pub(super) fn bind_assignments(
     for assignment in written {
         let found = binder.scope.resolve(&assignment.column, Clause::FieldList.name())?;
         let value = match &assignment.value {
-            ast::Expression::Default(None) => default_of(&layout.definition, found.index)?,
+            ast::Expression::Default(None) => default_into(&layout.definition.columns[usize::from(found.index.0)]),
             value => {
                 let bound = binder.bind_in(Clause::FieldList, value)?;
                 let column = &layout.definition.columns[usize::from(found.index.0)];
@@ -180,8 +181,13 @@ fn plan_change(
     let is_single = is_single_row(&choice.path);
     // What is left out is found row by row.
     let may_leave_out = request.ignore && (request.touches_unique || kept.foreign_keys.is_some());
-    let in_turn = may_leave_out || request.touches_unique && !is_single && !sort.is_empty();
+    let in_turn = may_leave_out || request.touches_unique && !is_single;
+    let after_duplicate = in_turn && !request.ignore && sort.is_empty() && limit.is_none();
     let by_steps = in_turn || limit.is_some() && !is_single;
+    let sort = match in_turn && sort.is_empty() && limit.is_none() {
+        true => clustered_order(layout),
+        false => sort,
+    };
     let never = filter.as_ref().is_some_and(is_never);
     let (guards, filter) = guards_and_filter(filter, &choice.implied);
     let of_action = match &action {
@@ -204,6 +210,7 @@ fn plan_change(
         write: Arc::new(WriteProgram { access: Access::PrimaryKeys, filter: None, ..program.clone() }),
         is_first,
         in_turn,
+        after_duplicate,
         ignore: request.ignore,
     });
     let plan = ChangePlan {
@@ -217,6 +224,16 @@ fn plan_change(
         ordered,
     };
     Ok(Planned { plan: Plan::Change(plan), is_volatile: binder.is_volatile })
+}
+
+/// The order of the key that MySQL keeps the rows by.
+fn clustered_order(layout: &TableLayout) -> Vec<SortKey> {
+    let definition = &layout.definition;
+    let key = |index: &ColumnIndex| {
+        let value = Expression::column(*index, &definition.columns[usize::from(index.0)], "");
+        SortKey { value, descending: false }
+    };
+    clustered_columns(definition).iter().map(key).collect()
 }
 
 /// The read that locks the rows of a change and answers with their primary keys.
@@ -301,21 +318,4 @@ pub(super) fn unique_entries(
         found.push((index.id, Arc::clone(layout)));
     }
     Ok(found)
-}
-
-/// The default of a column as a constant. Error: 1364 where there is none.
-pub(super) fn default_of(definition: &TableDefinition, column: ColumnIndex) -> Result<Expression> {
-    let column = &definition.columns[usize::from(column.0)];
-    let value = match &column.default {
-        Some(value) => value.clone(),
-        None if column.auto_increment => Value::Int(0),
-        None if column.nullable => Value::Null,
-        None => return Err(no_default(&column.name)),
-    };
-    Ok(Expression::constant(value, column.column_type.collation().unwrap_or(CollationId::BINARY)))
-}
-
-/// 1364.
-pub(super) fn no_default(column: &str) -> Box<Error> {
-    Error::new(ErrorCode::NoDefault, format!("Field '{column}' doesn't have a default value"))
 }

@@ -1,15 +1,17 @@
 //! What INSERT does with a row of which a key exists already.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use junctor_client::program::{Access, Assignment, LockMode, Output, WhenLocked, WriteAction, WriteProgram};
+use junctor_expression::{Expression, Node};
 use junctor_model::error::Result;
 use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
 use junctor_model::id::{ColumnIndex, IndexId};
 use junctor_model::schema::{Dictionary, IndexDefinition, IndexKind, TableDefinition, TableLayout};
 
 use super::change::{bind_assignments, foreign_keys, unique_entries};
-use crate::bind::{Binder, Environment, InsertedRow, Scope, message};
+use crate::bind::{Binder, Environment, InsertedRow, Scope, SelectedRow, message};
 use crate::parse::statement::Insert;
 
 /// What happens to a row of which a key exists already.
@@ -23,6 +25,9 @@ pub enum Conflict {
     Replace {
         /// The delete, by primary key.
         delete: Arc<WriteProgram>,
+        /// The locking read of a row by primary key, to tell whether the row that has the last of the keys is the very one that is made:
+        /// then it stays. `None` for a table that others refer to.
+        row_lock: Option<Arc<WriteProgram>>,
         /// The keys, in the order in which they are looked at.
         keys: Vec<KeyLock>,
     },
@@ -32,6 +37,10 @@ pub enum Conflict {
         update: Arc<WriteProgram>,
         /// The ordinal of the first of these parameters.
         first_parameter: u16,
+        /// The columns of the query's row that are its parameters after those.
+        selected: Range<u16>,
+        /// Whether it reads parameters of the statement.
+        reads_parameters: bool,
         /// IGNORE: a row that cannot be changed because of its keys is left as it is, with a warning.
         ignore: bool,
         /// The keys, in the order in which they are looked at.
@@ -59,6 +68,16 @@ impl Conflict {
         }
     }
 
+    /// Whether parameters of the statement are computed with.
+    pub(super) fn reads_parameters(&self) -> bool {
+        matches!(self, Conflict::Update { reads_parameters: true, .. })
+    }
+
+    /// Whether columns of a query's rows are needed for more than the rows that are inserted.
+    pub fn reads_selected(&self) -> bool {
+        matches!(self, Conflict::Update { selected, .. } if !selected.is_empty())
+    }
+
     /// What foreign keys ask of the rows that have the keys.
     pub(super) fn foreign_keys(&self) -> Option<&Arc<ForeignKeyWork>> {
         match self {
@@ -77,7 +96,22 @@ impl Conflict {
     }
 }
 
-/// Plans what INSERT does with rows whose keys exist; true when the plan is good for one execution only.
+/// What plans of rows whose keys exist come to.
+pub(super) struct PlannedConflict {
+    pub conflict: Conflict,
+    /// Whether the plan is good for one execution only.
+    pub is_volatile: bool,
+    /// The columns that the query must give after those that are inserted.
+    pub selected_columns: Vec<ColumnIndex>,
+}
+
+impl From<Conflict> for PlannedConflict {
+    fn from(conflict: Conflict) -> PlannedConflict {
+        PlannedConflict { conflict, is_volatile: false, selected_columns: Vec::new() }
+    }
+}
+
+/// Plans what INSERT does with rows whose keys exist; `source` is the table of its query, whose columns may be named.
 ///
 /// # Errors
 /// Those of binding the assignments.
@@ -86,7 +120,8 @@ pub(super) fn plan_conflict(
     insert: &Insert,
     layout: &Arc<TableLayout>,
     targets: &[ColumnIndex],
-) -> Result<(Conflict, bool)> {
+    source: Option<Scope<'_>>,
+) -> Result<PlannedConflict> {
     let definition = &layout.definition;
     if insert.replace {
         let delete = WriteProgram {
@@ -99,14 +134,17 @@ pub(super) fn plan_conflict(
             foreign_keys: foreign_keys(environment, definition, RowWrite::Delete),
         };
         let keys = key_locks(environment.dictionary, layout)?;
-        return Ok((Conflict::Replace { delete: Arc::new(delete), keys }, false));
+        let row_lock = delete.foreign_keys.is_none().then(|| lock_of(layout));
+        return Ok(Conflict::Replace { delete: Arc::new(delete), row_lock, keys }.into());
     }
     if insert.on_duplicate.is_empty() {
-        return Ok((if insert.ignore { Conflict::Skip } else { Conflict::Fail }, false));
+        return Ok(if insert.ignore { Conflict::Skip } else { Conflict::Fail }.into());
     }
     let first_parameter = environment.parameters.len() as u16;
     let mut binder = Binder::new(environment, Scope::of_table(layout, None));
     binder.inserted = Some(InsertedRow { first_parameter, alias: insert.row_alias.as_ref() });
+    let first_selected = first_parameter.saturating_add(definition.columns.len() as u16);
+    binder.selected = source.map(|scope| SelectedRow { scope, first_parameter: first_selected, columns: Vec::new() });
     let name_of = |column: &ColumnIndex| definition.columns[usize::from(column.0)].name.to_string();
     binder.inserted_names = targets.iter().map(name_of).collect();
     if insert.row_alias.as_ref().is_some_and(|alias| !alias.columns.is_empty() && alias.columns.len() != targets.len())
@@ -114,6 +152,11 @@ pub(super) fn plan_conflict(
         return Err(message::alias_column_count());
     }
     let assignments = bind_assignments(&mut binder, layout, &insert.on_duplicate)?;
+    let is_given = |inner: &Expression| matches!(inner.node, Node::Parameter(ordinal) if ordinal < first_parameter);
+    let mut reads_parameters = false;
+    for Assignment { value, .. } in &assignments {
+        value.visit(&mut |inner| reads_parameters |= is_given(inner));
+    }
     let changed: Vec<ColumnIndex> = assignments.iter().map(|Assignment { column, .. }| *column).collect();
     let update = WriteProgram {
         table: Arc::clone(layout),
@@ -125,29 +168,22 @@ pub(super) fn plan_conflict(
         foreign_keys: foreign_keys(environment, definition, RowWrite::Update(&changed)),
     };
     let keys = key_locks(environment.dictionary, layout)?;
-    let conflict = Conflict::Update { update: Arc::new(update), first_parameter, ignore: insert.ignore, keys };
-    Ok((conflict, binder.is_volatile))
+    let selected_columns = binder.selected.map_or(Vec::new(), |selected| selected.columns);
+    let (given, named) = (targets.len() as u16, selected_columns.len() as u16);
+    let conflict = Conflict::Update {
+        update: Arc::new(update),
+        first_parameter,
+        selected: given..given.saturating_add(named),
+        reads_parameters,
+        ignore: insert.ignore,
+        keys,
+    };
+    Ok(PlannedConflict { conflict, is_volatile: binder.is_volatile, selected_columns })
 }
 
 /// The keys of a table in MySQL's order: the primary key, unique keys without NULL, other unique keys.
 fn key_locks(dictionary: &Dictionary, layout: &Arc<TableLayout>) -> Result<Vec<KeyLock>> {
     let definition = &layout.definition;
-    let lock_of = |table: &Arc<TableLayout>| {
-        Arc::new(WriteProgram {
-            table: Arc::clone(table),
-            action: WriteAction::LockRead {
-                mode: LockMode::Exclusive,
-                when_locked: WhenLocked::Wait,
-                output: Output::Images,
-                is_strict: false,
-            },
-            access: Access::PrimaryKeys,
-            filter: None,
-            reads_parameters: false,
-            unique_entries: Vec::new(),
-            foreign_keys: None,
-        })
-    };
     let mut keys = Vec::new();
     let primary = definition.primary();
     if !has_hidden_key(definition) {
@@ -163,6 +199,24 @@ fn key_locks(dictionary: &Dictionary, layout: &Arc<TableLayout>) -> Result<Vec<K
     Ok(keys)
 }
 
+/// The exclusive locking read of rows by primary key, which answers with images.
+fn lock_of(table: &Arc<TableLayout>) -> Arc<WriteProgram> {
+    Arc::new(WriteProgram {
+        table: Arc::clone(table),
+        action: WriteAction::LockRead {
+            mode: LockMode::Exclusive,
+            when_locked: WhenLocked::Wait,
+            output: Output::Images,
+            is_strict: false,
+        },
+        access: Access::PrimaryKeys,
+        filter: None,
+        reads_parameters: false,
+        unique_entries: Vec::new(),
+        foreign_keys: None,
+    })
+}
+
 fn has_nullable(definition: &TableDefinition, index: &IndexDefinition) -> bool {
     index.columns.iter().any(|column| definition.columns[usize::from(column.0)].nullable)
 }
@@ -170,6 +224,19 @@ fn has_nullable(definition: &TableDefinition, index: &IndexDefinition) -> bool {
 /// Whether the primary key is a number that no row gives itself.
 fn has_hidden_key(definition: &TableDefinition) -> bool {
     definition.primary().columns.iter().all(|column| definition.columns[usize::from(column.0)].hidden)
+}
+
+/// The columns of the key that MySQL keeps rows by: the primary key, or else the first unique key without NULL, or else the number
+/// that each row gets.
+pub(super) fn clustered_columns(definition: &TableDefinition) -> &[ColumnIndex] {
+    let is_whole =
+        |index: &&IndexDefinition| matches!(index.kind, IndexKind::Unique { .. }) && !has_nullable(definition, index);
+    match has_hidden_key(definition) {
+        true => definition.indexes.iter().find(is_whole).unwrap_or(definition.primary()),
+        false => definition.primary(),
+    }
+    .columns
+    .as_slice()
 }
 
 /// Whether an assignment of these columns may meet the keys of another row.

@@ -1,11 +1,11 @@
 //! INSERT: for each column of the table, where its value comes from.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use junctor_client::program::{Access, WriteProgram};
 use junctor_expression::store::{StoreMode, StoreTarget};
 use junctor_expression::{Expression, Node, Parameters, Scratch};
-use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::RowWrite;
 use junctor_model::id::ColumnIndex;
@@ -13,13 +13,16 @@ use junctor_model::schema::{ColumnDefinition, ColumnType, TableDefinition, Table
 use junctor_model::value::Value;
 
 use super::Plan;
-use super::change::{default_of, foreign_keys, no_default, unique_entries};
-use super::conflict::{Conflict, plan_conflict};
+use super::change::{foreign_keys, unique_entries};
+use super::conflict::{Conflict, PlannedConflict, plan_conflict};
 use super::operand::needs_row;
+use super::select::Gather;
 use super::statement::{FindVirtual, Planned, plan_query};
-use crate::bind::{Binder, Environment, Scope, among_numbers, message};
+use crate::bind::{
+    Binder, Environment, Scope, among_numbers, default_into, empty_value, message, no_default, number_of_literal,
+};
 use crate::parse::expression as ast;
-use crate::parse::statement::{Insert, InsertSource};
+use crate::parse::statement::{Insert, InsertSource, Select, SelectItem};
 
 /// Where the value of one column of a new row comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +66,8 @@ pub struct InsertPlan {
     pub program: Arc<WriteProgram>,
     /// The rows as written, one value a column of the table; for folded rows the form of each.
     pub rows: Vec<Vec<InsertValue>>,
+    /// The columns that values are given for, in the order of the statement, when a value is computed from columns before it.
+    pub in_turn: Option<Vec<ColumnIndex>>,
     /// Set when the rows come with the execution.
     pub folded: Option<FoldedForm>,
     /// The AUTO_INCREMENT column.
@@ -97,9 +102,17 @@ pub(super) fn plan_insert(
     refuse_missing(insert)?;
     let layout = environment.table(&insert.table)?;
     let definition = &layout.definition;
-    let targets = targets(definition, insert.columns.as_deref())?;
-    let mut binder = Binder::new(environment, Scope::empty());
+    let mut binder = Binder::new(environment, Scope::of_table(layout, None));
     let (forms, folded) = forms_of(&insert.source)?;
+    let named = insert.columns.as_deref();
+    // An empty list of columns stands for all of them where there are values; without values every column gets its default.
+    let has_values = forms.first().is_none_or(|form| !form.is_empty());
+    let targets = targets(definition, named.filter(|names| !names.is_empty() || !has_values))?;
+    let all_defaults = !has_values && named.is_none_or(<[String]>::is_empty);
+    let width = if all_defaults { 0 } else { targets.len() };
+    if let Some(position) = forms.iter().position(|form| form.len() != width) {
+        return Err(message::column_count(position + 1));
+    }
     let mode = if insert.ignore { StoreMode::Lenient } else { StoreMode::Strict };
     let mut scratch = Scratch::new();
     scratch.set_strict(!insert.ignore);
@@ -108,11 +121,6 @@ pub(super) fn plan_insert(
     let mut rows = Vec::with_capacity(forms.len());
     for (position, form) in forms.into_iter().enumerate() {
         let mut row = omitted.clone();
-        // An empty row takes every default; with a column list it must have as many values.
-        let all_defaults = form.is_empty() && insert.columns.is_none();
-        if !all_defaults && form.len() != targets.len() {
-            return Err(message::column_count(position + 1));
-        }
         for (column, value) in targets.iter().zip(form) {
             let row_number = position as u64 + 1;
             let maker = RowMaker { definition, binder: &mut binder, scratch: &scratch, row_number, mode };
@@ -120,14 +128,11 @@ pub(super) fn plan_insert(
         }
         rows.push(complete(definition, row, mode, &mut warnings)?);
     }
-    let selected = plan_source(environment, insert, find_virtual)?;
-    if let Some(Planned { plan, .. }) = &selected {
-        if plan.header().map_or(0, |header| header.columns.len()) != targets.len() {
-            return Err(message::column_count(1));
-        }
+    let (selected, conflict) = plan_source_and_conflict(environment, insert, layout, &targets, find_virtual)?;
+    if selected.is_some() {
         rows.push(selected_row(definition, &targets, omitted, mode, &mut warnings)?);
     }
-    let (conflict, is_volatile) = plan_conflict(environment, insert, layout, &targets)?;
+    let PlannedConflict { conflict, is_volatile, .. } = conflict;
     let of_select = selected.as_ref().is_some_and(|selected| selected.is_volatile);
     let program = WriteProgram {
         table: Arc::clone(layout),
@@ -139,13 +144,19 @@ pub(super) fn plan_insert(
         foreign_keys: foreign_keys(environment, definition, RowWrite::Insert),
     };
     let is_computed = |value: &InsertValue| matches!(value, InsertValue::Computed(_));
+    let reads_row = |value: &InsertValue| matches!(value, InsertValue::Computed(value) if needs_row(value));
+    let auto = auto_column(definition);
+    if auto.is_some_and(|auto| rows.iter().any(|row| reads_row(&row[usize::from(auto.index.0)]))) {
+        return Err(Error::not_supported("an AUTO_INCREMENT value computed from other columns"));
+    }
     let plan = InsertPlan {
-        takes_any_kind: selected.is_none() && !rows.iter().flatten().any(is_computed),
+        takes_any_kind: selected.is_none() && !rows.iter().flatten().any(is_computed) && !conflict.reads_parameters(),
         table: Arc::clone(layout),
         program: Arc::new(program),
+        in_turn: rows.iter().flatten().any(reads_row).then_some(targets),
         rows,
         folded,
-        auto: auto_column(definition),
+        auto,
         key_is_partition: definition.partition_columns == definition.primary().columns,
         conflict,
         select: selected.map(|selected| Arc::new(selected.plan)),
@@ -169,15 +180,99 @@ fn forms_of(source: &InsertSource) -> Result<(Vec<&Vec<ast::Expression>>, Option
     }
 }
 
-/// The plan of the query whose rows are inserted.
+/// Plans the query, if there is one, and what happens to rows whose keys exist, which may need more columns of the query.
+/// Errors: those of planning a query and of binding; 1136.
+fn plan_source_and_conflict(
+    environment: &Environment<'_>,
+    insert: &Insert,
+    layout: &Arc<TableLayout>,
+    targets: &[ColumnIndex],
+    find_virtual: &FindVirtual<'_>,
+) -> Result<(Option<Planned>, PlannedConflict)> {
+    let InsertSource::Select(select) = &insert.source else {
+        return Ok((None, plan_conflict(environment, insert, layout, targets, None)?));
+    };
+    let select = with_numbers(select, &layout.definition, targets);
+    let mut planned = plan_source(environment, insert, &select, find_virtual)?;
+    if planned.plan.header().map_or(0, |header| header.columns.len()) != targets.len() {
+        return Err(message::column_count(1));
+    }
+    let source = named_source(environment, &select, &planned)?;
+    let conflict = plan_conflict(environment, insert, layout, targets, source)?;
+    if !conflict.selected_columns.is_empty() {
+        let select = with_columns(&select, source, &conflict.selected_columns)?;
+        planned = plan_source(environment, insert, &select, find_virtual)?;
+    }
+    Ok((Some(planned), conflict))
+}
+
+/// The query with numbers for the hexadecimal literals that columns of numbers get.
+fn with_numbers<'s>(select: &'s Select, definition: &TableDefinition, targets: &[ColumnIndex]) -> Cow<'s, Select> {
+    let mut select = Cow::Borrowed(select);
+    for (place, target) in targets.iter().enumerate() {
+        let is_number = definition.columns[usize::from(target.0)].column_type.collation().is_none();
+        let number = match select.projection.get(place) {
+            Some(SelectItem::Expression { expression, .. }) if is_number => number_of_literal(expression),
+            // What comes after it is no longer at the place of its target.
+            Some(SelectItem::All(_)) | None => break,
+            Some(SelectItem::Expression { .. }) => None,
+        };
+        if let Some(number) = number
+            && let Some(SelectItem::Expression { expression, .. }) = select.to_mut().projection.get_mut(place)
+        {
+            *expression = ast::Expression::Literal(ast::Literal::Integer(number.into()));
+        }
+    }
+    select
+}
+
+/// Plans the query of INSERT ... SELECT. Errors: those of planning a query.
 fn plan_source(
     environment: &Environment<'_>,
     insert: &Insert,
+    select: &Select,
     find_virtual: &FindVirtual<'_>,
-) -> Result<Option<Planned>> {
-    let InsertSource::Select(select) = &insert.source else { return Ok(None) };
-    let environment = Environment { is_strict: !insert.ignore, ..*environment };
-    plan_query(&environment, select, find_virtual).map(Some)
+) -> Result<Planned> {
+    plan_query(&Environment { is_strict: !insert.ignore, ..*environment }, select, find_virtual)
+}
+
+/// The table whose columns ON DUPLICATE KEY UPDATE may name besides those of the table that is written: that of the query, unless
+/// one row stands for all of its rows.
+fn named_source<'a>(
+    environment: &'a Environment<'_>,
+    select: &'a Select,
+    planned: &Planned,
+) -> Result<Option<Scope<'a>>> {
+    let (Plan::Select(plan), Some(reference)) = (&planned.plan, &select.from) else { return Ok(None) };
+    if matches!(plan.gather, Gather::Aggregate { .. }) {
+        return Ok(None);
+    }
+    let layout = environment.table(&reference.name)?;
+    Ok(Some(Scope::of_table(layout, reference.alias.as_deref())))
+}
+
+/// The query with more columns of its table. Error: 1235 for DISTINCT, of which they would make more rows.
+fn with_columns(select: &Select, source: Option<Scope<'_>>, columns: &[ColumnIndex]) -> Result<Select> {
+    if select.distinct {
+        return Err(Error::not_supported("columns of a DISTINCT query in ON DUPLICATE KEY UPDATE"));
+    }
+    let mut select = select.clone();
+    for column in columns {
+        let Some(scope) = source else { break };
+        let reference = ast::ColumnReference {
+            database: None,
+            table: Some(scope.table.into()),
+            name: scope.column(*column).column.org_name.to_string(),
+        };
+        // Nothing can be called by an empty name.
+        let (alias, text) = (Some(String::new()), String::new());
+        select.projection.push(SelectItem::Expression {
+            expression: ast::Expression::Column(Box::new(reference)),
+            alias,
+            text,
+        });
+    }
+    Ok(select)
 }
 
 fn refuse_missing(insert: &Insert) -> Result<()> {
@@ -238,17 +333,6 @@ fn without_default(column: &ColumnDefinition, mode: StoreMode, warnings: &mut Wa
         warnings.push(warning);
     }
     Ok(InsertValue::Stored(empty_value(column)))
-}
-
-/// 0 or the empty string, as the column stores it.
-fn empty_value(column: &ColumnDefinition) -> Value {
-    match column.column_type {
-        ColumnType::Integer { unsigned: true, .. } => Value::UInt(0),
-        ColumnType::Integer { .. } => Value::Int(0),
-        ColumnType::Double => Value::Double(0.0),
-        ColumnType::Char { length, collation: CollationId::BINARY } => Value::Bytes(vec![0; usize::from(length)]),
-        ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => Value::Bytes(Vec::new()),
-    }
 }
 
 fn complete(
@@ -316,10 +400,10 @@ impl RowMaker<'_, '_> {
         let column = &self.definition.columns[usize::from(index.0)];
         let bound = match value {
             ast::Expression::Default(None) if column.auto_increment => return Ok(InsertValue::Generated),
-            ast::Expression::Default(None) if self.mode == StoreMode::Lenient && !has_default(column) => {
+            ast::Expression::Default(None) if !has_default(column) => {
                 return without_default(column, self.mode, warnings);
             }
-            ast::Expression::Default(None) => default_of(self.definition, index)?,
+            ast::Expression::Default(None) => default_into(column),
             value => {
                 let bound = self.binder.bind(value)?;
                 if column.column_type.collation().is_none() { among_numbers(value, bound) } else { bound }

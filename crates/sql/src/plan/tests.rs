@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use junctor_client::change_schema::SchemaChange;
 use junctor_client::program::{Output, ReadProgram, SortKey, WhenLocked, WriteAction};
-use junctor_expression::{Expression, Parameters};
+use junctor_expression::{Expression, Kind, Parameters};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnIndex, IndexId, TableId};
 use junctor_model::schema::{
@@ -107,17 +107,25 @@ fn planned(dictionary: &Dictionary, text: &str) -> junctor_model::error::Result<
         Some(statement) => statement,
         None => parse(text.as_bytes()).map_err(|error| message::of_parse_error(&error))?.statement,
     };
+    planned_for(dictionary, &statement, &kinds)
+}
+
+fn planned_for(
+    dictionary: &Dictionary,
+    statement: &Statement,
+    kinds: &[ParameterKind],
+) -> junctor_model::error::Result<Option<Planned>> {
     let environment = Environment {
         dictionary,
         database: Some("t"),
         collation: CollationId::DEFAULT,
-        parameters: &kinds,
+        parameters: kinds,
         fold: &|_| Ok(None),
         locks_reads: false,
         foreign_key_checks: true,
         is_strict: false,
     };
-    plan_statement(&environment, &statement, &|_, _| None)
+    plan_statement(&environment, statement, &|_, _| None)
 }
 
 struct Dump<'d> {
@@ -314,7 +322,8 @@ impl Dump<'_> {
                 self.entries(&change.program.unique_entries);
                 if let Some(ordered) = &change.ordered {
                     let turn = if ordered.in_turn { ", one after the other" } else { "" };
-                    self.line(format!("lock first, then write by key, limit {:?}{turn}", change.limit));
+                    let when = if ordered.after_duplicate { "after a duplicate " } else { "" };
+                    self.line(format!("{when}lock first, then write by key, limit {:?}{turn}", change.limit));
                     if let WriteAction::LockRead { output: Output::Entries { sort, .. }, .. } = &ordered.lock.action {
                         self.line(format!("in the order of {} values", sort.len()));
                     }
@@ -456,4 +465,25 @@ fn a_result_has_at_most_4096_columns() {
     let refused = |count: usize| planned(&dictionary, &format!("SELECT {}", vec!["1"; count].join(","))).err();
     assert_eq!(refused(4096), None);
     assert_eq!(refused(4097).map(|error| error.code.errno()), Some(1117));
+}
+
+/// What is inserted is converted from whatever was bound, but what is computed with is planned for its kind.
+#[test]
+fn a_plan_that_computes_with_parameters_is_one_for_their_kinds() {
+    let dictionary = dictionary();
+    let cases = [
+        ("INSERT INTO one VALUES (?, ?)", true),
+        ("INSERT INTO one VALUES (?, ? + 1)", false),
+        ("INSERT INTO one VALUES (?, ?) ON DUPLICATE KEY UPDATE v = VALUES(v) + v", true),
+        ("INSERT INTO one VALUES (?, 1) ON DUPLICATE KEY UPDATE v = ?", false),
+        ("INSERT INTO one VALUES (?, 1) ON DUPLICATE KEY UPDATE v = VALUES(v) + IF(v, 1, ?)", false),
+    ];
+    for (text, takes_any_kind) in cases {
+        let parsed = parse(text.as_bytes()).expect("the statements of this test are well-formed");
+        let kind = ParameterKind { kind: Kind::Int, is_list: false };
+        let kinds = vec![kind; parsed.parameter_count as usize];
+        let planned = planned_for(&dictionary, &parsed.statement, &kinds).expect(text);
+        let Some(Planned { plan: Plan::Insert(insert), .. }) = planned else { panic!("{text}") };
+        assert_eq!(insert.takes_any_kind, takes_any_kind, "{text}");
+    }
 }

@@ -193,7 +193,7 @@ impl Inserter<'_> {
             },
             Err(WriteError::Uncommitted(row)) => {
                 lock_of_inserter(self.locks, self.key(row), store.newest(row), transaction, self.token)?;
-                match self.lock(row, LockMode::Exclusive)? {
+                match self.lock(row, self.mode_behind_writer(store, row))? {
                     Some(waiter) => Ok(Inserted::Waiting(waiter)),
                     None => junctor_kernel::invariant::fail(
                         "who locks a row made its newest version",
@@ -219,6 +219,20 @@ impl Inserter<'_> {
                 }
             }
             Err(error) => Err(write_failed(error, self.work)),
+        }
+    }
+
+    /// How a row is locked whose newest version is another transaction's. If that is an update, the key exists however the transaction
+    /// ends, and it is enough to look. Else the key may become free, and those who wait for it would stand in each other's way with
+    /// shared locks.
+    fn mode_behind_writer(&self, store: &PartitionStore, row: RowId) -> LockMode {
+        let is_there = |version: &RowVersion<'_>| !version.is_deleted();
+        let mut versions = store.versions(row).peekable();
+        let was_there = versions.peek().is_some_and(is_there)
+            && versions.find(|version| version.transaction().is_none()).as_ref().is_some_and(is_there);
+        match self.work.request.program.action {
+            WriteAction::Insert if was_there => LockMode::Shared,
+            _ => LockMode::Exclusive,
         }
     }
 

@@ -410,3 +410,34 @@ fn what_a_locking_read_was_answered_with_is_seen_by_whoever_reads_then() {
     }
     assert!(seen > 100, "the commit came first {seen} times");
 }
+
+#[test]
+fn an_insert_behind_an_update_needs_the_key_no_longer_than_its_writer() {
+    for ending in [Ending::Rollback, Ending::Commit] {
+        let (mut harness, table) = filled(1, 2, 4);
+        let writer = holder(&mut harness, &table, 2);
+        let shared = table.lock(LockMode::Shared, Access::PrimaryKeys);
+        let reader = harness.begin_execute(0, NONE, false, &shared, table.keys(&[2]));
+        harness.run();
+        let insert = begin_insert(&mut harness, &table, 2, 99);
+        assert!(harness.statement(reader).is_none() && harness.statement(insert).is_none());
+        harness.end(writer, ending);
+        let reader = harness.statement(reader).expect("nobody else has the row");
+        let insert = harness.statement(insert).expect("the reader does not mind that the row is looked at");
+        assert_eq!(insert.error.map(|error| error.code), Some(ErrorCode::DuplicateEntry));
+        harness.end(reader.transaction, Ending::Commit);
+        harness.check_idle();
+    }
+}
+
+#[test]
+fn inserts_behind_a_delete_get_the_key_one_after_the_other() {
+    let (mut harness, table) = filled(1, 2, 4);
+    let deleted = harness.execute(NONE, false, &table.delete(Access::PrimaryKeys), table.keys(&[2]));
+    let inserts = [50, 51].map(|k| begin_insert(&mut harness, &table, 2, k));
+    harness.end(deleted.transaction, Ending::Commit);
+    let errors =
+        inserts.map(|insert| harness.statement(insert).expect("the key is free").error.map(|error| error.code));
+    assert_eq!(errors, [None, Some(ErrorCode::DuplicateEntry)]);
+    harness.check_idle();
+}

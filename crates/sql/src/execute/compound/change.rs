@@ -1,11 +1,13 @@
-//! UPDATE and DELETE with LIMIT, and those whose rows are written in an order because one may meet the keys of another.
+//! UPDATE and DELETE with LIMIT, and those whose rows are written in an order because one may meet the keys of another: where no order
+//! is asked for, that of the primary key is taken once writing all rows at once has met a duplicate.
 
 use std::sync::Arc;
 
 use junctor_client::Door;
 use junctor_client::program::{Output, RowProtocol, WriteAction};
+use junctor_expression::Parameters;
 use junctor_expression::parameter::read_value;
-use junctor_model::error::Result;
+use junctor_model::error::{ErrorCode, Result};
 use junctor_model::key::append_value;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::TableDefinition;
@@ -15,10 +17,11 @@ use super::drive::{Next, Parties, may_leave_out, may_repeat, settle, take_transa
 use super::insert::send_step;
 use super::state::{ChangeWork, CompoundState, Step, Work};
 use crate::engine::Engine;
+use crate::execute::key::Values;
 use crate::execute::packets::{RowPackets, Window};
-use crate::execute::read::{broken_reply, wrong_plan};
+use crate::execute::read::{broken_reply, push_path, wrong_plan};
 use crate::execute::sorter::Sorter;
-use crate::execute::state::Run;
+use crate::execute::state::{Run, Workspace};
 use crate::execute::write::{StatementOutcome, level_of, note_remarks};
 use crate::plan::{ChangePlan, OrderedChange, Plan, row_key_columns};
 use crate::result::{Progress, ResultSink};
@@ -44,7 +47,7 @@ pub(in crate::execute) fn start_ordered_change(
         operation: Default::default(),
         protocol: RowProtocol::Values,
         step: Step::Lock,
-        owns_transaction: take_transaction(session),
+        owns_transaction: !ordered.after_duplicate && take_transaction(session),
         before,
         parameters,
         origin,
@@ -63,8 +66,28 @@ pub(in crate::execute) fn start_ordered_change(
         is_stopped: false,
     });
     let mut parties = Parties { engine, session, door };
-    let next = send_step(&mut parties, &mut state, &ordered.lock, Step::Lock);
+    let next = match (ordered.after_duplicate, &**plan) {
+        (true, Plan::Change(change)) => send_step(&mut parties, &mut state, &change.program, Step::WriteAll),
+        _ => send_step(&mut parties, &mut state, &ordered.lock, Step::Lock),
+    };
     settle(parties, state, next, sink)
+}
+
+/// Writing all rows at once met a duplicate and is undone: they are locked, and then written one by one.
+fn begin_in_turn(
+    parties: &mut Parties<'_, '_>,
+    state: &mut CompoundState,
+    plan: &ChangePlan,
+    ordered: &OrderedChange,
+) -> Result<Next> {
+    std::mem::take(&mut state.origin).release(parties.door);
+    state.owns_transaction = take_transaction(parties.session);
+    state.before = parties.session.transaction.statement();
+    let Workspace { inputs, scratch, keys, .. } = &mut parties.engine.work;
+    let sent: &[u8] = if ordered.lock.reads_parameters { &state.parameters } else { &[] };
+    let values = Values { parameters: Parameters::from_bytes(&state.parameters), scratch };
+    push_path(inputs, keys, &plan.table.definition, &plan.path, &values, sent, parties.door)?;
+    send_step(parties, state, &ordered.lock, Step::Lock)
 }
 
 /// A step was answered.
@@ -76,17 +99,22 @@ pub(super) fn on_answer(
     outputs: &[Vec<u8>],
 ) -> Result<Next> {
     let Some(ordered) = &plan.ordered else { return Err(wrong_plan()) };
+    let repeats = outcome.error.as_ref().is_some_and(|error| may_repeat(state, error));
     let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
     if let Some(error) = outcome.error {
         let is_left_out = ordered.ignore && may_leave_out(error.code);
         return match state.step {
+            Step::WriteAll if ordered.after_duplicate && error.code == ErrorCode::DuplicateEntry => {
+                begin_in_turn(parties, state, plan, ordered)
+            }
+            Step::WriteAll if ordered.after_duplicate && repeats => Ok(Next::Again),
             Step::WriteOne if is_left_out => {
                 work.matched += 1;
                 parties.session.warn(WarningLevel::Warning, error.code.errno(), error.message);
                 next_row(parties, state, plan, ordered)
             }
             // Its own transaction holds nothing yet, so it may be begun again.
-            Step::Lock if may_repeat(state, &error) && !parties.session.transaction.has_begun() => Ok(Next::Again),
+            Step::Lock if repeats && !parties.session.transaction.has_begun() => Ok(Next::Again),
             _ => Err(error),
         };
     }

@@ -20,7 +20,7 @@ use junctor_model::value::ValueRef;
 use super::drive::{Next, Parties, may_leave_out, may_repeat, settle, take_transaction};
 use super::rows::RowList;
 use super::source::{Source, advance, start_source};
-use super::state::{CompoundState, Counts, InsertWork, NO_OPERATION, Step, Work};
+use super::state::{ChangeWork, CompoundState, Counts, InsertWork, NO_OPERATION, Step, Work};
 use crate::engine::Engine;
 use crate::execute::completion::{Changed, ok};
 use crate::execute::insert::{Numbered, number_of};
@@ -142,6 +142,8 @@ pub(super) fn send_step(
     // Keys of rows that are not there stay free: those who insert them wait for each other as it is.
     let (locks_ranges, rows_max) = match (&step, &state.work) {
         (Step::Lock, Work::Change(work)) => (true, work.locked_max),
+        // All rows of a change at once, before they are locked.
+        (Step::WriteAll, Work::Change(ChangeWork { rows, .. })) => (rows.is_empty(), u32::MAX),
         _ => (false, u32::MAX),
     };
     let options = write_options(engine, session, state.protocol);
@@ -199,6 +201,7 @@ pub(super) fn on_answer(
             let place = *place;
             on_key(parties, state, plan, place, images)
         }
+        (Step::Same, None) => replace_unless_same(parties, state, plan, images),
         (Step::Delete, None) => {
             work.counts.deleted += outcome.changed;
             work.found.clear();
@@ -357,26 +360,49 @@ fn on_key(
                 parties.engine.ranges.forget_held(plan.table.definition.id);
                 return Err(taken_number(plan, row.generated));
             }
-            None if replaces_same(plan, image, row.image.image) => {
-                work.counts.written += 1;
-                return next_row(parties, state, plan);
-            }
             None => (row.partition, row.image.key.key.to_vec()),
             Some(_) => referenced(&lock.table, image)?,
         };
+        let is_only = work.found.is_empty();
         if !work.found.contains(&found) {
             work.found.push(found);
         }
-        if matches!(plan.conflict, Conflict::Update { .. }) {
-            return update_found(parties, state, plan);
+        match &plan.conflict {
+            Conflict::Update { .. } => return update_found(parties, state, plan),
+            // MySQL changes a row that has the last key alone in its place, and one that is the same is not changed.
+            Conflict::Replace { row_lock: Some(row_lock), keys, .. } if place + 1 == keys.len() && is_only => {
+                if index.is_none() {
+                    return replace_unless_same(parties, state, plan, images);
+                }
+                push_found(parties, work, plan, &[]);
+                return send_step(parties, state, row_lock, Step::Same);
+            }
+            _ => {}
         }
     }
     ask_key(parties, state, plan, place + 1)
 }
 
-/// Whether REPLACE finds the very row that it would make, by the only key of the table: then nothing is replaced.
-fn replaces_same(plan: &InsertPlan, found: &[u8], new: &[u8]) -> bool {
-    matches!(&plan.conflict, Conflict::Replace { keys, .. } if keys.len() == 1) && found.get(4..) == Some(new)
+/// The only row in the way of REPLACE is here, by the last key: if it is the very row that is made, nothing is replaced.
+fn replace_unless_same(
+    parties: &mut Parties<'_, '_>,
+    state: &mut CompoundState,
+    plan: &InsertPlan,
+    images: &[Vec<u8>],
+) -> Result<Next> {
+    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
+    let layout = &plan.table;
+    let new = RowView::new(&layout.row_format, work.rows.get(work.next).image.image);
+    let found = images.iter().find_map(|image| image.get(4..)).map(|image| RowView::new(&layout.row_format, image));
+    let is_same = found.is_some_and(|found| {
+        let mut columns = layout.definition.columns.iter().zip(0..).filter(|(column, _)| !column.hidden);
+        columns.all(|(_, index)| found.column(ColumnIndex(index)) == new.column(ColumnIndex(index)))
+    });
+    if is_same {
+        work.counts.written += 1;
+        return next_row(parties, state, plan);
+    }
+    write_row(parties, state, plan)
 }
 
 /// Whether a generated number is among the columns of the primary key.
@@ -427,12 +453,14 @@ fn insert_row(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &I
     send_step(parties, state, &plan.program, Step::Insert)
 }
 
-/// Updates the row that has the key: the parameters of the statement and the columns of the new row are its parameters.
+/// Updates the row that has the key. Its parameters are those of the statement, the columns of the new row, and the columns of the
+/// query's row that are named.
 fn update_found(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
-    let Conflict::Update { update, first_parameter, .. } = &plan.conflict else { return Err(wrong_plan()) };
+    let Conflict::Update { update, first_parameter, selected, .. } = &plan.conflict else { return Err(wrong_plan()) };
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     let row = work.rows.get(work.next);
-    let own = if row.parameters.is_empty() { &state.parameters } else { row.parameters };
+    let is_own = row.parameters.is_empty() || plan.select.is_some();
+    let own = if is_own { &state.parameters } else { row.parameters };
     let own = junctor_expression::Parameters::from_bytes(own);
     let crate::execute::state::Workspace { builder, row_parameters, .. } = &mut parties.engine.work;
     builder.clear();
@@ -442,6 +470,10 @@ fn update_found(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: 
     let view = RowView::new(&plan.table.row_format, row.image.image);
     for position in 0..plan.table.definition.columns.len() {
         builder.push(view.column(ColumnIndex(position as u16)));
+    }
+    let given = junctor_expression::Parameters::from_bytes(row.parameters);
+    for ordinal in selected.clone() {
+        builder.push(given.get(ordinal));
     }
     let mut parameters = std::mem::take(row_parameters);
     parameters.clear();

@@ -75,6 +75,8 @@ pub(super) enum Step {
     Batch,
     /// The locking read of a key of the row at hand, by its place among the plan's.
     Key(usize),
+    /// The locking read of the row that has the last key of the row at hand.
+    Same,
     /// The insert of the row at hand.
     Insert,
     /// The delete of the rows that have keys of the row at hand.

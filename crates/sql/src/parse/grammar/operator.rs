@@ -3,7 +3,7 @@
 //! The levels are those of MySQL's grammar rather than of its manual's table: a comparison has predicates on both
 //! sides, a predicate (IN, BETWEEN, LIKE, REGEXP) has bit expressions, and a predicate is no operand of another.
 
-use super::parser::{Parse, Parser};
+use super::parser::{Parse, Parser, Stop};
 use crate::parse::expression::{BinaryOperator, Expression, InList, IsTest, UnaryOperator};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
@@ -179,7 +179,7 @@ impl Parser<'_> {
             Some(Keyword::Like) => {
                 let pattern = Box::new(self.expression_at(Level::Simple)?);
                 let escape = match self.accept_word(Keyword::Escape) {
-                    true => Some(Box::new(self.expression_at(Level::Simple)?)),
+                    true => Some(Box::new(self.escape()?)),
                     false => None,
                 };
                 Expression::Like { negated, operand, pattern, escape }
@@ -190,6 +190,13 @@ impl Parser<'_> {
         };
         self.grow()?;
         Ok(expression)
+    }
+
+    /// The escape character, which patterns are prepared for.
+    fn escape(&mut self) -> Parse<Expression> {
+        let lifted = self.lifted_count();
+        let escape = self.expression_at(Level::Simple)?;
+        if self.lifted_count() == lifted { Ok(escape) } else { Err(Stop::LiteralsMatter) }
     }
 
     fn in_list(&mut self) -> Parse<InList> {

@@ -1,0 +1,46 @@
+//! What columns get when nothing is given for them.
+
+use junctor_expression::{Expression, ResultType};
+use junctor_model::collation::CollationId;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::value::Value;
+
+/// `DEFAULT(column)`: the default as a value of the column's type. Error: 1364 where there is none.
+pub(super) fn default_of(column: &ColumnDefinition) -> Result<Expression> {
+    let value = default_value(column).ok_or_else(|| no_default(&column.name))?;
+    Ok(Expression::constant_of_type(value, ResultType::of_column(column)))
+}
+
+/// `DEFAULT` on its way into the column. Where there is none, error 1364 comes when a row gets it.
+pub(crate) fn default_into(column: &ColumnDefinition) -> Expression {
+    match default_value(column) {
+        Some(value) => Expression::constant(value, column.column_type.collation().unwrap_or(CollationId::BINARY)),
+        None => Expression::missing_default(column, empty_value(column)),
+    }
+}
+
+fn default_value(column: &ColumnDefinition) -> Option<Value> {
+    match &column.default {
+        Some(value) => Some(value.clone()),
+        None if column.auto_increment => Some(Value::Int(0)),
+        None if column.nullable => Some(Value::Null),
+        None => None,
+    }
+}
+
+/// 1364.
+pub(crate) fn no_default(column: &str) -> Box<Error> {
+    Error::new(ErrorCode::NoDefault, format!("Field '{column}' doesn't have a default value"))
+}
+
+/// 0 or the empty string, as the column stores it.
+pub(crate) fn empty_value(column: &ColumnDefinition) -> Value {
+    match column.column_type {
+        ColumnType::Integer { unsigned: true, .. } => Value::UInt(0),
+        ColumnType::Integer { .. } => Value::Int(0),
+        ColumnType::Double => Value::Double(0.0),
+        ColumnType::Char { length, collation: CollationId::BINARY } => Value::Bytes(vec![0; usize::from(length)]),
+        ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => Value::Bytes(Vec::new()),
+    }
+}

@@ -1,0 +1,26 @@
+-- INSERT with lists of columns and values of different lengths.
+CREATE DATABASE cli_column_counts;
+USE cli_column_counts;
+CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT DEFAULT 3);
+INSERT INTO t () VALUES (1,2,3);
+INSERT INTO t () VALUES (1,2);
+INSERT INTO t () VALUES ();
+INSERT INTO t VALUES ();
+INSERT INTO t (a) VALUES (1,2);
+INSERT INTO t VALUES (5,5,5),();
+INSERT INTO t VALUES (),(5,5,5);
+INSERT INTO t VALUES (),();
+INSERT INTO t (id) VALUES (7),(8,9);
+INSERT INTO t (id) SELECT 7,8;
+INSERT INTO t () SELECT 17,8,9;
+INSERT INTO t () SELECT 17;
+SELECT * FROM t ORDER BY id;
+CREATE TABLE d (a INT, b INT DEFAULT 3);
+INSERT INTO d () VALUES ();
+INSERT INTO d VALUES (),();
+INSERT INTO d () VALUES (),();
+INSERT INTO d () VALUES (1,2),();
+INSERT INTO d VALUES (1,2),();
+INSERT INTO d () VALUES (),(1,2);
+SELECT * FROM d ORDER BY a;
+DROP DATABASE cli_column_counts;

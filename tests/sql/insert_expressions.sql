@@ -1,0 +1,21 @@
+-- Values of INSERT that are computed from columns before them: each column has its default until its turn comes.
+CREATE DATABASE cli_insert_expressions;
+USE cli_insert_expressions;
+CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT DEFAULT 7, c INT NOT NULL, s VARCHAR(10), d DOUBLE);
+INSERT INTO t (id, a, c) VALUES (1, id + 1, a * 2);
+INSERT INTO t (c, a, id) VALUES (b, c + 1, a + 1);
+INSERT INTO t (a, b, id, c) VALUES (b + 1, a, '3', id + b), (c, id, 4, 5);
+INSERT INTO t SET id = 5, s = CONCAT('r', id, 'x', IFNULL(a, 'none')), c = LENGTH(s), a = c, d = a / 4;
+INSERT INTO t VALUES (6, id, a, b, CONCAT(id, a, b, c), s), (7, id * 2, DEFAULT, b, 'it''s', s = 'IT''S');
+INSERT INTO t (id, c) VALUES (8.6, t.id), (10, cli_insert_expressions.t.id + 1);
+INSERT INTO t (id, c) VALUES (11, nosuch);
+INSERT INTO t (id, c) VALUES (12, a);
+INSERT IGNORE INTO t (id, c, a) VALUES (12, a, c + 3);
+INSERT INTO t (id, c) VALUES (1, id + 100) ON DUPLICATE KEY UPDATE c = VALUES(c) + t.c;
+REPLACE INTO t (id, a, c) VALUES (2, id + 20, a + 1), (13, id, id);
+SELECT * FROM t ORDER BY id;
+CREATE TABLE n (id INT AUTO_INCREMENT PRIMARY KEY, a INT, b INT);
+INSERT INTO n (a, b) VALUES (5, a + id);
+INSERT INTO n VALUES (NULL, id + 1, a + 1), (DEFAULT, id, b);
+SELECT a, b FROM n ORDER BY id;
+DROP DATABASE cli_insert_expressions;

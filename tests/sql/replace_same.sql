@@ -1,0 +1,39 @@
+-- REPLACE with the very row that is there, and hexadecimal literals in INSERT ... SELECT.
+CREATE DATABASE cli_replace_same;
+USE cli_replace_same;
+-- A row that the last of the unique keys alone finds is changed in its place: 1 row if it is the same.
+CREATE TABLE v (a INT, b INT UNIQUE);
+INSERT INTO v VALUES (1, 1), (2, NULL);
+REPLACE INTO v VALUES (1, 1);
+REPLACE INTO v VALUES (2, 1);
+REPLACE INTO v VALUES (2, NULL);
+REPLACE INTO v VALUES (2, 1), (3, 3), (3, 3), (4, 3);
+REPLACE INTO v SELECT a, b FROM v AS q;
+SELECT * FROM v ORDER BY a, b;
+CREATE TABLE w (a INT NOT NULL, b INT UNIQUE, c INT, UNIQUE (a));
+INSERT INTO w VALUES (1, 1, 1), (2, NULL, 2), (3, 3, 3);
+REPLACE INTO w VALUES (1, 1, 1);
+REPLACE INTO w VALUES (2, NULL, 2);
+REPLACE INTO w VALUES (2, NULL, 5);
+REPLACE INTO w VALUES (3, 1, 3);
+SELECT * FROM w ORDER BY a, b;
+CREATE TABLE n (id INT PRIMARY KEY, a INT UNIQUE, b INT UNIQUE);
+INSERT INTO n VALUES (1, 1, 1), (2, NULL, 2);
+REPLACE INTO n VALUES (1, 1, 1);
+REPLACE INTO n VALUES (3, NULL, 2);
+CREATE TABLE m (id INT, a INT UNIQUE, b INT UNIQUE, d DOUBLE, s VARCHAR(5));
+INSERT INTO m VALUES (1, 1, 1, 0.5, 'a'), (2, NULL, 2, 0, 'b'), (3, 3, NULL, NULL, NULL);
+REPLACE INTO m VALUES (1, 1, 1, 0.5, 'a');
+REPLACE INTO m VALUES (2, NULL, 2, 0, 'b');
+REPLACE INTO m VALUES (2, NULL, 2, 0, 'B');
+REPLACE INTO m VALUES (3, 3, NULL, NULL, NULL);
+REPLACE INTO m VALUES (5, 3, 2, NULL, NULL);
+SELECT * FROM m ORDER BY id;
+
+CREATE TABLE x (id INT PRIMARY KEY, a INT, d DOUBLE, s VARCHAR(4));
+INSERT INTO x SELECT 1, 0x41, 0x42, 0x43;
+INSERT INTO x SELECT 2, 0x41, 0x42, 0x43 FROM v LIMIT 1;
+INSERT INTO x (s, d, a, id) SELECT 0x44, 0x45, 0x46, 3 FROM v LIMIT 1;
+REPLACE INTO x SELECT 0x02, a, 0xff, s FROM x AS q WHERE id = 1;
+SELECT * FROM x ORDER BY id;
+DROP DATABASE cli_replace_same;
