@@ -24,7 +24,7 @@ use junctor_storage::snapshot::ActiveSnapshots;
 use crate::door::Door;
 use crate::event::{Event, Next};
 use crate::keys::PartitionInputs;
-use crate::operation::{CutPart, Operation, ReadWork, Work};
+use crate::operation::{CutPart, Operation, ReadWork, RowBound, Work};
 use crate::route::{ReadRule, Route};
 use crate::transaction::{Isolation, Transaction};
 
@@ -126,7 +126,7 @@ impl Client {
     }
 
     /// Reads rows of every partition that `inputs` touches; answered by [`Event::Rows`] until its `next` is `Done`, or by
-    /// [`Event::ReadFailed`]. `rows_max` bounds one reply of one partition.
+    /// [`Event::ReadFailed`].
     ///
     /// # Errors
     /// `TemporaryFailure` and `OutOfResources`; nothing is under way then.
@@ -136,7 +136,7 @@ impl Client {
         transaction: &mut Transaction,
         program: &Arc<ReadProgram>,
         protocol: RowProtocol,
-        rows_max: u32,
+        bound: RowBound,
         inputs: &mut PartitionInputs,
         door: &mut Door<'_>,
     ) -> Result<OperationId> {
@@ -144,7 +144,7 @@ impl Client {
         let work = ReadWork {
             program: Arc::clone(program),
             protocol,
-            rows_max,
+            bound,
             snapshot,
             own_snapshot,
             transaction: transaction.id,
@@ -174,7 +174,7 @@ impl Client {
                 reply_to: self.own,
                 partition,
                 protocol,
-                rows_max,
+                rows_max: bound.left(0),
                 program: Arc::clone(program),
                 snapshot,
                 transaction: if own_writes { transaction.id } else { TransactionId::default() },
@@ -202,7 +202,7 @@ impl Client {
                 reply_to: own,
                 partition,
                 protocol: work.protocol,
-                rows_max: work.rows_max,
+                rows_max: work.bound.left(resume.rows),
                 program: Arc::clone(&work.program),
                 snapshot: work.snapshot,
                 transaction: if at_owner { work.transaction } else { TransactionId::default() },
@@ -499,7 +499,9 @@ impl Client {
         let session = *session;
         work.outstanding -= 1;
         match resume {
-            Some(resume) if !work.abandoned => work.cut.push(CutPart { partition, to: from, input, resume }),
+            Some(resume) if !work.abandoned && work.bound.left(resume.rows) > 0 => {
+                work.cut.push(CutPart { partition, to: from, input, resume })
+            }
             _ => door.buffers.give(input),
         }
         if output.len() > POINT_REPLY_BYTES {

@@ -15,6 +15,7 @@ pub use client::Client;
 pub use door::Door;
 pub use event::Event;
 pub use keys::{PartitionInputs, PartitionScope};
+pub use operation::RowBound;
 pub use transaction::Transaction;
 
 pub use junctor_kernel::Time;

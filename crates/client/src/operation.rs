@@ -8,6 +8,26 @@ use junctor_signals::program::{ReadProgram, RowProtocol};
 use junctor_signals::read_rows::Resume;
 use junctor_storage::snapshot::SnapshotHandle;
 
+/// How many rows a read asks a partition for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowBound {
+    /// At most so many in one reply; the session asks for more while it wants more.
+    Reply(u32),
+    /// At most so many in all, in however many replies they come; `u32::MAX` is no bound. Enough for a LIMIT: whichever
+    /// rows of a partition are wanted are among its first.
+    Partition(u32),
+}
+
+impl RowBound {
+    /// What the next reply of a partition may have that has given so many; 0 when no more is wanted of it.
+    pub(crate) fn left(self, rows: u32) -> u32 {
+        match self {
+            RowBound::Reply(most) | RowBound::Partition(most @ u32::MAX) => most,
+            RowBound::Partition(most) => most.saturating_sub(rows),
+        }
+    }
+}
+
 /// One operation of a session.
 #[derive(Debug)]
 pub(crate) struct Operation {
@@ -49,7 +69,7 @@ pub(crate) enum Work {
 pub(crate) struct ReadWork {
     pub program: Arc<ReadProgram>,
     pub protocol: RowProtocol,
-    pub rows_max: u32,
+    pub bound: RowBound,
     pub snapshot: CommitNumber,
     /// The statement's own snapshot, ended with it; `None` when the transaction has one.
     pub own_snapshot: Option<SnapshotHandle>,
@@ -69,4 +89,24 @@ pub(crate) struct CutPart {
     pub to: Address,
     pub input: Buffer,
     pub resume: Box<Resume>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_of_replies_is_never_used_up() {
+        assert_eq!([0, 7, u32::MAX].map(|rows| RowBound::Reply(100).left(rows)), [100; 3]);
+    }
+
+    #[test]
+    fn a_partition_gives_no_more_than_its_bound_in_all() {
+        assert_eq!([0, 60, 100, 101].map(|rows| RowBound::Partition(100).left(rows)), [100, 40, 0, 0]);
+    }
+
+    #[test]
+    fn all_rows_stay_all_rows() {
+        assert_eq!([0, 60, u32::MAX].map(|rows| RowBound::Partition(u32::MAX).left(rows)), [u32::MAX; 3]);
+    }
 }

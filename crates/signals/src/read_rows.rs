@@ -23,6 +23,8 @@ pub struct Resume {
     pub key: Vec<u8>,
     /// The last row seen with that key.
     pub row: RowId,
+    /// Rows accepted in this reply and those before it.
+    pub rows: u32,
 }
 
 /// Read rows of one partition.

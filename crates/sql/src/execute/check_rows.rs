@@ -8,7 +8,7 @@ use junctor_client::event::Next;
 use junctor_client::input::KeyRange;
 use junctor_client::program::{Access, Output, ReadProgram};
 use junctor_client::transaction::Isolation;
-use junctor_client::{Door, Event, OperationId, PartitionScope};
+use junctor_client::{Door, Event, OperationId, PartitionScope, RowBound};
 use junctor_model::error::{Error, Result};
 use junctor_model::foreign_key::{ParentKey, ParentLookup, ParentTable, key_of_parent, no_parent};
 use junctor_model::id::{ColumnIndex, TableId};
@@ -115,7 +115,8 @@ fn read(
     let transaction = &mut session.transaction;
     (transaction.explicit, transaction.isolation) = (false, Isolation::ReadCommitted);
     let inputs = &mut engine.work.inputs;
-    let sent = engine.client.read(session.connection, transaction, &program, TEXT, BATCH_ROWS, inputs, door);
+    let sent =
+        engine.client.read(session.connection, transaction, &program, TEXT, RowBound::Reply(BATCH_ROWS), inputs, door);
     if sent.is_err() {
         inputs.clear(door.buffers);
     }

@@ -14,7 +14,7 @@ use junctor_client::event::Next;
 use junctor_client::input::{HashedKey, KeyRange, KeyedImage};
 use junctor_client::program::{Access, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram};
 use junctor_client::transaction::Isolation;
-use junctor_client::{Door, Ending, OperationId, PartitionScope};
+use junctor_client::{Door, Ending, OperationId, PartitionScope, RowBound};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnIndex, IndexId, TableId};
 use junctor_model::key::{append_escaped, append_row_key};
@@ -187,7 +187,7 @@ fn start_read(
     transaction.explicit = false;
     // Rows that come while it works make their entries themselves, so no range has to be kept free.
     transaction.isolation = Isolation::ReadCommitted;
-    match engine.client.read(session.connection, transaction, &read, TEXT, BATCH_ROWS, inputs, door) {
+    match engine.client.read(session.connection, transaction, &read, TEXT, RowBound::Reply(BATCH_ROWS), inputs, door) {
         Ok(operation) => {
             fill.read = operation;
             fill.step = FillStep::Reading;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use junctor_client::event::Next;
 use junctor_client::program::{Aggregate, Projection, ReadProgram, RowProtocol};
-use junctor_client::{Door, OperationId};
+use junctor_client::{Door, OperationId, RowBound};
 use junctor_expression::aggregate::Accumulator;
 use junctor_expression::{Expression, Parameters, ParametersBuilder, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -94,7 +94,6 @@ fn try_start(
         header_said: false,
         header_bytes: 0,
         awaits_room: false,
-        had_short_reply: false,
         rows_max: rows_max(select, &window),
         window,
         rows: 0,
@@ -141,7 +140,7 @@ fn send_first_read(
         }
         _ => &select.program,
     };
-    let rows_max = if state.is_lookup { u32::MAX } else { state.rows_max };
+    let bound = RowBound::Partition(if state.is_lookup { u32::MAX } else { state.rows_max });
     state.origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
     say_header_in_advance(engine, session, select, program, &mut state, door, sink);
     let sent = engine.client.read(
@@ -149,7 +148,7 @@ fn send_first_read(
         &mut session.transaction,
         program,
         run.protocol,
-        rows_max,
+        bound,
         &mut engine.work.inputs,
         door,
     );
@@ -334,7 +333,7 @@ pub(crate) fn on_rows(
         return Progress::Waiting;
     };
     let taken = take_rows(session, &mut state, &mut rows, sink);
-    let PartRows { output, count: rows, next, .. } = rows;
+    let PartRows { output, next, .. } = rows;
     door.buffers.give(output);
     if let Err(error) = taken {
         if next != Next::Done {
@@ -342,7 +341,6 @@ pub(crate) fn on_rows(
         }
         return give_up(engine, session, state, &error, door, sink);
     }
-    state.had_short_reply |= rows < state.rows_max;
     match next {
         Next::Done if state.is_lookup => start_row_read(engine, session, state, door, sink),
         Next::Done => settle(engine, session, state, door, sink),
@@ -366,14 +364,6 @@ fn go_on(
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    // Partitions that give rows in order and have given as many as are wanted have nothing to add.
-    let is_ordered =
-        matches!(&*state.plan, Plan::Select(select) if matches!(select.gather, Gather::Sort { ordered: true, .. }));
-    if is_ordered && state.rows_max != u32::MAX && !state.had_short_reply {
-        engine.client.end_read(state.operation, door);
-        return settle(engine, session, state, door, sink);
-    }
-    state.had_short_reply = false;
     state.awaits_room = !session.interrupted && sink.pending_bytes() >= OUTPUT_PART_BYTES;
     let operation = state.operation;
     let awaits_room = state.awaits_room;
@@ -489,7 +479,7 @@ fn start_row_read(
         &mut session.transaction,
         &select.program,
         state.protocol,
-        state.rows_max,
+        RowBound::Partition(state.rows_max),
         inputs,
         door,
     );

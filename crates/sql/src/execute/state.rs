@@ -135,8 +135,7 @@ pub(crate) struct ReadState {
     pub header_bytes: usize,
     /// Every partition has answered and some have more; the output has no room.
     pub awaits_room: bool,
-    /// Whether a reply of this round had fewer rows than it might.
-    pub had_short_reply: bool,
+    /// Rows that are wanted of each partition at most; `u32::MAX` for all.
     pub rows_max: u32,
     pub window: Window,
     /// Rows said, or for FOUND_ROWS without limit, found.

@@ -331,7 +331,6 @@ fn say_locked(
         header_said: false,
         header_bytes: 0,
         awaits_room: false,
-        had_short_reply: false,
         rows_max: u32::MAX,
         window: state.window,
         rows: 0,

@@ -40,8 +40,10 @@ pub(crate) struct ReadPosition {
     cursor: ScanCursor,
     /// The next row id of a read of all rows.
     row: RowId,
-    /// Rows accepted so far.
+    /// Rows accepted for this reply.
     pub rows: u32,
+    /// Rows accepted for the replies before it.
+    rows_before: u32,
     /// Whether anything is left.
     has_more: bool,
 }
@@ -66,14 +68,15 @@ impl ReadPosition {
         let is_begun = !resume.key.is_empty();
         let cursor = ScanCursor { key: resume.key.clone(), row: is_begun.then_some(resume.row) };
         let item = resume.item_position as usize;
-        ReadPosition { item, cursor, row: resume.row, rows: 0, has_more: true }
+        ReadPosition { item, cursor, row: resume.row, rows: 0, rows_before: resume.rows, has_more: true }
     }
 
     /// Where to go on; `None` when nothing is left.
     pub fn resume(self) -> Option<Box<Resume>> {
-        let ReadPosition { item, cursor, row, has_more, .. } = self;
+        let ReadPosition { item, cursor, row, rows, rows_before, has_more } = self;
         let row = cursor.row.unwrap_or(row);
-        has_more.then(|| Box::new(Resume { item_position: item as u32, key: cursor.key, row }))
+        let rows = rows_before.saturating_add(rows);
+        has_more.then(|| Box::new(Resume { item_position: item as u32, key: cursor.key, row, rows }))
     }
 }
 

@@ -317,3 +317,30 @@ fn a_reader_sees_the_version_of_its_snapshot_only() {
     store.commit(RowId(0), writer, CommitNumber(2));
     assert_eq!(k_of(&store, None), 10);
 }
+
+#[test]
+fn a_reply_that_is_cut_tells_how_many_rows_came_until_then() {
+    let table = SampleTable::new(1);
+    let store = store(&table, 10);
+    let program = program(&table, Access::AllRows, None, Output::Packets(projection(vec![column(&table, ID)])));
+    let input = table.everything().remove(&0).expect("one partition");
+    let mut reader = RowReader::new();
+    let mut counts = Vec::new();
+    let mut position = Some(ReadPosition::at_start(&input));
+    while let Some(mut at) = position.take() {
+        let view = ReadView {
+            program: &program,
+            protocol: RowProtocol::Text,
+            input: &input,
+            snapshot: CommitNumber(1),
+            own: None,
+            rows_max: 4,
+        };
+        reader.emitter.begin(&program.output).expect("a program that can run");
+        while !reader.hold(&store, &view, &mut at, &mut Vec::new()).expect("no error") {}
+        let resume = at.resume();
+        counts.extend(resume.iter().map(|resume| resume.rows));
+        position = resume.map(|resume| ReadPosition::resumed(&resume));
+    }
+    assert_eq!(counts, [4, 8]);
+}
