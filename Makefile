@@ -3,7 +3,7 @@
 #   make demo        a node, sysbench against it, what each thread did
 #   make run         a node to play with: make run ARGS="--port 3307"
 #   make test        everything that a change must pass
-#   make bench       comparison with MariaDB and an echo, instruction counts, idle connections
+#   make bench       comparison with MariaDB and an echo, DBT2 and YCSB, instruction counts, idle connections
 #   make sysbench    every sysbench script in every placement, up to 45 minutes
 #   make history     a million transactions a level, judged by what the level forbids
 #   make deadlocks   a storm of deadlocks, compared with MariaDB
@@ -41,7 +41,7 @@ test: tools
 
 bench: tools release
 	@failed=0; \
-	for command in "compare $(ARGS)" instructions connections torn-reads; do \
+	for command in "compare $(ARGS)" compare-applications instructions connections torn-reads; do \
 		echo "== $$command"; $(BENCH) $$command || failed=1; \
 	done; \
 	exit $$failed

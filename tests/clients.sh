@@ -1,6 +1,6 @@
 #!/bin/sh
 # Real clients against the real binary: sysbench with every script, the mysql command line, readers and writers that would
-# notice a torn row, idle connections, histories, deadlocks, random statements against MariaDB. Servers listen on free ports, live in temporary
+# notice a torn row, autobench, idle connections, histories, deadlocks, random statements against MariaDB. Servers listen on free ports, live in temporary
 # folders, and end with this script.
 #
 #   sh tests/clients.sh            builds and tests the debug binary
@@ -25,6 +25,9 @@ timeout 300 sh tests/mysql-cli.sh "$target/$profile/junctor"
 
 echo "== torn reads"
 timeout 120 "$bench" torn-reads --seconds 10
+
+echo "== autobench and its scripts, on MariaDB too"
+timeout 180 sh tests/autobench.sh "$target/$profile/junctor"
 
 echo "== idle connections"
 timeout 120 "$bench" connections --count 500 --mebibytes-max 16

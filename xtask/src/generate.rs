@@ -28,10 +28,14 @@ pub fn run() -> Result<(), String> {
 }
 
 /// Every page.
-pub fn pages() -> [Page; 2] {
+pub fn pages() -> [Page; 3] {
     let source = fs::read_to_string(root().join(ERROR_TABLE)).map_err(|error| format!("{ERROR_TABLE}: {error}"));
     let errors = source.and_then(|source| errors_page(&source));
-    [("docs/generated/errors.md", errors), ("docs/generated/settings.md", settings_page())]
+    [
+        ("docs/generated/errors.md", errors),
+        ("docs/generated/settings.md", printed_page(&["settings"])),
+        ("docs/generated/autobench.md", printed_page(&["bench", "--list-keys"])),
+    ]
 }
 
 fn write(path: &Path, page: &str) -> Result<(), String> {
@@ -39,18 +43,21 @@ fn write(path: &Path, page: &str) -> Result<(), String> {
     fs::write(path, page).map_err(|error| error.to_string())
 }
 
-fn settings_page() -> Result<String, String> {
+/// What the binary prints.
+fn printed_page(words: &[&str]) -> Result<String, String> {
+    let shown = format!("cargo run -p junctor -- {}", words.join(" "));
     let output = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "junctor", "--", "settings"])
+        .args(["run", "--quiet", "--package", "junctor", "--"])
+        .args(words)
         .current_dir(root())
         .output()
-        .map_err(|error| format!("cargo run -p junctor -- settings: {error}"))?;
+        .map_err(|error| format!("{shown}: {error}"))?;
     if !output.status.success() {
         let reason = String::from_utf8_lossy(&output.stderr);
         let last: Vec<&str> = reason.lines().rev().take(3).collect();
-        return Err(format!("cargo run -p junctor -- settings: {}", last.join(" | ")));
+        return Err(format!("{shown}: {}", last.join(" | ")));
     }
-    String::from_utf8(output.stdout).map_err(|error| format!("junctor settings: {error}"))
+    String::from_utf8(output.stdout).map_err(|error| format!("{shown}: {error}"))
 }
 
 /// The error page, from the text of the `errors!` table: a doc comment, then `Name = errno, "SQLSTATE";`.

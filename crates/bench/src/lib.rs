@@ -7,7 +7,8 @@
 //! - [`sysbench`], [`fill`], [`load`], [`echo`]: what makes load, and the yardstick;
 //! - [`consistency`]: whether a table agrees with its indexes;
 //! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`history`], [`deadlocks`],
-//!   [`long_transactions`], [`demo`], [`instructions`].
+//!   [`long_transactions`], [`demo`], [`instructions`];
+//! - [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB compared with MariaDB.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "measuring reads clocks; drivers have threads and wait for processes")]
 
@@ -24,6 +25,8 @@ pub mod mysql;
 pub mod process;
 pub mod sysbench;
 
+pub mod applications;
+pub mod autobench;
 pub mod compare;
 pub mod connections;
 pub mod deadlocks;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_bench::{
-    Outcome, compare, connections, consistency, deadlocks, demo, echo, history, instructions, long_transactions,
-    sysbench_matrix, torn_reads,
+    Outcome, applications, compare, connections, consistency, deadlocks, demo, echo, history, instructions,
+    long_transactions, sysbench_matrix, torn_reads,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
@@ -25,6 +25,8 @@ enum Command {
     SysbenchMatrix(sysbench_matrix::MatrixOptions),
     /// Compare Junctor with MariaDB and with an echo of equal bytes
     Compare(compare::CompareOptions),
+    /// Compare DBT2 and YCSB with MariaDB
+    CompareApplications(applications::ApplicationsOptions),
     /// Measure the memory of idle connections, and try one too many
     Connections(connections::ConnectionsOptions),
     /// Look for half-written rows and halves of transactions under load
@@ -48,6 +50,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::Demo(options) => demo::run(&options),
         Command::SysbenchMatrix(options) => sysbench_matrix::run(options),
         Command::Compare(options) => compare::run(&options),
+        Command::CompareApplications(options) => applications::run(&options),
         Command::Connections(options) => connections::run(&options),
         Command::TornReads(options) => torn_reads::run(&options),
         Command::History(options) => history::run(&options),

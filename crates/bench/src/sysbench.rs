@@ -1,7 +1,7 @@
 //! Runs Debian's unmodified sysbench and reads what it prints.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use crate::failure::Explain;
@@ -155,18 +155,27 @@ pub fn own_script(name: &str) -> Option<PathBuf> {
 
 fn finish(script: &str, mut command: Command, time_max: Duration) -> Outcome<String> {
     let finished = command::run(&mut command, time_max)?;
-    let all = format!("{}{}", finished.output, finished.errors);
-    let is_complaint = |line: &&str| line.contains("FATAL") || line.contains("error:");
-    let complaints: Vec<&str> = all.lines().filter(is_complaint).take(5).collect();
-    if finished.status.success() && complaints.is_empty() {
-        return Ok(finished.output);
+    match complaints_of(&format!("{}{}", finished.output, finished.errors), finished.status) {
+        None => Ok(finished.output),
+        Some(complaints) => Err(Failure::new(format!("sysbench {script}: {complaints}"))),
     }
-    let last: Vec<&str> = all.lines().rev().filter(|line| !line.trim().is_empty()).take(3).collect();
-    let shown = if complaints.is_empty() { last } else { complaints };
-    Err(Failure::new(format!("sysbench {script}: {}: {}", finished.status, shown.join(" | "))))
 }
 
-fn parse_report(output: &str) -> Option<SysbenchReport> {
+/// What sysbench complained of in what it printed; `None` when it ended well and complained of nothing. It may end well and
+/// have lost a thread.
+pub fn complaints_of(printed: &str, status: ExitStatus) -> Option<String> {
+    let is_complaint = |line: &&str| line.contains("FATAL") || line.contains("error:");
+    let complaints: Vec<&str> = printed.lines().filter(is_complaint).take(5).collect();
+    if status.success() && complaints.is_empty() {
+        return None;
+    }
+    let last: Vec<&str> = printed.lines().rev().filter(|line| !line.trim().is_empty()).take(3).collect();
+    let shown = if complaints.is_empty() { last } else { complaints };
+    Some(format!("{status}: {}", shown.join(" | ")))
+}
+
+/// The figures in what sysbench printed.
+pub fn parse_report(output: &str) -> Option<SysbenchReport> {
     let number = |label: &str| -> Option<f64> {
         let line = output.lines().find_map(|line| line.trim().strip_prefix(label))?;
         line.split_whitespace().next()?.trim_end_matches('s').parse().ok()

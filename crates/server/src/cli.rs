@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use junctor_bench::autobench;
 use junctor_node::config_file;
 use junctor_node::setting::{NodeConfig, parse_bytes, parse_user};
 
@@ -22,6 +23,9 @@ enum Command {
     /// Run a node that serves MySQL clients. Data lives in memory: a stop loses it.
     #[command(after_help = SERVE_HELP)]
     Serve(ServeOptions),
+    /// Run the benchmark that a directory's autobench.conf describes: sysbench, DBT2 or YCSB, by the program sysbench.
+    #[command(after_help = BENCH_HELP)]
+    Bench(autobench::BenchOptions),
     /// Print every setting of the configuration file: name, default, range, meaning.
     Settings,
 }
@@ -44,6 +48,12 @@ Each entry takes cpubind=LIST or cpuset=LIST, spintime=MICROSECONDS, thread_prio
 Try it:
   junctor serve --port 3307 &
   mysql -h 127.0.0.1 -P 3307 -u root";
+
+const BENCH_HELP: &str = "\
+It starts a node where the file names DATA_DIR_BASE, else it uses the servers of SERVER_HOST and SERVER_PORT. Results:
+  DIR/sysbench_results/oltp_rw_0_0.res   what sysbench says while it runs (dbt2_results, ycsb_results)
+  DIR/final_result.txt                   each result, means and standard deviations
+Ctrl-C ends sysbench and the node.";
 
 #[derive(Debug, Args)]
 struct ServeOptions {
@@ -96,13 +106,18 @@ pub fn run() -> ExitCode {
             print!("{}", junctor_node::setting::settings_page());
             ExitCode::SUCCESS
         }
-        Command::Serve(options) => match serve(options) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("junctor: {error}");
-                ExitCode::FAILURE
-            }
-        },
+        Command::Bench(options) => exit_code(autobench::run(&options)),
+        Command::Serve(options) => exit_code(serve(options)),
+    }
+}
+
+fn exit_code<E: std::fmt::Display>(result: Result<(), E>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("junctor: {error}");
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -16,9 +16,17 @@ impl TemporaryFolder {
     /// # Errors
     /// The folder cannot be made.
     pub fn new(name: &str) -> Outcome<TemporaryFolder> {
+        TemporaryFolder::within(&std::env::temp_dir(), name)
+    }
+
+    /// The same in another folder than the system's, which is made if it is not there and then stays.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn within(parent: &Path, name: &str) -> Outcome<TemporaryFolder> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("junctor-bench-{name}-{}-{number}", std::process::id()));
+        let path = parent.join(format!("junctor-bench-{name}-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).explain(path.display())?;
         Ok(TemporaryFolder(path))
     }

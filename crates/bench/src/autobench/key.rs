@@ -1,0 +1,272 @@
+//! Every key of an `autobench.conf`: those that mean something here, and those that are known and do not.
+
+use std::fmt::Write;
+
+/// A key that means something here.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// The value that it has when the file is silent or gives an empty value.
+    pub default: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+}
+
+const fn key(name: &'static str, default: &'static str, meaning: &'static str) -> Key {
+    Key { name, default, meaning }
+}
+
+/// The keys that mean something here, as the page lists them.
+#[rustfmt::skip]
+pub const KEYS: &[Key] = &[
+    key("BENCHMARK_TO_RUN", "sysbench", "sysbench, dbt2 or ycsb."),
+    key("TEST_DESCRIPTION", "", "A line at the beginning of every .res file."),
+    key("DATA_DIR_BASE", "", "Where the node that is started keeps its files, in a folder of its own that goes at the end; relative to the directory of the file. Empty: nothing is started, SERVER_HOST and SERVER_PORT are servers that run."),
+    key("SERVER_HOST", "127.0.0.1", "List: where MySQL clients connect to. A node that is started listens there."),
+    key("SERVER_PORT", "3306", "List: their ports; one port serves for all hosts. 0 takes a free one for a node that is started."),
+    key("MYSQL_USER", "root", "User of the clients; another than root needs a password."),
+    key("MYSQL_PASSWORD", "", "Its password."),
+    key("ENGINE", "ndb", "ENGINE of the tables."),
+    key("MAX_CONNECTIONS", "1000", "Connections that the started node takes."),
+    key("TRANSACTION_ISOLATION", "", "Isolation level of the sessions, such as READ-COMMITTED. Empty: the server's."),
+    key("NDB_AUTOMATIC_THREAD_CONFIG", "yes", "yes places threads by the CPUs, no by NDB_THREAD_CONFIG."),
+    key("NDB_NUM_CPUS", "", "CPUs that the automatic placement uses at most."),
+    key("NDB_THREAD_CONFIG", "", "ThreadConfig of the started node, used with NDB_AUTOMATIC_THREAD_CONFIG=\"no\"."),
+    key("NDB_TOTAL_MEMORY", "", "TotalMemory of the started node, such as 4G."),
+    key("NDB_PARTITIONS_PER_NODE", "0", "PartitionsPerNode; 0 is the server's default."),
+    key("NDB_MAX_NO_OF_CONCURRENT_TRANSACTIONS", "", "MaxNoOfConcurrentTransactions; more than the server has is its maximum."),
+    key("NDB_DEADLOCK_TIMEOUT", "", "Milliseconds that a row lock is waited for; rounded up to seconds. Deadlocks are found at once."),
+    key("NDB_AUTOINCREMENT_OPTION", "", "AUTO_INCREMENT numbers that a thread takes at once."),
+    key("NDB_SPIN_METHOD", "", "SpinMethod, where the server has that setting."),
+    key("NDB_SCHEDULER_SPIN_TIMER", "", "SchedulerSpinTimer in microseconds, where the server has that setting."),
+    key("NDB_ENABLE_ADAPTIVE_SPINNING", "", "EnableAdaptiveSpinning, where the server has that setting."),
+    key("NDB_ALLOWED_SPIN_OVERHEAD", "", "AllowedSpinOverhead in per cent, where the server has that setting."),
+    key("NDB_SPINTIME_PER_CALL", "", "SpintimePerCall in nanoseconds, where the server has that setting."),
+    key("NDB_MAX_SEND_DELAY", "", "MaxSendDelay in microseconds, where the server has that setting."),
+    key("TASKSET", "", "taskset or numactl: binds the server and sysbench to CPUs. Without numactl on the machine taskset takes its place."),
+    key("SERVER_CPUS", "", "CPUs of the server, such as 8-27,40-59. Threads that NDB_THREAD_CONFIG binds stay where it says."),
+    key("SERVER_BIND", "", "NUMA nodes of the server, for numactl."),
+    key("SERVER_MEM_POLICY", "interleaved", "interleaved or local, for numactl."),
+    key("NDBD_CPUS", "", "More CPUs of the server: data nodes and SQL are one process here."),
+    key("BENCHMARK_CPUS", "", "List: CPUs of sysbench; one entry for all instances, or one for each."),
+    key("BENCHMARK_BIND", "", "List: NUMA nodes of sysbench, for numactl."),
+    key("BENCHMARK_MEM_POLICY", "local", "interleaved or local, for numactl."),
+    key("BENCHMARK_SERVERS", "localhost", "Where sysbench runs: this machine."),
+    key("THREAD_COUNTS_TO_RUN", "1", "List: threads of each sysbench instance, one run each (sysbench and ycsb)."),
+    key("MAX_TIME", "60", "Seconds of a run (sysbench and ycsb)."),
+    key("NUM_TEST_RUNS", "1", "How often everything is run; means are taken over these."),
+    key("BETWEEN_RUNS", "1", "Seconds of pause before each run."),
+    key("NUM_CREATE_DB_ATTEMPTS", "40", "How often a server that does not answer is asked."),
+    key("BETWEEN_CREATE_DB_TEST", "5", "Seconds between."),
+    key("SYSBENCH_INSTANCES", "1", "sysbench programs at once, each with tables of its own, handed to the servers in turn."),
+    key("SYSBENCH_TEST", "oltp_rw", "oltp_rw; oltp_ro: no writes; oltp_ro_ps: one point select; oltp_rw_write_intensive: 10 index updates; oltp_rw_less_read: 1 point select, ranges of 5 rows; oltp_complex_write: no reads; oltp_nontrx: SB_NONTRX_MODE."),
+    key("SYSBENCH_DB", "sbtest", "The database; with several instances _0, _1 ... follow."),
+    key("SYSBENCH_ROWS", "1000000", "Rows of a table."),
+    key("SB_NUM_TABLES", "1", "Tables of an instance."),
+    key("SB_POINT_SELECTS", "10", "Point selects of a transaction (oltp_rw, oltp_ro)."),
+    key("SB_USE_IN_STATEMENT", "0", "Keys of a point select as an IN list; 0 is an equality (oltp_rw, oltp_ro)."),
+    key("SB_RANGE_SIZE", "100", "Rows of a range (oltp_rw, oltp_ro)."),
+    key("SB_SIMPLE_RANGES", "1", "Plain ranges of a transaction (oltp_rw, oltp_ro)."),
+    key("SB_SUM_RANGES", "1", "SUM ranges of a transaction (oltp_rw, oltp_ro)."),
+    key("SB_ORDER_RANGES", "1", "ORDER BY ranges of a transaction (oltp_rw, oltp_ro)."),
+    key("SB_DISTINCT_RANGES", "1", "DISTINCT ranges of a transaction (oltp_rw, oltp_ro)."),
+    key("SB_USE_FILTER", "no", "Ranges read SB_RANGE_SIZE rows and give one back."),
+    key("SB_USE_SECONDARY_INDEX", "no", "id has a secondary index in place of the primary key."),
+    key("SB_USE_TRX", "", "yes puts BEGIN and COMMIT around oltp_ro; oltp_ro_ps and oltp_nontrx have none."),
+    key("SB_USE_AUTO_INC", "no", "Numbers of rows come from AUTO_INCREMENT."),
+    key("SB_NUM_PARTITIONS", "0", "Partitions by key; 0 is the server's choice."),
+    key("SB_DIST_TYPE", "uniform", "uniform, gaussian, special or pareto."),
+    key("SB_AVOID_DEADLOCKS", "yes", "Writes of a transaction go in the order of keys."),
+    key("SB_NONTRX_MODE", "insert", "select, update_key, update_nokey, insert or delete."),
+    key("SB_MAX_REQUESTS", "0", "Events after which a run ends; 0 is no bound."),
+    key("SB_TX_RATE", "", "Transactions a second that are begun; empty is no bound."),
+    key("SB_VERBOSITY", "3", "How much sysbench says, 0 to 5."),
+    key("SB_USE_PREPARED", "yes", "Of our own: no sends statements as text."),
+    key("SB_USE_LEFT_OUTER_JOIN_STAR", "no", "yes is refused: there are no joins."),
+    key("SB_USE_LEFT_OUTER_JOIN_FK", "no", "yes is refused: there are no joins."),
+    key("SB_USE_MYSQL_HANDLER", "no", "yes is refused: there is no HANDLER."),
+    key("SB_USE_RANGE", "no", "yes is refused: there are no RANGE partitions."),
+    key("NDB_USE_DISK_DATA", "no", "yes is refused: there are no columns on disk."),
+    key("DBT2_WAREHOUSES", "10", "Warehouses that are loaded."),
+    key("DBT2_RUN_WAREHOUSES", "1;2;4", "List: warehouses of each run; a file dbt2_run_1.conf beside this one comes before it."),
+    key("DBT2_TERMINALS", "1", "Threads for each warehouse."),
+    key("DBT2_NUM_SERVERS", "1", "sysbench programs among which the warehouses are divided, handed to the servers in turn."),
+    key("DBT2_TIME", "90", "Seconds of a run."),
+    key("DBT2_LOADERS", "4", "Threads that load."),
+    key("DBT2_PARTITION_TYPE", "KEY", "KEY; others are refused."),
+    key("DBT2_NUM_PARTITIONS", "", "Partitions by warehouse; empty is the server's choice."),
+    key("DBT2_PK_USING_HASH", "on", "on or off: primary keys that are not read in order have a hash index alone."),
+    key("DBT2_INTERMEDIATE_TIMER_RESOLUTION", "3", "Seconds between lines of a .res file."),
+    key("DBT2_ITEMS", "100000", "Of our own: items; fewer make a smaller database than TPC-C's."),
+    key("DBT2_CUSTOMERS", "3000", "Of our own: customers of a district."),
+    key("YCSB_WORKLOADS", "A;B;C;D;E;F", "Of our own, list: the workloads, in their order."),
+    key("YCSB_RECORDS", "1000000", "Of our own: records that are loaded."),
+    key("YCSB_DISTRIBUTION", "", "Of our own: zipfian, latest or uniform in place of the workload's."),
+    key("YCSB_FIELDS", "10", "Of our own: fields of a record."),
+    key("YCSB_FIELD_BYTES", "100", "Of our own: bytes of a field."),
+];
+
+/// Known keys that mean nothing here, by the reason that is told. A star stands for every ending.
+#[rustfmt::skip]
+pub const MEANINGLESS: &[(&str, &[&str])] = &[
+    ("nothing is unpacked or built: the server is this binary and sysbench that of the system", &[
+        "USE_RONDB", "USE_MYSQL", "USE_BINARY_MYSQL_TARBALL", "TARBALL_DIR", "MYSQL_BIN_INSTALL_DIR",
+        "REMOTE_BIN_INSTALL_DIR", "REMOTE_SRC_INSTALL_DIR", "SRC_INSTALL_DIR", "MYSQL_VERSION", "MYSQL_SERVER_VERSION",
+        "MYSQL_NDB_VERSION", "CLIENT_MYSQL_VERSION", "DBT2_VERSION", "SYSBENCH_VERSION", "MYSQL_BASE", "MYSQL_SERVER_BASE",
+        "MYSQL_NDB_BASE", "BUILD_REMOTE", "BOOST_VERSION", "CMAKE_GENERATOR", "COMPILER", "COMPILER_FLAG",
+        "COMPILE_SIZE_FLAG", "DEBUG_FLAG", "DEBUG_INFO", "WITH_DEBUG", "PACKAGE", "PERFSCHEMA_FLAG", "WITH_PERFSCHEMA_FLAG",
+        "WITH_NDB_TEST_FLAG", "WITH_FAST_MUTEXES_FLAG", "ERROR_INSERT_FLAG", "FAST_FLAG", "MSO_FLAG", "STATIC_LINKING_FLAG",
+        "LINK_TIME_OPTIMIZER", "LINK_TIME_OPTIMIZER_FLAG", "FEEDBACK_COMPILATION", "FEEDBACK_FLAG", "FEEDBACK_PREPARED",
+        "USE_FEEDBACK_PATH", "USE_FAST_MYSQL", "USE_DBT2_BUILD", "SB_USE_FAST_GCC", "SB_SYSBENCH_64BIT_BUILD",
+        "USE_MALLOC_LIB", "MALLOC_LIB", "PREPARE_JEMALLOC", "WINDOWS_INSTALL", "WINDOWS_REMOTE", "USE_DRIZZLE",
+        "DRIZZLE_VERSION", "LIBDRIZZLE_VERSION", "CORE_FILE_USED", "CORE_FILE_OPTIONS",
+    ]),
+    ("everything runs on this machine, as this user, outside of containers", &[
+        "SSH_PORT", "SSH_USER", "USE_DOCKER", "USE_SUDO_DOCKER", "DOCKER_NAME", "USE_SELINUX", "RUN_AS_ROOT", "CLUSTER_HOME",
+        "USE_INFINIBAND", "INFINIBAND_LIB", "USE_SUPERSOCKET", "SUPERSOCKET_LIB", "TMP_BASE", "FIRST_CLIENT_PORT",
+    ]),
+    ("one node serves, without management servers and replicas", &[
+        "NDB_MGMD_NODES", "NDB_MGMD_PORT", "NDBD_NODES", "NDB_EXTRA_CONNECTIONS", "NDB_MULTI_CONNECTION", "NDB_REPLICAS",
+        "NDB_READ_BACKUP", "NDB_FULLY_REPLICATED", "NDB_DATA_NODE_NEIGHBOUR", "NDB_SERVER_PORT", "NDB_START_MAX_WAIT",
+        "NDB_MAX_START_WAIT", "NDB_RESTART_TEST", "NDB_RESTART_TEST_INITIAL", "NDB_RESTART_NODE*",
+        "NDB_NODE_GROUP_TRANSPORTERS", "NDB_USE_ONLY_IPV4", "NUM_MYSQL_SERVERS", "SERVER_DOMAIN_ID", "NDBD_DOMAIN_ID",
+        "API_DOMAIN_ID", "SLAVE_*", "NUM_CHANGE_MASTER_ATTEMPTS", "BETWEEN_CHANGE_MASTER_TEST",
+    ]),
+    ("SQL and data are one process: nothing is sent between them, and conditions always run at the rows", &[
+        "NDB_FORCE_SEND", "NDB_SEND_BUFFER", "NDB_SEND_BUFFER_MEMORY", "NDB_RECEIVE_BUFFER_MEMORY",
+        "NDB_TOTAL_SEND_BUFFER_MEMORY", "NDB_LONG_MESSAGE_BUFFER", "NDB_SHM_*", "NDB_TCP_*", "USE_SHM",
+        "NDB_RECV_THREAD_ACTIVATION_THRESHOLD", "NDB_RECV_THREAD_CPU_MASK", "ENGINE_CONDITION_PUSHDOWN_OPTION",
+        "NDB_USE_EXACT_COUNT_OPTION", "NDB_USE_TRANSACTIONS_OPTION",
+    ]),
+    ("memory is divided by the server itself; NDB_TOTAL_MEMORY is all of it", &[
+        "NDB_DATA_MEMORY", "NDB_INDEX_MEMORY", "NDB_SHARED_GLOBAL_MEMORY", "NDB_TRANSACTION_MEMORY",
+        "NDB_MAX_NO_OF_CONCURRENT_OPERATIONS", "NDB_MAX_NO_OF_CONCURRENT_SCANS", "NDB_MAX_NO_OF_LOCAL_SCANS",
+        "NDB_MAX_ATTRIBUTES", "NDB_MAX_TABLES", "NDB_MAX_TRIGGERS", "NDB_MAX_ORDERED_INDEXES",
+        "NDB_MAX_UNIQUE_HASH_INDEXES", "NDB_LOCK_PAGES_IN_MAIN_MEMORY", "NDB_NUMA", "USE_LARGE_PAGES", "LOCK_ALL",
+    ]),
+    ("redo and checkpoints have no such setting", &[
+        "NDB_FRAGMENT_LOG_FILE_SIZE", "NDB_NO_OF_FRAGMENT_LOG_FILES", "NDB_NO_OF_FRAGMENT_LOG_PARTS", "NDB_REDO_BUFFER",
+        "NDB_MIN_DISK_WRITE_SPEED", "NDB_MAX_DISK_WRITE_SPEED*", "MIN_DISK_WRITE_SPEED", "MAX_DISK_WRITE_SPEED*",
+        "DISK_CHECKPOINT_SPEED", "NDB_RECOVERY_WORK", "NDB_INSERT_RECOVERY_WORK", "NDB_ENABLE_REDO_CONTROL",
+        "NDB_TIME_BETWEEN_GLOBAL_CHECKPOINTS", "NDB_TIME_BETWEEN_LOCAL_CHECKPOINTS", "NDB_DISKLESS",
+        "NDB_COMPRESSED_BACKUP", "NDB_COMPRESSED_LCP", "USE_NDB_O_DIRECT", "NDB_DISK_*", "NDB_TABLESPACE_SIZE",
+        "NDB_EXTENT_SIZE", "NDB_UNDO_*", "NDB_BACKUP_*",
+    ]),
+    ("threads are placed by NDB_THREAD_CONFIG or by the CPUs", &[
+        "NDB_MAX_NO_OF_EXECUTION_THREADS", "NDB_COLOCATED_LDM_AND_TC", "NDB_EXECUTE_CPU", "NDB_MAINT_CPU",
+        "NDB_REALTIME_SCHEDULER", "NDB_SCHEDULER_RESPONSIVENESS", "NDB_SCHED_SCAN_PRIORITY", "USE_NDBMTD",
+        "NDB_TIME_BETWEEN_WATCHDOG_CHECK_INITIAL", "THREADPOOL_*", "THREAD_REGISTER_CONFIG", "NDBD_BIND",
+        "NDBD_MEM_POLICY", "BENCH_TASKSET",
+    ]),
+    ("tables have no such option", &[
+        "NDB_DEFAULT_COLUMN_FORMAT", "NDB_USE_ROW_CHECKSUM", "NDB_INDEX_STAT_*", "SB_PARTITION_BALANCE", "TRX_ENGINE",
+    ]),
+    ("a setting of mysqld that the server has not", &[
+        "INNODB_*", "KEY_BUFFER_SIZE", "MAX_HEAP_TABLE_SIZE", "TMP_TABLE_SIZE", "MAX_TMP_TABLES", "SORT_BUFFER_SIZE",
+        "JOIN_BUFFER_SIZE", "TABLE_CACHE_SIZE", "TABLE_CACHE_INSTANCES", "META_DATA_CACHE_SIZE", "GRANT_TABLE_OPTION",
+        "CHARACTER_SET_SERVER", "COLLATION_SERVER", "BINLOG*", "SYNC_BINLOG", "RELAY_LOG", "GENERAL_QUERY_LOG",
+        "SLOW_QUERY_LOG", "OPEN_FILES_LIMIT", "STACKSIZE",
+    ]),
+    ("the server says when it is ready and when it has stopped, and there is no initial run", &[
+        "AFTER_SERVER_START", "AFTER_SERVER_STOP", "WAIT_STOP", "AFTER_INITIAL_RUN",
+    ]),
+    ("SYSBENCH_TEST names the test", &["RUN_RW", "RUN_RO", "RUN_RW_WRITE_INT", "RUN_RW_LESS_READ", "RUN_WRITE"]),
+    ("sysbench 1.0 draws the times of a rate by itself", &["SB_TX_JITTER"]),
+    ("results stand beside the file", &["SYSBENCH_RESULTS"]),
+    ("rows are made while they are loaded", &["DBT2_DATA_DIR", "DBT2_CREATE_LOAD_FILES", "DBT2_GENERATE_FILES"]),
+    ("warehouses are divided evenly, in one way", &[
+        "DBT2_SCI", "DBT2_SPREAD", "DBT2_USE_ALTERED_MODE", "USE_MYISAM_FOR_ITEM", "DBT2_PARTITION_FLAG",
+        "DBT2_PK_USING_HASH_FLAG",
+    ]),
+    ("this benchmark is not here", &["DBT3_*", "FLEX_ASYNCH_*"]),
+];
+
+/// Why a key means nothing here, if it is known and does not.
+pub fn why_meaningless(name: &str) -> Option<&'static str> {
+    let matches = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == pattern,
+    };
+    MEANINGLESS.iter().find(|(_, patterns)| patterns.iter().any(|pattern| matches(pattern))).map(|(reason, _)| *reason)
+}
+
+/// The key of that name that means something here.
+pub fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// The known name that differs least, if it differs little.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    let meaningless = MEANINGLESS.iter().flat_map(|(_, names)| names.iter().copied());
+    let known = KEYS.iter().map(|key| key.name).chain(meaningless.filter(|name| !name.ends_with('*')));
+    let upper = name.to_ascii_uppercase();
+    let (distance, nearest) = known.map(|known| (distance(&upper, known), known)).min()?;
+    (distance <= 2 + name.len() / 8).then_some(nearest)
+}
+
+/// Letters to insert, to drop or to change.
+fn distance(left: &str, right: &str) -> usize {
+    let right = right.as_bytes();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (line, l) in left.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for (column, r) in right.iter().enumerate() {
+            let changed = diagonal + usize::from(l != *r);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[right.len()]
+}
+
+/// The page of all keys, in Markdown.
+pub fn keys_page() -> String {
+    let mut page = String::from(
+        "# Keys of autobench.conf\n\nPrinted from the table in `crates/bench/src/autobench/key.rs`; do not edit. `docs/autobench.md` \
+         says how a file is used.\nLists are separated by `;`. An empty value is the default.\n\n| key | default | meaning |\n|---|---|---|\n",
+    );
+    for Key { name, default, meaning } in KEYS {
+        let default = if default.is_empty() { "-".into() } else { format!("`{default}`") };
+        let _ = writeln!(page, "| `{name}` | {default} | {meaning} |");
+    }
+    page.push_str("\n## Known keys that mean nothing here\n\nThey are reported with the reason, and the run goes on.\n\n| reason | keys |\n|---|---|\n");
+    for (reason, names) in MEANINGLESS {
+        let _ = writeln!(page, "| {reason} | {} |", names.join(", "));
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_stands_in_one_place() {
+        let mut names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
+        names.extend(MEANINGLESS.iter().flat_map(|(_, names)| names.iter().copied()));
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for key in KEYS {
+            assert_eq!(why_meaningless(key.name), None, "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_has_a_near_one() {
+        assert_eq!(nearest("SB_POINT_SELECT"), Some("SB_POINT_SELECTS"));
+        assert_eq!(nearest("max_time"), Some("MAX_TIME"));
+        assert_eq!(nearest("NDB_THREADCONFIG"), Some("NDB_THREAD_CONFIG"));
+        assert_eq!(nearest("TARBAL_DIR"), Some("TARBALL_DIR"));
+        assert_eq!(nearest("COMPLETELY_DIFFERENT"), None);
+    }
+
+    #[test]
+    fn a_star_stands_for_every_ending() {
+        assert!(why_meaningless("INNODB_IO_CAPACITY").is_some());
+        assert!(why_meaningless("NDB_RESTART_NODE8").is_some());
+        assert_eq!(why_meaningless("INNODB"), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! What is run, in which order, with which options: a pure function of the configuration.
+
+use super::configuration::{Benchmark, Configuration, Dbt2Part, SysbenchPart, YcsbPart};
+use super::matrix::MatrixRow;
+use super::script::Script;
+use crate::{Failure, Outcome};
+
+/// The seed of sysbench's numbers; instances add theirs, so that they differ and a run can be repeated.
+const SEED: u64 = 1_103_515_245;
+/// Seconds between lines of a `.res` file of sysbench and YCSB.
+const INTERVAL_S: u32 = 3;
+
+/// Threads of an instance that load.
+const LOADERS_MAX: u32 = 4;
+
+/// All that is done between the start of the server and its stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The script.
+    pub script: Script,
+    /// The name in results and of `.res` files.
+    pub name: String,
+    /// The folder of `.res` files, beside the configuration.
+    pub folder: &'static str,
+    /// Databases that are made before anything else and dropped at the end.
+    pub databases: Vec<String>,
+    /// What loads the tables, all at once.
+    pub prepare: Vec<Program>,
+    /// Whether tables are loaded before each case instead of once for each round of all cases.
+    pub loads_for_each_case: bool,
+    /// Runs, in their order.
+    pub cases: Vec<Case>,
+    /// What looks at the tables when all runs are done.
+    pub check: Vec<Program>,
+    /// What a result counts, for people.
+    pub unit: &'static str,
+}
+
+/// One run of all instances at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// How results name it, such as `Threads: 8`.
+    pub label: String,
+    /// Seconds.
+    pub time_s: u64,
+    /// The programs.
+    pub programs: Vec<Program>,
+}
+
+/// One sysbench program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Counted from 0; its server and its CPUs follow from it.
+    pub instance: u32,
+    /// The database.
+    pub database: String,
+    /// Options and, at the end, the command.
+    pub arguments: Vec<String>,
+}
+
+impl Plan {
+    /// The plan of a configuration; `matrix` are the lines of `dbt2_run_1.conf`, if there is one.
+    ///
+    /// # Errors
+    /// The matrix asks for warehouses that are not loaded, or for more servers than warehouses.
+    pub fn of(configuration: &Configuration, matrix: Option<&[MatrixRow]>) -> Outcome<Plan> {
+        match &configuration.benchmark {
+            Benchmark::Sysbench(part) => Ok(sysbench_plan(configuration, part)),
+            Benchmark::Dbt2(part) => dbt2_plan(configuration, part, matrix),
+            Benchmark::Ycsb(part) => Ok(ycsb_plan(configuration, part)),
+        }
+    }
+}
+
+/// Options that every script takes.
+fn table_options(configuration: &Configuration) -> Vec<String> {
+    let mut options = vec![format!("--engine={}", configuration.engine)];
+    if !configuration.isolation.is_empty() {
+        options.push(format!("--isolation={}", configuration.isolation));
+    }
+    options
+}
+
+fn run_options(
+    configuration: &Configuration,
+    instance: u32,
+    interval_s: u32,
+    time_s: u64,
+    threads: u32,
+) -> Vec<String> {
+    vec![
+        format!("--threads={threads}"),
+        format!("--time={time_s}"),
+        format!("--report-interval={interval_s}"),
+        format!("--rand-seed={}", SEED + u64::from(instance)),
+        format!("--verbosity={}", configuration.verbosity),
+        format!("--db-ps-mode={}", if configuration.prepared { "auto" } else { "disable" }),
+    ]
+}
+
+fn program(instance: u32, database: &str, parts: &[&[String]], command: &str) -> Program {
+    let mut arguments: Vec<String> = parts.concat();
+    arguments.push(command.into());
+    Program { instance, database: database.into(), arguments }
+}
+
+/// One database for each instance.
+fn databases(name: &str, instances: u32) -> Vec<String> {
+    match instances {
+        1 => vec![name.into()],
+        _ => (0..instances).map(|instance| format!("{name}_{instance}")).collect(),
+    }
+}
+
+fn sysbench_plan(configuration: &Configuration, part: &SysbenchPart) -> Plan {
+    let databases = databases(&part.database, configuration.instances);
+    let options = [table_options(configuration), part.options.clone()].concat();
+    // Statements of their own meet rows that another one has just deleted or inserted; in a transaction they cannot.
+    let ignored = match part.test.changes_row_count() {
+        true => "--mysql-ignore-errors=1213,1205,1020,1062",
+        false => "--mysql-ignore-errors=1213,1205,1020",
+    };
+    let every = |command: &str, more: &dyn Fn(u32) -> Vec<String>| {
+        let number = |(place, database): (usize, &String)| {
+            program(place as u32, database, &[&options, &more(place as u32)], command)
+        };
+        databases.iter().enumerate().map(number).collect::<Vec<Program>>()
+    };
+    let case = |threads: u32| Case {
+        label: format!("Threads: {threads}"),
+        time_s: configuration.time_s,
+        programs: every("run", &|instance| {
+            let mut more = run_options(configuration, instance, INTERVAL_S, configuration.time_s, threads);
+            more.push(ignored.into());
+            more
+        }),
+    };
+    Plan {
+        script: Script::Oltp,
+        name: part.test.name().into(),
+        folder: "sysbench_results",
+        prepare: every("prepare", &|_| vec![format!("--threads={}", part.tables.min(LOADERS_MAX))]),
+        loads_for_each_case: part.test.changes_row_count(),
+        cases: configuration.thread_counts.iter().map(|threads| case(*threads)).collect(),
+        check: if part.test.changes_row_count() { Vec::new() } else { every("check", &|_| Vec::new()) },
+        unit: "transactions a second",
+        databases,
+    }
+}
+
+fn ycsb_plan(configuration: &Configuration, part: &YcsbPart) -> Plan {
+    let databases = databases("ycsb", configuration.instances);
+    let options = [table_options(configuration), part.options.clone()].concat();
+    let every = |command: &str, more: &dyn Fn(u32) -> Vec<String>| {
+        let number = |(place, database): (usize, &String)| {
+            program(place as u32, database, &[&options, &more(place as u32)], command)
+        };
+        databases.iter().enumerate().map(number).collect::<Vec<Program>>()
+    };
+    let case = |workload: char, threads: u32| Case {
+        label: format!("Workload: {workload} Threads: {threads}"),
+        time_s: configuration.time_s,
+        programs: every("run", &|instance| {
+            let mut more = run_options(configuration, instance, INTERVAL_S, configuration.time_s, threads);
+            more.push(format!("--workload={workload}"));
+            more
+        }),
+    };
+    let counts = &configuration.thread_counts;
+    Plan {
+        script: Script::Ycsb,
+        name: "ycsb".into(),
+        folder: "ycsb_results",
+        prepare: every("prepare", &|_| vec![format!("--threads={LOADERS_MAX}")]),
+        loads_for_each_case: false,
+        cases: part
+            .workloads
+            .iter()
+            .flat_map(|workload| counts.iter().map(|threads| case(*workload, *threads)))
+            .collect(),
+        check: every("check", &|_| Vec::new()),
+        unit: "operations a second",
+        databases,
+    }
+}
+
+fn dbt2_plan(configuration: &Configuration, part: &Dbt2Part, matrix: Option<&[MatrixRow]>) -> Outcome<Plan> {
+    const DATABASE: &str = "dbt2";
+    let generated: Vec<MatrixRow> = part
+        .run_warehouses
+        .iter()
+        .map(|warehouses| MatrixRow { servers: part.servers, warehouses: *warehouses, terminals: part.terminals })
+        .collect();
+    let options = [table_options(configuration), part.options.clone()].concat();
+    let mut cases = Vec::new();
+    for row in matrix.unwrap_or(&generated) {
+        let MatrixRow { servers, warehouses, terminals } = *row;
+        if warehouses > part.warehouses || servers > warehouses {
+            return Err(Failure::new(format!(
+                "a run with {servers} servers and {warehouses} warehouses: allowed are at most {} warehouses \
+                 (DBT2_WAREHOUSES), and at most as many servers",
+                part.warehouses
+            )));
+        }
+        let share = |instance: u32| (warehouses * instance / servers, warehouses * (instance + 1) / servers);
+        let programs = (0..servers).map(|instance| {
+            let (first, end) = share(instance);
+            let threads = (end - first) * terminals;
+            let mut more = run_options(configuration, instance, part.interval_s, part.time_s, threads);
+            more.push(format!("--first_warehouse={}", first + 1));
+            more.push(format!("--run_warehouses={}", end - first));
+            program(instance, DATABASE, &[&options, &more], "run")
+        });
+        cases.push(Case { label: row.label(), time_s: part.time_s, programs: programs.collect() });
+    }
+    Ok(Plan {
+        script: Script::Dbt2,
+        name: "dbt2".into(),
+        folder: "dbt2_results",
+        databases: vec![DATABASE.into()],
+        prepare: vec![program(0, DATABASE, &[&options, &[format!("--threads={}", part.loaders)]], "prepare")],
+        loads_for_each_case: false,
+        cases,
+        check: vec![program(0, DATABASE, &[&options], "check")],
+        unit: "new orders a minute",
+    })
+}

@@ -1,0 +1,136 @@
+//! sysbench programs: several at once, their output in files while they run, ended when the user wants no more.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::failure::Explain;
+use crate::process::server::bound_command;
+use crate::sysbench::complaints_of;
+use crate::{Failure, Outcome};
+
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Whether the user asked to stop, by Ctrl-C or SIGTERM.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Notes SIGINT and SIGTERM from now on.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn watch() -> Outcome<Interrupt> {
+        let interrupt = Interrupt::default();
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&interrupt.0))?;
+        }
+        Ok(interrupt)
+    }
+
+    /// An error once the user has asked to stop.
+    ///
+    /// # Errors
+    /// That.
+    pub fn check(&self) -> Outcome<()> {
+        if self.0.load(Ordering::Relaxed) { Err(Failure::new("interrupted")) } else { Ok(()) }
+    }
+
+    /// Waits, unless the user asks to stop.
+    ///
+    /// # Errors
+    /// The user asks to stop.
+    pub fn pause(&self, time: Duration) -> Outcome<()> {
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            self.check()?;
+            thread::sleep(LOOK_AGAIN.min(end.saturating_duration_since(Instant::now())));
+        }
+        self.check()
+    }
+}
+
+/// A program that is to run: words before it, its options, and the file that its output is appended to.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The command and all its words.
+    pub words: Vec<String>,
+    /// Where output and errors go.
+    pub output: PathBuf,
+}
+
+/// Runs programs at once, each to its end. Gives what each appended to its file.
+///
+/// # Errors
+/// A program failed, complained, or ran longer than `time_max`, or the user wants no more; the others are ended then.
+pub fn run_all(jobs: &[Job], time_max: Duration, interrupt: &Interrupt) -> Outcome<Vec<String>> {
+    let mut running = Vec::new();
+    for job in jobs {
+        running.push(Running::start(job)?);
+    }
+    let end = Instant::now() + time_max;
+    let mut finished = Vec::new();
+    for program in &mut running {
+        program.wait(end, interrupt)?;
+        finished.push(program.finish()?);
+    }
+    Ok(finished)
+}
+
+/// Killed when this goes, unless it has ended.
+struct Running<'a> {
+    job: &'a Job,
+    child: Child,
+    /// Bytes of the file before the program began.
+    before: u64,
+}
+
+impl<'a> Running<'a> {
+    fn start(job: &'a Job) -> Outcome<Running<'a>> {
+        let file = OpenOptions::new().create(true).append(true).open(&job.output).explain(job.output.display())?;
+        let before = file.metadata()?.len();
+        let mut command: Command = bound_command(&job.words[0]);
+        command.args(&job.words[1..]);
+        // Ctrl-C goes to this program alone, which ends the others in their order.
+        command.process_group(0).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        let child = command.spawn().explain(&job.words[0])?;
+        Ok(Running { job, child, before })
+    }
+
+    fn wait(&mut self, end: Instant, interrupt: &Interrupt) -> Outcome<()> {
+        while self.child.try_wait()?.is_none() {
+            interrupt.check()?;
+            if Instant::now() > end {
+                return Err(Failure::new(format!("{} still runs after its time", self.job.words.join(" "))));
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Outcome<String> {
+        let status = self.child.wait()?;
+        let bytes = fs::read(&self.job.output).explain(self.job.output.display())?;
+        let text = String::from_utf8_lossy(bytes.get(self.before as usize..).unwrap_or_default()).into_owned();
+        match complaints_of(&text, status) {
+            None => Ok(text),
+            Some(complaints) => {
+                let command = self.job.words.last().map_or("", String::as_str);
+                Err(Failure::new(format!("sysbench {command}: {complaints}\nsee {}", self.job.output.display())))
+            }
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        // Fails when the program has ended already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,204 @@
+//! The servers that sysbench drives: a node that is started for the run, or servers that run already.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::binding::{CpuBinding, has_numactl};
+use super::configuration::ServerPart;
+use crate::failure::Explain;
+use crate::process::junctor::start_with_ready_line;
+use crate::process::server::bound_command;
+use crate::process::{Server, TemporaryFolder, command};
+use crate::{Failure, Outcome};
+
+const SETTINGS_TIME_MAX: Duration = Duration::from_secs(60);
+/// A node may take long to reserve and touch much memory.
+const READY_TIME_MAX_S: u64 = 600;
+
+/// What the clients connect to.
+pub struct Target {
+    /// Host and port of each server.
+    pub addresses: Vec<(String, u16)>,
+    /// The node, if one was started.
+    server: Option<Server>,
+}
+
+impl Target {
+    /// Starts a node below `data_folder` of the configuration, or takes the servers that it names. Prints what was done.
+    ///
+    /// # Errors
+    /// The node does not start; the end of its log is in the failure.
+    pub fn begin(part: &ServerPart, binding: &CpuBinding, folder: &Path, binary: &Path) -> Outcome<Target> {
+        let Some(data_folder) = &part.data_folder else {
+            let port = |place: usize| part.ports.get(place).or(part.ports.first()).copied().unwrap_or(3306);
+            let addresses = part.hosts.iter().enumerate().map(|(place, host)| (host.clone(), port(place))).collect();
+            return Ok(Target { addresses, server: None });
+        };
+        let server = start(part, binding, &folder.join(data_folder), binary)?;
+        println!("started {} at {}, process {}", binary.display(), server.address, server.process_id());
+        Ok(Target { addresses: vec![(server.address.ip().to_string(), server.address.port())], server: Some(server) })
+    }
+
+    /// An error if the node has ended by itself.
+    ///
+    /// # Errors
+    /// The node is gone.
+    pub fn require_alive(&mut self) -> Outcome<()> {
+        self.server.as_mut().map_or(Ok(()), Server::require_alive)
+    }
+
+    /// Stops the node, if one was started.
+    ///
+    /// # Errors
+    /// It did not stop cleanly.
+    pub fn end(self) -> Outcome<()> {
+        self.server.map_or(Ok(()), Server::stop)
+    }
+}
+
+fn start(part: &ServerPart, binding: &CpuBinding, base: &Path, binary: &Path) -> Outcome<Server> {
+    let folder = TemporaryFolder::within(base, "node")?;
+    let mut words = binding.server_words(part.thread_config.as_deref(), has_numactl());
+    words.push(binary.to_string_lossy().into_owned());
+    words.extend(serve_words(part, &folder.path().join("data"))?);
+    let (settings, notices) = settings_file(part, &known_settings(binary)?);
+    for notice in notices {
+        println!("{notice}");
+    }
+    if !settings.is_empty() {
+        let path = folder.path().join("junctor.toml");
+        fs::write(&path, settings).explain(path.display())?;
+        words.extend(["--config".into(), path.to_string_lossy().into_owned()]);
+    }
+    let mut command = bound_command(&words[0]);
+    // Ctrl-C goes to this program alone, which stops the node when sysbench has ended.
+    command.args(&words[1..]).process_group(0);
+    start_with_ready_line("Junctor", command, "ready: mysql ", folder, READY_TIME_MAX_S)
+}
+
+fn serve_words(part: &ServerPart, data_folder: &Path) -> Outcome<Vec<String>> {
+    let host = part.hosts.first().map_or("127.0.0.1", String::as_str);
+    let address: IpAddr = match host {
+        "localhost" => Ipv4Addr::LOCALHOST.into(),
+        _ => host.parse().explain(format!("SERVER_HOST={host}: a node is started at an IP address or localhost"))?,
+    };
+    let mut words = vec!["serve".to_string()];
+    let mut add = |option: &str, value: String| words.extend([option.to_string(), value]);
+    add("--listen", address.to_string());
+    add("--port", part.ports.first().map_or(0, |port| *port).to_string());
+    add("--data-dir", data_folder.to_string_lossy().into_owned());
+    add("--max-connections", part.connections_max.to_string());
+    for (option, value) in [
+        ("--total-memory", part.total_memory.clone()),
+        ("--thread-config", part.thread_config.clone()),
+        ("--num-cpus", part.cpus_max.map(|count| count.to_string())),
+        ("--user", (!part.password.is_empty()).then(|| format!("{}:{}", part.user, part.password))),
+    ] {
+        if let Some(value) = value {
+            add(option, value);
+        }
+    }
+    Ok(words)
+}
+
+/// The names of all settings, as the binary prints them.
+fn known_settings(binary: &Path) -> Outcome<Vec<String>> {
+    let finished = command::run(Command::new(binary).arg("settings"), SETTINGS_TIME_MAX)?;
+    let name_of = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_string());
+    let names: Vec<String> = finished.output.lines().filter_map(name_of).collect();
+    if names.is_empty() {
+        return Err(Failure::new(format!("{} settings: {}", binary.display(), finished.errors)));
+    }
+    Ok(names)
+}
+
+/// A configuration file with the settings that the server has, and a sentence for each that it has not.
+fn settings_file(part: &ServerPart, known: &[String]) -> (String, Vec<String>) {
+    let (mut file, mut notices) = (String::new(), Vec::new());
+    for (name, value, key) in &part.settings {
+        if known.iter().any(|known| known == name) {
+            file += &format!("{name} = {value}\n");
+        } else {
+            notices.push(format!("{key} means nothing here: the server has no setting {name}"));
+        }
+    }
+    (file, notices)
+}
+
+/// Where a server listens, for people and for sysbench.
+pub fn connection_options(address: &(String, u16), part: &ServerPart) -> Vec<String> {
+    // sysbench takes "localhost" for a socket file.
+    let host = if address.0 == "localhost" { "127.0.0.1" } else { &address.0 };
+    vec![
+        "--db-driver=mysql".into(),
+        format!("--mysql-host={host}"),
+        format!("--mysql-port={}", address.1),
+        format!("--mysql-user={}", part.user),
+        format!("--mysql-password={}", part.password),
+    ]
+}
+
+/// The binary that is started: that of the option, else this program.
+///
+/// # Errors
+/// It is not there.
+pub fn server_binary(given: Option<&PathBuf>) -> Outcome<PathBuf> {
+    let path = match given {
+        Some(path) => path.clone(),
+        None => std::env::current_exe()?,
+    };
+    let path = fs::canonicalize(&path).explain(path.display())?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part() -> ServerPart {
+        ServerPart {
+            hosts: vec!["localhost".into()],
+            ports: vec![0],
+            user: "root".into(),
+            data_folder: Some("data".into()),
+            connections_max: 100,
+            ..ServerPart::default()
+        }
+    }
+
+    #[test]
+    fn a_node_is_started_with_what_the_file_says() {
+        let mut part = part();
+        part.total_memory = Some("2G".into());
+        part.thread_config = Some("ldm={count=1}".into());
+        let words = serve_words(&part, Path::new("/d")).expect("an address").join(" ");
+        let expected = "serve --listen 127.0.0.1 --port 0 --data-dir /d --max-connections 100 --total-memory 2G \
+                        --thread-config ldm={count=1}";
+        assert_eq!(words, expected);
+        part.hosts = vec!["somewhere".into()];
+        assert!(serve_words(&part, Path::new("/d")).is_err());
+    }
+
+    #[test]
+    fn settings_that_the_server_has_not_are_told() {
+        let mut part = part();
+        part.settings = vec![
+            ("PartitionsPerNode", "4".into(), "NDB_PARTITIONS_PER_NODE"),
+            ("SpinMethod", "\"x\"".into(), "NDB_SPIN_METHOD"),
+        ];
+        let (file, notices) = settings_file(&part, &["PartitionsPerNode".into()]);
+        assert_eq!(file, "PartitionsPerNode = 4\n");
+        assert_eq!(notices, ["NDB_SPIN_METHOD means nothing here: the server has no setting SpinMethod"]);
+    }
+
+    #[test]
+    fn clients_get_an_address_and_a_user() {
+        let options = connection_options(&("localhost".into(), 3307), &part()).join(" ");
+        let expected = "--db-driver=mysql --mysql-host=127.0.0.1 --mysql-port=3307 --mysql-user=root --mysql-password=";
+        assert_eq!(options, expected);
+    }
+}
