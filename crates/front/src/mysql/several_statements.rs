@@ -113,15 +113,14 @@ impl SessionRecord {
     /// Sends the results before the one under way.
     pub(super) fn send_results(&mut self, door: &mut Door<'_>) {
         let is_running = matches!(self.command, CommandState::Running) && !self.closing;
-        let Some(start) = self.result_start.filter(|start| *start > 0 && is_running && !self.unsent.needs_room) else {
-            return;
-        };
+        let has_room = self.unsent.sent.is_none_or(|sent| sent < self.since);
+        let Some(start) = self.result_start.filter(|start| *start > 0 && is_running && has_room) else { return };
         let mut rest = door.buffers.take(4096);
         rest.extend_from_slice(&self.answer[start..]);
         let mut packets = std::mem::replace(&mut self.answer, rest);
         packets.truncate(start);
         self.result_start = Some(0);
-        self.unsent.needs_room = true;
+        self.unsent.sent = Some(door.now);
         self.send_part(packets, door);
     }
 

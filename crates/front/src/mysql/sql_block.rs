@@ -79,8 +79,8 @@ pub(super) enum CommandState {
 pub(super) struct Unsent {
     /// The timer will look at them.
     pub is_noted: bool,
-    /// Some were sent, and the client is not known to have room for more.
-    pub needs_room: bool,
+    /// When some were sent, until the client has room for more. What was before the command under way means nothing.
+    pub sent: Option<Time>,
 }
 
 /// When the next statement of a text begins: in a turn of its own, for each may send as much as any command.
@@ -285,7 +285,7 @@ impl SqlBlock {
 
     fn on_continue_command(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
-        record.unsent.needs_room = false;
+        record.unsent.sent = None;
         match record.command {
             CommandState::Running => record.send_results(door),
             CommandState::Between(Turn::NeedsRoom) => {
@@ -342,12 +342,15 @@ impl SqlBlock {
             }
             return;
         }
-        if matches!(record.command, CommandState::Between(Turn::Due)) {
-            record.command = CommandState::Between(Turn::Queued);
-            return self.next_statement_later(connection, door);
-        }
         // Who waits for a table gives way to those that are to leave it.
-        let is_out = idle && matches!(record.command, CommandState::None) || record.session.waits_for_tables();
+        let is_out = match record.command {
+            CommandState::None if idle => true,
+            CommandState::Between(Turn::Due) => {
+                record.command = CommandState::Between(Turn::Queued);
+                return self.next_statement_later(connection, door);
+            }
+            _ => record.session.waits_for_tables(),
+        };
         if record.admitted && is_out && !record.session.holds_locks() {
             record.admitted = false;
             self.admission.leave();
@@ -402,7 +405,6 @@ pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: P
         record.result_start = None;
     } else {
         record.command = CommandState::None;
-        record.unsent.needs_room = false;
         record.since = door.now;
         if let Some(command) = record.running.take() {
             door.buffers.give(command.bytes);

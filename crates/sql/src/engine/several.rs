@@ -34,6 +34,7 @@ impl Engine {
 
     /// Executes the first statement of `text`, which begins at byte `from` of the command's and whose semicolon is before byte
     /// `end`.
+    #[cold]
     pub(super) fn run_first(
         &mut self,
         session: &mut Session,

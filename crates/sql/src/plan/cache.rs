@@ -60,7 +60,7 @@ impl Default for PlanCache {
 
 impl PlanCache {
     /// The plan of a shape, if there is one and the schema is still what it was made for.
-    #[inline]
+    #[inline(always)]
     pub fn get(&mut self, key: &PlanKey<'_>, dictionary: &Dictionary) -> Option<Arc<Plan>> {
         self.clock += 1;
         let set = set_of(key);
