@@ -181,6 +181,14 @@ impl TcBlock {
 }
 
 impl FollowUpPlan {
+    /// Forgets everything; statements without unique keys have nothing to forget.
+    #[inline]
+    pub fn clear(&mut self) {
+        if self.count > 0 || !self.retired.is_empty() {
+            *self = FollowUpPlan::default();
+        }
+    }
+
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         self.moved.is_empty() && self.entries.is_empty()

@@ -382,7 +382,7 @@ impl Statement {
         self.is_interrupted = false;
         self.touched.clear();
         self.parts.clear();
-        self.planned = FollowUpPlan::default();
+        self.planned.clear();
         self.rounds.clear();
         self.check = None;
         self.cascades.clear();

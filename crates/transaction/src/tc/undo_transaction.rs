@@ -31,7 +31,7 @@ impl TcBlock {
                 round.parts.into_iter().for_each(|part| context.buffers.give(part.input));
             }
         }
-        record.running.planned = Default::default();
+        record.running.planned.clear();
         record.running.cascades.clear();
         let timeout_ends = record.running.timeout_ends;
         let ends_all =
