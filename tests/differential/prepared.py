@@ -18,7 +18,7 @@ from statements import Generator
 
 EPISODE_STATEMENTS = 60
 LITERAL = re.compile(r"""
-      (?P<skip>0x[0-9a-f]+|x'[0-9a-f]*'|[A-Za-z_][A-Za-z_0-9]*)
+      (?P<skip>0x[0-9a-f]+|x'[0-9a-f]*'|ESCAPE\ '.'|DECIMAL\(\d+,\ \d+\)|[A-Za-z_][A-Za-z_0-9]*)
     | (?P<string>'(?:[^'\\]|''|\\.)*')
     | (?P<double>\d+(?:\.\d+)?e-?\d+)
     | (?P<decimal>\d+\.\d+)
