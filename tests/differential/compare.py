@@ -45,6 +45,7 @@ class Episode:
 def start(servers):
     for server in servers:
         server.run("ROLLBACK")
+        server.run("DO LAST_INSERT_ID(0)")
         server.run(f"DROP DATABASE IF EXISTS {server.database}")
         server.run(f"CREATE DATABASE {server.database} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
         server.run(f"USE {server.database}")
@@ -116,7 +117,7 @@ def run_episode(servers, seed, count):
         if found is None:
             continue
         if is_known(step[0], ours, theirs, found):
-            if ours.kind != theirs.kind:
+            if ours.kind != theirs.kind or " RETURNING " in step[0]:
                 return sent, None
             continue
         return sent, report(servers, seed, episode.steps)
@@ -129,18 +130,25 @@ def run_episode(servers, seed, count):
 
 def work(options, number, reports):
     """Runs the episodes of one worker: every so many seeds one, until it has sent its share."""
-    servers = [Server("junctor", options.junctor), Server("mariadb", options.mariadb)]
-    for server in servers:
+    pairs = [
+        [Server("junctor", options.junctor, found), Server("mariadb", options.mariadb, found)] for found in (False, True)
+    ]
+    for server in pairs[0] + pairs[1]:
         server.database = DATABASE.format(number)
     seed, sent = options.seed + number, 0
     while sent < options.statements / options.workers:
+        # Some clients count the rows that an UPDATE finds.
+        servers = pairs[seed % 3 == 0]
         count, found = run_episode(servers, seed, EPISODE_STATEMENTS)
+        for server in servers:
+            # What the transaction holds, the other pair would wait for.
+            server.run("ROLLBACK")
         sent += count
         reports.put((count, found))
         seed += options.workers
-    for server in servers:
+    for server in pairs[0] + pairs[1]:
         server.run("ROLLBACK")
-        server.run(f"DROP DATABASE {server.database}")
+        server.run(f"DROP DATABASE IF EXISTS {server.database}")
     reports.put(None)
 
 

@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 import pymysql
-from pymysql.constants import FIELD_TYPE
+from pymysql.constants import CLIENT, FIELD_TYPE
 
 STRING_TYPES = {
     FIELD_TYPE.VAR_STRING, FIELD_TYPE.STRING, FIELD_TYPE.VARCHAR, FIELD_TYPE.BLOB, FIELD_TYPE.TINY_BLOB,
@@ -23,16 +23,17 @@ SQL_MODE = (
 class Server:
     """One connection; every value comes back as the text that the server sent."""
 
-    def __init__(self, name, port):
+    def __init__(self, name, port, found_rows=False):
         self.name = name
         self.port = port
+        self.flags = CLIENT.FOUND_ROWS if found_rows else 0
         self.connection = None
         self.connect()
 
     def connect(self):
         self.connection = pymysql.connect(
             host="127.0.0.1", port=self.port, user="root", charset="utf8mb4", conv={}, autocommit=True,
-            read_timeout=60, write_timeout=60,
+            read_timeout=60, write_timeout=60, client_flag=self.flags,
         )
         self.run("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci")
         self.run(f"SET SESSION sql_mode = '{SQL_MODE}'")
@@ -53,7 +54,7 @@ class Server:
         in_transaction = bool(result.server_status & 1) if result.server_status is not None else None
         if result.description is None:
             return Outcome(
-                kind="ok", affected=result.affected_rows, warnings=result.warning_count,
+                kind="ok", affected=result.affected_rows, insert_id=result.insert_id, warnings=result.warning_count,
                 message=(result.message or b"").decode("utf-8", "replace") if isinstance(result.message, bytes)
                 else str(result.message or ""), in_transaction=in_transaction,
             )
@@ -74,6 +75,7 @@ class Outcome:
         self.rows = facts.get("rows", [])
         self.fields = facts.get("fields", [])
         self.affected = facts.get("affected")
+        self.insert_id = facts.get("insert_id")
         self.warnings = facts.get("warnings", 0)
         self.number = facts.get("number")
         self.message = facts.get("message", "")
@@ -83,7 +85,7 @@ class Outcome:
         if self.kind == "error":
             return f"error {self.number}: {self.message}"
         if self.kind == "ok":
-            return f"ok, {self.affected} affected, {self.warnings} warnings, {self.message!r}"
+            return f"ok, {self.affected} affected, id {self.insert_id}, {self.warnings} warnings, {self.message!r}"
         if self.kind == "lost":
             return f"connection lost: {self.message}"
         shown = ", ".join(str(tuple(shorten(value) for value in row)) for row in self.rows[:12])
@@ -100,8 +102,8 @@ def shorten(value):
 def difference(ours, theirs, check):
     """Says in one line how two outcomes differ, or gives None. `check` is the set of the generator's words about a
     statement: `ordered`, `count` (rows are not determined, only how many), `fold` (texts equal in their collation count
-    as equal), `computed` (columns are expressions), `nowarnings`, `nomessage`, `noerrors` (which of several errors comes
-    first is not determined)."""
+    as equal), `computed` (columns are expressions), `untyped` (their types are not compared), `nowarnings`, `nomessage`,
+    `noerrors` (which of several errors comes first is not determined)."""
     if "lost" in (ours.kind, theirs.kind):
         return f"connection lost: ours {ours.kind}, theirs {theirs.kind}"
     if ours.kind != theirs.kind:
@@ -118,6 +120,8 @@ def difference(ours, theirs, check):
     if ours.kind == "ok":
         if ours.affected != theirs.affected:
             return f"{ours.affected} rows affected, theirs {theirs.affected}"
+        if ours.insert_id != theirs.insert_id:
+            return f"insert id {ours.insert_id}, theirs {theirs.insert_id}"
         if "nomessage" not in check and message_numbers(ours) != message_numbers(theirs):
             return f"message {ours.message!r}, theirs {theirs.message!r}"
         return warnings
@@ -134,7 +138,7 @@ def fields_difference(ours, theirs, check):
     for our_field, their_field in zip(ours.fields, theirs.fields):
         if our_field.name != their_field.name:
             return f"column name {our_field.name!r}, theirs {their_field.name!r}"
-        if type_class(our_field) != type_class(their_field):
+        if "untyped" not in check and type_class(our_field) != type_class(their_field):
             return f"column {our_field.name}: type {type_class(our_field)}, theirs {type_class(their_field)}"
         if "computed" in check:
             continue

@@ -74,8 +74,8 @@ def lifted(statement, generator_random):
     start = re.search(r" FROM | VALUES | SET ", statement)
     if start is None or not statement.startswith(("SELECT", "INSERT", "UPDATE", "DELETE")):
         return None
-    end = statement.find(" ORDER BY ")
-    end = end if end >= 0 else len(statement)
+    ends = [statement.find(word) for word in (" ORDER BY ", " RETURNING ")]
+    end = min((end for end in ends if end >= 0), default=len(statement))
     values = []
 
     def value_of(match):

@@ -55,6 +55,8 @@ class Generator:
     def __init__(self, random):
         self.random = random
         self.in_transaction = False
+        # Statements that are to come next, with their words.
+        self.queue = []
         # Statements of many rows that are still to come, for scans of several batches.
         self.large = 4 if random.random() < 0.15 else 0
         self.index_number = 0
@@ -173,6 +175,8 @@ class Generator:
 
     def statement(self):
         """A statement and the words about it."""
+        if self.queue:
+            return self.queue.pop(0)
         pick = self.random.random()
         if self.large > 0:
             self.large -= 1
@@ -187,6 +191,8 @@ class Generator:
             return self.transaction()
         if pick < 0.555:
             return self.definition()
+        if pick < 0.58:
+            return self.last_insert_id()
         return self.select()
 
     def insert(self):
@@ -224,10 +230,56 @@ class Generator:
                 self.when_duplicate(c) for c in random.sample(updatable, min(len(updatable), random.choice([1, 1, 2])))
             )
             words |= {"noerrors", "nowarnings"}
+        if random.random() < 0.15:
+            returning, more = self.returning()
+            values += returning
+            words |= more
+            if " SELECT " not in values or self.primary:
+                words.add("ordered")
+        if random.random() < 0.05:
+            self.queue.append(("SELECT ROW_COUNT()", {"computed"}))
         if "IGNORE" in verb:
             # MariaDB stores a question mark for a byte that is no text, MySQL what comes before it; a double in a narrow text is known.
             values = values.replace("x'ff'", "'ff'").replace("0.1e0", "0.5")
         return f"{verb} t {values.strip()}", words
+
+    def returning(self):
+        """RETURNING, and the words that it adds."""
+        pick = self.random.random()
+        if pick < 0.3:
+            return " RETURNING *", set()
+        if pick < 0.6:
+            items = [self.random.choice(self.columns).name for _ in range(self.random.randint(1, 3))]
+            return f" RETURNING {', '.join(items)}", set()
+        items = [self.projection() for _ in range(self.random.randint(1, 3))]
+        # Which of the errors of a row comes first is not the same where one is in RETURNING.
+        return f" RETURNING {', '.join(items)}", {"computed", "noerrors"}
+
+    def last_insert_id(self):
+        """LAST_INSERT_ID(expression) in a statement of one row. What it was before is the same on both sides."""
+        random = self.random
+        integers = [c for c in self.columns if c.is_integer]
+        if not integers:
+            return f"SELECT LAST_INSERT_ID({random.choice(['7', '-1', 'NULL', '2.5', '0'])})", {"computed"}
+        column = random.choice(integers)
+        told = ("SELECT LAST_INSERT_ID(), ROW_COUNT()", {"computed"})
+        argument = random.choice([f"{column.name} + 1", column.name, "5", f"IFNULL({column.name}, 3)"])
+        if self.primary and random.random() < 0.5:
+            keys = [c for c in self.columns if c.name in self.primary]
+            where = " AND ".join(f"{c.name} = {self.small_value(c)}" for c in keys)
+            change = f"UPDATE t SET {column.name} = LAST_INSERT_ID({argument}) WHERE {where}"
+            self.queue = [(change, {"noerrors"}), told]
+        else:
+            columns = self.columns
+            given = random.random() < 0.5
+            values = ", ".join(
+                f"LAST_INSERT_ID({random.randint(1, 90)})" if given and c is column else self.scattered(c) for c in columns
+            )
+            insert = f"INSERT INTO t VALUES ({values})"
+            if random.random() < 0.6:
+                insert += f" ON DUPLICATE KEY UPDATE {column.name} = LAST_INSERT_ID({argument})"
+            self.queue = [(insert, {"noerrors"}), told]
+        return f"DO LAST_INSERT_ID({random.randint(0, 9)})", set()
 
     def selected(self, columns):
         """Rows of the table itself, few and the same ones on both sides."""
@@ -318,7 +370,12 @@ class Generator:
         return f"UPDATE {ignore}t SET {changes}{where}", {"noerrors", "nowarnings", "unstable"}
 
     def delete(self):
-        return f"DELETE FROM t{self.where(0.97)}{self.first_rows()}", set()
+        first, words, returning = self.first_rows(), set(), ""
+        if self.random.random() < 0.25:
+            returning, words = self.returning()
+            if first:
+                words.add("ordered")
+        return f"DELETE FROM t{self.where(0.97)}{first}{returning}", words
 
     def first_rows(self):
         """Nothing, or an order that is total and a limit."""

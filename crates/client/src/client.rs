@@ -56,6 +56,17 @@ const POINT_REPLY_BYTES: usize = 512;
 /// Bytes of input that hold more than one key.
 const POINT_INPUT_BYTES_MAX: usize = 64;
 
+/// What a read is asked with, besides its rows and keys.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOptions {
+    /// The wire form of the rows.
+    pub protocol: RowProtocol,
+    /// How many rows each partition is asked for.
+    pub bound: RowBound,
+    /// Of so many warnings the text is answered.
+    pub warnings_max: u16,
+}
+
 /// What a write is asked with, besides its rows and keys.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
@@ -73,6 +84,8 @@ pub struct WriteOptions {
     pub locks_ranges: bool,
     /// The last statement that [`Client::undo_statements`] may be asked to keep, if not an earlier one; 0 without a savepoint.
     pub savepoint: StatementNumber,
+    /// Of so many warnings the text is answered.
+    pub warnings_max: u16,
 }
 
 impl Client {
@@ -135,16 +148,14 @@ impl Client {
         session: ConnectionId,
         transaction: &mut Transaction,
         program: &Arc<ReadProgram>,
-        protocol: RowProtocol,
-        bound: RowBound,
+        options: ReadOptions,
         inputs: &mut PartitionInputs,
         door: &mut Door<'_>,
     ) -> Result<OperationId> {
         let (snapshot, own_snapshot) = self.snapshot_of(transaction)?;
         let work = ReadWork {
             program: Arc::clone(program),
-            protocol,
-            bound,
+            options,
             snapshot,
             own_snapshot,
             transaction: transaction.id,
@@ -173,8 +184,9 @@ impl Client {
                 operation,
                 reply_to: self.own,
                 partition,
-                protocol,
-                rows_max: bound.left(0),
+                protocol: options.protocol,
+                rows_max: options.bound.left(0),
+                warnings_max: options.warnings_max,
                 program: Arc::clone(program),
                 snapshot,
                 transaction: if own_writes { transaction.id } else { TransactionId::default() },
@@ -201,8 +213,9 @@ impl Client {
                 operation,
                 reply_to: own,
                 partition,
-                protocol: work.protocol,
-                rows_max: work.bound.left(resume.rows),
+                protocol: work.options.protocol,
+                rows_max: work.options.bound.left(resume.rows),
+                warnings_max: work.options.warnings_max,
                 program: Arc::clone(&work.program),
                 snapshot: work.snapshot,
                 transaction: if at_owner { work.transaction } else { TransactionId::default() },
@@ -489,7 +502,7 @@ impl Client {
         from: Address,
         door: &mut Door<'_>,
     ) -> Option<(ConnectionId, Event)> {
-        let ReadRowsReply { operation, partition, rows, input, output, resume, error } = reply;
+        let ReadRowsReply { operation, partition, rows, input, output, resume, remarks, error } = reply;
         let handle = Handle::from_u64(operation.0);
         let Some(Operation { session, work: Work::Read(work) }) = self.operations.get_mut(handle) else {
             door.buffers.give(input);
@@ -499,7 +512,7 @@ impl Client {
         let session = *session;
         work.outstanding -= 1;
         match resume {
-            Some(resume) if !work.abandoned && work.bound.left(resume.rows) > 0 => {
+            Some(resume) if !work.abandoned && work.options.bound.left(resume.rows) > 0 => {
                 work.cut.push(CutPart { partition, to: from, input, resume })
             }
             _ => door.buffers.give(input),
@@ -515,7 +528,7 @@ impl Client {
             let told = error.filter(|_| !work.abandoned);
             door.buffers.give(output);
             self.end_read(operation, door);
-            return told.map(|error| (session, Event::ReadFailed { operation, error }));
+            return told.map(|error| (session, Event::ReadFailed { operation, remarks, error }));
         }
         let next = match (outstanding, work.cut.is_empty()) {
             (0, true) => Next::Done,
@@ -525,7 +538,7 @@ impl Client {
         if next == Next::Done {
             self.close(operation);
         }
-        Some((session, Event::Rows { operation, output, is_prefixed, rows, next }))
+        Some((session, Event::Rows { operation, output, is_prefixed, rows, remarks, next }))
     }
 
     /// A statement is done: what the session knows of its transaction is brought up to date.
@@ -543,7 +556,6 @@ impl Client {
             statement,
             matched,
             changed,
-            warnings,
             remarks,
             outputs,
             written,
@@ -566,7 +578,7 @@ impl Client {
                 transaction.ended = true;
             }
         }
-        Some(Event::Statement { operation, matched, changed, warnings, remarks, outputs, error })
+        Some(Event::Statement { operation, matched, changed, remarks, outputs, error })
     }
 
     /// Whether the last statement ended the whole transaction against the session's will (a deadlock); asking clears it.
@@ -726,6 +738,7 @@ impl Client {
             input: Vec::new(),
             output: Vec::new(),
             resume: None,
+            remarks: None,
             error: Some(error),
         };
         door.outbox.send(self.own, Signal::Sql(SqlSignal::ReadRowsReply(reply)));

@@ -19,6 +19,8 @@ pub enum Event {
         is_prefixed: bool,
         /// How many rows.
         rows: u32,
+        /// What there is to say besides.
+        remarks: Option<Box<Remarks>>,
         /// What comes next.
         next: Next,
     },
@@ -26,6 +28,8 @@ pub enum Event {
     ReadFailed {
         /// The operation.
         operation: OperationId,
+        /// What there is to say besides.
+        remarks: Option<Box<Remarks>>,
         /// Why.
         error: Box<Error>,
     },
@@ -37,9 +41,7 @@ pub enum Event {
         matched: u64,
         /// Rows changed.
         changed: u64,
-        /// Conversions that warned.
-        warnings: u32,
-        /// What the warnings are.
+        /// What there is to say besides, also of a statement that failed.
         remarks: Option<Box<Remarks>>,
         /// Rows of a locking read.
         outputs: Vec<Buffer>,

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Buffer};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, TransactionId};
-use junctor_signals::program::{ReadProgram, RowProtocol};
+use junctor_signals::program::ReadProgram;
 use junctor_signals::read_rows::Resume;
 use junctor_storage::snapshot::SnapshotHandle;
+
+use crate::client::ReadOptions;
 
 /// How many rows a read asks a partition for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +70,7 @@ pub(crate) enum Work {
 #[derive(Debug)]
 pub(crate) struct ReadWork {
     pub program: Arc<ReadProgram>,
-    pub protocol: RowProtocol,
-    pub bound: RowBound,
+    pub options: ReadOptions,
     pub snapshot: CommitNumber,
     /// The statement's own snapshot, ended with it; `None` when the transaction has one.
     pub own_snapshot: Option<SnapshotHandle>,

@@ -56,7 +56,7 @@ impl Transaction {
     /// looks at its partitions one after the other, and waits, so it could see one row of another transaction and miss an earlier one.
     #[inline]
     pub(crate) fn reading(&self, options: &WriteOptions) -> Reading {
-        let WriteOptions { keeps_to_snapshot, rows_max, .. } = *options;
+        let WriteOptions { keeps_to_snapshot, rows_max, warnings_max, .. } = *options;
         let keeps_to_snapshot = match self.isolation {
             Isolation::ReadCommitted => false,
             Isolation::RepeatableRead => keeps_to_snapshot && self.explicit,
@@ -65,7 +65,8 @@ impl Transaction {
         let snapshot = self.snapshot.as_ref().filter(|_| keeps_to_snapshot);
         let changed_after = snapshot.map_or(CommitNumber(0), |(_, number)| *number);
         let locks_ranges = self.isolation != Isolation::ReadCommitted && options.locks_ranges;
-        Reading { locks_ranges, changed_after, rows_max: if rows_max == u32::MAX { 0 } else { rows_max } }
+        let rows_max = if rows_max == u32::MAX { 0 } else { rows_max };
+        Reading { locks_ranges, changed_after, rows_max, warnings_max }
     }
 
     /// Whether the transaction's snapshot was taken before the table was made: what it would see of it is not what was
@@ -94,6 +95,7 @@ mod tests {
             rows_max: u32::MAX,
             locks_ranges: may_lock,
             savepoint: StatementNumber(0),
+            warnings_max: 0,
         };
         Transaction { isolation, explicit, ..Transaction::default() }.reading(&options).locks_ranges
     }

@@ -5,8 +5,9 @@ use std::cell::{Cell, RefCell};
 use bumpalo::Bump;
 use junctor_model::error::{Error, ErrorCode, Result};
 
-/// Warnings of which the text is kept (`max_error_count`); further ones are counted only.
-pub const WARNINGS_KEPT_MAX: usize = 64;
+/// Warnings of which the text is kept unless a statement asks for another number (`max_error_count`); further ones are counted
+/// only.
+pub const WARNINGS_KEPT_DEFAULT: u16 = 1024;
 /// Bytes of the longest string that a function makes (`max_allowed_packet`); a longer one is NULL with warning 1301.
 pub const STRING_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of all strings that one row may need.
@@ -23,6 +24,13 @@ pub struct Warning {
     pub message: Box<str>,
 }
 
+/// How many warnings there were at some moment.
+#[derive(Clone, Copy, Debug)]
+pub struct WarningMark {
+    count: u64,
+    kept: usize,
+}
+
 /// Working memory for evaluation; one per thread, reset for every row.
 #[derive(Debug)]
 pub struct Scratch {
@@ -33,6 +41,8 @@ pub struct Scratch {
     buffers: RefCell<Vec<Vec<u8>>>,
     warnings: RefCell<Vec<Warning>>,
     warning_count: Cell<u64>,
+    warnings_max: u16,
+    last_insert_id: Cell<Option<u64>>,
     strict: bool,
 }
 
@@ -45,6 +55,8 @@ impl Scratch {
             buffers: RefCell::default(),
             warnings: RefCell::default(),
             warning_count: Cell::default(),
+            warnings_max: WARNINGS_KEPT_DEFAULT,
+            last_insert_id: Cell::default(),
             strict: false,
         }
     }
@@ -57,6 +69,12 @@ impl Scratch {
     /// Whether warnings are errors.
     pub fn is_strict(&self) -> bool {
         self.strict
+    }
+
+    /// Of so many warnings the text is kept.
+    #[inline]
+    pub fn set_warnings_max(&mut self, warnings_max: u16) {
+        self.warnings_max = warnings_max;
     }
 
     /// Frees the strings of the row before.
@@ -87,6 +105,33 @@ impl Scratch {
         std::mem::take(self.warnings.get_mut())
     }
 
+    /// How many warnings there are, to forget those that follow.
+    pub fn warning_mark(&self) -> WarningMark {
+        WarningMark { count: self.warning_count.get(), kept: self.warnings.borrow().len() }
+    }
+
+    /// Forgets the warnings after a mark: what was evaluated since is evaluated once more, and says them then.
+    pub fn forget_warnings_after(&self, mark: WarningMark) {
+        self.warning_count.set(mark.count);
+        self.warnings.borrow_mut().truncate(mark.kept);
+    }
+
+    /// Whether there is anything to say besides the values: a warning, or what LAST_INSERT_ID(expression) has set.
+    #[inline]
+    pub fn has_remarks(&self) -> bool {
+        self.warning_count.get() != 0 || self.last_insert_id.get().is_some()
+    }
+
+    /// What LAST_INSERT_ID(expression) was given last since this was asked.
+    pub fn take_last_insert_id(&mut self) -> Option<u64> {
+        self.last_insert_id.take()
+    }
+
+    /// LAST_INSERT_ID(expression) was evaluated.
+    pub(crate) fn note_last_insert_id(&self, value: u64) {
+        self.last_insert_id.set(Some(value));
+    }
+
     /// Records a warning; under strict rules it is the error instead.
     #[cold]
     pub(crate) fn warn(&self, code: ErrorCode, message: impl FnOnce() -> String) -> Result<()> {
@@ -102,7 +147,7 @@ impl Scratch {
     pub(crate) fn note(&self, code: ErrorCode, message: impl FnOnce() -> String) {
         self.warning_count.set(self.warning_count.get() + 1);
         let mut warnings = self.warnings.borrow_mut();
-        if warnings.len() < WARNINGS_KEPT_MAX {
+        if warnings.len() < usize::from(self.warnings_max) {
             warnings.push(Warning { code, message: message().into() });
         }
     }

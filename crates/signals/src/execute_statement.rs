@@ -30,6 +30,8 @@ pub struct Reading {
     pub changed_after: CommitNumber,
     /// A locking read ends in each partition when it has accepted so many rows, and locks nothing beyond; 0 has no limit.
     pub rows_max: u32,
+    /// Of so many warnings the text is answered.
+    pub warnings_max: u16,
 }
 
 /// Execute one statement.
@@ -83,9 +85,7 @@ pub struct ExecuteStatementReply {
     pub matched: u64,
     /// Rows that were changed, inserted or deleted.
     pub changed: u64,
-    /// Conversions that warned.
-    pub warnings: u32,
-    /// What the warnings are.
+    /// What there is to say besides, also of a statement that failed.
     pub remarks: Option<Box<Remarks>>,
     /// Rows of a locking read, one buffer for each partition that had some.
     pub outputs: Vec<Buffer>,

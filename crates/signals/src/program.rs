@@ -34,6 +34,8 @@ pub struct SortKey {
     pub value: Expression,
     /// DESC.
     pub descending: bool,
+    /// Whether the result row has the same computed value, which says then what there is to say of it besides.
+    pub is_said: bool,
 }
 
 /// One aggregate of the select list.
@@ -199,4 +201,15 @@ pub struct WriteProgram {
     pub unique_entries: Vec<(IndexId, Arc<TableLayout>)>,
     /// What foreign keys ask of the action; `None` where they ask nothing or are not checked.
     pub foreign_keys: Option<Arc<ForeignKeyWork>>,
+    /// RETURNING of UPDATE and DELETE; whoever makes the images of an insert says them too.
+    pub returning: Option<Returning>,
+}
+
+/// What a write answers of the rows that it accepts.
+#[derive(Clone, Debug)]
+pub struct Returning {
+    /// What leaves the partition: of a deleted row as it was, of an updated one as it has become. Packets or entries.
+    pub output: Output,
+    /// Whether what is cut or divided by zero there is an error.
+    pub is_strict: bool,
 }

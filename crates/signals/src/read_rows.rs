@@ -9,6 +9,7 @@ use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, PartitionId, RowId, TransactionId};
 
 use crate::program::{ReadProgram, RowProtocol};
+use crate::remarks::Remarks;
 
 /// The client's record of an operation: a pool handle as a number. Opaque to everybody else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -40,6 +41,8 @@ pub struct ReadRows {
     pub protocol: RowProtocol,
     /// At most so many accepted rows in this reply.
     pub rows_max: u32,
+    /// Of so many warnings the text is in this reply.
+    pub warnings_max: u16,
     /// What to do.
     pub program: Arc<ReadProgram>,
     /// Versions with numbers up to this one are seen.
@@ -69,6 +72,8 @@ pub struct ReadRowsReply {
     pub output: Buffer,
     /// Where to go on; `None` when the partition has no more.
     pub resume: Option<Box<Resume>>,
+    /// What there is to say besides, also of a read that failed.
+    pub remarks: Option<Box<Remarks>>,
     /// Why there is no answer.
     pub error: Option<Box<Error>>,
 }

@@ -119,9 +119,7 @@ pub struct WriteRowsReply {
     pub matched: u32,
     /// Rows changed; above 0 also when the write failed after it changed some.
     pub changed: u32,
-    /// Conversions that warned.
-    pub warnings: u32,
-    /// What the warnings are.
+    /// What there is to say besides, also of a write that failed.
     pub remarks: Option<Box<Remarks>>,
     /// The newest commit number that the answer tells of: its own, when `one_phase` was asked and the partition committed, else
     /// that of what was looked at, or 0. The client learns nothing of it before it is stable.

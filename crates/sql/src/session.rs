@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use junctor_client::Transaction;
 use junctor_client::program::RowProtocol;
+use junctor_client::remarks::{self, Remarks};
 use junctor_client::transaction::Isolation;
+use junctor_expression::Scratch;
 use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
 
@@ -18,9 +20,6 @@ use crate::plan::Plan;
 use crate::result::Completion;
 use crate::show::{Warning, WarningLevel};
 use crate::variable::SessionVariables;
-
-/// Warnings and errors of one statement that are kept for SHOW WARNINGS.
-pub const DIAGNOSTICS_MAX: usize = 64;
 
 /// What a login settled.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +101,8 @@ pub struct Session {
     pub(crate) warning_count: u16,
     pub(crate) error_count: u16,
     pub(crate) last_insert_id: u64,
+    /// What LAST_INSERT_ID(expression) was given by the statement under way, for its answer.
+    pub(crate) insert_id_argument: Option<u64>,
     pub(crate) row_count: i64,
     pub(crate) found_rows: u64,
 }
@@ -193,12 +194,48 @@ impl Session {
         self.diagnostics.clear();
         self.warning_count = 0;
         self.error_count = 0;
+        self.insert_id_argument = None;
+    }
+
+    /// Whether the statement before has left something to be forgotten.
+    #[inline]
+    pub(crate) fn has_remarks(&self) -> bool {
+        self.warning_count != 0 || self.insert_id_argument.is_some()
     }
 
     /// Notes a warning.
     pub(crate) fn warn(&mut self, level: WarningLevel, code: u16, message: Box<str>) {
+        if level == WarningLevel::Note && !self.variables.takes_notes {
+            return;
+        }
         self.warning_count = self.warning_count.saturating_add(1);
         self.keep(Warning { level, code, message });
+    }
+
+    /// Notes what evaluations had to say besides their values. Warnings of which there is no text are only counted.
+    #[cold]
+    pub(crate) fn note_remarks(&mut self, level: WarningLevel, remarks: Remarks) {
+        let Remarks { warnings, count, last_insert_id } = remarks;
+        if let Some(number) = last_insert_id {
+            self.last_insert_id = number;
+            self.insert_id_argument = last_insert_id;
+        }
+        if level == WarningLevel::Note && !self.variables.takes_notes {
+            return;
+        }
+        let untold = count.saturating_sub(warnings.len() as u64);
+        for warning in warnings {
+            self.warn(level, warning.code.errno(), warning.message);
+        }
+        self.warning_count = self.warning_count.saturating_add(u16::try_from(untold).unwrap_or(u16::MAX));
+    }
+
+    /// Notes what is in the scratch memory of evaluations that were made here.
+    #[inline]
+    pub(crate) fn note_evaluated(&mut self, level: WarningLevel, scratch: &mut Scratch) {
+        if let Some(remarks) = remarks::take(scratch) {
+            self.note_remarks(level, *remarks);
+        }
     }
 
     /// Notes that the statement failed.
@@ -211,7 +248,7 @@ impl Session {
     }
 
     fn keep(&mut self, diagnostic: Warning) {
-        if self.diagnostics.len() < DIAGNOSTICS_MAX {
+        if self.diagnostics.len() < usize::from(self.variables.warnings_max) {
             self.diagnostics.push(diagnostic);
         }
     }

@@ -280,6 +280,7 @@ impl Driver {
                 partition: PartitionId { table: self.common.table.layout.definition.id, index },
                 protocol: RowProtocol::Text,
                 rows_max: 1000,
+                warnings_max: 0,
                 program: Arc::clone(&self.read),
                 snapshot: number,
                 transaction: TransactionId::default(),

@@ -132,6 +132,17 @@ pub(crate) fn order_in_domain(
     }
 }
 
+/// The number that a text is in a domain of numbers, for a value that is compared several times: what is cut of it is told
+/// once. Other values stay as they are.
+#[inline]
+pub(super) fn number_of_text<'r>(domain: Domain, value: ValueRef<'r>, scratch: &Scratch) -> Result<ValueRef<'r>> {
+    match (domain, value) {
+        (Domain::Double, ValueRef::Bytes(_)) => Ok(ValueRef::Double(to_double(value, scratch)?)),
+        (Domain::Integer | Domain::Number, ValueRef::Bytes(_)) => to_number(value, scratch),
+        _ => Ok(value),
+    }
+}
+
 fn order_converted(domain: Domain, left: ValueRef<'_>, right: ValueRef<'_>, scratch: &Scratch) -> Result<Ordering> {
     match domain {
         Domain::Integer | Domain::Number => Ok(order_numbers(to_number(left, scratch)?, to_number(right, scratch)?)),

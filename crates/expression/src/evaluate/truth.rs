@@ -5,7 +5,7 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::Context;
-use super::compare::{compare, compare_integers, equal_in_domain, order_in_domain};
+use super::compare::{compare, compare_integers, equal_in_domain, number_of_text, order_in_domain};
 use super::convert::{to_double, to_text};
 use crate::program::{CompareOperator, Domain, Expression, IsTest, Node};
 use crate::scratch::Scratch;
@@ -116,8 +116,11 @@ fn truth_of(value: ValueRef<'_>, scratch: &Scratch) -> Result<Option<bool>> {
 
 fn between<'r>(domains: [Domain; 2], operands: &'r [Expression; 3], context: &Context<'r>) -> Result<Option<bool>> {
     let [value, low, high] = operands;
-    let value = value.value(context)?;
+    let mut value = value.value(context)?;
     let low = low.value(context)?;
+    if domains[0] == domains[1] && !low.is_null() {
+        value = number_of_text(domains[0], value, context.scratch)?;
+    }
     let above = match value.is_null() || low.is_null() {
         true => None,
         false => Some(order_in_domain(domains[0], value, low, context.scratch)?.is_ge()),
@@ -147,8 +150,19 @@ fn in_list<'r>(
         return Ok(None);
     }
     let mut result = Some(false);
+    let mut converted = None;
     for (domain, item) in list {
-        match equal_in_domain(*domain, value, item.settled_value(context)?, context.scratch)? {
+        let item = item.settled_value(context)?;
+        let value = match (value, converted) {
+            (ValueRef::Bytes(_), Some((known, number))) if known == *domain => number,
+            (ValueRef::Bytes(_), _) if !item.is_null() => {
+                let number = number_of_text(*domain, value, context.scratch)?;
+                converted = Some((*domain, number));
+                number
+            }
+            _ => value,
+        };
+        match equal_in_domain(*domain, value, item, context.scratch)? {
             Some(true) => return Ok(Some(true)),
             None => result = None,
             Some(false) => {}
@@ -167,6 +181,7 @@ fn in_parameters<'r>(
     if value.is_null() {
         return Ok(None);
     }
+    let value = number_of_text(domain, value, context.scratch)?;
     let mut result = Some(false);
     for item in context.parameters.list(parameter) {
         match equal_in_domain(domain, value, item, context.scratch)? {

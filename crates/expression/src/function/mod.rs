@@ -2,6 +2,7 @@
 
 mod choose;
 mod digest;
+mod insert_id;
 mod math;
 mod round;
 mod search;
@@ -53,7 +54,16 @@ const ANY: usize = usize::MAX;
 
 /// The function of that name in any letter case.
 pub fn find(name: &str) -> Option<&'static Function> {
-    let families = [text::TABLE, trim::TABLE, search::TABLE, digest::TABLE, math::TABLE, round::TABLE, choose::TABLE];
+    let families = [
+        text::TABLE,
+        trim::TABLE,
+        search::TABLE,
+        digest::TABLE,
+        math::TABLE,
+        round::TABLE,
+        choose::TABLE,
+        insert_id::TABLE,
+    ];
     families.into_iter().flatten().find(|function| function.name.eq_ignore_ascii_case(name))
 }
 

@@ -24,6 +24,8 @@ pub enum Clause {
     Order,
     /// HAVING.
     Having,
+    /// RETURNING.
+    Returning,
 }
 
 impl Clause {
@@ -34,6 +36,7 @@ impl Clause {
             Clause::Where => "where clause",
             Clause::Order => "order clause",
             Clause::Having => "having clause",
+            Clause::Returning => "RETURNING",
         }
     }
 }

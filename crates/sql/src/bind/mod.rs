@@ -17,4 +17,4 @@ pub use environment::{Environment, Folded, ParameterKind};
 pub use literal::decimal_of_text;
 pub(crate) use literal::{among_numbers, number_of_literal};
 pub use scope::{RowSource, Scope};
-pub use select_list::{SelectList, bind_select_list, item_named};
+pub use select_list::{SelectList, bind_returning_list, bind_select_list, item_named};

@@ -39,7 +39,8 @@ pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_par
                 )?;
             }
             SelectItem::Expression { expression, alias, text } => {
-                bind_item(binder, expression, alias.as_deref().unwrap_or(text), alias.is_some(), &mut projection)?;
+                let name = alias.as_deref().unwrap_or(text);
+                bind_item(binder, Clause::FieldList, expression, (name, alias.is_some()), &mut projection)?;
             }
         }
         if first_plain.is_none() {
@@ -50,13 +51,40 @@ pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_par
         Aggregation::Collected { aggregates, .. } => aggregates,
         Aggregation::Forbidden => Vec::new(),
     };
-    if projection.columns.len() > RESULT_COLUMNS_MAX {
-        return Err(Error::new(ErrorCode::TooManyColumns, "Too many columns"));
-    }
+    check_columns(&projection)?;
     if let (false, Some((position, column))) = (aggregates.is_empty(), first_plain) {
         return Err(message::mix_of_group_functions(position, &column));
     }
     Ok(SelectList { projection, aggregates })
+}
+
+/// Binds the list of RETURNING, where no aggregate may stand.
+///
+/// # Errors
+/// 1111 for an aggregate, 1051 for an unknown table before `.*`, and those of [`Binder::bind`].
+pub fn bind_returning_list(binder: &mut Binder<'_>, items: &[SelectItem]) -> Result<Projection> {
+    let mut projection = Projection::new(Vec::with_capacity(items.len()), Vec::new());
+    for item in items {
+        match item {
+            SelectItem::All(table) => {
+                let table = table.as_ref().map(|table| (table.database.as_deref(), &*table.name));
+                bind_all_columns(binder, table, &mut projection)?;
+            }
+            SelectItem::Expression { expression, alias, text } => {
+                let name = alias.as_deref().unwrap_or(text);
+                bind_item(binder, Clause::Returning, expression, (name, alias.is_some()), &mut projection)?;
+            }
+        }
+    }
+    check_columns(&projection)?;
+    Ok(projection)
+}
+
+fn check_columns(projection: &Projection) -> Result<()> {
+    if projection.columns.len() > RESULT_COLUMNS_MAX {
+        return Err(Error::new(ErrorCode::TooManyColumns, "Too many columns"));
+    }
+    Ok(())
 }
 
 fn bind_all_columns(
@@ -86,15 +114,15 @@ fn bind_all_columns(
 
 fn bind_item(
     binder: &mut Binder<'_>,
+    clause: Clause,
     expression: &ast::Expression,
-    name: &str,
-    is_alias: bool,
+    (name, is_alias): (&str, bool),
     projection: &mut Projection,
 ) -> Result<()> {
-    let value = binder.bind_in(Clause::FieldList, expression)?;
+    let value = binder.bind_in(clause, expression)?;
     let column = match expression {
         ast::Expression::Column(reference) => {
-            let mut column = binder.scope.resolve(reference, Clause::FieldList.name())?.column;
+            let mut column = binder.scope.resolve(reference, clause.name())?.column;
             // The tables that the server makes are views in MySQL, whose columns keep their own letter case.
             let keeps_case = matches!(binder.scope.source, RowSource::Virtual { .. });
             match (is_alias, keeps_case) {

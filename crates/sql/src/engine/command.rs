@@ -146,6 +146,7 @@ impl Engine {
         session.variables = SessionVariables::new(&self.globals, session.is_interactive);
         session.variables.choose_collation(collation);
         session.last_insert_id = 0;
+        session.insert_id_argument = None;
         session.found_rows = 0;
         let after = AfterEnding::Complete { chain: false, release: false };
         end_transaction(self, session, Ending::Rollback, after, door, sink)

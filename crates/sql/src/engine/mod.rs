@@ -120,6 +120,7 @@ impl Engine {
             warning_count: 0,
             error_count: 0,
             last_insert_id: 0,
+            insert_id_argument: None,
             row_count: 0,
             found_rows: 0,
         };

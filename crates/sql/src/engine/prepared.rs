@@ -9,6 +9,7 @@ use junctor_expression::{Kind, Parameters};
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::Engine;
+use super::query::keeps_diagnostics;
 use super::user_locks::{LockCallMode, refuse_lock_calls};
 use crate::bind::{ParameterKind, message};
 use crate::execute::{Again, Run, fail, kind_of_value};
@@ -144,7 +145,7 @@ impl Engine {
             if is_current && statement.settings == settings && fits(plan, &statement.kinds, values) {
                 statement.dictionary_version = dictionary.version;
                 let plan = Arc::clone(plan);
-                if session.warning_count != 0 {
+                if session.has_remarks() {
                     session.clear_diagnostics();
                 }
                 return self.run_plan(session, &plan, &run, door, sink);
@@ -185,7 +186,9 @@ impl Engine {
                 fail(session, &error, sink)
             }
             Ok(None) => {
-                session.clear_diagnostics();
+                if !keeps_diagnostics(&statement) {
+                    session.clear_diagnostics();
+                }
                 self.run_without_plan(session, &statement, run.protocol, door, sink)
             }
             Ok(Some(planned)) => {

@@ -157,12 +157,14 @@ impl Engine {
         door: &mut Door<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
+        let database = session.database.clone();
+        self.set_lock_calls(LockCallMode::Collected);
+        // It may ask how many warnings the statement before had.
+        let planned = self.plan(session, statement, database.as_deref(), door);
         if !keeps_diagnostics(statement) {
             session.clear_diagnostics();
         }
-        let database = session.database.clone();
-        self.set_lock_calls(LockCallMode::Collected);
-        let progress = match self.plan(session, statement, database.as_deref(), door) {
+        let progress = match planned {
             Ok(Some(planned)) if self.has_unanswered_lock_calls() => refuse_lock_calls(session, &planned.plan, sink),
             Ok(Some(planned)) => {
                 let run = Run { protocol: RowProtocol::Text, shaped_text: None, again };

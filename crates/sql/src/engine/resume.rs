@@ -13,6 +13,7 @@ use crate::execute::{
 use crate::plan::Plan;
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
+use crate::show::WarningLevel;
 
 impl Engine {
     /// Goes on with what a session waits for.
@@ -43,12 +44,15 @@ impl Engine {
             return Progress::Waiting;
         }
         let progress = match event {
-            Event::Rows { output, is_prefixed, rows, next, .. } => {
+            Event::Rows { output, is_prefixed, rows, remarks, next, .. } => {
+                if let Some(remarks) = remarks {
+                    session.note_remarks(WarningLevel::Warning, *remarks);
+                }
                 on_rows(self, session, PartRows { output, is_prefixed, count: rows, next }, door, sink)
             }
-            Event::ReadFailed { error, .. } => on_read_failed(self, session, &error, door, sink),
-            Event::Statement { matched, changed, warnings, remarks, outputs, error, .. } => {
-                let outcome = StatementOutcome { matched, changed, warnings, remarks, outputs, error };
+            Event::ReadFailed { remarks, error, .. } => on_read_failed(self, session, (&error, remarks), door, sink),
+            Event::Statement { matched, changed, remarks, outputs, error, .. } => {
+                let outcome = StatementOutcome { matched, changed, remarks, outputs, error };
                 on_statement(self, session, outcome, door, sink)
             }
             Event::Ended { error, .. } => on_ended(self, session, error, door, sink),
@@ -75,8 +79,8 @@ impl Engine {
         let progress = match event {
             Event::Rows { output, next, .. } => on_fill_rows(self, session, output, next, door, sink),
             Event::ReadFailed { error, .. } => on_fill_read_failed(self, session, error, door, sink),
-            Event::Statement { matched, changed, warnings, remarks, outputs, error, .. } => {
-                let outcome = StatementOutcome { matched, changed, warnings, remarks, outputs, error };
+            Event::Statement { matched, changed, remarks, outputs, error, .. } => {
+                let outcome = StatementOutcome { matched, changed, remarks, outputs, error };
                 on_fill_statement(self, session, outcome, door, sink)
             }
             Event::Ended { error, .. } => on_fill_ended(self, session, error, door, sink),

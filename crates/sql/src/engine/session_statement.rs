@@ -13,7 +13,6 @@ use super::Engine;
 use super::command::answer;
 use super::facts::{Facts, with_environment};
 use super::lock_tables::has_locked_tables;
-use super::query::keeps_diagnostics;
 use crate::bind::{Binder, Clause, Environment, Folded, RowSource, Scope};
 use crate::definition::{self, Defined, DefinitionContext};
 use crate::execute::{
@@ -52,12 +51,14 @@ impl Engine {
             }
             Statement::Set(items) => self.run_set(session, items, door, sink),
             Statement::Do(expressions) => {
+                let mut scratch = Scratch::new();
                 let outcome = expressions
                     .iter()
-                    .try_for_each(|expression| self.evaluate_once(session, expression, door).map(|_| ()));
+                    .try_for_each(|expression| self.evaluate_once(session, expression, &scratch, door).map(|_| ()));
                 if self.has_unanswered_lock_calls() {
                     return Progress::Waiting;
                 }
+                session.note_evaluated(WarningLevel::Warning, &mut scratch);
                 answer(session, outcome, sink)
             }
             Statement::CreateTable(_)
@@ -86,7 +87,7 @@ impl Engine {
 
     /// The connection that KILL names. Error: 1094 for what is no number of a connection.
     fn connection_to_kill(&self, session: &Session, named: &Expression, door: &Door<'_>) -> Result<ConnectionId> {
-        let id = match self.evaluate_once(session, named, door)? {
+        let id = match self.evaluate_once(session, named, &Scratch::new(), door)? {
             Value::Int(id) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
             Value::UInt(id) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
             _ => Err(no_such_thread(&0)),
@@ -107,12 +108,10 @@ impl Engine {
             Ok(table) => table,
             Err(error) => return fail(session, &error, sink),
         };
-        if keeps_diagnostics(statement) {
-            // What it tells is not said of itself.
-            session.warning_count = 0;
-        }
+        // What SHOW WARNINGS tells is not said of itself.
+        let count = std::mem::take(&mut session.warning_count);
         let progress = say_table(session, table, protocol, sink);
-        session.warning_count = session.diagnostics.len() as u16;
+        session.warning_count = count;
         progress
     }
 
@@ -211,26 +210,32 @@ impl Engine {
     ) -> Progress {
         let mut variables = session.variables.clone();
         let mut globals = self.globals.clone();
+        let mut scratch = Scratch::new();
         let facts = Facts { engine: self, session, door };
         let effects =
             set(items, &mut variables, &mut globals, session.is_open, &mut |expression, variables, globals| {
                 let session_facts = SessionFacts { variables, globals, ..facts.session_facts() };
-                self.evaluate(&session_facts, session, expression)
+                self.evaluate(&session_facts, session, expression, &scratch)
             });
         let effects = match effects {
             Ok(effects) => effects,
-            Err(error) => return fail(session, &error, sink),
+            Err(error) => {
+                session.note_evaluated(WarningLevel::Warning, &mut scratch);
+                return fail(session, &error, sink);
+            }
         };
         if self.has_unanswered_lock_calls() {
             // It is made once main has answered.
             return Progress::Waiting;
         }
+        // What is to be said is said under the settings before.
+        session.note_evaluated(WarningLevel::Warning, &mut scratch);
+        for (errno, message) in effects.notes {
+            session.warn(WarningLevel::Warning, errno, message);
+        }
         session.variables = variables;
         if let Some(number) = effects.last_insert_id {
             session.last_insert_id = number;
-        }
-        for (errno, message) in effects.notes {
-            session.warn(WarningLevel::Warning, errno, message);
         }
         if !effects.global.is_empty() {
             let values = effects.global.into_iter().map(|change| (change.id.0, change.value)).collect();
@@ -284,9 +289,15 @@ impl Engine {
     }
 
     /// The value of an expression without rows.
-    fn evaluate_once(&self, session: &Session, expression: &Expression, door: &Door<'_>) -> Result<Value> {
+    fn evaluate_once(
+        &self,
+        session: &Session,
+        expression: &Expression,
+        scratch: &Scratch,
+        door: &Door<'_>,
+    ) -> Result<Value> {
         let facts = Facts { engine: self, session, door };
-        self.evaluate(&facts.session_facts(), session, expression)
+        self.evaluate(&facts.session_facts(), session, expression, scratch)
     }
 
     pub(super) fn evaluate(
@@ -294,6 +305,7 @@ impl Engine {
         session_facts: &SessionFacts<'_>,
         session: &Session,
         expression: &Expression,
+        scratch: &Scratch,
     ) -> Result<Value> {
         let fold = |expression: &Expression| {
             if let Some(value) = self.fold_lock_call(session, session_facts, expression)? {
@@ -314,7 +326,7 @@ impl Engine {
         };
         let bound = Binder::new(&environment, Scope::empty()).bind(expression)?;
         let parameters = Parameters::from_bytes(&self.work.parameters);
-        Ok(bound.evaluate(None, parameters, &Scratch::new())?.to_value())
+        Ok(bound.evaluate(None, parameters, scratch)?.to_value())
     }
 }
 

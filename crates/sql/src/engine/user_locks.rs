@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use junctor_client::{Door, OperationId, UserLockAction};
+use junctor_expression::Scratch;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::Value;
 
@@ -146,10 +147,10 @@ impl Engine {
         facts: &SessionFacts<'_>,
     ) -> Result<UserLockAction> {
         let Some(argument) = call.arguments.first() else { return Ok(UserLockAction::ReleaseAll) };
-        let name = lock_name(&self.evaluate(facts, session, argument)?)?;
+        let name = lock_name(&self.evaluate(facts, session, argument, &Scratch::new())?)?;
         Ok(match (function, call.arguments.get(1)) {
             ("GET_LOCK", Some(seconds)) => {
-                let wait_ms = wait_ms_of(&self.evaluate(facts, session, seconds)?);
+                let wait_ms = wait_ms_of(&self.evaluate(facts, session, seconds, &Scratch::new())?);
                 UserLockAction::Get { name, wait_ms }
             }
             ("RELEASE_LOCK", _) => UserLockAction::Release { name },

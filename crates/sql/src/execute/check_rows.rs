@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use junctor_client::client::ReadOptions;
 use junctor_client::event::Next;
 use junctor_client::input::KeyRange;
 use junctor_client::program::{Access, Output, ReadProgram};
@@ -115,8 +116,8 @@ fn read(
     let transaction = &mut session.transaction;
     (transaction.explicit, transaction.isolation) = (false, Isolation::ReadCommitted);
     let inputs = &mut engine.work.inputs;
-    let sent =
-        engine.client.read(session.connection, transaction, &program, TEXT, RowBound::Reply(BATCH_ROWS), inputs, door);
+    let options = ReadOptions { protocol: TEXT, bound: RowBound::Reply(BATCH_ROWS), warnings_max: 0 };
+    let sent = engine.client.read(session.connection, transaction, &program, options, inputs, door);
     if sent.is_err() {
         inputs.clear(door.buffers);
     }
@@ -186,7 +187,7 @@ pub(crate) fn on_check_event(
             door.buffers.give(output);
             wait(session, check)
         }
-        Event::ReadFailed { operation, error } => {
+        Event::ReadFailed { operation, error, .. } => {
             match operation == check.read {
                 true => check.next = Next::Done,
                 false => check.lookup = None,

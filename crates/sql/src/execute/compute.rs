@@ -16,6 +16,7 @@ use crate::engine::Engine;
 use crate::plan::{ComputePlan, ComputeSource, Plan};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
+use crate::show::WarningLevel;
 
 /// Answers a query over these rows.
 pub(crate) fn compute_rows(
@@ -34,11 +35,11 @@ pub(crate) fn compute_rows(
         scratch: Scratch::new(),
     };
     computation.scratch.set_strict(plan.is_strict);
-    match computation.run(rows, protocol, session.variables.select_limit) {
+    computation.scratch.set_warnings_max(session.variables.warnings_max);
+    let answer = computation.run(rows, protocol, session.variables.select_limit);
+    session.note_evaluated(WarningLevel::Warning, &mut computation.scratch);
+    match answer {
         Ok((packets, count)) => {
-            for warning in computation.scratch.take_warnings() {
-                session.warn(crate::show::WarningLevel::Warning, warning.code.errno(), warning.message);
-            }
             sink.header(&plan.header, &session.completion());
             sink.row_packets(&packets);
             finish(session, count, sink)
@@ -144,7 +145,11 @@ impl Computation<'_> {
             result.values.push(value.evaluate(None, parameters, &self.scratch)?.to_value());
         }
         for key in &self.plan.sort {
+            let mark = self.scratch.warning_mark();
             result.keys.push(key.value.evaluate(None, parameters, &self.scratch)?.to_value());
+            if key.is_said {
+                self.scratch.forget_warnings_after(mark);
+            }
         }
         Ok(Some(result))
     }
@@ -177,7 +182,7 @@ impl Computation<'_> {
         self.bind(&values)?;
         let mut packet = Vec::new();
         let parameters = Parameters::from_bytes(&self.bytes);
-        append_projection(&self.plan.projection, parameters, protocol, &self.scratch, &mut packet)?;
+        append_projection(&self.plan.projection, None, parameters, protocol, &self.scratch, &mut packet)?;
         Ok(packet)
     }
 

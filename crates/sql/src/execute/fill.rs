@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use junctor_client::client::ReadOptions;
 use junctor_client::event::Next;
 use junctor_client::input::{HashedKey, KeyRange, KeyedImage};
 use junctor_client::program::{Access, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram};
@@ -128,6 +129,7 @@ pub(super) fn begin_fill(
             reads_parameters: false,
             unique_entries: Vec::new(),
             foreign_keys: None,
+            returning: None,
         })
     };
     let lock =
@@ -187,7 +189,8 @@ fn start_read(
     transaction.explicit = false;
     // Rows that come while it works make their entries themselves, so no range has to be kept free.
     transaction.isolation = Isolation::ReadCommitted;
-    match engine.client.read(session.connection, transaction, &read, TEXT, RowBound::Reply(BATCH_ROWS), inputs, door) {
+    let options = ReadOptions { protocol: TEXT, bound: RowBound::Reply(BATCH_ROWS), warnings_max: 0 };
+    match engine.client.read(session.connection, transaction, &read, options, inputs, door) {
         Ok(operation) => {
             fill.read = operation;
             fill.step = FillStep::Reading;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use junctor_client::input::{HashedKey, KeyedImage};
-use junctor_client::remarks::Remarks;
+use junctor_client::remarks;
 use junctor_client::{Door, OperationId, PartitionInputs};
 use junctor_expression::store::{StoreMode, StoreTarget};
 use junctor_expression::{Parameters, ParametersBuilder, Scratch};
@@ -23,7 +23,7 @@ use super::packets::Window;
 use super::parameters::{fill_from_shape, literal_value, plain_literal_value};
 use super::read::wrong_plan;
 use super::state::{Again, Execution, Run, Workspace, WriteState};
-use super::write::{check_writable, note_remarks, send};
+use super::write::{check_writable, send};
 use crate::bind::empty_value;
 use crate::engine::Engine;
 use crate::parse::shape::LiftedLiteral;
@@ -119,6 +119,9 @@ pub(crate) fn start_insert(
             start_insert_rows((engine, session, door), plan, run, rows, numbered, sink)
         }
         Err(error) => {
+            if let Plan::Insert(insert) = &**plan {
+                session.note_evaluated(level_of_mode(insert.mode), &mut engine.work.scratch);
+            }
             engine.work.inputs.clear(door.buffers);
             fail(session, &error, sink)
         }
@@ -150,12 +153,14 @@ fn try_insert(
         (None, _) => None,
     };
     let rows = Rows { plan: insert, parameters: Parameters::NONE, folded, selected: None, first_row: 0 };
-    let mut kept = (!matches!(insert.conflict, Conflict::Fail)).then(RowList::default);
+    let is_kept = !matches!(insert.conflict, Conflict::Fail) || insert.returning.is_some();
+    let mut kept = is_kept.then(RowList::default);
+    work.scratch.set_warnings_max(session.variables.warnings_max);
     let range = ranges.of(insert.table.definition.id);
     match make(rows, range, settings.auto_increment_prefetch, kept.as_mut(), work, door)? {
         Made::Asks(asked) => fetch_numbers(engine, session, plan, run, asked, door).map(|()| Started::Waits),
         Made::Rows(numbered @ Numbered { rows, first_number, answer_number }) => {
-            if engine.work.scratch.warning_count() != 0 || !insert.warnings.is_empty() {
+            if engine.work.scratch.has_remarks() || !insert.warnings.is_empty() {
                 say_warnings(session, insert, &mut engine.work.scratch);
             }
             if let Some(kept) = kept {
@@ -198,11 +203,12 @@ pub(super) fn make_selected(
 ) -> Result<MadeSelected> {
     let Engine { work, ranges, settings, .. } = engine;
     let rows = Rows { plan: insert, parameters: Parameters::NONE, folded: None, selected: Some(selected), first_row };
+    work.scratch.set_warnings_max(session.variables.warnings_max);
     let range = ranges.of(insert.table.definition.id);
     match make(rows, range, settings.auto_increment_prefetch, Some(kept), work, door)? {
         Made::Asks(Asked { needed, count, beyond }) => Ok(MadeSelected::Asks { needed, count, beyond }),
         Made::Rows(numbered) => {
-            if engine.work.scratch.warning_count() != 0 || first_row == 0 && !insert.warnings.is_empty() {
+            if engine.work.scratch.has_remarks() || first_row == 0 && !insert.warnings.is_empty() {
                 say_warnings(session, insert, &mut engine.work.scratch);
             }
             Ok(MadeSelected::Rows(numbered))
@@ -214,13 +220,16 @@ pub(super) fn make_selected(
 /// everything that did not fit.
 #[cold]
 fn say_warnings(session: &mut Session, insert: &InsertPlan, scratch: &mut Scratch) {
-    let level = if insert.mode == StoreMode::Strict { WarningLevel::Note } else { WarningLevel::Warning };
+    let level = level_of_mode(insert.mode);
     for (code, message) in &insert.warnings {
         session.warn(level, code.errno(), message.clone());
     }
-    let count = scratch.warning_count() as u32;
-    let remarks = Remarks { warnings: scratch.take_warnings() };
-    note_remarks(session, level, count, Some(Box::new(remarks)));
+    session.note_evaluated(level, scratch);
+}
+
+/// What rows that are stored so have to say.
+pub(super) fn level_of_mode(mode: StoreMode) -> WarningLevel {
+    if mode == StoreMode::Strict { WarningLevel::Note } else { WarningLevel::Warning }
 }
 
 /// Asks main for numbers and keeps what the rows are made of.
@@ -327,9 +336,8 @@ fn make(
         Some(_) => &rows,
         None => &Rows { parameters: Parameters::from_bytes(&work.parameters), ..rows },
     };
-    if maker.scratch.warning_count() != 0 {
-        maker.scratch.take_warnings();
-    }
+    // What an attempt that went to ask for numbers had to say is said again.
+    remarks::take(maker.scratch);
     maker.scratch.set_strict(rows.plan.mode == StoreMode::Strict);
     let outcome = match missing_numbers(rows, range, prefetch, maker) {
         Ok(Some(asked)) => Ok(Made::Asks(asked)),

@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use junctor_client::client::ReadOptions;
 use junctor_client::event::Next;
 use junctor_client::program::{Aggregate, Projection, ReadProgram, RowProtocol};
+use junctor_client::remarks::Remarks;
 use junctor_client::{Door, OperationId, RowBound};
 use junctor_expression::aggregate::Accumulator;
 use junctor_expression::{Expression, Parameters, ParametersBuilder, Scratch};
@@ -24,6 +26,7 @@ use crate::engine::Engine;
 use crate::plan::{AccessPath, Gather, LimitTemplate, Plan, Quantity, SelectPlan};
 use crate::result::{OUTPUT_PART_BYTES, Progress, ResultSink};
 use crate::session::Session;
+use crate::show::WarningLevel;
 
 /// Partitions of which each may be the first to answer, so that each says the columns.
 const HEADERS_MAX: usize = 4;
@@ -49,13 +52,18 @@ pub(crate) fn start_select(
     sink: &mut dyn ResultSink,
 ) -> Progress {
     match try_start(engine, session, plan, run, door, sink) {
-        Ok(Start::Sent) => Progress::Waiting,
+        Ok(Start::Sent) => {
+            session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
+            Progress::Waiting
+        }
         Ok(Start::Empty(state)) => {
+            session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
             let progress = settle(engine, session, *state, door, sink);
             engine.work.inputs.clear(door.buffers);
             progress
         }
         Err(error) => {
+            session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
             engine.work.inputs.clear(door.buffers);
             fail(session, &error, sink)
         }
@@ -147,8 +155,7 @@ fn send_first_read(
         session.connection,
         &mut session.transaction,
         program,
-        run.protocol,
-        bound,
+        ReadOptions { protocol: run.protocol, bound, warnings_max: session.variables.warnings_max },
         &mut engine.work.inputs,
         door,
     );
@@ -478,8 +485,11 @@ fn start_row_read(
         session.connection,
         &mut session.transaction,
         &select.program,
-        state.protocol,
-        RowBound::Partition(state.rows_max),
+        ReadOptions {
+            protocol: state.protocol,
+            bound: RowBound::Partition(state.rows_max),
+            warnings_max: session.variables.warnings_max,
+        },
         inputs,
         door,
     );
@@ -527,7 +537,9 @@ pub(super) fn settle(
         }
         GatherState::Aggregate(accumulators) => {
             let mut window = state.window;
-            match aggregate_row(&select.gather, &accumulators, &parameters, state.protocol, &engine.work.scratch) {
+            let row = aggregate_row(&select.gather, &accumulators, &parameters, state.protocol, &engine.work.scratch);
+            session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
+            match row {
                 Err(error) => fail(session, &error, sink),
                 Ok(packet) => {
                     sink.header(&select.header, &session.completion());
@@ -563,13 +575,14 @@ fn aggregate_row(
     let mut bytes = Vec::new();
     builder.append_to(&mut bytes)?;
     let mut packet = Vec::new();
-    append_projection(projection, Parameters::from_bytes(&bytes), protocol, scratch, &mut packet)?;
+    append_projection(projection, None, Parameters::from_bytes(&bytes), protocol, scratch, &mut packet)?;
     Ok(packet)
 }
 
-/// Appends the row packet of a projection whose values need parameters only.
+/// Appends the row packet of a projection; without a row its values need parameters only.
 pub(super) fn append_projection(
     projection: &Projection,
+    row: Option<RowView<'_>>,
     parameters: Parameters<'_>,
     protocol: RowProtocol,
     scratch: &Scratch,
@@ -577,7 +590,7 @@ pub(super) fn append_projection(
 ) -> Result<()> {
     let mut values = Vec::with_capacity(projection.values.len());
     for (value, column) in projection.values.iter().zip(&projection.columns) {
-        values.push((value.evaluate(None, parameters, scratch)?, column.wire_type));
+        values.push((value.evaluate(row, parameters, scratch)?, column.wire_type));
     }
     append_row(protocol, values.into_iter(), out);
     Ok(())
@@ -601,7 +614,7 @@ pub(crate) fn pump(engine: &mut Engine, session: &mut Session, sink: &mut dyn Re
 pub(crate) fn on_read_failed(
     engine: &mut Engine,
     session: &mut Session,
-    error: &Error,
+    (error, remarks): (&Error, Option<Box<Remarks>>),
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
@@ -612,6 +625,9 @@ pub(crate) fn on_read_failed(
             release(engine, session, &mut state, door);
             return engine.execute_again(session, origin, door, sink);
         }
+    }
+    if let Some(remarks) = remarks {
+        session.note_remarks(WarningLevel::Warning, *remarks);
     }
     give_up(engine, session, state, error, door, sink)
 }

@@ -3,24 +3,25 @@
 use std::sync::Arc;
 
 use junctor_client::client::WriteOptions;
-use junctor_client::program::{LockMode, RowProtocol, WriteAction, WriteProgram};
+use junctor_client::program::{LockMode, Output, Returning, RowProtocol, WriteAction, WriteProgram};
 use junctor_client::remarks::Remarks;
 use junctor_client::{Door, OperationId};
 use junctor_expression::Parameters;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::append_unsigned;
 
-use super::completion::{Changed, fail, ok};
+use super::completion::{Changed, fail, finish, ok};
 use super::compound::start_ordered_change;
 use super::key::Values;
 use super::packets::{Window, row_start};
 use super::read::{all_true, merge_states, push_path, rows_of, settle, wrong_plan};
 use super::savepoint::newest_savepoint;
+use super::sorter::Sorter;
 use super::state::{Execution, GatherState, Origin, ReadState, Run, Workspace, WriteState};
 use super::transaction::note_lost_transaction;
 use crate::engine::Engine;
 use crate::plan::{ChangeKind, ChangePlan, Plan};
-use crate::result::{Progress, ResultSink};
+use crate::result::{Progress, ResultHeader, ResultSink};
 use crate::session::Session;
 use crate::show::WarningLevel;
 
@@ -35,6 +36,7 @@ pub(super) fn write_options(engine: &Engine, session: &Session, protocol: RowPro
         rows_max: u32::MAX,
         locks_ranges: true,
         savepoint: newest_savepoint(session),
+        warnings_max: session.variables.warnings_max,
     }
 }
 
@@ -65,7 +67,9 @@ pub(crate) fn start_change(
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    match try_change(engine, session, plan, run, door) {
+    let found = try_change(engine, session, plan, run, door);
+    session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
+    match found {
         Ok(Found::Sent) => Progress::Waiting,
         Ok(Found::Ordered(limit)) => match &**plan {
             Plan::Change(ChangePlan { ordered: Some(ordered), .. }) => {
@@ -74,7 +78,7 @@ pub(crate) fn start_change(
             _ => fail(session, &wrong_plan(), sink),
         },
         Ok(Found::Nothing) => match &**plan {
-            Plan::Change(change) => say_changed(engine, session, change, (0, 0), sink),
+            Plan::Change(change) => say_changed(engine, session, change, ChangedRows::default(), sink),
             _ => fail(session, &wrong_plan(), sink),
         },
         Err(error) => {
@@ -187,7 +191,6 @@ pub(super) fn start_lock_read(
 pub(crate) struct StatementOutcome {
     pub matched: u64,
     pub changed: u64,
-    pub warnings: u32,
     pub remarks: Option<Box<Remarks>>,
     pub outputs: Vec<Vec<u8>>,
     pub error: Option<Box<Error>>,
@@ -197,7 +200,7 @@ pub(crate) struct StatementOutcome {
 pub(crate) fn on_statement(
     engine: &mut Engine,
     session: &mut Session,
-    outcome: StatementOutcome,
+    mut outcome: StatementOutcome,
     door: &mut Door<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
@@ -209,7 +212,7 @@ pub(crate) fn on_statement(
         }
     };
     let origin = std::mem::take(&mut state.origin);
-    if let Some(error) = outcome.error {
+    if let Some(error) = outcome.error.take() {
         note_lost_transaction(&mut engine.client, session);
         let is_taken = state.first_number != 0 && forget_taken_numbers(engine, &state.plan, &error);
         let again = (is_taken || error.code == ErrorCode::TableDefinitionChanged) && !session.interrupted;
@@ -217,48 +220,51 @@ pub(crate) fn on_statement(
             return engine.execute_again(session, origin, door, sink);
         }
         origin.release(door);
+        note_outcome(session, &state.plan, &mut outcome);
         return fail(session, &error, sink);
     }
     origin.release(door);
     let plan = Arc::clone(&state.plan);
-    if outcome.warnings != 0 {
-        let level = match &*plan {
-            Plan::Change(change) => level_of(&change.program.action),
-            _ => WarningLevel::Note,
-        };
-        note_remarks(session, level, outcome.warnings, outcome.remarks);
-    }
+    note_outcome(session, &plan, &mut outcome);
     match &*plan {
-        Plan::Change(change) => say_changed(engine, session, change, (outcome.matched, outcome.changed), sink),
+        Plan::Change(change) => {
+            let StatementOutcome { matched, changed, outputs, .. } = outcome;
+            let outputs = outputs.as_slice();
+            say_changed(engine, session, change, ChangedRows { matched, changed, outputs }, sink)
+        }
         Plan::Insert(_) => say_inserted(engine, session, &state, sink),
         Plan::Select(_) => say_locked(engine, session, state, outcome.outputs, door, sink),
         Plan::Compute(_) | Plan::Control(_) => fail(session, &wrong_plan(), sink),
     }
 }
 
+/// Notes what the rows of a statement had to say besides.
+#[inline]
+fn note_outcome(session: &mut Session, plan: &Plan, outcome: &mut StatementOutcome) {
+    if let Some(remarks) = outcome.remarks.take() {
+        let level = match plan {
+            Plan::Change(change) => level_of(&change.program),
+            Plan::Select(_) => WarningLevel::Warning,
+            _ => WarningLevel::Note,
+        };
+        session.note_remarks(level, *remarks);
+    }
+}
+
 /// What a statement that writes this says of values by the way.
-pub(super) fn level_of(action: &WriteAction) -> WarningLevel {
-    match action {
+pub(super) fn level_of(program: &WriteProgram) -> WarningLevel {
+    match &program.action {
         WriteAction::Update { ignore: true, .. } | WriteAction::LockRead { .. } => WarningLevel::Warning,
+        // RETURNING is not strict there.
+        WriteAction::Delete if program.returning.is_some() => WarningLevel::Warning,
         // Strict rules make an error of whatever is worse.
         _ => WarningLevel::Note,
     }
 }
 
-/// Notes the warnings of a reply; those beyond the first ones are only counted.
-#[cold]
-pub(super) fn note_remarks(session: &mut Session, level: WarningLevel, count: u32, remarks: Option<Box<Remarks>>) {
-    let warnings = remarks.map(|remarks| remarks.warnings).unwrap_or_default();
-    let untold = count.saturating_sub(warnings.len() as u32);
-    for warning in warnings {
-        session.warn(level, warning.code.errno(), warning.message);
-    }
-    session.warning_count = session.warning_count.saturating_add(untold.min(u32::from(u16::MAX)) as u16);
-}
-
 /// Whether a number that was generated may be taken: rows that other sessions gave such a number themselves made the
 /// table's counter go beyond it, but not the numbers that this block held. It asks for others then.
-fn forget_taken_numbers(engine: &mut Engine, plan: &Plan, error: &Error) -> bool {
+pub(super) fn forget_taken_numbers(engine: &mut Engine, plan: &Plan, error: &Error) -> bool {
     let Plan::Insert(insert) = plan else { return false };
     let is_taken = error.code == ErrorCode::DuplicateEntry && error.message.ends_with(".PRIMARY'");
     if is_taken {
@@ -267,13 +273,27 @@ fn forget_taken_numbers(engine: &mut Engine, plan: &Plan, error: &Error) -> bool
     is_taken
 }
 
+/// What became of the rows of an UPDATE or DELETE.
+#[derive(Debug, Default)]
+pub(super) struct ChangedRows<'o> {
+    pub matched: u64,
+    pub changed: u64,
+    /// What RETURNING says of them, of each partition.
+    pub outputs: &'o [Vec<u8>],
+}
+
 pub(super) fn say_changed(
     engine: &mut Engine,
     session: &mut Session,
     change: &ChangePlan,
-    (matched, changed): (u64, u64),
+    rows: ChangedRows<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
+    if let Some(header) = &change.returning {
+        return say_returned(engine, session, change, header, rows.outputs, sink);
+    }
+    let ChangedRows { matched, changed, .. } = rows;
+    let mut last_insert_id = 0;
     let info = &mut engine.work.info;
     info.clear();
     let affected_rows = match change.kind {
@@ -281,10 +301,43 @@ pub(super) fn say_changed(
         ChangeKind::Update => {
             let warnings = u64::from(session.warning_count);
             say_numbers(info, [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)]);
+            last_insert_id = session.insert_id_argument.unwrap_or(0);
             if session.found_rows_wanted { matched } else { changed }
         }
     };
-    ok(session, Changed { affected_rows, last_insert_id: 0, info: Some(info) }, sink)
+    ok(session, Changed { affected_rows, last_insert_id, info: Some(info) }, sink)
+}
+
+/// Says the rows of RETURNING, which are all here; entries in their order.
+fn say_returned(
+    engine: &mut Engine,
+    session: &mut Session,
+    change: &ChangePlan,
+    header: &ResultHeader,
+    outputs: &[Vec<u8>],
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let is_sorted = matches!(&change.program.returning, Some(Returning { output: Output::Entries { .. }, .. }));
+    let mut rows = 0;
+    if !is_sorted {
+        sink.header(header, &session.completion());
+        for output in outputs {
+            rows += count_rows(output);
+            sink.row_packets(output);
+        }
+        return finish(session, rows, sink);
+    }
+    // The rows are gone, so the answer may not fail for the order's sake.
+    let mut sorter = Sorter::begin(false, u64::MAX, usize::MAX, &mut engine.work.sorters);
+    if let Err(error) = outputs.iter().try_for_each(|output| sorter.take(output)) {
+        return fail(session, &error, sink);
+    }
+    sorter.sort();
+    sink.header(header, &session.completion());
+    rows += sorter.len() as u64;
+    sorter.give(&mut Window::ALL.clone(), usize::MAX, sink.output());
+    sorter.retire(&mut engine.work.sorters);
+    finish(session, rows, sink)
 }
 
 /// Appends each text and its number, without the machinery of formatting, for every write says so.
@@ -306,10 +359,12 @@ fn say_inserted(engine: &mut Engine, session: &mut Session, state: &WriteState, 
         // Writing to a String cannot fail.
         let _ = write!(info, "Records: {}  Duplicates: 0  Warnings: {}", state.rows, session.warning_count);
     }
+    let mut last_insert_id = session.insert_id_argument.unwrap_or(state.answer_number);
     if state.first_number != 0 {
         session.last_insert_id = state.first_number;
+        last_insert_id = state.first_number;
     }
-    ok(session, Changed { affected_rows: state.rows, last_insert_id: state.answer_number, info: Some(info) }, sink)
+    ok(session, Changed { affected_rows: state.rows, last_insert_id, info: Some(info) }, sink)
 }
 
 /// Says the rows of a locking read, which are all here.

@@ -270,6 +270,8 @@ pub struct Delete {
     pub order_by: Vec<OrderItem>,
     /// LIMIT.
     pub limit: Option<LimitValue>,
+    /// RETURNING; empty without it.
+    pub returning: Vec<SelectItem>,
 }
 
 /// SHOW.

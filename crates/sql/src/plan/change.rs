@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junctor_client::program::{
-    Access, Assignment, LockMode, Output, Projection, SortKey, WhenLocked, WriteAction, WriteProgram,
+    Access, Assignment, LockMode, Output, Projection, Returning, SortKey, WhenLocked, WriteAction, WriteProgram,
 };
 use junctor_expression::Expression;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -15,13 +15,14 @@ use super::access::{AccessPath, Wanted, choose};
 use super::conflict::{clustered_columns, touches_unique};
 use super::operand::reads_parameter;
 use super::order::{bind_order, plain_order};
-use super::select::{guards_and_filter, is_never, is_ordered, is_single_row, keys_keep_order};
+use super::select::{guards_and_filter, is_never, is_ordered, is_single_row, keys_keep_order, output_reads_parameter};
 use super::statement::Planned;
 use super::{Plan, Quantity};
-use crate::bind::{Binder, Clause, Environment, Scope, among_numbers, default_into};
+use crate::bind::{Binder, Clause, Environment, Scope, among_numbers, bind_returning_list, default_into};
 use crate::parse::expression as ast;
 use crate::parse::statement as ast_statement;
-use crate::parse::statement::{Delete, LimitValue, OrderItem, TableReference, Update};
+use crate::parse::statement::{Delete, LimitValue, OrderItem, SelectItem, TableReference, Update};
+use crate::result::ResultHeader;
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub struct ChangePlan {
     pub program: Arc<WriteProgram>,
     /// Set when the rows are locked first, and then the wanted ones are written, in order.
     pub ordered: Option<OrderedChange>,
+    /// The columns of RETURNING.
+    pub returning: Option<ResultHeader>,
 }
 
 /// A change of rows that are found and locked before they are changed: the first ones of an order, or one after the other.
@@ -89,6 +92,7 @@ pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Res
         kind: ChangeKind::Update,
         ignore: update.ignore,
         touches_unique: touches_unique(&layout.definition, &changed),
+        returning: &[],
     };
     let entries = unique_entries(environment.dictionary, &layout.definition, Some(&changed))?;
     let foreign_keys = foreign_keys(environment, &layout.definition, RowWrite::Update(&changed));
@@ -108,6 +112,7 @@ pub(super) fn plan_delete(environment: &Environment<'_>, delete: &Delete) -> Res
         kind: ChangeKind::Delete,
         ignore: delete.ignore,
         touches_unique: false,
+        returning: &delete.returning,
     };
     let entries = unique_entries(environment.dictionary, &layout.definition, None)?;
     let foreign_keys = foreign_keys(environment, &layout.definition, RowWrite::Delete);
@@ -130,6 +135,7 @@ struct Request<'a> {
     ignore: bool,
     /// Whether a changed row may meet the keys of another one.
     touches_unique: bool,
+    returning: &'a [SelectItem],
 }
 
 /// The assignments of an UPDATE, or of ON DUPLICATE KEY UPDATE. Errors: those of binding.
@@ -164,6 +170,7 @@ fn plan_change(
     let filter = request.filter.map(|filter| binder.bind_in(Clause::Where, filter)).transpose()?;
     let nothing = Projection::new(Vec::new(), Vec::new());
     let sort = bind_order(binder, request.order_by, &[], &nothing)?;
+    let (returning, header) = returning_of(binder, request.returning, layout, &sort)?;
     let order = plain_order(&sort);
     let order_columns = order.as_ref().map(|(columns, _)| columns.as_slice());
     let wanted = Wanted {
@@ -200,10 +207,13 @@ fn plan_change(
         table: Arc::clone(layout),
         action,
         access: choice.access,
-        reads_parameters: of_action || filter.as_ref().is_some_and(reads_parameter),
+        reads_parameters: of_action
+            || filter.as_ref().is_some_and(reads_parameter)
+            || returning.as_ref().is_some_and(|returning| output_reads_parameter(&returning.output)),
         filter,
         unique_entries: kept.unique_entries,
         foreign_keys: kept.foreign_keys,
+        returning,
     };
     let ordered = by_steps.then(|| OrderedChange {
         lock: lock_program(layout, &program, sort, request.ignore),
@@ -222,6 +232,7 @@ fn plan_change(
         limit,
         program: Arc::new(program),
         ordered,
+        returning: header,
     };
     Ok(Planned { plan: Plan::Change(plan), is_volatile: binder.is_volatile })
 }
@@ -231,9 +242,28 @@ fn clustered_order(layout: &TableLayout) -> Vec<SortKey> {
     let definition = &layout.definition;
     let key = |index: &ColumnIndex| {
         let value = Expression::column(*index, &definition.columns[usize::from(index.0)], "");
-        SortKey { value, descending: false }
+        SortKey { value, descending: false, is_said: false }
     };
     clustered_columns(definition).iter().map(key).collect()
+}
+
+/// RETURNING of a DELETE, and its columns. Rows come in the order of the statement if it has one.
+fn returning_of(
+    binder: &mut Binder<'_>,
+    items: &[SelectItem],
+    layout: &TableLayout,
+    sort: &[SortKey],
+) -> Result<(Option<Returning>, Option<ResultHeader>)> {
+    if items.is_empty() {
+        return Ok((None, None));
+    }
+    let projection = bind_returning_list(binder, items)?.with_format(&layout.row_format);
+    let header = ResultHeader::new(projection.columns.clone());
+    let output = match sort.is_empty() {
+        true => Output::Packets(projection),
+        false => Output::Entries { projection, sort: sort.to_vec(), distinct: None },
+    };
+    Ok((Some(Returning { output, is_strict: false }), Some(header)))
 }
 
 /// The read that locks the rows of a change and answers with their primary keys.
@@ -267,6 +297,7 @@ fn lock_program(
         reads_parameters,
         unique_entries: Vec::new(),
         foreign_keys: None,
+        returning: None,
     })
 }
 

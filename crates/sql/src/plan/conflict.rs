@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use junctor_client::program::{Access, Assignment, LockMode, Output, WhenLocked, WriteAction, WriteProgram};
+use junctor_client::program::{
+    Access, Assignment, LockMode, Output, Projection, Returning, WhenLocked, WriteAction, WriteProgram,
+};
 use junctor_expression::{Expression, Node};
 use junctor_model::error::Result;
 use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
@@ -111,7 +113,8 @@ impl From<Conflict> for PlannedConflict {
     }
 }
 
-/// Plans what INSERT does with rows whose keys exist; `source` is the table of its query, whose columns may be named.
+/// Plans what INSERT does with rows whose keys exist; `source` is the table of its query, whose columns may be named, and
+/// `returned` what RETURNING says of a row.
 ///
 /// # Errors
 /// Those of binding the assignments.
@@ -121,6 +124,7 @@ pub(super) fn plan_conflict(
     layout: &Arc<TableLayout>,
     targets: &[ColumnIndex],
     source: Option<Scope<'_>>,
+    returned: Option<&Projection>,
 ) -> Result<PlannedConflict> {
     let definition = &layout.definition;
     if insert.replace {
@@ -132,6 +136,7 @@ pub(super) fn plan_conflict(
             reads_parameters: false,
             unique_entries: unique_entries(environment.dictionary, definition, None)?,
             foreign_keys: foreign_keys(environment, definition, RowWrite::Delete),
+            returning: None,
         };
         let keys = key_locks(environment.dictionary, layout)?;
         let row_lock = delete.foreign_keys.is_none().then(|| lock_of(layout));
@@ -166,6 +171,10 @@ pub(super) fn plan_conflict(
         reads_parameters: true,
         unique_entries: unique_entries(environment.dictionary, definition, Some(&changed))?,
         foreign_keys: foreign_keys(environment, definition, RowWrite::Update(&changed)),
+        returning: returned.map(|rows| Returning {
+            output: Output::Packets(rows.clone().with_format(&layout.row_format)),
+            is_strict: !insert.ignore,
+        }),
     };
     let keys = key_locks(environment.dictionary, layout)?;
     let selected_columns = binder.selected.map_or(Vec::new(), |selected| selected.columns);
@@ -214,6 +223,7 @@ fn lock_of(table: &Arc<TableLayout>) -> Arc<WriteProgram> {
         reads_parameters: false,
         unique_entries: Vec::new(),
         foreign_keys: None,
+        returning: None,
     })
 }
 

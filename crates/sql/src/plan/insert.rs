@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use junctor_client::program::{Access, WriteProgram};
+use junctor_client::program::{Access, Projection, WriteProgram};
 use junctor_expression::store::{StoreMode, StoreTarget};
 use junctor_expression::{Expression, Node, Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -19,10 +19,12 @@ use super::operand::needs_row;
 use super::select::Gather;
 use super::statement::{FindVirtual, Planned, plan_query};
 use crate::bind::{
-    Binder, Environment, Scope, among_numbers, default_into, empty_value, message, no_default, number_of_literal,
+    Binder, Environment, Scope, among_numbers, bind_returning_list, default_into, empty_value, message, no_default,
+    number_of_literal,
 };
 use crate::parse::expression as ast;
 use crate::parse::statement::{Insert, InsertSource, Select, SelectItem};
+use crate::result::ResultHeader;
 
 /// Where the value of one column of a new row comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +86,17 @@ pub struct InsertPlan {
     pub mode: StoreMode,
     /// What each execution warns of: columns that got no value and have no default.
     pub warnings: Vec<(ErrorCode, Box<str>)>,
+    /// RETURNING.
+    pub returning: Option<InsertReturning>,
+}
+
+/// RETURNING of an INSERT.
+#[derive(Debug)]
+pub struct InsertReturning {
+    /// The columns.
+    pub header: ResultHeader,
+    /// What is said of each row that is inserted or updated.
+    pub rows: Projection,
 }
 
 /// What each execution warns of.
@@ -93,13 +106,12 @@ type Warnings = Vec<(ErrorCode, Box<str>)>;
 ///
 /// # Errors
 /// Those of binding; 1136 for a row of another length, 1110 for a column twice, 1364 for a column left out that has no
-/// default, 1048 and the others of storing for constants, those of planning a query; 1235 for RETURNING.
+/// default, 1048 and the others of storing for constants, those of planning a query.
 pub(super) fn plan_insert(
     environment: &Environment<'_>,
     insert: &Insert,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned> {
-    refuse_missing(insert)?;
     let layout = environment.table(&insert.table)?;
     let definition = &layout.definition;
     let mut binder = Binder::new(environment, Scope::of_table(layout, None));
@@ -128,7 +140,11 @@ pub(super) fn plan_insert(
         }
         rows.push(complete(definition, row, mode, &mut warnings)?);
     }
-    let (selected, conflict) = plan_source_and_conflict(environment, insert, layout, &targets, find_virtual)?;
+    let (returning, is_volatile) = bind_returning(environment, insert, layout)?;
+    binder.is_volatile |= is_volatile;
+    let returned = returning.as_ref().map(|returning| &returning.rows);
+    let (selected, conflict) =
+        plan_source_and_conflict(environment, insert, layout, (&targets, returned), find_virtual)?;
     if selected.is_some() {
         rows.push(selected_row(definition, &targets, omitted, mode, &mut warnings)?);
     }
@@ -142,6 +158,7 @@ pub(super) fn plan_insert(
         reads_parameters: false,
         unique_entries: unique_entries(environment.dictionary, definition, None)?,
         foreign_keys: foreign_keys(environment, definition, RowWrite::Insert),
+        returning: None,
     };
     let is_computed = |value: &InsertValue| matches!(value, InsertValue::Computed(_));
     let reads_row = |value: &InsertValue| matches!(value, InsertValue::Computed(value) if needs_row(value));
@@ -162,6 +179,7 @@ pub(super) fn plan_insert(
         select: selected.map(|selected| Arc::new(selected.plan)),
         mode,
         warnings,
+        returning,
     };
     Ok(Planned { plan: Plan::Insert(plan), is_volatile: binder.is_volatile || is_volatile || of_select })
 }
@@ -186,11 +204,11 @@ fn plan_source_and_conflict(
     environment: &Environment<'_>,
     insert: &Insert,
     layout: &Arc<TableLayout>,
-    targets: &[ColumnIndex],
+    (targets, returned): (&[ColumnIndex], Option<&Projection>),
     find_virtual: &FindVirtual<'_>,
 ) -> Result<(Option<Planned>, PlannedConflict)> {
     let InsertSource::Select(select) = &insert.source else {
-        return Ok((None, plan_conflict(environment, insert, layout, targets, None)?));
+        return Ok((None, plan_conflict(environment, insert, layout, targets, None, returned)?));
     };
     let select = with_numbers(select, &layout.definition, targets);
     let mut planned = plan_source(environment, insert, &select, find_virtual)?;
@@ -198,7 +216,7 @@ fn plan_source_and_conflict(
         return Err(message::column_count(1));
     }
     let source = named_source(environment, &select, &planned)?;
-    let conflict = plan_conflict(environment, insert, layout, targets, source)?;
+    let conflict = plan_conflict(environment, insert, layout, targets, source, returned)?;
     if !conflict.selected_columns.is_empty() {
         let select = with_columns(&select, source, &conflict.selected_columns)?;
         planned = plan_source(environment, insert, &select, find_virtual)?;
@@ -275,11 +293,25 @@ fn with_columns(select: &Select, source: Option<Scope<'_>>, columns: &[ColumnInd
     Ok(select)
 }
 
-fn refuse_missing(insert: &Insert) -> Result<()> {
-    let missing = [(!insert.returning.is_empty(), "RETURNING")];
-    match missing.iter().find(|(is_written, _)| *is_written) {
-        Some((_, what)) => Err(Error::not_supported(what)),
-        None => Ok(()),
+/// RETURNING, and whether the plan is good for one execution only because of it.
+fn bind_returning(
+    environment: &Environment<'_>,
+    insert: &Insert,
+    layout: &Arc<TableLayout>,
+) -> Result<(Option<InsertReturning>, bool)> {
+    if insert.returning.is_empty() {
+        return Ok((None, false));
+    }
+    let mut binder = Binder::new(environment, Scope::of_table(layout, None));
+    let rows = bind_returning_list(&mut binder, &insert.returning)?;
+    let header = ResultHeader::new(rows.columns.clone());
+    Ok((Some(InsertReturning { header, rows }), binder.is_volatile))
+}
+
+impl InsertPlan {
+    /// Whether what is cut or divided by zero is an error.
+    pub fn is_strict(&self) -> bool {
+        self.mode == StoreMode::Strict
     }
 }
 

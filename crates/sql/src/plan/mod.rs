@@ -21,7 +21,7 @@ pub use change::{ChangeKind, ChangePlan, OrderedChange, row_key_columns};
 pub use compute::{ComputePlan, ComputeSource, type_of_column};
 pub use conflict::{Conflict, KeyLock};
 pub use explain::explain_plan;
-pub use insert::{AutoColumn, FoldedForm, InsertPlan, InsertValue};
+pub use insert::{AutoColumn, FoldedForm, InsertPlan, InsertReturning, InsertValue};
 pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Piece, Quantity};
 pub use select::{Gather, SelectPlan};
 pub use statement::{ControlPlan, FindVirtual, Plan, Planned, VirtualSource, plan_statement};

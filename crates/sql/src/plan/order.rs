@@ -34,7 +34,8 @@ pub(super) fn bind_order(
         };
         // A constant orders nothing.
         if !matches!(value.node, Node::Constant(_)) {
-            keys.push(SortKey { value, descending: item.descending });
+            let is_said = value.as_column().is_none() && projection.values.contains(&value);
+            keys.push(SortKey { value, descending: item.descending, is_said });
         }
     }
     Ok(keys)

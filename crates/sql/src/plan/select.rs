@@ -188,6 +188,7 @@ fn build(
             reads_parameters,
             unique_entries: Vec::new(),
             foreign_keys: None,
+            returning: None,
         })
     });
     let program =
@@ -311,7 +312,8 @@ pub(super) fn keys_keep_order(layout: &TableLayout, columns: &[ColumnIndex]) -> 
     })
 }
 
-fn output_reads_parameter(output: &Output) -> bool {
+/// Whether what leaves the partition reads a parameter.
+pub(super) fn output_reads_parameter(output: &Output) -> bool {
     match output {
         Output::Packets(projection) => projection.values.iter().any(reads_parameter),
         Output::Entries { projection, sort, .. } => {

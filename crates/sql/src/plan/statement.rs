@@ -157,7 +157,9 @@ impl Plan {
         match self {
             Plan::Select(plan) => Some(&plan.header),
             Plan::Compute(plan) => Some(&plan.header),
-            Plan::Insert(_) | Plan::Change(_) | Plan::Control(_) => None,
+            Plan::Insert(plan) => plan.returning.as_ref().map(|returning| &returning.header),
+            Plan::Change(plan) => plan.returning.as_ref(),
+            Plan::Control(_) => None,
         }
     }
 

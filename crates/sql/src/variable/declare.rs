@@ -73,6 +73,8 @@ pub enum Slot {
     TransactionTimeout,
     ForeignKeyChecks,
     SelectLimit,
+    MaxErrorCount,
+    SqlNotes,
     CharacterSetClient,
     CharacterSetResults,
     /// The character set of `collation_connection`.

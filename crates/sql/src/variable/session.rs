@@ -55,6 +55,10 @@ pub struct SessionVariables {
     pub foreign_key_checks: bool,
     /// Most rows that a SELECT without LIMIT returns; `u64::MAX` is no limit.
     pub select_limit: u64,
+    /// Warnings and errors of a statement that SHOW WARNINGS tells; further ones are counted only.
+    pub warnings_max: u16,
+    /// Whether notes are noted at all (`sql_notes`).
+    pub takes_notes: bool,
     /// What the client's statements are written in.
     pub character_set_client: ConnectionCharacterSet,
     /// What results are to be sent in; `None` is "as they are".
@@ -116,6 +120,8 @@ impl SessionVariables {
             keeps_to_snapshot: false,
             foreign_key_checks: true,
             select_limit: u64::MAX,
+            warnings_max: 1024,
+            takes_notes: true,
             character_set_client: ConnectionCharacterSet::Utf8mb4,
             character_set_results: Some(ConnectionCharacterSet::Utf8mb4),
             collation_connection: ConnectionCharacterSet::Utf8mb4.default_collation(),
@@ -226,6 +232,8 @@ impl SessionVariables {
             Slot::WaitTimeout => Value::UInt(u64::from(self.wait_timeout_s)),
             Slot::TransactionTimeout => Value::UInt(u64::from(self.transaction_timeout_s)),
             Slot::SelectLimit => Value::UInt(self.select_limit),
+            Slot::MaxErrorCount => Value::UInt(u64::from(self.warnings_max)),
+            Slot::SqlNotes => Value::Int(i64::from(self.takes_notes)),
             Slot::CharacterSetClient => text(self.character_set_client.name()),
             Slot::CharacterSetResults => self.character_set_results.map_or(Value::Null, |set| text(set.name())),
             Slot::CharacterSetConnection => text(self.collation_connection.character_set.name()),
@@ -252,6 +260,8 @@ impl SessionVariables {
             Slot::WaitTimeout => self.wait_timeout_s = seconds_of(&value),
             Slot::TransactionTimeout => self.transaction_timeout_s = seconds_of(&value),
             Slot::SelectLimit => self.select_limit = unsigned_of(&value),
+            Slot::MaxErrorCount => self.warnings_max = u16::try_from(unsigned_of(&value)).unwrap_or(u16::MAX),
+            Slot::SqlNotes => self.takes_notes = value != Value::Int(0),
             Slot::CharacterSetClient => self.character_set_client = character_set_of(&value).unwrap_or_default(),
             Slot::CharacterSetResults => self.character_set_results = character_set_of(&value),
             Slot::CharacterSetConnection => {

@@ -9,8 +9,8 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{IndexId, RowId};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::input::InputReader;
-use junctor_signals::program::{Access, WhenLocked, WriteAction, WriteProgram};
-use junctor_signals::remarks::{self, Remarks};
+use junctor_signals::program::{Access, Returning, WhenLocked, WriteAction, WriteProgram};
+use junctor_signals::remarks;
 use junctor_storage::index::{Direction, RangeBounds};
 use junctor_storage::lock::{LockKey, LockReply, LockTable, WaiterId, WaiterToken};
 use junctor_storage::partition_store::{PartitionStore, ScanEnd, ScanRange};
@@ -21,7 +21,7 @@ use super::range_lock::{check_unchanged, lock_range, mode_of};
 use super::state::{RowChange, WriteWork};
 use super::unique_entry;
 use super::update_row::{RowBuilder, StoredRow, UpdatedRow};
-use super::write_rows::{OUTPUT_BYTES_MAX, StepEnd};
+use super::write_rows::{OUTPUT_BYTES_MAX, StepEnd, output_too_long};
 use crate::read::{Emitter, bounds_of, direction_of, plan_is_stale};
 
 /// One batch of one write: what it reads, and what it changes besides the partition.
@@ -87,8 +87,7 @@ impl LdmBlock {
         let program = Arc::clone(&work.request.program);
         let input = std::mem::take(&mut work.request.input);
         let emitter = &mut reader.emitter;
-        // Those of reads that came before are not of this statement.
-        emitter.scratch.take_warnings();
+        emitter.scratch.set_warnings_max(work.request.reading.warnings_max);
         let is_lenient = matches!(
             program.action,
             WriteAction::LockRead { is_strict: false, .. } | WriteAction::Update { ignore: true, .. }
@@ -116,16 +115,11 @@ impl LdmBlock {
         let emitter = &mut reader.emitter;
         emitter.exchange(&mut work.accumulators);
         emitter.scratch.set_strict(false);
-        if emitter.scratch.warning_count() != 0 {
-            work.warnings += emitter.scratch.warning_count() as u32;
-            let remarks = Remarks { warnings: emitter.scratch.take_warnings() };
-            remarks::join(&mut work.remarks, Some(Box::new(remarks)));
-        }
+        remarks::join(&mut work.remarks, remarks::take(&mut emitter.scratch), work.request.reading.warnings_max);
         work.request.input = input;
         self.note_granted();
         if work.request.output.len() > OUTPUT_BYTES_MAX {
-            let message = "Out of memory; a locking read answers with too many rows";
-            return Err(Error::new(ErrorCode::OutOfResources, message));
+            return Err(output_too_long());
         }
         end
     }
@@ -374,6 +368,9 @@ impl Evaluation<'_> {
                 self.emitter.row(output, work.request.protocol, view, self.parameters, out)?;
             }
             WriteAction::Delete => {
+                if let Some(returning) = &self.program.returning {
+                    say_returned(self.emitter, returning, work, view, self.parameters)?;
+                }
                 unique_entry::deleted(self.program, view, &mut work.follow_ups);
                 work.batch.changes.push(RowChange::Delete { row });
                 work.changed += 1;
@@ -384,6 +381,10 @@ impl Evaluation<'_> {
                 let scratch = &self.emitter.scratch;
                 let stored = StoredRow { mode, row_number };
                 self.rows.assign(&self.program.table, assignments, view, self.parameters, scratch, stored)?;
+                if let Some(returning) = &self.program.returning {
+                    let new = junctor_model::row::RowView::new(&self.program.table.row_format, &self.rows.current);
+                    say_returned(self.emitter, returning, work, new, self.parameters)?;
+                }
                 match self.rows.updated(&self.program.table, assignments, view, partition) {
                     UpdatedRow::Same => {}
                     UpdatedRow::Changed => {
@@ -426,6 +427,23 @@ impl Evaluation<'_> {
         let key = self.key(row);
         self.locks.release(key, self.work.request.transaction, self.granted);
     }
+}
+
+/// Says a row that is changed, under the rules of RETURNING.
+#[cold]
+fn say_returned(
+    emitter: &mut Emitter,
+    returning: &Returning,
+    work: &mut WriteWork,
+    row: junctor_model::row::RowView<'_>,
+    parameters: Parameters<'_>,
+) -> Result<()> {
+    let was_strict = emitter.scratch.is_strict();
+    emitter.scratch.set_strict(returning.is_strict);
+    let WriteWork { request, .. } = work;
+    let said = emitter.row(&returning.output, request.protocol, row, parameters, &mut request.output);
+    emitter.scratch.set_strict(was_strict);
+    said
 }
 
 /// The part of a range that a scan has looked at when it stands at this key.

@@ -44,6 +44,7 @@ fn an_entry_that_exists_for_the_same_row_is_no_duplicate() {
         reads_parameters: false,
         unique_entries: Vec::new(),
         foreign_keys: None,
+        returning: None,
     });
     let (partition, primary_key, _) = table.key(2);
     let key = [&[1], &table.key(2).1[..]].concat();

@@ -17,7 +17,7 @@ use crate::harness::{Harness, INDEX_K, K, SampleTable};
 /// By the index of `k`.
 const BY_K: Access = Access::IndexRanges { index: INDEX_K, descending: false };
 /// What a transaction asks from REPEATABLE READ on.
-const RANGES: Reading = Reading { locks_ranges: true, changed_after: CommitNumber(0), rows_max: 0 };
+const RANGES: Reading = Reading { locks_ranges: true, changed_after: CommitNumber(0), rows_max: 0, warnings_max: 0 };
 
 fn locking(table: &SampleTable, mode: LockMode, when_locked: WhenLocked, access: Access) -> Arc<WriteProgram> {
     table.program(WriteAction::LockRead { mode, when_locked, output: Output::Images, is_strict: false }, access, false)

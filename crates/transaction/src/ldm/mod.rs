@@ -49,6 +49,8 @@ mod long_tests;
 #[cfg(test)]
 mod random_tests;
 #[cfg(test)]
+mod remark_tests;
+#[cfg(test)]
 mod snapshot_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,10 +1,11 @@
 //! Hot path, budget 100 instructions a request besides its rows. Reads at the owner: those that found the guard busy,
 //! and those that see their own transaction's writes.
 
-use junctor_kernel::{Context, Outbox};
+use junctor_kernel::Outbox;
 use junctor_model::error::Result;
 use junctor_signals::Signal;
 use junctor_signals::read_rows::ReadRows;
+use junctor_signals::remarks;
 
 use super::block::LdmBlock;
 use super::state::PartitionSlot;
@@ -13,22 +14,17 @@ use crate::read::{HOLDS_PER_TURN_MAX, ReadPosition, ReadView, RowReader, plan_is
 
 impl LdmBlock {
     #[inline]
-    pub(super) fn on_read_rows(
-        &mut self,
-        mut request: ReadRows,
-        context: &mut Context<'_>,
-        outbox: &mut Outbox<Signal>,
-    ) {
+    pub(super) fn on_read_rows(&mut self, mut request: ReadRows, outbox: &mut Outbox<Signal>) {
         let index = self.by_partition.get(&request.partition).copied();
         let LdmBlock { slots, reader, .. } = self;
         let slot = index.and_then(|index| slots.get(index as usize)).and_then(Option::as_ref);
         let Some(slot) = slot.filter(|slot| slot.place == 0) else {
-            return fail(request, plan_is_stale(), context, outbox);
+            return fail(request, plan_is_stale(), None, outbox);
         };
         let mut position = ReadPosition::new(&request);
         match read(slot, reader, &mut request, &mut position) {
-            Ok(()) => answer(request, position, outbox),
-            Err(error) => fail(request, error, context, outbox),
+            Ok(()) => answer(request, position, remarks::take(&mut reader.emitter.scratch), outbox),
+            Err(error) => fail(request, error, remarks::take(&mut reader.emitter.scratch), outbox),
         }
     }
 }
@@ -48,6 +44,7 @@ fn read(
         rows_max: request.rows_max,
     };
     let out = &mut request.output;
+    reader.emitter.scratch.set_warnings_max(request.warnings_max);
     reader.emitter.begin(&view.program.output)?;
     for _ in 0..HOLDS_PER_TURN_MAX {
         if slot.guard.owner_read(&slot.token, |store| reader.hold(store, &view, position, out))? {

@@ -143,7 +143,6 @@ pub(super) struct WriteWork {
     pub is_exhausted: bool,
     pub matched: u32,
     pub changed: u32,
-    pub warnings: u32,
     pub remarks: Option<Box<Remarks>>,
     /// The largest commit number of the rows that were looked at by their keys.
     pub seen: CommitNumber,

@@ -44,6 +44,7 @@ impl SampleTable {
             reads_parameters: false,
             unique_entries,
             foreign_keys: None,
+            returning: None,
         })
     }
 

@@ -23,7 +23,7 @@ const BATCHES_PER_TURN_MAX: usize = 4;
 /// Bytes of changes for which a batch keeps its memory.
 const BATCH_BYTES_KEPT: usize = 64 * 1024;
 
-/// Bytes of rows that a locking read may answer with from one partition.
+/// Bytes of rows that a locking read, or a write that says its rows, may answer with from one partition.
 pub(super) const OUTPUT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// How a step of a write ended.
@@ -61,7 +61,7 @@ impl LdmBlock {
         let Some(participant) = self.take_part(request.transaction, slot) else {
             return refuse(request, too_many_participants(), outbox);
         };
-        if matches!(request.program.action, WriteAction::LockRead { .. }) {
+        if matches!(request.program.action, WriteAction::LockRead { .. }) || request.program.returning.is_some() {
             request.output = context.buffers.take(512);
         }
         let mut work = WriteWork {
@@ -76,7 +76,6 @@ impl LdmBlock {
             is_exhausted: false,
             matched: 0,
             changed: 0,
-            warnings: 0,
             remarks: None,
             seen: CommitNumber(0),
             follow_ups: Vec::new(),
@@ -194,7 +193,7 @@ impl LdmBlock {
             Access::IndexRanges { .. } | Access::AllRows => self.applied,
         };
         let has_follow_ups = work.has_follow_ups();
-        let WriteWork { mut request, slot, participant, matched, changed, warnings, remarks, follow_ups, .. } = work;
+        let WriteWork { mut request, slot, participant, matched, changed, remarks, follow_ups, .. } = work;
         let mut batch = work.batch;
         batch.clear();
         if batch.bytes.capacity() <= BATCH_BYTES_KEPT {
@@ -221,7 +220,6 @@ impl LdmBlock {
             partition: request.partition,
             matched,
             changed,
-            warnings,
             remarks,
             newest,
             input: request.input,
@@ -251,7 +249,6 @@ fn tell_follow_ups(work: &mut WriteWork, outbox: &mut Outbox<Signal>) {
         partition: request.partition,
         matched: 0,
         changed: 0,
-        warnings: 0,
         remarks: None,
         newest: Default::default(),
         input: Buffer::new(),
@@ -270,7 +267,6 @@ pub(super) fn refuse(request: WriteRows, error: Box<Error>, outbox: &mut Outbox<
         partition: request.partition,
         matched: 0,
         changed: 0,
-        warnings: 0,
         remarks: None,
         newest: CommitNumber(0),
         input: request.input,
@@ -294,6 +290,6 @@ fn too_many_follow_ups() -> Box<Error> {
 }
 
 #[cold]
-fn output_too_long() -> Box<Error> {
-    Error::new(ErrorCode::OutOfResources, "Out of memory; a locking read answers with too many rows")
+pub(super) fn output_too_long() -> Box<Error> {
+    Error::new(ErrorCode::OutOfResources, "Out of memory; a statement that writes or locks answers with too many rows")
 }

@@ -11,6 +11,7 @@ use junctor_model::id::PartitionId;
 use junctor_signals::change_schema::{Catalog, OpenPartition, PublishCatalog, PublishCatalogReply};
 use junctor_signals::program::Output;
 use junctor_signals::read_rows::{ReadRows, ReadRowsReply};
+use junctor_signals::remarks::{self, Remarks};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal};
 use junctor_storage::guard::ReaderSlot;
 
@@ -56,11 +57,11 @@ impl QueryBlock {
         &mut self,
         signal: QuerySignal,
         _from: Address,
-        context: &mut Context<'_>,
+        _context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
         match signal {
-            QuerySignal::ReadRows(signal) => self.on_read_rows(signal, context, outbox),
+            QuerySignal::ReadRows(signal) => self.on_read_rows(signal, outbox),
             QuerySignal::OpenPartition(signal) => self.on_open_partition(signal),
             QuerySignal::PublishCatalog(signal) => self.on_publish_catalog(signal, outbox),
         }
@@ -100,19 +101,19 @@ impl QueryBlock {
     }
 
     #[inline]
-    fn on_read_rows(&mut self, mut request: ReadRows, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+    fn on_read_rows(&mut self, mut request: ReadRows, outbox: &mut Outbox<Signal>) {
         let QueryBlock { slot, catalog, partitions, reader } = self;
         let Some(partition) = partitions.get(&request.partition) else {
             return match catalog.distribution.owner(request.partition) {
                 Some(owner) => outbox.send(owner, Signal::Ldm(LdmSignal::ReadRows(request))),
-                None => fail(request, plan_is_stale(), context, outbox),
+                None => fail(request, plan_is_stale(), None, outbox),
             };
         };
         let mut position = ReadPosition::new(&request);
         match read(partition, slot, reader, &mut request, &mut position) {
-            Ok(Outcome::Answered) => answer(request, position, outbox),
+            Ok(Outcome::Answered) => answer(request, position, remarks::take(&mut reader.emitter.scratch), outbox),
             Ok(Outcome::Busy) => outbox.send(partition.owner, Signal::Ldm(LdmSignal::ReadRows(request))),
-            Err(error) => fail(request, error, context, outbox),
+            Err(error) => fail(request, error, remarks::take(&mut reader.emitter.scratch), outbox),
         }
     }
 }
@@ -133,6 +134,7 @@ fn read(
         rows_max: request.rows_max,
     };
     let out = &mut request.output;
+    reader.emitter.scratch.set_warnings_max(request.warnings_max);
     reader.emitter.begin(&view.program.output)?;
     for hold in 0..HOLDS_PER_TURN_MAX {
         match partition.guard.read(slot, |store| reader.hold(store, &view, position, out)) {
@@ -152,7 +154,12 @@ fn read(
     Ok(Outcome::Answered)
 }
 
-pub(crate) fn answer(request: ReadRows, position: ReadPosition, outbox: &mut Outbox<Signal>) {
+pub(crate) fn answer(
+    request: ReadRows,
+    position: ReadPosition,
+    remarks: Option<Box<Remarks>>,
+    outbox: &mut Outbox<Signal>,
+) {
     debug_assert!(position.rows <= 1 || !matches!(request.program.output, Output::Aggregates(_)));
     let reply = ReadRowsReply {
         operation: request.operation,
@@ -161,13 +168,19 @@ pub(crate) fn answer(request: ReadRows, position: ReadPosition, outbox: &mut Out
         input: request.input,
         output: request.output,
         resume: position.resume(),
+        remarks,
         error: None,
     };
     outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadRowsReply(reply)));
 }
 
 #[cold]
-pub(crate) fn fail(mut request: ReadRows, error: Box<Error>, _context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+pub(crate) fn fail(
+    mut request: ReadRows,
+    error: Box<Error>,
+    remarks: Option<Box<Remarks>>,
+    outbox: &mut Outbox<Signal>,
+) {
     request.output.clear();
     let reply = ReadRowsReply {
         operation: request.operation,
@@ -176,6 +189,7 @@ pub(crate) fn fail(mut request: ReadRows, error: Box<Error>, _context: &mut Cont
         input: request.input,
         output: request.output,
         resume: None,
+        remarks,
         error: Some(error),
     };
     outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadRowsReply(reply)));

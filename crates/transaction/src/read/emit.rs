@@ -120,11 +120,16 @@ impl Emitter {
         out.extend_from_slice(&[0; ENTRY_HEADER_BYTES]);
         let mut is_cut = false;
         for key in sort {
+            let mark = key.is_said.then(|| self.scratch.warning_mark());
             let value = value_of(&key.value, view, parameters, &self.scratch)?;
+            if let Some(mark) = mark {
+                self.scratch.forget_warnings_after(mark);
+            }
             is_cut |= append_sort_key(&key.value.result, value, key.descending, out);
         }
         let distinct_start = out.len();
         if let Some(positions) = distinct {
+            let mark = self.scratch.warning_mark();
             let others = positions.iter().map(|position| &projection.values[usize::from(*position)]);
             match is_cut {
                 false => self.append_keys(others, view, parameters, out)?,
@@ -133,6 +138,8 @@ impl Emitter {
                     self.append_keys(projection.values.iter(), view, parameters, out)?;
                 }
             }
+            // The packet has the same values.
+            self.scratch.forget_warnings_after(mark);
         }
         let packet = out.len();
         append_packet(projection, protocol, view, parameters, &self.scratch, out)?;

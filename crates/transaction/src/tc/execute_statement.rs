@@ -166,9 +166,8 @@ impl TcBlock {
             record.note_written(from, reply.partition);
         }
         let running = &mut record.running;
-        running.warnings += reply.warnings;
         if reply.remarks.is_some() {
-            remarks::join(&mut running.remarks, reply.remarks);
+            remarks::join(&mut running.remarks, reply.remarks, running.reading.warnings_max);
         }
         if let Part::Base = running.parts[number] {
             running.matched += u64::from(reply.matched);
@@ -276,7 +275,6 @@ impl TcBlock {
             statement,
             matched: if failed { 0 } else { running.matched },
             changed: if failed { 0 } else { running.changed },
-            warnings: running.warnings,
             remarks: running.remarks.take(),
             outputs: if failed { Vec::new() } else { std::mem::take(&mut running.outputs) },
             written: if stays_open && !failed { running.written.clone() } else { Vec::new() },
@@ -299,7 +297,6 @@ fn refuse(
         statement: StatementNumber(0),
         matched: 0,
         changed: 0,
-        warnings: 0,
         remarks: None,
         outputs: Vec::new(),
         written: Vec::new(),

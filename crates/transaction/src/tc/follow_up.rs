@@ -94,6 +94,7 @@ fn insert_program(table: &Arc<TableLayout>, unique_entries: Vec<(IndexId, Arc<Ta
         reads_parameters: false,
         unique_entries,
         foreign_keys: None,
+        returning: None,
     }
 }
 

@@ -315,6 +315,7 @@ impl TcBlock {
             reads_parameters,
             unique_entries: self.entries_of(definition, write)?,
             foreign_keys: ForeignKeyWork::of(&self.catalog.dictionary, definition, write).map(Arc::new),
+            returning: None,
             action,
         })
     }
@@ -387,6 +388,7 @@ fn lock_program(table: &Arc<TableLayout>, access: Access) -> WriteProgram {
         reads_parameters: false,
         unique_entries: Vec::new(),
         foreign_keys: None,
+        returning: None,
     }
 }
 

@@ -128,7 +128,6 @@ pub(super) struct Statement {
     pub program: Option<Arc<WriteProgram>>,
     pub matched: u64,
     pub changed: u64,
-    pub warnings: u32,
     pub remarks: Option<Box<Remarks>>,
     pub outputs: Vec<Buffer>,
     /// The newest commit number that its answers tell of.
@@ -168,7 +167,6 @@ impl Default for Statement {
             program: None,
             matched: 0,
             changed: 0,
-            warnings: 0,
             remarks: None,
             outputs: Vec::new(),
             newest: CommitNumber(0),
@@ -373,7 +371,7 @@ impl Statement {
     pub fn clear(&mut self) {
         self.program = None;
         self.one_phase = false;
-        (self.matched, self.changed, self.warnings) = (0, 0, 0);
+        (self.matched, self.changed) = (0, 0);
         self.remarks = None;
         self.outputs.clear();
         self.newest = CommitNumber(0);

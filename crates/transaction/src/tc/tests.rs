@@ -104,6 +104,7 @@ impl Stage {
             reads_parameters: false,
             unique_entries: vec![(INDEX_U, Arc::clone(&self.table.entries))],
             foreign_keys: None,
+            returning: None,
         };
         let unique_entries = if autocommit { Vec::new() } else { program.unique_entries.clone() };
         let request = ExecuteStatement {
@@ -170,7 +171,6 @@ fn reply_of(write: &WriteRows, follow_ups: Vec<FollowUp>, error: Option<Box<Erro
         partition: write.partition,
         matched: 1,
         changed: u32::from(error.is_none()),
-        warnings: 0,
         remarks: None,
         newest: CommitNumber(0),
         input: Buffer::new(),
@@ -614,6 +614,7 @@ impl Stage {
             reads_parameters: false,
             unique_entries: Vec::new(),
             foreign_keys: None,
+            returning: None,
         };
         let request = ExecuteStatement {
             operation: OperationId(1),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use junctor_client::Door;
-use junctor_client::program::{Output, RowProtocol, WriteAction};
+use junctor_client::program::{Output, WriteAction};
 use junctor_expression::Parameters;
 use junctor_expression::parameter::read_value;
 use junctor_model::error::{ErrorCode, Result};
@@ -22,7 +22,7 @@ use crate::execute::packets::{RowPackets, Window};
 use crate::execute::read::{broken_reply, push_path, wrong_plan};
 use crate::execute::sorter::Sorter;
 use crate::execute::state::{Run, Workspace};
-use crate::execute::write::{StatementOutcome, level_of, note_remarks};
+use crate::execute::write::{StatementOutcome, level_of};
 use crate::plan::{ChangePlan, OrderedChange, Plan, row_key_columns};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
@@ -45,7 +45,7 @@ pub(in crate::execute) fn start_ordered_change(
     let mut state = Box::new(CompoundState {
         plan: Arc::clone(plan),
         operation: Default::default(),
-        protocol: RowProtocol::Values,
+        protocol: run.protocol,
         step: Step::Lock,
         owns_transaction: !ordered.after_duplicate && take_transaction(session),
         before,
@@ -61,6 +61,7 @@ pub(in crate::execute) fn start_ordered_change(
             },
             matched: 0,
             changed: 0,
+            outputs: Vec::new(),
         }),
         source: None,
         is_stopped: false,
@@ -96,11 +97,14 @@ pub(super) fn on_answer(
     state: &mut CompoundState,
     plan: &ChangePlan,
     outcome: StatementOutcome,
-    outputs: &[Vec<u8>],
+    outputs: &mut Vec<Vec<u8>>,
 ) -> Result<Next> {
     let Some(ordered) = &plan.ordered else { return Err(wrong_plan()) };
     let repeats = outcome.error.as_ref().is_some_and(|error| may_repeat(state, error));
     let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
+    if let Some(remarks) = outcome.remarks {
+        parties.session.note_remarks(level_of(&ordered.write), *remarks);
+    }
     if let Some(error) = outcome.error {
         let is_left_out = ordered.ignore && may_leave_out(error.code);
         return match state.step {
@@ -118,9 +122,6 @@ pub(super) fn on_answer(
             _ => Err(error),
         };
     }
-    if outcome.warnings > 0 {
-        note_remarks(parties.session, level_of(&ordered.write.action), outcome.warnings, outcome.remarks);
-    }
     match state.step {
         Step::Lock => {
             work.rows = locked_rows(parties.engine, plan, ordered, work.limit, outputs)?;
@@ -132,11 +133,13 @@ pub(super) fn on_answer(
         }
         Step::WriteAll => {
             (work.matched, work.changed) = (outcome.matched, outcome.changed);
+            work.outputs = std::mem::take(outputs);
             Ok(Next::Done)
         }
         Step::WriteOne => {
             work.matched += outcome.matched;
             work.changed += outcome.changed;
+            work.outputs.append(outputs);
             next_row(parties, state, plan, ordered)
         }
         _ => Err(wrong_plan()),

@@ -3,13 +3,13 @@
 use junctor_client::{Door, Ending};
 use junctor_model::error::{Error, ErrorCode, Result};
 
-use super::state::{CompoundState, Step, Work};
+use super::state::{ChangeWork, CompoundState, Step, Work};
 use super::{change, insert};
 use crate::engine::Engine;
 use crate::execute::completion::{fail, interrupted};
 use crate::execute::state::{Execution, Origin};
 use crate::execute::transaction::note_lost_transaction;
-use crate::execute::write::StatementOutcome;
+use crate::execute::write::{ChangedRows, StatementOutcome, say_changed};
 use crate::plan::Plan;
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
@@ -85,13 +85,13 @@ pub(crate) fn on_statement(
     if outcome.error.is_some() {
         note_lost_transaction(&mut parties.engine.client, parties.session);
     }
-    let outputs = std::mem::take(&mut outcome.outputs);
+    let mut outputs = std::mem::take(&mut outcome.outputs);
     // What has committed by itself cannot be stopped any more.
     let is_committed = outcome.error.is_none() && !parties.session.transaction.explicit;
     let next = match (&*plan, state.is_stopped && !is_committed) {
         (_, true) => Err(error_of_stopped(outcome.error.take())),
         (Plan::Insert(plan), _) => insert::on_answer(&mut parties, &mut state, plan, outcome, &outputs),
-        (Plan::Change(plan), _) => change::on_answer(&mut parties, &mut state, plan, outcome, &outputs),
+        (Plan::Change(plan), _) => change::on_answer(&mut parties, &mut state, plan, outcome, &mut outputs),
         _ => Err(crate::execute::read::wrong_plan()),
     };
     for output in outputs {
@@ -207,13 +207,18 @@ fn say(parties: Parties<'_, '_>, mut state: Box<CompoundState>, sink: &mut dyn R
     let plan = std::sync::Arc::clone(&state.plan);
     std::mem::take(&mut state.origin).release(door);
     door.buffers.give(std::mem::take(&mut state.parameters));
-    match (&*plan, &state.work) {
+    match (&*plan, &mut state.work) {
         (Plan::Insert(plan), Work::Insert(work)) => {
             let rows_before = state.source.as_ref().map(|source| source.rows_before);
             insert::say(engine, session, plan, (work, rows_before), sink)
         }
         (Plan::Change(plan), Work::Change(work)) => {
-            crate::execute::write::say_changed(engine, session, plan, (work.matched, work.changed), sink)
+            let ChangeWork { matched, changed, .. } = *work;
+            let outputs = std::mem::take(&mut work.outputs);
+            let rows = ChangedRows { matched, changed, outputs: &outputs };
+            let progress = say_changed(engine, session, plan, rows, sink);
+            outputs.into_iter().for_each(|output| door.buffers.give(output));
+            progress
         }
         _ => fail(session, &crate::execute::read::wrong_plan(), sink),
     }

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use junctor_client::client::WriteOptions;
-use junctor_client::program::WriteProgram;
+use junctor_client::program::{RowProtocol, WriteProgram};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnIndex;
 use junctor_model::key::{append_escaped, append_row_key};
@@ -18,16 +18,17 @@ use junctor_model::schema::{ColumnType, TableLayout};
 use junctor_model::value::ValueRef;
 
 use super::drive::{Next, Parties, may_leave_out, may_repeat, settle, take_transaction};
+use super::returned::{Returned, cannot_fail};
 use super::rows::RowList;
 use super::source::{Source, advance, start_source};
 use super::state::{ChangeWork, CompoundState, Counts, InsertWork, NO_OPERATION, Step, Work};
 use crate::engine::Engine;
-use crate::execute::completion::{Changed, ok};
-use crate::execute::insert::{Numbered, number_of};
+use crate::execute::completion::{Changed, finish, ok};
+use crate::execute::insert::{Numbered, level_of_mode, number_of};
 use crate::execute::read::{broken_reply, wrong_plan};
-use crate::execute::state::Run;
-use crate::execute::write::{StatementOutcome, check_writable, note_remarks, write_options};
-use crate::plan::{Conflict, InsertPlan, KeyLock, Plan};
+use crate::execute::state::{Origin, Run};
+use crate::execute::write::{StatementOutcome, check_writable, forget_taken_numbers, write_options};
+use crate::plan::{Conflict, InsertPlan, InsertReturning, KeyLock, Plan};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
 use crate::show::WarningLevel;
@@ -69,10 +70,17 @@ pub(in crate::execute) fn start_insert_rows(
             explicit_number: 0,
             numbered,
             counts: Counts::default(),
+            returned: Returned::default(),
         }),
         source: None,
         is_stopped: false,
     });
+    if let Work::Insert(work) = &state.work {
+        let rows = &work.rows;
+        let is_safe = insert.returning.is_none() || rows.len() == 1 && cannot_fail(insert, rows.get(0).image.image);
+        // What RETURNING cannot say undoes the statement.
+        state.owns_transaction = !is_safe && take_transaction(session);
+    }
     let mut parties = Parties { engine, session, door };
     let next = send_step(&mut parties, &mut state, &insert.program, Step::Batch);
     settle(parties, state, next, sink)
@@ -122,6 +130,7 @@ pub(in crate::execute) fn start_insert_select(
             explicit_number: 0,
             numbered: Numbered::default(),
             counts: Counts::default(),
+            returned: Returned::default(),
         }),
         source: Some(Box::new(Source::new(collects))),
         is_stopped: false,
@@ -146,7 +155,9 @@ pub(super) fn send_step(
         (Step::WriteAll, Work::Change(ChangeWork { rows, .. })) => (rows.is_empty(), u32::MAX),
         _ => (false, u32::MAX),
     };
-    let options = write_options(engine, session, state.protocol);
+    // The rows to change are told as values.
+    let protocol = if matches!(step, Step::Lock) { RowProtocol::Values } else { state.protocol };
+    let options = write_options(engine, session, protocol);
     // All steps are undone together.
     let savepoint = options.savepoint.max(state.before);
     let options = WriteOptions { locks_ranges, rows_max, savepoint, ..options };
@@ -165,7 +176,14 @@ pub(super) fn on_answer(
     outcome: StatementOutcome,
     images: &[Vec<u8>],
 ) -> Result<Next> {
-    let repeats = outcome.error.as_ref().is_some_and(|error| may_repeat(state, error));
+    let repeats = outcome.error.as_ref().is_some_and(|error| repeats_batch(parties, state, plan, error));
+    if let Some(remarks) = outcome.remarks {
+        let level = match &plan.conflict {
+            Conflict::Update { update, .. } => crate::execute::write::level_of(update),
+            _ => WarningLevel::Note,
+        };
+        parties.session.note_remarks(level, *remarks);
+    }
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     let is_duplicate = outcome.error.as_ref().is_some_and(|error| error.code == ErrorCode::DuplicateEntry);
     let ignores = matches!(plan.conflict, Conflict::Skip | Conflict::Update { ignore: true, .. });
@@ -177,6 +195,7 @@ pub(super) fn on_answer(
                 work.first_number = work.numbered.first_number;
             }
             work.explicit_number = work.numbered.answer_number;
+            return_batch(parties, state, plan)?;
             rows_done(parties, state, plan)
         }
         (Step::Batch, Some(_)) if is_left_out || is_duplicate && !matches!(plan.conflict, Conflict::Fail) => {
@@ -190,12 +209,16 @@ pub(super) fn on_answer(
                 work.first_number = generated;
             }
             work.explicit_number = number_of_row(plan, work);
+            return_row(parties, state, plan)?;
             next_row(parties, state, plan)
         }
         (Step::Insert, Some(_)) if is_duplicate && !matches!(plan.conflict, Conflict::Skip) => {
             look_again(parties, state, plan)
         }
-        (Step::Insert | Step::Update, Some(error)) if is_left_out => skip_row(parties, state, plan, &error),
+        (step @ (Step::Insert | Step::Update), Some(error)) if is_left_out => {
+            work.counts.touched += u64::from(matches!(step, Step::Update));
+            skip_row(parties, state, plan, &error)
+        }
         (_, Some(error)) => Err(error),
         (Step::Key(place), None) => {
             let place = *place;
@@ -216,10 +239,8 @@ pub(super) fn on_answer(
                 work.counts.written += 1;
                 work.counts.updated += 1;
             }
-            if outcome.warnings > 0 {
-                let Conflict::Update { update, .. } = &plan.conflict else { return Err(wrong_plan()) };
-                let level = crate::execute::write::level_of(&update.action);
-                note_remarks(parties.session, level, outcome.warnings, outcome.remarks);
+            if plan.returning.is_some() {
+                images.iter().try_for_each(|packets| work.returned.add_packets(packets, 1))?;
             }
             next_row(parties, state, plan)
         }
@@ -227,10 +248,59 @@ pub(super) fn on_answer(
     }
 }
 
+/// Whether the insert of all rows is done again: its plan was old, or a number that was generated is taken because other
+/// sessions gave rows such numbers. Nothing of it has been done.
+fn repeats_batch(parties: &mut Parties<'_, '_>, state: &CompoundState, plan: &InsertPlan, error: &Error) -> bool {
+    let Work::Insert(work) = &state.work else { return false };
+    if parties.session.transaction.has_begun() || !matches!(state.step, Step::Batch) {
+        return false;
+    }
+    let is_taken = matches!(plan.conflict, Conflict::Fail)
+        && state.source.is_none()
+        && work.numbered.first_number != 0
+        && forget_taken_numbers(parties.engine, &state.plan, error);
+    is_taken && !matches!(state.origin, Origin::None) || may_repeat(state, error)
+}
+
+/// What RETURNING says of all rows, which have been inserted.
+fn return_batch(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<()> {
+    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
+    if plan.returning.is_none() {
+        return Ok(());
+    }
+    (0..work.rows.len()).try_for_each(|row| add_returned(parties, &state.parameters, state.protocol, plan, work, row))
+}
+
+/// What RETURNING says of the row at hand.
+fn return_row(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<()> {
+    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
+    let row = work.next;
+    match plan.returning {
+        None => Ok(()),
+        Some(_) => add_returned(parties, &state.parameters, state.protocol, plan, work, row),
+    }
+}
+
+fn add_returned(
+    parties: &mut Parties<'_, '_>,
+    parameters: &[u8],
+    protocol: RowProtocol,
+    plan: &InsertPlan,
+    work: &mut InsertWork,
+    row: usize,
+) -> Result<()> {
+    let InsertWork { rows, returned, .. } = work;
+    let scratch = &mut parties.engine.work.scratch;
+    let parameters = junctor_expression::Parameters::from_bytes(parameters);
+    let added = returned.add(plan, rows.get(row).image.image, protocol, parameters, scratch);
+    parties.session.note_evaluated(level_of_mode(plan.mode), scratch);
+    added
+}
+
 /// The insert of all rows was refused and is undone: they are taken one by one.
 fn begin_rows(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
     std::mem::take(&mut state.origin).release(parties.door);
-    if state.source.is_none() {
+    if state.source.is_none() && !state.owns_transaction {
         state.owns_transaction = take_transaction(parties.session);
         state.before = parties.session.transaction.statement();
     }
@@ -400,6 +470,7 @@ fn replace_unless_same(
     });
     if is_same {
         work.counts.written += 1;
+        return_row(parties, state, plan)?;
         return next_row(parties, state, plan);
     }
     write_row(parties, state, plan)
@@ -489,18 +560,19 @@ pub(super) fn say(
     engine: &mut Engine,
     session: &mut Session,
     plan: &InsertPlan,
-    (work, rows_before): (&InsertWork, Option<u64>),
+    (work, rows_before): (&mut InsertWork, Option<u64>),
     sink: &mut dyn ResultSink,
 ) -> Progress {
     use std::fmt::Write;
     let Counts { written, deleted, updated, touched } = work.counts;
     let rows = rows_before.unwrap_or(work.rows.len() as u64);
+    let found = if session.found_rows_wanted { touched } else { updated };
     let info = &mut engine.work.info;
     info.clear();
     if rows > 1 || rows_before.is_some() {
         let duplicates = match plan.mode {
             junctor_expression::StoreMode::Lenient => rows - written.min(rows),
-            junctor_expression::StoreMode::Strict => deleted + updated,
+            junctor_expression::StoreMode::Strict => deleted + found,
         };
         // Writing to a String cannot fail.
         let _ = write!(info, "Records: {rows}  Duplicates: {duplicates}  Warnings: {}", session.warning_count);
@@ -508,10 +580,15 @@ pub(super) fn say(
     if work.first_number != 0 {
         session.last_insert_id = work.first_number;
     }
-    let last_insert_id = match work.first_number {
-        0 if written > 0 => work.explicit_number,
-        first => first,
+    if let Some(InsertReturning { header, .. }) = &plan.returning {
+        sink.header(header, &session.completion());
+        sink.row_packets(&work.returned.packets);
+        return finish(session, work.returned.rows, sink);
+    }
+    let last_insert_id = match (work.first_number, session.insert_id_argument) {
+        (0, Some(argument)) => argument,
+        (0, None) if written > 0 => work.explicit_number,
+        (first, _) => first,
     };
-    let found = if session.found_rows_wanted { touched } else { updated };
     ok(session, Changed { affected_rows: written + deleted + found, last_insert_id, info: Some(info) }, sink)
 }

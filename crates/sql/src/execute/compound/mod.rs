@@ -9,11 +9,13 @@
 //! statement before it. Locks stay in either case, as those of a failed statement always do.
 //!
 //! In reading order: [`state`], the record; [`drive`], what follows a step, and how it all ends; [`insert`]; [`change`];
-//! [`rows`], the rows of an INSERT that may be needed again; [`source`], the query of INSERT ... SELECT.
+//! [`rows`], the rows of an INSERT that may be needed again; [`returned`], those that it answers with; [`source`], the query of
+//! INSERT ... SELECT.
 
 mod change;
 mod drive;
 mod insert;
+mod returned;
 mod rows;
 mod source;
 mod state;

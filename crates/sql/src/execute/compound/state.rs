@@ -7,6 +7,7 @@ use junctor_client::program::RowProtocol;
 use junctor_model::error::Error;
 use junctor_model::id::StatementNumber;
 
+use super::returned::Returned;
 use super::rows::RowList;
 use super::source::Source;
 use crate::execute::insert::Numbered;
@@ -119,6 +120,8 @@ pub(super) struct InsertWork {
     /// The numbers of the rows that are being inserted at once.
     pub numbered: Numbered,
     pub counts: Counts,
+    /// What RETURNING answers with.
+    pub returned: Returned,
 }
 
 /// What became of the rows of an INSERT.
@@ -146,4 +149,6 @@ pub(super) struct ChangeWork {
     pub locked_max: u32,
     pub matched: u64,
     pub changed: u64,
+    /// What RETURNING answers with, of each partition.
+    pub outputs: Vec<Vec<u8>>,
 }

@@ -4,7 +4,7 @@ use super::parser::{Parse, Parser, Stop};
 use crate::parse::expression::Expression;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
-use crate::parse::statement::{Assignment, Delete, Insert, InsertSource, RowAlias, Update};
+use crate::parse::statement::{Assignment, Delete, Insert, InsertSource, RowAlias, SelectItem, Update};
 
 impl Parser<'_> {
     /// INSERT or REPLACE.
@@ -13,6 +13,7 @@ impl Parser<'_> {
         self.advance();
         let _ = self.accept_any(&[Keyword::LowPriority, Keyword::Delayed, Keyword::HighPriority]);
         let ignore = !replace && self.accept_word(Keyword::Ignore);
+        self.may_return = true;
         self.accept_word(Keyword::Into);
         let table = self.object_name()?;
         if self.at_word(Keyword::Partition) {
@@ -43,12 +44,7 @@ impl Parser<'_> {
             self.expect_word(Keyword::Update)?;
             on_duplicate = self.comma_list(Self::assignment)?;
         }
-        let returning = match self.accept_word(Keyword::Returning) {
-            // The texts of the items name columns, and a shape does not keep their blanks.
-            true if self.lifted_count().is_some() => return Err(Stop::LiteralsMatter),
-            true => self.select_list()?,
-            false => Vec::new(),
-        };
+        let returning = self.returning()?;
         Ok(Insert { replace, ignore, table, columns, source, row_alias, on_duplicate, returning })
     }
 
@@ -161,6 +157,7 @@ impl Parser<'_> {
             }
             return self.syntax();
         }
+        self.may_return = true;
         let table = self.table_reference()?;
         if self.at_join() || self.at_word(Keyword::Using) || self.current.kind == TokenKind::Dot {
             return self.unsupported("multi-table DELETE");
@@ -168,6 +165,17 @@ impl Parser<'_> {
         let filter = self.condition_after(Keyword::Where)?;
         let order_by = self.order_by()?;
         let limit = self.limit_count()?;
-        Ok(Delete { ignore, table, filter, order_by, limit })
+        let returning = self.returning()?;
+        Ok(Delete { ignore, table, filter, order_by, limit, returning })
+    }
+
+    /// RETURNING, which MySQL does not have and MariaDB has.
+    fn returning(&mut self) -> Parse<Vec<SelectItem>> {
+        match self.accept_word(Keyword::Returning) {
+            // The texts of the items name columns, and a shape does not keep their blanks.
+            true if self.lifted_count().is_some() => Err(Stop::LiteralsMatter),
+            true => self.select_list(),
+            false => Ok(Vec::new()),
+        }
     }
 }

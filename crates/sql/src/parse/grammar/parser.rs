@@ -130,6 +130,8 @@ pub(super) struct Parser<'a> {
     shape: Option<&'a Shape>,
     lifted_used: u32,
     rows_used: bool,
+    /// Whether the statement may end with RETURNING.
+    pub(super) may_return: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -149,6 +151,7 @@ impl<'a> Parser<'a> {
             shape,
             lifted_used: 0,
             rows_used: false,
+            may_return: false,
         }
     }
 

@@ -107,7 +107,7 @@ impl Parser<'_> {
         let text = self.text_since(start);
         let alias = match self.accept_word(Keyword::As) {
             true => Some(self.alias()?),
-            false if self.current.kind == TokenKind::String || Self::is_name(self.current) => Some(self.alias()?),
+            false if self.current.kind == TokenKind::String || self.at_bare_alias() => Some(self.alias()?),
             false => None,
         };
         Ok(SelectItem::Expression { expression, alias, text })
@@ -171,8 +171,13 @@ impl Parser<'_> {
         }
     }
 
+    /// Whether the word is an alias without AS. In statements that may end with RETURNING that word is none.
+    fn at_bare_alias(&self) -> bool {
+        Self::is_name(self.current) && !(self.may_return && self.at_word(Keyword::Returning))
+    }
+
     fn table_alias(&mut self) -> Parse<Option<String>> {
-        if self.accept_word(Keyword::As) || Self::is_name(self.current) { Ok(Some(self.alias()?)) } else { Ok(None) }
+        if self.accept_word(Keyword::As) || self.at_bare_alias() { Ok(Some(self.alias()?)) } else { Ok(None) }
     }
 
     fn index_hint(&mut self, kind: IndexHintKind) -> Parse<IndexHint> {

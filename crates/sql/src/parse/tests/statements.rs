@@ -65,6 +65,30 @@ fn an_insert_keeps_rows_defaults_and_flags() {
 }
 
 #[test]
+fn returning_ends_inserts_and_deletes_and_is_a_name_elsewhere() {
+    for (text, count) in [
+        ("INSERT INTO t VALUES (1) RETURNING *", 1),
+        ("REPLACE INTO t SET a = 1 RETURNING a, b AS c, t.*", 3),
+        ("INSERT INTO t SELECT a FROM u RETURNING a", 1),
+        ("INSERT INTO t SELECT 1 RETURNING a", 1),
+        ("INSERT INTO t (a) (SELECT a FROM u) ON DUPLICATE KEY UPDATE a = 1 RETURNING a + 1", 1),
+        ("INSERT INTO t SELECT 1 AS returning", 0),
+    ] {
+        let Statement::Insert(insert) = statement(text) else { panic!("no insert") };
+        assert_eq!(insert.returning.len(), count, "{text}");
+    }
+    let Statement::Delete(delete) = statement("DELETE FROM t ORDER BY a LIMIT 1 RETURNING a, b") else {
+        panic!("no delete")
+    };
+    assert_eq!((delete.returning.len(), delete.table.alias), (2, None));
+    let Statement::Delete(delete) = statement("DELETE FROM t RETURNING *") else { panic!("no delete") };
+    assert_eq!(delete.returning, [SelectItem::All(None)]);
+    let Statement::Select(select) = statement("SELECT a returning FROM t returning") else { panic!("no query") };
+    assert_eq!(select.from.and_then(|from| from.alias).as_deref(), Some("returning"));
+    assert!(parse(b"UPDATE t SET a = 1 RETURNING a").is_err());
+}
+
+#[test]
 fn a_table_keeps_columns_keys_options_and_partitions() {
     let text = "CREATE TABLE IF NOT EXISTS d.t (id BIGINT(20) UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, \
         a VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'x' COMMENT 'it''s', b DECIMAL(10,2) ZEROFILL, \

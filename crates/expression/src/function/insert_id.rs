@@ -1,0 +1,71 @@
+//! LAST_INSERT_ID(expression), which tells the session of its argument.
+
+use junctor_model::error::Result;
+use junctor_model::value::ValueRef;
+
+use super::text::function;
+use super::{Call, Function, Resolved, any_nullable};
+use crate::evaluate::to_integer;
+use crate::program::Expression;
+use crate::result_type::ResultType;
+
+/// The call is never taken for a constant: each evaluation counts.
+pub(super) const TABLE: &[Function] =
+    &[Function { is_deterministic: false, ..function("LAST_INSERT_ID", 1, 1, resolve, evaluate) }];
+
+fn resolve(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+    let nullable = any_nullable(&arguments);
+    let result = ResultType::integer(true, arguments[0].result.length).with_nullable(nullable);
+    Ok(Resolved { arguments, result })
+}
+
+/// NULL is 0 to LAST_INSERT_ID() afterwards, and a negative number the unsigned one of the same bits, as in MySQL.
+fn evaluate(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let value = match call.value(0)? {
+        ValueRef::Null => None,
+        value => {
+            let integer = to_integer(value, call.scratch())?.clamp(i64::MIN.into(), u64::MAX.into());
+            Some(u64::try_from(integer).unwrap_or(integer as i64 as u64))
+        }
+    };
+    call.scratch().note_last_insert_id(value.unwrap_or(0));
+    Ok(value.map_or(ValueRef::Null, ValueRef::UInt))
+}
+
+#[cfg(test)]
+mod tests {
+    use junctor_model::value::Value;
+
+    use super::*;
+    use crate::{Parameters, Scratch};
+    use junctor_model::collation::CollationId;
+
+    fn evaluated(argument: Value) -> (Value, Option<u64>) {
+        let argument = Expression::constant(argument, CollationId::DEFAULT);
+        let call = Expression::call("last_insert_id", vec![argument]).expect("it has one argument");
+        assert!(!call.is_constant());
+        let mut scratch = Scratch::new();
+        let value = call.evaluate(None, Parameters::NONE, &scratch).expect("it is a number").to_value();
+        assert!(scratch.has_remarks());
+        (value, scratch.take_last_insert_id())
+    }
+
+    #[test]
+    fn the_argument_is_told_as_an_unsigned_number() {
+        assert_eq!(evaluated(Value::Int(7)), (Value::UInt(7), Some(7)));
+        assert_eq!(evaluated(Value::Int(-1)), (Value::UInt(u64::MAX), Some(u64::MAX)));
+        assert_eq!(evaluated(Value::UInt(u64::MAX)), (Value::UInt(u64::MAX), Some(u64::MAX)));
+        assert_eq!(evaluated(Value::Double(3.5)).1, Some(4));
+        assert_eq!(evaluated(Value::Null), (Value::Null, Some(0)));
+    }
+
+    #[test]
+    fn what_was_told_is_told_once() {
+        let mut scratch = Scratch::new();
+        assert!(!scratch.has_remarks());
+        scratch.note_last_insert_id(5);
+        assert_eq!(scratch.take_last_insert_id(), Some(5));
+        assert_eq!(scratch.take_last_insert_id(), None);
+        assert!(!scratch.has_remarks());
+    }
+}

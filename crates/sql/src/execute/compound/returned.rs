@@ -1,0 +1,69 @@
+//! The rows that RETURNING of an INSERT answers with. They are made here, where the images are, and kept until the statement is
+//! over.
+
+use junctor_client::program::RowProtocol;
+use junctor_expression::{Parameters, Scratch};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::row::RowView;
+
+use crate::execute::read::append_projection;
+use crate::plan::InsertPlan;
+
+/// Bytes of rows that one INSERT may answer with.
+const RETURNED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes that one row may say in an INSERT that commits before they are made.
+const SMALL_ROW_BYTES_MAX: usize = 1024 * 1024;
+
+/// Row packets in the order of the rows.
+#[derive(Debug, Default)]
+pub(super) struct Returned {
+    pub packets: Vec<u8>,
+    pub rows: u64,
+}
+
+impl Returned {
+    /// Adds the row of an image.
+    ///
+    /// # Errors
+    /// Those of the expressions; 1041 when the rows take too much memory.
+    pub(super) fn add(
+        &mut self,
+        plan: &InsertPlan,
+        image: &[u8],
+        protocol: RowProtocol,
+        parameters: Parameters<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Some(returning) = &plan.returning else { return Ok(()) };
+        let row = RowView::new(&plan.table.row_format, image);
+        scratch.reset();
+        scratch.set_strict(plan.is_strict());
+        let made = append_projection(&returning.rows, Some(row), parameters, protocol, scratch, &mut self.packets);
+        scratch.set_strict(false);
+        made?;
+        self.rows += 1;
+        self.check()
+    }
+
+    /// Adds rows that were made elsewhere. Error: as of [`Self::add`].
+    pub(super) fn add_packets(&mut self, packets: &[u8], rows: u64) -> Result<()> {
+        self.packets.extend_from_slice(packets);
+        self.rows += rows;
+        self.check()
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.packets.len() <= RETURNED_BYTES_MAX {
+            return Ok(());
+        }
+        Err(Error::new(ErrorCode::OutOfResources, "Out of memory; RETURNING has too many rows to answer with"))
+    }
+}
+
+/// Whether a row can be said whatever is in it, so that its INSERT may commit before that.
+pub(super) fn cannot_fail(plan: &InsertPlan, image: &[u8]) -> bool {
+    plan.returning.as_ref().is_none_or(|returning| {
+        let is_plain = returning.rows.values.iter().all(|value| value.as_column().is_some());
+        is_plain && image.len().saturating_mul(returning.rows.values.len()) <= SMALL_ROW_BYTES_MAX
+    })
+}
