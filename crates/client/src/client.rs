@@ -1,31 +1,30 @@
-//! Hot path, budget 150 instructions a read besides its keys: no allocation for a read that one reply answers.
 //! Operations of the sessions of one sql block: what they ask becomes signals, replies become events.
 
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Directory, Handle, Module, Pool};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId, TransactionId};
-use junctor_model::limit::REPLY_BYTES_MAX;
+use junctor_model::id::{CommitNumber, ConnectionId, StatementNumber, TableId};
 use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
 use junctor_signals::interrupt_session::{InterruptSession, InterruptSessionReply};
-use junctor_signals::program::{Access, ReadProgram, RowProtocol, WriteProgram};
-use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
+use junctor_signals::program::{RowProtocol, WriteProgram};
+use junctor_signals::read_rows::{OperationId, ReadRows};
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
 use junctor_signals::set_globals::{ApplyGlobalsReply, GlobalValues, SetGlobals};
 use junctor_signals::undo_statements::{UndoStatements, UndoStatementsReply};
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
-use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
+use junctor_signals::{LdmSignal, MainSignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::snapshot::ActiveSnapshots;
 
 use crate::door::Door;
-use crate::event::{Event, Next};
+use crate::event::Event;
 use crate::keys::PartitionInputs;
-use crate::operation::{CutPart, Operation, ReadWork, RowBound, Work};
-use crate::route::{ReadRule, Route};
+use crate::operation::{Operation, ReadWork, RowBound, Work};
+use crate::read::REPLY_BYTES_PLACES;
+use crate::route::{ReadRule, Readers, Route};
 use crate::transaction::{Isolation, Transaction};
 
 /// The client of one sql block.
@@ -38,23 +37,20 @@ pub struct Client {
     sql_instances: u16,
     local_tc: Option<u16>,
     next_tc: u16,
-    route: Route,
-    catalog: Arc<Catalog>,
+    pub(crate) route: Route,
+    /// The blocks of this thread that read.
+    pub(crate) here: Vec<Address>,
+    /// Parts of a read that are not sent yet.
+    pub(crate) held: Vec<(Address, ReadRows)>,
+    pub(crate) catalog: Arc<Catalog>,
     snapshots: ActiveSnapshots,
     pub(crate) operations: Pool<Operation>,
     /// How long replies of longer reads were lately, by table: room that is there at once need not grow.
-    reply_bytes: Box<[u32; REPLY_BYTES_PLACES]>,
+    pub(crate) reply_bytes: Box<[u32; REPLY_BYTES_PLACES]>,
 }
 
 /// The name of an operation whose answer is dropped.
 const NO_OPERATION: OperationId = OperationId(u64::MAX);
-
-/// Places to remember lengths of replies; tables share them.
-const REPLY_BYTES_PLACES: usize = 64;
-/// Room for the reply of a read of one key, and the least room of any.
-const POINT_REPLY_BYTES: usize = 512;
-/// Bytes of input that hold more than one key.
-const POINT_INPUT_BYTES_MAX: usize = 64;
 
 /// What a read is asked with, besides its rows and keys.
 #[derive(Clone, Copy, Debug)]
@@ -93,12 +89,17 @@ impl Client {
     pub fn new(
         own: Address,
         directory: &Directory,
-        rule: ReadRule,
+        (rule, readers): (ReadRule, &Readers),
         snapshots: ActiveSnapshots,
         operations_max: u32,
     ) -> Client {
         let tc_instances = directory.instances(Module::Tc);
         let beside = |instance: &u16| directory.share_thread((own.module, own.instance), (Module::Tc, *instance));
+        let thread = directory.thread_of(own.module, own.instance);
+        let here = |module| {
+            let instance = thread.and_then(|thread| directory.instance_on(module, thread))?;
+            Some(directory.address(module, instance))
+        };
         Client {
             own,
             main: directory.address(Module::Main, 0),
@@ -107,7 +108,9 @@ impl Client {
             sql_instances: directory.instances(Module::Sql),
             local_tc: (0..tc_instances).find(beside),
             next_tc: own.instance,
-            route: Route::new(rule, own, directory),
+            route: Route::new(rule, own, directory, readers),
+            here: [Module::Ldm, Module::Query].into_iter().filter_map(here).collect(),
+            held: Vec::new(),
             catalog: Arc::new(Catalog::default()),
             snapshots,
             operations: Pool::new(operations_max),
@@ -120,6 +123,11 @@ impl Client {
         &self.catalog
     }
 
+    /// Where reads go, and what they have cost.
+    pub fn route(&mut self) -> &mut Route {
+        &mut self.route
+    }
+
     /// How many operations are under way.
     pub fn operations_under_way(&self) -> usize {
         self.operations.len()
@@ -128,116 +136,6 @@ impl Client {
     /// How many snapshots are held.
     pub fn snapshots_held(&self) -> usize {
         self.snapshots.count()
-    }
-
-    /// Bytes that the reply of a read of one partition may well have; `input` is what the partition is asked.
-    #[inline]
-    pub fn reply_room(&self, program: &ReadProgram, input: &[u8]) -> usize {
-        let is_point = input.len() <= POINT_INPUT_BYTES_MAX && program.access == Access::PrimaryKeys;
-        let lately = self.reply_bytes[reply_place(program.table.definition.id)] as usize;
-        if is_point { POINT_REPLY_BYTES } else { lately.max(POINT_REPLY_BYTES) }
-    }
-
-    /// Reads rows of every partition that `inputs` touches; answered by [`Event::Rows`] until its `next` is `Done`, or by
-    /// [`Event::ReadFailed`].
-    ///
-    /// # Errors
-    /// `TemporaryFailure` and `OutOfResources`; nothing is under way then.
-    pub fn read(
-        &mut self,
-        session: ConnectionId,
-        transaction: &mut Transaction,
-        program: &Arc<ReadProgram>,
-        options: ReadOptions,
-        inputs: &mut PartitionInputs,
-        door: &mut Door<'_>,
-    ) -> Result<OperationId> {
-        let (snapshot, own_snapshot) = self.snapshot_of(transaction)?;
-        let work = ReadWork {
-            program: Arc::clone(program),
-            options,
-            snapshot,
-            own_snapshot,
-            transaction: transaction.id,
-            outstanding: inputs.len() as u32,
-            prefixed: if inputs.has_output() { inputs.len() as u32 } else { 0 },
-            cut: Vec::new(),
-            abandoned: false,
-        };
-        let operation = self.open(session, Work::Read(work))?;
-        let table = program.table.definition.id;
-        while let Some((index, input)) = inputs.pop() {
-            let partition = PartitionId { table, index };
-            let Some(owner) = self.catalog.distribution.owner(partition) else {
-                // The plan is older than the catalog: the owner's answer would say the same.
-                door.buffers.give(input);
-                self.refuse_part(operation, partition, door);
-                continue;
-            };
-            let own_writes = transaction.id.is_some() && transaction.has_written(partition);
-            let to = if own_writes { owner } else { self.route.choose(owner) };
-            let output = match inputs.take_output(door.buffers) {
-                Some(output) => output,
-                None => door.buffers.take(self.reply_room(program, &input)),
-            };
-            let request = ReadRows {
-                operation,
-                reply_to: self.own,
-                partition,
-                protocol: options.protocol,
-                rows_max: options.bound.left(0),
-                warnings_max: options.warnings_max,
-                program: Arc::clone(program),
-                snapshot,
-                transaction: if own_writes { transaction.id } else { TransactionId::default() },
-                output,
-                input,
-                resume: None,
-            };
-            send_read(to, request, door);
-        }
-        Ok(operation)
-    }
-
-    /// Asks every partition that was cut for its next batch.
-    pub fn continue_read(&mut self, operation: OperationId, door: &mut Door<'_>) {
-        let own = self.own;
-        let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(Handle::from_u64(operation.0))
-        else {
-            return;
-        };
-        work.outstanding += work.cut.len() as u32;
-        for CutPart { partition, to, input, resume } in work.cut.drain(..) {
-            let at_owner = to.module == Module::Ldm;
-            let request = ReadRows {
-                operation,
-                reply_to: own,
-                partition,
-                protocol: work.options.protocol,
-                rows_max: work.options.bound.left(resume.rows),
-                warnings_max: work.options.warnings_max,
-                program: Arc::clone(&work.program),
-                snapshot: work.snapshot,
-                transaction: if at_owner { work.transaction } else { TransactionId::default() },
-                output: door.buffers.take(self.reply_bytes[reply_place(partition.table)] as usize),
-                input,
-                resume: Some(resume),
-            };
-            send_read(to, request, door);
-        }
-    }
-
-    /// Gives up what is left of a read. Replies that are still coming are dropped.
-    pub fn end_read(&mut self, operation: OperationId, door: &mut Door<'_>) {
-        let handle = Handle::from_u64(operation.0);
-        let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(handle) else { return };
-        work.abandoned = true;
-        for part in work.cut.drain(..) {
-            door.buffers.give(part.input);
-        }
-        if work.outstanding == 0 {
-            self.close(operation);
-        }
     }
 
     /// Executes a writing or locking statement; answered by [`Event::Statement`]. Without an explicit transaction it commits.
@@ -470,7 +368,9 @@ impl Client {
         let (module, instances) = match table {
             StatusTable::Transactions | StatusTable::LockWaits => (Module::Tc, self.tc_instances),
             StatusTable::Locks | StatusTable::MemoryUsage => (Module::Ldm, self.ldm_instances),
-            StatusTable::Processes | StatusTable::MetadataLocks => (Module::Sql, self.sql_instances),
+            StatusTable::Processes | StatusTable::MetadataLocks | StatusTable::Routing => {
+                (Module::Sql, self.sql_instances)
+            }
             StatusTable::UserLocks => (Module::Main, 1),
         };
         let work = Work::Status { outstanding: u32::from(instances), rows: Vec::new() };
@@ -493,52 +393,6 @@ impl Client {
         self.catalog = signal.catalog;
         let reply = PublishCatalogReply { operation: signal.operation };
         door.outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
-    }
-
-    /// Rows of a read arrived.
-    pub fn on_read_rows_reply(
-        &mut self,
-        reply: ReadRowsReply,
-        from: Address,
-        door: &mut Door<'_>,
-    ) -> Option<(ConnectionId, Event)> {
-        let ReadRowsReply { operation, partition, rows, input, output, resume, remarks, error } = reply;
-        let handle = Handle::from_u64(operation.0);
-        let Some(Operation { session, work: Work::Read(work) }) = self.operations.get_mut(handle) else {
-            door.buffers.give(input);
-            door.buffers.give(output);
-            return None;
-        };
-        let session = *session;
-        work.outstanding -= 1;
-        match resume {
-            Some(resume) if !work.abandoned && work.options.bound.left(resume.rows) > 0 => {
-                work.cut.push(CutPart { partition, to: from, input, resume })
-            }
-            _ => door.buffers.give(input),
-        }
-        if output.len() > POINT_REPLY_BYTES {
-            let lately = &mut self.reply_bytes[reply_place(partition.table)];
-            *lately = (*lately - *lately / 16).max(output.len().min(REPLY_BYTES_MAX) as u32);
-        }
-        let outstanding = work.outstanding;
-        let is_prefixed = work.prefixed > 0;
-        work.prefixed -= u32::from(is_prefixed);
-        if work.abandoned || error.is_some() {
-            let told = error.filter(|_| !work.abandoned);
-            door.buffers.give(output);
-            self.end_read(operation, door);
-            return told.map(|error| (session, Event::ReadFailed { operation, remarks, error }));
-        }
-        let next = match (outstanding, work.cut.is_empty()) {
-            (0, true) => Next::Done,
-            (0, false) => Next::Ask,
-            _ => Next::Coming,
-        };
-        if next == Next::Done {
-            self.close(operation);
-        }
-        Some((session, Event::Rows { operation, output, is_prefixed, rows, remarks, next }))
     }
 
     /// A statement is done: what the session knows of its transaction is brought up to date.
@@ -690,7 +544,7 @@ impl Client {
         Ok(OperationId(handle.to_u64()))
     }
 
-    fn close(&mut self, operation: OperationId) {
+    pub(crate) fn close(&mut self, operation: OperationId) {
         let removed = self.operations.remove(Handle::from_u64(operation.0));
         if let Some(Operation { work: Work::Read(ReadWork { own_snapshot: Some(handle), .. }), .. }) = removed {
             self.end_snapshot(handle);
@@ -702,7 +556,7 @@ impl Client {
         let _ = self.snapshots.end(handle);
     }
 
-    fn snapshot_of(
+    pub(crate) fn snapshot_of(
         &mut self,
         transaction: &mut Transaction,
     ) -> Result<(CommitNumber, Option<junctor_storage::snapshot::SnapshotHandle>)> {
@@ -726,27 +580,6 @@ impl Client {
         });
         Address::new(self.own.node, Module::Tc, instance)
     }
-
-    /// Answers a part whose partition is gone as its owner would: the plan is stale.
-    fn refuse_part(&mut self, operation: OperationId, partition: PartitionId, door: &mut Door<'_>) {
-        let error =
-            Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction");
-        let reply = ReadRowsReply {
-            operation,
-            partition,
-            rows: 0,
-            input: Vec::new(),
-            output: Vec::new(),
-            resume: None,
-            remarks: None,
-            error: Some(error),
-        };
-        door.outbox.send(self.own, Signal::Sql(SqlSignal::ReadRowsReply(reply)));
-    }
-}
-
-fn reply_place(table: TableId) -> usize {
-    table.0 as usize % REPLY_BYTES_PLACES
 }
 
 fn too_many_operations() -> Box<Error> {
@@ -755,14 +588,6 @@ fn too_many_operations() -> Box<Error> {
 
 fn too_many_snapshots() -> Box<Error> {
     Error::new(ErrorCode::OutOfResources, "Out of resources: too many snapshots at once")
-}
-
-fn send_read(to: Address, request: ReadRows, door: &mut Door<'_>) {
-    let signal = match to.module {
-        Module::Query => Signal::Query(QuerySignal::ReadRows(request)),
-        _ => Signal::Ldm(LdmSignal::ReadRows(request)),
-    };
-    door.outbox.send(to, signal);
 }
 
 fn take_parts(inputs: &mut PartitionInputs) -> Parts {

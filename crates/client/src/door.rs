@@ -1,6 +1,6 @@
 //! What a session may use of its block while it handles a signal.
 
-use junctor_kernel::{BufferPool, Context, Duration, LoadBoard, Outbox, Random, Time, WorldRequest};
+use junctor_kernel::{BufferPool, Context, Duration, LoadBoard, Outbox, Random, Stamps, Time, WorldRequest};
 use junctor_signals::Signal;
 
 /// The outbox and the context, without the address of anything: sessions send only through the client.
@@ -13,8 +13,10 @@ pub struct Door<'a> {
     pub random: &'a mut Random,
     /// The published load figures of all threads.
     pub loads: &'a LoadBoard,
-    /// Nanoseconds since the node started.
+    /// Nanoseconds since the node started, at the beginning of the turn.
     pub now: Time,
+    /// Where time stamps are taken.
+    pub stamps: &'a mut Stamps,
     /// Microseconds since 1970-01-01 UTC.
     pub wall_clock_us: u64,
 }
@@ -28,8 +30,14 @@ impl<'a> Door<'a> {
             random: &mut *context.random,
             loads: context.loads,
             now: context.now,
+            stamps: &mut *context.stamps,
             wall_clock_us: context.wall_clock_us,
         }
+    }
+
+    /// The time now, for measuring.
+    pub fn stamp(&mut self) -> Time {
+        self.stamps.take(self.now)
     }
 
     /// Asks for a timer event with `token`.

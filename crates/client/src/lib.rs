@@ -9,6 +9,7 @@ pub mod event;
 pub mod keys;
 pub mod route;
 pub mod client;
+mod read;
 mod schema;
 
 pub use client::Client;

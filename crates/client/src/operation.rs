@@ -9,6 +9,7 @@ use junctor_signals::read_rows::Resume;
 use junctor_storage::snapshot::SnapshotHandle;
 
 use crate::client::ReadOptions;
+use crate::route::Sample;
 
 /// How many rows a read asks a partition for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +80,8 @@ pub(crate) struct ReadWork {
     /// How many replies will still begin with what the session had put into the buffer: the first of each partition, or none.
     pub prefixed: u32,
     pub cut: Vec<CutPart>,
+    /// The part that is measured, by its partition.
+    pub sample: Option<Box<(u16, Sample)>>,
     /// The session wants no more; what still comes is dropped.
     pub abandoned: bool,
 }

@@ -5,6 +5,7 @@ use crate::buffer::BufferPool;
 use crate::directory::{Directory, NodeLayout};
 use crate::random::Random;
 use crate::scheduler::load::LoadBoard;
+use crate::stamp::Stamps;
 
 /// Nanoseconds since the node started; never goes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,6 +79,16 @@ pub struct Context<'a> {
     pub directory: &'a Directory,
     /// The published load figures of all threads of this node.
     pub loads: &'a LoadBoard,
+    /// Where this thread takes time stamps.
+    pub stamps: &'a mut Stamps,
+}
+
+impl Context<'_> {
+    /// The time now, not that of the turn's beginning: for measuring the own work.
+    #[inline]
+    pub fn stamp(&mut self) -> Time {
+        self.stamps.take(self.now)
+    }
 }
 
 /// What a [`Context`] borrows, owned, for tests of a block alone.
@@ -87,6 +98,7 @@ pub struct DetachedContext {
     buffers: BufferPool,
     directory: Directory,
     loads: LoadBoard,
+    stamps: Stamps,
 }
 
 impl DetachedContext {
@@ -98,6 +110,7 @@ impl DetachedContext {
             buffers: BufferPool::new(1 << 20),
             directory: Directory::new(own.node, layout)?,
             loads: LoadBoard::new(layout.threads.len()),
+            stamps: Stamps::model(seed),
         })
     }
 
@@ -111,6 +124,7 @@ impl DetachedContext {
             buffers: &mut self.buffers,
             directory: &self.directory,
             loads: &self.loads,
+            stamps: &mut self.stamps,
         }
     }
 }

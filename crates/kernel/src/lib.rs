@@ -26,6 +26,7 @@ pub mod random;
 pub mod real;
 pub mod scheduler;
 pub mod simulated;
+pub mod stamp;
 pub mod sync;
 pub mod trace;
 pub mod world;
@@ -44,6 +45,7 @@ pub use placement::Module;
 pub use pool::{Handle, Pool, PoolFull};
 pub use random::Random;
 pub use scheduler::load::{LoadBoard, ThreadLoad};
+pub use stamp::Stamps;
 pub use world::{
     FileError, FileId, FileMode, FileOutcome, FileResult, SocketCloseReason, SocketId, WorldEvent, WorldRequest,
 };

@@ -84,13 +84,14 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// Sends a signal to the block itself that comes in the next turn: what has come meanwhile to this thread, by sockets too, goes
-    /// first. So a block goes on with long work and keeps nobody waiting for more than a step of it.
-    pub fn send_later(&mut self, signal: S) {
-        let own = self.own;
-        match self.thread {
-            Self::DETACHED => self.send(own, signal),
-            _ => self.later.push_back(Envelope { to: own, from: own, signal }),
+    /// Sends a signal that comes in the next turn if it stays on this thread: what was sent to other threads is published before
+    /// that, and what has come meanwhile to this one, by sockets too, goes first. So a block goes on with long work and keeps
+    /// nobody waiting for more than a step of it, and threads that share a piece of work do it at the same time.
+    pub fn send_later(&mut self, to: Address, signal: S) {
+        let is_here = to.node == self.own.node && self.thread != Self::DETACHED;
+        match is_here && self.directory.thread_or_none(to.module, to.instance) == self.thread {
+            true => self.later.push_back(Envelope { to, from: self.own, signal }),
+            false => self.send(to, signal),
         }
     }
 
@@ -127,7 +128,11 @@ impl<S: Signal> Outbox<S> {
     /// Takes what was sent from a detached outbox, in order.
     pub fn take_sent(&mut self) -> Vec<(Address, S)> {
         let local = std::iter::from_fn(|| self.local.pop());
-        local.chain(self.remote.drain(..)).map(|envelope| (envelope.to, envelope.signal)).collect()
+        local
+            .chain(self.remote.drain(..))
+            .chain(self.later.drain(..))
+            .map(|envelope| (envelope.to, envelope.signal))
+            .collect()
     }
 
     /// Takes what was asked of the world from a detached outbox, in order.

@@ -244,7 +244,7 @@ impl Host<ToySignal> for ToyHost {
                 self.steps += 1;
                 self.steps_of_turn.0 += 1;
                 if left > 1 {
-                    outbox.send_later(ToySignal::Step(left - 1));
+                    outbox.send_later(outbox.own(), ToySignal::Step(left - 1));
                 }
             }
         }

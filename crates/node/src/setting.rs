@@ -3,6 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use junctor_client::route::ReadRule;
+
 /// The configuration of a node, all values checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeConfig {
@@ -44,6 +46,8 @@ pub struct NodeConfig {
     pub auto_increment_prefetch: u32,
     /// Memory for sorting one statement's result.
     pub sort_memory_bytes_max: u64,
+    /// How the place of a read is chosen.
+    pub read_routing: ReadRule,
 }
 
 impl Default for NodeConfig {
@@ -68,6 +72,7 @@ impl Default for NodeConfig {
             lock_wait_timeout_ends_transaction: false,
             auto_increment_prefetch: 32,
             sort_memory_bytes_max: 256 << 20,
+            read_routing: ReadRule::default(),
         }
     }
 }
@@ -190,6 +195,9 @@ pub static SETTINGS: &[Setting] = &[
     setting!("sort_memory_bytes_max", SettingKind::Bytes(32 << 10, 64 * GIB), "256M",
         "Memory for sorting one statement's result; more is error 1038.",
         Number(value) => |config| config.sort_memory_bytes_max = value),
+    setting!("read_routing", SettingKind::Text("adaptive, local, owner or weights"), "adaptive",
+        "Where reads run: where the predicted cost is least, in the own thread, in the owner ldm, or by weights of the threads.",
+        Text(value) => |config| if let Some(rule) = ReadRule::named(&value) { config.read_routing = rule }),
 ];
 
 impl Setting {
@@ -239,6 +247,7 @@ impl Setting {
     fn check_text(&self, text: &str) -> Option<Checked> {
         let good = match self.name {
             "listen_address" => text.parse::<IpAddr>().is_ok(),
+            "read_routing" => ReadRule::named(text).is_some(),
             "server_version" => {
                 (1..=60).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
             }

@@ -43,6 +43,8 @@ pub struct ReadRows {
     pub rows_max: u32,
     /// Of so many warnings the text is in this reply.
     pub warnings_max: u16,
+    /// Whether the answer is to say how long the read took.
+    pub is_sampled: bool,
     /// What to do.
     pub program: Arc<ReadProgram>,
     /// Versions with numbers up to this one are seen.
@@ -66,6 +68,8 @@ pub struct ReadRowsReply {
     pub partition: PartitionId,
     /// Rows in the output.
     pub rows: u32,
+    /// How long the read took where it was done, in nanoseconds, if that was asked; else 0.
+    pub service_ns: u32,
     /// The input, given back for the next batch or the pool.
     pub input: Buffer,
     /// What the program's output says.

@@ -29,6 +29,10 @@ pub enum StatusTable {
     /// `junctor_info.user_locks`: from main. Columns: name, connection id, state (`GRANTED`, `WAITING`), how often its holder got it (0 of
     /// one that waits).
     UserLocks,
+    /// `junctor_info.routing`: from every sql block, a row for each kind of reads. Columns: thread, sql instance, rule, table (or
+    /// NULL), operation, nanoseconds a key or range here and in other threads (or NULL), samples of both, reads that stayed, that went to
+    /// the owner and to query blocks, reads that tried another place, and microseconds which that was predicted to cost.
+    Routing,
 }
 
 /// Tell the rows.

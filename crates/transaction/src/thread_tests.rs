@@ -281,6 +281,7 @@ impl Driver {
                 protocol: RowProtocol::Text,
                 rows_max: 1000,
                 warnings_max: 0,
+                is_sampled: false,
                 program: Arc::clone(&self.read),
                 snapshot: number,
                 transaction: TransactionId::default(),

@@ -108,9 +108,15 @@ impl SqlBlock {
     }
 
     /// The sessions of this block: what they do, or which tables they use.
-    pub(super) fn on_read_status(&self, request: ReadStatus, door: &mut Door<'_>) {
-        if request.table == StatusTable::MetadataLocks {
-            return self.on_read_metadata_locks(request, door);
+    pub(super) fn on_read_status(&mut self, request: ReadStatus, door: &mut Door<'_>) {
+        match request.table {
+            StatusTable::MetadataLocks => return self.on_read_metadata_locks(request, door),
+            StatusTable::Routing => {
+                let rows = self.engine.routing_rows(self.own.instance);
+                let reply = ReadStatusReply { operation: request.operation, rows };
+                return door.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+            }
+            _ => {}
         }
         let mut records: Vec<_> = self.sessions.values().filter(|record| !record.closing).collect();
         records.sort_unstable_by_key(|record| record.session.connection());

@@ -10,25 +10,25 @@ const WALL_REFRESH_NS: u64 = 1_000_000;
 
 /// One thread's view of the node's clock.
 #[derive(Clone, Debug)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     start: Instant,
     wall_us: u64,
     wall_read: Time,
 }
 
 impl Clock {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self { start: Instant::now(), wall_us: read_wall_us(), wall_read: Time(0) }
     }
 
     #[inline]
-    pub(super) fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         Time(self.start.elapsed().as_nanos() as u64)
     }
 
     /// The wall clock at `now`, right to a millisecond after the clock was set.
     #[inline]
-    pub(super) fn wall_us(&mut self, now: Time) -> u64 {
+    pub(crate) fn wall_us(&mut self, now: Time) -> u64 {
         let age = now.since(self.wall_read);
         if age.0 < WALL_REFRESH_NS {
             return self.wall_us + age.as_micros();

@@ -1,6 +1,6 @@
 //! The real world: threads of the operating system, sockets, files and clocks.
 
-mod clock;
+pub(crate) mod clock;
 mod doorbell;
 mod file;
 mod node;

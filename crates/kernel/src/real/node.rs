@@ -21,6 +21,7 @@ use crate::placement::Module;
 use crate::random::mix;
 use crate::scheduler::load::LoadBoard;
 use crate::scheduler::run::{Engine, ThreadRings, connect_threads};
+use crate::stamp::Stamps;
 
 use super::clock::{Clock, seed_of_start};
 use super::doorbell::Doorbell;
@@ -329,7 +330,13 @@ impl ThreadStart {
         // A panic in a handler is a broken invariant: the hook has printed the traces, and no thread may go on.
         let guard = AbortOnPanic;
         let host = make_host(seat.clone());
-        let engine = Engine::new(seat, host, rings, &self.options.limits, Time(0));
+        let engine = Engine::new(
+            seat,
+            host,
+            rings,
+            &self.options.limits,
+            (Time(0), Stamps::of_clock(self.shared.clock.clone())),
+        );
         let thread = NodeThread {
             engine,
             world,

@@ -22,6 +22,7 @@ use crate::random::{Random, mix};
 use crate::require;
 use crate::scheduler::load::LoadMeter;
 use crate::scheduler::timer::Timers;
+use crate::stamp::Stamps;
 use crate::trace::Tracer;
 use crate::world::{WorldEvent, WorldRequest};
 
@@ -51,6 +52,7 @@ pub(crate) struct Engine<S: Signal, H: Host<S>> {
     deferred: [VecDeque<Deferred<S>>; 2],
     timers: Timers,
     random: Random,
+    stamps: Stamps,
     pub(crate) buffers: BufferPool,
     tracer: Tracer,
     digest: Option<u64>,
@@ -157,7 +159,13 @@ pub(crate) struct Services<'a> {
 }
 
 impl<S: Signal, H: Host<S>> Engine<S, H> {
-    pub(crate) fn new(seat: ThreadSeat, host: H, rings: ThreadRings<S>, limits: &KernelLimits, now: Time) -> Self {
+    pub(crate) fn new(
+        seat: ThreadSeat,
+        host: H,
+        rings: ThreadRings<S>,
+        limits: &KernelLimits,
+        (now, stamps): (Time, Stamps),
+    ) -> Self {
         let waiting_max = limits.waiting_max as usize;
         let mut outbox = Outbox::new(seat.directory.clone(), seat.thread, rings.outgoing, waiting_max);
         for &(module, instance) in &seat.modules {
@@ -170,6 +178,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             deferred: Default::default(),
             timers: Timers::new(limits.timers_max),
             random: Random::new(seat.seed),
+            stamps,
             buffers: BufferPool::new(limits.buffer_bytes_max),
             tracer: Tracer::new(&seat.name, limits.trace_entries, S::name_of_number),
             digest: None,
@@ -581,6 +590,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             buffers: &mut self.buffers,
             directory: &self.seat.directory,
             loads: &self.seat.loads,
+            stamps: &mut self.stamps,
         };
         (&mut self.host, context, &mut self.outbox)
     }

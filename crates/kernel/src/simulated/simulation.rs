@@ -17,6 +17,7 @@ use crate::placement::Module;
 use crate::random::{Random, mix};
 use crate::scheduler::load::{LoadBoard, ThreadState};
 use crate::scheduler::run::{Engine, connect_threads};
+use crate::stamp::Stamps;
 use crate::world::WorldEvent;
 
 use super::file::VirtualFiles;
@@ -275,8 +276,9 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
                 loads: loads.clone(),
                 seed: self.random.word(),
             };
+            let stamps = Stamps::model(seat.seed);
             let host = (self.make_host)(seat.clone());
-            let mut engine = Engine::new(seat, host, rings, &self.options.limits, Time(0));
+            let mut engine = Engine::new(seat, host, rings, &self.options.limits, (Time(0), stamps));
             engine.keep_digest();
             node.threads.push(SimulatedThread { engine, is_busy: false, next_run: None, files_done: Time(0) });
         }

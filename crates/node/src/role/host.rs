@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use junctor_client::Client;
-use junctor_client::route::ReadRule;
 use junctor_cluster::{MainBlock, RepBlock};
 use junctor_front::mysql::{RecvBlock, RecvSettings, SqlBlock};
 use junctor_kernel::{Address, Context, Duration, Host, Module, Outbox, ThreadSeat, WorldEvent};
@@ -141,7 +140,10 @@ fn sql_block(own: Address, seat: &ThreadSeat, shared: &Shared) -> SqlBlock {
     let word = SnapshotWord::claim(Arc::clone(&shared.snapshots), usize::from(seat.thread));
     let word = word.unwrap_or_else(|error| panic!("the snapshot word of thread {}: {error}", seat.thread));
     let snapshots = ActiveSnapshots::new(word, SNAPSHOTS_MAX);
-    let client = Client::new(own, &seat.directory, ReadRule::default(), snapshots, OPERATIONS_MAX);
+    let owners = 0..seat.directory.instances(Module::Ldm);
+    let thread = |owner| seat.directory.thread_of(Module::Ldm, owner).unwrap_or(seat.thread);
+    let readers = owners.map(|owner| shared.readers_of(thread(owner))).collect();
+    let client = Client::new(own, &seat.directory, (shared.config.read_routing, &readers), snapshots, OPERATIONS_MAX);
     let instances = usize::from(seat.directory.instances(Module::Sql).max(1));
     let admitted_max = (shared.config.transactions_max as usize / instances).max(1);
     SqlBlock::new(own, Engine::new(client, Arc::clone(&shared.settings)), admitted_max)

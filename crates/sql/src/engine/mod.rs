@@ -6,6 +6,7 @@ mod prepared;
 mod query;
 mod several;
 mod resume;
+mod routing;
 mod session_statement;
 mod settings;
 mod lock_tables;

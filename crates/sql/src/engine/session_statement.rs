@@ -269,6 +269,7 @@ impl Engine {
         for (variable, value) in signal.values.iter() {
             self.globals.apply(&GlobalChange { id: VariableId(*variable), value: value.clone() });
         }
+        self.apply_read_routing();
         let reply = SqlSignal::ApplyGlobalsReply(ApplyGlobalsReply { operation: signal.operation });
         door.outbox.send(signal.reply_to, Signal::Sql(reply));
     }

@@ -1,5 +1,8 @@
 //! What the node tells its engines, and what they count.
 
+use junctor_client::route::ReadRule;
+
+use super::routing::READ_ROUTING;
 use crate::show::ThreadFacts;
 use crate::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
 use junctor_model::value::Value;
@@ -31,6 +34,8 @@ pub struct ServerSettings {
     pub sort_buffer_bytes_max: usize,
     /// Seconds that a lock is waited for in new sessions.
     pub lock_wait_timeout_s: u32,
+    /// How the place of a read is chosen, at first.
+    pub read_routing: ReadRule,
     /// Seconds that a login may take.
     pub connect_timeout_s: u32,
     /// Seconds that a transaction may be open in new sessions; 0 is for ever.
@@ -58,6 +63,7 @@ impl Default for ServerSettings {
             partition_count_default: 2,
             sort_buffer_bytes_max: 256 << 20,
             lock_wait_timeout_s: 50,
+            read_routing: ReadRule::default(),
             connect_timeout_s: 10,
             transaction_timeout_s: 0,
             lock_wait_timeout_ends_transaction: false,
@@ -89,6 +95,7 @@ impl ServerSettings {
             ("innodb_rollback_on_timeout", Value::Int(i64::from(self.lock_wait_timeout_ends_transaction))),
             ("connect_timeout", seconds(self.connect_timeout_s)),
             ("transaction_timeout_s", seconds(self.transaction_timeout_s)),
+            (READ_ROUTING, Value::Bytes(self.read_routing.name().into())),
         ];
         for (name, value) in values {
             if let Some(id) = find(name) {

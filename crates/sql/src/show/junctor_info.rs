@@ -100,11 +100,30 @@ const METADATA_LOCKS: &[Field] = &[
 /// Who holds a lock of GET_LOCK, or waits for it.
 const USER_LOCKS: &[Field] = &[name("name"), unsigned("connection_id"), text("state", 16), unsigned("count")];
 
+/// What reads have cost, and where they went: a row for each sql block and kind of reads. What was not measured is NULL.
+const ROUTING: &[Field] = &[
+    unsigned("thread_id"),
+    unsigned("sql_instance"),
+    name("rule"),
+    name("table_name").or_null(),
+    name("operation"),
+    unsigned("here_ns").or_null(),
+    unsigned("away_ns").or_null(),
+    unsigned("here_samples"),
+    unsigned("away_samples"),
+    unsigned("chosen_here"),
+    unsigned("chosen_owner"),
+    unsigned("chosen_query"),
+    unsigned("explored"),
+    unsigned("regret_us"),
+];
+
 const TABLES: &[(&str, &[Field])] = &[
     ("lock_waits", LOCK_WAITS),
     ("locks", LOCKS),
     ("memoryusage", MEMORYUSAGE),
     ("metadata_locks", METADATA_LOCKS),
+    ("routing", ROUTING),
     ("threads", THREADS),
     ("threadstat", THREADSTAT),
     ("transactions", TRANSACTIONS),
@@ -165,6 +184,7 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
         "locks" => Some(StatusTable::Locks),
         "memoryusage" => Some(StatusTable::MemoryUsage),
         "metadata_locks" => Some(StatusTable::MetadataLocks),
+        "routing" => Some(StatusTable::Routing),
         "transactions" => Some(StatusTable::Transactions),
         "user_locks" => Some(StatusTable::UserLocks),
         _ => None,
@@ -178,6 +198,7 @@ pub fn status_columns(table: StatusTable) -> VirtualTable {
         StatusTable::Locks => ("locks", LOCKS),
         StatusTable::MemoryUsage => ("memoryusage", MEMORYUSAGE),
         StatusTable::MetadataLocks => ("metadata_locks", METADATA_LOCKS),
+        StatusTable::Routing => ("routing", ROUTING),
         StatusTable::Transactions => ("transactions", TRANSACTIONS),
         StatusTable::UserLocks => ("user_locks", USER_LOCKS),
         StatusTable::Processes => return VirtualTable::new("information_schema", "PROCESSLIST", PROCESSLIST),

@@ -207,6 +207,7 @@ pub const TABLE: &[Variable] = &[
     number("read_buffer_size", Both, 131_072, 8192, 2_147_479_552),
     flag("read_only", Global, false),
     number("read_rnd_buffer_size", Both, 262_144, 1, 2_147_483_647),
+    choice("read_routing", Global, &["adaptive", "local", "owner", "weights"]),
     flag("require_row_format", Session, false),
     flag("require_secure_transport", Global, false),
     choice("resultset_metadata", Session, &["FULL", "NONE"]),

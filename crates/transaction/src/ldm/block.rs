@@ -146,7 +146,7 @@ impl LdmBlock {
     /// Handles one signal.
     pub fn handle(&mut self, signal: LdmSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         match signal {
-            LdmSignal::ReadRows(signal) => self.on_read_rows(signal, outbox),
+            LdmSignal::ReadRows(signal) => self.on_read_rows(signal, context, outbox),
             LdmSignal::WriteRows(signal) => self.on_write_rows(signal, context, outbox),
             LdmSignal::InterruptWrites(signal) => self.on_interrupt_writes(signal, outbox),
             LdmSignal::PrepareTransaction(signal) => self.on_prepare_transaction(signal, context, outbox),
@@ -204,7 +204,7 @@ impl LdmBlock {
     fn remind(&mut self, outbox: &mut Outbox<Signal>) {
         if !self.is_reminded {
             self.is_reminded = true;
-            outbox.send_later(Signal::Ldm(LdmSignal::ContinueWork(ContinueWork { work: 0 })));
+            outbox.send_later(self.own, Signal::Ldm(LdmSignal::ContinueWork(ContinueWork { work: 0 })));
         }
     }
 

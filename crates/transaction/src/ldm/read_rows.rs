@@ -1,7 +1,7 @@
 //! Hot path, budget 100 instructions a request besides its rows. Reads at the owner: those that found the guard busy,
 //! and those that see their own transaction's writes.
 
-use junctor_kernel::Outbox;
+use junctor_kernel::{Context, Outbox};
 use junctor_model::error::Result;
 use junctor_signals::Signal;
 use junctor_signals::read_rows::ReadRows;
@@ -9,12 +9,17 @@ use junctor_signals::remarks;
 
 use super::block::LdmBlock;
 use super::state::PartitionSlot;
-use crate::query::block::{answer, fail};
+use crate::query::block::{answer, fail, since};
 use crate::read::{HOLDS_PER_TURN_MAX, ReadPosition, ReadView, RowReader, plan_is_stale};
 
 impl LdmBlock {
     #[inline]
-    pub(super) fn on_read_rows(&mut self, mut request: ReadRows, outbox: &mut Outbox<Signal>) {
+    pub(super) fn on_read_rows(
+        &mut self,
+        mut request: ReadRows,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
         let index = self.by_partition.get(&request.partition).copied();
         let LdmBlock { slots, reader, .. } = self;
         let slot = index.and_then(|index| slots.get(index as usize)).and_then(Option::as_ref);
@@ -22,9 +27,12 @@ impl LdmBlock {
             return fail(request, plan_is_stale(), None, outbox);
         };
         let mut position = ReadPosition::new(&request);
-        match read(slot, reader, &mut request, &mut position) {
-            Ok(()) => answer(request, position, remarks::take(&mut reader.emitter.scratch), outbox),
-            Err(error) => fail(request, error, remarks::take(&mut reader.emitter.scratch), outbox),
+        let begun = request.is_sampled.then(|| context.stamp());
+        let outcome = read(slot, reader, &mut request, &mut position);
+        let remarks = remarks::take(&mut reader.emitter.scratch);
+        match outcome {
+            Ok(()) => answer(request, position, since(begun, context), remarks, outbox),
+            Err(error) => fail(request, error, remarks, outbox),
         }
     }
 }

@@ -30,6 +30,7 @@ impl LdmBlock {
             | StatusTable::LockWaits
             | StatusTable::Processes
             | StatusTable::MetadataLocks
+            | StatusTable::Routing
             | StatusTable::UserLocks => Vec::new(),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use junctor_kernel::{Address, Context, Outbox, WorldEvent};
+use junctor_kernel::{Address, Context, Outbox, Time, WorldEvent};
 use junctor_model::error::{Error, Result};
 use junctor_model::id::PartitionId;
 use junctor_signals::change_schema::{Catalog, OpenPartition, PublishCatalog, PublishCatalogReply};
@@ -57,11 +57,11 @@ impl QueryBlock {
         &mut self,
         signal: QuerySignal,
         _from: Address,
-        _context: &mut Context<'_>,
+        context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
         match signal {
-            QuerySignal::ReadRows(signal) => self.on_read_rows(signal, outbox),
+            QuerySignal::ReadRows(signal) => self.on_read_rows(signal, context, outbox),
             QuerySignal::OpenPartition(signal) => self.on_open_partition(signal),
             QuerySignal::PublishCatalog(signal) => self.on_publish_catalog(signal, outbox),
         }
@@ -101,7 +101,7 @@ impl QueryBlock {
     }
 
     #[inline]
-    fn on_read_rows(&mut self, mut request: ReadRows, outbox: &mut Outbox<Signal>) {
+    fn on_read_rows(&mut self, mut request: ReadRows, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let QueryBlock { slot, catalog, partitions, reader } = self;
         let Some(partition) = partitions.get(&request.partition) else {
             return match catalog.distribution.owner(request.partition) {
@@ -110,8 +110,12 @@ impl QueryBlock {
             };
         };
         let mut position = ReadPosition::new(&request);
+        let begun = request.is_sampled.then(|| context.stamp());
         match read(partition, slot, reader, &mut request, &mut position) {
-            Ok(Outcome::Answered) => answer(request, position, remarks::take(&mut reader.emitter.scratch), outbox),
+            Ok(Outcome::Answered) => {
+                let remarks = remarks::take(&mut reader.emitter.scratch);
+                answer(request, position, since(begun, context), remarks, outbox);
+            }
             Ok(Outcome::Busy) => outbox.send(partition.owner, Signal::Ldm(LdmSignal::ReadRows(request))),
             Err(error) => fail(request, error, remarks::take(&mut reader.emitter.scratch), outbox),
         }
@@ -154,9 +158,16 @@ fn read(
     Ok(Outcome::Answered)
 }
 
+/// Nanoseconds since a sampled read was begun; 0 for others.
+#[inline]
+pub(crate) fn since(begun: Option<Time>, context: &mut Context<'_>) -> u32 {
+    begun.map_or(0, |begun| context.stamp().since(begun).0.clamp(1, u64::from(u32::MAX)) as u32)
+}
+
 pub(crate) fn answer(
     request: ReadRows,
     position: ReadPosition,
+    service_ns: u32,
     remarks: Option<Box<Remarks>>,
     outbox: &mut Outbox<Signal>,
 ) {
@@ -165,6 +176,7 @@ pub(crate) fn answer(
         operation: request.operation,
         partition: request.partition,
         rows: position.rows,
+        service_ns,
         input: request.input,
         output: request.output,
         resume: position.resume(),
@@ -186,6 +198,7 @@ pub(crate) fn fail(
         operation: request.operation,
         partition: request.partition,
         rows: 0,
+        service_ns: 0,
         input: request.input,
         output: request.output,
         resume: None,

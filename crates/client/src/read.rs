@@ -1,0 +1,292 @@
+//! Hot path, budget 150 instructions a read besides its keys: no allocation for a read that one reply answers.
+//! Reads: a part for each partition, sent where it shall run, and what comes back.
+
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Handle, Module};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{ConnectionId, PartitionId, TableId, TransactionId};
+use junctor_model::limit::REPLY_BYTES_MAX;
+use junctor_signals::program::{Access, ReadProgram};
+use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
+use junctor_signals::{LdmSignal, QuerySignal, Signal, SqlSignal};
+
+use crate::client::{Client, ReadOptions};
+use crate::door::Door;
+use crate::event::{Event, Next};
+use crate::keys::PartitionInputs;
+use crate::operation::{CutPart, Operation, ReadWork, Work};
+use crate::transaction::Transaction;
+
+/// Places to remember lengths of replies; tables share them.
+pub(crate) const REPLY_BYTES_PLACES: usize = 64;
+/// Room for the reply of a read of one key, and the least room of any.
+const POINT_REPLY_BYTES: usize = 512;
+/// Bytes of input that hold more than one key.
+const POINT_INPUT_BYTES_MAX: usize = 64;
+
+impl Client {
+    /// Bytes that the reply of a read of one partition may well have; `input` is what the partition is asked.
+    #[inline]
+    pub fn reply_room(&self, program: &ReadProgram, input: &[u8]) -> usize {
+        let is_point = input.len() <= POINT_INPUT_BYTES_MAX && program.access == Access::PrimaryKeys;
+        let lately = self.reply_bytes[reply_place(program.table.definition.id)] as usize;
+        if is_point { POINT_REPLY_BYTES } else { lately.max(POINT_REPLY_BYTES) }
+    }
+
+    /// Reads rows of every partition that `inputs` touches; answered by [`Event::Rows`] until its `next` is `Done`, or by
+    /// [`Event::ReadFailed`].
+    ///
+    /// # Errors
+    /// `TemporaryFailure` and `OutOfResources`; nothing is under way then.
+    pub fn read(
+        &mut self,
+        session: ConnectionId,
+        transaction: &mut Transaction,
+        program: &Arc<ReadProgram>,
+        options: ReadOptions,
+        inputs: &mut PartitionInputs,
+        door: &mut Door<'_>,
+    ) -> Result<OperationId> {
+        let (snapshot, own_snapshot) = self.snapshot_of(transaction)?;
+        let work = ReadWork {
+            program: Arc::clone(program),
+            options,
+            snapshot,
+            own_snapshot,
+            transaction: transaction.id,
+            outstanding: inputs.len() as u32,
+            prefixed: if inputs.has_output() { inputs.len() as u32 } else { 0 },
+            cut: Vec::new(),
+            sample: None,
+            abandoned: false,
+        };
+        let operation = self.open(session, Work::Read(work))?;
+        let table = program.table.definition.id;
+        let several = inputs.len() > 1 && self.route.is_adaptive();
+        let mut goes_away = false;
+        while let Some((index, input)) = inputs.pop() {
+            let partition = PartitionId { table, index };
+            let Some(owner) = self.catalog.distribution.owner(partition) else {
+                // The plan is older than the catalog: the owner's answer would say the same.
+                door.buffers.give(input);
+                self.refuse_part(operation, partition, door);
+                continue;
+            };
+            let own_writes = transaction.id.is_some() && transaction.has_written(partition);
+            let (to, is_sampled) = match own_writes {
+                true => (owner, false),
+                false => self.route.choose(program, units_of(program, &input), owner, door.loads, door.now),
+            };
+            let is_sampled = is_sampled && self.note_sample(operation, partition, &input, to, door);
+            let output = inputs.take_output(door.buffers);
+            let output = output.unwrap_or_else(|| door.buffers.take(self.reply_room(program, &input)));
+            let request = ReadRows {
+                operation,
+                reply_to: self.own,
+                partition,
+                protocol: options.protocol,
+                rows_max: options.bound.left(0),
+                warnings_max: options.warnings_max,
+                is_sampled,
+                program: Arc::clone(program),
+                snapshot,
+                transaction: if own_writes { transaction.id } else { TransactionId::default() },
+                output,
+                input,
+                resume: None,
+            };
+            match several && self.here.contains(&to) {
+                true => self.held.push((to, request)),
+                false => {
+                    goes_away |= several;
+                    send_read(to, request, door);
+                }
+            }
+        }
+        if several {
+            self.send_held(goes_away, door);
+        }
+        Ok(operation)
+    }
+
+    /// Asks every partition that was cut for its next batch.
+    pub fn continue_read(&mut self, operation: OperationId, door: &mut Door<'_>) {
+        let own = self.own;
+        let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(Handle::from_u64(operation.0))
+        else {
+            return;
+        };
+        work.outstanding += work.cut.len() as u32;
+        let several = work.cut.len() > 1 && self.route.is_adaptive();
+        let mut goes_away = false;
+        for CutPart { partition, to, input, resume } in work.cut.drain(..) {
+            let at_owner = to.module == Module::Ldm;
+            let request = ReadRows {
+                operation,
+                reply_to: own,
+                partition,
+                protocol: work.options.protocol,
+                rows_max: work.options.bound.left(resume.rows),
+                warnings_max: work.options.warnings_max,
+                is_sampled: false,
+                program: Arc::clone(&work.program),
+                snapshot: work.snapshot,
+                transaction: if at_owner { work.transaction } else { TransactionId::default() },
+                output: door.buffers.take(self.reply_bytes[reply_place(partition.table)] as usize),
+                input,
+                resume: Some(resume),
+            };
+            match several && self.here.contains(&to) {
+                true => self.held.push((to, request)),
+                false => {
+                    goes_away |= several;
+                    send_read(to, request, door);
+                }
+            }
+        }
+        if several {
+            self.send_held(goes_away, door);
+        }
+    }
+
+    /// Gives up what is left of a read. Replies that are still coming are dropped.
+    pub fn end_read(&mut self, operation: OperationId, door: &mut Door<'_>) {
+        let handle = Handle::from_u64(operation.0);
+        let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(handle) else { return };
+        work.abandoned = true;
+        for part in work.cut.drain(..) {
+            door.buffers.give(part.input);
+        }
+        if work.outstanding == 0 {
+            self.close(operation);
+        }
+    }
+
+    /// Rows of a read arrived.
+    pub fn on_read_rows_reply(
+        &mut self,
+        reply: ReadRowsReply,
+        from: Address,
+        door: &mut Door<'_>,
+    ) -> Option<(ConnectionId, Event)> {
+        let ReadRowsReply { operation, partition, rows, service_ns, input, output, resume, remarks, error } = reply;
+        let handle = Handle::from_u64(operation.0);
+        let Some(Operation { session, work: Work::Read(work) }) = self.operations.get_mut(handle) else {
+            door.buffers.give(input);
+            door.buffers.give(output);
+            return None;
+        };
+        let session = *session;
+        work.outstanding -= 1;
+        if service_ns > 0
+            && let Some(sample) = work.sample.take_if(|sample| sample.0 == partition.index)
+        {
+            self.route.observe(&sample.1, from, u64::from(service_ns), door.stamps.take(door.now));
+        }
+        match resume {
+            Some(resume) if !work.abandoned && work.options.bound.left(resume.rows) > 0 => {
+                work.cut.push(CutPart { partition, to: from, input, resume })
+            }
+            _ => door.buffers.give(input),
+        }
+        if output.len() > POINT_REPLY_BYTES {
+            let lately = &mut self.reply_bytes[reply_place(partition.table)];
+            *lately = (*lately - *lately / 16).max(output.len().min(REPLY_BYTES_MAX) as u32);
+        }
+        let outstanding = work.outstanding;
+        let is_prefixed = work.prefixed > 0;
+        work.prefixed -= u32::from(is_prefixed);
+        if work.abandoned || error.is_some() {
+            let told = error.filter(|_| !work.abandoned);
+            door.buffers.give(output);
+            self.end_read(operation, door);
+            return told.map(|error| (session, Event::ReadFailed { operation, remarks, error }));
+        }
+        let next = match (outstanding, work.cut.is_empty()) {
+            (0, true) => Next::Done,
+            (0, false) => Next::Ask,
+            _ => Next::Coming,
+        };
+        if next == Next::Done {
+            self.close(operation);
+        }
+        Some((session, Event::Rows { operation, output, is_prefixed, rows, remarks, next }))
+    }
+
+    /// Sends the parts of a read that stay on this thread; when others went away they come after those are published, so that
+    /// all threads work at the same time.
+    fn send_held(&mut self, after_publishing: bool, door: &mut Door<'_>) {
+        for (to, request) in self.held.drain(..) {
+            match after_publishing {
+                true => door.outbox.send_later(to, read_signal(to, request)),
+                false => send_read(to, request, door),
+            }
+        }
+    }
+
+    /// Notes which part of a read is measured; one at most.
+    #[cold]
+    fn note_sample(
+        &mut self,
+        operation: OperationId,
+        partition: PartitionId,
+        input: &[u8],
+        to: Address,
+        door: &mut Door<'_>,
+    ) -> bool {
+        let found = self.operations.get_mut(Handle::from_u64(operation.0));
+        let Some(Operation { work: Work::Read(work), .. }) = found else { return false };
+        if work.sample.is_some() {
+            return false;
+        }
+        let (units, sent) = (units_of(&work.program, input), door.stamp());
+        let sample = self.route.sample(&work.program, units, to, door.loads, sent);
+        work.sample = Some(Box::new((partition.index, sample)));
+        true
+    }
+
+    /// Answers a part whose partition is gone as its owner would: the plan is stale.
+    fn refuse_part(&mut self, operation: OperationId, partition: PartitionId, door: &mut Door<'_>) {
+        let error =
+            Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction");
+        let reply = ReadRowsReply {
+            operation,
+            partition,
+            rows: 0,
+            service_ns: 0,
+            input: Vec::new(),
+            output: Vec::new(),
+            resume: None,
+            remarks: None,
+            error: Some(error),
+        };
+        door.outbox.send(self.own, Signal::Sql(SqlSignal::ReadRowsReply(reply)));
+    }
+}
+
+fn reply_place(table: TableId) -> usize {
+    table.0 as usize % REPLY_BYTES_PLACES
+}
+
+#[inline]
+fn send_read(to: Address, request: ReadRows, door: &mut Door<'_>) {
+    door.outbox.send(to, read_signal(to, request));
+}
+
+#[inline]
+fn read_signal(to: Address, request: ReadRows) -> Signal {
+    match to.module {
+        Module::Query => Signal::Query(QuerySignal::ReadRows(request)),
+        _ => Signal::Ldm(LdmSignal::ReadRows(request)),
+    }
+}
+
+/// What a read asks of one partition: its ranges count as one; its keys are counted by their bytes, about sixteen each.
+#[inline]
+fn units_of(program: &ReadProgram, input: &[u8]) -> u32 {
+    match program.access {
+        Access::PrimaryKeys => (input.len() as u32 >> 4).max(1),
+        Access::IndexRanges { .. } | Access::AllRows => 1,
+    }
+}

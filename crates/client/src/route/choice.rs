@@ -1,0 +1,314 @@
+//! Hot path, budget 80 instructions a read. The choice of one sql block: what may read a partition, what is known of those
+//! threads now, and the rule that chooses.
+
+use junctor_kernel::scheduler::load::{ThreadState, Usage};
+use junctor_kernel::{Address, Directory, Duration, LoadBoard, Module, Time};
+use junctor_model::id::TableId;
+use junctor_signals::program::{Access, Output, ReadProgram};
+
+use super::adaptive::{Candidate, Controller, Decision, KINDS_MAX, KindFigures, Measurement, Options, Place};
+use super::rule::ReadRule;
+use super::static_rule::Turns;
+use super::weighted::{ThreadBusy, WeightedRule, Weights};
+
+/// How often prices and weights are made anew, while there are reads.
+const REFRESH_EVERY: Duration = Duration::from_millis(100);
+
+/// Which query blocks may read the partitions of each ldm instance, by its number: those of its read group.
+pub type Readers = Vec<Vec<u16>>;
+
+/// A read that is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    to: Address,
+    sent: Time,
+    kind: u8,
+    units: u32,
+    away: Option<u16>,
+    slept: bool,
+}
+
+/// A row of `junctor_info.routing`.
+#[derive(Clone, Debug)]
+pub struct RoutingRow {
+    /// The table that the kind was first seen with.
+    pub table: TableId,
+    /// What the reads are: `keys`, `ranges` or `all rows`, and what leaves them.
+    pub operation: &'static str,
+    /// The figures.
+    pub figures: KindFigures,
+}
+
+/// The choice for one sql block.
+#[derive(Debug)]
+pub struct Route {
+    rule: ReadRule,
+    own_thread: u16,
+    local: Option<Address>,
+    owners: Vec<Owner>,
+    controller: Controller,
+    weights: Weights,
+    weighted: WeightedRule,
+    turns: Turns,
+    busy: Vec<ThreadBusy>,
+    refreshed: Time,
+    seen: Box<[Option<(TableId, &'static str)>]>,
+}
+
+/// One ldm instance and who else may read what it owns.
+#[derive(Debug)]
+struct Owner {
+    thread: u16,
+    /// Query blocks of its read group, and their threads.
+    queries: Vec<Address>,
+    query_threads: Vec<u16>,
+    /// The query block on another thread that is cheapest now.
+    best: Option<(Address, u16)>,
+}
+
+impl Route {
+    /// The choice for the block `own`; `readers` says which query blocks may read which partitions.
+    pub fn new(rule: ReadRule, own: Address, directory: &Directory, readers: &Readers) -> Route {
+        let own_thread = directory.thread_of(own.module, own.instance).unwrap_or(0);
+        let local = directory.instance_on(Module::Query, own_thread);
+        let local = local.map(|instance| directory.address(Module::Query, instance));
+        let thread = |module, instance| directory.thread_of(module, instance).unwrap_or(own_thread);
+        let owner = |instance: u16| {
+            let readers = readers.get(usize::from(instance)).map_or(&[][..], |readers| readers);
+            Owner {
+                thread: thread(Module::Ldm, instance),
+                queries: readers.iter().map(|reader| directory.address(Module::Query, *reader)).collect(),
+                query_threads: readers.iter().map(|reader| thread(Module::Query, *reader)).collect(),
+                best: None,
+            }
+        };
+        let owners: Vec<Owner> = (0..directory.instances(Module::Ldm)).map(owner).collect();
+        let busy = |(index, _): (usize, _)| {
+            let has = |module| directory.instance_on(module, index as u16).is_some();
+            ThreadBusy {
+                keeps_free: has(Module::Recv) || has(Module::Tc),
+                reads: has(Module::Query) || has(Module::Ldm),
+                owns: has(Module::Ldm),
+                ..ThreadBusy::default()
+            }
+        };
+        let threads = directory.threads();
+        Route {
+            rule,
+            own_thread,
+            local,
+            controller: Controller::new(own_thread, threads.len()),
+            owners,
+            weights: Weights::default(),
+            weighted: WeightedRule::default(),
+            turns: Turns::default(),
+            busy: threads.iter().enumerate().map(busy).collect(),
+            refreshed: Time(0),
+            seen: vec![None; KINDS_MAX].into_boxed_slice(),
+        }
+    }
+
+    /// The rule from now on.
+    pub fn set_rule(&mut self, rule: ReadRule) {
+        self.rule = rule;
+    }
+
+    /// Whether the parts of one read may go to different threads.
+    #[inline]
+    pub fn is_adaptive(&self) -> bool {
+        self.rule == ReadRule::Adaptive && self.busy.len() > 1
+    }
+
+    /// Where to read a partition whose owner is `owner`, and whether the read is to be measured; `units` is the keys or ranges
+    /// asked for.
+    #[inline]
+    pub fn choose(
+        &mut self,
+        program: &ReadProgram,
+        units: u32,
+        owner: Address,
+        loads: &LoadBoard,
+        now: Time,
+    ) -> (Address, bool) {
+        match self.rule {
+            ReadRule::Adaptive => self.adapt(program, units, owner, loads, now),
+            ReadRule::Owner => (owner, false),
+            ReadRule::Local => (self.local_or_next(owner), false),
+            ReadRule::Weights => (self.by_weight(program, owner, loads, now), false),
+        }
+    }
+
+    /// A measured read was answered by the block `from` at `now`, after it took so long there.
+    pub fn observe(&mut self, sample: &Sample, from: Address, service_ns: u64, now: Time) {
+        let total_ns = now.since(sample.sent).0;
+        // Passed on by a busy query block, the read took all the time since it was sent.
+        let service_ns = if from == sample.to { service_ns } else { total_ns };
+        let Sample { kind, units, away, slept, .. } = *sample;
+        self.controller.observe(&Measurement { kind, units, away, slept, service_ns, total_ns });
+    }
+
+    /// What has been measured and chosen, for kinds of reads that have occurred.
+    pub fn rows(&self) -> Vec<RoutingRow> {
+        let seen = self.seen.iter().enumerate();
+        let row = |(kind, seen): (usize, &Option<(TableId, &'static str)>)| {
+            let (table, operation) = (*seen)?;
+            Some(RoutingRow { table, operation, figures: *self.controller.kind(kind as u8) })
+        };
+        seen.filter_map(row).collect()
+    }
+
+    /// The thread of the block that chooses.
+    pub fn thread(&self) -> u16 {
+        self.own_thread
+    }
+
+    /// The rule now.
+    pub fn rule(&self) -> ReadRule {
+        self.rule
+    }
+
+    #[inline]
+    fn adapt(
+        &mut self,
+        program: &ReadProgram,
+        units: u32,
+        owner: Address,
+        loads: &LoadBoard,
+        now: Time,
+    ) -> (Address, bool) {
+        // On a node of one thread there is nothing to choose.
+        if self.busy.len() == 1 {
+            return (owner, false);
+        }
+        if now.since(self.refreshed) >= REFRESH_EVERY {
+            self.refresh(loads, now);
+        }
+        let Some(known) = self.owners.get(usize::from(owner.instance)) else { return (owner, false) };
+        let options = self.options(known, loads);
+        let Decision { place, is_sampled } = self.controller.choose(kind_of(program), units, &options, now);
+        let to = match place {
+            Place::Here if options.owner.is_none() => owner,
+            Place::Here => self.local.unwrap_or(owner),
+            Place::Owner => owner,
+            Place::Query => known.best.map_or(owner, |(query, _)| query),
+        };
+        (to, is_sampled)
+    }
+
+    #[inline]
+    fn options(&self, known: &Owner, loads: &LoadBoard) -> Options {
+        let owner_is_here = known.thread == self.own_thread;
+        Options {
+            here: owner_is_here || self.local.is_some(),
+            owner: (!owner_is_here).then(|| candidate(known.thread, loads)),
+            query: known.best.map(|(_, thread)| candidate(thread, loads)),
+        }
+    }
+
+    /// What is noted of a read that is sent to `to` at `sent` and is to be measured.
+    #[cold]
+    pub fn sample(&mut self, program: &ReadProgram, units: u32, to: Address, loads: &LoadBoard, sent: Time) -> Sample {
+        let kind = kind_of(program);
+        self.note_kind(kind, program);
+        let thread = match to.module {
+            Module::Ldm => self.owners.get(usize::from(to.instance)).map(|owner| owner.thread),
+            _ => self.owners.iter().filter_map(|owner| owner.best).find(|(query, _)| *query == to).map(|(_, at)| at),
+        };
+        let away = thread.filter(|thread| *thread != self.own_thread);
+        let slept = away.is_some_and(|thread| loads.state(thread) == ThreadState::Sleeping);
+        Sample { to, sent, kind, units, away, slept }
+    }
+
+    fn local_or_next(&mut self, owner: Address) -> Address {
+        if let Some(local) = self.local {
+            return local;
+        }
+        let queries = self.owners.get(usize::from(owner.instance)).map_or(&[][..], |known| &known.queries);
+        self.turns.next(owner, queries)
+    }
+
+    fn by_weight(&mut self, program: &ReadProgram, owner: Address, loads: &LoadBoard, now: Time) -> Address {
+        if now.since(self.refreshed) >= REFRESH_EVERY {
+            self.refresh(loads, now);
+        }
+        let Some(known) = self.owners.get(usize::from(owner.instance)) else { return owner };
+        let is_scan = program.access != Access::PrimaryKeys;
+        let chosen = self.weighted.choose(&mut self.weights, known.thread, &known.query_threads, is_scan);
+        let position = known.query_threads.iter().position(|thread| *thread == chosen);
+        match position {
+            Some(position) if chosen != known.thread || chosen == self.own_thread => known.queries[position],
+            _ => owner,
+        }
+    }
+
+    /// Reads how busy the threads were, and makes prices, weights and the best query blocks anew.
+    #[cold]
+    fn refresh(&mut self, loads: &LoadBoard, now: Time) {
+        self.refreshed = now;
+        for (thread, busy) in self.busy.iter_mut().enumerate() {
+            let Some(load) = loads.thread(thread as u16) else { continue };
+            busy.busy_per_mille = load.moment.busy_per_mille();
+            busy.signals_per_turn = load.moment.signals.checked_div(load.moment.turns).unwrap_or(0) as u32;
+        }
+        self.weights.adjust(&self.busy);
+        for (thread, busy) in self.busy.iter().enumerate() {
+            let thread = thread as u16;
+            let signal_ns = loads.thread(thread).map_or(0, |load| signal_ns(&load.moment));
+            self.controller.set_load(thread, busy.busy_per_mille, signal_ns, self.weights.factor(thread));
+        }
+        let Route { owners, controller, own_thread, .. } = self;
+        for owner in owners {
+            let others = owner.queries.iter().copied().zip(owner.query_threads.iter().copied());
+            let others = others.filter(|(_, thread)| *thread != *own_thread && *thread != owner.thread);
+            let cost = |(_, thread): &(Address, u16)| controller.thread(*thread).map_or(0, |(_, price)| price);
+            owner.best = others.min_by_key(cost);
+        }
+    }
+
+    #[cold]
+    fn note_kind(&mut self, kind: u8, program: &ReadProgram) {
+        let seen = &mut self.seen[usize::from(kind) % KINDS_MAX];
+        if seen.is_none() {
+            *seen = Some((program.table.definition.id, operation(program)));
+        }
+    }
+}
+
+#[inline]
+fn candidate(thread: u16, loads: &LoadBoard) -> Candidate {
+    let sleeps = loads.state(thread) == ThreadState::Sleeping;
+    Candidate { thread, queue_length: loads.queue_length(thread), sleeps }
+}
+
+fn signal_ns(usage: &Usage) -> u64 {
+    usage.executing_ns.checked_div(usage.signals).unwrap_or(0)
+}
+
+/// The kind that a program's reads belong to: by table, access and what leaves the rows.
+#[inline]
+fn kind_of(program: &ReadProgram) -> u8 {
+    let access = match program.access {
+        Access::PrimaryKeys => 0,
+        Access::IndexRanges { .. } => 1,
+        Access::AllRows => 2,
+    };
+    let output = match program.output {
+        Output::Packets(_) => 0,
+        Output::Entries { .. } => 1,
+        Output::Aggregates(_) => 2,
+        Output::Images => 3,
+    };
+    let shape = access * 8 + output * 2 + u32::from(program.filter.is_some());
+    (program.table.definition.id.0.wrapping_mul(29).wrapping_add(shape) % KINDS_MAX as u32) as u8
+}
+
+fn operation(program: &ReadProgram) -> &'static str {
+    match (&program.access, &program.output) {
+        (Access::PrimaryKeys, _) => "keys",
+        (Access::IndexRanges { .. }, Output::Aggregates(_)) => "ranges, aggregated",
+        (Access::IndexRanges { .. }, Output::Entries { .. }) => "ranges, sorted",
+        (Access::IndexRanges { .. }, _) => "ranges",
+        (Access::AllRows, Output::Aggregates(_)) => "all rows, aggregated",
+        (Access::AllRows, _) => "all rows",
+    }
+}

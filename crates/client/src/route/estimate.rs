@@ -1,0 +1,61 @@
+//! Means of what was measured, in integers, that follow a change within a few samples.
+
+/// Each sample counts one part in so many.
+const WEIGHT_SHIFT: u32 = 3;
+
+/// Fractions are kept in sixteenths.
+const FRACTION_BITS: u32 = 4;
+
+/// How many times the mean one sample may seem to be: a thread that was interrupted says nothing of the work it did.
+const OUTLIER_FACTOR: u64 = 4;
+
+/// What no sample is cut below, so that a mean near zero can grow, in the unit of the samples.
+const OUTLIER_MIN: u64 = 1_000;
+
+/// The largest sample, so that sums and products of estimates stay far from overflow.
+const SAMPLE_MAX: u64 = 1 << 36;
+
+/// A moving mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mean {
+    sixteenths: u64,
+    samples: u32,
+}
+
+impl Mean {
+    /// A mean that begins at a guess, which the first sample replaces.
+    pub const fn guessed(value: u64) -> Mean {
+        Mean { sixteenths: value << FRACTION_BITS, samples: 0 }
+    }
+
+    /// Takes a sample.
+    pub fn add(&mut self, sample: u64) {
+        let sample = sample.min(SAMPLE_MAX);
+        if self.samples == 0 {
+            self.sixteenths = sample << FRACTION_BITS;
+        } else {
+            let outlier = (self.value() * OUTLIER_FACTOR).max(OUTLIER_MIN);
+            let sample = sample.min(outlier) << FRACTION_BITS;
+            self.sixteenths = self.sixteenths - (self.sixteenths >> WEIGHT_SHIFT) + (sample >> WEIGHT_SHIFT);
+        }
+        self.samples = self.samples.saturating_add(1);
+    }
+
+    /// The mean, rounded down.
+    #[inline]
+    pub fn value(&self) -> u64 {
+        self.sixteenths >> FRACTION_BITS
+    }
+
+    /// The mean in sixteenths.
+    #[inline]
+    pub fn sixteenths(&self) -> u64 {
+        self.sixteenths
+    }
+
+    /// How many samples there were.
+    #[inline]
+    pub fn samples(&self) -> u32 {
+        self.samples
+    }
+}

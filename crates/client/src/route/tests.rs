@@ -1,0 +1,204 @@
+use junctor_kernel::Time;
+
+use super::adaptive::{Candidate, Controller, Measurement, Options, Place};
+use super::estimate::Mean;
+use super::weighted::{ThreadBusy, WEIGHT_MAX, WeightedRule, Weights};
+
+const KIND: u8 = 3;
+const OWN: u16 = 0;
+const OTHER: u16 = 1;
+
+fn candidate(thread: u16) -> Candidate {
+    Candidate { thread, queue_length: 0, sleeps: false }
+}
+
+fn both() -> Options {
+    Options { here: true, owner: Some(candidate(OTHER)), query: None }
+}
+
+/// A world of two threads: what a read takes in each of them, and how late an answer comes.
+#[derive(Clone, Copy)]
+struct World {
+    here_ns: u64,
+    away_ns: u64,
+    latency_ns: u64,
+    busy_per_mille: [u32; 2],
+}
+
+/// Lets a controller decide so many times, each in a turn of its own, and tells it what it asks for. Returns the part of
+/// reads that stayed, in thousandths.
+fn run(controller: &mut Controller, world: World, decisions: u64, from: u64) -> u64 {
+    let mut stayed = 0;
+    for turn in from..from + decisions {
+        if turn % 100 == 0 {
+            for (thread, busy) in [OWN, OTHER].into_iter().zip(world.busy_per_mille) {
+                controller.set_load(thread, busy, 500, 16);
+            }
+        }
+        let decision = controller.choose(KIND, 1, &both(), Time(turn + 1));
+        let is_here = decision.place == Place::Here;
+        stayed += u64::from(is_here);
+        if decision.is_sampled {
+            let service_ns = if is_here { world.here_ns } else { world.away_ns };
+            let total_ns = if is_here { service_ns } else { service_ns + world.latency_ns };
+            let away = (!is_here).then_some(OTHER);
+            controller.observe(&Measurement { kind: KIND, units: 1, away, slept: false, service_ns, total_ns });
+        }
+    }
+    stayed * 1000 / decisions
+}
+
+const EQUAL: World = World { here_ns: 1_000, away_ns: 1_000, latency_ns: 5_000, busy_per_mille: [300, 300] };
+
+#[test]
+fn a_read_stays_where_handing_it_over_takes_longer() {
+    let mut controller = Controller::new(OWN, 2);
+    assert!(run(&mut controller, EQUAL, 10_000, 0) > 980);
+    let figures = controller.kind(KIND);
+    assert_eq!(figures.chosen.iter().sum::<u64>(), 10_000);
+    assert!(figures.explored > 0 && figures.explored < 40, "{figures:?}");
+}
+
+#[test]
+fn a_saturated_thread_hands_over_to_an_idle_one() {
+    let mut controller = Controller::new(OWN, 2);
+    let world = World { here_ns: 5_000, away_ns: 5_000, busy_per_mille: [990, 100], ..EQUAL };
+    assert!(run(&mut controller, world, 10_000, 0) < 30);
+}
+
+#[test]
+fn threads_that_are_equally_busy_keep_what_is_theirs_unless_another_is_faster_by_more_than_a_hand_over() {
+    let saturated = World { busy_per_mille: [990, 990], ..EQUAL };
+    let mut controller = Controller::new(OWN, 2);
+    assert!(run(&mut controller, saturated, 10_000, 0) > 950);
+    // The other thread has the code in its caches: 30 per cent of a long read is more than two signals.
+    let mut controller = Controller::new(OWN, 2);
+    let faster = World { here_ns: 10_000, away_ns: 7_000, ..saturated };
+    assert!(run(&mut controller, faster, 10_000, 0) < 50);
+    // Of a short one it is not.
+    let mut controller = Controller::new(OWN, 2);
+    let short = World { here_ns: 500, away_ns: 400, ..saturated };
+    assert!(run(&mut controller, short, 10_000, 0) > 950);
+}
+
+#[test]
+fn the_choice_follows_the_load_within_two_refreshes() {
+    let mut controller = Controller::new(OWN, 2);
+    run(&mut controller, EQUAL, 10_000, 0);
+    let overloaded = World { here_ns: 5_000, away_ns: 5_000, busy_per_mille: [990, 50], ..EQUAL };
+    run(&mut controller, overloaded, 400, 10_000);
+    assert!(run(&mut controller, overloaded, 1_000, 10_400) < 50);
+    run(&mut controller, EQUAL, 400, 11_400);
+    assert!(run(&mut controller, EQUAL, 1_000, 11_800) > 950);
+}
+
+#[test]
+fn an_estimate_that_was_true_once_is_tried_again() {
+    // At first the other thread seems to be slow; then it is fast, and only trying shows it.
+    let mut controller = Controller::new(OWN, 2);
+    let slow = World { here_ns: 20_000, away_ns: 25_000, latency_ns: 1_000, busy_per_mille: [500, 500] };
+    assert!(run(&mut controller, slow, 5_000, 0) > 900);
+    let fast = World { away_ns: 2_000, ..slow };
+    run(&mut controller, fast, 5_000, 5_000);
+    assert!(run(&mut controller, fast, 1_000, 10_000) < 100);
+}
+
+#[test]
+fn the_parts_of_a_long_read_are_spread_over_idle_threads() {
+    let mut controller = Controller::new(OWN, 2);
+    let long = World { here_ns: 100_000, away_ns: 100_000, latency_ns: 20_000, busy_per_mille: [100, 100] };
+    run(&mut controller, long, 10_000, 0);
+    let places: Vec<Place> = (0..4).map(|_| controller.choose(KIND, 1, &both(), Time(99_999)).place).collect();
+    assert_eq!(places.iter().filter(|place| **place == Place::Here).count(), 2, "{places:?}");
+    // Short ones are not.
+    let mut controller = Controller::new(OWN, 2);
+    run(&mut controller, World { here_ns: 1_000, away_ns: 1_000, ..long }, 10_000, 0);
+    let places: Vec<Place> = (0..4).map(|_| controller.choose(KIND, 1, &both(), Time(99_999)).place).collect();
+    assert!(places.iter().all(|place| *place == Place::Here), "{places:?}");
+}
+
+#[test]
+fn a_thread_that_sleeps_or_has_a_queue_is_avoided() {
+    let mut controller = Controller::new(OWN, 3);
+    let world = World { here_ns: 50_000, away_ns: 50_000, latency_ns: 2_000, busy_per_mille: [960, 200] };
+    run(&mut controller, world, 10_000, 0);
+    let query = Candidate { thread: 2, queue_length: 0, sleeps: false };
+    let owner = Candidate { queue_length: 1_000, ..candidate(OTHER) };
+    let waiting = Options { here: true, owner: Some(owner), query: Some(query) };
+    assert_eq!(controller.choose(KIND, 1, &waiting, Time(1 << 40)).place, Place::Query);
+    let sleeping = Options { here: true, owner: Some(Candidate { sleeps: true, ..candidate(OTHER) }), query: None };
+    let idle = Options { query: Some(query), ..sleeping };
+    assert_eq!(controller.choose(KIND, 1, &idle, Time(1 << 41)).place, Place::Query);
+}
+
+#[test]
+fn the_same_measurements_give_the_same_decisions() {
+    let run = || {
+        let mut controller = Controller::new(OWN, 2);
+        let stayed: Vec<u64> = (0..20).map(|round| run(&mut controller, EQUAL, 100, round * 100)).collect();
+        (stayed, controller.kind(KIND).chosen)
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn a_mean_follows_and_a_sample_out_of_all_proportion_does_not_carry_it_away() {
+    let mut mean = Mean::guessed(7);
+    mean.add(1_000);
+    assert_eq!(mean.value(), 1_000);
+    mean.add(50_000_000);
+    assert!(mean.value() <= 1_400, "{mean:?}");
+    (0..40).for_each(|_| mean.add(3_000));
+    assert!((2_900..=3_000).contains(&mean.value()), "{mean:?}");
+    (0..60).for_each(|_| mean.add(0));
+    assert!(mean.value() <= 3, "{mean:?}");
+    (0..60).for_each(|_| mean.add(u64::MAX));
+    assert!(mean.value() > 1_000_000, "{mean:?}");
+}
+
+fn threads(busy: [u32; 3]) -> [ThreadBusy; 3] {
+    let one = |busy_per_mille, keeps_free| ThreadBusy {
+        busy_per_mille,
+        signals_per_turn: 4,
+        keeps_free,
+        reads: true,
+        owns: !keeps_free,
+    };
+    [one(busy[0], true), one(busy[1], false), one(busy[2], false)]
+}
+
+#[test]
+fn weights_keep_recv_less_busy_than_the_others_and_go_back_when_there_is_little_to_do() {
+    let mut weights = Weights::default();
+    weights.adjust(&threads([100, 100, 100]));
+    let first = [0, 1, 2].map(|thread| weights.weight(thread));
+    assert_eq!(first, [4, 8, 8]);
+    for _ in 0..20 {
+        weights.adjust(&threads([900, 500, 500]));
+    }
+    assert_eq!((weights.weight(0), weights.weight(1)), (1, WEIGHT_MAX));
+    assert!(weights.factor(0) > 40 && weights.factor(1) == 16);
+    weights.adjust(&threads([100, 100, 100]));
+    assert_eq!(([0, 1, 2].map(|thread| weights.weight(thread)), weights.factor(0)), (first, 16));
+}
+
+#[test]
+fn reads_are_spread_by_weight_four_keys_at_a_time() {
+    let mut weights = Weights::default();
+    weights.adjust(&threads([100, 100, 100]));
+    let mut rule = WeightedRule::default();
+    let mut counts = [0; 3];
+    let mut last = (u16::MAX, 0);
+    for _ in 0..20_000 {
+        let thread = rule.choose(&mut weights, 1, &[0, 1, 2], false);
+        counts[usize::from(thread)] += 1;
+        if last.0 != thread && last.0 != u16::MAX {
+            assert_eq!(last.1 % 4, 0, "a run of {} reads", last.1);
+        }
+        last = if last.0 == thread { (thread, last.1 + 1) } else { (thread, 1) };
+    }
+    // 4, 8 and 8 of 20.
+    assert!((3_600..4_400).contains(&counts[0]) && counts[1] > 7_000 && counts[2] > 7_000, "{counts:?}");
+    let scans: Vec<u16> = (0..40).map(|_| rule.choose(&mut weights, 1, &[0, 1, 2], true)).collect();
+    assert!([0, 1, 2].iter().all(|thread| scans.contains(thread)), "{scans:?}");
+}

@@ -1,0 +1,189 @@
+//! Weights of threads, moved every 100 ms by how busy they were, and the rule that spreads reads by them alone, as RonDB's
+//! query threads get theirs: the owner first while it has a share left, then the others by turns.
+//!
+//! Source of the rule's figures: RonDB's distribution of query work (load indicators 1 to 5, weights to 16, four key reads
+//! in a row, a scan counted as five).
+
+/// The largest weight of a thread.
+pub const WEIGHT_MAX: u32 = 16;
+
+/// Weight of an owner at first, and when the node has little to do.
+const OWNER_WEIGHT: u32 = 8;
+
+/// Weight of any other thread then.
+const OTHER_WEIGHT: u32 = 4;
+
+/// Below this mean and this maximum, in thousandths, the weights go back to where they began.
+const IDLE_PER_MILLE: [u32; 2] = [300, 400];
+
+/// How much less busy than the mean of the others a thread with recv or tc is to be, in thousandths.
+const MARGIN_PER_MILLE: i64 = 60;
+
+/// Differences that move nothing, in thousandths.
+const TOLERANCE_PER_MILLE: i64 = 30;
+
+/// Reads of keys in a row that go to one thread.
+const KEY_READS_IN_A_ROW: u32 = 4;
+
+/// What a scan counts as, in reads of keys.
+const SCAN_UNITS: u32 = 5;
+
+/// The least and the greatest factor on the price of a thread, in sixteenths.
+const FACTOR: [u32; 2] = [16, 64];
+
+/// What is known of one thread at an adjustment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadBusy {
+    /// Thousandths of the time it executed or sent.
+    pub busy_per_mille: u32,
+    /// Signals in a turn.
+    pub signals_per_turn: u32,
+    /// Whether it carries recv or tc, which must not become the bottleneck.
+    pub keeps_free: bool,
+    /// Whether it may be asked to read at all.
+    pub reads: bool,
+    /// Whether it owns partitions.
+    pub owns: bool,
+}
+
+/// The weights of all threads of a node.
+#[derive(Clone, Debug, Default)]
+pub struct Weights {
+    threads: Vec<ThreadWeight>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ThreadWeight {
+    weight: u32,
+    /// In sixteenths, on the price of the thread.
+    factor: u32,
+    /// What one read counts, from 1 to 5.
+    indicator: u32,
+    used: u32,
+}
+
+impl Weights {
+    /// The weight of a thread, 0 to 16.
+    pub fn weight(&self, thread: u16) -> u32 {
+        self.threads.get(usize::from(thread)).map_or(0, |one| one.weight)
+    }
+
+    /// The factor on the price of a thread, in sixteenths: above 16 while it has recv or tc and is busier than it should be.
+    pub fn factor(&self, thread: u16) -> u32 {
+        self.threads.get(usize::from(thread)).map_or(FACTOR[0], |one| one.factor)
+    }
+
+    /// Moves the weights by how busy the threads were; called every 100 ms.
+    pub fn adjust(&mut self, busy: &[ThreadBusy]) {
+        if self.threads.len() != busy.len() {
+            let first =
+                |one: &ThreadBusy| ThreadWeight { weight: first_weight(one), factor: FACTOR[0], indicator: 1, used: 0 };
+            self.threads = busy.iter().map(first).collect();
+        }
+        let readers = || busy.iter().filter(|one| one.reads);
+        let count = readers().count().max(1) as u64;
+        let mean = (readers().map(|one| u64::from(one.busy_per_mille)).sum::<u64>() / count) as i64;
+        let is_idle =
+            mean < i64::from(IDLE_PER_MILLE[0]) && readers().all(|one| one.busy_per_mille < IDLE_PER_MILLE[1]);
+        for (thread, one) in self.threads.iter_mut().zip(busy) {
+            thread.indicator = indicator(one.signals_per_turn);
+            if is_idle {
+                (thread.weight, thread.factor) = (first_weight(one), FACTOR[0]);
+                continue;
+            }
+            let margin = if one.keeps_free { MARGIN_PER_MILLE } else { 0 };
+            let surplus = i64::from(one.busy_per_mille) - (mean - margin);
+            let step = match surplus.abs() {
+                gap if gap <= TOLERANCE_PER_MILLE => 0,
+                gap if gap <= 150 => 1,
+                _ => 2,
+            };
+            if surplus > 0 {
+                thread.weight = thread.weight.saturating_sub(step).max(u32::from(one.reads));
+            } else if one.reads {
+                thread.weight = (thread.weight + step).min(WEIGHT_MAX);
+            }
+            let raise = one.keeps_free && surplus > TOLERANCE_PER_MILLE;
+            thread.factor = match raise {
+                true => (thread.factor + 2 * step).min(FACTOR[1]),
+                false => thread.factor.saturating_sub(2).max(FACTOR[0]),
+            };
+        }
+    }
+
+    /// Takes a share of a thread for one read; false when it has none left in this round.
+    fn take(&mut self, thread: u16, reads: u32) -> bool {
+        let Some(one) = self.threads.get_mut(usize::from(thread)) else { return false };
+        if one.used >= one.weight * SHARE {
+            return false;
+        }
+        one.used += one.indicator * reads;
+        true
+    }
+
+    fn begin_round(&mut self) {
+        self.threads.iter_mut().for_each(|one| one.used = 0);
+    }
+}
+
+/// Units of one weight in a round.
+const SHARE: u32 = 8;
+
+/// The rule of one sql block.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WeightedRule {
+    last: Option<u16>,
+    repeats: u32,
+    next: usize,
+}
+
+impl WeightedRule {
+    /// The thread for a read: that of the owner, or one of `queries`, which are threads with a query block.
+    pub fn choose(&mut self, weights: &mut Weights, owner: u16, queries: &[u16], is_scan: bool) -> u16 {
+        if !is_scan && self.repeats > 0 && self.last.is_some_and(|last| last == owner || queries.contains(&last)) {
+            self.repeats -= 1;
+            return self.last.unwrap_or(owner);
+        }
+        let reads = if is_scan { SCAN_UNITS } else { KEY_READS_IN_A_ROW };
+        let chosen = self.find(weights, owner, queries, reads).unwrap_or_else(|| {
+            weights.begin_round();
+            self.find(weights, owner, queries, reads).unwrap_or(owner)
+        });
+        self.last = Some(chosen);
+        self.repeats = if is_scan { 0 } else { KEY_READS_IN_A_ROW - 1 };
+        chosen
+    }
+
+    fn find(&mut self, weights: &mut Weights, owner: u16, queries: &[u16], reads: u32) -> Option<u16> {
+        if weights.take(owner, reads) {
+            return Some(owner);
+        }
+        for step in 0..queries.len() {
+            let position = (self.next + step) % queries.len();
+            if weights.take(queries[position], reads) {
+                self.next = position + 1;
+                return Some(queries[position]);
+            }
+        }
+        None
+    }
+}
+
+fn first_weight(one: &ThreadBusy) -> u32 {
+    match (one.owns, one.reads) {
+        (true, _) => OWNER_WEIGHT,
+        (false, true) => OTHER_WEIGHT,
+        (false, false) => 0,
+    }
+}
+
+/// The load now, from the signals of a turn.
+fn indicator(signals_per_turn: u32) -> u32 {
+    match signals_per_turn {
+        0..16 => 1,
+        16..24 => 2,
+        24..34 => 3,
+        34..48 => 4,
+        _ => 5,
+    }
+}

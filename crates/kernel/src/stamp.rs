@@ -1,0 +1,60 @@
+//! Time stamps between which handlers measure their own work; [`crate::Context::now`] stands still during a turn.
+
+use crate::context::Time;
+use crate::random::Random;
+use crate::real::clock::Clock;
+
+/// The longest step between two stamps of the model, in nanoseconds.
+const MODEL_STEP_NS_MAX: u64 = 2_000;
+
+/// Where a thread takes its stamps.
+#[derive(Clone, Debug)]
+pub struct Stamps(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Clock(Clock),
+    Model { random: Random, turn: Time, ahead_ns: u64 },
+}
+
+impl Stamps {
+    /// Stamps of the node's clock.
+    pub(crate) fn of_clock(clock: Clock) -> Stamps {
+        Stamps(Source::Clock(clock))
+    }
+
+    /// Stamps that follow from a seed: each is a little later than the one before it in the same turn.
+    pub fn model(seed: u64) -> Stamps {
+        Stamps(Source::Model { random: Random::new(seed), turn: Time(0), ahead_ns: 0 })
+    }
+
+    /// The time, in a turn that began at `now`. About 60 instructions.
+    #[inline]
+    pub fn take(&mut self, now: Time) -> Time {
+        match &mut self.0 {
+            Source::Clock(clock) => clock.now(),
+            Source::Model { random, turn, ahead_ns } => {
+                if *turn != now {
+                    (*turn, *ahead_ns) = (now, 0);
+                }
+                *ahead_ns += 1 + random.below(MODEL_STEP_NS_MAX);
+                Time(now.0 + *ahead_ns)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_of_the_model_go_on_in_a_turn_and_follow_from_the_seed() {
+        let [mut one, mut other] = [Stamps::model(7), Stamps::model(7)];
+        let first = one.take(Time(1_000));
+        let second = one.take(Time(1_000));
+        assert!(first > Time(1_000) && second > first);
+        assert_eq!([other.take(Time(1_000)), other.take(Time(1_000))], [first, second]);
+        assert!(one.take(Time(5_000)) <= Time(5_000 + MODEL_STEP_NS_MAX));
+    }
+}

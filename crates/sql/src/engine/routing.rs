@@ -1,0 +1,53 @@
+//! Where reads run: the variable that names the rule, and the rows of `junctor_info.routing`.
+
+use junctor_client::route::{ReadRule, RoutingRow};
+use junctor_model::value::Value;
+
+use super::Engine;
+
+/// The system variable of the rule.
+pub(super) const READ_ROUTING: &str = "read_routing";
+
+impl Engine {
+    /// Takes the rule that the server's variables name.
+    pub(super) fn apply_read_routing(&mut self) {
+        if let Value::Bytes(name) = self.globals.value_named(READ_ROUTING)
+            && let Some(rule) = std::str::from_utf8(&name).ok().and_then(ReadRule::named)
+        {
+            self.client.route().set_rule(rule);
+        }
+    }
+
+    /// The rows of `junctor_info.routing` of this block: one for each kind of reads that a place was chosen for.
+    pub fn routing_rows(&mut self, instance: u16) -> Vec<Vec<Value>> {
+        let route = self.client.route();
+        let (thread, rule, rows) = (route.thread(), route.rule(), route.rows());
+        rows.iter().map(|row| self.routing_row(instance, thread, rule, row)).collect()
+    }
+
+    fn routing_row(&self, instance: u16, thread: u16, rule: ReadRule, row: &RoutingRow) -> Vec<Value> {
+        let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+        let layout = self.client.catalog().dictionary.table(row.table);
+        let figures = &row.figures;
+        let measured = |mean: &junctor_client::route::estimate::Mean| match mean.samples() {
+            0 => Value::Null,
+            _ => Value::UInt(mean.value()),
+        };
+        vec![
+            Value::UInt(u64::from(thread)),
+            Value::UInt(u64::from(instance)),
+            text(rule.name()),
+            layout.map_or(Value::Null, |layout| text(&layout.definition.name)),
+            text(row.operation),
+            measured(&figures.here),
+            measured(&figures.away),
+            Value::UInt(u64::from(figures.here.samples())),
+            Value::UInt(u64::from(figures.away.samples())),
+            Value::UInt(figures.chosen[0]),
+            Value::UInt(figures.chosen[1]),
+            Value::UInt(figures.chosen[2]),
+            Value::UInt(figures.explored),
+            Value::UInt(figures.regret_ns / 1_000),
+        ]
+    }
+}

@@ -1,0 +1,20 @@
+-- not recorded: the rule that gives reads their places, and what is known of it.
+SELECT @@read_routing, @@GLOBAL.read_routing;
+SET GLOBAL read_routing = 'owner';
+SELECT @@read_routing;
+SET SESSION read_routing = 'local';
+SET GLOBAL read_routing = 'nowhere';
+SET GLOBAL read_routing = 'weights';
+CREATE DATABASE cli_routing;
+USE cli_routing;
+CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v INT NOT NULL) PARTITION BY KEY (id) PARTITIONS 4;
+INSERT INTO t VALUES (1, 10), (2, 20), (3, 30), (4, 40), (5, 50);
+SELECT * FROM t WHERE id IN (1, 2, 3, 4, 5, 6) ORDER BY id;
+SELECT COUNT(*), SUM(v) FROM t;
+SET GLOBAL read_routing = 'local';
+SELECT * FROM t WHERE id IN (1, 2, 3, 4, 5, 6) ORDER BY id;
+SET GLOBAL read_routing = 'adaptive';
+SELECT * FROM t WHERE id IN (1, 2, 3, 4, 5, 6) ORDER BY id;
+SELECT id FROM t WHERE id BETWEEN 2 AND 4 ORDER BY id;
+SHOW COLUMNS FROM junctor_info.routing;
+DROP DATABASE cli_routing;
