@@ -211,7 +211,7 @@ impl junctor_kernel::Signal for Signal {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn emit_max(&self) -> u16 {
         match self {
             Signal::Recv(signal) => signal.emit_max(),

@@ -178,7 +178,7 @@ impl Route {
     ) -> (Address, bool) {
         // On a node of one thread there is nothing to choose.
         if self.busy.len() == 1 {
-            return (owner, false);
+            return (self.local.unwrap_or(owner), false);
         }
         if now.since(self.refreshed) >= REFRESH_EVERY {
             self.refresh(loads, now);
@@ -187,7 +187,6 @@ impl Route {
         let options = self.options(known, loads);
         let Decision { place, is_sampled } = self.controller.choose(kind_of(program), units, &options, now);
         let to = match place {
-            Place::Here if options.owner.is_none() => owner,
             Place::Here => self.local.unwrap_or(owner),
             Place::Owner => owner,
             Place::Query => known.best.map_or(owner, |(query, _)| query),
