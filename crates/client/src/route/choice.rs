@@ -52,7 +52,18 @@ pub struct Route {
     turns: Turns,
     busy: Vec<ThreadBusy>,
     refreshed: Time,
-    seen: Box<[Option<(TableId, &'static str)>]>,
+    /// What each kind is: table and shape, and the words for it.
+    seen: Box<[Option<SeenKind>]>,
+}
+
+/// Kinds that are looked at for a free one before two share one.
+const KIND_PROBES: usize = 8;
+
+#[derive(Clone, Copy, Debug)]
+struct SeenKind {
+    table: TableId,
+    shape: u32,
+    operation: &'static str,
 }
 
 /// One ldm instance and who else may read what it owns.
@@ -141,17 +152,22 @@ impl Route {
     /// A measured read was answered by the block `from` at `now`, after it took so long there.
     pub fn observe(&mut self, sample: &Sample, from: Address, service_ns: u64, now: Time) {
         let total_ns = now.since(sample.sent).0;
-        // Passed on by a busy query block, the read took all the time since it was sent.
-        let service_ns = if from == sample.to { service_ns } else { total_ns };
         let Sample { kind, units, away, slept, .. } = *sample;
+        let passed_on = from != sample.to;
+        if passed_on && away.is_some() {
+            // The owner answered for a query block whose guard was busy: neither the time nor the latency is of that thread.
+            return;
+        }
+        // Passed on from here, the read took all the time since it was sent.
+        let service_ns = if passed_on { total_ns } else { service_ns };
         self.controller.observe(&Measurement { kind, units, away, slept, service_ns, total_ns });
     }
 
     /// What has been measured and chosen, for kinds of reads that have occurred.
     pub fn rows(&self) -> Vec<RoutingRow> {
         let seen = self.seen.iter().enumerate();
-        let row = |(kind, seen): (usize, &Option<(TableId, &'static str)>)| {
-            let (table, operation) = (*seen)?;
+        let row = |(kind, seen): (usize, &Option<SeenKind>)| {
+            let SeenKind { table, operation, .. } = (*seen)?;
             Some(RoutingRow { table, operation, figures: *self.controller.kind(kind as u8) })
         };
         seen.filter_map(row).collect()
@@ -185,11 +201,13 @@ impl Route {
         }
         let Some(known) = self.owners.get(usize::from(owner.instance)) else { return (owner, false) };
         let options = self.options(known, loads);
-        let Decision { place, is_sampled } = self.controller.choose(kind_of(program), units, &options, now);
+        let best = known.best;
+        let kind = self.kind_of(program);
+        let Decision { place, is_sampled } = self.controller.choose(kind, units, &options, now);
         let to = match place {
             Place::Here => self.local.unwrap_or(owner),
             Place::Owner => owner,
-            Place::Query => known.best.map_or(owner, |(query, _)| query),
+            Place::Query => best.map_or(owner, |(query, _)| query),
         };
         (to, is_sampled)
     }
@@ -207,8 +225,7 @@ impl Route {
     /// What is noted of a read that is sent to `to` at `sent` and is to be measured.
     #[cold]
     pub fn sample(&mut self, program: &ReadProgram, units: u32, to: Address, loads: &LoadBoard, sent: Time) -> Sample {
-        let kind = kind_of(program);
-        self.note_kind(kind, program);
+        let kind = self.kind_of(program);
         let thread = match to.module {
             Module::Ldm => self.owners.get(usize::from(to.instance)).map(|owner| owner.thread),
             _ => self.owners.iter().filter_map(|owner| owner.best).find(|(query, _)| *query == to).map(|(_, at)| at),
@@ -264,12 +281,32 @@ impl Route {
         }
     }
 
-    #[cold]
-    fn note_kind(&mut self, kind: u8, program: &ReadProgram) {
-        let seen = &mut self.seen[usize::from(kind) % KINDS_MAX];
-        if seen.is_none() {
-            *seen = Some((program.table.definition.id, operation(program)));
+    /// The kind of a program's reads: each has one of its own until all near its place are taken.
+    #[inline]
+    fn kind_of(&mut self, program: &ReadProgram) -> u8 {
+        let (table, shape) = (program.table.definition.id, shape_of(program));
+        let first = table.0.wrapping_mul(29).wrapping_add(shape) as usize % KINDS_MAX;
+        match self.seen[first] {
+            Some(seen) if seen.table == table && seen.shape == shape => first as u8,
+            _ => self.find_kind(first, shape, program),
         }
+    }
+
+    #[inline(never)]
+    fn find_kind(&mut self, first: usize, shape: u32, program: &ReadProgram) -> u8 {
+        let table = program.table.definition.id;
+        for probe in 0..KIND_PROBES {
+            let kind = (first + probe) % KINDS_MAX;
+            match &self.seen[kind] {
+                Some(seen) if seen.table == table && seen.shape == shape => return kind as u8,
+                Some(_) => {}
+                None => {
+                    self.seen[kind] = Some(SeenKind { table, shape, operation: operation(program) });
+                    return kind as u8;
+                }
+            }
+        }
+        first as u8
     }
 }
 
@@ -283,9 +320,9 @@ fn signal_ns(usage: &Usage) -> u64 {
     usage.executing_ns.checked_div(usage.signals).unwrap_or(0)
 }
 
-/// The kind that a program's reads belong to: by table, access and what leaves the rows.
+/// What kind of reads a program's are, besides their table: access, what leaves the rows, and whether there is a filter.
 #[inline]
-fn kind_of(program: &ReadProgram) -> u8 {
+fn shape_of(program: &ReadProgram) -> u32 {
     let access = match program.access {
         Access::PrimaryKeys => 0,
         Access::IndexRanges { .. } => 1,
@@ -297,8 +334,7 @@ fn kind_of(program: &ReadProgram) -> u8 {
         Output::Aggregates(_) => 2,
         Output::Images => 3,
     };
-    let shape = access * 8 + output * 2 + u32::from(program.filter.is_some());
-    (program.table.definition.id.0.wrapping_mul(29).wrapping_add(shape) % KINDS_MAX as u32) as u8
+    access * 8 + output * 2 + u32::from(program.filter.is_some())
 }
 
 fn operation(program: &ReadProgram) -> &'static str {

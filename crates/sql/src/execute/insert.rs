@@ -399,7 +399,7 @@ fn missing_numbers(
     let Some(auto) = rows.plan.auto else { return Ok(None) };
     let mut numbers = 0;
     let mut explicit_max = 0;
-    let has_warned = maker.scratch.warning_count();
+    let noted = maker.scratch.warning_mark();
     let position = usize::from(auto.index.0);
     if rows.folded.is_some() && matches!(rows.form(0).get(position), Some(InsertValue::Generated)) {
         numbers = rows.count() as u64;
@@ -411,9 +411,10 @@ fn missing_numbers(
             }
         }
     }
-    if maker.scratch.warning_count() != has_warned {
-        // It is said when the row is made.
-        maker.scratch.take_warnings();
+    // It is said, and LAST_INSERT_ID(expression) set, when the row is made.
+    if maker.scratch.has_remarks() {
+        maker.scratch.forget_warnings_after(noted);
+        maker.scratch.take_last_insert_id();
     }
     Ok(range.missing(numbers, explicit_max, prefetch))
 }

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use junctor_client::Door;
 use junctor_client::program::{Output, WriteAction};
+use junctor_client::{Door, remarks};
 use junctor_expression::Parameters;
 use junctor_expression::parameter::read_value;
 use junctor_model::error::{ErrorCode, Result};
@@ -87,7 +87,10 @@ fn begin_in_turn(
     let Workspace { inputs, scratch, keys, .. } = &mut parties.engine.work;
     let sent: &[u8] = if ordered.lock.reads_parameters { &state.parameters } else { &[] };
     let values = Values { parameters: Parameters::from_bytes(&state.parameters), scratch };
-    push_path(inputs, keys, &plan.table.definition, &plan.path, &values, sent, parties.door)?;
+    let pushed = push_path(inputs, keys, &plan.table.definition, &plan.path, &values, sent, parties.door);
+    // The same was said when the statement began.
+    remarks::take(&mut parties.engine.work.scratch);
+    pushed?;
     send_step(parties, state, &ordered.lock, Step::Lock)
 }
 
@@ -102,15 +105,16 @@ pub(super) fn on_answer(
     let Some(ordered) = &plan.ordered else { return Err(wrong_plan()) };
     let repeats = outcome.error.as_ref().is_some_and(|error| may_repeat(state, error));
     let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
-    if let Some(remarks) = outcome.remarks {
+    let is_duplicate = outcome.error.as_ref().is_some_and(|error| error.code == ErrorCode::DuplicateEntry);
+    let goes_in_turn = is_duplicate && ordered.after_duplicate && matches!(state.step, Step::WriteAll);
+    // What is written once more, row by row, says it then.
+    if let Some(remarks) = outcome.remarks.filter(|_| !goes_in_turn) {
         parties.session.note_remarks(level_of(&ordered.write), *remarks);
     }
     if let Some(error) = outcome.error {
         let is_left_out = ordered.ignore && may_leave_out(error.code);
         return match state.step {
-            Step::WriteAll if ordered.after_duplicate && error.code == ErrorCode::DuplicateEntry => {
-                begin_in_turn(parties, state, plan, ordered)
-            }
+            Step::WriteAll if goes_in_turn => begin_in_turn(parties, state, plan, ordered),
             Step::WriteAll if ordered.after_duplicate && repeats => Ok(Next::Again),
             Step::WriteOne if is_left_out => {
                 work.matched += 1;

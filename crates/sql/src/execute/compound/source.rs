@@ -13,7 +13,7 @@ use super::insert;
 use super::state::{CompoundState, NO_OPERATION, Step, Work};
 use crate::engine::Engine;
 use crate::execute::completion::interrupted;
-use crate::execute::insert::{MadeSelected, make_selected};
+use crate::execute::insert::{MadeSelected, level_of_mode, make_selected};
 use crate::execute::packets::{RowPackets, row_start};
 use crate::execute::read::{abandon, broken_reply, start_select, wrong_plan};
 use crate::execute::state::{Again, Execution, Run};
@@ -252,7 +252,11 @@ pub(super) fn make_batch(parties: &mut Parties<'_, '_>, state: &mut CompoundStat
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     work.rows.clear();
     let batch = (&source.batch, source.rows_before);
-    match make_selected(parties.engine, parties.session, plan, batch, &mut work.rows, parties.door)? {
+    let made = make_selected(parties.engine, parties.session, plan, batch, &mut work.rows, parties.door);
+    if made.is_err() {
+        parties.session.note_evaluated(level_of_mode(plan.mode), &mut parties.engine.work.scratch);
+    }
+    match made? {
         MadeSelected::Asks { needed, count, beyond } => {
             let table = plan.table.definition.id;
             let connection = parties.session.connection;
