@@ -1,6 +1,6 @@
 //! Admission: a bound on the statements and on the transactions with locks that one sql block lets into the data plane at
 //! once. Statements of such transactions always go first, since others may wait for their locks; the others wait in arrival order,
-//! so that none starves. What waits holds its command's bytes and nothing else.
+//! so that none starves. What waits holds its command's bytes, results of statements before it in its text, and nothing else.
 
 use std::collections::VecDeque;
 

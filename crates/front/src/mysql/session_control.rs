@@ -11,7 +11,7 @@ use junctor_model::value::Value;
 use junctor_sql::result::{Progress, ResultSink};
 
 use super::packet_sink::PacketSink;
-use super::sql_block::{CommandState, SessionRecord, SqlBlock, after};
+use super::sql_block::{CommandState, SessionRecord, SqlBlock, Turn, after};
 use super::wire::command::Command;
 
 /// Sessions that are compared with their time limits at once.
@@ -78,7 +78,10 @@ impl SqlBlock {
                 *command = CommandState::Running;
                 self.engine.interrupt_statement(session, door, &mut sink)
             }
-            CommandState::Between(_) => {
+            CommandState::Between(turn) => {
+                if turn == Turn::Admission {
+                    self.admission.forget(connection);
+                }
                 sink.result_start = Some(sink.out.len());
                 self.engine.refuse_command(session, &mut sink)
             }
@@ -131,7 +134,7 @@ impl SqlBlock {
         let (payload, state) = match &record.command {
             CommandState::None => (&[][..], ""),
             CommandState::Waiting(command) => (payload_of(command), "waiting for admission"),
-            CommandState::WaitingAgain => {
+            CommandState::WaitingAgain | CommandState::Between(Turn::Admission) => {
                 (record.running.as_ref().map_or(&[][..], payload_of), "waiting for admission")
             }
             CommandState::Running | CommandState::Between(_) => {

@@ -58,6 +58,14 @@ impl SqlBlock {
         if !matches!(record.command, CommandState::Between(Turn::Queued)) {
             return;
         }
+        // KILL needs no ticket, and a change of the schema gives its own back.
+        if !record.admitted && !self.admission.try_enter() {
+            self.admission.wait(connection);
+            record.command = CommandState::Between(Turn::Admission);
+            record.result_start = Some(record.answer.len());
+            return self.texts.note_unsent(record, door);
+        }
+        record.admitted = true;
         record.command = CommandState::Running;
         record.take_answer(door);
         record.result_start = Some(record.answer.len());
@@ -69,10 +77,8 @@ impl SqlBlock {
         };
         let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: *result_start };
         let progress = self.engine.next_statement(session, text, door, &mut sink);
-        if progress == Progress::Waiting && !record.unsent.is_noted {
-            record.unsent.is_noted = true;
-            self.texts.unsent.push_back(connection);
-            self.texts.start_timer(door);
+        if progress == Progress::Waiting {
+            self.texts.note_unsent(record, door);
         }
         after(&mut self.engine, record, progress, door);
         self.settle(connection, door);
@@ -93,6 +99,14 @@ impl SqlBlock {
 }
 
 impl Texts {
+    /// The session has to wait: the timer will send the results before.
+    fn note_unsent(&mut self, record: &mut SessionRecord, door: &mut Door<'_>) {
+        if !std::mem::replace(&mut record.unsent.is_noted, true) {
+            self.unsent.push_back(record.session.connection());
+            self.start_timer(door);
+        }
+    }
+
     fn start_timer(&mut self, door: &mut Door<'_>) {
         if !self.timer_runs && !self.unsent.is_empty() {
             self.timer_runs = true;
@@ -110,11 +124,12 @@ impl SessionRecord {
         }
     }
 
-    /// Sends the results before the one under way.
+    /// Sends the results before the one under way, or before the statement that waits for admission.
     pub(super) fn send_results(&mut self, door: &mut Door<'_>) {
-        let is_running = matches!(self.command, CommandState::Running) && !self.closing;
+        let is_waiting = matches!(self.command, CommandState::Running | CommandState::Between(Turn::Admission));
+        let may_send = is_waiting && !self.closing;
         let has_room = self.unsent.sent.is_none_or(|sent| sent < self.since);
-        let Some(start) = self.result_start.filter(|start| *start > 0 && is_running && has_room) else { return };
+        let Some(start) = self.result_start.filter(|start| *start > 0 && may_send && has_room) else { return };
         let mut rest = door.buffers.take(4096);
         rest.extend_from_slice(&self.answer[start..]);
         let mut packets = std::mem::replace(&mut self.answer, rest);

@@ -92,6 +92,8 @@ pub(super) enum Turn {
     Queued,
     /// When the client has room for more of the answer.
     NeedsRoom,
+    /// When there is a ticket of admission for it: those before it in the text needed none.
+    Admission,
 }
 
 /// What one command came to.
@@ -288,6 +290,7 @@ impl SqlBlock {
         record.unsent.sent = None;
         match record.command {
             CommandState::Running => record.send_results(door),
+            CommandState::Between(Turn::Admission) => return record.send_results(door),
             CommandState::Between(Turn::NeedsRoom) => {
                 record.command = CommandState::Between(Turn::Due);
                 return self.settle(connection, door);
@@ -311,7 +314,7 @@ impl SqlBlock {
                 self.admission.forget(connection);
                 door.buffers.give(command.bytes);
             }
-            CommandState::WaitingAgain => self.admission.forget(connection),
+            CommandState::WaitingAgain | CommandState::Between(Turn::Admission) => self.admission.forget(connection),
             CommandState::None | CommandState::Running | CommandState::Between(_) => {}
         }
         record.closing = true;
@@ -351,10 +354,17 @@ impl SqlBlock {
             }
             _ => record.session.waits_for_tables(),
         };
-        if record.admitted && is_out && !record.session.holds_locks() {
+        let holds_locks = record.session.holds_locks();
+        if record.admitted && is_out && !holds_locks {
             record.admitted = false;
             self.admission.leave();
         }
+        // Others may wait for its locks, so that what comes next must not wait for them. A change of the schema, which locks
+        // rows while it fills an index, asks for no ticket until it is done with them.
+        debug_assert!(
+            record.admitted || !holds_locks || record.session.waits_for_tables(),
+            "a session with locks holds no ticket of admission"
+        );
     }
 
     fn leave_admission(&mut self, record: &mut SessionRecord) {
@@ -379,6 +389,11 @@ impl SqlBlock {
                     record.admitted = true;
                     record.command = CommandState::Running;
                     self.go_on(connection, door, Engine::retry_tables);
+                }
+                CommandState::Between(Turn::Admission) => {
+                    record.admitted = true;
+                    record.command = CommandState::Between(Turn::Queued);
+                    self.next_statement_later(connection, door);
                 }
                 other => {
                     record.command = other;

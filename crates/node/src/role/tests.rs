@@ -1,7 +1,7 @@
 //! The blocks of a node in one thread, each signal delivered by hand, in the order sent or in any order that keeps that
 //! of each pair of blocks: what sessions meet when their commands interleave.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use junctor_client::block_signals::*;
@@ -16,6 +16,8 @@ use junctor_model::id::ConnectionId;
 
 use super::{NodeHost, Shared};
 use crate::NodeConfig;
+
+mod several_statements;
 
 const NODE: NodeId = NodeId(1);
 /// Deliveries after which a test is taken to hang.
@@ -34,6 +36,8 @@ struct Node {
     /// Bytes that recv has sent to sockets.
     sent_bytes: usize,
     now: Time,
+    /// Timers that were started, by block.
+    timers: BTreeSet<(Address, u64)>,
     closed_sockets: usize,
 }
 
@@ -58,6 +62,7 @@ impl Node {
             has_sockets: false,
             sent_bytes: 0,
             now: Time(0),
+            timers: BTreeSet::new(),
             closed_sockets: 0,
         };
         for (thread, seat) in layout.threads.iter().enumerate() {
@@ -128,6 +133,10 @@ impl Node {
             WorldRequest::AppendFile { bytes, token, .. } => {
                 (token, FileOutcome::Written { offset: 0, length: bytes.len() as u32 }, bytes)
             }
+            WorldRequest::StartTimer { token, .. } => {
+                self.timers.insert((own, token));
+                return;
+            }
             WorldRequest::SendBytes { bytes, .. } => {
                 self.sent_bytes += bytes.len();
                 return;
@@ -151,6 +160,14 @@ impl Node {
         }
         let main = self.directory.address(Module::Main, 0);
         self.queue.push_back((main, main, Signal::World(WorldEvent::Timer { token: 1 })));
+        self.run();
+    }
+
+    /// Every timer that was started fires, at the same moment.
+    fn fire_timers(&mut self) {
+        for (block, token) in std::mem::take(&mut self.timers) {
+            self.queue.push_back((block, block, Signal::World(WorldEvent::Timer { token })));
+        }
         self.run();
     }
 
