@@ -8,7 +8,7 @@ use junctor_model::id::{ColumnIndex, ConnectionId, TableId};
 use junctor_model::schema::{IndexDefinition, IndexKind, IndexState};
 use junctor_signals::MainSignal;
 use junctor_signals::block_tables::UnlockTables;
-use junctor_signals::change_schema::{SchemaChange, TableRename};
+use junctor_signals::change_schema::{SchemaChange, TableLockRequest, TableRename};
 use junctor_signals::read_rows::OperationId;
 
 use super::tests::{Stage, add_index, alter, create_table, drop_table, errno, index, last_errno, primary, unique};
@@ -210,4 +210,73 @@ fn a_table_that_is_called_otherwise_when_its_turn_comes_is_not_altered() {
     assert_eq!((last_errno(&mut stage), last_errno(&mut stage)), (1146, 0));
     assert_eq!(stage.table("n").indexes.len(), 1);
     stage.check();
+}
+
+/// ADD FOREIGN KEY with its index, begun.
+fn begin_key(stage: &mut Stage, table: TableId, parent: &str) -> Arc<Alteration> {
+    let alteration = Arc::new(Alteration {
+        add_indexes: vec![ordered("k")],
+        add_foreign_keys: vec![foreign_key(&format!("to_{parent}"), parent)],
+        needs_parents: true,
+        ..Alteration::default()
+    });
+    assert_eq!(stage.change(SchemaChange::AlterTable { table, alteration: Arc::clone(&alteration) }).error, None);
+    alteration
+}
+
+#[test]
+fn tables_that_two_alterations_want_are_kept_for_one_after_the_other() {
+    for first in [0, 1] {
+        let (mut stage, parent, child) = stage();
+        let (of_child, of_parent) = (begin_key(&mut stage, child, "p"), begin_key(&mut stage, parent, "c"));
+        let both = [(ConnectionId(1), child, of_child), (OTHER, parent, of_parent)];
+        stage.in_use = true;
+        for (connection, table, alteration) in &both {
+            let hold = SchemaChange::HoldTables { table: *table, alteration: Arc::clone(alteration) };
+            stage.ask_as(*connection, OperationId(100), hold);
+        }
+        let asked: Vec<u64> = stage.blocked.keys().copied().collect();
+        assert_eq!((asked.len(), stage.main.table_locks_held()), (2, 0), "both wait for those who write");
+        stage.leave(asked[first]);
+        stage.leave(asked[1 - first]);
+        assert_eq!((last_errno(&mut stage), stage.replies.len(), stage.main.table_locks_held()), (0, 0, 1));
+        assert_eq!(stage.blocked.keys().collect::<Vec<_>>(), [&asked[first]], "the other lets writers go on meanwhile");
+        stage.in_use = false;
+        for (connection, table, alteration) in [&both[first], &both[1 - first]] {
+            assert_eq!(stage.main.table_locks_held(), 1);
+            let end = SchemaChange::FinishAlteration { table: *table, alteration: Arc::clone(alteration) };
+            stage.ask_as(*connection, OperationId(101), end);
+            assert_eq!((last_errno(&mut stage), stage.replies.len()), (0, 0));
+            stage.run(MainSignal::UnlockTables(UnlockTables { connection: *connection }));
+            // The other has its tables now.
+            stage.replies.clear();
+        }
+        let keys = ["c", "p"].map(|name| stage.table(name).foreign_keys.len());
+        assert_eq!((keys, stage.main.table_locks_held()), ([1, 1], 0));
+        stage.check();
+    }
+}
+
+#[test]
+fn a_table_is_not_kept_for_who_did_not_make_the_index_that_it_gets() {
+    let (mut stage, _, child) = stage();
+    assert_eq!(stage.change(add_index(child, ordered("k"))).error, None);
+    let key =
+        Alteration { add_foreign_keys: vec![foreign_key("k", "p")], needs_parents: true, ..Alteration::default() };
+    let lock = vec![TableLockRequest { name: ("d".into(), "c".into()), writes: false }];
+    let unique = Arc::new(Alteration { add_indexes: vec![unique("u")], ..Alteration::default() });
+    for wanted in [
+        SchemaChange::LockTables { tables: lock },
+        SchemaChange::HoldTables { table: child, alteration: Arc::new(key) },
+    ] {
+        let begin = SchemaChange::AlterTable { table: child, alteration: Arc::clone(&unique) };
+        assert_eq!(stage.change(begin).error, None);
+        stage.ask_as(OTHER, OperationId(100), wanted);
+        assert_eq!((stage.replies.len(), stage.main.table_locks_held()), (0, 0));
+        stage.ask(OperationId(101), SchemaChange::UndoAlteration { table: child });
+        assert_eq!((last_errno(&mut stage), last_errno(&mut stage)), (0, 0), "it is taken back, and the other goes on");
+        assert_eq!((stage.replies.len(), stage.main.table_locks_held()), (0, 1));
+        stage.run(MainSignal::UnlockTables(UnlockTables { connection: OTHER }));
+        stage.check();
+    }
 }

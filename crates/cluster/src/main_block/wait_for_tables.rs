@@ -2,7 +2,8 @@
 //!
 //! Changes that concern a table begin in the order in which they came; others pass them. A change waits at most as long as its
 //! session says. Transactions that are older than a change go first (`RecallTables`), and sessions commit before they ask for
-//! a change, so nobody waits in a circle here.
+//! a change, so nobody waits in a circle here. An alteration that is under way and waits is no writer of its table for others, and who
+//! finds tables kept when its turn comes asks anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -205,13 +206,7 @@ impl MainBlock {
             let waiting = &self.waiting[position];
             let change = &waiting.change;
             let is_shared = |name| claimed.get(name).is_none_or(|others_share| *others_share && shares(change, name));
-            let is_left = |name: &TableName| {
-                let owner = waiting.asker.connection;
-                let others = self.locked.iter().filter(|locked| locked.connection != owner);
-                let claims = others.flat_map(|locked| &locked.claims).filter(|(claim, _)| claim == name);
-                { claims }.all(|(_, others_share)| *others_share && shares(change, name))
-            };
-            let is_free = waiting.names.iter().all(|name| is_shared(name) && is_left(name));
+            let is_free = waiting.names.iter().all(is_shared) && self.is_left(waiting);
             for name in &waiting.names {
                 *claimed.entry(name.clone()).or_insert(true) &= shares(change, name);
             }
@@ -237,14 +232,38 @@ impl MainBlock {
         self.start_wait_timer(outbox);
     }
 
-    /// Takes the next change that nobody stands before. One whose tables are not those that were asked for any more asks again.
+    /// Whether no other session keeps a table of a change, and none fills an index of one that is to be kept. Those would take the
+    /// index for theirs, and an alteration that waits for its tables does not keep them from its table.
+    fn is_left(&self, waiting: &WaitingChange) -> bool {
+        let WaitingChange { change, names, asker, .. } = waiting;
+        let is_kept = |name: &TableName| {
+            let others = self.locked.iter().filter(|locked| locked.connection != asker.connection);
+            let mut claims = others.flat_map(|locked| &locked.claims).filter(|(claim, _)| claim == name);
+            claims.any(|(_, others_share)| !*others_share || !shares(change, name))
+        };
+        let is_built = |name: &TableName| {
+            let layout = self.catalog.dictionary.table_named(&name.0, &name.1);
+            layout.is_some_and(|layout| building_indexes(&layout.definition).next().is_some())
+        };
+        let waits_for_index = match &**change {
+            SchemaChange::LockTables { .. } => names.iter().any(is_built),
+            SchemaChange::HoldTables { alteration, .. } if alteration.add_indexes.is_empty() => {
+                names.first().is_some_and(is_built)
+            }
+            _ => false,
+        };
+        !waits_for_index && !names.iter().any(is_kept)
+    }
+
+    /// Takes the next change that nobody stands before. One asks again whose tables are not those that were asked for any more, or are
+    /// kept by another session that has come first: both would wait for the other to give them back at the end.
     pub(super) fn next_ready(&mut self, outbox: &mut Outbox<Signal>) -> Option<WaitingChange> {
         loop {
             self.ask_for_tables(outbox);
             let position = self.waiting.iter().position(|waiting| waiting.state == WaitState::Ready)?;
             let mut waiting = self.waiting.remove(position)?;
             let needed = self.tables_to_leave(&waiting.change, &waiting.asker, &waiting.names);
-            if needed.iter().all(|table| waiting.tables.contains(table)) {
+            if self.is_left(&waiting) && needed.iter().all(|table| waiting.tables.contains(table)) {
                 match self.name_table_again(&mut waiting) {
                     Ok(()) => return Some(waiting),
                     Err(error) => {

@@ -17,6 +17,7 @@ use junctor_model::id::ConnectionId;
 use super::{NodeHost, Shared};
 use crate::NodeConfig;
 
+mod alterations;
 mod several_statements;
 
 const NODE: NodeId = NodeId(1);

@@ -19,7 +19,7 @@ use super::check_rows::begin_check;
 use super::completion::{Changed, fail, ok};
 use super::fill::begin_fill;
 use super::schema::{ChangeWait, SchemaStep, ask_main, index_is_gone, records_info, wait_for_main};
-use crate::engine::Engine;
+use crate::engine::{Engine, TableUse};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
 
@@ -51,10 +51,11 @@ enum AlterStep {
 }
 
 impl Altering {
-    /// The table, once the alteration has begun.
-    pub(super) fn used_table(&self) -> Option<TableId> {
+    /// The table, once the alteration has begun. What waits for main writes nothing, as its indexes are filled by then: two
+    /// alterations whose tables are related would wait for each other for ever otherwise.
+    pub(super) fn used_table(&self) -> Option<TableUse> {
         let has_begun = self.step != AlterStep::Beginning && (self.is_held || self.has_indexes());
-        has_begun.then_some(self.table)
+        has_begun.then_some(TableUse { table: self.table, writes: self.is_held })
     }
 
     pub(super) fn may_be_cancelled(&self) -> bool {

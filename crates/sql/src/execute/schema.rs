@@ -4,7 +4,6 @@ use junctor_client::change_schema::SchemaChange;
 use junctor_client::{Door, OperationId, Time};
 use junctor_model::alteration::Alteration;
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::TableId;
 
 use super::alter::{Altering, begin_alteration, on_altered};
 use super::check_rows::RowCheck;
@@ -12,7 +11,7 @@ use super::completion::{Changed, fail, ok};
 use super::fill::Fill;
 use super::state::Execution;
 use super::transaction::{AfterEnding, end_transaction};
-use crate::engine::Engine;
+use crate::engine::{Engine, TableUse};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
 use crate::show::WarningLevel;
@@ -37,10 +36,10 @@ pub(crate) enum ChangeWait {
 
 impl SchemaState {
     /// The table that the change keeps as it is, once it has begun.
-    pub(crate) fn used_table(&self) -> Option<TableId> {
+    pub(crate) fn used_table(&self) -> Option<TableUse> {
         match &self.step {
-            SchemaStep::Filling(fill) => Some(fill.table()),
-            SchemaStep::Checking(check) => Some(check.table()),
+            SchemaStep::Filling(fill) => Some(TableUse { table: fill.table(), writes: true }),
+            SchemaStep::Checking(check) => Some(TableUse { table: check.table(), writes: true }),
             SchemaStep::Altering(altering) => altering.used_table(),
             SchemaStep::Changing { .. } => None,
         }

@@ -108,7 +108,7 @@ impl Execution {
             _ => None,
         };
         let of_plan = plan.into_iter().flat_map(|plan| plan.table_uses());
-        of_plan.chain(altered.map(|table| TableUse { table, writes: true }))
+        of_plan.chain(altered)
     }
 }
 
