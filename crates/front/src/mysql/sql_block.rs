@@ -354,15 +354,14 @@ impl SqlBlock {
             }
             _ => record.session.waits_for_tables(),
         };
-        let holds_locks = record.session.holds_locks();
-        if record.admitted && is_out && !holds_locks {
+        if record.admitted && is_out && !record.session.holds_locks() {
             record.admitted = false;
             self.admission.leave();
         }
         // Others may wait for its locks, so that what comes next must not wait for them. A change of the schema, which locks
         // rows while it fills an index, asks for no ticket until it is done with them.
         debug_assert!(
-            record.admitted || !holds_locks || record.session.waits_for_tables(),
+            record.admitted || !record.session.holds_locks() || record.session.waits_for_tables(),
             "a session with locks holds no ticket of admission"
         );
     }

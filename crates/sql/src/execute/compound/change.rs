@@ -1,6 +1,7 @@
 //! UPDATE and DELETE with LIMIT, and those whose rows are written in an order because one may meet the keys of another: where no order
 //! is asked for, that of the primary key is taken once writing all rows at once has met a duplicate.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use junctor_client::program::{Output, WriteAction};
@@ -15,6 +16,7 @@ use junctor_model::value::ValueRef;
 
 use super::drive::{Next, Parties, may_leave_out, may_repeat, settle, take_transaction};
 use super::insert::send_step;
+use super::returned::check_returned;
 use super::state::{ChangeWork, CompoundState, Step, Work};
 use crate::engine::Engine;
 use crate::execute::key::Values;
@@ -132,18 +134,29 @@ pub(super) fn on_answer(
             match (work.rows.is_empty(), ordered.in_turn) {
                 (true, _) => Ok(Next::Done),
                 (false, true) => write_one(parties, state, plan, ordered),
-                (false, false) => write_all(parties, state, plan, ordered),
+                (false, false) => {
+                    let all = 0..work.rows.len();
+                    write_rows(parties, state, plan, ordered, (all, Step::WriteAll))
+                }
             }
         }
         Step::WriteAll => {
             (work.matched, work.changed) = (outcome.matched, outcome.changed);
+            check_returned(outputs.iter().map(Vec::len).sum())?;
             work.outputs = std::mem::take(outputs);
             Ok(Next::Done)
         }
         Step::WriteOne => {
             work.matched += outcome.matched;
             work.changed += outcome.changed;
-            work.outputs.append(outputs);
+            // The rows of all go into one buffer.
+            let mut returned = work.outputs.pop().unwrap_or_default();
+            for output in outputs.drain(..) {
+                returned.extend_from_slice(&output);
+                parties.door.buffers.give(output);
+            }
+            check_returned(returned.len())?;
+            work.outputs.push(returned);
             next_row(parties, state, plan, ordered)
         }
         _ => Err(wrong_plan()),
@@ -211,23 +224,6 @@ fn take_rows(definition: &TableDefinition, packets: &[u8], limit: u64, rows: &mu
     Ok(())
 }
 
-/// Writes all rows with one statement.
-fn write_all(
-    parties: &mut Parties<'_, '_>,
-    state: &mut CompoundState,
-    plan: &ChangePlan,
-    ordered: &OrderedChange,
-) -> Result<Next> {
-    let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
-    let sent: &[u8] = if ordered.write.reads_parameters { &state.parameters } else { &[] };
-    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.door.buffers);
-    inputs.begin(plan.table.definition.partition_count, buffers);
-    for (partition, key) in &work.rows {
-        inputs.push_key_at(*partition, key, sent, buffers);
-    }
-    send_step(parties, state, &ordered.write, Step::WriteAll)
-}
-
 fn next_row(
     parties: &mut Parties<'_, '_>,
     state: &mut CompoundState,
@@ -245,11 +241,26 @@ fn write_one(
     plan: &ChangePlan,
     ordered: &OrderedChange,
 ) -> Result<Next> {
+    let Work::Change(work) = &state.work else { return Err(wrong_plan()) };
+    let range = work.next..work.next + 1;
+    write_rows(parties, state, plan, ordered, (range, Step::WriteOne))
+}
+
+/// Writes some of the rows with one statement.
+fn write_rows(
+    parties: &mut Parties<'_, '_>,
+    state: &mut CompoundState,
+    plan: &ChangePlan,
+    ordered: &OrderedChange,
+    (range, step): (Range<usize>, Step),
+) -> Result<Next> {
     let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
-    let Some((partition, key)) = work.rows.get(work.next) else { return Err(wrong_plan()) };
+    let Some(rows) = work.rows.get(range) else { return Err(wrong_plan()) };
     let sent: &[u8] = if ordered.write.reads_parameters { &state.parameters } else { &[] };
     let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.door.buffers);
     inputs.begin(plan.table.definition.partition_count, buffers);
-    inputs.push_key_at(*partition, key, sent, buffers);
-    send_step(parties, state, &ordered.write, Step::WriteOne)
+    for (partition, key) in rows {
+        inputs.push_key_at(*partition, key, sent, buffers);
+    }
+    send_step(parties, state, &ordered.write, step)
 }

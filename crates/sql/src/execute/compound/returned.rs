@@ -9,7 +9,7 @@ use junctor_model::row::RowView;
 use crate::execute::read::append_projection;
 use crate::plan::InsertPlan;
 
-/// Bytes of rows that one INSERT may answer with.
+/// Bytes of rows that one statement of several steps may answer with.
 const RETURNED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes that one row may say in an INSERT that commits before they are made.
 const SMALL_ROW_BYTES_MAX: usize = 1024 * 1024;
@@ -53,10 +53,15 @@ impl Returned {
     }
 
     fn check(&self) -> Result<()> {
-        if self.packets.len() <= RETURNED_BYTES_MAX {
-            return Ok(());
-        }
-        Err(Error::new(ErrorCode::OutOfResources, "Out of memory; RETURNING has too many rows to answer with"))
+        check_returned(self.packets.len())
+    }
+}
+
+/// Error 1041 when the rows of RETURNING take more bytes than one statement may answer with.
+pub(super) fn check_returned(bytes: usize) -> Result<()> {
+    match bytes {
+        0..=RETURNED_BYTES_MAX => Ok(()),
+        _ => Err(Error::new(ErrorCode::OutOfResources, "Out of memory; RETURNING has too many rows to answer with")),
     }
 }
 
@@ -66,4 +71,16 @@ pub(super) fn cannot_fail(plan: &InsertPlan, image: &[u8]) -> bool {
         let is_plain = returning.rows.values.iter().all(|value| value.as_column().is_some());
         is_plain && image.len().saturating_mul(returning.rows.values.len()) <= SMALL_ROW_BYTES_MAX
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_returning_keeps_is_bounded() {
+        assert_eq!(check_returned(RETURNED_BYTES_MAX), Ok(()));
+        let refused = check_returned(RETURNED_BYTES_MAX + 1).expect_err("too many bytes");
+        assert_eq!(refused.code, ErrorCode::OutOfResources);
+    }
 }
