@@ -1,7 +1,7 @@
 //! Comparisons and load generators. They see a node from outside, as its users do: a process with a port.
 //!
 //! In reading order:
-//! - [`failure`], [`random`], [`statistics`], [`report`]: what every command uses;
+//! - [`failure`], [`random`], [`statistics`], [`report`], [`plot`]: what every command uses;
 //! - [`process`]: servers and other programs, started in folders of their own and stopped by their process id;
 //! - [`mysql`]: a small client of the MySQL protocol;
 //! - [`sysbench`], [`fill`], [`load`], [`echo`]: what makes load, and the yardstick;
@@ -13,6 +13,7 @@
 #![allow(clippy::disallowed_methods, reason = "measuring reads clocks; drivers have threads and wait for processes")]
 
 pub mod failure;
+pub mod plot;
 pub mod random;
 pub mod report;
 pub mod statistics;
