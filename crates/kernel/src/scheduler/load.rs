@@ -57,18 +57,21 @@ pub struct Usage {
     pub signals: u64,
     /// Turns in which at least one signal was handled.
     pub turns: u64,
+    /// Signals and events that other threads handed over.
+    pub hand_overs: u64,
 }
 
 impl Usage {
-    const WORDS: usize = 6;
+    const WORDS: usize = 7;
 
     fn to_words(self) -> [u64; Self::WORDS] {
-        [self.executing_ns, self.sending_ns, self.spinning_ns, self.sleeping_ns, self.signals, self.turns]
+        let Self { executing_ns, sending_ns, spinning_ns, sleeping_ns, signals, turns, hand_overs } = self;
+        [executing_ns, sending_ns, spinning_ns, sleeping_ns, signals, turns, hand_overs]
     }
 
     fn from_words(words: [u64; Self::WORDS]) -> Self {
-        let [executing_ns, sending_ns, spinning_ns, sleeping_ns, signals, turns] = words;
-        Self { executing_ns, sending_ns, spinning_ns, sleeping_ns, signals, turns }
+        let [executing_ns, sending_ns, spinning_ns, sleeping_ns, signals, turns, hand_overs] = words;
+        Self { executing_ns, sending_ns, spinning_ns, sleeping_ns, signals, turns, hand_overs }
     }
 
     fn add(&mut self, other: &Usage) {
@@ -78,6 +81,7 @@ impl Usage {
         self.sleeping_ns += other.sleeping_ns;
         self.signals += other.signals;
         self.turns += other.turns;
+        self.hand_overs += other.hand_overs;
     }
 
     fn state_ns(&mut self, state: ThreadState) -> &mut u64 {
@@ -256,11 +260,12 @@ impl LoadMeter {
         }
     }
 
-    /// A turn has ended.
+    /// A turn has ended; `hand_overs` of what it handled came from other threads.
     #[inline]
-    pub(crate) fn count_turn(&mut self, signals: u64, queue_length: usize) {
+    pub(crate) fn count_turn(&mut self, signals: u64, hand_overs: u64, queue_length: usize) {
         self.current[0].signals += signals;
         self.current[0].turns += u64::from(signals > 0);
+        self.current[0].hand_overs += hand_overs;
         self.board.threads[self.thread].queue_length.store(queue_length as u64, Ordering::Relaxed);
     }
 
@@ -301,7 +306,7 @@ mod tests {
         for second in 0..40 {
             let start = second * 1000 * MILLISECOND;
             meter.enter(ThreadState::Executing, Time(start));
-            meter.count_turn(10, 3);
+            meter.count_turn(10, 4, 3);
             meter.enter(ThreadState::Sending, Time(start + 200 * MILLISECOND));
             meter.enter(ThreadState::Sleeping, Time(start + 300 * MILLISECOND));
         }
@@ -310,6 +315,7 @@ mod tests {
         assert_eq!(load.total.executing_ns, 40 * 200 * MILLISECOND);
         assert_eq!(load.total.sleeping_ns, 40 * 700 * MILLISECOND);
         assert_eq!((load.total.signals, load.total.turns, load.queue_length), (400, 40, 3));
+        assert_eq!(load.total.hand_overs, 160);
         assert_eq!(load.moment, Usage { sleeping_ns: 50 * MILLISECOND, ..Usage::default() });
         assert_eq!((load.second.sending_ns, load.second.busy_per_mille()), (100 * MILLISECOND, 300));
         assert_eq!((load.twenty_seconds.signals, load.twenty_seconds.sending_ns), (200, 2000 * MILLISECOND));

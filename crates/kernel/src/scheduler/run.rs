@@ -63,6 +63,8 @@ pub(crate) struct Engine<S: Signal, H: Host<S>> {
     now: Time,
     wall_clock_us: u64,
     handled: u64,
+    /// Parcels taken from other threads in this turn.
+    hand_overs: u64,
     quota: u64,
     waiting_max: usize,
     stall: Stall,
@@ -189,6 +191,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             now,
             wall_clock_us: 0,
             handled: 0,
+            hand_overs: 0,
             quota: u64::from(limits.quota.max(1)),
             waiting_max,
             stall: Stall { since: now, after: Duration(limits.stall_ns), burst: 1 },
@@ -237,7 +240,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             // A sender that waits for room looks again by itself after at most a short sleep.
             let _ = incoming.rings[NORMAL].release() | incoming.rings[HIGH].release();
         }
-        self.load.count_turn(self.handled, self.waiting());
+        self.load.count_turn(self.handled, std::mem::take(&mut self.hand_overs), self.waiting());
         std::mem::take(&mut self.handled)
     }
 
@@ -472,6 +475,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             self.take_one(ring, credit);
             self.drain_local();
         }
+        self.hand_overs += available;
         available
     }
 

@@ -127,6 +127,7 @@ impl Facts<'_, '_> {
                     sleeping_ns: usage.sleeping_ns,
                     signals: usage.signals,
                     turns: usage.turns,
+                    hand_overs: usage.hand_overs,
                 }
             };
             threads.push(ThreadStatus {

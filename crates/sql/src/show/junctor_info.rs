@@ -20,6 +20,7 @@ const THREADSTAT: &[Field] = &[
     unsigned("sleeping_us"),
     unsigned("signals"),
     unsigned("turns"),
+    unsigned("hand_overs"),
     double("executing_50ms_percent"),
     double("sending_50ms_percent"),
     double("spinning_50ms_percent"),
@@ -160,6 +161,8 @@ pub struct ThreadUsage {
     pub signals: u64,
     /// Turns with at least one signal.
     pub turns: u64,
+    /// Signals and events that other threads handed over.
+    pub hand_overs: u64,
 }
 
 /// How busy a thread is.
@@ -228,7 +231,7 @@ pub fn thread_status_rows(threads: &[ThreadStatus]) -> Vec<Vec<Value>> {
         row.push(Value::UInt(u64::from(thread.queue_length)));
         let times = [total.executing_ns, total.sending_ns, total.spinning_ns, total.sleeping_ns];
         row.extend(times.map(|time_ns| Value::UInt(time_ns / 1000)));
-        row.extend([Value::UInt(total.signals), Value::UInt(total.turns)]);
+        row.extend([total.signals, total.turns, total.hand_overs].map(Value::UInt));
         for window in &thread.windows {
             row.extend(percents(window));
             row.push(Value::UInt(window.signals));

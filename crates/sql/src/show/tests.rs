@@ -236,8 +236,13 @@ fn every_table_of_information_schema_in_the_captured_traffic_exists() {
 
 #[test]
 fn threads_are_told_in_shares_of_time() {
-    let usage =
-        |executing_ns, sleeping_ns| ThreadUsage { executing_ns, sleeping_ns, signals: 5, ..ThreadUsage::default() };
+    let usage = |executing_ns, sleeping_ns| ThreadUsage {
+        executing_ns,
+        sleeping_ns,
+        signals: 5,
+        hand_overs: 2,
+        ..ThreadUsage::default()
+    };
     let rows = thread_status_rows(&[ThreadStatus {
         thread: 1,
         name: "tc0".into(),
@@ -249,6 +254,7 @@ fn threads_are_told_in_shares_of_time() {
     assert_eq!(rows[0].len(), columns.len());
     let value = |name: &str| &rows[0][columns.iter().position(|column| &*column.name == name).expect(name)];
     assert_eq!(*value("executing_us"), Value::UInt(2));
+    assert_eq!((value("signals"), value("hand_overs")), (&Value::UInt(5), &Value::UInt(2)));
     assert_eq!(*value("executing_50ms_percent"), Value::Double(25.0));
     assert_eq!(*value("sleeping_1s_percent"), Value::Double(99.9));
     assert_eq!(*value("sleeping_20s_percent"), Value::Double(0.0));
