@@ -1,6 +1,8 @@
 //! What a session may use of its block while it handles a signal.
 
-use junctor_kernel::{BufferPool, Context, Duration, LoadBoard, Outbox, Random, Stamps, Time, WorldRequest};
+use junctor_kernel::{
+    BufferPool, Context, Duration, LoadBoard, Outbox, Random, SpinSettings, Stamps, Time, WorldRequest,
+};
 use junctor_signals::Signal;
 
 /// The outbox and the context, without the address of anything: sessions send only through the client.
@@ -38,6 +40,11 @@ impl<'a> Door<'a> {
     /// The time now, for measuring.
     pub fn stamp(&mut self) -> Time {
         self.stamps.take(self.now)
+    }
+
+    /// All threads of the node spin like this from now on.
+    pub fn set_spinning(&mut self, settings: SpinSettings) {
+        self.outbox.request(WorldRequest::SetSpinning { settings });
     }
 
     /// Asks for a timer event with `token`.

@@ -45,6 +45,7 @@ pub use placement::Module;
 pub use pool::{Handle, Pool, PoolFull};
 pub use random::Random;
 pub use scheduler::load::{LoadBoard, ThreadLoad};
+pub use scheduler::spin::{SpinChoice, SpinMethod, SpinSettings};
 pub use stamp::Stamps;
 pub use world::{
     FileError, FileId, FileMode, FileOutcome, FileResult, SocketCloseReason, SocketId, WorldEvent, WorldRequest,

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 
 use crate::buffer::Buffer;
 use crate::context::Duration;
+use crate::scheduler::spin::SpinSettings;
 
 /// A socket: the recv instance that owns it, its place there, and how often the place was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,6 +83,11 @@ pub enum WorldRequest {
         after: Duration,
         /// Comes back with the event.
         token: u64,
+    },
+    /// All threads of the node spin like this from now on.
+    SetSpinning {
+        /// How.
+        settings: SpinSettings,
     },
     /// Writes bytes to a socket, after all sent before by this thread. Ignored if the socket is closed.
     SendBytes {

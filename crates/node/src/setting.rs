@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use junctor_client::route::ReadRule;
+use junctor_kernel::{SpinChoice, SpinMethod};
 
 /// The configuration of a node, all values checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct NodeConfig {
     pub sort_memory_bytes_max: u64,
     /// How the place of a read is chosen.
     pub read_routing: ReadRule,
+    /// How threads spin.
+    pub spin: SpinChoice,
 }
 
 impl Default for NodeConfig {
@@ -73,6 +76,7 @@ impl Default for NodeConfig {
             auto_increment_prefetch: 32,
             sort_memory_bytes_max: 256 << 20,
             read_routing: ReadRule::default(),
+            spin: SpinChoice::default(),
         }
     }
 }
@@ -198,6 +202,20 @@ pub static SETTINGS: &[Setting] = &[
     setting!("read_routing", SettingKind::Text("adaptive, local, owner or weights"), "adaptive",
         "Where reads run: where the predicted cost is least, in the own thread, in the owner ldm, or by weights of the threads.",
         Text(value) => |config| if let Some(rule) = ReadRule::named(&value) { config.read_routing = rule }),
+    setting!("SpinMethod",
+        SettingKind::Text("StaticSpinning, CostBasedSpinning, LatencyOptimisedSpinning or DatabaseMachineSpinning"), "CostBasedSpinning",
+        "How threads look for work before they sleep: for a fixed time, or as long as it pays by measurement.",
+        Text(value) => |config| if let Some(method) = SpinMethod::named(&value) { config.spin.method = method }),
+    setting!("SchedulerSpinTimer", SettingKind::Count(0, 500), "0",
+        "Microseconds of StaticSpinning; spintime of a thread's ThreadConfig wins over it.",
+        Number(value) => |config| config.spin.timer_us = value as u32),
+    setting!("EnableAdaptiveSpinning", SettingKind::Boolean, "true", "Off makes every method spin for the fixed time.",
+        Boolean(value) => |config| config.spin.enable_adaptive = value),
+    setting!("AllowedSpinOverhead", SettingKind::Count(0, 10_000), "0",
+        "CPU time that may be burnt for latency gained, in per cent; 0 takes that of the method.",
+        Number(value) => |config| config.spin.overhead_percent = (value > 0).then_some(value as u32)),
+    setting!("SpintimePerCall", SettingKind::Count(300, 8_000), "1000", "Nanoseconds between two looks for work.",
+        Number(value) => |config| config.spin.call_ns = value as u32),
 ];
 
 impl Setting {
@@ -248,6 +266,7 @@ impl Setting {
         let good = match self.name {
             "listen_address" => text.parse::<IpAddr>().is_ok(),
             "read_routing" => ReadRule::named(text).is_some(),
+            "SpinMethod" => SpinMethod::named(text).is_some(),
             "server_version" => {
                 (1..=60).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
             }

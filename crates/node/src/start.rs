@@ -88,6 +88,7 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
         listeners: vec![SocketAddr::new(config.listen_address, config.port)],
         data_folder: PathBuf::from(&config.data_directory),
         pin: config.cpu_binding,
+        spin: config.spin.settings(),
         ..NodeOptions::default()
     };
     let make_host = move |seat: junctor_kernel::ThreadSeat| NodeHost::new(&seat, &shared);

@@ -1,6 +1,11 @@
 //! Wakes a thread that sleeps: by futex, or through its poll if it has sockets.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::context::Time;
 use crate::scheduler::sleep::{SleepCell, SleepPlace};
+
+use super::clock::Clock;
 
 /// The means to wake one thread.
 #[derive(Debug)]
@@ -8,24 +13,32 @@ pub(super) struct Doorbell {
     pub(super) cell: SleepCell,
     /// Of threads that sleep in their poll.
     waker: Option<mio::Waker>,
+    /// When it was rung last, for whoever measures how long waking takes; 0 once that was taken.
+    rung: AtomicU64,
 }
 
 impl Doorbell {
     pub(super) fn new(waker: Option<mio::Waker>) -> Self {
-        Self { cell: SleepCell::new(), waker }
+        Self { cell: SleepCell::new(), waker, rung: AtomicU64::new(0) }
     }
 
     /// Wakes the thread if it sleeps. The caller published its news, then passed
     /// [`SleepCell::fence_before_claim`].
     #[inline]
-    pub(super) fn wake(&self) {
+    pub(super) fn wake(&self, clock: &Clock) {
         if let Some(place) = self.cell.claim() {
-            self.ring(place);
+            self.ring(place, clock);
         }
     }
 
+    /// When the bell was rung since this was asked last.
+    pub(super) fn take_rung(&self) -> Option<Time> {
+        Some(Time(self.rung.swap(0, Ordering::Relaxed))).filter(|rung| rung.0 > 0)
+    }
+
     #[cold]
-    fn ring(&self, place: SleepPlace) {
+    fn ring(&self, place: SleepPlace, clock: &Clock) {
+        self.rung.store(clock.now().0, Ordering::Relaxed);
         match (place, &self.waker) {
             // The write to the event counter fails only if the thread's poll is gone, and then so is the thread.
             (SleepPlace::Elsewhere, Some(waker)) => drop(waker.wake()),

@@ -7,7 +7,9 @@ mod node;
 mod output;
 mod sender;
 mod socket;
+mod spinner;
 mod thread;
+mod wake;
 
 pub use node::{Node, NodeOptions, RunningNode, StartError, StopHandle};
 

@@ -21,6 +21,7 @@ use crate::placement::Module;
 use crate::random::mix;
 use crate::scheduler::load::LoadBoard;
 use crate::scheduler::run::{Engine, ThreadRings, connect_threads};
+use crate::scheduler::spin::SpinSettings;
 use crate::stamp::Stamps;
 
 use super::clock::{Clock, seed_of_start};
@@ -28,6 +29,7 @@ use super::doorbell::Doorbell;
 use super::file::Files;
 use super::sender::Senders;
 use super::socket::{SocketCounts, Sockets};
+use super::spinner::{SpinWord, Spinner};
 use super::thread::{Activity, NodeThread, RealWorld, Shared, WAKE_TOKEN};
 
 /// Events taken from one poll.
@@ -53,6 +55,8 @@ pub struct NodeOptions {
     pub seed: Option<u64>,
     /// How long a stop waits for the threads to come to rest.
     pub stop_wait: Duration,
+    /// How threads spin, at first.
+    pub spin: SpinSettings,
 }
 
 impl Default for NodeOptions {
@@ -65,6 +69,7 @@ impl Default for NodeOptions {
             limits: KernelLimits::default(),
             seed: None,
             stop_wait: Duration::from_seconds(10),
+            spin: SpinSettings::default(),
         }
     }
 }
@@ -121,12 +126,15 @@ impl Node {
             return Err(StartError::NoRecv);
         }
         let (shared, polls) = share(&directory)?;
+        shared.spin.store(&options.spin);
+        let wake_ns = super::wake::measure(&shared.clock);
         let shared = Arc::new(shared);
         let recv_instances = usize::from(directory.instances(Module::Recv));
         let start = ThreadStart {
             shared: shared.clone(),
             counts: Arc::new(SocketCounts((0..recv_instances).map(|_| AtomicU32::new(0)).collect())),
             seed: options.seed.unwrap_or_else(seed_of_start),
+            wake_ns,
             options,
             directory,
         };
@@ -298,6 +306,8 @@ struct ThreadStart {
     directory: Arc<Directory>,
     options: NodeOptions,
     seed: u64,
+    /// What it costs to be woken, in nanoseconds.
+    wake_ns: u64,
 }
 
 impl ThreadStart {
@@ -341,7 +351,7 @@ impl ThreadStart {
             engine,
             world,
             clock: self.shared.clock.clone(),
-            spin: Duration::from_micros(u64::from(layout.spin_us)),
+            spinner: Spinner::new(&layout.modules, layout.spin_us, self.wake_ns),
             told_to_stop: false,
             woken: Vec::new(),
         };
@@ -415,6 +425,7 @@ fn share(directory: &Directory) -> Result<(Shared, Vec<Option<Poll>>), StartErro
         loads: Arc::new(LoadBoard::new(threads)),
         stop: AtomicBool::new(false),
         stop_bell: Default::default(),
+        spin: SpinWord::default(),
         halt: AtomicBool::new(false),
         activity: (0..threads).map(|_| crate::sync::CachePadded(Activity::default())).collect(),
     };

@@ -6,6 +6,7 @@ use super::*;
 use crate::directory::NodeLayout;
 use crate::limit::KernelLimits;
 use crate::placement::Module;
+use crate::scheduler::spin::{SpinMethod, SpinSettings};
 use crate::toy::{ToyHost, ToyPlan};
 
 /// What the blocks of each thread counted, seen when the thread ends.
@@ -38,8 +39,18 @@ impl crate::block::Host<crate::toy::ToySignal> for Watched {
 }
 
 fn start(layout: &NodeLayout, plan: ToyPlan, limits: KernelLimits) -> (RunningNode, Ended) {
+    start_spinning(layout, plan, limits, SpinSettings::default())
+}
+
+fn start_spinning(
+    layout: &NodeLayout,
+    plan: ToyPlan,
+    limits: KernelLimits,
+    spin: SpinSettings,
+) -> (RunningNode, Ended) {
     let ended = Ended::default();
     let options = NodeOptions {
+        spin,
         listeners: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))],
         data_folder: std::env::temp_dir().join(format!("junctor-kernel-{}", std::process::id())),
         pin: false,
@@ -74,14 +85,21 @@ fn echo(address: SocketAddr, length: usize) {
 }
 
 fn echoes_over(layout: &NodeLayout) {
-    let (node, ended) = start(layout, ToyPlan::default(), KernelLimits::default());
+    echoes_spinning(layout, SpinMethod::Static.settings(0));
+}
+
+/// Returns the spin times of the threads after it, in microseconds.
+fn echoes_spinning(layout: &NodeLayout, spin: SpinSettings) -> Vec<u64> {
+    let (node, ended) = start_spinning(layout, ToyPlan::default(), KernelLimits::default(), spin);
     let address = node.local_addresses()[0];
     for length in [1, 100, 16 << 10, (16 << 10) + 1, 3 << 20] {
         echo(address, length);
     }
+    let loads = Arc::clone(node.loads());
     assert!(node.stop(), "the node came to rest");
     assert_eq!(total(&ended, |host| u64::from(host.opened)), 5);
     assert_eq!(total(&ended, |host| u64::from(host.closed)), 5);
+    (0..).map_while(|thread| loads.thread(thread)).map(|load| load.spin_ns / 1_000).collect()
 }
 
 #[test]
@@ -99,6 +117,16 @@ fn an_echo_returns_through_send_threads() {
     let threads: &[&[(Module, u16)]] =
         &[&[(Module::Recv, 0)], &[(Module::Recv, 1)], &[(Module::Tc, 0)], &[(Module::Send, 0)]];
     echoes_over(&NodeLayout::new(threads));
+}
+
+#[test]
+fn an_echo_returns_from_threads_that_spin() {
+    let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Recv, 1)], &[(Module::Tc, 0)]]);
+    assert_eq!(echoes_spinning(&layout, SpinMethod::Static.settings(50)), [50; 3]);
+    for method in SpinMethod::ALL {
+        let spins = echoes_spinning(&layout, method.settings(0));
+        assert!(spins.iter().all(|spin_us| *spin_us <= 500), "{spins:?}");
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::require;
 use crate::scheduler::load::{LoadBoard, ThreadState};
 use crate::scheduler::run::{Engine, Services, World};
 use crate::scheduler::sleep::{SleepCell, SleepPlace};
+use crate::scheduler::spin::SpinSettings;
 use crate::sync::CachePadded;
 use crate::world::{WorldEvent, WorldRequest};
 
@@ -23,6 +24,7 @@ use super::doorbell::Doorbell;
 use super::file::Files;
 use super::sender::{SENDER_TOKENS, Senders};
 use super::socket::Sockets;
+use super::spinner::{SpinWord, Spinner};
 
 /// The poll's token for being woken.
 pub(super) const WAKE_TOKEN: usize = usize::MAX;
@@ -47,6 +49,8 @@ pub(super) struct Shared {
     pub(super) stop_bell: (Mutex<()>, Condvar),
     /// Threads shall end.
     pub(super) halt: AtomicBool,
+    /// How threads spin.
+    pub(super) spin: SpinWord,
     /// For each thread, whether it had nothing to do when it last looked, and how often it had something.
     pub(super) activity: Vec<CachePadded<Activity>>,
 }
@@ -69,7 +73,7 @@ impl Shared {
     pub(super) fn wake_all(&self) {
         SleepCell::fence_before_claim();
         for bell in &self.bells {
-            bell.wake();
+            bell.wake(&self.clock);
         }
     }
 }
@@ -108,6 +112,10 @@ impl World for RealWorld {
             (parcel, _, Some(senders)) => senders.on_parcel(parcel, services),
             (parcel, ..) => require!(false, "{parcel:?} came to a thread without sockets"),
         }
+    }
+
+    fn set_spinning(&mut self, settings: &SpinSettings) {
+        self.shared.spin.store(settings);
     }
 
     fn stop(&mut self) {
@@ -167,7 +175,7 @@ pub(super) struct NodeThread<S: Signal, H: Host<S>> {
     pub(super) engine: Engine<S, H>,
     pub(super) world: RealWorld,
     pub(super) clock: Clock,
-    pub(super) spin: Duration,
+    pub(super) spinner: Spinner,
     pub(super) told_to_stop: bool,
     pub(super) woken: Vec<u16>,
 }
@@ -231,7 +239,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         if !self.woken.is_empty() {
             SleepCell::fence_before_claim();
             for thread in self.woken.drain(..) {
-                self.world.shared.bells[usize::from(thread)].wake();
+                self.world.shared.bells[usize::from(thread)].wake(&self.clock);
             }
         }
         moved
@@ -253,15 +261,22 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
 
     /// Spins, then sleeps, until there may be something to do. Returns whether the sockets were looked at.
     fn wait(&mut self) -> bool {
-        if self.spin.0 > 0 && !self.world.has_input() && self.spin_for_work() {
-            return true;
-        }
         let shared = self.world.shared.clone();
         let index = usize::from(self.engine.seat().thread);
+        let idle_since = self.clock.now();
+        let busy_per_mille = || shared.loads.thread(index as u16).map_or(0, |load| load.moment.busy_per_mille());
+        if self.spinner.begin_idle(idle_since, &shared.spin, busy_per_mille) {
+            self.engine.load.set_spin(self.spinner.spin());
+        }
+        if self.spinner.spin().0 > 0 && !self.world.has_input() && self.spin_for_work(idle_since) {
+            self.spinner.end_idle(idle_since, self.clock.now(), false);
+            return true;
+        }
         if self.told_to_stop {
             self.tell_activity(&shared.activity[index]);
         }
-        let cell = &shared.bells[index].cell;
+        let bell = &shared.bells[index];
+        let cell = &bell.cell;
         // With input still to be read, it is room that is lacking; and new input is of no use then.
         let is_blocked = self.engine.is_blocked() || self.world.has_input();
         let place = if self.world.poll.is_some() && !is_blocked { SleepPlace::Elsewhere } else { SleepPlace::Cell };
@@ -274,11 +289,17 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let now = self.clock.now();
         let longest = self.longest_sleep(now, is_blocked);
         self.engine.load.enter(ThreadState::Sleeping, now);
+        self.spinner.begin_sleep(now);
         match place {
             SleepPlace::Elsewhere => self.world.poll(longest),
             SleepPlace::Cell => cell.sleep(Some(longest)),
         }
         cell.cancel();
+        let now = self.clock.now();
+        self.spinner.end_sleep(now, bell.take_rung());
+        if !is_blocked && (self.engine.has_mail() || self.world.has_input()) {
+            self.spinner.end_idle(idle_since, now, true);
+        }
         !is_blocked
     }
 
@@ -294,24 +315,29 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         activity.idle.store(idle, Ordering::Release);
     }
 
-    /// Looks for work for the configured time. Returns whether there is some.
-    fn spin_for_work(&mut self) -> bool {
-        let start = self.clock.now();
+    /// Looks for work for the chosen time. Returns whether there is some.
+    fn spin_for_work(&mut self, start: Time) -> bool {
         self.engine.load.enter(ThreadState::Spinning, start);
+        let (spin, call) = (self.spinner.spin(), self.spinner.call());
+        let mut looked = start;
         loop {
-            for _ in 0..8 {
+            let now = loop {
                 if self.engine.has_mail() {
                     return true;
                 }
                 std::hint::spin_loop();
-            }
+                let now = self.clock.now();
+                if now.since(looked) >= call {
+                    break now;
+                }
+            };
+            looked = now;
             self.world.poll(Duration::ZERO);
-            let now = self.clock.now();
             let timer_due = self.engine.next_timer().is_some_and(|due| due <= now);
             if self.world.has_output() || self.world.has_input() || timer_due {
                 return true;
             }
-            if now.since(start) >= self.spin || self.world.shared.halt.load(Ordering::Relaxed) {
+            if now.since(start) >= spin || self.world.shared.halt.load(Ordering::Relaxed) {
                 return false;
             }
         }

@@ -110,6 +110,8 @@ pub struct ThreadLoad {
     pub state_since: Time,
     /// Signals that wait in its own queues, at its last turn.
     pub queue_length: u32,
+    /// How long it looks for work before it sleeps, now, in nanoseconds.
+    pub spin_ns: u64,
     /// Everything up to the end of the last slot.
     pub total: Usage,
     /// The last complete 50 ms.
@@ -131,6 +133,8 @@ struct Published {
     /// The state in the low two bits, the time of its start in units of 4 ns above.
     state: AtomicU64,
     queue_length: AtomicU64,
+    /// How long the thread spins now, in nanoseconds.
+    spin_ns: AtomicU64,
     total: [AtomicU64; Usage::WORDS],
     /// Slots ever completed, by window.
     completed: [AtomicU64; 3],
@@ -173,6 +177,7 @@ impl LoadBoard {
             state,
             state_since,
             queue_length: words.queue_length.load(Ordering::Relaxed) as u32,
+            spin_ns: words.spin_ns.load(Ordering::Relaxed),
             total: load_usage(&words.total),
             moment: words.slot_back(Window::Moment, 0),
             second: words.slot_back(Window::Second, 0),
@@ -258,6 +263,11 @@ impl LoadMeter {
             self.state = state;
             self.board.threads[self.thread].state.store(now.0 & !3 | state as u64, Ordering::Relaxed);
         }
+    }
+
+    /// The thread spins so long from now on.
+    pub(crate) fn set_spin(&mut self, spin: Duration) {
+        self.board.threads[self.thread].spin_ns.store(spin.0, Ordering::Relaxed);
     }
 
     /// A turn has ended; `hand_overs` of what it handled came from other threads.

@@ -6,4 +6,5 @@
 pub mod load;
 pub(crate) mod run;
 pub mod sleep;
+pub mod spin;
 pub(crate) mod timer;

@@ -21,6 +21,7 @@ use crate::placement::Module;
 use crate::random::{Random, mix};
 use crate::require;
 use crate::scheduler::load::LoadMeter;
+use crate::scheduler::spin::SpinSettings;
 use crate::scheduler::timer::Timers;
 use crate::stamp::Stamps;
 use crate::trace::Tracer;
@@ -147,6 +148,9 @@ pub(crate) trait World {
     /// What another thread says about sockets.
     fn socket_parcel(&mut self, parcel: SocketParcel, services: &mut Services<'_>);
 
+    /// All threads spin like this from now on.
+    fn set_spinning(&mut self, settings: &SpinSettings);
+
     /// The node is asked to stop.
     fn stop(&mut self);
 }
@@ -270,6 +274,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             WorldRequest::StartTimer { after, token } => {
                 return self.timers.start(self.now.plus(*after), from, *token);
             }
+            WorldRequest::SetSpinning { settings } => return world.set_spinning(settings),
             WorldRequest::Stop => return world.stop(),
             WorldRequest::SendBytes { socket, .. } | WorldRequest::CloseSocket { socket } => {
                 match directory.instances(Module::Send) {

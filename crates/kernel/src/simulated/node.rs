@@ -10,6 +10,7 @@ use crate::envelope::SocketParcel;
 use crate::limit::KernelLimits;
 use crate::require;
 use crate::scheduler::run::{Engine, Services, World};
+use crate::scheduler::spin::SpinSettings;
 use crate::world::{WorldEvent, WorldRequest};
 
 use super::file::VirtualFiles;
@@ -60,6 +61,10 @@ impl World for NodeWorld {
 
     fn socket_parcel(&mut self, parcel: SocketParcel, _services: &mut Services<'_>) {
         require!(false, "virtual sockets need no {parcel:?}");
+    }
+
+    fn set_spinning(&mut self, _settings: &SpinSettings) {
+        // Virtual time passes at once, so there is nothing to wait for awake.
     }
 
     fn stop(&mut self) {

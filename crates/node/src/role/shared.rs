@@ -178,6 +178,7 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
         sort_buffer_bytes_max: config.sort_memory_bytes_max as usize,
         lock_wait_timeout_s: config.lock_wait_timeout_s,
         read_routing: config.read_routing,
+        spin: config.spin,
         connect_timeout_s: config.connect_timeout_s,
         transaction_timeout_s: config.transaction_timeout_s,
         lock_wait_timeout_ends_transaction: config.lock_wait_timeout_ends_transaction,

@@ -134,6 +134,7 @@ impl Facts<'_, '_> {
                 thread: number as u32,
                 name: known.map_or_else(|| format!("thread{number}").into(), |thread| thread.name.clone()),
                 queue_length: load.queue_length,
+                spin_ns: load.spin_ns,
                 total: usage(0),
                 windows: [usage(1), usage(2), usage(3)],
             });

@@ -9,6 +9,7 @@ mod resume;
 mod routing;
 mod session_statement;
 mod settings;
+mod spinning;
 mod lock_tables;
 mod user_locks;
 mod table_use;

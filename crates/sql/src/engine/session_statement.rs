@@ -270,6 +270,7 @@ impl Engine {
             self.globals.apply(&GlobalChange { id: VariableId(*variable), value: value.clone() });
         }
         self.apply_read_routing();
+        self.apply_spinning(signal.values.iter().map(|(variable, _)| VariableId(*variable).variable().name), door);
         let reply = SqlSignal::ApplyGlobalsReply(ApplyGlobalsReply { operation: signal.operation });
         door.outbox.send(signal.reply_to, Signal::Sql(reply));
     }

@@ -1,8 +1,10 @@
 //! What the node tells its engines, and what they count.
 
+use junctor_client::SpinChoice;
 use junctor_client::route::ReadRule;
 
 use super::routing::READ_ROUTING;
+use super::spinning;
 use crate::show::ThreadFacts;
 use crate::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
 use junctor_model::value::Value;
@@ -36,6 +38,8 @@ pub struct ServerSettings {
     pub lock_wait_timeout_s: u32,
     /// How the place of a read is chosen, at first.
     pub read_routing: ReadRule,
+    /// How threads spin, at first.
+    pub spin: SpinChoice,
     /// Seconds that a login may take.
     pub connect_timeout_s: u32,
     /// Seconds that a transaction may be open in new sessions; 0 is for ever.
@@ -64,6 +68,7 @@ impl Default for ServerSettings {
             sort_buffer_bytes_max: 256 << 20,
             lock_wait_timeout_s: 50,
             read_routing: ReadRule::default(),
+            spin: SpinChoice::default(),
             connect_timeout_s: 10,
             transaction_timeout_s: 0,
             lock_wait_timeout_ends_transaction: false,
@@ -97,7 +102,7 @@ impl ServerSettings {
             ("transaction_timeout_s", seconds(self.transaction_timeout_s)),
             (READ_ROUTING, Value::Bytes(self.read_routing.name().into())),
         ];
-        for (name, value) in values {
+        for (name, value) in values.into_iter().chain(spinning::values(&self.spin)) {
             if let Some(id) = find(name) {
                 globals.apply(&GlobalChange { id, value });
             }

@@ -14,6 +14,7 @@ const THREADSTAT: &[Field] = &[
     unsigned("thread_id"),
     name("name"),
     unsigned("queue_length"),
+    unsigned("spin_now_us"),
     unsigned("executing_us"),
     unsigned("sending_us"),
     unsigned("spinning_us"),
@@ -174,6 +175,8 @@ pub struct ThreadStatus {
     pub name: Box<str>,
     /// Signals that wait in its own queues.
     pub queue_length: u32,
+    /// How long it looks for work before it sleeps, now, in nanoseconds.
+    pub spin_ns: u64,
     /// Since the start.
     pub total: ThreadUsage,
     /// The last 50 milliseconds, second and twenty seconds.
@@ -228,7 +231,7 @@ pub fn thread_status_rows(threads: &[ThreadStatus]) -> Vec<Vec<Value>> {
     let row = |thread: &ThreadStatus| {
         let total = &thread.total;
         let mut row = vec![Value::UInt(u64::from(thread.thread)), bytes(&thread.name)];
-        row.push(Value::UInt(u64::from(thread.queue_length)));
+        row.extend([Value::UInt(u64::from(thread.queue_length)), Value::UInt(thread.spin_ns / 1000)]);
         let times = [total.executing_ns, total.sending_ns, total.spinning_ns, total.sleeping_ns];
         row.extend(times.map(|time_ns| Value::UInt(time_ns / 1000)));
         row.extend([total.signals, total.turns, total.hand_overs].map(Value::UInt));

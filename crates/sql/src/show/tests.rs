@@ -247,6 +247,7 @@ fn threads_are_told_in_shares_of_time() {
         thread: 1,
         name: "tc0".into(),
         queue_length: 3,
+        spin_ns: 40_000,
         total: usage(2_500, 1_000_000),
         windows: [usage(25, 75), usage(1, 999), ThreadUsage::default()],
     }]);

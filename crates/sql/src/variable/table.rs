@@ -18,6 +18,9 @@ const OFF_ON: &[&str] = &["OFF", "ON"];
 const NO: &[&str] = &["NO", "YES"];
 const DISABLED: &[&str] = &["DISABLED", "YES", "NO"];
 
+const SPIN_METHODS: &[&str] =
+    &["CostBasedSpinning", "StaticSpinning", "LatencyOptimisedSpinning", "DatabaseMachineSpinning"];
+
 const OPTIMIZER_SWITCHES: &[(&str, bool)] = &[
     ("index_merge", true),
     ("index_merge_union", true),
@@ -50,6 +53,7 @@ const OPTIMIZER_SWITCHES: &[(&str, bool)] = &[
 /// All variables by rising name.
 pub const TABLE: &[Variable] = &[
     text("admin_address", GlobalReadOnly, ""),
+    number("allowed_spin_overhead", Global, 0, 0, 10_000),
     flag("auto_generate_certs", GlobalReadOnly, false),
     number("auto_increment_increment", Both, 1, 1, 65_535),
     number("auto_increment_offset", Both, 1, 1, 65_535),
@@ -86,6 +90,7 @@ pub const TABLE: &[Variable] = &[
     choice("default_tmp_storage_engine", Both, &["Junctor", "InnoDB", "ndbcluster", "MyISAM", "MEMORY"]),
     number("default_week_format", Both, 0, 0, 7),
     number("div_precision_increment", Both, 4, 0, 30),
+    flag("enable_adaptive_spinning", Global, true),
     flag("end_markers_in_json", Both, false),
     flag("enforce_gtid_consistency", Global, false),
     number("eq_range_index_dive_limit", Both, 200, 0, U32_MAX),
@@ -211,6 +216,7 @@ pub const TABLE: &[Variable] = &[
     flag("require_row_format", Session, false),
     flag("require_secure_transport", Global, false),
     choice("resultset_metadata", Session, &["FULL", "NONE"]),
+    number("scheduler_spin_timer_us", Global, 0, 0, 500),
     text("secure_file_priv", GlobalReadOnly, ""),
     number("server_id", Global, 1, 0, U32_MAX),
     text("server_uuid", GlobalReadOnly, "00000000-0000-0000-0000-000000000000"),
@@ -231,6 +237,8 @@ pub const TABLE: &[Variable] = &[
     flag("slow_query_log", Global, false),
     text("socket", GlobalReadOnly, ""),
     number("sort_buffer_size", Both, 262_144, 32_768, u64::MAX),
+    choice("spin_method", Global, SPIN_METHODS),
+    number("spintime_per_call_ns", Global, 1_000, 300, 8_000),
     flag("sql_auto_is_null", Both, false),
     flag("sql_big_selects", Both, true),
     flag("sql_buffer_result", Both, false),

@@ -1,0 +1,151 @@
+//! When a thread spins and for how long: gathers what the controller wants to know.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::context::{Duration, Time};
+use crate::placement::Module;
+use crate::scheduler::spin::{SpinController, SpinMeasurement, SpinSettings};
+
+use super::wake::WAKE_NS_MAX;
+
+/// How often the spin time is chosen anew, while the thread has idle moments.
+const ADJUST_EVERY: Duration = Duration::from_millis(10);
+
+/// How often it is looked how much of its time the thread really ran.
+const STOLEN_EVERY: Duration = Duration::from_millis(100);
+
+/// The settings of all threads: a word that whoever changes them writes whole.
+#[derive(Debug, Default)]
+pub(super) struct SpinWord(AtomicU64);
+
+impl SpinWord {
+    pub(super) fn store(&self, settings: &SpinSettings) {
+        let word = u64::from(settings.adaptive)
+            | u64::from(settings.spin_us_max as u16) << 16
+            | u64::from(settings.overhead_percent as u16) << 32
+            | u64::from(settings.call_ns as u16) << 48;
+        self.0.store(word, Ordering::Relaxed);
+    }
+
+    pub(super) fn load(&self) -> SpinSettings {
+        let word = self.0.load(Ordering::Relaxed);
+        SpinSettings {
+            adaptive: word & 1 != 0,
+            spin_us_max: u32::from((word >> 16) as u16),
+            overhead_percent: u32::from((word >> 32) as u16),
+            call_ns: u32::from((word >> 48) as u16),
+        }
+    }
+}
+
+/// What one thread knows of its idle moments.
+pub(super) struct Spinner {
+    controller: SpinController,
+    /// The time of this thread alone, from its ThreadConfig, in microseconds; it wins over SchedulerSpinTimer.
+    fixed_us: u32,
+    settings: SpinSettings,
+    wake_ns: u64,
+    adjusted: Time,
+    /// Since when the thread is awake.
+    woke: Time,
+    /// Nanoseconds awake since it was last looked how long the thread ran.
+    awake_ns: u64,
+    looked: Time,
+    ran_ns: u64,
+    stolen_per_mille: u32,
+}
+
+impl Spinner {
+    pub(super) fn new(modules: &[(Module, u16)], fixed_us: u32, wake_ns: u64) -> Spinner {
+        Spinner {
+            controller: SpinController::new(modules),
+            fixed_us,
+            settings: SpinSettings::default(),
+            wake_ns,
+            adjusted: Time(0),
+            woke: Time(0),
+            awake_ns: 0,
+            looked: Time(0),
+            ran_ns: 0,
+            stolen_per_mille: 0,
+        }
+    }
+
+    /// How long to spin now.
+    #[inline]
+    pub(super) fn spin(&self) -> Duration {
+        self.controller.spin()
+    }
+
+    /// Nanoseconds between two looks for work.
+    pub(super) fn call(&self) -> Duration {
+        Duration(u64::from(self.settings.call_ns))
+    }
+
+    /// The thread has nothing to do at `now`. Returns whether the spin time was chosen anew.
+    pub(super) fn begin_idle(&mut self, now: Time, word: &SpinWord, busy_per_mille: impl FnOnce() -> u32) -> bool {
+        if self.adjusted.0 > 0 && now.since(self.adjusted).0 < ADJUST_EVERY.0 {
+            return false;
+        }
+        self.adjusted = now;
+        self.settings = word.load();
+        if !self.settings.adaptive && self.fixed_us > 0 {
+            self.settings.spin_us_max = self.fixed_us;
+        }
+        if self.settings.adaptive && now.since(self.looked).0 >= STOLEN_EVERY.0 {
+            self.look_at_stolen(now);
+        }
+        let stolen_per_mille = self.stolen_per_mille;
+        let measured = SpinMeasurement { wake_ns: self.wake_ns, busy_per_mille: busy_per_mille(), stolen_per_mille };
+        self.controller.adjust(&self.settings, &measured);
+        true
+    }
+
+    /// The thread goes to sleep at `now`.
+    #[inline]
+    pub(super) fn begin_sleep(&mut self, now: Time) {
+        self.awake_ns += now.since(self.woke).0;
+    }
+
+    /// The thread woke at `now`, for it was rung at `rung` if anybody did.
+    #[inline]
+    pub(super) fn end_sleep(&mut self, now: Time, rung: Option<Time>) {
+        self.woke = now;
+        let sample_ns = rung.map(|rung| now.since(rung).0).filter(|sample_ns| *sample_ns <= WAKE_NS_MAX);
+        if let Some(sample_ns) = sample_ns {
+            self.wake_ns = self.wake_ns - self.wake_ns / 8 + sample_ns / 8;
+        }
+    }
+
+    /// Work came after the thread was idle from `from` on; `slept` says whether it was woken for it.
+    #[inline]
+    pub(super) fn end_idle(&mut self, from: Time, now: Time, slept: bool) {
+        let idle_ns = now.since(from).0;
+        self.controller.observe(Duration(if slept { idle_ns.saturating_sub(self.wake_ns) } else { idle_ns }));
+    }
+
+    /// Compares how long the thread was awake with how long it ran.
+    #[cold]
+    fn look_at_stolen(&mut self, now: Time) {
+        let ran = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let ran_ns = ran.tv_sec as u64 * 1_000_000_000 + ran.tv_nsec as u64;
+        let awake_ns = self.awake_ns + now.since(self.woke).0;
+        let stolen_ns = awake_ns.saturating_sub(ran_ns.saturating_sub(self.ran_ns));
+        let all_ns = now.since(self.looked).0.max(1);
+        self.stolen_per_mille = (stolen_ns.saturating_mul(1_000) / all_ns).min(1_000) as u32;
+        (self.looked, self.ran_ns, self.awake_ns, self.woke) = (now, ran_ns, 0, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_pass_through_the_word_unchanged() {
+        let word = SpinWord::default();
+        let settings = SpinSettings { adaptive: true, spin_us_max: 500, overhead_percent: 10_000, call_ns: 8_000 };
+        word.store(&settings);
+        assert_eq!(word.load(), settings);
+    }
+}

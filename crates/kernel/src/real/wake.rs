@@ -1,0 +1,50 @@
+//! What it costs to sleep and be woken, measured once at start by two threads that wake each other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use super::clock::Clock;
+
+/// Wake-ups that are measured.
+const ROUNDS: u32 = 50;
+
+/// Samples above this, in nanoseconds, tell of something else.
+pub(super) const WAKE_NS_MAX: u64 = 100_000;
+
+/// What is assumed when nothing could be measured, in nanoseconds.
+const WAKE_NS_GUESS: u64 = 25_000;
+
+/// The mean time from waking a thread until it runs, in nanoseconds.
+pub(super) fn measure(clock: &Clock) -> u64 {
+    let turn = Arc::new(AtomicU32::new(0));
+    let (other_turn, caller) = (Arc::clone(&turn), thread::current());
+    let other = thread::Builder::new().name("wake".into()).spawn(move || {
+        for round in 0..ROUNDS {
+            while other_turn.load(Ordering::Acquire) != 2 * round + 1 {
+                thread::park();
+            }
+            other_turn.store(2 * round + 2, Ordering::Release);
+            caller.unpark();
+        }
+    });
+    let Ok(other) = other else { return WAKE_NS_GUESS };
+    let (mut sum_ns, mut samples) = (0, 0);
+    for round in 0..ROUNDS {
+        let start = clock.now();
+        turn.store(2 * round + 1, Ordering::Release);
+        other.thread().unpark();
+        while turn.load(Ordering::Acquire) != 2 * round + 2 {
+            thread::park();
+        }
+        // Two wake-ups: there and back.
+        let took_ns = clock.now().since(start).0 / 2;
+        if took_ns <= WAKE_NS_MAX {
+            sum_ns += took_ns;
+            samples += 1;
+        }
+    }
+    // It has ended its last round, so joining does not wait.
+    let _ = other.join();
+    sum_ns.checked_div(samples).unwrap_or(WAKE_NS_GUESS)
+}

@@ -1,0 +1,58 @@
+//! How threads spin: the variables that say it, and what they begin with.
+
+use junctor_client::{Door, SpinChoice, SpinMethod};
+use junctor_model::value::Value;
+
+use super::Engine;
+use crate::variable::GlobalVariables;
+
+/// The system variables of spinning.
+const NAMES: [&str; 5] = [
+    "spin_method",
+    "scheduler_spin_timer_us",
+    "enable_adaptive_spinning",
+    "allowed_spin_overhead",
+    "spintime_per_call_ns",
+];
+
+/// The values of the variables for a choice.
+pub(super) fn values(choice: &SpinChoice) -> [(&'static str, Value); 5] {
+    let number = |number: u32| Value::UInt(u64::from(number));
+    let [method, timer, adaptive, overhead, call] = NAMES;
+    [
+        (method, Value::Bytes(choice.method.name().into())),
+        (timer, number(choice.timer_us)),
+        (adaptive, Value::Int(i64::from(choice.enable_adaptive))),
+        (overhead, number(choice.overhead_percent.unwrap_or(0))),
+        (call, number(choice.call_ns)),
+    ]
+}
+
+impl Engine {
+    /// Tells the threads what the variables say, if one of those that were set is about spinning.
+    pub(super) fn apply_spinning<'a>(&self, mut set: impl Iterator<Item = &'a str>, door: &mut Door<'_>) {
+        if set.any(|name| NAMES.contains(&name)) {
+            door.set_spinning(choice(&self.globals).settings());
+        }
+    }
+}
+
+fn choice(globals: &GlobalVariables) -> SpinChoice {
+    let number = |name| match globals.value_named(name) {
+        Value::UInt(number) => number as u32,
+        Value::Int(number) => number as u32,
+        _ => 0,
+    };
+    let [method, timer, adaptive, overhead, call] = NAMES;
+    let method = match globals.value_named(method) {
+        Value::Bytes(name) => std::str::from_utf8(&name).ok().and_then(SpinMethod::named).unwrap_or_default(),
+        _ => SpinMethod::default(),
+    };
+    SpinChoice {
+        method,
+        timer_us: number(timer),
+        enable_adaptive: number(adaptive) != 0,
+        overhead_percent: Some(number(overhead)).filter(|percent| *percent > 0),
+        call_ns: number(call),
+    }
+}
