@@ -29,6 +29,9 @@ timeout 120 "$bench" torn-reads --seconds 10
 echo "== autobench and its scripts, on MariaDB too"
 timeout 180 sh tests/autobench.sh "$target/$profile/junctor"
 
+echo "== the laboratory, very short"
+timeout 180 sh tests/lab.sh "$target/$profile/junctor"
+
 echo "== idle connections"
 timeout 120 "$bench" connections --count 500 --mebibytes-max 16
 

@@ -43,8 +43,8 @@ pub fn fill(server: &Server, rows: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// Groups of eleven digits with dashes between them.
-fn push_groups(text: &mut String, random: &mut Random, count: usize) {
+/// Appends groups of eleven random digits with dashes between them.
+pub fn push_groups(text: &mut String, random: &mut Random, count: usize) {
     for group in 0..count {
         let separator = if group == 0 { "" } else { "-" };
         // Writing to a String cannot fail.

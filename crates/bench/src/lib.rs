@@ -8,7 +8,7 @@
 //! - [`consistency`]: whether a table agrees with its indexes;
 //! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`history`], [`deadlocks`],
 //!   [`long_transactions`], [`demo`], [`instructions`];
-//! - [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB compared with MariaDB.
+//! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB compared with MariaDB.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "measuring reads clocks; drivers have threads and wait for processes")]
 
@@ -34,6 +34,7 @@ pub mod deadlocks;
 pub mod demo;
 pub mod history;
 pub mod instructions;
+pub mod lab;
 pub mod long_transactions;
 pub mod sysbench_matrix;
 pub mod torn_reads;

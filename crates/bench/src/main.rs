@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_bench::{
-    Outcome, applications, compare, connections, consistency, deadlocks, demo, echo, history, instructions,
+    Outcome, applications, compare, connections, consistency, deadlocks, demo, echo, history, instructions, lab,
     long_transactions, sysbench_matrix, torn_reads,
 };
 
@@ -39,6 +39,8 @@ enum Command {
     LongTransactions(long_transactions::LongTransactionsOptions),
     /// Count the server's instructions for each statement
     Instructions(instructions::InstructionsOptions),
+    /// Count the code that each thread runs through, by setups of the laboratory
+    CodeSize(lab::code_size::CodeSizeOptions),
     /// Check that a table of a running server agrees with its indexes
     Check(consistency::CheckOptions),
     /// Answer every request with the same bytes (used by compare)
@@ -57,6 +59,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::Deadlocks(options) => deadlocks::run(&options),
         Command::LongTransactions(options) => long_transactions::run(&options),
         Command::Instructions(options) => instructions::run(&options),
+        Command::CodeSize(options) => lab::code_size::run(&options),
         Command::Check(options) => consistency::run(&options),
         Command::Echo(options) => echo::run(&options),
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use junctor_bench::autobench;
+use junctor_bench::{autobench, lab};
 use junctor_node::config_file;
 use junctor_node::setting::{NodeConfig, parse_bytes, parse_user};
 
@@ -26,6 +26,9 @@ enum Command {
     /// Run the benchmark that a directory's autobench.conf describes: sysbench, DBT2 or YCSB, by the program sysbench.
     #[command(after_help = BENCH_HELP)]
     Bench(autobench::BenchOptions),
+    /// Measure setups of threads and rules of routing against each other: throughput, latency, threads, paired ratios.
+    #[command(after_help = LAB_HELP)]
+    Lab(lab::LabOptions),
     /// Print every setting of the configuration file: name, default, range, meaning.
     Settings,
 }
@@ -54,6 +57,14 @@ It starts a node where the file names DATA_DIR_BASE, else it uses the servers of
   DIR/sysbench_results/oltp_rw_0_0.res   what sysbench says while it runs (dbt2_results, ycsb_results)
   DIR/final_result.txt                   each result, means and standard deviations
 Ctrl-C ends sysbench and the node.";
+
+const LAB_HELP: &str = "\
+It starts a node for each setup, fills each with the same tables, and lets them take turns; a node that is not measured stands still.
+docs/lab.md says how to read what it prints. Ctrl-C ends the nodes.
+
+Try it:
+  junctor lab --quick --json lab.json
+  junctor lab --workloads in_list,range --setups ldm,receive,adaptive --repetitions 10";
 
 #[derive(Debug, Args)]
 struct ServeOptions {
@@ -107,6 +118,7 @@ pub fn run() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Bench(options) => exit_code(autobench::run(&options)),
+        Command::Lab(options) => exit_code(lab::run(&options)),
         Command::Serve(options) => exit_code(serve(options)),
     }
 }

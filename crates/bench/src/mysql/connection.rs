@@ -5,6 +5,7 @@ use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use super::reply::ReplyScanner;
 use super::value::{Column, Value, binary_row, text_row};
 use super::wire::{COM_QUIT, COM_STMT_PREPARE, PacketReader, push_execute, push_packet, push_query};
 
@@ -171,6 +172,22 @@ impl Connection {
         push_execute(&mut packet, statement.id, parameters);
         self.write(&packet)?;
         self.read_rows(binary_row)
+    }
+
+    /// Sends a whole request and follows its answer to the end. The buffer is only used meanwhile.
+    ///
+    /// # Errors
+    /// A broken connection; what the server refuses is in the scanner.
+    pub fn exchange(&mut self, request: &[u8], buffer: &mut [u8]) -> Answer<ReplyScanner> {
+        self.stream.get_mut().write_all(request)?;
+        let mut scanner = ReplyScanner::default();
+        loop {
+            match self.stream.read(buffer)? {
+                0 => return Err(ClientError::Protocol("the server closed the connection")),
+                count if scanner.feed(&buffer[..count]) => return Ok(scanner),
+                _ => {}
+            }
+        }
     }
 
     /// Another handle of the socket; between answers nothing is left unread in this one.

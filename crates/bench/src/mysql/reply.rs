@@ -1,5 +1,10 @@
 //! Finds the end of an answer in a stream of bytes, without looking at its rows.
 
+use super::wire::PacketReader;
+
+/// The byte that tells what the packet is, and the longest length-encoded number.
+const START_LENGTH: usize = 10;
+
 /// Follows one answer of `COM_QUERY` or `COM_STMT_EXECUTE` at a time.
 #[derive(Default)]
 pub struct ReplyScanner {
@@ -8,6 +13,9 @@ pub struct ReplyScanner {
     /// Bytes of the packet's payload that are still to come.
     remaining: usize,
     first_byte: Option<u8>,
+    /// The first bytes of the first packet: an OK packet's number of changed rows, or an error's number.
+    start: [u8; START_LENGTH],
+    start_length: usize,
     phase: Phase,
     /// Rows of the answer being read.
     pub rows: u64,
@@ -39,6 +47,11 @@ impl ReplyScanner {
             } else {
                 self.first_byte = self.first_byte.or(bytes.first().copied());
                 let taken = self.remaining.min(bytes.len());
+                if self.phase == Phase::Start && self.start_length < START_LENGTH {
+                    let kept = taken.min(START_LENGTH - self.start_length);
+                    self.start[self.start_length..][..kept].copy_from_slice(&bytes[..kept]);
+                    self.start_length += kept;
+                }
                 self.remaining -= taken;
                 bytes = &bytes[taken..];
             }
@@ -52,6 +65,22 @@ impl ReplyScanner {
     /// Gets ready for the next answer.
     pub fn restart(&mut self) {
         *self = ReplyScanner::default();
+    }
+
+    /// Rows changed by a statement that gives none; 0 for other answers.
+    pub fn affected_rows(&self) -> u64 {
+        match self.start[..self.start_length].split_first() {
+            Some((0, rest)) => PacketReader(rest).encoded_number().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// MySQL's number of the error; 0 for other answers.
+    pub fn errno(&self) -> u16 {
+        match (self.is_error, &self.start) {
+            (true, [_, low, high, ..]) => u16::from_le_bytes([*low, *high]),
+            _ => 0,
+        }
     }
 
     fn end_packet(&mut self) {
@@ -107,8 +136,12 @@ mod tests {
     fn ok_and_error_are_answers_of_one_packet() {
         let mut scanner = ReplyScanner::default();
         assert!(scanner.feed(&answer(&[&[0, 0, 0, 2, 0, 0, 0]])));
+        assert_eq!((scanner.affected_rows(), scanner.errno()), (0, 0));
         scanner.restart();
-        assert!(scanner.feed(&answer(&[&[0xff, 0x28, 4]])));
-        assert!(scanner.is_error);
+        assert!(scanner.feed(&answer(&[&[0, 0xfc, 1, 2, 0, 2, 0, 0, 0]])));
+        assert_eq!((scanner.affected_rows(), scanner.errno()), (0x201, 0));
+        scanner.restart();
+        assert!(scanner.feed(&answer(&[&[0xff, 0xbd, 4]])));
+        assert_eq!((scanner.is_error, scanner.affected_rows(), scanner.errno()), (true, 0, 1213));
     }
 }

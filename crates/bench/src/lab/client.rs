@@ -1,0 +1,180 @@
+//! Clients: each has a connection and a thread, sends an operation, checks the whole answer, and sends the next.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::time::{Duration, Instant};
+
+use super::operation::{Expected, Operation, Script};
+use super::workload::{Workload, shares};
+use crate::failure::Explain;
+use crate::mysql::Connection;
+use crate::mysql::wire::push_query;
+use crate::random::Random;
+use crate::{Failure, Outcome};
+
+const LOCK_WAIT_TIMEOUT: u16 = 1205;
+const DEADLOCK: u16 = 1213;
+
+/// When a run begins and ends, known to all clients; and whether it is to end at once.
+pub struct Schedule {
+    /// Clients begin here, and the one that times them sets [`Schedule::start`].
+    pub ready: Barrier,
+    start: Mutex<Option<Instant>>,
+    stopped: AtomicBool,
+    /// Seconds that are measured.
+    pub seconds: f64,
+}
+
+impl Schedule {
+    /// A run of so many clients.
+    pub fn new(clients: u32, seconds: f64) -> Schedule {
+        let ready = Barrier::new(clients as usize + 1);
+        Schedule { ready, start: Mutex::new(None), stopped: AtomicBool::new(false), seconds }
+    }
+
+    /// Says when measuring begins, before [`Schedule::ready`] is passed.
+    pub fn begin_at(&self, start: Instant) {
+        *self.start.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(start);
+    }
+
+    /// Ends all clients after their operations.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn window(&self) -> (Instant, Instant) {
+        let start = self.start.lock().unwrap_or_else(|poison| poison.into_inner()).unwrap_or_else(Instant::now);
+        (start, start + Duration::from_secs_f64(self.seconds))
+    }
+}
+
+/// What a client measured.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Nanoseconds of each operation that ended while it was measured.
+    pub latencies_ns: Vec<u32>,
+    /// Operations of each phase.
+    pub phase_operations: Vec<u64>,
+    /// Transactions that were undone by a deadlock or a timeout, which are no operations.
+    pub undone: u64,
+}
+
+impl Tally {
+    /// Adds what another client measured.
+    pub fn add(&mut self, other: &Tally) {
+        self.latencies_ns.extend_from_slice(&other.latencies_ns);
+        self.phase_operations.resize(self.phase_operations.len().max(other.phase_operations.len()), 0);
+        for (sum, count) in self.phase_operations.iter_mut().zip(&other.phase_operations) {
+            *sum += count;
+        }
+        self.undone += other.undone;
+    }
+}
+
+/// One client.
+pub struct Client<'a> {
+    workload: &'a Workload,
+    rows: u64,
+    random: Random,
+    script: Script,
+    request: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All answers were right.
+    Done,
+    /// A deadlock or a timeout undid it.
+    Undone,
+}
+
+impl<'a> Client<'a> {
+    /// A client of tables with so many rows; what it does follows from the seed.
+    pub fn new(workload: &'a Workload, rows: u64, seed: u64) -> Client<'a> {
+        let (random, script) = (Random::new(seed), Script::default());
+        Client { workload, rows, random, script, request: Vec::new(), buffer: vec![0; 64 << 10] }
+    }
+
+    /// Runs until the end of the schedule.
+    ///
+    /// # Errors
+    /// No connection, a wrong answer, or one that the node should not have given.
+    pub fn run(&mut self, connection: Outcome<Connection>, schedule: &Schedule) -> Outcome<Tally> {
+        // Others wait here whether this connection came about or not.
+        schedule.ready.wait();
+        let mut connection = connection?;
+        let (start, end) = schedule.window();
+        let mut tally = Tally { phase_operations: vec![0; self.workload.phases.len()], ..Tally::default() };
+        tally.latencies_ns.reserve(1 << 16);
+        let mut begun = Instant::now();
+        while begun < end && !schedule.stopped.load(Ordering::Relaxed) {
+            let since_start = begun.checked_duration_since(start).map(|time| time.as_nanos() as u64);
+            let phase = self.workload.phase_at(since_start);
+            let number = self.random.below(u64::from(shares(self.workload.phases[phase]))) as u32;
+            let ended = self.operate(self.workload.operation(phase, number), &mut connection)?;
+            let now = Instant::now();
+            match ended {
+                Ended::Done if now >= start && now < end => {
+                    tally.latencies_ns.push(u32::try_from((now - begun).as_nanos()).unwrap_or(u32::MAX));
+                    tally.phase_operations[phase] += 1;
+                }
+                Ended::Undone if now >= start && now < end => tally.undone += 1,
+                _ => {}
+            }
+            begun = now;
+        }
+        Ok(tally)
+    }
+
+    /// Sends the statements of an operation and checks their answers.
+    ///
+    /// # Errors
+    /// As [`Client::run`].
+    pub fn operate(&mut self, operation: Operation, connection: &mut Connection) -> Outcome<Ended> {
+        self.script.write(operation, self.rows, &mut self.random);
+        for (text, expected) in self.script.statements() {
+            self.request.clear();
+            push_query(&mut self.request, text);
+            let answer = connection.exchange(&self.request, &mut self.buffer)?;
+            match answer.errno() {
+                0 => require(text, expected, answer.rows, answer.affected_rows())?,
+                DEADLOCK => return Ok(Ended::Undone),
+                LOCK_WAIT_TIMEOUT => {
+                    connection.query("ROLLBACK").explain("ROLLBACK")?;
+                    return Ok(Ended::Undone);
+                }
+                errno => return Err(Failure::new(format!("error {errno} for {text}"))),
+            }
+        }
+        Ok(Ended::Done)
+    }
+}
+
+fn require(text: &str, expected: Expected, rows: u64, changed: u64) -> Outcome<()> {
+    if expected.fits(rows, changed) {
+        return Ok(());
+    }
+    Err(Failure::new(format!("{rows} rows and {changed} changed instead of {expected:?} for {text}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_answer_is_told_with_its_statement() {
+        assert!(require("SELECT 1", Expected::Rows(1), 1, 0).is_ok());
+        let failure = require("SELECT 1", Expected::Rows(1), 2, 0).expect_err("two rows").to_string();
+        assert_eq!(failure, "2 rows and 0 changed instead of Rows(1) for SELECT 1");
+    }
+
+    #[test]
+    fn tallies_add_up_by_phase() {
+        let mut sum = Tally::default();
+        sum.add(&Tally { latencies_ns: vec![1], phase_operations: vec![1, 0], undone: 1 });
+        sum.add(&Tally { latencies_ns: vec![2, 3], phase_operations: vec![0, 2], undone: 0 });
+        assert_eq!((sum.latencies_ns.len(), sum.phase_operations, sum.undone), (3, vec![1, 2], 1));
+    }
+}

@@ -1,0 +1,228 @@
+//! What clients do: texts of statements, and how many rows each must return or change.
+
+use std::fmt::Write;
+
+use super::data::{self, HOT_TABLE, TABLE};
+use crate::random::Random;
+
+/// Rows of a range.
+pub const RANGE_ROWS: u64 = 100;
+
+const TRANSACTION_POINTS: u32 = 10;
+
+/// One operation of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// One row by its key.
+    Point,
+    /// So many rows by different keys.
+    Keys(u32),
+    /// A range of [`RANGE_ROWS`] rows.
+    Range,
+    /// The same, of which a filter leaves one row.
+    FilteredRange,
+    /// Changes an indexed column of a row, by itself.
+    UpdateIndexed,
+    /// Changes a column without index of a row, by itself.
+    UpdateOther,
+    /// [`Operation::Keys`] in the table with one partition.
+    HotKeys(u32),
+    /// [`Operation::UpdateOther`] in the table with one partition.
+    HotUpdate,
+    /// sysbench's transaction: ten lookups, four ranges, two updates, a deletion and an insertion of the same row.
+    Transaction,
+}
+
+/// What the answer to a statement must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// So many rows.
+    Rows(u64),
+    /// From one row to so many.
+    RowsUpTo(u64),
+    /// So many changed rows.
+    Changed(u64),
+    /// Neither.
+    Nothing,
+}
+
+impl Expected {
+    /// Whether an answer with these numbers of rows is right.
+    pub fn fits(self, rows: u64, changed: u64) -> bool {
+        match self {
+            Expected::Rows(count) => rows == count,
+            Expected::RowsUpTo(most) => (1..=most).contains(&rows),
+            Expected::Changed(count) => rows == 0 && changed == count,
+            Expected::Nothing => rows == 0 && changed == 0,
+        }
+    }
+}
+
+/// The texts of one operation, written one after the other, with what is expected of each.
+#[derive(Default)]
+pub struct Script {
+    text: String,
+    /// Where each statement ends.
+    statements: Vec<(usize, Expected)>,
+}
+
+impl Script {
+    /// The statements in order.
+    pub fn statements(&self) -> impl Iterator<Item = (&str, Expected)> {
+        let starts = std::iter::once(0).chain(self.statements.iter().map(|(end, _)| *end));
+        starts.zip(&self.statements).map(|(start, (end, expected))| (&self.text[start..*end], *expected))
+    }
+
+    /// Writes an operation anew, on tables of so many rows.
+    pub fn write(&mut self, operation: Operation, rows: u64, random: &mut Random) {
+        self.text.clear();
+        self.statements.clear();
+        match operation {
+            Operation::Point => self.point(rows, random),
+            Operation::Keys(count) => self.keys(TABLE, count, rows, random),
+            Operation::HotKeys(count) => self.keys(HOT_TABLE, count, data::hot_rows(rows), random),
+            Operation::Range => self.range("SELECT c", "", rows, random, Expected::Rows(RANGE_ROWS)),
+            Operation::FilteredRange => self.filtered_range(rows, random),
+            Operation::UpdateIndexed => self.update_indexed(TABLE, rows, random),
+            Operation::UpdateOther => self.update_other(TABLE, rows, random),
+            Operation::HotUpdate => self.update_other(HOT_TABLE, data::hot_rows(rows), random),
+            Operation::Transaction => self.transaction(rows, random),
+        }
+    }
+
+    fn end(&mut self, expected: Expected) {
+        self.statements.push((self.text.len(), expected));
+    }
+
+    fn push(&mut self, arguments: std::fmt::Arguments<'_>) {
+        // Writing to a String cannot fail.
+        let _ = self.text.write_fmt(arguments);
+    }
+
+    fn point(&mut self, rows: u64, random: &mut Random) {
+        self.push(format_args!("SELECT c FROM {TABLE} WHERE id={}", key(rows, random)));
+        self.end(Expected::Rows(1));
+    }
+
+    /// Different keys in no order: one of each of `count` equal parts of the table, the parts in steps.
+    fn keys(&mut self, table: &str, count: u32, rows: u64, random: &mut Random) {
+        let count = u64::from(count).min(rows);
+        let part = rows / count;
+        // A step that has no divisor in common with the count visits every part.
+        let step = (count * 5 / 8..).find(|step| *step > 0 && greatest_common_divisor(*step, count) == 1).unwrap_or(1);
+        self.push(format_args!("SELECT id, k, c, pad FROM {table} WHERE id IN ("));
+        let mut place = random.below(count);
+        for number in 0..count {
+            place = (place + step) % count;
+            let separator = if number == 0 { "" } else { "," };
+            self.push(format_args!("{separator}{}", 1 + place * part + random.below(part)));
+        }
+        self.text.push(')');
+        self.end(Expected::Rows(count));
+    }
+
+    fn range(&mut self, columns: &str, tail: &str, rows: u64, random: &mut Random, expected: Expected) {
+        let first = 1 + random.below(rows - RANGE_ROWS + 1);
+        let last = first + RANGE_ROWS - 1;
+        self.push(format_args!("{columns} FROM {TABLE} WHERE id BETWEEN {first} AND {last}{tail}"));
+        self.end(expected);
+    }
+
+    /// The filter's column is equal to the row's place in its range of ids, so each range holds each value once.
+    fn filtered_range(&mut self, rows: u64, random: &mut Random) {
+        let first = 1 + random.below(rows - RANGE_ROWS + 1);
+        let (last, value) = (first + RANGE_ROWS - 1, random.below(RANGE_ROWS));
+        self.push(format_args!("SELECT c FROM {TABLE} WHERE id BETWEEN {first} AND {last} AND filter_col = {value}"));
+        self.end(Expected::Rows(1));
+    }
+
+    fn update_indexed(&mut self, table: &str, rows: u64, random: &mut Random) {
+        self.push(format_args!("UPDATE {table} SET k=k+1 WHERE id={}", key(rows, random)));
+        self.end(Expected::Changed(1));
+    }
+
+    fn update_other(&mut self, table: &str, rows: u64, random: &mut Random) {
+        self.push(format_args!("UPDATE {table} SET c='"));
+        data::push_groups(&mut self.text, random, 10);
+        self.push(format_args!("' WHERE id={}", key(rows, random)));
+        self.end(Expected::Changed(1));
+    }
+
+    fn transaction(&mut self, rows: u64, random: &mut Random) {
+        self.text.push_str("BEGIN");
+        self.end(Expected::Nothing);
+        for _ in 0..TRANSACTION_POINTS {
+            self.point(rows, random);
+        }
+        self.range("SELECT c", "", rows, random, Expected::Rows(RANGE_ROWS));
+        self.range("SELECT SUM(k)", "", rows, random, Expected::Rows(1));
+        self.range("SELECT c", " ORDER BY c", rows, random, Expected::Rows(RANGE_ROWS));
+        self.range("SELECT DISTINCT c", " ORDER BY c", rows, random, Expected::RowsUpTo(RANGE_ROWS));
+        self.update_indexed(TABLE, rows, random);
+        self.update_other(TABLE, rows, random);
+        let id = key(rows, random);
+        self.push(format_args!("DELETE FROM {TABLE} WHERE id={id}"));
+        self.end(Expected::Changed(1));
+        self.push(format_args!("INSERT INTO {TABLE} {} VALUES ", data::COLUMNS));
+        data::push_row(&mut self.text, id, rows, random);
+        self.end(Expected::Changed(1));
+        self.text.push_str("COMMIT");
+        self.end(Expected::Nothing);
+    }
+}
+
+fn key(rows: u64, random: &mut Random) -> u64 {
+    1 + random.below(rows)
+}
+
+fn greatest_common_divisor(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn script(operation: Operation, rows: u64) -> Script {
+        let mut script = Script::default();
+        script.write(operation, rows, &mut Random::new(3));
+        script
+    }
+
+    #[test]
+    fn the_keys_of_a_list_are_different_and_in_the_table() {
+        for (count, rows) in [(100, 1000), (100, 100), (10, 12_345), (1, 5), (100, 7)] {
+            let script = script(Operation::Keys(count), rows);
+            let (text, expected) = script.statements().next().expect("one statement");
+            let list = text.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).expect("a list");
+            let keys: BTreeSet<u64> = list.split(',').map(|key| key.parse().expect("a number")).collect();
+            assert_eq!(expected, Expected::Rows(keys.len() as u64));
+            assert_eq!(keys.len() as u64, u64::from(count).min(rows));
+            assert!(keys.iter().all(|key| (1..=rows).contains(key)), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn a_transaction_has_the_statements_of_sysbench() {
+        let script = script(Operation::Transaction, 1000);
+        let firsts: Vec<&str> = script.statements().filter_map(|(text, _)| text.split(' ').next()).collect();
+        let mut expected = vec!["BEGIN"];
+        expected.extend(["SELECT"; 14]);
+        expected.extend(["UPDATE", "UPDATE", "DELETE", "INSERT", "COMMIT"]);
+        assert_eq!(firsts, expected);
+        assert_eq!(script.statements().filter(|(_, expected)| *expected == Expected::Changed(1)).count(), 4);
+    }
+
+    #[test]
+    fn a_wrong_number_of_rows_does_not_fit() {
+        assert!(Expected::Rows(100).fits(100, 0));
+        assert!(!Expected::Rows(100).fits(99, 0));
+        assert!(Expected::RowsUpTo(100).fits(1, 0));
+        assert!(!Expected::RowsUpTo(100).fits(0, 0));
+        assert!(!Expected::Changed(1).fits(0, 0));
+        assert!(!Expected::Changed(1).fits(1, 1));
+        assert!(!Expected::Nothing.fits(0, 1));
+    }
+}

@@ -1,0 +1,162 @@
+//! What one measurement gave, as the file of `--json` has it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::client::Tally;
+use super::routing_figures::RoutingFigures;
+use super::thread_figures::ThreadFigures;
+use super::workload::{Clients, Judged, Workload};
+use crate::statistics::sorted_percentile;
+
+/// Microseconds that so many per cent of all operations do not exceed.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Latency {
+    /// The median.
+    pub p50: f64,
+    /// 95 per cent.
+    pub p95: f64,
+    /// 99 per cent.
+    pub p99: f64,
+    /// 99.9 per cent.
+    #[serde(rename = "p99.9")]
+    pub p99_9: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, Serialize)]
+pub struct Record {
+    /// The workload's name.
+    pub workload: &'static str,
+    /// The setup's name.
+    pub setup: &'static str,
+    /// From 0.
+    pub repetition: u32,
+    /// Connections that sent at once.
+    pub clients: u32,
+    /// Measured time.
+    pub seconds: f64,
+    /// Operations whose answer was right.
+    pub operations: u64,
+    /// The same in a second.
+    pub operations_per_second: f64,
+    /// Operations of each phase in a second of it; one value where nothing changes.
+    pub phase_operations_per_second: Vec<f64>,
+    /// Transactions that a deadlock or a timeout undid, which are no operations.
+    pub undone: u64,
+    /// Times of operations.
+    pub latency_us: Latency,
+    /// CPU time of the node for an operation, in microseconds.
+    pub cpu_us_per_operation: f64,
+    /// Signals and events that went from one thread of the node to another, for an operation.
+    pub hand_overs_per_operation: f64,
+    /// Switches of the node's threads, wanted and not, for an operation.
+    pub context_switches_per_operation: f64,
+    /// What each thread of the node did, the busiest first.
+    pub threads: Vec<ThreadFigures>,
+    /// Where reads ran; empty unless routing is adaptive.
+    pub routing: Vec<RoutingFigures>,
+}
+
+impl Record {
+    /// A record of what all clients measured together, and what the threads did meanwhile.
+    pub fn new(
+        (workload, setup, repetition): (&Workload, &'static str, u32),
+        clients: u32,
+        seconds: f64,
+        mut tally: Tally,
+        (threads, routing): (Vec<ThreadFigures>, Vec<RoutingFigures>),
+    ) -> Record {
+        tally.latencies_ns.sort_unstable();
+        let latency = |per_mille| f64::from(sorted_percentile(&tally.latencies_ns, per_mille)) / 1000.0;
+        let operations = tally.latencies_ns.len() as u64;
+        let operations_per_second = operations as f64 / seconds;
+        let for_each = |sum: f64| if operations == 0 { 0.0 } else { sum / operations_per_second };
+        let sum = |figure: fn(&ThreadFigures) -> f64| threads.iter().map(figure).sum::<f64>();
+        let switches = sum(|thread| thread.voluntary_switches_per_second + thread.involuntary_switches_per_second);
+        let phase_seconds = seconds / workload.phases.len() as f64;
+        Record {
+            workload: workload.name,
+            setup,
+            repetition,
+            clients,
+            seconds,
+            operations,
+            operations_per_second,
+            phase_operations_per_second: tally
+                .phase_operations
+                .iter()
+                .map(|count| *count as f64 / phase_seconds)
+                .collect(),
+            undone: tally.undone,
+            latency_us: Latency {
+                p50: latency(500),
+                p95: latency(950),
+                p99: latency(990),
+                p99_9: latency(999),
+                max: latency(1000),
+            },
+            cpu_us_per_operation: for_each(sum(|thread| thread.cpu_percent * 1e4)),
+            hand_overs_per_operation: for_each(sum(|thread| thread.hand_overs_per_second.unwrap_or(0.0))),
+            context_switches_per_operation: for_each(switches),
+            threads,
+            routing,
+        }
+    }
+
+    /// What setups are compared by; more is better.
+    pub fn figure(&self, judged: Judged) -> f64 {
+        match judged {
+            Judged::Throughput => self.operations_per_second,
+            // Operations in a second that one client would do if each took the median.
+            Judged::MedianLatency if self.latency_us.p50 > 0.0 => 1e6 / self.latency_us.p50,
+            Judged::MedianLatency => 0.0,
+        }
+    }
+}
+
+/// How many clients a workload has when the laboratory has so many.
+pub fn clients_of(workload: &Workload, all: u32) -> u32 {
+    match workload.clients {
+        Clients::All => all,
+        Clients::One => 1,
+    }
+}
+
+/// The records of one workload by setup, each in the order of repetitions.
+pub fn by_setup<'a>(records: &'a [Record], workload: &str) -> BTreeMap<&'static str, Vec<&'a Record>> {
+    let mut setups: BTreeMap<&'static str, Vec<&Record>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.workload == workload) {
+        setups.entry(record.setup).or_default().push(record);
+    }
+    for all in setups.values_mut() {
+        all.sort_by_key(|record| record.repetition);
+    }
+    setups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::workload::WORKLOADS;
+    use super::*;
+
+    #[test]
+    fn shares_of_threads_become_costs_of_operations() {
+        let thread = ThreadFigures {
+            cpu_percent: 50.0,
+            hand_overs_per_second: Some(300.0),
+            voluntary_switches_per_second: 40.0,
+            involuntary_switches_per_second: 10.0,
+            ..ThreadFigures::default()
+        };
+        let tally = Tally { latencies_ns: vec![3000, 1000, 2000, 4000], phase_operations: vec![4], undone: 1 };
+        let record = Record::new((&WORKLOADS[1], "ldm", 0), 2, 2.0, tally, (vec![thread.clone(), thread], Vec::new()));
+        assert_eq!((record.operations_per_second, record.latency_us.p50, record.latency_us.max), (2.0, 2.0, 4.0));
+        assert_eq!((record.cpu_us_per_operation, record.hand_overs_per_operation), (500_000.0, 300.0));
+        assert_eq!((record.context_switches_per_operation, record.phase_operations_per_second[0]), (50.0, 2.0));
+        assert_eq!(record.figure(Judged::MedianLatency), 500_000.0);
+    }
+}

@@ -1,0 +1,142 @@
+//! Where the node's reads ran in a measurement, from `junctor_info.routing`: kinds of reads, summed over all sql blocks.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::Outcome;
+use crate::mysql::Connection;
+
+/// The choices of one kind of reads. They are counted while routing is adaptive only.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RoutingFigures {
+    /// The table that is read.
+    pub table: String,
+    /// What is read, and what leaves the rows.
+    pub operation: String,
+    /// Reads in the thread of the session.
+    pub chosen_here: u64,
+    /// Reads in the ldm that owns the rows.
+    pub chosen_owner: u64,
+    /// Reads in another thread of the read group.
+    pub chosen_query: u64,
+    /// Of these, those that were tried only to know their cost.
+    pub explored: u64,
+    /// What trying was predicted to cost, in microseconds.
+    pub regret_us: u64,
+    /// The estimated nanoseconds of a key or range here, the mean over the sql blocks, at the end.
+    pub here_ns: Option<f64>,
+    /// The same elsewhere.
+    pub away_ns: Option<f64>,
+}
+
+/// What is known at one moment, by table and operation.
+#[derive(Clone, Debug, Default)]
+pub struct RoutingState(BTreeMap<(String, String), State>);
+
+#[derive(Clone, Debug, Default)]
+struct State {
+    counts: [u64; 5],
+    here_ns: Vec<f64>,
+    away_ns: Vec<f64>,
+}
+
+/// Looks.
+///
+/// # Errors
+/// The node does not tell.
+pub fn look(connection: &mut Connection) -> Outcome<RoutingState> {
+    let statement = "SELECT table_name, operation, here_ns, away_ns, chosen_here, chosen_owner, chosen_query, explored, \
+                     regret_us FROM junctor_info.routing";
+    let mut state = RoutingState::default();
+    for row in connection.query(statement)?.rows {
+        state.add(&row);
+    }
+    Ok(state)
+}
+
+impl RoutingState {
+    fn add(&mut self, row: &[Option<String>]) {
+        let [Some(table), Some(operation), here_ns, away_ns, counts @ ..] = row else { return };
+        let state = self.0.entry((table.clone(), operation.clone())).or_default();
+        for (sum, count) in state.counts.iter_mut().zip(counts) {
+            *sum += count.as_ref().and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
+        }
+        for (times, time) in [(&mut state.here_ns, here_ns), (&mut state.away_ns, away_ns)] {
+            times.extend(time.as_ref().and_then(|time| time.parse::<f64>().ok()));
+        }
+    }
+
+    /// What was chosen since an earlier look, kinds with no read left out.
+    pub fn since(&self, before: &RoutingState) -> Vec<RoutingFigures> {
+        let none = State::default();
+        let mean = |times: &[f64]| (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
+        let figures = self.0.iter().map(|(name, state)| {
+            let earlier = before.0.get(name).unwrap_or(&none);
+            let count = |place: usize| state.counts[place].saturating_sub(earlier.counts[place]);
+            RoutingFigures {
+                table: name.0.clone(),
+                operation: name.1.clone(),
+                chosen_here: count(0),
+                chosen_owner: count(1),
+                chosen_query: count(2),
+                explored: count(3),
+                regret_us: count(4),
+                here_ns: mean(&state.here_ns),
+                away_ns: mean(&state.away_ns),
+            }
+        });
+        figures.filter(|figures| figures.chosen() > 0).collect()
+    }
+}
+
+impl RoutingFigures {
+    /// All reads.
+    pub fn chosen(&self) -> u64 {
+        self.chosen_here + self.chosen_owner + self.chosen_query
+    }
+
+    /// Adds what another measurement counted of the same kind; estimates are those of the later.
+    pub fn add(&mut self, later: &RoutingFigures) {
+        self.chosen_here += later.chosen_here;
+        self.chosen_owner += later.chosen_owner;
+        self.chosen_query += later.chosen_query;
+        self.explored += later.explored;
+        self.regret_us += later.regret_us;
+        (self.here_ns, self.away_ns) = (later.here_ns.or(self.here_ns), later.away_ns.or(self.away_ns));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(words: &str) -> Vec<Option<String>> {
+        words.split(' ').map(|word| (word != "-").then(|| word.to_string())).collect()
+    }
+
+    #[test]
+    fn choices_are_summed_over_blocks_and_differences_of_time() {
+        let mut before = RoutingState::default();
+        before.add(&row("t keys 100 - 10 0 1 1 7"));
+        let mut after = RoutingState::default();
+        after.add(&row("t keys 100 300 20 5 1 2 9"));
+        after.add(&row("t keys 200 - 1 0 0 0 0"));
+        after.add(&row("t ranges - - 0 0 0 0 0"));
+        after.add(&row("- keys 1 1 1 1 1 1 1"));
+        let seen = after.since(&before);
+        let expected = RoutingFigures {
+            table: "t".into(),
+            operation: "keys".into(),
+            chosen_here: 11,
+            chosen_owner: 5,
+            chosen_query: 0,
+            explored: 1,
+            regret_us: 2,
+            here_ns: Some(150.0),
+            away_ns: Some(300.0),
+        };
+        assert_eq!(seen, [expected]);
+        assert_eq!(after.since(&after), []);
+    }
+}

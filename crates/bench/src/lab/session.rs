@@ -1,0 +1,269 @@
+//! A whole run: nodes, repetitions with their setups in changing order, checks, reports.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::LabOptions;
+use super::client::{Client, Schedule, Tally};
+use super::data::{self, DATABASE};
+use super::node::{Node, start_filled};
+use super::page::{verdict_page, workload_page};
+use super::plots::write_plots;
+use super::record::{Record, clients_of};
+use super::routing_figures::{self, RoutingFigures};
+use super::setup::{Setup, cpu_count};
+use super::thread_figures::{ThreadFigures, Watch};
+use super::verdict::Comparison;
+use super::workload::Workload;
+use crate::autobench::program::Interrupt;
+use crate::autobench::target::server_binary;
+use crate::failure::Explain;
+use crate::random::Random;
+use crate::{Failure, Outcome};
+
+/// Runs `junctor lab`.
+///
+/// # Errors
+/// A node that does not start, a wrong answer, a file that cannot be written; or the user has asked to stop.
+pub fn run(options: &LabOptions) -> Outcome<()> {
+    if options.list {
+        print!("{}", super::list_page());
+        return Ok(());
+    }
+    let plan = Plan::of(options)?;
+    let interrupt = Interrupt::watch()?;
+    println!("{}", plan.announcement());
+    let mut nodes = Vec::new();
+    let binary = server_binary(options.junctor.as_ref())?;
+    for setup in &plan.setups {
+        interrupt.check()?;
+        nodes.push(start_filled(&binary, setup, plan.rows)?);
+    }
+    let records = plan.measure_all(&mut nodes, &interrupt)?;
+    for (setup, node) in plan.setups.iter().zip(nodes) {
+        node.resume()?;
+        data::check(&mut node.connect("")?, plan.rows, 1).map_err(|failure| failure.to_string()).explain(setup.name)?;
+        node.stop()?;
+    }
+    let comparisons: Vec<Comparison> =
+        plan.workloads.iter().map(|workload| Comparison::new(workload, &plan.setups, &records)).collect();
+    for (workload, comparison) in plan.workloads.iter().zip(&comparisons) {
+        println!("{}", workload_page(workload, &plan.setups, &records, comparison));
+    }
+    println!("{}", verdict_page(&plan.setups, &comparisons));
+    println!("{}", super::hardware_line(&records));
+    if let Some(path) = &options.json {
+        let text = serde_json::to_string_pretty(&records)?;
+        fs::write(path, text + "\n").explain(path.display())?;
+    }
+    if let Some(folder) = &options.plots {
+        write_plots(folder, &plan.workloads, &plan.setups, &records, &comparisons)?;
+    }
+    Ok(())
+}
+
+/// What is run.
+#[derive(Debug)]
+pub struct Plan {
+    /// The workloads in order.
+    pub workloads: Vec<&'static Workload>,
+    /// The setups as they are shown.
+    pub setups: Vec<Setup>,
+    /// How often all of it is measured.
+    pub repetitions: u32,
+    /// Seconds of a measurement.
+    pub seconds: f64,
+    /// Seconds before each.
+    pub warm_up_seconds: f64,
+    /// Connections of workloads with more than one.
+    pub clients: u32,
+    /// Rows of the larger table.
+    pub rows: u64,
+}
+
+impl Plan {
+    /// What the options ask for.
+    ///
+    /// # Errors
+    /// A name that is none.
+    pub fn of(options: &LabOptions) -> Outcome<Plan> {
+        let cpus = cpu_count();
+        let workloads = super::workload::WORKLOADS.iter().collect();
+        let setups = super::setup::setups(cpus);
+        let (repetitions, seconds) = if options.quick { (3, 1.2) } else { (7, 4.0) };
+        let seconds = options.seconds.unwrap_or(seconds);
+        Ok(Plan {
+            workloads: chosen(workloads, &options.workloads, |workload: &&Workload| workload.name)?,
+            setups: chosen(setups, &options.setups, |setup| setup.name)?,
+            repetitions: options.repetitions.unwrap_or(repetitions),
+            seconds,
+            warm_up_seconds: (seconds / 4.0).min(0.5),
+            clients: options.clients.unwrap_or((cpus as u32 * 4).min(64)),
+            rows: options.rows,
+        })
+    }
+
+    fn announcement(&self) -> String {
+        let one: f64 = self.workloads.iter().map(|one| one.seconds(self.seconds) + self.warm_up_seconds + 0.1).sum();
+        let all = one * self.setups.len() as f64 * f64::from(self.repetitions);
+        format!(
+            "{} workloads, {} setups, {} repetitions: about {:.1} minutes. {} CPUs, {} clients, {} rows.",
+            self.workloads.len(),
+            self.setups.len(),
+            self.repetitions,
+            all / 60.0,
+            cpu_count(),
+            self.clients,
+            self.rows
+        )
+    }
+
+    fn measure_all(&self, nodes: &mut [Box<dyn Node>], interrupt: &Interrupt) -> Outcome<Vec<Record>> {
+        let mut records = Vec::new();
+        for repetition in 0..self.repetitions {
+            for (place, workload) in self.workloads.iter().enumerate() {
+                for setup in order(self.setups.len(), repetition, place) {
+                    let run = Run { plan: self, workload, place, repetition, name: self.setups[setup].name };
+                    let record = run.measure(nodes[setup].as_mut(), interrupt)?;
+                    eprintln!(
+                        "repetition {} of {}, {}, {}: {:.0} operations/s",
+                        repetition + 1,
+                        self.repetitions,
+                        record.workload,
+                        record.setup,
+                        record.operations_per_second
+                    );
+                    records.push(record);
+                }
+            }
+        }
+        Ok(records)
+    }
+}
+
+/// Equal for all setups, and never the same on one node: an update to the value that is there changes no row.
+fn seed(repetition: u32, workload: usize) -> u64 {
+    u64::from(repetition) * 1000 + workload as u64 + 1
+}
+
+/// Setups in an order of its own for each repetition of each workload, always the same ones.
+fn order(setups: usize, repetition: u32, workload: usize) -> Vec<usize> {
+    let mut random = Random::new(seed(repetition, workload));
+    let mut order: Vec<usize> = (0..setups).collect();
+    for place in (1..setups).rev() {
+        order.swap(place, random.below(place as u64 + 1) as usize);
+    }
+    order
+}
+
+/// Those of all that are named; all if nothing is.
+fn chosen<T>(all: Vec<T>, names: &[String], name_of: fn(&T) -> &'static str) -> Outcome<Vec<T>> {
+    let known: Vec<&str> = all.iter().map(name_of).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(Failure::new(format!("{unknown} is none of {}", known.join(", "))));
+    }
+    let is_wanted = |one: &T| names.is_empty() || names.iter().any(|name| name == name_of(one));
+    Ok(all.into_iter().filter(is_wanted).collect())
+}
+
+/// What the threads did, and where reads ran.
+type Watched = (Vec<ThreadFigures>, Vec<RoutingFigures>);
+
+/// One measurement.
+struct Run<'a> {
+    plan: &'a Plan,
+    workload: &'a Workload,
+    /// The workload's number in the plan.
+    place: usize,
+    repetition: u32,
+    name: &'static str,
+}
+
+impl Run<'_> {
+    fn measure(&self, node: &mut dyn Node, interrupt: &Interrupt) -> Outcome<Record> {
+        node.resume()?;
+        let measured = self.with_node(node, interrupt);
+        if measured.is_err() {
+            // A node that ended by itself is the better explanation.
+            node.require_alive()?;
+        }
+        let record = measured.map_err(|failure| failure.to_string());
+        let record = record.explain(format!("{}, {}", self.workload.name, self.name))?;
+        node.pause()?;
+        Ok(record)
+    }
+
+    fn with_node(&self, node: &dyn Node, interrupt: &Interrupt) -> Outcome<Record> {
+        let count = clients_of(self.workload, self.plan.clients);
+        let seconds = self.workload.seconds(self.plan.seconds);
+        let schedule = &Schedule::new(count, seconds);
+        let seed = seed(self.repetition, self.place) << 32;
+        let (tally, watched) = thread::scope(|scope| {
+            let clients: Vec<_> = (0..count)
+                .map(|number| {
+                    let connection = node.connect(DATABASE);
+                    let mut client = Client::new(self.workload, self.plan.rows, seed | u64::from(number));
+                    scope.spawn(move || client.run(connection, schedule))
+                })
+                .collect();
+            let start = Instant::now() + Duration::from_secs_f64(self.plan.warm_up_seconds);
+            schedule.begin_at(start);
+            schedule.ready.wait();
+            let watched = self.watch(node, start, seconds, interrupt);
+            if watched.is_err() {
+                schedule.stop();
+            }
+            let mut sum = Tally::default();
+            let mut first_failure = None;
+            for client in clients {
+                match client.join().map_err(|_| Failure::new("a client panicked")).flatten() {
+                    Ok(tally) => sum.add(&tally),
+                    Err(failure) => first_failure = first_failure.or(Some(failure)),
+                }
+            }
+            // Clients fail because the node did, or because the user asked to stop.
+            let watched = watched?;
+            first_failure.map_or(Ok((sum, watched)), Err)
+        })?;
+        let what = (self.workload, self.name, self.repetition);
+        Ok(Record::new(what, count, seconds, tally, watched))
+    }
+
+    fn watch(&self, node: &dyn Node, start: Instant, seconds: f64, interrupt: &Interrupt) -> Outcome<Watched> {
+        let mut connection = node.connect("")?;
+        interrupt.pause(start.saturating_duration_since(Instant::now()))?;
+        let routing = routing_figures::look(&mut connection)?;
+        let watch = Watch::begin(node.process_id(), &mut connection)?;
+        let begun = Instant::now();
+        interrupt.pause(Duration::from_secs_f64(seconds))?;
+        let threads = watch.end(begun.elapsed().as_secs_f64(), &mut connection)?;
+        Ok((threads, routing_figures::look(&mut connection)?.since(&routing)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_repetition_measures_all_setups_and_orders_differ() {
+        let orders: Vec<Vec<usize>> = (0..4).map(|repetition| order(8, repetition, 0)).collect();
+        for order in &orders {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..8).collect::<Vec<usize>>());
+        }
+        assert!(orders.windows(2).all(|pair| pair[0] != pair[1]), "{orders:?}");
+        assert_eq!(order(8, 1, 0), orders[1]);
+    }
+
+    #[test]
+    fn names_choose_and_unknown_ones_are_told() {
+        let all = || vec!["a", "b", "c"];
+        assert_eq!(chosen(all(), &["c".into(), "a".into()], |name| name).expect("known"), ["a", "c"]);
+        assert_eq!(chosen(all(), &[], |name| name).expect("known"), ["a", "b", "c"]);
+        let failure = chosen(all(), &["d".into()], |name| name).expect_err("unknown");
+        assert_eq!(failure.to_string(), "d is none of a, b, c");
+    }
+}

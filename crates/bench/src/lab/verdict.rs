@@ -1,0 +1,132 @@
+//! Which setup was best, and how far the others were from it, by paired ratios.
+
+use super::record::{Record, by_setup};
+use super::setup::{ADAPTIVE, Role, Setup};
+use super::workload::Workload;
+use crate::statistics::{Interval, geometric_mean, ratio_interval};
+
+/// Adaptive is to reach this part of the best static setup.
+pub const RATIO_MIN: f64 = 0.98;
+/// A fixed rule is too weak for a workload below this part of the best static setup.
+pub const CONTROL_RATIO_MIN: f64 = 0.9;
+
+/// The setups of one workload compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The workload's name.
+    pub workload: &'static str,
+    /// The static setup whose geometric mean over all repetitions is highest.
+    pub best_static: Option<&'static str>,
+    /// Each setup divided by the best static one in the same repetition.
+    pub to_best: Vec<(&'static str, Interval)>,
+    /// Adaptive divided by each static setup in the same repetition.
+    pub adaptive_to: Vec<(&'static str, Interval)>,
+}
+
+impl Comparison {
+    /// Compares what was measured of a workload.
+    pub fn new(workload: &Workload, setups: &[Setup], records: &[Record]) -> Comparison {
+        let measured = by_setup(records, workload.name);
+        let figures = |setup: &str| -> Vec<f64> {
+            let all = measured.get(setup).map_or(&[][..], |all| all);
+            all.iter().map(|record| record.figure(workload.judged)).collect()
+        };
+        let statics = setups.iter().filter(|setup| setup.role == Role::Static).map(|setup| setup.name);
+        let mut best: Option<(&'static str, f64)> = None;
+        for setup in statics.clone() {
+            let mean = geometric_mean(&figures(setup));
+            if mean > best.map_or(0.0, |(_, highest)| highest) {
+                best = Some((setup, mean));
+            }
+        }
+        let best_static = best.map(|(setup, _)| setup);
+        let ratio = |one: &str, other: &str| paired(&figures(one), &figures(other));
+        let to_best = setups.iter().filter_map(|setup| Some((setup.name, ratio(setup.name, best_static?)?)));
+        Comparison {
+            workload: workload.name,
+            best_static,
+            to_best: to_best.collect(),
+            adaptive_to: statics.filter_map(|setup| Some((setup, ratio(ADAPTIVE, setup)?))).collect(),
+        }
+    }
+
+    /// A setup divided by the best static one.
+    pub fn ratio(&self, setup: &str) -> Option<Interval> {
+        self.to_best.iter().find(|(name, _)| *name == setup).map(|(_, ratio)| *ratio)
+    }
+
+    /// Whether adaptive reaches the best static setup: its interval does not lie below [`RATIO_MIN`].
+    pub fn is_met(&self) -> Option<bool> {
+        Some(self.ratio(ADAPTIVE)?.high >= RATIO_MIN)
+    }
+
+    /// Whether a setup is certainly too weak here: its interval lies below [`CONTROL_RATIO_MIN`].
+    pub fn is_failed_by(&self, setup: &str) -> bool {
+        self.ratio(setup).is_some_and(|ratio| ratio.high < CONTROL_RATIO_MIN)
+    }
+
+    /// Whether adaptive is certainly better than every static setup.
+    pub fn beats_all(&self) -> bool {
+        !self.adaptive_to.is_empty() && self.adaptive_to.iter().all(|(_, ratio)| ratio.low > 1.0)
+    }
+}
+
+/// Ratios of what was measured in the same repetition; a repetition that one of them lacks counts for neither.
+fn paired(one: &[f64], other: &[f64]) -> Option<Interval> {
+    let ratios: Vec<f64> = one.iter().zip(other).map(|(one, other)| one / other).collect();
+    ratio_interval(&ratios)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::client::Tally;
+    use super::super::setup::setups;
+    use super::super::workload::WORKLOADS;
+    use super::*;
+
+    fn records(figures: &[(&'static str, [usize; 3])]) -> Vec<Record> {
+        let mut records = Vec::new();
+        for (setup, operations) in figures {
+            for (repetition, operations) in operations.iter().enumerate() {
+                let tally = Tally { latencies_ns: vec![1000; *operations], ..Tally::default() };
+                records.push(Record::new(
+                    (&WORKLOADS[0], setup, repetition as u32),
+                    1,
+                    1.0,
+                    tally,
+                    (Vec::new(), Vec::new()),
+                ));
+            }
+        }
+        // Measured in another order in each repetition.
+        records.reverse();
+        records
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_repetition() {
+        // The machine was half as fast in the second repetition; adaptive was always a tenth slower than ldm.
+        let records = records(&[
+            ("ldm", [1000, 500, 2000]),
+            ("receive", [800, 400, 1500]),
+            ("adaptive", [900, 450, 1800]),
+            ("always-owner", [1100, 300, 400]),
+        ]);
+        let comparison = Comparison::new(&WORKLOADS[0], &setups(2), &records);
+        assert_eq!(comparison.best_static, Some("ldm"));
+        let ratio = comparison.ratio(ADAPTIVE).expect("measured");
+        for end in [ratio.mean, ratio.low, ratio.high] {
+            assert!((end - 0.9).abs() < 1e-9, "{ratio:?}");
+        }
+        assert_eq!((comparison.is_met(), comparison.beats_all()), (Some(false), false));
+        assert!(!comparison.is_failed_by("always-owner"), "three values so far apart prove nothing");
+        assert!(comparison.is_failed_by("receive"));
+        assert_eq!(comparison.ratio("single-thread"), None);
+    }
+
+    #[test]
+    fn without_adaptive_there_is_no_verdict() {
+        let comparison = Comparison::new(&WORKLOADS[0], &setups(2), &records(&[("ldm", [1, 1, 1])]));
+        assert_eq!((comparison.is_met(), comparison.beats_all()), (None, false));
+    }
+}

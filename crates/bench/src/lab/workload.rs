@@ -1,0 +1,192 @@
+//! The workloads: a table to extend. Each is a mix of operations, or several that take turns each second.
+
+use super::operation::Operation;
+
+/// How long a phase of a workload with several lasts, in seconds.
+pub const PHASE_S: u64 = 1;
+
+/// An operation and how often it comes, in proportion to the others of its mix.
+pub type Share = (u32, Operation);
+
+/// How many connections send at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clients {
+    /// As many as the laboratory has.
+    All,
+    /// One.
+    One,
+}
+
+/// What setups are compared by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// Operations in a second.
+    Throughput,
+    /// The median time of an operation.
+    MedianLatency,
+}
+
+/// A workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    /// What reports call it.
+    pub name: &'static str,
+    /// For people.
+    pub meaning: &'static str,
+    /// Who sends.
+    pub clients: Clients,
+    /// What setups are compared by.
+    pub judged: Judged,
+    /// One mix, or those that take turns.
+    pub phases: &'static [&'static [Share]],
+}
+
+const LISTS: &[Share] = &[(1, Operation::Keys(100))];
+const POINTS: &[Share] = &[(1, Operation::Point)];
+const RANGES: &[Share] = &[(1, Operation::Range)];
+const FILTERED_RANGES: &[Share] = &[(1, Operation::FilteredRange)];
+const TRANSACTIONS: &[Share] = &[(1, Operation::Transaction)];
+const UPDATES: &[Share] = &[(2, Operation::UpdateIndexed), (2, Operation::UpdateOther), (1, Operation::Point)];
+const HOT: &[Share] = &[(8, Operation::HotKeys(10)), (2, Operation::HotUpdate)];
+
+/// All workloads.
+pub const WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "in_list",
+        meaning: "batches of 100 key lookups, as an IN list",
+        clients: Clients::All,
+        judged: Judged::Throughput,
+        phases: &[LISTS],
+    },
+    Workload {
+        name: "point",
+        meaning: "single key lookups",
+        clients: Clients::All,
+        judged: Judged::Throughput,
+        phases: &[POINTS],
+    },
+    Workload {
+        name: "range",
+        meaning: "range scans of 100 rows that return all",
+        clients: Clients::All,
+        judged: Judged::Throughput,
+        phases: &[RANGES],
+    },
+    Workload {
+        name: "range_filter",
+        meaning: "range scans of 100 rows with a filter that returns one",
+        clients: Clients::All,
+        judged: Judged::Throughput,
+        phases: &[FILTERED_RANGES],
+    },
+    Workload {
+        name: "oltp_rw",
+        meaning: "the transaction of sysbench's oltp_read_write",
+        clients: Clients::All,
+        judged: Judged::Throughput,
+        phases: &[TRANSACTIONS],
+    },
+    Workload {
+        name: "update",
+        meaning: "two updates of an indexed column, two of another and one lookup of five statements",
+        clients: Clients::All,
+        judged: Judged::Throughput,
+        phases: &[UPDATES],
+    },
+    Workload {
+        name: "hot_partition",
+        meaning: "lists of 10 keys and updates of a table with a single partition, 4 to 1",
+        clients: Clients::All,
+        judged: Judged::Throughput,
+        phases: &[HOT],
+    },
+    Workload {
+        name: "one_client",
+        meaning: "single key lookups of one client alone",
+        clients: Clients::One,
+        judged: Judged::MedianLatency,
+        phases: &[POINTS],
+    },
+    Workload {
+        name: "changing",
+        meaning: "lists, filtered ranges, updates and the hot partition take turns each second",
+        clients: Clients::All,
+        judged: Judged::Throughput,
+        phases: &[LISTS, FILTERED_RANGES, UPDATES, HOT],
+    },
+];
+
+impl Workload {
+    /// The mix at a time after the start of measuring, in nanoseconds. Before it, while everything warms up, the last one.
+    pub fn phase_at(&self, since_start_ns: Option<u64>) -> usize {
+        let last = self.phases.len() - 1;
+        since_start_ns.map_or(last, |time| (time / (PHASE_S * 1_000_000_000)) as usize % self.phases.len())
+    }
+
+    /// Seconds to measure when asked for so many: a whole number of rounds of all phases.
+    pub fn seconds(&self, wanted: f64) -> f64 {
+        if self.phases.len() == 1 {
+            return wanted;
+        }
+        let round = (self.phases.len() as u64 * PHASE_S) as f64;
+        (wanted / round).ceil().max(1.0) * round
+    }
+
+    /// Picks an operation of a phase by a number from 0 to [`shares`] - 1.
+    pub fn operation(&self, phase: usize, mut number: u32) -> Operation {
+        let mix = self.phases[phase];
+        for (share, operation) in mix {
+            match number.checked_sub(*share) {
+                None => return *operation,
+                Some(rest) => number = rest,
+            }
+        }
+        mix[0].1
+    }
+}
+
+/// The sum of the shares of a mix.
+pub fn shares(mix: &[Share]) -> u32 {
+    mix.iter().map(|(share, _)| share).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> &'static Workload {
+        WORKLOADS.iter().find(|workload| workload.name == name).expect("a workload of that name")
+    }
+
+    #[test]
+    fn phases_take_turns_each_second_and_begin_at_the_start() {
+        let changing = named("changing");
+        let seconds = [None, Some(0), Some(999_999_999), Some(1_000_000_000), Some(3_500_000_000), Some(4_000_000_000)];
+        let phases = seconds.map(|time| changing.phase_at(time));
+        assert_eq!(phases, [3, 0, 0, 1, 3, 0]);
+        assert_eq!(named("point").phase_at(Some(5_000_000_000)), 0);
+    }
+
+    #[test]
+    fn a_changing_workload_runs_whole_rounds() {
+        let changing = named("changing");
+        assert_eq!([0.2, 4.0, 5.0].map(|wanted| changing.seconds(wanted)), [4.0, 4.0, 8.0]);
+        assert_eq!(named("point").seconds(0.2), 0.2);
+    }
+
+    #[test]
+    fn operations_come_by_their_shares() {
+        let update = named("update");
+        let all: Vec<Operation> = (0..shares(update.phases[0])).map(|number| update.operation(0, number)).collect();
+        let count = |operation| all.iter().filter(|other| **other == operation).count();
+        assert_eq!([Operation::UpdateIndexed, Operation::UpdateOther, Operation::Point].map(count), [2, 2, 1]);
+    }
+
+    #[test]
+    fn every_workload_has_a_name_of_its_own_and_something_to_do() {
+        for (place, workload) in WORKLOADS.iter().enumerate() {
+            assert!(WORKLOADS[..place].iter().all(|other| other.name != workload.name));
+            assert!(workload.phases.iter().all(|mix| shares(mix) > 0));
+        }
+    }
+}
