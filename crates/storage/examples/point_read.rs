@@ -8,37 +8,26 @@
 //! The phases are `phase_insert`, `phase_build`, `phase_read`, `phase_batch`, `phase_range`, `phase_update_plain`,
 //! `phase_update_index`, `phase_purge`, `phase_delete` and `phase_lock`; the second argument is how many operations each does.
 
+mod table;
+
 use std::hint::black_box;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
-use junctor_model::collation::CollationId;
-use junctor_model::id::{
-    ColumnIndex, CommitNumber, IndexId, PartitionId, RowId, SchemaVersion, StatementNumber, TableId, TransactionId,
-};
-use junctor_model::key::append_value;
-use junctor_model::partition::key_hash;
-use junctor_model::schema::{
-    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
-};
-use junctor_model::value::ValueRef;
+use junctor_model::id::{CommitNumber, IndexId, PartitionId, RowId, TransactionId};
 use junctor_storage::index::{Direction, RangeBounds};
 use junctor_storage::lock::{LOCKS_MAX, LockKey, LockMode, LockTable, WaiterToken};
 use junctor_storage::page::PagePool;
 use junctor_storage::partition_store::{Batch, PartitionStore, ScanCursor, ScanRange};
-
-const TRANSACTION: TransactionId = TransactionId(1);
-const STATEMENT: StatementNumber = StatementNumber(1);
-const INT: ColumnType = ColumnType::Integer { bytes: 4, unsigned: false };
+use table::{STATEMENT, TRANSACTION, Work, image, key};
 
 fn main() {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<u32>().unwrap_or(0));
     let rows = arguments.next().unwrap_or(1_000_000).max(1);
     let operations = arguments.next().unwrap_or(100_000).min(rows);
-    let layout = layout();
+    let mut work = Work::new(rows, operations);
     let pool = PagePool::new(4 << 30).expect("address space");
-    let mut store = PartitionStore::new(Arc::clone(&layout), pool);
-    let mut work = Work { layout, rows, operations, number: 0, random: 1 };
+    let mut store = PartitionStore::new(Arc::clone(&work.layout), pool);
     store.drop_index(IndexId(1));
     for id in 0..rows - operations {
         work.insert(&mut store, id);
@@ -54,34 +43,6 @@ fn main() {
     phase_delete(&mut work, &mut store);
     phase_lock(&mut work);
     println!("{:?}", store.statistics());
-}
-
-struct Work {
-    layout: Arc<TableLayout>,
-    rows: u32,
-    operations: u32,
-    number: u64,
-    random: u64,
-}
-
-impl Work {
-    fn any_id(&mut self) -> u32 {
-        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.random >> 33) % u64::from(self.rows)) as u32
-    }
-
-    fn next_number(&mut self) -> CommitNumber {
-        self.number += 1;
-        CommitNumber(self.number)
-    }
-
-    fn insert(&mut self, store: &mut PartitionStore, id: u32) {
-        let k = self.any_id();
-        let image = image(&self.layout, id, k, b'c');
-        let (key, hash) = key(id);
-        let row = store.insert(&key, hash, &image, TRANSACTION, STATEMENT).expect("memory");
-        store.commit(row, TRANSACTION, self.next_number());
-    }
 }
 
 #[inline(never)]
@@ -193,59 +154,4 @@ fn phase_lock(work: &mut Work) {
         black_box(table.request(key, transaction, LockMode::Exclusive, WaiterToken(number))).expect("room");
         table.release_all(transaction, &mut granted);
     }
-}
-
-#[inline(always)]
-fn key(id: u32) -> ([u8; 4], u64) {
-    let key = (id ^ 1 << 31).to_be_bytes();
-    (key, key_hash(&key))
-}
-
-fn image(layout: &TableLayout, id: u32, k: u32, letter: u8) -> Vec<u8> {
-    let (c, pad) = ([letter; 119], [b'p'; 59]);
-    let mut image = Vec::with_capacity(256);
-    let values =
-        [ValueRef::Int(i64::from(id)), ValueRef::Int(i64::from(k)), ValueRef::Bytes(&c), ValueRef::Bytes(&pad)];
-    layout.row_format.encode(&values, &mut image).expect("values of the column types");
-    image
-}
-
-fn layout() -> Arc<TableLayout> {
-    let mut check = Vec::new();
-    append_value(INT, false, ValueRef::Int(5), &mut check);
-    assert_eq!(check, key(5).0, "the example makes keys by itself");
-    let column = |name: &str, column_type| ColumnDefinition {
-        name: name.into(),
-        column_type,
-        nullable: false,
-        default: None,
-        auto_increment: false,
-        hidden: false,
-        comment: "".into(),
-        display_width: None,
-    };
-    let index = |id, kind, column| IndexDefinition {
-        id: IndexId(id),
-        name: "".into(),
-        kind,
-        columns: vec![ColumnIndex(column)],
-        state: IndexState::Online,
-    };
-    let text = |length| ColumnType::Char { length, collation: CollationId::DEFAULT };
-    Arc::new(TableLayout::new(TableDefinition {
-        id: TableId(1),
-        version: SchemaVersion(1),
-        database: "test".into(),
-        name: "sbtest1".into(),
-        kind: TableKind::Base,
-        columns: vec![column("id", INT), column("k", INT), column("c", text(120)), column("pad", text(60))],
-        indexes: vec![index(0, IndexKind::Primary { ordered: true }, 0), index(1, IndexKind::Ordered, 1)],
-        partition_columns: vec![ColumnIndex(0)],
-        partition_count: 1,
-        partition_by_written: false,
-        collation: CollationId::DEFAULT,
-        comment: "".into(),
-        next_index: IndexId(2),
-        foreign_keys: Vec::new(),
-    }))
 }

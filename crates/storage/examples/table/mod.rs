@@ -1,0 +1,117 @@
+//! The table and the rows that the examples of this folder work on.
+
+use std::sync::Arc;
+
+use junctor_model::collation::CollationId;
+use junctor_model::id::{ColumnIndex, CommitNumber, IndexId, SchemaVersion, StatementNumber, TableId, TransactionId};
+use junctor_model::key::append_value;
+use junctor_model::partition::key_hash;
+use junctor_model::schema::{
+    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
+};
+use junctor_model::value::ValueRef;
+use junctor_storage::partition_store::PartitionStore;
+
+/// Who writes.
+pub const TRANSACTION: TransactionId = TransactionId(1);
+/// In which statement.
+pub const STATEMENT: StatementNumber = StatementNumber(1);
+const INT: ColumnType = ColumnType::Integer { bytes: 4, unsigned: false };
+
+/// Rows and what is done with them.
+pub struct Work {
+    pub layout: Arc<TableLayout>,
+    /// Rows that there are.
+    pub rows: u32,
+    /// Operations of each phase.
+    pub operations: u32,
+    /// The last commit number.
+    pub number: u64,
+    random: u64,
+}
+
+impl Work {
+    /// For so many rows, of which there are none yet.
+    pub fn new(rows: u32, operations: u32) -> Work {
+        Work { layout: layout(), rows, operations, number: 0, random: 1 }
+    }
+
+    /// The id of a row, by chance.
+    pub fn any_id(&mut self) -> u32 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.random >> 33) % u64::from(self.rows)) as u32
+    }
+
+    /// The next commit number.
+    pub fn next_number(&mut self) -> CommitNumber {
+        self.number += 1;
+        CommitNumber(self.number)
+    }
+
+    /// Inserts and commits a row.
+    pub fn insert(&mut self, store: &mut PartitionStore, id: u32) {
+        let k = self.any_id();
+        let image = image(&self.layout, id, k, b'c');
+        let (key, hash) = key(id);
+        let row = store.insert(&key, hash, &image, TRANSACTION, STATEMENT).expect("memory");
+        store.commit(row, TRANSACTION, self.next_number());
+    }
+}
+
+/// The key of a row, and its hash.
+#[inline(always)]
+pub fn key(id: u32) -> ([u8; 4], u64) {
+    let key = (id ^ 1 << 31).to_be_bytes();
+    (key, key_hash(&key))
+}
+
+/// A row as it is stored.
+pub fn image(layout: &TableLayout, id: u32, k: u32, letter: u8) -> Vec<u8> {
+    let (c, pad) = ([letter; 119], [b'p'; 59]);
+    let mut image = Vec::with_capacity(256);
+    let values =
+        [ValueRef::Int(i64::from(id)), ValueRef::Int(i64::from(k)), ValueRef::Bytes(&c), ValueRef::Bytes(&pad)];
+    layout.row_format.encode(&values, &mut image).expect("values of the column types");
+    image
+}
+
+/// The table of sysbench, in one partition.
+pub fn layout() -> Arc<TableLayout> {
+    let mut check = Vec::new();
+    append_value(INT, false, ValueRef::Int(5), &mut check);
+    assert_eq!(check, key(5).0, "the example makes keys by itself");
+    let column = |name: &str, column_type| ColumnDefinition {
+        name: name.into(),
+        column_type,
+        nullable: false,
+        default: None,
+        auto_increment: false,
+        hidden: false,
+        comment: "".into(),
+        display_width: None,
+    };
+    let index = |id, kind, column| IndexDefinition {
+        id: IndexId(id),
+        name: "".into(),
+        kind,
+        columns: vec![ColumnIndex(column)],
+        state: IndexState::Online,
+    };
+    let text = |length| ColumnType::Char { length, collation: CollationId::DEFAULT };
+    Arc::new(TableLayout::new(TableDefinition {
+        id: TableId(1),
+        version: SchemaVersion(1),
+        database: "test".into(),
+        name: "sbtest1".into(),
+        kind: TableKind::Base,
+        columns: vec![column("id", INT), column("k", INT), column("c", text(120)), column("pad", text(60))],
+        indexes: vec![index(0, IndexKind::Primary { ordered: true }, 0), index(1, IndexKind::Ordered, 1)],
+        partition_columns: vec![ColumnIndex(0)],
+        partition_count: 1,
+        partition_by_written: false,
+        collation: CollationId::DEFAULT,
+        comment: "".into(),
+        next_index: IndexId(2),
+        foreign_keys: Vec::new(),
+    }))
+}
