@@ -44,7 +44,7 @@ pub use outbox::Outbox;
 pub use placement::Module;
 pub use pool::{Handle, Pool, PoolFull};
 pub use random::Random;
-pub use scheduler::load::{LoadBoard, ThreadLoad};
+pub use scheduler::load::{HISTORY_SLOTS, LoadBoard, ThreadLoad, Usage, Window};
 pub use scheduler::spin::{SpinChoice, SpinMethod, SpinSettings};
 pub use stamp::Stamps;
 pub use world::{

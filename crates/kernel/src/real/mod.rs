@@ -9,6 +9,7 @@ mod sender;
 mod socket;
 mod spinner;
 mod thread;
+mod thread_usage;
 mod wake;
 
 pub use node::{Node, NodeOptions, RunningNode, StartError, StopHandle};

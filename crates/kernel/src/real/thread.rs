@@ -25,6 +25,7 @@ use super::file::Files;
 use super::sender::{SENDER_TOKENS, Senders};
 use super::socket::Sockets;
 use super::spinner::{SpinWord, Spinner};
+use super::thread_usage::thread_usage;
 
 /// The poll's token for being woken.
 pub(super) const WAKE_TOKEN: usize = usize::MAX;
@@ -182,6 +183,7 @@ pub(super) struct NodeThread<S: Signal, H: Host<S>> {
 
 impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     pub(super) fn run(mut self) {
+        self.engine.load.watch_os(thread_usage);
         let mut first_ring = 0;
         let mut unpolled = 0;
         loop {
@@ -288,7 +290,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         }
         let now = self.clock.now();
         let longest = self.longest_sleep(now, is_blocked);
-        self.engine.load.enter(ThreadState::Sleeping, now);
+        self.engine.load.enter(if is_blocked { ThreadState::BufferFull } else { ThreadState::Sleeping }, now);
         self.spinner.begin_sleep(now);
         match place {
             SleepPlace::Elsewhere => self.world.poll(longest),

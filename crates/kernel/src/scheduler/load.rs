@@ -29,6 +29,8 @@ pub enum ThreadState {
     Spinning = 2,
     /// Asleep.
     Sleeping = 3,
+    /// Asleep for a moment, until other threads have made room in their queues.
+    BufferFull = 4,
 }
 
 /// The length of the slots of a history.
@@ -53,35 +55,72 @@ pub struct Usage {
     pub spinning_ns: u64,
     /// Nanoseconds asleep.
     pub sleeping_ns: u64,
+    /// Nanoseconds asleep because queues of other threads were full.
+    pub buffer_full_ns: u64,
+    /// Nanoseconds that the operating system counted in user mode; 0 where it does not tell.
+    pub os_user_ns: u64,
+    /// Nanoseconds that the operating system counted in its own mode; 0 where it does not tell.
+    pub os_system_ns: u64,
     /// Signals handled.
     pub signals: u64,
     /// Turns in which at least one signal was handled.
     pub turns: u64,
-    /// Signals and events that other threads handed over.
+    /// Signals that came from other threads.
     pub hand_overs: u64,
+    /// How often it gave its CPU away, to wait.
+    pub voluntary_switches: u64,
+    /// How often its CPU was taken from it.
+    pub involuntary_switches: u64,
 }
 
 impl Usage {
-    const WORDS: usize = 7;
+    const WORDS: usize = 12;
 
     fn to_words(self) -> [u64; Self::WORDS] {
-        let Self { executing_ns, sending_ns, spinning_ns, sleeping_ns, signals, turns, hand_overs } = self;
-        [executing_ns, sending_ns, spinning_ns, sleeping_ns, signals, turns, hand_overs]
+        [
+            self.executing_ns,
+            self.sending_ns,
+            self.spinning_ns,
+            self.sleeping_ns,
+            self.buffer_full_ns,
+            self.os_user_ns,
+            self.os_system_ns,
+            self.signals,
+            self.turns,
+            self.hand_overs,
+            self.voluntary_switches,
+            self.involuntary_switches,
+        ]
     }
 
     fn from_words(words: [u64; Self::WORDS]) -> Self {
-        let [executing_ns, sending_ns, spinning_ns, sleeping_ns, signals, turns, hand_overs] = words;
-        Self { executing_ns, sending_ns, spinning_ns, sleeping_ns, signals, turns, hand_overs }
+        let [executing_ns, sending_ns, spinning_ns, sleeping_ns, buffer_full_ns, os_user_ns, os_system_ns, rest @ ..] =
+            words;
+        let [signals, turns, hand_overs, voluntary_switches, involuntary_switches] = rest;
+        Self {
+            executing_ns,
+            sending_ns,
+            spinning_ns,
+            sleeping_ns,
+            buffer_full_ns,
+            os_user_ns,
+            os_system_ns,
+            signals,
+            turns,
+            hand_overs,
+            voluntary_switches,
+            involuntary_switches,
+        }
     }
 
     fn add(&mut self, other: &Usage) {
-        self.executing_ns += other.executing_ns;
-        self.sending_ns += other.sending_ns;
-        self.spinning_ns += other.spinning_ns;
-        self.sleeping_ns += other.sleeping_ns;
-        self.signals += other.signals;
-        self.turns += other.turns;
-        self.hand_overs += other.hand_overs;
+        let (own, other) = (self.to_words(), other.to_words());
+        *self = Self::from_words(std::array::from_fn(|word| own[word] + other[word]));
+    }
+
+    /// How long it was, in nanoseconds.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.executing_ns + self.sending_ns + self.spinning_ns + self.sleeping_ns + self.buffer_full_ns
     }
 
     fn state_ns(&mut self, state: ThreadState) -> &mut u64 {
@@ -90,14 +129,14 @@ impl Usage {
             ThreadState::Sending => &mut self.sending_ns,
             ThreadState::Spinning => &mut self.spinning_ns,
             ThreadState::Sleeping => &mut self.sleeping_ns,
+            ThreadState::BufferFull => &mut self.buffer_full_ns,
         }
     }
 
     /// Thousandths of the time in which the thread executed or sent; 0 for no time.
     pub fn busy_per_mille(&self) -> u32 {
         let busy = self.executing_ns + self.sending_ns;
-        let all = busy + self.spinning_ns + self.sleeping_ns;
-        (busy * 1000).checked_div(all).unwrap_or(0) as u32
+        (busy * 1000).checked_div(self.elapsed_ns()).unwrap_or(0) as u32
     }
 }
 
@@ -130,7 +169,7 @@ pub struct LoadBoard {
 
 #[derive(Debug, Default)]
 struct Published {
-    /// The state in the low two bits, the time of its start in units of 4 ns above.
+    /// The state in the low three bits, the time of its start in units of 8 ns above.
     state: AtomicU64,
     queue_length: AtomicU64,
     /// How long the thread spins now, in nanoseconds.
@@ -195,13 +234,14 @@ impl LoadBoard {
 impl Published {
     fn state_now(&self) -> (ThreadState, Time) {
         let word = self.state.load(Ordering::Relaxed);
-        let state = match word & 3 {
+        let state = match word & 7 {
             0 => ThreadState::Executing,
             1 => ThreadState::Sending,
             2 => ThreadState::Spinning,
-            _ => ThreadState::Sleeping,
+            3 => ThreadState::Sleeping,
+            _ => ThreadState::BufferFull,
         };
-        (state, Time(word & !3))
+        (state, Time(word & !7))
     }
 
     fn slot_back(&self, window: Window, back: u64) -> Usage {
@@ -223,6 +263,47 @@ fn store_usage(words: &[AtomicU64; Usage::WORDS], usage: Usage) {
     }
 }
 
+/// What the operating system has counted for a thread since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OsUsage {
+    pub user_ns: u64,
+    pub system_ns: u64,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+}
+
+/// What the operating system says, asked once whenever a slot is over: at most every 50 ms.
+#[derive(Debug)]
+struct OsMeter {
+    /// Asks it about the calling thread.
+    ask: fn() -> OsUsage,
+    seen: OsUsage,
+    /// Time that is in no slot yet.
+    user_left_ns: u64,
+    system_left_ns: u64,
+}
+
+impl OsMeter {
+    /// Asks again. The switches go to `slot`, the time waits for [`OsMeter::fill`].
+    fn look(&mut self, slot: &mut Usage) {
+        let now = (self.ask)();
+        let seen = std::mem::replace(&mut self.seen, now);
+        self.user_left_ns += now.user_ns.saturating_sub(seen.user_ns);
+        self.system_left_ns += now.system_ns.saturating_sub(seen.system_ns);
+        slot.voluntary_switches += now.voluntary_switches.saturating_sub(seen.voluntary_switches);
+        slot.involuntary_switches += now.involuntary_switches.saturating_sub(seen.involuntary_switches);
+    }
+
+    /// Gives a slot as much time as it has room for. A thread that slept through several slots ran in the first of them, one that
+    /// ran through several filled each.
+    fn fill(&mut self, slot: &mut Usage) {
+        slot.os_user_ns = self.user_left_ns.min(SLOT_NS);
+        slot.os_system_ns = self.system_left_ns.min(SLOT_NS - slot.os_user_ns);
+        self.user_left_ns -= slot.os_user_ns;
+        self.system_left_ns -= slot.os_system_ns;
+    }
+}
+
 /// The measuring side; one per thread.
 #[derive(Debug)]
 pub(crate) struct LoadMeter {
@@ -235,6 +316,8 @@ pub(crate) struct LoadMeter {
     current: [Usage; 3],
     completed: [u64; 3],
     total: Usage,
+    /// Nothing in a simulated world.
+    os: Option<OsMeter>,
 }
 
 impl LoadMeter {
@@ -248,20 +331,26 @@ impl LoadMeter {
             current: Default::default(),
             completed: Default::default(),
             total: Usage::default(),
+            os: None,
         }
+    }
+
+    /// From now on `ask` tells what the operating system has counted for the calling thread, which is this one.
+    pub(crate) fn watch_os(&mut self, ask: fn() -> OsUsage) {
+        self.os = Some(OsMeter { ask, seen: ask(), user_left_ns: 0, system_left_ns: 0 });
     }
 
     /// The thread does something else from `now` on.
     #[inline]
     pub(crate) fn enter(&mut self, state: ThreadState, now: Time) {
-        while now >= self.slot_end {
-            self.complete_slot();
+        if now >= self.slot_end {
+            self.complete_slots(now);
         }
         *self.current[0].state_ns(self.state) += now.since(self.since).0;
         self.since = self.since.max(now);
         if state != self.state {
             self.state = state;
-            self.board.threads[self.thread].state.store(now.0 & !3 | state as u64, Ordering::Relaxed);
+            self.board.threads[self.thread].state.store(now.0 & !7 | state as u64, Ordering::Relaxed);
         }
     }
 
@@ -270,16 +359,28 @@ impl LoadMeter {
         self.board.threads[self.thread].spin_ns.store(spin.0, Ordering::Relaxed);
     }
 
-    /// A turn has ended; `hand_overs` of what it handled came from other threads.
+    /// A turn has ended, with so many signals, some of them from other threads.
     #[inline]
     pub(crate) fn count_turn(&mut self, signals: u64, hand_overs: u64, queue_length: usize) {
         self.current[0].signals += signals;
-        self.current[0].turns += u64::from(signals > 0);
         self.current[0].hand_overs += hand_overs;
+        self.current[0].turns += u64::from(signals > 0);
         self.board.threads[self.thread].queue_length.store(queue_length as u64, Ordering::Relaxed);
     }
 
     #[cold]
+    fn complete_slots(&mut self, now: Time) {
+        if let Some(os) = &mut self.os {
+            os.look(&mut self.current[0]);
+        }
+        while now >= self.slot_end {
+            if let Some(os) = &mut self.os {
+                os.fill(&mut self.current[0]);
+            }
+            self.complete_slot();
+        }
+    }
+
     fn complete_slot(&mut self) {
         *self.current[0].state_ns(self.state) += self.slot_end.since(self.since).0;
         self.since = self.since.max(self.slot_end);
@@ -333,6 +434,46 @@ mod tests {
         let asleep: u64 = moments.iter().map(|slot| slot.sleeping_ns).sum();
         assert_eq!(asleep, 700 * MILLISECOND);
         assert_eq!(board.thread(2), None);
+    }
+
+    #[test]
+    fn what_the_operating_system_counts_lies_in_the_slots_in_which_it_was_used() {
+        const SLOT: u64 = SLOT_NS;
+        fn usage(user_ns: u64, system_ns: u64, switches: u64) -> OsUsage {
+            OsUsage { user_ns, system_ns, voluntary_switches: switches, involuntary_switches: 2 * switches }
+        }
+        let board = Arc::new(LoadBoard::new(1));
+        let mut meter = LoadMeter::new(board.clone(), 0, Time(0));
+        let user_ns = || board.history(0, Window::Moment).unwrap().map(|slot| slot.os_user_ns);
+        meter.watch_os(|| usage(1_000, 500, 7));
+        // It ran for 10 ms, and slept through the rest of three slots.
+        meter.enter(ThreadState::Sleeping, Time(10 * MILLISECOND));
+        meter.os.as_mut().unwrap().ask = || usage(1_000 + 8 * MILLISECOND, 500 + 2 * MILLISECOND, 8);
+        meter.enter(ThreadState::Executing, Time(3 * SLOT));
+        let history = board.history(0, Window::Moment).unwrap();
+        assert_eq!((history[2].os_user_ns, history[2].os_system_ns), (8 * MILLISECOND, 2 * MILLISECOND));
+        assert_eq!((history[2].voluntary_switches, history[2].involuntary_switches), (1, 2));
+        assert_eq!(user_ns()[..2], [0, 0]);
+        // It ran for two slots without a stamp between.
+        meter.os.as_mut().unwrap().ask = || usage(1_000 + 98 * MILLISECOND, 500 + 12 * MILLISECOND, 8);
+        meter.enter(ThreadState::Executing, Time(5 * SLOT));
+        assert_eq!(user_ns()[..2], [40 * MILLISECOND, 50 * MILLISECOND]);
+        let total = board.thread(0).unwrap().total;
+        assert_eq!((total.os_user_ns, total.os_system_ns), (98 * MILLISECOND, 12 * MILLISECOND));
+        assert_eq!((total.voluntary_switches, total.elapsed_ns()), (1, 5 * SLOT));
+    }
+
+    #[test]
+    fn waiting_for_room_is_told_apart_from_sleeping() {
+        let board = Arc::new(LoadBoard::new(1));
+        let mut meter = LoadMeter::new(board.clone(), 0, Time(0));
+        meter.enter(ThreadState::BufferFull, Time(8_000));
+        let load = board.thread(0).unwrap();
+        assert_eq!((load.state, load.state_since), (ThreadState::BufferFull, Time(8_000)));
+        meter.enter(ThreadState::Sleeping, Time(SLOT_NS / 2));
+        meter.enter(ThreadState::Executing, Time(SLOT_NS));
+        let total = board.thread(0).unwrap().total;
+        assert_eq!([total.buffer_full_ns, total.sleeping_ns], [SLOT_NS / 2 - 8_000, SLOT_NS / 2]);
     }
 
     #[test]

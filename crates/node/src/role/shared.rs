@@ -199,6 +199,7 @@ fn thread_facts(thread: &ThreadPlan) -> ThreadFacts {
             CpuBinding::None | CpuBinding::Set(_) => None,
         },
         modules: modules.join(",").into(),
+        blocks: thread.modules.iter().map(|(module, instance)| (module.name(), *instance)).collect(),
         spin_us: thread.spin_us.unwrap_or(0),
     }
 }

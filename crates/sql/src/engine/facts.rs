@@ -1,8 +1,9 @@
 //! What statements can ask of the session and the server.
 
-use junctor_client::{Door, StatusTable};
+use junctor_client::{Door, StatusTable, Window};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
+use junctor_model::value::Value;
 
 use super::Engine;
 use crate::bind::{Environment, Folded, ParameterKind};
@@ -10,7 +11,8 @@ use crate::parse::Expression;
 use crate::plan::{ComputeSource, VirtualSource};
 use crate::session::Session;
 use crate::show::{
-    ShowFacts, TableNumbers, ThreadStatus, ThreadUsage, status_table, thread_rows, thread_status_rows, virtual_table,
+    ShowFacts, TableNumbers, ThreadStatus, cpustat_rows, cpustat_window, status_table, thread_block_rows, thread_rows,
+    thread_status_rows, virtual_table,
 };
 use crate::variable::{SessionFacts, fold_session_expression};
 
@@ -99,6 +101,10 @@ impl Facts<'_, '_> {
             None if is_info && name.eq_ignore_ascii_case("threadstat") => {
                 ComputeSource::Rows(thread_status_rows(&self.thread_status()))
             }
+            None if is_info && name.eq_ignore_ascii_case("threadblocks") => {
+                ComputeSource::Rows(thread_block_rows(&self.engine.settings.threads))
+            }
+            None if is_info && let Some(window) = cpustat_window(name) => ComputeSource::Rows(self.cpustat(window)),
             None if name.eq_ignore_ascii_case("PROCESSLIST") && !is_info => {
                 ComputeSource::Status(StatusTable::Processes)
             }
@@ -107,39 +113,34 @@ impl Facts<'_, '_> {
         Some(VirtualSource { columns: table.columns, rows })
     }
 
+    fn cpustat(&self, window: Window) -> Vec<Vec<Value>> {
+        let loads = self.door.loads;
+        let rows = |number: usize| {
+            let slots = loads.history(number as u16, window).unwrap_or_default();
+            cpustat_rows(number as u32, &self.thread_name(number), &slots)
+        };
+        (0..loads.len()).flat_map(rows).collect()
+    }
+
+    fn thread_name(&self, number: usize) -> Box<str> {
+        let known = self.engine.settings.threads.iter().find(|thread| thread.thread as usize == number);
+        known.map_or_else(|| format!("thread{number}").into(), |thread| thread.name.clone())
+    }
+
     fn thread_status(&self) -> Vec<ThreadStatus> {
         let loads = self.door.loads;
-        let mut threads = Vec::with_capacity(loads.len());
-        for number in 0..loads.len() {
-            let Some(load) = loads.thread(number as u16) else { continue };
-            let known = self.engine.settings.threads.iter().find(|thread| thread.thread as usize == number);
-            let usage = |index: usize| {
-                let usage = match index {
-                    0 => load.total,
-                    1 => load.moment,
-                    2 => load.second,
-                    _ => load.twenty_seconds,
-                };
-                ThreadUsage {
-                    executing_ns: usage.executing_ns,
-                    sending_ns: usage.sending_ns,
-                    spinning_ns: usage.spinning_ns,
-                    sleeping_ns: usage.sleeping_ns,
-                    signals: usage.signals,
-                    turns: usage.turns,
-                    hand_overs: usage.hand_overs,
-                }
-            };
-            threads.push(ThreadStatus {
+        let status = |number: usize| {
+            let load = loads.thread(number as u16)?;
+            Some(ThreadStatus {
                 thread: number as u32,
-                name: known.map_or_else(|| format!("thread{number}").into(), |thread| thread.name.clone()),
+                name: self.thread_name(number),
                 queue_length: load.queue_length,
                 spin_ns: load.spin_ns,
-                total: usage(0),
-                windows: [usage(1), usage(2), usage(3)],
-            });
-        }
-        threads
+                total: load.total,
+                windows: [load.moment, load.second, load.twenty_seconds],
+            })
+        };
+        (0..loads.len()).filter_map(status).collect()
     }
 }
 

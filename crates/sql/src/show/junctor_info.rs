@@ -1,10 +1,11 @@
 //! The tables of `junctor_info`, the status of the node: columns of all of them, rows of those about threads.
 
-use junctor_client::StatusTable;
+use junctor_client::{StatusTable, ThreadUsage};
 use junctor_model::value::Value;
 
 use super::layout::{Field, VirtualTable, bytes, double, int, name, text, unsigned};
 use super::schema_layout::PROCESSLIST;
+use super::thread_rows::{CPUSTAT, THREADBLOCKS};
 
 const THREADS: &[Field] =
     &[unsigned("thread_id"), name("name"), int("cpu").or_null(), text("modules", 1024), unsigned("spin_us")];
@@ -37,6 +38,11 @@ const THREADSTAT: &[Field] = &[
     double("spinning_20s_percent"),
     double("sleeping_20s_percent"),
     unsigned("signals_20s"),
+    unsigned("buffer_full_us"),
+    unsigned("os_user_us"),
+    unsigned("os_system_us"),
+    unsigned("voluntary_switches"),
+    unsigned("involuntary_switches"),
 ];
 
 /// One row for each partition of each ldm instance, hidden tables of unique indexes too.
@@ -121,11 +127,15 @@ const ROUTING: &[Field] = &[
 ];
 
 const TABLES: &[(&str, &[Field])] = &[
+    ("cpustat_1sec", CPUSTAT),
+    ("cpustat_20sec", CPUSTAT),
+    ("cpustat_50ms", CPUSTAT),
     ("lock_waits", LOCK_WAITS),
     ("locks", LOCKS),
     ("memoryusage", MEMORYUSAGE),
     ("metadata_locks", METADATA_LOCKS),
     ("routing", ROUTING),
+    ("threadblocks", THREADBLOCKS),
     ("threads", THREADS),
     ("threadstat", THREADSTAT),
     ("transactions", TRANSACTIONS),
@@ -143,27 +153,10 @@ pub struct ThreadFacts {
     pub cpu: Option<u32>,
     /// The modules that run on it, with their instances.
     pub modules: Box<str>,
+    /// The same one by one.
+    pub blocks: Vec<(&'static str, u16)>,
     /// Microseconds that it looks for work before it sleeps.
     pub spin_us: u32,
-}
-
-/// What a thread did in some time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ThreadUsage {
-    /// Nanoseconds in handlers and queues.
-    pub executing_ns: u64,
-    /// Nanoseconds with sockets and files.
-    pub sending_ns: u64,
-    /// Nanoseconds looking for work.
-    pub spinning_ns: u64,
-    /// Nanoseconds asleep.
-    pub sleeping_ns: u64,
-    /// Signals handled.
-    pub signals: u64,
-    /// Turns with at least one signal.
-    pub turns: u64,
-    /// Signals and events that other threads handed over.
-    pub hand_overs: u64,
 }
 
 /// How busy a thread is.
@@ -239,6 +232,9 @@ pub fn thread_status_rows(threads: &[ThreadStatus]) -> Vec<Vec<Value>> {
             row.extend(percents(window));
             row.push(Value::UInt(window.signals));
         }
+        let times = [total.buffer_full_ns, total.os_user_ns, total.os_system_ns];
+        row.extend(times.map(|time_ns| Value::UInt(time_ns / 1000)));
+        row.extend([total.voluntary_switches, total.involuntary_switches].map(Value::UInt));
         row
     };
     threads.iter().map(row).collect()

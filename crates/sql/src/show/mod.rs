@@ -15,6 +15,7 @@ mod layout;
 mod schema_layout;
 mod server_rows;
 mod table_rows;
+mod thread_rows;
 mod type_text;
 
 #[cfg(test)]
@@ -24,8 +25,7 @@ pub use answer::{describe, show, virtual_table, virtual_table_names};
 pub use create_text::{create_database_text, create_table_text};
 pub use fact::{ShowFacts, TableNumbers, Warning, WarningLevel};
 pub use filter::{Condition, apply_filter};
-pub use junctor_info::{
-    ThreadFacts, ThreadStatus, ThreadUsage, status_columns, status_table, thread_rows, thread_status_rows,
-};
+pub use junctor_info::{ThreadFacts, ThreadStatus, status_columns, status_table, thread_rows, thread_status_rows};
 pub use layout::{Field, FieldKind, VirtualTable};
+pub use thread_rows::{cpustat_rows, cpustat_window, thread_block_rows};
 pub use type_text::column_type_text;

@@ -15,6 +15,7 @@ use crate::definition::{DefinitionContext, create_table};
 use crate::parse::expression::{BinaryOperator, Literal};
 use crate::parse::{Expression, Statement, parse};
 use crate::variable::{GlobalVariables, SessionFacts, SessionVariables};
+use junctor_client::ThreadUsage;
 
 const TABLES: [&str; 4] = [
     "CREATE TABLE a (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20), k INT, KEY (k)) COMMENT='first'",
@@ -263,6 +264,39 @@ fn threads_are_told_in_shares_of_time() {
     assert_eq!(threads[0].len(), World::new().table("junctor_info", "threads").columns.len());
     assert_eq!(status_table("LOCKS").map(|table| status_columns(table).columns.len()), Some(9));
     assert_eq!(status_table("threads"), None);
+}
+
+#[test]
+fn what_a_thread_did_lately_is_told_newest_first() {
+    let usage = |executing_ns, sleeping_ns| ThreadUsage {
+        executing_ns,
+        sleeping_ns,
+        os_user_ns: 6_000,
+        os_system_ns: 1_000,
+        involuntary_switches: 3,
+        ..ThreadUsage::default()
+    };
+    let rows = cpustat_rows(2, "ldm1", &[usage(8_000, 42_000), usage(0, 50_000), ThreadUsage::default()]);
+    for table in ["cpustat_50ms", "CPUSTAT_1SEC", "cpustat_20sec"] {
+        assert!(cpustat_window(table).is_some(), "{table}");
+        let columns = World::new().table("junctor_info", table).columns;
+        let value = |row: usize, name: &str| {
+            let position = columns.iter().position(|column| &*column.name == name).expect(name);
+            rows[row][position].clone()
+        };
+        assert_eq!((rows.len(), rows[0].len()), (2, columns.len()), "none of time that was not yet");
+        assert_eq!([value(0, "slot"), value(1, "slot")], [Value::UInt(0), Value::UInt(1)]);
+        assert_eq!([value(0, "executing_us"), value(1, "executing_us")], [Value::UInt(8), Value::UInt(0)]);
+        assert_eq!([value(0, "os_idle_us"), value(0, "elapsed_us")], [Value::UInt(43), Value::UInt(50)]);
+        assert_eq!(value(1, "involuntary_switches"), Value::UInt(3));
+    }
+    assert_eq!(cpustat_window("threadstat"), None);
+    let blocks = vec![("tc", 0), ("ldm", 3)];
+    let threads = [ThreadFacts::default(), ThreadFacts { thread: 1, blocks, ..ThreadFacts::default() }];
+    let text = |text: &str| Value::Bytes(text.into());
+    let rows = thread_block_rows(&threads);
+    assert_eq!(rows[1], [Value::UInt(1), text("ldm"), Value::UInt(3)]);
+    assert_eq!((rows.len(), rows[0].len()), (2, World::new().table("junctor_info", "threadblocks").columns.len()));
 }
 
 #[test]
