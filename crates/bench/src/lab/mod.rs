@@ -4,9 +4,10 @@
 //! In reading order:
 //! - [`setup`]: the setups; [`workload`]: the workloads, a table to extend; [`operation`]: what clients do; [`data`]: the tables;
 //! - [`client`]: a client; [`node`]: a node; [`thread_figures`], [`counter`], [`routing_figures`]: what its threads did;
-//! - [`record`]: one measurement; [`verdict`]: the setups compared; [`page`]: tables for people; [`plots`]: charts;
+//! - [`calm`]: whether other programs disturb; [`record`]: one measurement; [`verdict`]: the setups compared; [`page`]: tables for people; [`plots`]: charts;
 //! - [`session`]: all of it, in order; [`code_size`]: the code that threads run through, a command by itself.
 
+pub mod calm;
 pub mod client;
 pub mod code_size;
 pub mod counter;
@@ -87,6 +88,16 @@ fn list_page() -> String {
         );
     }
     page
+}
+
+/// How much other programs disturbed.
+fn disturbance_line(records: &[record::Record]) -> String {
+    let disturbed = records.iter().filter(|record| record.others_cpu_percent > calm::DISTURBED_PERCENT).count();
+    format!(
+        "Other programs used more than {} per cent of the CPUs during {disturbed} of {} measurements.",
+        calm::DISTURBED_PERCENT,
+        records.len()
+    )
 }
 
 /// Whether hardware counters were there.

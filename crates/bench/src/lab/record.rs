@@ -49,6 +49,8 @@ pub struct Record {
     pub undone: u64,
     /// Times of operations.
     pub latency_us: Latency,
+    /// What other programs used of all CPUs meanwhile, in per cent; it should be next to nothing.
+    pub others_cpu_percent: f64,
     /// CPU time of the node for an operation, in microseconds.
     pub cpu_us_per_operation: f64,
     /// Signals and events that went from one thread of the node to another, for an operation.
@@ -92,6 +94,7 @@ impl Record {
                 .map(|count| *count as f64 / phase_seconds)
                 .collect(),
             undone: tally.undone,
+            others_cpu_percent: 0.0,
             latency_us: Latency {
                 p50: latency(500),
                 p95: latency(950),

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::LabOptions;
+use super::calm::{Others, Patience};
 use super::client::{Client, Schedule, Tally};
 use super::data::{self, DATABASE};
 use super::node::{Node, start_filled};
@@ -53,6 +54,7 @@ pub fn run(options: &LabOptions) -> Outcome<()> {
     }
     println!("{}", verdict_page(&plan.setups, &comparisons));
     println!("{}", super::hardware_line(&records));
+    println!("{}", super::disturbance_line(&records));
     if let Some(path) = &options.json {
         let text = serde_json::to_string_pretty(&records)?;
         fs::write(path, text + "\n").explain(path.display())?;
@@ -80,6 +82,8 @@ pub struct Plan {
     pub clients: u32,
     /// Rows of the larger table.
     pub rows: u64,
+    /// The time for measuring again what others disturbed, as a part of the planned time.
+    pub patience: f64,
 }
 
 impl Plan {
@@ -101,18 +105,22 @@ impl Plan {
             warm_up_seconds: (seconds / 4.0).min(0.5),
             clients: options.clients.unwrap_or((cpus as u32 * 4).min(64)),
             rows: options.rows,
+            patience: if options.quick { 0.2 } else { 1.0 },
         })
     }
 
-    fn announcement(&self) -> String {
+    fn planned_seconds(&self) -> f64 {
         let one: f64 = self.workloads.iter().map(|one| one.seconds(self.seconds) + self.warm_up_seconds + 0.1).sum();
-        let all = one * self.setups.len() as f64 * f64::from(self.repetitions);
+        one * self.setups.len() as f64 * f64::from(self.repetitions)
+    }
+
+    fn announcement(&self) -> String {
         format!(
             "{} workloads, {} setups, {} repetitions: about {:.1} minutes. {} CPUs, {} clients, {} rows.",
             self.workloads.len(),
             self.setups.len(),
             self.repetitions,
-            all / 60.0,
+            self.planned_seconds() / 60.0,
             cpu_count(),
             self.clients,
             self.rows
@@ -121,18 +129,20 @@ impl Plan {
 
     fn measure_all(&self, nodes: &mut [Box<dyn Node>], interrupt: &Interrupt) -> Outcome<Vec<Record>> {
         let mut records = Vec::new();
+        let mut patience = Patience::new(Duration::from_secs_f64(self.planned_seconds() * self.patience));
         for repetition in 0..self.repetitions {
             for (place, workload) in self.workloads.iter().enumerate() {
                 for setup in order(self.setups.len(), repetition, place) {
                     let run = Run { plan: self, workload, place, repetition, name: self.setups[setup].name };
-                    let record = run.measure(nodes[setup].as_mut(), interrupt)?;
+                    let record = patience.measure(interrupt, || run.measure(nodes[setup].as_mut(), interrupt))?;
                     eprintln!(
-                        "repetition {} of {}, {}, {}: {:.0} operations/s",
+                        "repetition {} of {}, {}, {}: {:.0} operations/s; others used {:.0} per cent",
                         repetition + 1,
                         self.repetitions,
                         record.workload,
                         record.setup,
-                        record.operations_per_second
+                        record.operations_per_second,
+                        record.others_cpu_percent
                     );
                     records.push(record);
                 }
@@ -167,8 +177,12 @@ fn chosen<T>(all: Vec<T>, names: &[String], name_of: fn(&T) -> &'static str) -> 
     Ok(all.into_iter().filter(is_wanted).collect())
 }
 
-/// What the threads did, and where reads ran.
-type Watched = (Vec<ThreadFigures>, Vec<RoutingFigures>);
+/// What the threads did, where reads ran, and what other programs used.
+struct Watched {
+    threads: Vec<ThreadFigures>,
+    routing: Vec<RoutingFigures>,
+    others_cpu_percent: f64,
+}
 
 /// One measurement.
 struct Run<'a> {
@@ -227,18 +241,23 @@ impl Run<'_> {
             first_failure.map_or(Ok((sum, watched)), Err)
         })?;
         let what = (self.workload, self.name, self.repetition);
-        Ok(Record::new(what, count, seconds, tally, watched))
+        let mut record = Record::new(what, count, seconds, tally, (watched.threads, watched.routing));
+        record.others_cpu_percent = watched.others_cpu_percent;
+        Ok(record)
     }
 
     fn watch(&self, node: &dyn Node, start: Instant, seconds: f64, interrupt: &Interrupt) -> Outcome<Watched> {
         let mut connection = node.connect("")?;
         interrupt.pause(start.saturating_duration_since(Instant::now()))?;
         let routing = routing_figures::look(&mut connection)?;
+        let others = Others::watch()?;
         let watch = Watch::begin(node.process_id(), &mut connection)?;
         let begun = Instant::now();
         interrupt.pause(Duration::from_secs_f64(seconds))?;
         let threads = watch.end(begun.elapsed().as_secs_f64(), &mut connection)?;
-        Ok((threads, routing_figures::look(&mut connection)?.since(&routing)))
+        let others_cpu_percent = others.percent()?;
+        let routing = routing_figures::look(&mut connection)?.since(&routing);
+        Ok(Watched { threads, routing, others_cpu_percent })
     }
 }
 

@@ -11,19 +11,34 @@ use crate::failure::Explain;
 /// # Errors
 /// The process is gone.
 pub fn cpu_time(process_id: u32) -> Outcome<Duration> {
-    let mut ticks = read_stat(process_id)?.ticks;
-    let mut family = vec![process_id];
-    let all: Vec<Stat> = fs::read_dir("/proc")?
+    Ok(split(process_id, read_stat(process_id)?.ticks)?.0)
+}
+
+/// CPU time of all processes that are neither this one nor its descendants.
+///
+/// # Errors
+/// The system refuses to tell.
+pub fn cpu_time_of_others(process_id: u32) -> Outcome<Duration> {
+    Ok(split(process_id, 0)?.1)
+}
+
+/// CPU time of a process, which has used so many ticks by itself, with its descendants, and that of all others.
+fn split(process_id: u32, mut ticks: u64) -> Outcome<(Duration, Duration)> {
+    let mut all: Vec<Stat> = fs::read_dir("/proc")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .filter_map(|id| read_stat(id).ok())
+        .filter(|stat| stat.process_id != process_id)
         .collect();
+    let mut family = vec![process_id];
     while let Some(parent) = family.pop() {
-        for child in all.iter().filter(|stat| stat.parent == parent) {
+        for child in all.extract_if(.., |stat| stat.parent == parent) {
             ticks += child.ticks;
             family.push(child.process_id);
         }
     }
-    Ok(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
+    let others = all.iter().map(|stat| stat.ticks).sum();
+    let time = |ticks: u64| Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64);
+    Ok((time(ticks), time(others)))
 }
 
 /// Resident memory of a process, in bytes.
@@ -73,6 +88,7 @@ mod tests {
     fn this_process_uses_memory_and_time() {
         assert!(resident_bytes(std::process::id()).expect("alive") > 100_000);
         assert!(cpu_time(std::process::id()).is_ok());
+        assert!(cpu_time_of_others(std::process::id()).is_ok());
         assert!(cpu_time(u32::MAX).is_err());
     }
 }
