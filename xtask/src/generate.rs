@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const ERROR_TABLE: &str = "crates/model/src/error.rs";
+const COUNTER_TABLE: &str = "crates/signals/src/counter.rs";
 
 /// The repository's root.
 pub fn root() -> PathBuf {
@@ -28,11 +29,11 @@ pub fn run() -> Result<(), String> {
 }
 
 /// Every page.
-pub fn pages() -> [Page; 3] {
-    let source = fs::read_to_string(root().join(ERROR_TABLE)).map_err(|error| format!("{ERROR_TABLE}: {error}"));
-    let errors = source.and_then(|source| errors_page(&source));
+pub fn pages() -> [Page; 4] {
+    let source = |table: &str| fs::read_to_string(root().join(table)).map_err(|error| format!("{table}: {error}"));
     [
-        ("docs/generated/errors.md", errors),
+        ("docs/generated/errors.md", source(ERROR_TABLE).and_then(|source| errors_page(&source))),
+        ("docs/generated/counters.md", source(COUNTER_TABLE).and_then(|source| counters_page(&source))),
         ("docs/generated/settings.md", printed_page(&["settings"])),
         ("docs/generated/autobench.md", printed_page(&["bench", "--list-keys"])),
     ]
@@ -89,9 +90,38 @@ pub fn errors_page(source: &str) -> Result<String, String> {
     Ok(head + &rows.into_iter().map(|(_, row)| row).collect::<String>())
 }
 
+/// The page of counters, from the text of the `counters!` table: `Name of "module" {`, then `name: "Meaning.";` until `}`.
+pub fn counters_page(source: &str) -> Result<String, String> {
+    let missing = || format!("{COUNTER_TABLE} has no counters! table");
+    let table = source.split_once("\ncounters! {\n").ok_or_else(missing)?.1;
+    let mut rows = String::new();
+    let mut module = "";
+    for line in table.lines().take_while(|line| *line != "}").map(str::trim).filter(|line| *line != "}") {
+        let wrong = || format!("{COUNTER_TABLE}: {line}");
+        if let Some((_, rest)) = line.split_once(" of ")
+            && line.ends_with('{')
+        {
+            module = rest.trim_end_matches(" {").trim_matches('"');
+            continue;
+        }
+        let (name, meaning) = line.split_once(": ").ok_or_else(wrong)?;
+        let meaning = meaning.strip_suffix("\";").and_then(|meaning| meaning.strip_prefix('"')).ok_or_else(wrong)?;
+        rows.push_str(&format!("| {module} | {name} | {meaning} |\n"));
+    }
+    if rows.is_empty() {
+        return Err(missing());
+    }
+    let head = format!(
+        "# Counters\n\nThe rows of `junctor_info.counters`: each block of a module has those of the module, each thread those of \
+         `thread`. Printed from the table in `{COUNTER_TABLE}`; do not edit.\n\n\
+         | module | counter | what is counted |\n|---|---|---|\n"
+    );
+    Ok(head + &rows)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::errors_page;
+    use super::{counters_page, errors_page};
 
     const TABLE: &str = "macro\nerrors! {\n    /// Two\n    /// lines.\n    Second = 1050, \"42S01\";\n    \
                          /// One.\n    First = 1007, \"HY000\";\n}\nfn after() {}\n";
@@ -107,5 +137,15 @@ mod tests {
     fn a_source_without_its_table_is_an_error() {
         assert!(errors_page("fn nothing() {}").is_err());
         assert!(errors_page("x\nerrors! {\n}\n").is_err());
+    }
+    #[test]
+    fn counters_are_listed_in_their_order_with_their_module() {
+        let source = "macro\ncounters! {\n    A of \"ldm\" {\n        rows: \"Rows of rows.\";\n    }\n    B of \"tc\" {\n        \
+                      aborts: \"Undone.\";\n    }\n}\nfn after() {}\n";
+        let page = counters_page(source).expect("a good table");
+        let rows: Vec<&str> = page.lines().skip(6).collect();
+        assert_eq!(rows, ["| ldm | rows | Rows of rows. |", "| tc | aborts | Undone. |"]);
+        assert!(counters_page("fn nothing() {}").is_err());
+        assert!(counters_page("x\ncounters! {\n    A of \"ldm\" {\n        rows;\n    }\n}\n").is_err());
     }
 }

@@ -16,7 +16,7 @@ use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoI
 use junctor_signals::set_globals::{ApplyGlobalsReply, GlobalValues, SetGlobals};
 use junctor_signals::undo_statements::{UndoStatements, UndoStatementsReply};
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
-use junctor_signals::{LdmSignal, MainSignal, Signal, SqlSignal, TcSignal};
+use junctor_signals::{LdmSignal, MainSignal, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::snapshot::ActiveSnapshots;
 
 use crate::door::Door;
@@ -35,6 +35,8 @@ pub struct Client {
     pub(crate) tc_instances: u16,
     ldm_instances: u16,
     sql_instances: u16,
+    recv_instances: u16,
+    query_instances: u16,
     local_tc: Option<u16>,
     next_tc: u16,
     pub(crate) route: Route,
@@ -106,6 +108,8 @@ impl Client {
             tc_instances,
             ldm_instances: directory.instances(Module::Ldm),
             sql_instances: directory.instances(Module::Sql),
+            recv_instances: directory.instances(Module::Recv),
+            query_instances: directory.instances(Module::Query),
             local_tc: (0..tc_instances).find(beside),
             next_tc: own.instance,
             route: Route::new(rule, own, directory, readers),
@@ -365,27 +369,46 @@ impl Client {
         table: StatusTable,
         door: &mut Door<'_>,
     ) -> Result<OperationId> {
-        let (module, instances) = match table {
-            StatusTable::Transactions | StatusTable::LockWaits => (Module::Tc, self.tc_instances),
-            StatusTable::Locks | StatusTable::MemoryUsage => (Module::Ldm, self.ldm_instances),
-            StatusTable::Processes | StatusTable::MetadataLocks | StatusTable::Routing => {
-                (Module::Sql, self.sql_instances)
-            }
-            StatusTable::UserLocks => (Module::Main, 1),
+        let modules: &[Module] = match table {
+            StatusTable::Transactions | StatusTable::LockWaits => &[Module::Tc],
+            StatusTable::Locks | StatusTable::MemoryUsage => &[Module::Ldm],
+            StatusTable::Processes
+            | StatusTable::MetadataLocks
+            | StatusTable::Routing
+            | StatusTable::OperationLatency
+            | StatusTable::OperationLatencyBuckets => &[Module::Sql],
+            StatusTable::UserLocks => &[Module::Main],
+            StatusTable::Counters => &[Module::Main, Module::Recv, Module::Sql, Module::Tc, Module::Ldm, Module::Query],
         };
-        let work = Work::Status { outstanding: u32::from(instances), rows: Vec::new() };
-        let operation = self.open(session, work)?;
-        for instance in 0..instances {
+        let known: Vec<_> = modules.iter().map(|module| (*module, self.instances_of(*module))).collect();
+        let outstanding = known.iter().map(|(_, instances)| u32::from(*instances)).sum();
+        let operation = self.open(session, Work::Status { outstanding, rows: Vec::new() })?;
+        for (module, instance) in known.into_iter().flat_map(|(module, count)| (0..count).map(move |at| (module, at))) {
             let request = ReadStatus { operation, reply_to: self.own, table };
             let signal = match module {
                 Module::Tc => Signal::Tc(TcSignal::ReadStatus(request)),
                 Module::Sql => Signal::Sql(SqlSignal::ReadStatus(request)),
                 Module::Main => Signal::Main(MainSignal::ReadStatus(request)),
+                Module::Recv => Signal::Recv(RecvSignal::ReadStatus(request)),
+                Module::Query => Signal::Query(QuerySignal::ReadStatus(request)),
                 _ => Signal::Ldm(LdmSignal::ReadStatus(request)),
             };
             door.outbox.send(Address::new(self.own.node, module, instance), signal);
         }
         Ok(operation)
+    }
+
+    /// How many instances of a module tell rows of status tables.
+    fn instances_of(&self, module: Module) -> u16 {
+        match module {
+            Module::Main => 1,
+            Module::Recv => self.recv_instances,
+            Module::Sql => self.sql_instances,
+            Module::Tc => self.tc_instances,
+            Module::Ldm => self.ldm_instances,
+            Module::Query => self.query_instances,
+            Module::Rep | Module::Send | Module::Io => 0,
+        }
     }
 
     /// Takes a new catalog and says so.

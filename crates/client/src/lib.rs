@@ -20,6 +20,7 @@ pub use operation::RowBound;
 pub use transaction::Transaction;
 
 pub use junctor_kernel::{SpinChoice, SpinMethod, Time, Usage as ThreadUsage, Window};
+pub use junctor_signals::counter;
 pub use junctor_signals::program;
 pub use junctor_signals::read_rows::OperationId;
 pub use junctor_signals::remarks;

@@ -1,7 +1,7 @@
 //! What the kernel asks of signals and of the blocks that handle them.
 
 use crate::address::Address;
-use crate::context::Context;
+use crate::context::{Context, Time};
 use crate::outbox::Outbox;
 use crate::world::WorldEvent;
 
@@ -65,5 +65,11 @@ pub trait Host<S: Signal> {
     /// `context.own` is the first module of the thread.
     fn end_turn(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<S>) {
         let _ = (context, outbox);
+    }
+
+    /// Called when such a turn, begun at `began`, is over: what was sent is published, and written if sockets are here. For
+    /// measuring; `ended` is a stamp that was taken anyway.
+    fn turn_ended(&mut self, began: Time, ended: Time) {
+        let _ = (began, ended);
     }
 }

@@ -84,6 +84,11 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// The thread on which it runs.
+    pub fn thread(&self) -> u16 {
+        self.directory.thread_of(self.own.module, self.own.instance).unwrap_or(0)
+    }
+
     /// The time now, not that of the turn's beginning: for measuring the own work.
     #[inline]
     pub fn stamp(&mut self) -> Time {

@@ -67,6 +67,7 @@ inbox! {
     /// What recv takes.
     RecvSignal {
         CommandReply: Reply, 4;
+        ReadStatus: Reply, 1;
         ContinueWork: Reply, 64;
     }
 }
@@ -144,6 +145,7 @@ inbox! {
     QuerySignal {
         ReadRows: Request, 2;
         OpenPartition: Reply, 1;
+        ReadStatus: Reply, 1;
         PublishCatalog: Reply, 1;
     }
 }
@@ -267,7 +269,7 @@ macro_rules! into_signal {
     };
 }
 
-into_signal!(RecvSignal in Recv: CommandReply, ContinueWork);
+into_signal!(RecvSignal in Recv: CommandReply, ReadStatus, ContinueWork);
 into_signal!(SqlSignal in Sql: OpenSession, ExecuteCommand, ContinueCommand, CloseSession, ReadRowsReply, ExecuteStatementReply,
     EndTransactionReply, UndoStatementsReply, ChangeSchemaReply, ReserveAutoIncrementReply, ReadStatusReply, ReadStatus, InterruptSession, InterruptSessionReply,
     ApplyGlobals, ApplyGlobalsReply, UseUserLockReply, PublishCatalog, BlockTables, UnblockTables,
@@ -276,7 +278,7 @@ into_signal!(TcSignal in Tc: ExecuteStatement, InterruptStatement, EndTransactio
     UndoTransactionReply, CommitStable, AwaitStable, LockWaitStarted, LockWaitEnded, ProbeDeadlock, NoteTableWait, ReadStatus, PublishCatalog, ContinueWork);
 into_signal!(LdmSignal in Ldm: ReadRows, WriteRows, InterruptWrites, PrepareTransaction, CommitTransaction, UndoTransaction, ReplicateRows,
     ReplicateRowsReply, ApplyReplica, CancelWait, ChangePartition, ReadStatus, PublishCatalog, ContinueWork);
-into_signal!(QuerySignal in Query: ReadRows, OpenPartition, PublishCatalog);
+into_signal!(QuerySignal in Query: ReadRows, OpenPartition, ReadStatus, PublishCatalog);
 into_signal!(MainSignal in Main: ChangeSchema, ChangePartitionReply, PublishCatalogReply, ReserveAutoIncrement, SetGlobals, BlockTablesReply, RecallTables,
     CancelSchemaChange, UnlockTables, UseUserLock,
     CancelUserLock, ReleaseUserLocks, ContinueWork);

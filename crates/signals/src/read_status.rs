@@ -33,6 +33,13 @@ pub enum StatusTable {
     /// NULL), operation, nanoseconds a key or range here and in other threads (or NULL), samples of both, reads that stayed, that went to
     /// the owner and to query blocks, reads that tried another place, and microseconds which that was predicted to cost.
     Routing,
+    /// `junctor_info.counters`: from every block, and of all threads from main. Columns: thread, module, instance, name, value, meaning.
+    Counters,
+    /// `junctor_info.operation_latency`: from every sql block, a row for each kind of statements. Columns: sql instance, kind, durations
+    /// as sql itself understands them.
+    OperationLatency,
+    /// `junctor_info.operation_latency_buckets`: the same rows.
+    OperationLatencyBuckets,
 }
 
 /// Tell the rows.

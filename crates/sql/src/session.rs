@@ -12,6 +12,7 @@ use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
 
 use crate::bind::ParameterKind;
+use crate::engine::OperationKind;
 use crate::engine::TableLocks;
 use crate::engine::TableUse;
 use crate::execute::{Execution, Savepoint};
@@ -87,6 +88,8 @@ pub struct Session {
     pub(crate) statements: BTreeMap<u32, Box<PreparedStatement>>,
     pub(crate) next_statement: u32,
     pub(crate) execution: Execution,
+    /// What the statement under way is measured as.
+    pub(crate) operation: OperationKind,
     /// The tables that the open transaction has used.
     pub(crate) tables: Vec<TableUse>,
     /// How many schema changes had asked for tables when it began to use some.

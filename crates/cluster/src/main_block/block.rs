@@ -6,6 +6,7 @@ use std::sync::Arc;
 use junctor_kernel::{Address, Context, Directory, Module, NodeId, Outbox, WorldEvent};
 use junctor_model::id::TableId;
 use junctor_signals::change_schema::Catalog;
+use junctor_signals::counter::MainCounters;
 use junctor_signals::{MainSignal, Signal};
 
 use super::lock_tables::LockedTables;
@@ -49,6 +50,7 @@ pub struct MainBlock {
     /// What LOCK TABLES holds.
     pub(super) locked: Vec<LockedTables>,
     pub(super) user_lock_timer_runs: bool,
+    pub(super) counted: MainCounters,
 }
 
 impl MainBlock {
@@ -75,6 +77,7 @@ impl MainBlock {
             user_locks: UserLocks::default(),
             locked: Vec::new(),
             user_lock_timer_runs: false,
+            counted: MainCounters::default(),
         }
     }
 
@@ -91,6 +94,7 @@ impl MainBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        self.counted.signals += 1;
         match signal {
             MainSignal::ChangeSchema(signal) => self.on_change_schema(signal, context, outbox),
             MainSignal::ChangePartitionReply(signal) => self.on_change_partition_reply(signal, context, outbox),
@@ -101,7 +105,7 @@ impl MainBlock {
             MainSignal::UseUserLock(signal) => self.on_use_user_lock(signal, context, outbox),
             MainSignal::CancelUserLock(signal) => self.on_cancel_user_lock(signal, outbox),
             MainSignal::ReleaseUserLocks(signal) => self.on_release_user_locks(signal, outbox),
-            MainSignal::ReadStatus(signal) => self.on_read_status(signal, outbox),
+            MainSignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),
             MainSignal::BlockTablesReply(signal) => self.on_block_tables_reply(signal, context, outbox),
             MainSignal::RecallTables(signal) => self.on_recall_tables(signal, outbox),
             MainSignal::CancelSchemaChange(signal) => self.on_cancel_schema_change(signal, context, outbox),
@@ -111,6 +115,7 @@ impl MainBlock {
 
     /// Handles one event of the world. The catalog is empty at the start, as every block takes it to be.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.counted.signals += 1;
         match event {
             WorldEvent::Timer { token: USER_LOCK_TIMER } => self.on_user_lock_timer(context, outbox),
             WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),

@@ -9,6 +9,7 @@ use super::definition;
 
 impl MainBlock {
     pub(super) fn on_reserve_auto_increment(&mut self, request: ReserveAutoIncrement, outbox: &mut Outbox<Signal>) {
+        self.counted.number_ranges += 1;
         let ReserveAutoIncrement { operation, reply_to, table, count, beyond } = request;
         let reply = match self.counters.get_mut(&table) {
             None => ReserveAutoIncrementReply { operation, first: 0, count: 0, error: Some(definition::changed()) },

@@ -4,6 +4,7 @@ use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
 use junctor_model::value::Value;
+use junctor_signals::counter::{counter_rows, thread_counter_rows};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
@@ -70,8 +71,13 @@ impl MainBlock {
         granted.into_iter().for_each(|next| grant(next, outbox));
     }
 
-    /// Answers with the rows of `junctor_info.user_locks`.
-    pub(super) fn on_read_status(&mut self, request: ReadStatus, outbox: &mut Outbox<Signal>) {
+    /// Answers with the rows of `junctor_info.user_locks`, or with its own and the threads' of `junctor_info.counters`.
+    pub(super) fn on_read_status(
+        &mut self,
+        request: ReadStatus,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
         let row = |(name, connection, count): (&str, ConnectionId, u64)| {
             let state = if count > 0 { "GRANTED" } else { "WAITING" };
@@ -79,6 +85,11 @@ impl MainBlock {
         };
         let rows = match request.table {
             StatusTable::UserLocks => self.user_locks.entries().take(STATUS_ROWS_MAX).map(row).collect(),
+            StatusTable::Counters => {
+                let mut rows = thread_counter_rows(context.loads);
+                rows.extend(counter_rows(&self.counted, self.own, context.thread()));
+                rows
+            }
             _ => Vec::new(),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };

@@ -45,6 +45,7 @@ impl MainBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        self.counted.schema_changes += 1;
         let ChangeSchema { operation, reply_to, connection, wait_ms, foreign_key_checks, change } = request;
         let asker = Asker { operation, reply_to, connection, wait_ms, foreign_key_checks, cause: None };
         // What ends a change that has begun is never refused.

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use junctor_client::block_signals::*;
+use junctor_client::counter::{RecvCounters, counter_rows};
 use junctor_kernel::{
     Address, Buffer, Context, Directory, Duration, Module, Outbox, SocketId, Time, WorldEvent, WorldRequest,
 };
@@ -58,6 +59,7 @@ pub struct RecvBlock {
     recv_instances: u32,
     sql_instances: u16,
     local_sql: Option<u16>,
+    counted: RecvCounters,
 }
 
 #[derive(Debug)]
@@ -110,19 +112,23 @@ impl RecvBlock {
             recv_instances: u32::from(directory.instances(Module::Recv).max(1)),
             sql_instances,
             local_sql: (0..sql_instances).find(beside),
+            counted: RecvCounters::default(),
         }
     }
 
     /// Takes one signal.
     pub fn handle(&mut self, signal: RecvSignal, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.counted.signals += 1;
         match signal {
             RecvSignal::CommandReply(reply) => self.on_command_reply(reply, context, outbox),
+            RecvSignal::ReadStatus(request) => self.on_read_status(request, context, outbox),
             RecvSignal::ContinueWork(_) => {}
         }
     }
 
     /// Takes one event of the world.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.counted.signals += 1;
         match event {
             WorldEvent::SocketOpened { socket, peer, .. } => self.on_opened(socket, peer.ip(), context, outbox),
             WorldEvent::Received { socket, bytes } => self.on_received(socket, bytes, context, outbox),
@@ -162,14 +168,23 @@ impl RecvBlock {
         self.count
     }
 
+    /// Answers with the rows of `junctor_info.counters`, the only table that it knows rows of.
+    fn on_read_status(&mut self, request: ReadStatus, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let rows = counter_rows(&self.counted, context.own, context.thread());
+        let reply = ReadStatusReply { operation: request.operation, rows };
+        outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+    }
+
     fn on_opened(&mut self, socket: SocketId, peer: IpAddr, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let mut packets = context.buffers.take(512);
         if self.count >= self.settings.connections_max {
+            self.counted.connections_refused += 1;
             emit_too_many_connections(&mut packets);
             outbox.request(WorldRequest::SendBytes { socket, bytes: packets });
             outbox.request(WorldRequest::CloseSocket { socket });
             return;
         }
+        self.counted.connections += 1;
         let mut random = [0; 20];
         context.random.bytes(&mut random);
         let id = ConnectionId(self.next_number);
@@ -248,6 +263,7 @@ impl RecvBlock {
     }
 
     fn on_received(&mut self, socket: SocketId, bytes: Buffer, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.counted.bytes_received += bytes.len() as u64;
         match find(&mut self.connections, socket) {
             None => context.buffers.give(bytes),
             Some(connection) if connection.busy => connection.keep_pending(bytes, context, outbox),
@@ -268,6 +284,7 @@ impl RecvBlock {
                 // What comes between two commands is numbered as MySQL numbers it.
                 connection.sequence = 0;
             }
+            self.counted.bytes_sent += packets.len() as u64;
             connection.sequence = patch_sequences(&mut packets, connection.sequence);
             outbox.request(WorldRequest::SendBytes { socket: connection.socket, bytes: packets });
         }

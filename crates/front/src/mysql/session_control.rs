@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use junctor_client::Door;
 use junctor_client::block_signals::*;
+use junctor_client::counter::counter_rows;
 use junctor_kernel::{Duration, Time};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
@@ -116,6 +117,16 @@ impl SqlBlock {
             StatusTable::MetadataLocks => return self.on_read_metadata_locks(request, door),
             StatusTable::Routing => {
                 let rows = self.engine.routing_rows(self.own.instance);
+                let reply = ReadStatusReply { operation: request.operation, rows };
+                return door.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+            }
+            StatusTable::OperationLatency | StatusTable::OperationLatencyBuckets => {
+                let rows = self.engine.latency_rows(self.own.instance);
+                let reply = ReadStatusReply { operation: request.operation, rows };
+                return door.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+            }
+            StatusTable::Counters => {
+                let rows = counter_rows(&self.engine.counters, self.own, self.engine.client.route().thread());
                 let reply = ReadStatusReply { operation: request.operation, rows };
                 return door.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
             }

@@ -6,6 +6,7 @@ use junctor_client::Door;
 use junctor_client::block_signals::*;
 use junctor_kernel::{Buffer, Duration};
 use junctor_model::id::ConnectionId;
+use junctor_sql::Engine;
 use junctor_sql::result::{OUTPUT_PART_BYTES, Progress};
 
 use super::packet_sink::PacketSink;
@@ -35,7 +36,8 @@ pub(super) struct Texts {
 
 /// A statement is done and another one follows: what it said is sent if it is much, else it leaves with what comes next.
 #[cold]
-pub(super) fn after_statement(record: &mut SessionRecord, door: &mut Door<'_>) {
+pub(super) fn after_statement(engine: &mut Engine, record: &mut SessionRecord, door: &mut Door<'_>) {
+    engine.note_done(&mut record.session, record.begun, door.now);
     if record.answer.len() < OUTPUT_PART_BYTES {
         record.command = CommandState::Between(Turn::Due);
         return;
@@ -67,6 +69,7 @@ impl SqlBlock {
         }
         record.admitted = true;
         record.command = CommandState::Running;
+        record.begun = door.now;
         record.take_answer(door);
         record.result_start = Some(record.answer.len());
         let SessionRecord { session, capabilities, answer, result_start, running, .. } = &mut **record;

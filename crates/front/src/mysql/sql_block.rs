@@ -56,6 +56,8 @@ pub(super) struct SessionRecord {
     pub(super) running: Option<ExecuteCommand>,
     /// When the command under way came, or the last one was done.
     pub(super) since: Time,
+    /// When the command under way came, or the statement of its text began.
+    pub(super) begun: Time,
     /// The open transaction, and when it was seen first.
     pub(super) open_transaction: Option<(u32, Time)>,
     /// The connection ends with the command under way.
@@ -126,6 +128,7 @@ impl SqlBlock {
     /// Takes one signal.
     pub fn handle(&mut self, signal: SqlSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let mut door = Door::new(context, outbox);
+        self.engine.counters.signals += 1;
         match signal {
             SqlSignal::ExecuteCommand(command) => self.on_execute_command(command, &mut door),
             SqlSignal::ReadRowsReply(reply) => {
@@ -165,12 +168,19 @@ impl SqlBlock {
 
     /// Takes one event of the world.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.engine.counters.signals += 1;
         match event {
             WorldEvent::Timer { token: TABLE_TIMER } => self.on_table_timer(&mut Door::new(context, outbox)),
             WorldEvent::Timer { token: STATEMENT_TIMER } => self.on_statement_timer(&mut Door::new(context, outbox)),
             WorldEvent::Timer { .. } => self.on_look(&mut Door::new(context, outbox)),
             _ => {}
         }
+    }
+
+    /// The turn from `began` is over.
+    #[inline]
+    pub fn turn_ended(&mut self, began: Time, ended: Time) {
+        self.engine.end_turn(began, ended);
     }
 
     fn on_open_session(&mut self, signal: OpenSession, door: &mut Door<'_>) {
@@ -211,6 +221,7 @@ impl SqlBlock {
                     command: CommandState::None,
                     running: None,
                     since: door.now,
+                    begun: door.now,
                     open_transaction: None,
                     is_ending: false,
                     closing: false,
@@ -233,46 +244,26 @@ impl SqlBlock {
     }
 
     fn on_execute_command(&mut self, command: ExecuteCommand, door: &mut Door<'_>) {
-        let Some(record) = self.sessions.get_mut(&command.connection) else {
+        let connection = command.connection;
+        let Some(record) = self.sessions.get_mut(&connection) else {
             door.buffers.give(command.bytes);
             return;
         };
+        record.begun = door.now;
+        self.engine.counters.commands += 1;
         if !record.admitted && !is_kill(&command) {
             if !self.admission.try_enter() {
                 self.admission.wait(command.connection);
+                self.engine.counters.admission_waits += 1;
                 record.command = CommandState::Waiting(command);
                 record.since = door.now;
                 return;
             }
             record.admitted = true;
         }
-        self.run(command, door);
-        self.admit_waiting(door);
-    }
-
-    /// Runs a command of an admitted session.
-    fn run(&mut self, command: ExecuteCommand, door: &mut Door<'_>) {
-        let Some(record) = self.sessions.get_mut(&command.connection) else {
-            door.buffers.give(command.bytes);
-            return;
-        };
-        record.command = CommandState::Running;
-        record.answer = door.buffers.take(512);
-        record.result_start = Some(0);
-        let payload = command.bytes.get(command.start as usize..command.end as usize).unwrap_or(&[]);
-        let progress = match execute(&mut self.engine, record, payload, door) {
-            Outcome::Progress(progress) => progress,
-            Outcome::Silent => Progress::Done,
-        };
-        let connection = command.connection;
-        record.since = door.now;
-        match progress {
-            Progress::Waiting | Progress::MoreOutput => record.running = Some(command),
-            Progress::Done if record.session.has_more_statements() => record.running = Some(command),
-            Progress::Done | Progress::Close => door.buffers.give(command.bytes),
-        }
-        after(&mut self.engine, record, progress, door);
+        run(&mut self.engine, record, command, door);
         self.settle(connection, door);
+        self.admit_waiting(door);
     }
 
     fn resume(&mut self, connection: ConnectionId, event: Event, door: &mut Door<'_>) {
@@ -326,14 +317,15 @@ impl SqlBlock {
     /// After every step of a session: gives its ticket back when nothing of it is in the data plane, and forgets it when its
     /// connection is gone and nothing is under way.
     pub(super) fn settle(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
-        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        let Some(mut record) = self.sessions.get_mut(&connection) else { return };
         let idle = !self.engine.is_busy(&record.session);
         record.closing |= record.is_ending && idle;
         if self.engine.watches_tables() {
             self.engine.note_table_step(&record.session, door);
             self.start_table_timer(door);
+            let Some(again) = self.sessions.get_mut(&connection) else { return };
+            record = again;
         }
-        let Some(record) = self.sessions.get_mut(&connection) else { return };
         if record.closing && idle {
             self.engine.close_session(&mut record.session, door);
             if let Some(mut record) = self.sessions.remove(&connection) {
@@ -382,7 +374,8 @@ impl SqlBlock {
             match std::mem::replace(&mut record.command, CommandState::None) {
                 CommandState::Waiting(command) => {
                     record.admitted = true;
-                    self.run(command, door);
+                    run(&mut self.engine, record, command, door);
+                    self.settle(connection, door);
                 }
                 CommandState::WaitingAgain => {
                     record.admitted = true;
@@ -403,13 +396,32 @@ impl SqlBlock {
     }
 }
 
+/// Runs a command of an admitted session.
+fn run(engine: &mut Engine, record: &mut SessionRecord, command: ExecuteCommand, door: &mut Door<'_>) {
+    record.command = CommandState::Running;
+    record.answer = door.buffers.take(512);
+    record.result_start = Some(0);
+    let payload = command.bytes.get(command.start as usize..command.end as usize).unwrap_or(&[]);
+    let progress = match execute(engine, record, payload, door) {
+        Outcome::Progress(progress) => progress,
+        Outcome::Silent => Progress::Done,
+    };
+    record.since = door.now;
+    match progress {
+        Progress::Waiting | Progress::MoreOutput => record.running = Some(command),
+        Progress::Done if record.session.has_more_statements() => record.running = Some(command),
+        Progress::Done | Progress::Close => door.buffers.give(command.bytes),
+    }
+    after(engine, record, progress, door);
+}
+
 /// Sends what an answer came to, and notes that the command is over when it is.
 pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: Progress, door: &mut Door<'_>) {
     let after = match progress {
         Progress::Waiting => return,
         Progress::MoreOutput => AfterReply::MoreParts,
         Progress::Done if record.session.has_more_statements() && !record.is_ending => {
-            return after_statement(record, door);
+            return after_statement(engine, record, door);
         }
         _ if record.is_ending => AfterReply::Close,
         Progress::Done => AfterReply::NextCommand,
@@ -418,6 +430,7 @@ pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: P
     if progress == Progress::MoreOutput {
         record.result_start = None;
     } else {
+        engine.note_done(&mut record.session, record.begun, door.now);
         record.command = CommandState::None;
         record.since = door.now;
         if let Some(command) = record.running.take() {

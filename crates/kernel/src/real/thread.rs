@@ -266,6 +266,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let shared = self.world.shared.clone();
         let index = usize::from(self.engine.seat().thread);
         let idle_since = self.clock.now();
+        self.engine.close_turn(idle_since);
         let busy_per_mille = || shared.loads.thread(index as u16).map_or(0, |load| load.moment.busy_per_mille());
         if self.spinner.begin_idle(idle_since, &shared.spin, busy_per_mille) {
             self.engine.load.set_spin(self.spinner.spin());

@@ -66,6 +66,8 @@ pub(crate) struct Engine<S: Signal, H: Host<S>> {
     handled: u64,
     /// Parcels taken from other threads in this turn.
     hand_overs: u64,
+    /// The host is to be told when the last turn ended.
+    turn_is_open: bool,
     quota: u64,
     waiting_max: usize,
     stall: Stall,
@@ -196,6 +198,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             wall_clock_us: 0,
             handled: 0,
             hand_overs: 0,
+            turn_is_open: false,
             quota: u64::from(limits.quota.max(1)),
             waiting_max,
             stall: Stall { since: now, after: Duration(limits.stall_ns), burst: 1 },
@@ -206,6 +209,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     /// Takes what is due and what has come. `first_ring` decides which other thread is served first. Returns how many
     /// signals were handled.
     pub(crate) fn run(&mut self, now: Time, wall_clock_us: u64, first_ring: usize) -> u64 {
+        self.close_turn(now);
         self.now = now;
         self.wall_clock_us = wall_clock_us;
         self.handled = 0;
@@ -232,9 +236,18 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.handled
     }
 
+    /// The thread does something else than the last turn from `now` on.
+    #[inline]
+    pub(crate) fn close_turn(&mut self, now: Time) {
+        if std::mem::take(&mut self.turn_is_open) {
+            self.host.turn_ended(self.now, now);
+        }
+    }
+
     /// Ends the part of the turn that handles signals. Returns how many signals the turn handled in all.
     pub(crate) fn end_turn(&mut self) -> u64 {
         if self.handled > 0 {
+            self.turn_is_open = true;
             let first = self.seat.modules.first().copied().unwrap_or((Module::Main, 0));
             let own = self.seat.directory.address(first.0, first.1);
             let (host, mut context, outbox) = self.parts(own);

@@ -350,7 +350,9 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let ended: Vec<u16> = here.filter(|&instance| node.world.sockets.has_ended(instance)).collect();
         let mut published = Vec::new();
         let moved = engine.flush(|target| published.push(usize::from(target)));
-        engine.load.enter(ThreadState::Sleeping, Time(self.now.since(node.started).0));
+        let local_now = Time(self.now.since(node.started).0);
+        engine.load.enter(ThreadState::Sleeping, local_now);
+        engine.close_turn(local_now);
         let remote: Vec<Envelope<S>> = engine.remote().drain(..).collect();
         let answers = std::mem::take(&mut node.world.answers);
         let stop_requested = std::mem::take(&mut node.world.stop_requested);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use junctor_client::Client;
 use junctor_cluster::{MainBlock, RepBlock};
 use junctor_front::mysql::{RecvBlock, RecvSettings, SqlBlock};
-use junctor_kernel::{Address, Context, Duration, Host, Module, Outbox, ThreadSeat, WorldEvent};
+use junctor_kernel::{Address, Context, Duration, Host, Module, Outbox, ThreadSeat, Time, WorldEvent};
 use junctor_signals::Signal;
 use junctor_sql::Engine;
 use junctor_storage::snapshot::{ActiveSnapshots, SnapshotWord};
@@ -121,6 +121,13 @@ impl Host<Signal> for NodeHost {
     fn end_turn(&mut self, _context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         if let Some(recv) = &mut self.recv {
             recv.end_turn(outbox);
+        }
+    }
+
+    #[inline]
+    fn turn_ended(&mut self, began: Time, ended: Time) {
+        if let Some(sql) = &mut self.sql {
+            sql.turn_ended(began, ended);
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::NodeConfig;
 
 mod alterations;
 mod several_statements;
+mod status;
 
 const NODE: NodeId = NodeId(1);
 /// Deliveries after which a test is taken to hang.

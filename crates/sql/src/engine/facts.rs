@@ -78,7 +78,7 @@ impl Facts<'_, '_> {
             ("Com_stmt_execute", counters.executes),
             ("Com_stmt_prepare", counters.prepares),
             ("Com_update", counters.updates),
-            ("Connections", counters.connections),
+            ("Connections", counters.sessions),
             ("Prepared_stmt_count", engine.prepared_count as u64),
             ("Queries", counters.questions),
             ("Questions", counters.questions),

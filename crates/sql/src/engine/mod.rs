@@ -2,6 +2,8 @@
 
 mod command;
 mod facts;
+mod histogram;
+mod latency;
 mod prepared;
 mod query;
 mod several;
@@ -18,6 +20,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use junctor_client::change_schema::PublishCatalog;
+use junctor_client::counter::SqlCounters;
 use junctor_client::{Client, Door};
 use junctor_model::error::Result;
 
@@ -34,7 +37,9 @@ pub use command::SqlCommand;
 pub(crate) use lock_tables::TableLocks;
 pub(crate) use user_locks::UserLockState;
 
-pub use settings::{Counters, ServerSettings};
+use latency::Latencies;
+pub use latency::OperationKind;
+pub use settings::ServerSettings;
 use table_use::TableBlocks;
 pub(crate) use table_use::TableUse;
 
@@ -59,8 +64,9 @@ pub struct Engine {
     pub(crate) tables: TableBlocks,
     prepared_count: usize,
     session_count: usize,
-    /// What SHOW STATUS counts.
-    pub counters: Counters,
+    /// What SHOW STATUS and `junctor_info.counters` count.
+    pub counters: SqlCounters,
+    latencies: Latencies,
 }
 
 impl Engine {
@@ -80,7 +86,8 @@ impl Engine {
             tables: TableBlocks::default(),
             prepared_count: 0,
             session_count: 0,
-            counters: Counters::default(),
+            counters: SqlCounters::default(),
+            latencies: Latencies::default(),
         }
     }
 
@@ -113,6 +120,7 @@ impl Engine {
             statements: Default::default(),
             next_statement: 1,
             execution: Execution::Idle,
+            operation: OperationKind::None,
             tables: Vec::new(),
             tables_since: 0,
             interrupted: false,
@@ -128,7 +136,7 @@ impl Engine {
         };
         session.transaction_ended();
         self.session_count += 1;
-        self.counters.connections += 1;
+        self.counters.sessions += 1;
         Ok(session)
     }
 

@@ -164,6 +164,7 @@ impl Engine {
         door: &mut Door<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
+        self.counters.plans += 1;
         let Some(prepared) = session.statements.get(&id) else { return Progress::Done };
         let statement = Arc::clone(&prepared.statement);
         let database = prepared.database.clone();

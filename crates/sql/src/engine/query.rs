@@ -7,9 +7,9 @@ use junctor_client::Door;
 use junctor_client::program::RowProtocol;
 use junctor_model::error::Result;
 
-use super::Engine;
 use super::facts::{Facts, with_environment};
 use super::user_locks::{LockCallMode, refuse_lock_calls};
+use super::{Engine, OperationKind};
 use crate::bind::{Environment, message};
 use crate::execute::{
     Again, Origin, Run, compute_now, fail, fill_from_shape, fits_class, kinds_of_shape, run_control, start_change,
@@ -80,6 +80,7 @@ impl Engine {
             // Such a plan is good once, and its statement's literals are known: planning it with them is simpler.
             return Ok(None);
         }
+        self.counters.plans += 1;
         let plan = Arc::new(planned.plan);
         self.cache.put(&Self::plan_key(&self.shape, session), Arc::clone(&plan), &self.client.catalog().dictionary);
         Ok(Some(plan))
@@ -159,6 +160,7 @@ impl Engine {
     ) -> Progress {
         let database = session.database.clone();
         self.set_lock_calls(LockCallMode::Collected);
+        self.counters.plans += 1;
         // It may ask how many warnings the statement before had.
         let planned = self.plan(session, statement, database.as_deref(), door);
         if !keeps_diagnostics(statement) {
@@ -192,15 +194,21 @@ impl Engine {
             return progress;
         }
         match &**plan {
-            Plan::Select(_) => {
+            Plan::Select(select) => {
+                session.operation = select.operation;
                 self.counters.selects += 1;
                 start_select(self, session, plan, run, door, sink)
             }
             Plan::Insert(_) => {
+                session.operation = OperationKind::Insert;
                 self.counters.inserts += 1;
                 start_insert(self, session, plan, run, door, sink)
             }
             Plan::Change(change) => {
+                session.operation = match change.kind {
+                    ChangeKind::Update => OperationKind::Update,
+                    ChangeKind::Delete => OperationKind::Delete,
+                };
                 match change.kind {
                     ChangeKind::Update => self.counters.updates += 1,
                     ChangeKind::Delete => self.counters.deletes += 1,
@@ -208,10 +216,16 @@ impl Engine {
                 start_change(self, session, plan, run, door, sink)
             }
             Plan::Compute(_) => {
+                session.operation = OperationKind::Other;
                 self.counters.selects += 1;
                 compute_now(self, session, plan, run.protocol, door, sink)
             }
             Plan::Control(control) => {
+                session.operation = match control {
+                    ControlPlan::Begin { .. } => OperationKind::Other,
+                    ControlPlan::Commit(_) => OperationKind::Commit,
+                    ControlPlan::Rollback(_) => OperationKind::Rollback,
+                };
                 match control {
                     ControlPlan::Begin { .. } => self.counters.begins += 1,
                     ControlPlan::Commit(_) => self.counters.commits += 1,

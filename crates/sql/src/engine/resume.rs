@@ -1,16 +1,19 @@
 //! Hot path, budget 60 instructions an answer besides its rows: answers of the data plane, and the client's readiness for
 //! more output.
 
-use junctor_client::{Door, Event, OperationId};
+use std::borrow::Cow;
+
+use junctor_client::{Door, Event, OperationId, StatusTable};
 use junctor_model::value::Value;
 
 use super::Engine;
+use super::latency::{bucket_rows, summary_rows};
 use crate::execute::{
     Execution, PartRows, StatementOutcome, compute_rows, is_checking, is_filling, on_check_event, on_ended,
     on_fill_ended, on_fill_read_failed, on_fill_rows, on_fill_statement, on_interrupted, on_numbers, on_read_failed,
     on_rows, on_schema_changed, on_source_event, on_statement, on_undone, pump,
 };
-use crate::plan::Plan;
+use crate::plan::{ComputeSource, Plan};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
 use crate::show::WarningLevel;
@@ -107,7 +110,14 @@ impl Engine {
     ) -> Progress {
         let Execution::Status(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
         let progress = match &*state.plan {
-            Plan::Compute(plan) => compute_rows(session, plan, rows, &state.parameters, state.protocol, sink),
+            Plan::Compute(plan) => {
+                let told = match plan.source {
+                    ComputeSource::Status(StatusTable::OperationLatency) => Cow::Owned(summary_rows(rows)),
+                    ComputeSource::Status(StatusTable::OperationLatencyBuckets) => Cow::Owned(bucket_rows(rows)),
+                    _ => Cow::Borrowed(rows),
+                };
+                compute_rows(session, plan, &told, &state.parameters, state.protocol, sink)
+            }
             _ => Progress::Done,
         };
         door.buffers.give(state.parameters);

@@ -9,10 +9,10 @@ use junctor_model::id::ConnectionId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::Value;
 
-use super::Engine;
 use super::command::answer;
 use super::facts::{Facts, with_environment};
 use super::lock_tables::has_locked_tables;
+use super::{Engine, OperationKind};
 use crate::bind::{Binder, Clause, Environment, Folded, RowSource, Scope};
 use crate::definition::{self, Defined, DefinitionContext};
 use crate::execute::{
@@ -37,6 +37,7 @@ impl Engine {
         door: &mut Door<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
+        session.operation = if is_definition(statement) { OperationKind::Definition } else { OperationKind::Other };
         match statement {
             // Nothing but comments is done at once; a text without even these is refused by the parser.
             Statement::Empty => answer(session, Ok(()), sink),
@@ -61,15 +62,7 @@ impl Engine {
                 session.note_evaluated(WarningLevel::Warning, &mut scratch);
                 answer(session, outcome, sink)
             }
-            Statement::CreateTable(_)
-            | Statement::CreateIndex(_)
-            | Statement::AlterTable(_)
-            | Statement::CreateDatabase(_)
-            | Statement::DropTable(_)
-            | Statement::DropIndex(_)
-            | Statement::DropDatabase(_)
-            | Statement::RenameTables(_)
-            | Statement::TruncateTable(_) => match self.define(session, statement) {
+            _ if is_definition(statement) => match self.define(session, statement) {
                 Ok(Defined { change, notes }) => start_schema_change(self, session, change, notes, door, sink),
                 // A refused definition has committed the open transaction too.
                 Err(error) => end_transaction(self, session, Ending::Commit, AfterEnding::Fail(error), door, sink),
@@ -352,4 +345,20 @@ fn name_of(statement: &Statement) -> &'static str {
         Statement::Unsupported(unsupported) => unsupported.what,
         _ => "this statement",
     }
+}
+
+/// Whether it changes the schema.
+fn is_definition(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateTable(_)
+            | Statement::CreateIndex(_)
+            | Statement::AlterTable(_)
+            | Statement::CreateDatabase(_)
+            | Statement::DropTable(_)
+            | Statement::DropIndex(_)
+            | Statement::DropDatabase(_)
+            | Statement::RenameTables(_)
+            | Statement::TruncateTable(_)
+    )
 }

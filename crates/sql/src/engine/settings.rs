@@ -110,22 +110,3 @@ impl ServerSettings {
         globals
     }
 }
-
-/// What one engine has counted since it started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct Counters {
-    /// Statements of clients.
-    pub questions: u64,
-    /// Sessions that were opened.
-    pub connections: u64,
-    pub selects: u64,
-    pub inserts: u64,
-    pub updates: u64,
-    pub deletes: u64,
-    pub commits: u64,
-    pub rollbacks: u64,
-    pub begins: u64,
-    pub prepares: u64,
-    pub executes: u64,
-}

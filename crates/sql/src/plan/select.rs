@@ -17,6 +17,7 @@ use super::operand::{LimitTemplate, is_fixed, reads_parameter};
 use super::order::{bind_order, check_distinct_order, plain_order};
 use super::statement::Planned;
 use crate::bind::{Binder, Environment, Scope, bind_select_list, message};
+use crate::engine::OperationKind;
 use crate::parse::statement::{self, LockingClause, ObjectName, Select};
 use crate::result::ResultHeader;
 
@@ -71,6 +72,8 @@ pub struct SelectPlan {
     pub calc_found_rows: bool,
     /// Whether at most one row can be found, and it needs no merging.
     pub is_single: bool,
+    /// What its executions are measured as.
+    pub operation: OperationKind,
 }
 
 /// Plans a query of a table.
@@ -172,6 +175,13 @@ fn build(
     let never = filter.as_ref().is_some_and(is_never);
     let (guards, filter) = guards_and_filter(filter, &implied);
     let path = if never { AccessPath::Nothing } else { path };
+    let operation = match path {
+        AccessPath::Nothing => OperationKind::Other,
+        AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. } if parts.is_single => OperationKind::PointRead,
+        AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. } => OperationKind::BatchRead,
+        AccessPath::Ranges { .. } => OperationKind::RangeRead,
+        AccessPath::AllRows(_) => OperationKind::Scan,
+    };
     let reads_parameters = filter.as_ref().is_some_and(reads_parameter) || output_reads_parameter(&output);
     let lock = parts.lock.map(|lock| {
         let mode = if lock.exclusive { LockMode::Exclusive } else { LockMode::Shared };
@@ -205,6 +215,7 @@ fn build(
         limit: select.limit.map(LimitTemplate::of).transpose()?,
         calc_found_rows: select.calc_found_rows,
         is_single: parts.is_single,
+        operation,
     })
 }
 

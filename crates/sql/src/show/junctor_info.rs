@@ -126,7 +126,36 @@ const ROUTING: &[Field] = &[
     unsigned("regret_us"),
 ];
 
+/// What blocks and threads have counted since the start.
+const COUNTERS: &[Field] = &[
+    unsigned("thread_id"),
+    name("module"),
+    unsigned("instance"),
+    name("name"),
+    unsigned("value"),
+    text("description", 256),
+];
+
+/// How long statements took, by kind; of all sql blocks together where the instance is NULL. Percentiles are upper bounds, at most an eighth
+/// too long.
+const OPERATION_LATENCY: &[Field] = &[
+    unsigned("sql_instance").or_null(),
+    name("operation"),
+    unsigned("count"),
+    unsigned("sum_us"),
+    double("p50_us"),
+    double("p95_us"),
+    double("p99_us"),
+    double("p999_us"),
+    double("max_us"),
+];
+
+/// The same one by one: so many took from and to so many nanoseconds, both included.
+const OPERATION_LATENCY_BUCKETS: &[Field] =
+    &[unsigned("sql_instance").or_null(), name("operation"), unsigned("from_ns"), unsigned("to_ns"), unsigned("count")];
+
 const TABLES: &[(&str, &[Field])] = &[
+    ("counters", COUNTERS),
     ("cpustat_1sec", CPUSTAT),
     ("cpustat_20sec", CPUSTAT),
     ("cpustat_50ms", CPUSTAT),
@@ -134,6 +163,8 @@ const TABLES: &[(&str, &[Field])] = &[
     ("locks", LOCKS),
     ("memoryusage", MEMORYUSAGE),
     ("metadata_locks", METADATA_LOCKS),
+    ("operation_latency", OPERATION_LATENCY),
+    ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
     ("routing", ROUTING),
     ("threadblocks", THREADBLOCKS),
     ("threads", THREADS),
@@ -179,10 +210,13 @@ pub struct ThreadStatus {
 /// The table whose rows blocks of the data plane tell.
 pub fn status_table(name: &str) -> Option<StatusTable> {
     match name.to_ascii_lowercase().as_str() {
+        "counters" => Some(StatusTable::Counters),
         "lock_waits" => Some(StatusTable::LockWaits),
         "locks" => Some(StatusTable::Locks),
         "memoryusage" => Some(StatusTable::MemoryUsage),
         "metadata_locks" => Some(StatusTable::MetadataLocks),
+        "operation_latency" => Some(StatusTable::OperationLatency),
+        "operation_latency_buckets" => Some(StatusTable::OperationLatencyBuckets),
         "routing" => Some(StatusTable::Routing),
         "transactions" => Some(StatusTable::Transactions),
         "user_locks" => Some(StatusTable::UserLocks),
@@ -193,10 +227,13 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
 /// The columns of such a table, without rows.
 pub fn status_columns(table: StatusTable) -> VirtualTable {
     let (name, fields) = match table {
+        StatusTable::Counters => ("counters", COUNTERS),
         StatusTable::LockWaits => ("lock_waits", LOCK_WAITS),
         StatusTable::Locks => ("locks", LOCKS),
         StatusTable::MemoryUsage => ("memoryusage", MEMORYUSAGE),
         StatusTable::MetadataLocks => ("metadata_locks", METADATA_LOCKS),
+        StatusTable::OperationLatency => ("operation_latency", OPERATION_LATENCY),
+        StatusTable::OperationLatencyBuckets => ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
         StatusTable::Routing => ("routing", ROUTING),
         StatusTable::Transactions => ("transactions", TRANSACTIONS),
         StatusTable::UserLocks => ("user_locks", USER_LOCKS),

@@ -10,6 +10,7 @@ use junctor_kernel::{Address, Context, Outbox, Pool, WorldEvent};
 use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::change_schema::{PublishCatalog, PublishCatalogReply};
+use junctor_signals::counter::LdmCounters;
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::write_rows::WriteRows;
 use junctor_signals::{LdmSignal, MainSignal, Signal};
@@ -93,6 +94,8 @@ pub struct LdmBlock {
     pub(super) purge_timer_runs: bool,
     pub(super) reader: RowReader,
     pub(super) rows: RowBuilder,
+    /// What the reader counts is in it.
+    pub(super) counted: LdmCounters,
 }
 
 impl LdmBlock {
@@ -128,6 +131,7 @@ impl LdmBlock {
             purge_timer_runs: false,
             reader: RowReader::new(),
             rows: RowBuilder::default(),
+            counted: LdmCounters::default(),
         }
     }
 
@@ -145,6 +149,7 @@ impl LdmBlock {
 
     /// Handles one signal.
     pub fn handle(&mut self, signal: LdmSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.counted.signals += 1;
         match signal {
             LdmSignal::ReadRows(signal) => self.on_read_rows(signal, context, outbox),
             LdmSignal::WriteRows(signal) => self.on_write_rows(signal, context, outbox),
@@ -157,7 +162,7 @@ impl LdmBlock {
             LdmSignal::ApplyReplica(signal) => self.on_apply_replica(signal, outbox),
             LdmSignal::CancelWait(signal) => self.on_cancel_wait(signal, from, outbox),
             LdmSignal::ChangePartition(signal) => self.on_change_partition(signal, context, outbox),
-            LdmSignal::ReadStatus(signal) => self.on_read_status(signal, outbox),
+            LdmSignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),
             LdmSignal::PublishCatalog(signal) => on_publish_catalog(signal, outbox),
             LdmSignal::ContinueWork(_) => self.on_continue_work(context, outbox),
         }
@@ -166,6 +171,7 @@ impl LdmBlock {
 
     /// Handles one event of the world.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.counted.signals += 1;
         match event {
             WorldEvent::Started => self.redo.start(outbox),
             WorldEvent::Timer { token } => self.on_timer(token, context, outbox),

@@ -13,6 +13,7 @@ use super::state::{ParkedWrite, WriteWork};
 impl LdmBlock {
     /// Parks a write whose lock request was made with the sequence of the next wait.
     pub(super) fn park(&mut self, work: WriteWork, waiter: WaiterId, outbox: &mut Outbox<Signal>) {
+        self.counted.lock_waits += 1;
         let sequence = self.next_wait;
         self.next_wait += 1;
         self.tell_blockers(&work, waiter, sequence, outbox);

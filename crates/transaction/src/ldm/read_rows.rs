@@ -62,5 +62,7 @@ fn read(
     if reader.emitter.end(&view.program.output, out) {
         position.rows = 1;
     }
+    reader.counts.reads += 1;
+    reader.counts.rows_answered += u64::from(position.rows);
     Ok(())
 }

@@ -1,16 +1,18 @@
-//! The rows of `junctor_info.locks` and `junctor_info.memoryusage` of this instance.
+//! The rows of `junctor_info.locks`, `junctor_info.memoryusage` and `junctor_info.counters` of this instance.
 
 use std::ops::Bound;
 use std::sync::Arc;
 
-use junctor_kernel::Outbox;
+use junctor_kernel::{Context, Outbox};
 use junctor_model::id::{PartitionId, RowId, TransactionId};
 use junctor_model::value::Value;
+use junctor_signals::counter::{LdmCounters, counter_rows};
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
 use junctor_signals::{Signal, SqlSignal};
 use junctor_storage::lock::{LockEntry, LockMode, RangeEntry};
 
 use super::block::LdmBlock;
+use crate::read::ReadCounts;
 
 /// Rows of one answer.
 const ROWS_MAX: usize = 4096;
@@ -22,19 +24,28 @@ const KEY_BYTES_SHOWN_MAX: usize = 60;
 type Holding = (TransactionId, LockMode, bool);
 
 impl LdmBlock {
-    pub(super) fn on_read_status(&mut self, request: ReadStatus, outbox: &mut Outbox<Signal>) {
+    pub(super) fn on_read_status(&mut self, request: ReadStatus, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
         let rows = match request.table {
             StatusTable::Locks => self.lock_rows(),
             StatusTable::MemoryUsage => self.memory_rows(),
+            StatusTable::Counters => counter_rows(&self.counters(), self.own, context.thread()),
             StatusTable::Transactions
             | StatusTable::LockWaits
             | StatusTable::Processes
             | StatusTable::MetadataLocks
             | StatusTable::Routing
+            | StatusTable::OperationLatency
+            | StatusTable::OperationLatencyBuckets
             | StatusTable::UserLocks => Vec::new(),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };
         outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+    }
+
+    /// What was counted since the start, by the reader too.
+    pub(super) fn counters(&self) -> LdmCounters {
+        let ReadCounts { reads, keys, ranges, rows_scanned, rows_answered } = self.reader.counts;
+        LdmCounters { reads, keys, ranges, rows_scanned, rows_answered, ..self.counted }
     }
 
     fn lock_rows(&self) -> Vec<Vec<Value>> {

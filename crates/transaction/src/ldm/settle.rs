@@ -227,14 +227,17 @@ impl LdmBlock {
         self.forget(handle);
         match settle.kind {
             SettleKind::Commit { .. } => {
+                self.counted.commits += 1;
                 let reply = CommitTransactionReply { transaction, from: own };
                 outbox.send(settle.reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
             }
             SettleKind::Undo { .. } => {
+                self.counted.aborts += 1;
                 let reply = UndoTransactionReply { transaction, from: own };
                 outbox.send(settle.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
             }
             SettleKind::CommitOnePhase { number } => {
+                self.counted.commits += 1;
                 if number.0 != 0 {
                     self.mark_applied(number, outbox);
                 }

@@ -153,7 +153,10 @@ impl LdmBlock {
                     return self.finish_write(work, Some(too_many_follow_ups()), outbox);
                 }
                 Ok(StepEnd::More) => {}
-                Ok(StepEnd::Busy) => break,
+                Ok(StepEnd::Busy) => {
+                    self.counted.guard_waits += 1;
+                    break;
+                }
                 Ok(StepEnd::Waiting(waiter)) => return self.park(work, waiter, outbox),
                 Err(error) => return self.finish_write(work, Some(error), outbox),
             }
@@ -193,6 +196,7 @@ impl LdmBlock {
             Access::IndexRanges { .. } | Access::AllRows => self.applied,
         };
         let has_follow_ups = work.has_follow_ups();
+        self.count_write(&work);
         let WriteWork { mut request, slot, participant, matched, changed, remarks, follow_ups, .. } = work;
         let mut batch = work.batch;
         batch.clear();
@@ -233,6 +237,20 @@ impl LdmBlock {
             return self.commit_one_phase(participant, request.reply_to, outbox);
         }
         outbox.send(request.reply_to, Signal::Tc(TcSignal::WriteRowsReply(reply)));
+    }
+}
+
+impl LdmBlock {
+    #[inline]
+    fn count_write(&mut self, work: &WriteWork) {
+        let counted = &mut self.counted;
+        counted.writes += 1;
+        match work.request.program.action {
+            WriteAction::Insert | WriteAction::InsertOrClaim => counted.rows_inserted += u64::from(work.changed),
+            WriteAction::Update { .. } => counted.rows_updated += u64::from(work.changed),
+            WriteAction::Delete => counted.rows_deleted += u64::from(work.changed),
+            WriteAction::LockRead { .. } => counted.rows_locked += u64::from(work.matched),
+        }
     }
 }
 

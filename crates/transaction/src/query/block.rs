@@ -9,14 +9,16 @@ use junctor_kernel::{Address, Context, Outbox, Time, WorldEvent};
 use junctor_model::error::{Error, Result};
 use junctor_model::id::PartitionId;
 use junctor_signals::change_schema::{Catalog, OpenPartition, PublishCatalog, PublishCatalogReply};
+use junctor_signals::counter::{QueryCounters, counter_rows};
 use junctor_signals::program::Output;
 use junctor_signals::read_rows::{ReadRows, ReadRowsReply};
+use junctor_signals::read_status::{ReadStatus, ReadStatusReply};
 use junctor_signals::remarks::{self, Remarks};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal};
 use junctor_storage::guard::ReaderSlot;
 
 use crate::GuardedPartition;
-use crate::read::{HOLDS_PER_TURN_MAX, ReadPosition, ReadView, RowReader, plan_is_stale};
+use crate::read::{HOLDS_PER_TURN_MAX, ReadCounts, ReadPosition, ReadView, RowReader, plan_is_stale};
 
 /// One instance of query.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub struct QueryBlock {
     catalog: Arc<Catalog>,
     partitions: HashMap<PartitionId, ReadablePartition, FixedState>,
     reader: RowReader,
+    /// What the reader counts is in it.
+    counted: QueryCounters,
 }
 
 #[derive(Debug)]
@@ -48,6 +52,7 @@ impl QueryBlock {
             catalog: Arc::new(Catalog::default()),
             partitions: HashMap::with_hasher(FixedState::with_seed(0)),
             reader: RowReader::new(),
+            counted: QueryCounters::default(),
         }
     }
 
@@ -60,9 +65,11 @@ impl QueryBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        self.counted.signals += 1;
         match signal {
             QuerySignal::ReadRows(signal) => self.on_read_rows(signal, context, outbox),
             QuerySignal::OpenPartition(signal) => self.on_open_partition(signal),
+            QuerySignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),
             QuerySignal::PublishCatalog(signal) => self.on_publish_catalog(signal, outbox),
         }
     }
@@ -100,10 +107,20 @@ impl QueryBlock {
         outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
     }
 
+    /// Answers with the rows of `junctor_info.counters`, the only table that it knows rows of.
+    fn on_read_status(&mut self, request: ReadStatus, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let ReadCounts { reads, keys, ranges, rows_scanned, rows_answered } = self.reader.counts;
+        let counted = QueryCounters { reads, keys, ranges, rows_scanned, rows_answered, ..self.counted };
+        let rows = counter_rows(&counted, context.own, context.thread());
+        let reply = ReadStatusReply { operation: request.operation, rows };
+        outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+    }
+
     #[inline]
     fn on_read_rows(&mut self, mut request: ReadRows, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let QueryBlock { slot, catalog, partitions, reader } = self;
+        let QueryBlock { slot, catalog, partitions, reader, counted } = self;
         let Some(partition) = partitions.get(&request.partition) else {
+            counted.reads_passed_on += 1;
             return match catalog.distribution.owner(request.partition) {
                 Some(owner) => outbox.send(owner, Signal::Ldm(LdmSignal::ReadRows(request))),
                 None => fail(request, plan_is_stale(), None, outbox),
@@ -116,7 +133,10 @@ impl QueryBlock {
                 let remarks = remarks::take(&mut reader.emitter.scratch);
                 answer(request, position, since(begun, context), remarks, outbox);
             }
-            Ok(Outcome::Busy) => outbox.send(partition.owner, Signal::Ldm(LdmSignal::ReadRows(request))),
+            Ok(Outcome::Busy) => {
+                counted.guard_bounces += 1;
+                outbox.send(partition.owner, Signal::Ldm(LdmSignal::ReadRows(request)));
+            }
             Err(error) => fail(request, error, remarks::take(&mut reader.emitter.scratch), outbox),
         }
     }
@@ -155,6 +175,8 @@ fn read(
     if reader.emitter.end(&view.program.output, out) {
         position.rows = 1;
     }
+    reader.counts.reads += 1;
+    reader.counts.rows_answered += u64::from(position.rows);
     Ok(Outcome::Answered)
 }
 

@@ -85,11 +85,22 @@ impl ReadPosition {
 pub(crate) struct RowReader {
     pub emitter: Emitter,
     image: Vec<u8>,
+    pub counts: ReadCounts,
+}
+
+/// What was read since the start, as `junctor_info.counters` tells it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReadCounts {
+    pub reads: u64,
+    pub keys: u64,
+    pub ranges: u64,
+    pub rows_scanned: u64,
+    pub rows_answered: u64,
 }
 
 impl RowReader {
     pub fn new() -> RowReader {
-        RowReader { emitter: Emitter::new(), image: Vec::new() }
+        RowReader { emitter: Emitter::new(), image: Vec::new(), counts: ReadCounts::default() }
     }
 
     /// Reads what one hold of the guard may. True when the request is answered, or the reply as long as it may be.
@@ -134,6 +145,7 @@ impl RowReader {
             // A point read: nothing to overlap with.
             position.item = input.position();
             position.has_more = false;
+            self.counts.keys += 1;
             let found = store.read_primary(first.key, first.hash, view.snapshot, view.own);
             if let Some((_, version)) = found {
                 let row = store.view(&version, &mut self.image);
@@ -145,7 +157,8 @@ impl RowReader {
         let mut images = Batch::new();
         let keys = std::iter::from_fn(|| input.next_key()).map(|key| (key.key, key.hash));
         store.read_batch(keys, view.snapshot, view.own, &mut images);
-        let RowReader { emitter, image } = self;
+        self.counts.keys += images.len() as u64;
+        let RowReader { emitter, image, .. } = self;
         let stopped_at = match plain_rows(view) {
             Some(plan) => say_plain(plan, store, &images, view, image, position, out),
             None => say_images(&images, view, position, out, |stored, out| {
@@ -179,6 +192,7 @@ impl RowReader {
                 position.has_more = false;
                 return Ok(true);
             };
+            self.counts.ranges += u64::from(position.cursor.row.is_none());
             let range = ScanRange { index, bounds: bounds_of(&range), direction };
             let mut failure = None;
             let mut seen = 0;
@@ -195,6 +209,7 @@ impl RowReader {
                 ControlFlow::Break(())
             };
             let end = store.scan(range, &mut cursor, view.snapshot, view.own, budget, visit);
+            self.counts.rows_scanned += seen as u64;
             if let Some(error) = failure {
                 return Err(error);
             }
@@ -229,8 +244,10 @@ impl RowReader {
         let emitter = &mut self.emitter;
         let mut failure = None;
         let mut is_stopped = false;
+        let mut seen = 0;
         let from = position.row;
         let visit = |_, row: RowView<'_>| {
+            seen += 1;
             let accepted = accept(emitter, view, row, parameters, out);
             position.rows += u32::from(matches!(accepted, Ok(true)));
             match accepted {
@@ -241,6 +258,7 @@ impl RowReader {
             ControlFlow::Break(())
         };
         let next = store.scan_rows(from, view.snapshot, view.own, ROWS_PER_HOLD_MAX, visit);
+        self.counts.rows_scanned += seen;
         if let Some(error) = failure {
             return Err(error);
         }

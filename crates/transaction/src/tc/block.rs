@@ -7,6 +7,7 @@ use junctor_kernel::{Address, Context, Directory, Module, Outbox, Pool, WorldEve
 use junctor_model::id::{CommitNumber, ConnectionId, TableId, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
+use junctor_signals::counter::TcCounters;
 use junctor_signals::lock_wait::ProbeDeadlock;
 use junctor_signals::{MainSignal, Signal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
@@ -40,6 +41,7 @@ pub struct TcBlock {
     pub(super) table_waits: BTreeMap<TransactionId, (Address, ConnectionId)>,
     /// Whether the timer that looks for waits past their deadline runs.
     pub(super) wait_timer_runs: bool,
+    pub(super) counted: TcCounters,
 }
 
 impl TcBlock {
@@ -60,6 +62,7 @@ impl TcBlock {
             probes: Vec::new(),
             table_waits: BTreeMap::new(),
             wait_timer_runs: false,
+            counted: TcCounters::default(),
         }
     }
 
@@ -70,6 +73,7 @@ impl TcBlock {
 
     /// Handles one signal.
     pub fn handle(&mut self, signal: TcSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.counted.signals += 1;
         match signal {
             TcSignal::ExecuteStatement(signal) => self.on_execute_statement(signal, context, outbox),
             TcSignal::InterruptStatement(signal) => self.on_interrupt_statement(signal, outbox),
@@ -94,6 +98,7 @@ impl TcBlock {
 
     /// Handles one event of the world.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.counted.signals += 1;
         match event {
             WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),
             WorldEvent::Started

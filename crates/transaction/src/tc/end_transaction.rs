@@ -40,7 +40,13 @@ impl TcBlock {
 
     /// The transaction is over: whoever waits for it is told, and its record is free.
     pub(super) fn answer(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
-        if self.record(handle).owes_statement {
+        let record = self.record(handle);
+        let is_undone =
+            record.running.error.is_some() || record.ending.is_some_and(|end| end.ending == Ending::Rollback);
+        let owes_statement = record.owes_statement;
+        self.counted.commits += u64::from(!is_undone);
+        self.counted.aborts += u64::from(is_undone);
+        if owes_statement {
             self.reply_statement(handle, false, outbox);
         }
         let Some(mut record) = self.transactions.remove(handle) else { return };

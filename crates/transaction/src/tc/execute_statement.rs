@@ -25,6 +25,7 @@ impl TcBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        self.counted.statements += 1;
         let handle = if request.transaction.is_some() {
             match self.find(request.transaction) {
                 Some(handle) => handle,

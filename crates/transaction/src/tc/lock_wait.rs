@@ -49,6 +49,7 @@ impl TcBlock {
         }
         let deadline = context.now.plus(Duration::from_millis(u64::from(record.running.lock_wait_ms)));
         let changed = record.changed.saturating_add(u64::from(changed)).min(u64::from(u32::MAX)) as u32;
+        self.counted.lock_waits += 1;
         let may_be_waited_for = has_others || record.was_probed || record.participants.len() > 1;
         let awaited = if self.table_waits.is_empty() { Vec::new() } else { blockers.clone() };
         let since = context.now;
@@ -167,6 +168,7 @@ impl TcBlock {
     fn break_cycle(&mut self, probe: &ProbeDeadlock, outbox: &mut Outbox<Signal>) {
         if let Some(wait) = self.find_wait(probe.victim, probe.victim_at, probe.victim_sequence) {
             wait.cancelled = true;
+            self.counted.deadlocks += 1;
             cancel(probe.victim, probe.victim_at, probe.victim_sequence, CancelReason::Deadlock, outbox);
         }
         if probe.victim != probe.initiator {
@@ -200,16 +202,18 @@ impl TcBlock {
     /// One timer for all waits: most end long before their deadline, and a timer of the kernel cannot be taken back.
     pub(super) fn on_wait_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.wait_timer_runs = false;
-        let mut any_waits = false;
+        let (mut any_waits, mut timeouts) = (false, 0);
         for place in 0..self.transactions.high_water() as u32 {
             let Some(handle) = self.transactions.handle_at(place) else { continue };
             let record = self.record(handle);
             any_waits |= !record.waits.is_empty();
             for wait in record.waits.iter_mut().filter(|wait| !wait.cancelled && wait.deadline <= context.now) {
                 wait.cancelled = true;
+                timeouts += 1;
                 cancel(record.id, wait.at, wait.sequence, CancelReason::Timeout, outbox);
             }
         }
+        self.counted.lock_wait_timeouts += timeouts;
         if any_waits {
             self.hasten_awaited(outbox);
             self.start_wait_timer(outbox);

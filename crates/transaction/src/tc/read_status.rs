@@ -1,7 +1,8 @@
-//! The rows of `junctor_info.transactions` and `junctor_info.lock_waits` of this instance.
+//! The rows of `junctor_info.transactions`, `junctor_info.lock_waits` and `junctor_info.counters` of this instance.
 
 use junctor_kernel::{Context, Outbox, Time};
 use junctor_model::value::Value;
+use junctor_signals::counter::counter_rows;
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
 use junctor_signals::{Signal, SqlSignal};
 
@@ -11,7 +12,7 @@ use super::block::TcBlock;
 const ROWS_MAX: usize = 4096;
 
 impl TcBlock {
-    /// Answers with the rows of `transactions` or `lock_waits`.
+    /// Answers with the rows of `transactions`, `lock_waits` or `counters`.
     pub(super) fn on_read_status(
         &mut self,
         request: ReadStatus,
@@ -20,6 +21,7 @@ impl TcBlock {
     ) {
         let rows = match request.table {
             StatusTable::LockWaits => self.lock_wait_rows(context.now),
+            StatusTable::Counters => counter_rows(&self.counted, self.own, context.thread()),
             _ => self.transaction_rows(context.now),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };

@@ -1,0 +1,275 @@
+//! Hot path, budget 40 instructions a statement. How long statements took, by kind: from the turn in which a command came until the
+//! turn was over in which it was done, its answer written if that is this thread's work. So no clock is read but those that the
+//! turns need, and what waited for others in its turn counts as its client saw it.
+
+use junctor_client::Time;
+use junctor_model::value::Value;
+
+use super::Engine;
+use super::histogram::{Histogram, bounds_ns};
+use crate::session::Session;
+
+/// What a statement does with the data, as `junctor_info.operation_latency` tells it apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OperationKind {
+    /// Nothing that is measured: a ping, a text that is no statement.
+    #[default]
+    None,
+    /// A query of at most one row, by a whole unique key.
+    PointRead,
+    /// A query of several whole unique keys.
+    BatchRead,
+    /// A query of ranges of an index.
+    RangeRead,
+    /// A query that looks at all rows.
+    Scan,
+    /// INSERT and REPLACE.
+    Insert,
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+    /// COMMIT.
+    Commit,
+    /// ROLLBACK, not to a savepoint.
+    Rollback,
+    /// A change of the schema.
+    Definition,
+    /// Everything else.
+    Other,
+}
+
+impl OperationKind {
+    /// Those that are measured, in the order of their numbers.
+    const MEASURED: [(OperationKind, &'static str); 11] = [
+        (OperationKind::PointRead, "point_read"),
+        (OperationKind::BatchRead, "batch_read"),
+        (OperationKind::RangeRead, "range_read"),
+        (OperationKind::Scan, "scan"),
+        (OperationKind::Insert, "insert"),
+        (OperationKind::Update, "update"),
+        (OperationKind::Delete, "delete"),
+        (OperationKind::Commit, "commit"),
+        (OperationKind::Rollback, "rollback"),
+        (OperationKind::Definition, "definition"),
+        (OperationKind::Other, "other"),
+    ];
+}
+
+/// Statements that began in other turns than they ended in, or are of other kinds than the first of their turn: so many wait for the
+/// end of the turn, others are taken to end at once.
+const LATE_MAX: usize = 128;
+
+/// The durations of the statements of one sql block.
+#[derive(Debug)]
+pub(crate) struct Latencies {
+    /// Of kind `kind` so many were begun and done in the turn that runs.
+    kind: OperationKind,
+    count: u32,
+    late: Vec<(OperationKind, Time)>,
+    /// By number of the kind; the first stays empty.
+    histograms: [Histogram; OperationKind::MEASURED.len() + 1],
+}
+
+impl Default for Latencies {
+    fn default() -> Latencies {
+        Latencies {
+            kind: OperationKind::None,
+            count: 0,
+            late: Vec::with_capacity(LATE_MAX),
+            histograms: std::array::from_fn(|_| Histogram::default()),
+        }
+    }
+}
+
+impl Latencies {
+    /// A statement that began at `begun` is done in the turn that began at `now`.
+    #[inline]
+    fn note(&mut self, kind: OperationKind, begun: Time, now: Time) {
+        if begun == now && (self.count == 0 || kind == self.kind) {
+            self.kind = kind;
+            self.count += 1;
+        } else {
+            self.note_late(kind, begun, now);
+        }
+    }
+
+    #[inline(never)]
+    fn note_late(&mut self, kind: OperationKind, begun: Time, now: Time) {
+        match self.late.len() < LATE_MAX {
+            true => self.late.push((kind, begun)),
+            false => self.histograms[kind as usize].record(now.since(begun).0, 1),
+        }
+    }
+
+    #[inline]
+    fn end_turn(&mut self, began: Time, ended: Time) {
+        if self.count > 0 {
+            let count = std::mem::take(&mut self.count);
+            self.histograms[self.kind as usize].record(ended.since(began).0, count);
+        }
+        if !self.late.is_empty() {
+            self.end_late(ended);
+        }
+    }
+
+    #[inline(never)]
+    fn end_late(&mut self, ended: Time) {
+        for (kind, begun) in self.late.drain(..) {
+            self.histograms[kind as usize].record(ended.since(begun).0, 1);
+        }
+    }
+}
+
+impl Engine {
+    /// The statement of a session that began at `begun` is done.
+    #[inline]
+    pub fn note_done(&mut self, session: &mut Session, begun: Time, now: Time) {
+        let kind = std::mem::take(&mut session.operation);
+        if kind != OperationKind::None {
+            self.latencies.note(kind, begun, now);
+        }
+    }
+
+    /// The turn from `began` is over: what was done in it ended at `ended`.
+    #[inline]
+    pub fn end_turn(&mut self, began: Time, ended: Time) {
+        self.latencies.end_turn(began, ended);
+    }
+
+    /// What other sql blocks need to tell `junctor_info.operation_latency`: a row for each kind of which there was one.
+    pub fn latency_rows(&self, instance: u16) -> Vec<Vec<Value>> {
+        let kinds =
+            OperationKind::MEASURED.iter().map(|(kind, name)| (name, &self.latencies.histograms[*kind as usize]));
+        let seen = kinds.filter(|(_, histogram)| histogram.count() > 0);
+        let row = |(name, histogram): (&&str, &Histogram)| {
+            let numbers = histogram.to_numbers().into_iter().flat_map(u64::to_le_bytes).collect();
+            vec![Value::UInt(u64::from(instance)), Value::Bytes(name.as_bytes().to_vec()), Value::Bytes(numbers)]
+        };
+        seen.map(row).collect()
+    }
+}
+
+/// The instance (none for the whole node), the kind and the durations of what all sql blocks told, the whole node first.
+fn told(rows: &[Vec<Value>]) -> Vec<(Option<u64>, &'static str, Histogram)> {
+    let read = |row: &Vec<Value>| match row.as_slice() {
+        [Value::UInt(instance), Value::Bytes(name), Value::Bytes(numbers)] => {
+            let numbers = numbers.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+            Some((*instance, name.clone(), Histogram::from_numbers(numbers)))
+        }
+        _ => None,
+    };
+    let mut parts: Vec<_> = rows.iter().filter_map(read).collect();
+    parts.sort_by_key(|(instance, ..)| *instance);
+    let mut whole = Vec::new();
+    let mut single = Vec::new();
+    for (_, name) in OperationKind::MEASURED {
+        let mut sum = Histogram::default();
+        for (instance, _, histogram) in parts.iter().filter(|(_, told, _)| told == name.as_bytes()) {
+            sum.merge(histogram);
+            single.push((Some(*instance), name, histogram.clone()));
+        }
+        if sum.count() > 0 {
+            whole.push((None, name, sum));
+        }
+    }
+    whole.extend(single);
+    whole
+}
+
+/// The rows of `junctor_info.operation_latency`.
+pub(super) fn summary_rows(rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
+    let row = |(instance, name, histogram): (Option<u64>, &str, Histogram)| {
+        let quantiles_ns = [500, 950, 990, 999].map(|thousandths| histogram.quantile_ns(thousandths));
+        let us = |time_ns: u64| Value::Double(time_ns as f64 / 1000.0);
+        let mut row = vec![instance.map_or(Value::Null, Value::UInt), Value::Bytes(name.into())];
+        row.extend([Value::UInt(histogram.count()), Value::UInt(histogram.sum_ns() / 1000)]);
+        row.extend(quantiles_ns.map(us));
+        row.push(us(histogram.max_ns()));
+        row
+    };
+    told(rows).into_iter().map(row).collect()
+}
+
+/// The rows of `junctor_info.operation_latency_buckets`.
+pub(super) fn bucket_rows(rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
+    let of_one = |(instance, name, histogram): (Option<u64>, &'static str, Histogram)| {
+        let buckets: Vec<_> = histogram.buckets().collect();
+        buckets.into_iter().map(move |(bucket, count)| {
+            let (from_ns, to_ns) = bounds_ns(bucket);
+            let numbers = [from_ns, to_ns, count].map(Value::UInt);
+            let mut row = vec![instance.map_or(Value::Null, Value::UInt), Value::Bytes(name.into())];
+            row.extend(numbers);
+            row
+        })
+    };
+    told(rows).into_iter().flat_map(of_one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(latencies: &Latencies) -> Vec<(&'static str, u64, u64)> {
+        let seen = OperationKind::MEASURED.iter().map(|(kind, name)| (*name, &latencies.histograms[*kind as usize]));
+        seen.filter(|(_, seen)| seen.count() > 0).map(|(name, seen)| (name, seen.count(), seen.sum_ns())).collect()
+    }
+
+    #[test]
+    fn statements_last_until_the_end_of_the_turn_in_which_they_are_done() {
+        let mut latencies = Latencies::default();
+        let turn = Time(1_000);
+        latencies.note(OperationKind::PointRead, turn, turn);
+        latencies.note(OperationKind::PointRead, turn, turn);
+        latencies.note(OperationKind::Update, turn, turn);
+        latencies.note(OperationKind::PointRead, Time(400), turn);
+        assert_eq!(counts(&latencies), [], "the turn is not over");
+        latencies.end_turn(turn, Time(1_500));
+        assert_eq!(counts(&latencies), [("point_read", 3, 500 + 500 + 1_100), ("update", 1, 500)]);
+        latencies.end_turn(Time(2_000), Time(9_000));
+        assert_eq!(counts(&latencies).len(), 2, "nothing was done in that turn");
+    }
+
+    #[test]
+    fn of_very_many_in_a_turn_none_is_lost() {
+        let mut latencies = Latencies::default();
+        for statement in 0..1_000 {
+            let kind = if statement % 2 == 0 { OperationKind::Commit } else { OperationKind::Insert };
+            latencies.note(kind, Time(10), Time(20));
+        }
+        latencies.end_turn(Time(20), Time(30));
+        assert_eq!(counts(&latencies).iter().map(|(_, count, _)| count).sum::<u64>(), 1_000);
+    }
+
+    #[test]
+    fn blocks_are_told_one_by_one_and_together() {
+        let of = |instance: u64, name: &str, durations: &[u64]| {
+            let mut histogram = Histogram::default();
+            durations.iter().for_each(|duration| histogram.record(*duration, 1));
+            let numbers = histogram.to_numbers().into_iter().flat_map(u64::to_le_bytes).collect();
+            vec![Value::UInt(instance), Value::Bytes(name.into()), Value::Bytes(numbers)]
+        };
+        let rows = [of(1, "scan", &[7_000]), of(0, "scan", &[5_000, 9_000]), of(0, "commit", &[1_000])];
+        let summary = summary_rows(&rows);
+        let shown = |row: &Vec<Value>| {
+            let instance = if let Value::UInt(instance) = row[0] { Some(instance) } else { None };
+            let Value::Bytes(name) = &row[1] else { panic!("{row:?}") };
+            (instance, String::from_utf8(name.clone()).expect("a name"), row[2].clone())
+        };
+        let expected = [
+            (None, "scan", 3),
+            (None, "commit", 1),
+            (Some(0), "scan", 2),
+            (Some(1), "scan", 1),
+            (Some(0), "commit", 1),
+        ];
+        let expected = expected.map(|(instance, name, count)| (instance, name.to_string(), Value::UInt(count)));
+        assert_eq!(summary.iter().map(shown).collect::<Vec<_>>(), expected);
+        assert_eq!(summary[0][3..5], [Value::UInt(21), Value::Double(7.167)]);
+        assert_eq!(summary[0][8], Value::Double(9.0), "the longest");
+        let buckets = bucket_rows(&rows);
+        assert_eq!(buckets.len(), 3 + 1 + 2 + 1 + 1);
+        assert_eq!(buckets[0][2..], [4_608, 5_119, 1].map(Value::UInt));
+        assert_eq!(summary_rows(&[]).len() + bucket_rows(&[vec![Value::Null]]).len(), 0);
+    }
+}
