@@ -8,6 +8,7 @@
 #   make history     a million transactions a level, judged by what the level forbids
 #   make deadlocks   a storm of deadlocks, compared with MariaDB
 #   make long-transactions  transactions of 1,000,000 rows, and how long they keep others waiting
+#   make load        up to 16,384 connections; one alone beside an echo; an idle node
 #   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
 #   make loom        interleavings of the code that shares memory
 #   make sanitize    kernel and storage under valgrind, and under sanitizers where a nightly compiler is installed
@@ -22,7 +23,7 @@ STATEMENTS ?= 400000
 EPISODES ?= 2000
 SEED ?= 1
 
-.PHONY: demo run test bench sysbench history deadlocks long-transactions differential loom sanitize fuzz tidy tools release
+.PHONY: demo run test bench sysbench history deadlocks long-transactions load differential loom sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -57,6 +58,9 @@ deadlocks: tools release
 
 long-transactions: tools release
 	timeout 900 $(BENCH) long-transactions $(ARGS)
+
+load: release
+	timeout 2400 $(BENCH) load $(ARGS)
 
 differential: tools release
 	KEEP_GOING=--keep-going sh tests/differential/run.sh $(TARGET)/release/junctor $(SEED) $(STATEMENTS) $(EPISODES)

@@ -7,7 +7,7 @@
 //! - [`sysbench`], [`fill`], [`load`], [`echo`]: what makes load, and the yardstick;
 //! - [`consistency`]: whether a table agrees with its indexes;
 //! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`history`], [`deadlocks`],
-//!   [`long_transactions`], [`demo`], [`instructions`];
+//!   [`long_transactions`], [`demo`], [`instructions`], [`event_load`];
 //! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB compared with MariaDB.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "measuring reads clocks; drivers have threads and wait for processes")]
@@ -32,6 +32,7 @@ pub mod compare;
 pub mod connections;
 pub mod deadlocks;
 pub mod demo;
+pub mod event_load;
 pub mod history;
 pub mod instructions;
 pub mod lab;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_bench::{
-    Outcome, applications, compare, connections, consistency, deadlocks, demo, echo, history, instructions, lab,
-    long_transactions, sysbench_matrix, torn_reads,
+    Outcome, applications, compare, connections, consistency, deadlocks, demo, echo, event_load, history, instructions,
+    lab, long_transactions, sysbench_matrix, torn_reads,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
@@ -29,6 +29,8 @@ enum Command {
     CompareApplications(applications::ApplicationsOptions),
     /// Measure the memory of idle connections, and try one too many
     Connections(connections::ConnectionsOptions),
+    /// Drive a server by up to 16,384 connections; one alone beside an echo; an idle server
+    Load(event_load::LoadOptions),
     /// Look for half-written rows and halves of transactions under load
     TornReads(torn_reads::TornReadsOptions),
     /// Judge what concurrent transactions see by their isolation level
@@ -54,6 +56,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::Compare(options) => compare::run(&options),
         Command::CompareApplications(options) => applications::run(&options),
         Command::Connections(options) => connections::run(&options),
+        Command::Load(options) => event_load::run(&options),
         Command::TornReads(options) => torn_reads::run(&options),
         Command::History(options) => history::run(&options),
         Command::Deadlocks(options) => deadlocks::run(&options),

@@ -10,6 +10,8 @@ mod reads;
 mod scripts;
 mod targets;
 
+pub use reads::start_echo;
+
 use std::path::PathBuf;
 
 use crate::fill::fill;

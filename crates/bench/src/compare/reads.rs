@@ -99,7 +99,11 @@ fn sample(server: &Server, load: &Load, is_database: bool) -> Outcome<Figures> {
     Ok(Figures { per_s: report.per_s, p95_us: f64::from(report.p95_us), cpu_us })
 }
 
-fn start_echo(reply: &[u8]) -> Outcome<Server> {
+/// Starts an echo that answers each request with `reply`.
+///
+/// # Errors
+/// It does not start.
+pub fn start_echo(reply: &[u8]) -> Outcome<Server> {
     let folder = TemporaryFolder::new("echo")?;
     let file = folder.path().join("reply");
     fs::write(&file, reply)?;

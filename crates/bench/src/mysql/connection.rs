@@ -86,6 +86,7 @@ pub struct Statement {
 pub struct Connection {
     stream: BufReader<TcpStream>,
     sequence: u8,
+    says_goodbye: bool,
 }
 
 type Answer<T> = Result<T, ClientError>;
@@ -98,8 +99,16 @@ impl Connection {
     pub fn open(address: SocketAddr, database: &str) -> Answer<Connection> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
+        Connection::log_in(stream, database)
+    }
+
+    /// Logs in on a stream that has said nothing yet; an empty database is none.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub fn log_in(stream: TcpStream, database: &str) -> Answer<Connection> {
         stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
-        let mut connection = Connection { stream: BufReader::new(stream), sequence: 0 };
+        let mut connection = Connection { stream: BufReader::new(stream), sequence: 0, says_goodbye: true };
         let greeting = connection.read_packet()?;
         if greeting.first() != Some(&10) {
             return Err(ClientError::Protocol("a greeting of another protocol version"));
@@ -198,6 +207,15 @@ impl Connection {
         self.stream.get_ref().try_clone()
     }
 
+    /// The socket alone; between answers nothing is left unread here.
+    ///
+    /// # Errors
+    /// No file descriptor is left.
+    pub fn into_stream(mut self) -> std::io::Result<TcpStream> {
+        self.says_goodbye = false;
+        self.stream()
+    }
+
     fn read_rows(&mut self, decode: fn(&[u8], &[Column]) -> Option<Vec<Value>>) -> Answer<Rows> {
         let first = self.read_packet()?;
         if first.first() == Some(&0) {
@@ -257,9 +275,11 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.sequence = 0;
-        // The server may be gone already.
-        let _ = self.send(&[COM_QUIT]);
+        if self.says_goodbye {
+            self.sequence = 0;
+            // The server may be gone already.
+            let _ = self.send(&[COM_QUIT]);
+        }
     }
 }
 

@@ -1,0 +1,262 @@
+//! Opens connections, and runs the closed loop: each connection sends a statement, waits for the whole answer, sends the
+//! next. One or two threads serve all connections, so that the load of 16,384 costs the client as much as that of 64.
+
+use std::net::SocketAddr;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{Timespec, epoll};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::histogram::Histogram;
+use super::opening::connect_from;
+use super::peer::{Desk, Ended, Peer};
+use super::work::{PREPARED, Work};
+use crate::failure::Explain;
+use crate::mysql::Connection;
+use crate::random::Random;
+use crate::{Failure, Outcome};
+
+const EVENTS_MAX: usize = 512;
+/// How long a thread waits before it looks whether the phase has changed.
+const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// How long counting and what is before it may last until each connection has had an operation.
+const ROUND_TIME_MAX: Duration = Duration::from_secs(60);
+/// The answers still under way at the end come within this time, or the server has failed.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(120);
+const DATABASE: &str = "sbtest";
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct EventLoad {
+    /// The server.
+    pub address: SocketAddr,
+    /// Whether it speaks the whole protocol; an echo gets statements at once.
+    pub is_database: bool,
+    /// Connections.
+    pub connections: usize,
+    /// Threads of the client.
+    pub threads: usize,
+    /// What is asked.
+    pub work: Work,
+    /// Rows of table sbtest1, with ids from 1 on.
+    pub rows: u64,
+    /// Time before it counts, at least; and until there were as many operations as connections.
+    pub warm_up: Duration,
+    /// Time that counts, at least; and until there were as many operations as connections.
+    pub time: Duration,
+    /// Number of the run, which gives the addresses and the keys.
+    pub run: u8,
+}
+
+/// What was measured.
+#[derive(Clone, Default)]
+pub struct EventReport {
+    /// Latencies of the operations in nanoseconds.
+    pub latencies: Histogram,
+    /// Operations that the server refused.
+    pub refusals: u64,
+    /// Operations in a second.
+    pub per_s: f64,
+    /// CPU time of the server for an operation, in microseconds.
+    pub server_cpu_us: f64,
+    /// CPU time of the client for an operation, in microseconds.
+    pub client_cpu_us: f64,
+    /// The time that it took to connect and log in, in seconds.
+    pub opening_s: f64,
+}
+
+/// Phases after the first, which is 0 and does not count.
+const COUNT: u8 = 1;
+const DRAIN: u8 = 2;
+
+/// What the threads of a run tell each other.
+#[derive(Default)]
+struct Progress {
+    phase: AtomicU8,
+    /// Operations that have ended, refused ones too.
+    ended: AtomicU64,
+}
+
+impl EventLoad {
+    /// Runs the load; `server_cpu` gives the CPU time that the server has used until now.
+    ///
+    /// # Errors
+    /// A connection that fails, or a statement that the server refuses without a reason to.
+    pub fn run(&self, server_cpu: impl Fn() -> Outcome<Duration>) -> Outcome<EventReport> {
+        let progress = Progress::default();
+        let opened = Barrier::new(self.threads + 1);
+        let opening = Instant::now();
+        thread::scope(|scope| {
+            let (progress, opened) = (&progress, &opened);
+            let workers: Vec<_> =
+                (0..self.threads).map(|number| scope.spawn(move || self.worker(number, progress, opened))).collect();
+            opened.wait();
+            let opening_s = opening.elapsed().as_secs_f64();
+            let counted = self.count(progress, server_cpu);
+            progress.phase.store(DRAIN, Ordering::Relaxed);
+            let mut report = EventReport { opening_s, ..EventReport::default() };
+            let mut client_cpu = Duration::ZERO;
+            for worker in workers {
+                let part = worker.join().map_err(|_| Failure::new("a thread of the load panicked"))??;
+                report.latencies.merge(&part.latencies);
+                report.refusals += part.refusals;
+                client_cpu += part.cpu;
+            }
+            let (elapsed, cpu) = counted?;
+            let operations = report.latencies.count().max(1) as f64;
+            report.per_s = report.latencies.count() as f64 / elapsed.as_secs_f64();
+            report.server_cpu_us = cpu.as_secs_f64() * 1e6 / operations;
+            report.client_cpu_us = client_cpu.as_secs_f64() * 1e6 / operations;
+            Ok(report)
+        })
+    }
+
+    /// Lets the time pass; gives how long was counted and what the server used meanwhile.
+    fn count(&self, progress: &Progress, server_cpu: impl Fn() -> Outcome<Duration>) -> Outcome<(Duration, Duration)> {
+        self.pass(self.warm_up, progress);
+        let before = server_cpu()?;
+        let start = Instant::now();
+        progress.phase.store(COUNT, Ordering::Relaxed);
+        self.pass(self.time, progress);
+        progress.phase.store(DRAIN, Ordering::Relaxed);
+        let elapsed = start.elapsed();
+        Ok((elapsed, server_cpu()?.saturating_sub(before)))
+    }
+
+    /// Waits for that time, and until each connection may have had an operation: long ones would else be counted by the part
+    /// of them that happens to end.
+    fn pass(&self, time: Duration, progress: &Progress) {
+        let (start, before) = (Instant::now(), progress.ended.load(Ordering::Relaxed));
+        thread::sleep(time);
+        while progress.ended.load(Ordering::Relaxed) < before + self.connections as u64
+            && start.elapsed() < ROUND_TIME_MAX
+        {
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn worker(&self, number: usize, progress: &Progress, opened: &Barrier) -> Outcome<Part> {
+        let peers: Outcome<Vec<Peer>> =
+            (number..self.connections).step_by(self.threads).map(|connection| self.open(connection)).collect();
+        // Others wait here whether these connections came about or not.
+        opened.wait();
+        let seed = u64::from(self.run) << 8 | number as u64;
+        let desk = Desk::new(self.work, self.rows, Random::new(seed));
+        Loop { peers: peers?, desk, part: Part::default(), under_way: 0, ended: 0, cpu_start: None }.run(progress)
+    }
+
+    fn open(&self, number: usize) -> Outcome<Peer> {
+        let stream = connect_from(self.run, number, self.address).explain(format!("connection {number}"))?;
+        stream.set_nodelay(true)?;
+        let (stream, statement) = if self.is_database {
+            let mut connection = Connection::log_in(stream, DATABASE).explain(format!("connection {number}"))?;
+            let statement = match self.work {
+                Work::PointPrepared => connection.prepare(PREPARED)?.id,
+                _ => 0,
+            };
+            (connection.into_stream()?, statement)
+        } else {
+            (stream, 0)
+        };
+        stream.set_nonblocking(true)?;
+        Ok(Peer::new(stream, statement))
+    }
+}
+
+/// What one thread counted.
+#[derive(Default)]
+struct Part {
+    latencies: Histogram,
+    refusals: u64,
+    cpu: Duration,
+}
+
+struct Loop {
+    peers: Vec<Peer>,
+    desk: Desk,
+    part: Part,
+    /// Connections that wait for an answer.
+    under_way: usize,
+    /// Operations that have ended.
+    ended: u64,
+    /// CPU time of this thread when counting began.
+    cpu_start: Option<Duration>,
+}
+
+impl Loop {
+    fn run(mut self, progress: &Progress) -> Outcome<Part> {
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        for (number, peer) in self.peers.iter_mut().enumerate() {
+            let data = epoll::EventData::new_u64(number as u64);
+            epoll::add(&poll, peer.descriptor(), data, epoll::EventFlags::IN)?;
+            peer.began = Instant::now();
+            peer.send(&mut self.desk)?;
+            self.under_way += 1;
+        }
+        let mut events = Vec::with_capacity(EVENTS_MAX);
+        let mut drain_end = None;
+        while self.under_way > 0 {
+            match epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), Some(&LOOK_AGAIN)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let phase = progress.phase.load(Ordering::Relaxed);
+            self.follow(phase);
+            let ended_before = self.ended;
+            for event in events.drain(..) {
+                self.on_readable(event.data.u64() as usize, phase)?;
+            }
+            progress.ended.fetch_add(self.ended - ended_before, Ordering::Relaxed);
+            if phase == DRAIN {
+                let end = *drain_end.get_or_insert_with(|| Instant::now() + DRAIN_TIME_MAX);
+                if Instant::now() > end {
+                    return Err(Failure::new(format!("{} connections got no answer", self.under_way)));
+                }
+            }
+        }
+        self.peers.iter_mut().for_each(Peer::leave);
+        Ok(self.part)
+    }
+
+    /// Notes this thread's CPU time when counting begins and when it ends.
+    fn follow(&mut self, phase: u8) {
+        match (phase, self.cpu_start) {
+            (COUNT, None) => self.cpu_start = Some(thread_cpu()),
+            (DRAIN, Some(start)) if self.part.cpu.is_zero() => self.part.cpu = thread_cpu().saturating_sub(start),
+            _ => {}
+        }
+    }
+
+    fn on_readable(&mut self, number: usize, phase: u8) -> Outcome<()> {
+        let peer = &mut self.peers[number];
+        let ended = peer.receive(&mut self.desk).explain(format_args!("connection {number}"))?;
+        match ended {
+            Ended::Nothing => return Ok(()),
+            Ended::Statement => return peer.send(&mut self.desk),
+            Ended::Refusal => return peer.send_rollback(&mut self.desk),
+            Ended::Operation | Ended::Rollback => {}
+        }
+        let now = Instant::now();
+        self.ended += 1;
+        if phase == COUNT {
+            match ended {
+                Ended::Operation => self.part.latencies.add((now - peer.began).as_nanos() as u64),
+                _ => self.part.refusals += 1,
+            }
+        }
+        if phase == DRAIN {
+            self.under_way -= 1;
+            return Ok(());
+        }
+        peer.began = now;
+        peer.send(&mut self.desk)
+    }
+}
+
+fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}

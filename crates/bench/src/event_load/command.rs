@@ -1,0 +1,368 @@
+//! What is measured, in which order, and the targets.
+
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::alone::{self, AloneOptions, NO_SPINNING, Spinning};
+use super::client::{EventLoad, EventReport};
+use super::opening::allowed_connections;
+use super::record::{Record, json};
+use super::work::Work;
+use crate::failure::Explain;
+use crate::fill::fill;
+use crate::process::{JunctorOptions, Server, start_junctor};
+use crate::report::{Table, Verdict, print_verdicts};
+use crate::statistics::median;
+use crate::{Failure, Outcome};
+
+/// CPU for an operation with many connections, by that with few.
+const CPU_RATIO_MAX: f64 = 1.2;
+const CPU_CONNECTIONS: [usize; 2] = [64, 4096];
+/// Throughput with the most connections, by the highest.
+const THROUGHPUT_RATIO_MIN: f64 = 0.85;
+const MOST_CONNECTIONS: usize = 16_384;
+/// Connections besides those of the load.
+const OTHER_CONNECTIONS: usize = 16;
+const CLOSE_TIME_MAX: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Drives a server by many connections from one or two threads.
+#[derive(Clone, Debug, clap::Args)]
+pub struct LoadOptions {
+    /// The binary [default: junctor beside this program]
+    #[arg(long, value_name = "FILE")]
+    junctor: Option<PathBuf>,
+    /// Numbers of connections
+    #[arg(long, value_delimiter = ',', default_value = "1,64,1024,4096,16384")]
+    connections: Vec<usize>,
+    /// What they ask: point-text, point-prepared, read-write
+    #[arg(long, value_delimiter = ',', default_value = "point-text,point-prepared,read-write")]
+    work: Vec<String>,
+    /// Ways of spinning, by name [default: all; of many connections the first two]
+    #[arg(long, value_delimiter = ',')]
+    spinning: Vec<String>,
+    /// Rows of the table
+    #[arg(long, default_value_t = 200_000)]
+    rows: u64,
+    /// Seconds that count in each run
+    #[arg(long, value_name = "S", default_value_t = 4)]
+    seconds: u64,
+    /// Seconds before they count
+    #[arg(long, value_name = "S", default_value_t = 2)]
+    warm_up: u64,
+    /// Seconds in which an idle server is watched
+    #[arg(long, value_name = "S", default_value_t = 30)]
+    idle_seconds: u64,
+    /// Runs of each kind, taking turns; medians are reported
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3)]
+    repetitions: u32,
+    /// Threads of the client
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=2), default_value_t = 1)]
+    client_threads: u8,
+    /// ThreadConfig of the node [default: by the CPUs]
+    #[arg(long, value_name = "STR")]
+    thread_config: Option<String>,
+    /// Leave out one connection beside the echo, and the idle server
+    #[arg(long)]
+    only_many: bool,
+    /// Leave out many connections
+    #[arg(long, conflicts_with = "only_many")]
+    only_alone: bool,
+    /// File for every run's figures, as a JSON array
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Ways of spinning, and what chooses them on a running server.
+const SPINNING: [Spinning; 4] = [
+    (NO_SPINNING, &["SET GLOBAL spin_method = StaticSpinning", "SET GLOBAL scheduler_spin_timer_us = 0"]),
+    ("CostBasedSpinning", &["SET GLOBAL spin_method = CostBasedSpinning"]),
+    ("LatencyOptimisedSpinning", &["SET GLOBAL spin_method = LatencyOptimisedSpinning"]),
+    ("DatabaseMachineSpinning", &["SET GLOBAL spin_method = DatabaseMachineSpinning"]),
+];
+/// Those that many connections are measured with: off, and what a node begins with.
+const SPINNING_OF_MANY: usize = 2;
+
+/// One run's place in the table.
+struct Sample {
+    work: Work,
+    spinning: &'static str,
+    connections: usize,
+    report: EventReport,
+}
+
+/// Measures, prints tables in Markdown, and fails when a target is missed.
+///
+/// # Errors
+/// A missed target, or a server that fails.
+pub fn run(options: &LoadOptions) -> Outcome<()> {
+    let works: Vec<Work> = options
+        .work
+        .iter()
+        .map(|name| Work::of_name(name).ok_or("is no work").explain(name))
+        .collect::<Outcome<_>>()?;
+    let wanted = options.connections.iter().copied().max().unwrap_or(1);
+    let allowed = allowed_connections(wanted);
+    if allowed < wanted {
+        println!("This user may have {allowed} connections at once (limit of descriptors); more are not measured.\n");
+    }
+    let server = start(options, wanted)?;
+    server.execute(&["CREATE DATABASE sbtest"])?;
+    fill(&server, options.rows)?;
+    let spinning: Vec<Spinning> = SPINNING
+        .into_iter()
+        .filter(|(name, _)| options.spinning.is_empty() || options.spinning.iter().any(|wanted| wanted == name))
+        .collect();
+    let of_many = if options.spinning.is_empty() { &spinning[..SPINNING_OF_MANY] } else { &spinning[..] };
+    let (mut verdicts, mut records, mut run) = (Vec::new(), Vec::new(), 0);
+    if !options.only_alone {
+        let mut samples = Vec::new();
+        for repetition in 0..options.repetitions {
+            for work in &works {
+                for spinning in of_many {
+                    measure_counts(
+                        options,
+                        &server,
+                        (*work, *spinning),
+                        (repetition, allowed),
+                        &mut run,
+                        &mut samples,
+                    )?;
+                }
+            }
+        }
+        records.extend(samples.iter().map(record));
+        let mut table = Table::new(&COLUMNS);
+        for work in &works {
+            for (spinning, _) in of_many {
+                let rows = medians(&samples, *work, spinning, &options.connections);
+                rows.iter().for_each(|figures| table.row(figures.cells(*work, spinning)));
+                verdicts.extend(targets(&rows, *work, spinning));
+            }
+        }
+        println!("{table}");
+    }
+    if !options.only_many {
+        let alone = alone::measure(&server, &spinning, &alone_options(options), &mut run)?;
+        println!("{}", alone.table);
+        verdicts.extend(alone.verdicts);
+        records.extend(alone.records);
+    }
+    server.stop()?;
+    if let Some(file) = &options.json {
+        fs::write(file, json(&records)).explain(file.display())?;
+    }
+    match print_verdicts(&verdicts) {
+        0 => Ok(()),
+        missed => Err(Failure::new(format!("{missed} targets are missed"))),
+    }
+}
+
+fn start(options: &LoadOptions, connections: usize) -> Outcome<Server> {
+    let limit = (connections + OTHER_CONNECTIONS).to_string();
+    let junctor = JunctorOptions { binary: options.junctor.clone(), ..JunctorOptions::default() };
+    let junctor = junctor.with_arguments(&["--max-connections", &limit]);
+    match &options.thread_config {
+        Some(thread_config) => start_junctor(&junctor.with_placement(thread_config)),
+        None => start_junctor(&junctor),
+    }
+}
+
+fn alone_options(options: &LoadOptions) -> AloneOptions {
+    AloneOptions {
+        time: Duration::from_secs(options.seconds),
+        warm_up: Duration::from_secs(options.warm_up.min(1)),
+        idle_time: Duration::from_secs(options.idle_seconds),
+        repetitions: options.repetitions,
+        rows: options.rows,
+    }
+}
+
+/// Each number of connections once; which one goes first changes with the repetition.
+fn measure_counts(
+    options: &LoadOptions,
+    server: &Server,
+    (work, spinning): (Work, Spinning),
+    (repetition, allowed): (u32, usize),
+    run: &mut u8,
+    samples: &mut Vec<Sample>,
+) -> Outcome<()> {
+    let counts = &options.connections;
+    for turn in 0..counts.len() {
+        let connections = counts[(turn + repetition as usize) % counts.len()];
+        if connections > allowed {
+            continue;
+        }
+        server.execute(spinning.1)?;
+        *run = run.wrapping_add(1);
+        let load = EventLoad {
+            address: server.address,
+            is_database: true,
+            connections,
+            threads: usize::from(options.client_threads).min(connections),
+            work,
+            rows: options.rows,
+            warm_up: Duration::from_secs(options.warm_up),
+            time: Duration::from_secs(options.seconds),
+            run: *run,
+        };
+        let report = load.run(|| server.cpu_time())?;
+        if report.latencies.count() == 0 {
+            return Err(Failure::new(format!("{} by {connections} connections: nothing was answered", work.name())));
+        }
+        eprintln!(
+            "{}, {}, {connections} connections: {:.0}/s, CPU us {:.2}, client {:.2}, opened in {:.2} s",
+            work.name(),
+            spinning.0,
+            report.per_s,
+            report.server_cpu_us,
+            report.client_cpu_us,
+            report.opening_s
+        );
+        samples.push(Sample { work, spinning: spinning.0, connections, report });
+        wait_for_closing(server)?;
+    }
+    Ok(())
+}
+
+/// Waits until the server has closed the connections of the last run, which else would cost the next one.
+fn wait_for_closing(server: &Server) -> Outcome<()> {
+    let end = Instant::now() + CLOSE_TIME_MAX;
+    let mut connection = server.connect()?;
+    loop {
+        let answer = connection.query("SHOW STATUS LIKE 'Threads_connected'")?;
+        let count = answer.rows.first().and_then(|row| row.get(1)?.as_ref()?.parse::<usize>().ok());
+        match count {
+            Some(count) if count <= OTHER_CONNECTIONS => return Ok(()),
+            None => return Err(Failure::new("the server does not say how many connections it has")),
+            Some(count) if Instant::now() > end => {
+                return Err(Failure::new(format!("{count} connections are still there")));
+            }
+            Some(_) => thread::sleep(LOOK_AGAIN),
+        }
+    }
+}
+
+const COLUMNS: [&str; 12] = [
+    "work",
+    "spinning",
+    "connections",
+    "operations/s",
+    "p50 us",
+    "p95 us",
+    "p99 us",
+    "p99.9 us",
+    "server CPU us/operation",
+    "client CPU us/operation",
+    "refused a thousand",
+    "opening s",
+];
+
+/// Medians over the repetitions, in the order of the columns from the operations in a second on.
+struct Figures {
+    connections: usize,
+    medians: [f64; 9],
+}
+
+const PER_S: usize = 0;
+const SERVER_CPU: usize = 5;
+
+fn figures_of(report: &EventReport) -> [f64; 9] {
+    let [p50, p95, p99, p999] =
+        [500, 950, 990, 999].map(|per_mille| report.latencies.percentile(per_mille) as f64 / 1000.0);
+    let refused = report.refusals as f64 * 1000.0 / (report.refusals + report.latencies.count()).max(1) as f64;
+    let (server, client) = (report.server_cpu_us, report.client_cpu_us);
+    [report.per_s, p50, p95, p99, p999, server, client, refused, report.opening_s]
+}
+
+fn record(sample: &Sample) -> Record {
+    let names = [
+        "operations_per_second",
+        "p50_us",
+        "p95_us",
+        "p99_us",
+        "p999_us",
+        "server_cpu_us",
+        "client_cpu_us",
+        "refused_per_thousand",
+        "opening_s",
+    ];
+    let mut record = vec![
+        ("work", sample.work.name().into()),
+        ("spinning", sample.spinning.into()),
+        ("connections", sample.connections.into()),
+    ];
+    record.extend(names.into_iter().zip(figures_of(&sample.report).map(serde_json::Value::from)));
+    record
+}
+
+fn medians(samples: &[Sample], work: Work, spinning: &str, counts: &[usize]) -> Vec<Figures> {
+    let mut rows = Vec::new();
+    for connections in counts {
+        let runs: Vec<[f64; 9]> = samples
+            .iter()
+            .filter(|sample| (sample.work, sample.spinning, sample.connections) == (work, spinning, *connections))
+            .map(|sample| figures_of(&sample.report))
+            .collect();
+        if !runs.is_empty() {
+            let medians = std::array::from_fn(|figure| median(&runs.iter().map(|run| run[figure]).collect::<Vec<_>>()));
+            rows.push(Figures { connections: *connections, medians });
+        }
+    }
+    rows
+}
+
+impl Figures {
+    fn cells(&self, work: Work, spinning: &str) -> Vec<String> {
+        let mut cells = vec![work.name().into(), spinning.into(), self.connections.to_string()];
+        let decimals = [0, 0, 0, 0, 0, 2, 2, 2, 2];
+        cells.extend(self.medians.iter().zip(decimals).map(|(figure, decimals)| format!("{figure:.decimals$}")));
+        cells
+    }
+}
+
+/// The two targets, as far as the numbers of connections that they speak of were measured.
+fn targets(rows: &[Figures], work: Work, spinning: &str) -> Vec<Verdict> {
+    let of = |connections: usize| rows.iter().find(|row| row.connections == connections);
+    let what = |sentence: String| format!("{}, {spinning}: {sentence}", work.name());
+    let mut verdicts = Vec::new();
+    if let [Some(few), Some(many)] = CPU_CONNECTIONS.map(of) {
+        let sentence = format!("CPU for an operation, {} connections to {}", many.connections, few.connections);
+        let measured = many.medians[SERVER_CPU] / few.medians[SERVER_CPU];
+        verdicts.push(Verdict { what: what(sentence), allowed_max: CPU_RATIO_MAX, measured });
+    }
+    if let Some(most) = of(MOST_CONNECTIONS) {
+        let peak = rows.iter().map(|row| row.medians[PER_S]).fold(0.0, f64::max);
+        let sentence = format!("highest throughput by that of {MOST_CONNECTIONS} connections");
+        let measured = peak / most.medians[PER_S];
+        verdicts.push(Verdict { what: what(sentence), allowed_max: 1.0 / THROUGHPUT_RATIO_MIN, measured });
+    }
+    verdicts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(connections: usize, per_s: f64, cpu_us: f64) -> Figures {
+        let mut medians = [0.0; 9];
+        (medians[PER_S], medians[SERVER_CPU]) = (per_s, cpu_us);
+        Figures { connections, medians }
+    }
+
+    #[test]
+    fn a_server_that_falls_off_misses_both_targets() {
+        let rows = [row(64, 100.0, 10.0), row(4096, 90.0, 12.1), row(16_384, 84.0, 15.0)];
+        let verdicts = targets(&rows, Work::PointText, NO_SPINNING);
+        assert_eq!(verdicts.iter().map(Verdict::is_met).collect::<Vec<_>>(), [false, false]);
+        let rows = [row(64, 100.0, 10.0), row(4096, 90.0, 11.9), row(16_384, 86.0, 15.0)];
+        assert!(targets(&rows, Work::PointText, NO_SPINNING).iter().all(Verdict::is_met));
+    }
+
+    #[test]
+    fn targets_need_the_numbers_of_connections_that_they_speak_of() {
+        assert!(targets(&[row(64, 1.0, 1.0), row(1024, 1.0, 9.0)], Work::ReadWrite, NO_SPINNING).is_empty());
+    }
+}

@@ -1,0 +1,76 @@
+//! How many connections this machine allows, and how they are opened.
+//!
+//! A loopback address has about 28,000 ports for connections, and one that was closed rests for a minute. So connections
+//! come from several addresses of 127.0.0.0/8, other ones in each run.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
+use rustix::process::{Resource, getrlimit};
+
+use crate::Outcome;
+use crate::connections::raise_file_limit;
+
+/// Connections that come from one address.
+const PER_ADDRESS: usize = 4096;
+
+/// Descriptors that a process needs for other things.
+const OTHER_DESCRIPTORS: u64 = 200;
+
+/// Raises the limit of descriptors for `connections`, and gives how many connections are allowed then.
+pub fn allowed_connections(connections: usize) -> usize {
+    let wanted = connections as u64 + OTHER_DESCRIPTORS;
+    if raise_file_limit(wanted).is_ok() {
+        return connections;
+    }
+    // What is allowed without a privilege.
+    let limit = getrlimit(Resource::Nofile);
+    let hard = limit.maximum.unwrap_or(wanted);
+    let _ = raise_file_limit(hard);
+    let current = getrlimit(Resource::Nofile).current.unwrap_or(hard);
+    usize::try_from(current.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(usize::MAX).min(connections)
+}
+
+/// The address that connection `number` of run `run` comes from.
+pub fn source(run: u8, number: usize) -> Ipv4Addr {
+    Ipv4Addr::new(127, 0, 1 + run % 250, 1 + (number / PER_ADDRESS) as u8)
+}
+
+/// Connects; to a server on the IPv4 loopback from an address of the run.
+///
+/// # Errors
+/// No connection.
+pub fn connect_from(run: u8, number: usize, server: SocketAddr) -> Outcome<TcpStream> {
+    let IpAddr::V4(address) = server.ip() else { return Ok(TcpStream::connect(server)?) };
+    if !address.is_loopback() {
+        return Ok(TcpStream::connect(server)?);
+    }
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    bind(&socket, &SocketAddrV4::new(source(run, number), 0))?;
+    connect(&socket, &server)?;
+    Ok(TcpStream::from(socket))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixteen_thousand_connections_come_from_four_addresses_and_the_next_run_from_others() {
+        let of_run = |run| {
+            let mut addresses: Vec<Ipv4Addr> = (0..16_384).map(|number| source(run, number)).collect();
+            addresses.dedup();
+            addresses
+        };
+        let (first, second) = (of_run(0), of_run(1));
+        assert_eq!(first.len(), 4);
+        assert!(first.iter().all(|address| address.is_loopback() && !second.contains(address)));
+    }
+
+    #[test]
+    fn a_connection_comes_from_the_address_of_its_run() {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let stream = connect_from(3, 5000, listener.local_addr().expect("bound")).expect("connects");
+        assert_eq!(stream.local_addr().expect("connected").ip(), IpAddr::V4(source(3, 5000)));
+    }
+}

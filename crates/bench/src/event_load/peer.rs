@@ -1,0 +1,137 @@
+//! One connection of the load.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use super::work::{Progress, Work};
+use crate::mysql::ReplyScanner;
+use crate::mysql::wire::{COM_QUIT, push_packet};
+use crate::random::Random;
+use crate::{Failure, Outcome};
+
+/// Deadlock, lock wait, and a row that a newer transaction changed.
+const REFUSALS: [u16; 3] = [1213, 1205, 1020];
+
+/// What all connections of a thread use in turn, so that a connection costs little memory.
+pub struct Desk {
+    /// What is asked.
+    pub work: Work,
+    /// Rows of the table.
+    pub rows: u64,
+    /// Where keys come from.
+    pub random: Random,
+    request: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+impl Desk {
+    /// A desk.
+    pub fn new(work: Work, rows: u64, random: Random) -> Desk {
+        Desk { work, rows, random, request: Vec::with_capacity(512), buffer: vec![0; 64 << 10] }
+    }
+}
+
+/// What the bytes that came have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing.
+    Nothing,
+    /// A statement within an operation.
+    Statement,
+    /// An operation.
+    Operation,
+    /// An operation that the server refused; a rollback is to be sent.
+    Refusal,
+    /// The rollback after a refusal.
+    Rollback,
+}
+
+/// A connection that is logged in, or one to an echo.
+pub struct Peer {
+    stream: TcpStream,
+    scanner: ReplyScanner,
+    statement: u32,
+    progress: Progress,
+    /// Whether the operation ends with the answer that is awaited.
+    ends: bool,
+    rolls_back: bool,
+    /// When the operation began.
+    pub began: Instant,
+}
+
+impl Peer {
+    /// A connection whose socket does not block; `statement` is the number of its prepared statement.
+    pub fn new(stream: TcpStream, statement: u32) -> Peer {
+        let (scanner, progress) = (ReplyScanner::default(), Progress::default());
+        Peer { stream, scanner, statement, progress, ends: false, rolls_back: false, began: Instant::now() }
+    }
+
+    /// The socket.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+
+    /// Sends the next statement.
+    ///
+    /// # Errors
+    /// The connection is broken, or has no room for a statement although the last one is answered.
+    pub fn send(&mut self, desk: &mut Desk) -> Outcome<()> {
+        self.ends =
+            desk.work.push_next(&mut self.progress, self.statement, desk.rows, &mut desk.random, &mut desk.request);
+        self.write(&desk.request)
+    }
+
+    /// Sends the rollback after a refusal.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub fn send_rollback(&mut self, desk: &mut Desk) -> Outcome<()> {
+        Work::push_rollback(&mut self.progress, &mut desk.request);
+        self.rolls_back = true;
+        self.write(&desk.request)
+    }
+
+    /// Reads what came.
+    ///
+    /// # Errors
+    /// The connection is broken, or a statement is refused that never may be.
+    pub fn receive(&mut self, desk: &mut Desk) -> Outcome<Ended> {
+        let count = match self.stream.read(&mut desk.buffer) {
+            Ok(0) => return Err(Failure::new("the server closed a connection")),
+            Ok(count) => count,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Ok(Ended::Nothing);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if !self.scanner.feed(&desk.buffer[..count]) {
+            return Ok(Ended::Nothing);
+        }
+        let (refused, errno) = (self.scanner.is_error, self.scanner.errno());
+        self.scanner.restart();
+        match (refused, std::mem::take(&mut self.rolls_back)) {
+            (true, false) if desk.work.may_be_refused() && REFUSALS.contains(&errno) => Ok(Ended::Refusal),
+            (true, _) => Err(Failure::new(format!("the server refused a statement with error {errno}"))),
+            (false, true) => Ok(Ended::Rollback),
+            (false, false) if self.ends => Ok(Ended::Operation),
+            (false, false) => Ok(Ended::Statement),
+        }
+    }
+
+    /// Says goodbye; an echo answers it like anything else.
+    pub fn leave(&mut self) {
+        let mut request = Vec::with_capacity(5);
+        push_packet(&mut request, 0, &[COM_QUIT]);
+        // The server may be gone already.
+        let _ = self.stream.write_all(&request);
+    }
+
+    fn write(&mut self, request: &[u8]) -> Outcome<()> {
+        match self.stream.write(request)? {
+            count if count == request.len() => Ok(()),
+            count => Err(Failure::new(format!("{count} bytes of a statement of {} found room", request.len()))),
+        }
+    }
+}

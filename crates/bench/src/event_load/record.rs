@@ -1,0 +1,30 @@
+//! Figures of runs as JSON: an array of flat records.
+
+use serde_json::Value;
+
+/// Fields with their names, in their order.
+pub type Record = Vec<(&'static str, Value)>;
+
+/// The records as a JSON array, one in a line; a number that is not finite is null.
+pub fn json(records: &[Record]) -> String {
+    let line = |record: &Record| {
+        let fields = record.iter().map(|(name, value)| format!("{}: {value}", Value::from(*name)));
+        format!("  {{{}}}", fields.collect::<Vec<_>>().join(", "))
+    };
+    let lines: Vec<String> = records.iter().map(line).collect();
+    format!("[\n{}\n]\n", lines.join(",\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_back_as_they_were() {
+        let records =
+            [vec![("a", Value::from("x\"\\\n")), ("b", Value::from(1.5))], vec![("c", Value::from(f64::NAN))]];
+        let read: Value = serde_json::from_str(&json(&records)).expect("JSON");
+        assert_eq!((&read[0]["a"], &read[0]["b"], &read[1]["c"]), (&records[0][0].1, &Value::from(1.5), &Value::Null));
+        assert_eq!(serde_json::from_str::<Value>(&json(&[])).expect("JSON"), Value::Array(Vec::new()));
+    }
+}

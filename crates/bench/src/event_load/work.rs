@@ -1,0 +1,223 @@
+//! What the connections ask.
+
+use std::fmt::Write;
+
+use crate::mysql::wire::{push_execute, push_query};
+use crate::random::Random;
+
+/// Rows of a range, as sysbench has it.
+const RANGE_ROWS: u64 = 100;
+const LIST_KEYS: usize = 100;
+const POINTS: u8 = 10;
+
+/// What an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// A row by its key, as text.
+    PointText,
+    /// A row by its key, as a prepared statement.
+    PointPrepared,
+    /// 100 rows by their keys, as text.
+    InList,
+    /// 100 rows of a range of keys, as text.
+    Range,
+    /// An UPDATE of an indexed column by the key, as text.
+    Update,
+    /// The transaction of sysbench's oltp_read_write, as text: 10 points, 4 ranges, 2 updates, DELETE and INSERT.
+    ReadWrite,
+}
+
+/// Where a connection is in its operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    step: u8,
+    /// The row that is deleted and inserted again.
+    key: u64,
+}
+
+/// The statement that [`Work::PointPrepared`] prepares.
+pub const PREPARED: &str = "SELECT c FROM sbtest1 WHERE id=?";
+
+impl Work {
+    /// All of them.
+    pub const ALL: [Work; 6] =
+        [Work::PointText, Work::PointPrepared, Work::InList, Work::Range, Work::Update, Work::ReadWrite];
+
+    /// The name in options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Work::PointText => "point-text",
+            Work::PointPrepared => "point-prepared",
+            Work::InList => "in-list",
+            Work::Range => "range",
+            Work::Update => "update",
+            Work::ReadWrite => "read-write",
+        }
+    }
+
+    /// The work of that name.
+    pub fn of_name(name: &str) -> Option<Work> {
+        Work::ALL.into_iter().find(|work| work.name() == name)
+    }
+
+    /// Whether the server may refuse a statement because of the others.
+    pub fn may_be_refused(self) -> bool {
+        matches!(self, Work::Update | Work::ReadWrite)
+    }
+
+    /// Puts the next statement into `request`, which it clears; `statement` is the number of the prepared one. True if the
+    /// operation ends with the answer.
+    pub fn push_next(
+        self,
+        progress: &mut Progress,
+        statement: u32,
+        rows: u64,
+        random: &mut Random,
+        request: &mut Vec<u8>,
+    ) -> bool {
+        request.clear();
+        let key = 1 + random.below(rows);
+        match self {
+            Work::PointText => push_text(request, format_args!("SELECT c FROM sbtest1 WHERE id={key}")),
+            Work::PointPrepared => push_execute(request, statement, &[key as i64]),
+            Work::InList => push_list(rows, random, request),
+            Work::Range => {
+                let last = key + RANGE_ROWS - 1;
+                push_text(request, format_args!("SELECT c FROM sbtest1 WHERE id BETWEEN {key} AND {last}"));
+            }
+            Work::Update => push_text(request, format_args!("UPDATE sbtest1 SET k=k+1 WHERE id={key}")),
+            Work::ReadWrite => return push_step(progress, key, rows, random, request),
+        }
+        true
+    }
+
+    /// Puts the statement after a refusal into `request`; the operation begins again after it.
+    pub fn push_rollback(progress: &mut Progress, request: &mut Vec<u8>) {
+        request.clear();
+        *progress = Progress::default();
+        push_query(request, "ROLLBACK");
+    }
+}
+
+fn push_step(progress: &mut Progress, key: u64, rows: u64, random: &mut Random, request: &mut Vec<u8>) -> bool {
+    let step = progress.step;
+    progress.step += 1;
+    let last = key.saturating_add(RANGE_ROWS - 1);
+    match step.checked_sub(POINTS) {
+        None if step == 0 => push_query(request, "BEGIN"),
+        None | Some(0) => push_text(request, format_args!("SELECT c FROM sbtest1 WHERE id={key}")),
+        Some(1) => push_text(request, format_args!("SELECT c FROM sbtest1 WHERE id BETWEEN {key} AND {last}")),
+        Some(2) => push_text(request, format_args!("SELECT SUM(k) FROM sbtest1 WHERE id BETWEEN {key} AND {last}")),
+        Some(3) => {
+            push_text(request, format_args!("SELECT c FROM sbtest1 WHERE id BETWEEN {key} AND {last} ORDER BY c"));
+        }
+        Some(4) => push_text(
+            request,
+            format_args!("SELECT DISTINCT c FROM sbtest1 WHERE id BETWEEN {key} AND {last} ORDER BY c"),
+        ),
+        Some(5) => push_text(request, format_args!("UPDATE sbtest1 SET k=k+1 WHERE id={key}")),
+        Some(6) => {
+            let text = random.below(100_000_000_000);
+            push_text(request, format_args!("UPDATE sbtest1 SET c='{text:011}-{text:011}' WHERE id={key}"));
+        }
+        Some(7) => {
+            progress.key = key;
+            push_text(request, format_args!("DELETE FROM sbtest1 WHERE id={key}"));
+        }
+        Some(8) => {
+            let (id, k) = (progress.key, 1 + random.below(rows));
+            push_text(
+                request,
+                format_args!("INSERT INTO sbtest1 (id, k, c, pad) VALUES ({id}, {k}, '{key:0119}', '{key:059}')"),
+            );
+        }
+        Some(_) => {
+            *progress = Progress::default();
+            push_query(request, "COMMIT");
+            return true;
+        }
+    }
+    false
+}
+
+fn push_list(rows: u64, random: &mut Random, request: &mut Vec<u8>) {
+    let mut text = String::from("SELECT id, k, c, pad FROM sbtest1 WHERE id IN (");
+    for position in 0..LIST_KEYS {
+        let separator = if position == 0 { "" } else { "," };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{separator}{}", 1 + random.below(rows));
+    }
+    text.push(')');
+    push_query(request, &text);
+}
+
+/// A query without a text of its own; formatting into bytes cannot fail.
+fn push_text(request: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    push_query(request, "");
+    let _ = Text(request).write_fmt(text);
+    let length = (request.len() - 4) as u32;
+    request[..3].copy_from_slice(&length.to_le_bytes()[..3]);
+}
+
+struct Text<'a>(&'a mut Vec<u8>);
+
+impl Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text_of(request: &[u8]) -> String {
+        let length = u32::from_le_bytes([request[0], request[1], request[2], 0]) as usize;
+        assert_eq!(request.len(), length + 4, "one whole packet");
+        assert_eq!(request[4], 3, "a query");
+        String::from_utf8(request[5..].to_vec()).expect("text")
+    }
+
+    #[test]
+    fn a_transaction_has_the_statements_of_sysbench_and_leaves_as_many_rows() {
+        let (mut progress, mut random, mut request) = (Progress::default(), Random::new(1), Vec::new());
+        let mut texts = Vec::new();
+        loop {
+            let ends = Work::ReadWrite.push_next(&mut progress, 0, 1000, &mut random, &mut request);
+            texts.push(text_of(&request));
+            if ends {
+                break;
+            }
+        }
+        assert_eq!(progress, Progress::default());
+        let count = |start: &str| texts.iter().filter(|text| text.starts_with(start)).count();
+        assert_eq!([count("BEGIN"), count("SELECT c FROM sbtest1 WHERE id="), count("COMMIT")], [1, 10, 1]);
+        assert_eq!([count("SELECT"), count("UPDATE"), texts.len()], [14, 2, 20]);
+        let id_after = |text: &str, mark: &str| -> u64 {
+            let rest = text.split(mark).nth(1).expect("the mark");
+            rest.split(',').next().and_then(|id| id.parse().ok()).expect("an id")
+        };
+        assert_eq!(id_after(&texts[17], "WHERE id="), id_after(&texts[18], "VALUES ("));
+    }
+
+    #[test]
+    fn a_refused_transaction_begins_again() {
+        let (mut progress, mut random, mut request) = (Progress::default(), Random::new(1), Vec::new());
+        for _ in 0..5 {
+            Work::ReadWrite.push_next(&mut progress, 0, 10, &mut random, &mut request);
+        }
+        Work::push_rollback(&mut progress, &mut request);
+        assert_eq!(text_of(&request), "ROLLBACK");
+        Work::ReadWrite.push_next(&mut progress, 0, 10, &mut random, &mut request);
+        assert_eq!(text_of(&request), "BEGIN");
+    }
+
+    #[test]
+    fn every_work_is_found_by_its_name() {
+        for work in Work::ALL {
+            assert_eq!(Work::of_name(work.name()), Some(work));
+        }
+        assert_eq!(Work::of_name("scan"), None);
+    }
+}
