@@ -19,6 +19,8 @@ pub enum Event {
         is_prefixed: bool,
         /// How many rows.
         rows: u32,
+        /// Of which partition.
+        partition: u16,
         /// What there is to say besides.
         remarks: Option<Box<Remarks>>,
         /// What comes next.

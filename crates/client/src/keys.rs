@@ -94,6 +94,13 @@ impl PartitionInputs {
         input::push_key(input, HashedKey { hash, key });
     }
 
+    /// Adds a primary key of which the hash and the partition are known.
+    #[inline(always)]
+    pub fn push_hashed_key_at(&mut self, partition: u16, hash: u64, key: &[u8], buffers: &mut BufferPool) {
+        let input = self.slot(partition, &[], key.len(), buffers);
+        input::push_key(input, HashedKey { hash, key });
+    }
+
     /// Adds a primary key of a table whose partition columns are not the whole key.
     pub fn push_key_at(&mut self, partition: u16, key: &[u8], parameters: &[u8], buffers: &mut BufferPool) {
         let hash = key_hash(key);

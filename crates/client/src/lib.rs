@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 pub mod door;
+pub mod api;
+pub mod wire;
 pub mod transaction;
 pub mod operation;
 pub mod event;

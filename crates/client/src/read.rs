@@ -211,7 +211,7 @@ impl Client {
         if next == Next::Done {
             self.close(operation);
         }
-        Some((session, Event::Rows { operation, output, is_prefixed, rows, remarks, next }))
+        Some((session, Event::Rows { operation, output, is_prefixed, rows, partition: partition.index, remarks, next }))
     }
 
     /// Sends the parts of a read that stay on this thread; when others went away they come after those are published, so that

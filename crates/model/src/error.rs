@@ -252,6 +252,8 @@ errors! {
     ForeignKeyWithoutParentColumn = 3734, "HY000";
     /// Columns of a foreign key whose types differ.
     ForeignKeyColumnsIncompatible = 3780, "HY000";
+    /// A prepared statement or reader whose columns have changed.
+    NeedsReprepare = 1615, "HY000";
     /// A number out of the range of its type in an expression.
     NumericOutOfRange = 1690, "22003";
     /// A packet that is not well formed.

@@ -13,6 +13,8 @@ pub struct NodeConfig {
     pub listen_address: IpAddr,
     /// Its port; 0 takes a free one.
     pub port: u16,
+    /// The port of the native protocol; 0 takes a free one, `None` listens for it nowhere.
+    pub native_port: Option<u16>,
     /// `ThreadConfig`; `None` places by the CPUs.
     pub thread_config: Option<String>,
     /// CPUs that the automatic placement uses at most; `None` all.
@@ -58,6 +60,7 @@ impl Default for NodeConfig {
         NodeConfig {
             listen_address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 3306,
+            native_port: None,
             thread_config: None,
             cpu_count_max: None,
             cpu_binding: true,
@@ -154,6 +157,9 @@ pub static SETTINGS: &[Setting] = &[
         Text(value) => |config| if let Ok(address) = value.parse() { config.listen_address = address }),
     setting!("port", SettingKind::Count(0, 65_535), "3306", "The port of the MySQL protocol; 0 takes a free one.",
         Number(value) => |config| config.port = value as u16),
+    setting!("native_port", SettingKind::Count(0, 65_535), "none",
+        "The port of the native protocol, for clients in Rust; 0 takes a free one. Without it nothing listens.",
+        Number(value) => |config| config.native_port = Some(value as u16)),
     setting!("ThreadConfig", SettingKind::Text("entries such as ldm={count=2,cpubind=0-1}"), "automatic",
         "Which threads there are and what they carry, in NDB's grammar with sql added.",
         Text(value) => |config| config.thread_config = Some(value)),

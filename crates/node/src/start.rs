@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use junctor_front::mysql::auth::{Account, Accounts};
+use junctor_front::native::NATIVE_LISTENER;
 use junctor_kernel::NodeLayout;
 use junctor_kernel::placement::{PlacementPlan, ThreadConfig, Topology};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode};
@@ -38,6 +39,11 @@ impl RunningServer {
     /// Where the MySQL protocol listens.
     pub fn address(&self) -> SocketAddr {
         self.node.local_addresses()[0]
+    }
+
+    /// Where the native protocol listens, if it does.
+    pub fn native_address(&self) -> Option<SocketAddr> {
+        self.node.local_addresses().get(usize::from(NATIVE_LISTENER)).copied()
     }
 
     /// The placement and why it was chosen, on one line.
@@ -85,7 +91,12 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     let shared = Arc::new(shared);
 
     let options = NodeOptions {
-        listeners: vec![SocketAddr::new(config.listen_address, config.port)],
+        // In the order of the numbers by which recv knows them.
+        listeners: [Some(config.port), config.native_port]
+            .into_iter()
+            .flatten()
+            .map(|port| SocketAddr::new(config.listen_address, port))
+            .collect(),
         data_folder: PathBuf::from(&config.data_directory),
         pin: config.cpu_binding,
         spin: config.spin.settings(),

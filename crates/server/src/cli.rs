@@ -34,7 +34,7 @@ enum Command {
 }
 
 const SERVE_HELP: &str = "\
-The node prints `ready: mysql ADDRESS:PORT ...` on standard output when it serves, and logs on standard error.
+The node prints `ready: mysql ADDRESS:PORT [native ADDRESS:PORT] ...` on standard output when it serves, and logs on standard error.
 It stops cleanly on SIGTERM and SIGINT. User root needs no password and is let in over the loopback only.
 
 Thread configurations, for --thread-config:
@@ -77,6 +77,9 @@ struct ServeOptions {
     /// Port to listen at; 0 takes a free one [default: 3306]
     #[arg(long, value_name = "N")]
     port: Option<u16>,
+    /// Port of the native protocol, for clients in Rust; 0 takes a free one [default: none]
+    #[arg(long, value_name = "N")]
+    native_port: Option<u16>,
     /// Threads and what they carry, in NDB's ThreadConfig grammar [default: by the CPUs]
     #[arg(long, value_name = "STR")]
     thread_config: Option<String>,
@@ -144,6 +147,9 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, config_file::Confi
     if let Some(port) = options.port {
         config.port = port;
     }
+    if options.native_port.is_some() {
+        config.native_port = options.native_port;
+    }
     if options.thread_config.is_some() {
         config.thread_config = options.thread_config;
     }
@@ -174,7 +180,8 @@ fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {
         eprintln!("level=notice {line}");
     }
     let mut out = std::io::stdout();
-    writeln!(out, "ready: mysql {} placement: {}", server.address(), server.placement())?;
+    let native = server.native_address().map(|address| format!(" native {address}")).unwrap_or_default();
+    writeln!(out, "ready: mysql {}{native} placement: {}", server.address(), server.placement())?;
     out.flush()?;
     let mut stop = stop;
     let reason = stop.forever().next();

@@ -33,6 +33,8 @@ pub struct Login {
     pub capabilities: u32,
     /// The client's character set number.
     pub character_set: u16,
+    /// Whether the connection speaks the native protocol.
+    pub is_native: bool,
 }
 
 /// One command.

@@ -123,6 +123,9 @@ pub struct ReadProgram {
     pub reads_parameters: bool,
     /// Whether what is cut or divided by zero is an error, because the statement writes under strict rules.
     pub is_strict: bool,
+    /// Whether a key that no row has is said too, as an empty packet. For primary keys and plain columns only: then the packets are
+    /// those of the keys, one for each, in their order.
+    pub marks_missing: bool,
 }
 
 /// How strongly a locking read locks.

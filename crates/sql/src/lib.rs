@@ -13,5 +13,5 @@ pub mod session;
 pub mod show;
 pub mod variable;
 
-pub use engine::{Engine, ServerSettings, SqlCommand};
+pub use engine::{Engine, KeyReaderRequest, ServerSettings, SqlCommand};
 pub use session::{Session, SessionOpening};

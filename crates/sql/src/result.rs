@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use junctor_model::error::Error;
+use junctor_model::error::{Error, Result};
 use junctor_model::row_encoding::ResultColumn;
 
 /// The columns of a result, with room for their wire form, which is the same for every execution of a plan.
@@ -12,12 +12,29 @@ pub struct ResultHeader {
     pub columns: Vec<ResultColumn>,
     /// The packets of the column count and the definitions, sequence 0. Filled by the sink at first use.
     pub encoded: OnceLock<Box<[u8]>>,
+    /// The columns in the native protocol, likewise.
+    pub native: OnceLock<Box<[u8]>>,
+}
+
+/// In place of the partition of a key that no row can have.
+pub const NO_PARTITION: u16 = u16::MAX;
+
+/// The rows of a read by keys.
+#[derive(Debug, Default)]
+pub struct KeyRows {
+    /// For each key the partition that it was sent to, or [`NO_PARTITION`].
+    pub order: Vec<u16>,
+    /// Answers of partitions, those of one partition in their order: the partition, whether the bytes of `begin_key_rows` stand before
+    /// the packets, and a packet for each key, empty for one that no row has.
+    pub parts: Vec<(u16, bool, Vec<u8>)>,
+    /// How many bytes those are.
+    pub head_bytes: usize,
 }
 
 impl ResultHeader {
     /// The header of these columns.
     pub fn new(columns: Vec<ResultColumn>) -> ResultHeader {
-        ResultHeader { columns, encoded: OnceLock::new() }
+        ResultHeader { columns, encoded: OnceLock::new(), native: OnceLock::new() }
     }
 }
 
@@ -59,6 +76,12 @@ pub trait ResultSink {
     fn prepared(&mut self, statement: u32, parameters: u16, header: &ResultHeader, completion: &Completion);
     /// Answers COM_FIELD_LIST: columns with their defaults as text.
     fn field_list(&mut self, columns: &[(ResultColumn, Option<Vec<u8>>)], completion: &Completion);
+    /// Reserves what stands before the rows of a read by keys; only protocols that have such reads are asked.
+    fn begin_key_rows(&mut self, _output: &mut Vec<u8>) {}
+    /// Answers a read by keys, and may take the buffers of its parts. Error: 1153 when the answer is too long.
+    fn key_rows(&mut self, _rows: &mut KeyRows, _completion: &Completion) -> Result<()> {
+        Ok(())
+    }
     /// Answers COM_STATISTICS.
     fn plain_text(&mut self, text: &str);
     /// Bytes that wait in the output; a session that has more than `OUTPUT_PART_BYTES` waiting sends the rest as another part.

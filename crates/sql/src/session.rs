@@ -12,6 +12,7 @@ use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
 
 use crate::bind::ParameterKind;
+use crate::engine::KeyReader;
 use crate::engine::OperationKind;
 use crate::engine::TableLocks;
 use crate::engine::TableUse;
@@ -39,6 +40,8 @@ pub struct SessionOpening<'a> {
     pub multi_statements: bool,
     /// The client's collation, by number.
     pub character_set: u16,
+    /// The wire form of the rows of statements that come as text.
+    pub text_protocol: RowProtocol,
     /// Whether a person types the statements, so that `interactive_timeout` counts (CLIENT_INTERACTIVE).
     pub is_interactive: bool,
 }
@@ -87,6 +90,10 @@ pub struct Session {
     pub(crate) savepoints: Vec<Savepoint>,
     pub(crate) statements: BTreeMap<u32, Box<PreparedStatement>>,
     pub(crate) next_statement: u32,
+    /// Readers of rows by primary key, by the client's numbers.
+    pub(crate) key_readers: BTreeMap<u32, Box<KeyReader>>,
+    /// The wire form of the rows of statements that come as text.
+    pub(crate) text_protocol: RowProtocol,
     pub(crate) execution: Execution,
     /// What the statement under way is measured as.
     pub(crate) operation: OperationKind,

@@ -157,6 +157,7 @@ impl Driver {
             output: Output::Images,
             reads_parameters: false,
             is_strict: false,
+            marks_missing: false,
         };
         // The unique column stays as it is, so its entries are left out.
         let update = WriteProgram { unique_entries: Vec::new(), ..(*table.add_to(K, Access::AllRows, 1)).clone() };

@@ -204,22 +204,10 @@ impl Handshake {
         accounts: &Accounts,
         out: &mut Vec<u8>,
     ) -> HandshakeStep {
-        let user = String::from_utf8_lossy(cut_between_characters(&claim.user, USER_NAME_BYTES_MAX)).into_owned();
-        if !accounts.admits(&claim.user, self.peer, &self.salt, proof) {
-            let using_password = if proof.is_empty() { "NO" } else { "YES" };
-            let peer = self.peer;
-            let message = format!("Access denied for user '{user}'@'{peer}' (using password: {using_password})");
-            return refuse(1045, *b"28000", message, sequence, out);
-        }
-        let database = match claim.database.as_slice() {
-            [] => None,
-            name => match std::str::from_utf8(name) {
-                Ok(text) if name.len() <= DATABASE_NAME_BYTES_MAX => Some(text.to_owned()),
-                _ => {
-                    let shown = String::from_utf8_lossy(cut_between_characters(name, DATABASE_NAME_BYTES_MAX));
-                    return refuse(1049, *b"42000", format!("Unknown database '{shown}'"), sequence, out);
-                }
-            },
+        let claimed = (claim.user.as_slice(), proof, claim.database.as_slice());
+        let (user, database) = match judge(accounts, self.peer, &self.salt, claimed) {
+            Ok(judged) => judged,
+            Err(Refusal { errno, sqlstate, message }) => return refuse(errno, sqlstate, message, sequence, out),
         };
         HandshakeStep::Authenticated(Box::new(Authenticated {
             user,
@@ -229,6 +217,32 @@ impl Handshake {
             attributes: claim.attributes,
             reply_sequence: sequence.wrapping_add(1),
         }))
+    }
+}
+
+/// Judges what a client says of itself: user, proof and database. Gives the user and the database, if any; whether that exists is
+/// for the caller to find out.
+///
+/// Errors: 1045, and 1049 for a name that no database can have.
+pub(crate) fn judge(
+    accounts: &Accounts,
+    peer: Peer,
+    salt: &[u8; SALT_BYTES],
+    (name, proof, database): (&[u8], &[u8], &[u8]),
+) -> Result<(String, Option<String>), Refusal> {
+    let user = String::from_utf8_lossy(cut_between_characters(name, USER_NAME_BYTES_MAX)).into_owned();
+    if !accounts.admits(name, peer, salt, proof) {
+        let using_password = if proof.is_empty() { "NO" } else { "YES" };
+        let message = format!("Access denied for user '{user}'@'{peer}' (using password: {using_password})");
+        return Err(Refusal { errno: 1045, sqlstate: *b"28000", message });
+    }
+    match std::str::from_utf8(database) {
+        Ok("") => Ok((user, None)),
+        Ok(text) if text.len() <= DATABASE_NAME_BYTES_MAX => Ok((user, Some(text.to_owned()))),
+        _ => {
+            let shown = String::from_utf8_lossy(cut_between_characters(database, DATABASE_NAME_BYTES_MAX));
+            Err(Refusal { errno: 1049, sqlstate: *b"42000", message: format!("Unknown database '{shown}'") })
+        }
     }
 }
 

@@ -14,5 +14,6 @@ mod packet_sink;
 mod statement_parameters;
 mod table_waits;
 
+pub(crate) use packet_sink::PacketSink;
 pub use recv_block::{RecvBlock, RecvSettings};
 pub use sql_block::SqlBlock;

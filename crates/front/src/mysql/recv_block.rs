@@ -8,19 +8,22 @@ use std::sync::Arc;
 
 use junctor_client::block_signals::*;
 use junctor_client::counter::{RecvCounters, counter_rows};
+use junctor_client::wire::reply::Greeting;
+use junctor_client::wire::{LOGIN_PAYLOAD_BYTES_MAX, SALT_BYTES, VERSION, frame};
 use junctor_kernel::{
     Address, Buffer, Context, Directory, Duration, Module, Outbox, SocketId, Time, WorldEvent, WorldRequest,
 };
 use junctor_model::id::ConnectionId;
 
 use super::auth::{
-    Accounts, Authenticated, Handshake, HandshakeStep, Peer, emit_too_many_connections, salt_from_random,
+    Accounts, Authenticated, Handshake, HandshakeStep, Peer, Refusal, emit_too_many_connections, salt_from_random,
 };
 use super::wire::capability::Capabilities;
 use super::wire::command::Command;
 use super::wire::error::ProtocolError;
 use super::wire::packet::{HANDSHAKE_PAYLOAD_BYTES_MAX, PacketReader, PacketWriter, patch_sequences};
 use super::wire::reply::ErrorReply;
+use crate::native::{NATIVE_LISTENER, emit_refusal, log_in};
 
 /// Bytes of commands that may wait behind one that is under way, before the socket is not read any more.
 const PENDING_BYTES_MAX: usize = 64 * 1024;
@@ -82,8 +85,16 @@ struct Connection {
     blocked: bool,
     part_wanted: bool,
     reading_paused: bool,
-    /// Bytes received while a command was under way.
+    /// Bytes received while a command was under way; in the native protocol all that are not done with.
     pending: Buffer,
+    /// Of a connection of the native protocol: its challenge, and how much of `pending` is done with.
+    native: Option<NativeLink>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct NativeLink {
+    salt: [u8; SALT_BYTES],
+    position: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +141,9 @@ impl RecvBlock {
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
         match event {
-            WorldEvent::SocketOpened { socket, peer, .. } => self.on_opened(socket, peer.ip(), context, outbox),
+            WorldEvent::SocketOpened { socket, peer, listener } => {
+                self.on_opened(socket, peer.ip(), listener == NATIVE_LISTENER, context, outbox);
+            }
             WorldEvent::Received { socket, bytes } => self.on_received(socket, bytes, context, outbox),
             WorldEvent::SocketClosed { socket, .. } => self.on_closed(socket, context, outbox),
             WorldEvent::SendBlocked { socket } => {
@@ -175,11 +188,21 @@ impl RecvBlock {
         outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
     }
 
-    fn on_opened(&mut self, socket: SocketId, peer: IpAddr, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+    fn on_opened(
+        &mut self,
+        socket: SocketId,
+        peer: IpAddr,
+        is_native: bool,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
         let mut packets = context.buffers.take(512);
         if self.count >= self.settings.connections_max {
             self.counted.connections_refused += 1;
-            emit_too_many_connections(&mut packets);
+            match is_native {
+                true => emit_refusal(&too_many_connections(), &mut packets),
+                false => emit_too_many_connections(&mut packets),
+            }
             outbox.request(WorldRequest::SendBytes { socket, bytes: packets });
             outbox.request(WorldRequest::CloseSocket { socket });
             return;
@@ -190,8 +213,13 @@ impl RecvBlock {
         let id = ConnectionId(self.next_number);
         self.next_number = self.next_number.wrapping_add(self.recv_instances);
         let sql = self.local_sql.unwrap_or((id.0 % u32::from(self.sql_instances)) as u16);
-        let handshake = Handshake::new(Peer::new(peer), salt_from_random(random));
-        handshake.greeting(id.0, &self.settings.server_version, GREETING_CHARACTER_SET, &mut packets);
+        let salt = salt_from_random(random);
+        let handshake = Handshake::new(Peer::new(peer), salt);
+        let server_version = &*self.settings.server_version;
+        match is_native {
+            true => Greeting { version: VERSION, connection: id.0, salt, server_version }.emit(&mut packets),
+            false => handshake.greeting(id.0, server_version, GREETING_CHARACTER_SET, &mut packets),
+        }
         outbox.request(WorldRequest::SendBytes { socket, bytes: packets });
         let connection = Connection {
             socket,
@@ -209,6 +237,7 @@ impl RecvBlock {
             part_wanted: false,
             reading_paused: false,
             pending: Buffer::new(),
+            native: is_native.then_some(NativeLink { salt, position: 0 }),
         };
         let index = socket.index() as usize;
         if self.connections.len() <= index {
@@ -285,7 +314,9 @@ impl RecvBlock {
                 connection.sequence = 0;
             }
             self.counted.bytes_sent += packets.len() as u64;
-            connection.sequence = patch_sequences(&mut packets, connection.sequence);
+            if connection.native.is_none() {
+                connection.sequence = patch_sequences(&mut packets, connection.sequence);
+            }
             outbox.request(WorldRequest::SendBytes { socket: connection.socket, bytes: packets });
         }
         match after {
@@ -297,11 +328,13 @@ impl RecvBlock {
             AfterReply::NextCommand => {
                 connection.busy = false;
                 connection.part_wanted = false;
-                if !connection.pending.is_empty() {
+                if connection.native.is_some() {
+                    connection.take_frames(Buffer::new(), &self.settings, context, outbox);
+                } else if !connection.pending.is_empty() {
                     let pending = std::mem::take(&mut connection.pending);
                     connection.take_bytes(pending, &self.settings, context, outbox);
                 }
-                if connection.reading_paused && connection.pending.len() < PENDING_BYTES_MAX {
+                if connection.reading_paused && !connection.is_full() {
                     connection.reading_paused = false;
                     outbox.request(WorldRequest::ResumeReading { socket: connection.socket });
                 }
@@ -335,6 +368,9 @@ impl Connection {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        if self.native.is_some() {
+            return self.take_frames(bytes, settings, context, outbox);
+        }
         let mut position = 0;
         while !self.busy && self.stage != Stage::Closing {
             match self.next_payload(&bytes, &mut position, settings, context, outbox) {
@@ -432,10 +468,113 @@ impl Connection {
             self.pending.extend_from_slice(&bytes);
             context.buffers.give(bytes);
         }
-        if self.pending.len() >= PENDING_BYTES_MAX && !self.reading_paused {
+        if self.is_full() && !self.reading_paused {
             self.reading_paused = true;
             outbox.request(WorldRequest::PauseReading { socket: self.socket });
         }
+    }
+
+    /// Whether more bytes wait behind the command under way than may.
+    fn is_full(&self) -> bool {
+        let done_with = self.native.map_or(0, |link| link.position);
+        self.busy && self.pending.len() - done_with >= PENDING_BYTES_MAX
+    }
+
+    /// As `take_bytes`, of the native protocol.
+    fn take_frames(
+        &mut self,
+        bytes: Buffer,
+        settings: &RecvSettings,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let Some(mut link) = self.native else { return };
+        self.append_pending(bytes, &mut link, context);
+        while !self.busy && self.stage != Stage::Closing {
+            let rest = &self.pending[link.position..];
+            let Some((_, length)) = frame::head(rest) else { break };
+            let longest =
+                if self.stage == Stage::Ready { settings.max_allowed_packet } else { LOGIN_PAYLOAD_BYTES_MAX };
+            if length > longest {
+                self.refuse_native(&packet_too_large(), context, outbox);
+                break;
+            }
+            let frame_bytes = frame::HEAD_BYTES + length;
+            if rest.len() < frame_bytes {
+                break;
+            }
+            // A request begins with its kind, the last byte of the frame's head.
+            let request = link.position + frame::HEAD_BYTES - 1..link.position + frame_bytes;
+            if self.stage == Stage::Login {
+                let payload = self.pending[request.clone()].to_vec();
+                self.log_in_native(&payload, &link, settings, context, outbox);
+            } else if request.end == self.pending.len() && link.position == 0 {
+                let bytes = std::mem::take(&mut self.pending);
+                self.forward(bytes, request, outbox);
+                return;
+            } else {
+                let mut command = context.buffers.take(request.len());
+                command.extend_from_slice(&self.pending[request.clone()]);
+                let whole = 0..command.len();
+                self.forward(command, whole, outbox);
+            }
+            link.position = request.end;
+        }
+        if link.position == self.pending.len() || self.stage == Stage::Closing {
+            context.buffers.give(std::mem::take(&mut self.pending));
+            link.position = 0;
+        }
+        self.native = Some(link);
+    }
+
+    /// Puts received bytes behind those that are not done with.
+    fn append_pending(&mut self, bytes: Buffer, link: &mut NativeLink, context: &mut Context<'_>) {
+        if self.pending.is_empty() {
+            context.buffers.give(std::mem::replace(&mut self.pending, bytes));
+            return;
+        }
+        if link.position > self.pending.len() / 2 && !bytes.is_empty() {
+            self.pending.drain(..link.position);
+            link.position = 0;
+        }
+        self.pending.extend_from_slice(&bytes);
+        context.buffers.give(bytes);
+    }
+
+    fn log_in_native(
+        &mut self,
+        request: &[u8],
+        link: &NativeLink,
+        settings: &RecvSettings,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let (kind, payload) = request.split_first().map_or((0, request), |(kind, payload)| (*kind, payload));
+        match log_in(kind, payload, (Peer::new(self.peer), &link.salt), &settings.accounts) {
+            Err(refusal) => self.refuse_native(&refusal, context, outbox),
+            Ok(login) => {
+                let login = Login {
+                    user: login.user.into_boxed_str(),
+                    host: self.host(),
+                    database: login.database.map(String::into_boxed_str),
+                    capabilities: 0,
+                    character_set: u16::from(GREETING_CHARACTER_SET),
+                    is_native: true,
+                };
+                self.send_opening(login, context, outbox);
+            }
+        }
+    }
+
+    fn refuse_native(&mut self, refusal: &Refusal, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let mut bytes = context.buffers.take(512);
+        emit_refusal(refusal, &mut bytes);
+        outbox.request(WorldRequest::SendBytes { socket: self.socket, bytes });
+        self.close(outbox);
+    }
+
+    fn host(&self) -> Box<str> {
+        if self.peer.is_loopback() { "localhost".into() } else { self.peer.to_string().into_boxed_str() }
     }
 
     fn log_in(
@@ -500,18 +639,22 @@ impl Connection {
     ) {
         self.capabilities = login.capabilities;
         self.sequence = login.reply_sequence;
-        self.stage = Stage::Ready;
-        self.busy = true;
         self.reader.expect_sequence(0);
         self.reader.set_payload_bytes_max(settings.max_allowed_packet);
-        let host = if self.peer.is_loopback() { "localhost".into() } else { self.peer.to_string().into_boxed_str() };
         let login = Login {
             user: login.user.into_boxed_str(),
-            host,
+            host: self.host(),
             database: login.database.map(String::into_boxed_str),
             capabilities: login.capabilities.bits(),
             character_set: login.charset.unwrap_or(u16::from(GREETING_CHARACTER_SET)),
+            is_native: false,
         };
+        self.send_opening(login, context, outbox);
+    }
+
+    fn send_opening(&mut self, login: Login, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.stage = Stage::Ready;
+        self.busy = true;
         let signal = OpenSession {
             connection: self.id,
             reply_to: context.own,
@@ -539,4 +682,13 @@ impl Connection {
         self.stage = Stage::Closing;
         outbox.request(WorldRequest::CloseSocket { socket: self.socket });
     }
+}
+
+fn too_many_connections() -> Refusal {
+    Refusal { errno: 1040, sqlstate: *b"08004", message: "Too many connections".into() }
+}
+
+fn packet_too_large() -> Refusal {
+    let message = "Got a packet bigger than 'max_allowed_packet' bytes".into();
+    Refusal { errno: 1153, sqlstate: *b"08S01", message }
 }

@@ -11,9 +11,10 @@ use junctor_model::id::ConnectionId;
 use junctor_model::value::Value;
 use junctor_sql::result::{Progress, ResultSink};
 
-use super::packet_sink::PacketSink;
 use super::sql_block::{CommandState, SessionRecord, SqlBlock, Turn, after};
 use super::wire::command::Command;
+use crate::answer_sink::{AnswerSink, Dialect};
+use crate::native;
 
 /// Sessions that are compared with their time limits at once.
 const LOOKS_MAX: usize = 1024;
@@ -60,8 +61,8 @@ impl SqlBlock {
     fn stop(&mut self, connection: ConnectionId, ends: bool, farewell: Option<Box<Error>>, door: &mut Door<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         record.is_ending |= ends;
-        let SessionRecord { session, capabilities, answer, result_start, command, .. } = &mut **record;
-        let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: *result_start };
+        let SessionRecord { session, dialect, answer, result_start, command, .. } = &mut **record;
+        let mut sink = AnswerSink::new(*dialect, answer, *result_start);
         let progress = match std::mem::replace(command, CommandState::None) {
             CommandState::None if !ends => return,
             CommandState::None => {
@@ -83,7 +84,7 @@ impl SqlBlock {
                 if turn == Turn::Admission {
                     self.admission.forget(connection);
                 }
-                sink.result_start = Some(sink.out.len());
+                sink.begin_result();
                 self.engine.refuse_command(session, &mut sink)
             }
             CommandState::Waiting(command) => {
@@ -155,12 +156,9 @@ impl SqlBlock {
                 }
             }
         };
-        let (command, statement) = match Command::parse(payload, record.capabilities) {
-            _ if matches!(record.command, CommandState::None) => ("Sleep", None),
-            Ok(Command::Query { statement }) => ("Query", Some(statement)),
-            Ok(Command::StmtExecute(execution)) => ("Execute", session.statement_text(execution.statement_id)),
-            Ok(Command::StmtPrepare { statement }) => ("Prepare", Some(statement)),
-            _ => ("Query", None),
+        let (command, statement) = match &record.command {
+            CommandState::None => ("Sleep", None),
+            _ => record.describe(payload),
         };
         let statement = statement.map(|statement| String::from_utf8_lossy(statement).into_owned().into_bytes());
         vec![
@@ -181,6 +179,19 @@ pub(super) fn payload_of(command: &ExecuteCommand) -> &[u8] {
 }
 
 impl SessionRecord {
+    /// What SHOW PROCESSLIST calls a command, and its statement.
+    fn describe<'a>(&'a self, payload: &'a [u8]) -> (&'static str, Option<&'a [u8]>) {
+        let Dialect::MySql(capabilities) = self.dialect else {
+            return native::command::describe(payload, &self.session, &self.native);
+        };
+        match Command::parse(payload, capabilities) {
+            Ok(Command::Query { statement }) => ("Query", Some(statement)),
+            Ok(Command::StmtExecute(execution)) => ("Execute", self.session.statement_text(execution.statement_id)),
+            Ok(Command::StmtPrepare { statement }) => ("Prepare", Some(statement)),
+            _ => ("Query", None),
+        }
+    }
+
     /// Why the session may not go on, if a time limit is over.
     fn overdue(&mut self, now: Time) -> Option<Box<Error>> {
         if self.closing || self.is_ending {
@@ -216,8 +227,10 @@ fn transaction_too_long(limit: u32) -> Box<Error> {
 /// Whether a command is KILL, which goes ahead of those that wait for admission: it may be what makes room for them.
 pub(super) fn is_kill(command: &ExecuteCommand) -> bool {
     const QUERY: u8 = 0x03;
-    match payload_of(command) {
-        [QUERY, text @ ..] => text.trim_ascii_start().get(..4).is_some_and(|word| word.eq_ignore_ascii_case(b"KILL")),
-        _ => false,
-    }
+    let text = match payload_of(command) {
+        [QUERY, text @ ..] => text,
+        // No command of the MySQL protocol that comes here begins as these requests do.
+        payload => native::command::text_of(payload).unwrap_or(&[]),
+    };
+    text.trim_ascii_start().get(..4).is_some_and(|word| word.eq_ignore_ascii_case(b"KILL"))
 }

@@ -9,10 +9,11 @@ use junctor_model::id::ConnectionId;
 use junctor_sql::Engine;
 use junctor_sql::result::{OUTPUT_PART_BYTES, Progress};
 
-use super::packet_sink::PacketSink;
 use super::session_control::payload_of;
 use super::sql_block::{CommandState, SessionRecord, SqlBlock, Turn, after};
 use super::wire::command::Command;
+use crate::answer_sink::{AnswerSink, Dialect};
+use crate::native;
 
 /// The number of the work that begins the next statements of texts.
 pub(super) const STATEMENT_WORK: u32 = 0x7374_6174;
@@ -72,13 +73,16 @@ impl SqlBlock {
         record.begun = door.now;
         record.take_answer(door);
         record.result_start = Some(record.answer.len());
-        let SessionRecord { session, capabilities, answer, result_start, running, .. } = &mut **record;
+        let SessionRecord { session, dialect, answer, result_start, running, .. } = &mut **record;
         let payload = running.as_ref().map_or(&[][..], payload_of);
-        let text = match Command::parse(payload, *capabilities) {
-            Ok(Command::Query { statement }) => statement,
-            _ => &[],
+        let text = match dialect {
+            Dialect::MySql(capabilities) => match Command::parse(payload, *capabilities) {
+                Ok(Command::Query { statement }) => statement,
+                _ => &[],
+            },
+            Dialect::Native { .. } => native::command::text_of(payload).unwrap_or(&[]),
         };
-        let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: *result_start };
+        let mut sink = AnswerSink::new(*dialect, answer, *result_start);
         let progress = self.engine.next_statement(session, text, door, &mut sink);
         if progress == Progress::Waiting {
             self.texts.note_unsent(record, door);

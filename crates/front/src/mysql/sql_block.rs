@@ -4,6 +4,7 @@
 
 use hashbrown::HashMap;
 use junctor_client::block_signals::*;
+use junctor_client::program::RowProtocol;
 use junctor_client::{Door, Event};
 use junctor_kernel::{Address, Buffer, Context, Outbox, SocketId, Time, WorldEvent};
 use junctor_model::error::{Error, ErrorCode};
@@ -20,6 +21,8 @@ use super::wire::capability::Capabilities;
 use super::wire::command::Command;
 use super::wire::error::ProtocolError;
 use crate::admission::Admission;
+use crate::answer_sink::{AnswerSink, Dialect};
+use crate::native::{self, NativeSink, NativeStatements};
 
 type SeededState = foldhash::fast::FixedState;
 
@@ -39,8 +42,9 @@ pub(super) struct SessionRecord {
     pub(super) session: Session,
     pub(super) reply_to: Address,
     pub(super) socket: SocketId,
-    pub(super) capabilities: Capabilities,
+    pub(super) dialect: Dialect,
     parameters: StatementParameters,
+    pub(super) native: Box<NativeStatements>,
     /// The answer under way.
     pub(super) answer: Buffer,
     /// Where in it the result under way begins, if nothing of that has been sent.
@@ -186,6 +190,10 @@ impl SqlBlock {
     fn on_open_session(&mut self, signal: OpenSession, door: &mut Door<'_>) {
         let OpenSession { connection, reply_to, socket, reset, login } = signal;
         let capabilities = Capabilities::from_bits(login.capabilities);
+        let (dialect, text_protocol) = match login.is_native {
+            true => (Dialect::Native { number: 0 }, RowProtocol::Binary),
+            false => (Dialect::MySql(capabilities), RowProtocol::Text),
+        };
         let mut multi_statements = capabilities.contains(Capabilities::MULTI_STATEMENTS);
         if reset && let Some(mut old) = self.sessions.remove(&connection) {
             // COM_SET_OPTION outlives a change of the user.
@@ -202,9 +210,10 @@ impl SqlBlock {
             multi_statements,
             character_set: login.character_set,
             is_interactive: capabilities.contains(Capabilities::INTERACTIVE),
+            text_protocol,
         };
         let mut answer = door.buffers.take(64);
-        let mut sink = PacketSink { out: &mut answer, capabilities, result_start: Some(0) };
+        let mut sink = AnswerSink::new(dialect, &mut answer, Some(0));
         let after = match self.engine.open_session(&opening, door) {
             Ok(session) => {
                 sink.complete(&session.completion());
@@ -212,8 +221,9 @@ impl SqlBlock {
                     session,
                     reply_to,
                     socket,
-                    capabilities,
+                    dialect,
                     parameters: StatementParameters::default(),
+                    native: Box::default(),
                     answer: Buffer::new(),
                     result_start: Some(0),
                     unsent: Unsent::default(),
@@ -268,8 +278,8 @@ impl SqlBlock {
 
     fn resume(&mut self, connection: ConnectionId, event: Event, door: &mut Door<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
-        let SessionRecord { session, capabilities, answer, result_start, .. } = &mut **record;
-        let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: *result_start };
+        let SessionRecord { session, dialect, answer, result_start, .. } = &mut **record;
+        let mut sink = AnswerSink::new(*dialect, answer, *result_start);
         let progress = self.engine.resume(session, event, door, &mut sink);
         after(&mut self.engine, record, progress, door);
         self.settle(connection, door);
@@ -290,8 +300,8 @@ impl SqlBlock {
             _ => return,
         }
         record.take_answer(door);
-        let SessionRecord { session, capabilities, answer, result_start, .. } = &mut **record;
-        let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: *result_start };
+        let SessionRecord { session, dialect, answer, result_start, .. } = &mut **record;
+        let mut sink = AnswerSink::new(*dialect, answer, *result_start);
         let progress = self.engine.continue_output(session, door, &mut sink);
         after(&mut self.engine, record, progress, door);
         self.settle(connection, door);
@@ -454,9 +464,12 @@ pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: P
 }
 
 fn execute(engine: &mut Engine, record: &mut SessionRecord, payload: &[u8], door: &mut Door<'_>) -> Outcome {
-    let SessionRecord { session, capabilities, parameters, answer, .. } = record;
-    let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: Some(0) };
-    let command = match Command::parse(payload, *capabilities) {
+    let Dialect::MySql(capabilities) = record.dialect else {
+        return Outcome::Progress(execute_native(engine, record, payload, door));
+    };
+    let SessionRecord { session, parameters, answer, .. } = record;
+    let mut sink = PacketSink { out: answer, capabilities, result_start: Some(0) };
+    let command = match Command::parse(payload, capabilities) {
         Ok(command) => command,
         Err(error) => return refuse(error, &mut sink),
     };
@@ -516,6 +529,14 @@ fn execute(engine: &mut Engine, record: &mut SessionRecord, payload: &[u8], door
         }
     };
     Outcome::Progress(engine.command(session, sql_command, door, &mut sink))
+}
+
+fn execute_native(engine: &mut Engine, record: &mut SessionRecord, payload: &[u8], door: &mut Door<'_>) -> Progress {
+    let (number, request) = native::command::parse(payload);
+    record.dialect = Dialect::Native { number };
+    let SessionRecord { session, native, answer, .. } = record;
+    let mut sink = NativeSink { out: answer, number, result_start: Some(0), prepared: None };
+    native::command::execute(engine, session, native, (request, payload), door, &mut sink)
 }
 
 /// A malformed packet ends its connection, after its error.

@@ -7,8 +7,8 @@ use junctor_model::id::ConnectionId;
 use junctor_sql::result::{Progress, ResultSink};
 use junctor_sql::{Engine, Session};
 
-use super::packet_sink::PacketSink;
 use super::sql_block::{CommandState, SessionRecord, SqlBlock, after};
+use crate::answer_sink::AnswerSink;
 
 /// Rows of one answer about status.
 const STATUS_ROWS_MAX: usize = 4096;
@@ -95,8 +95,8 @@ impl SqlBlock {
         step: fn(&mut Engine, &mut Session, &mut Door<'_>, &mut dyn ResultSink) -> Progress,
     ) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
-        let SessionRecord { session, capabilities, answer, result_start, .. } = &mut **record;
-        let mut sink = PacketSink { out: answer, capabilities: *capabilities, result_start: *result_start };
+        let SessionRecord { session, dialect, answer, result_start, .. } = &mut **record;
+        let mut sink = AnswerSink::new(*dialect, answer, *result_start);
         let progress = step(&mut self.engine, session, door, &mut sink);
         after(&mut self.engine, record, progress, door);
         self.settle(connection, door);

@@ -215,6 +215,7 @@ impl Node {
             // CLIENT_PROTOCOL_41.
             capabilities: 0x200,
             character_set: 45,
+            is_native: false,
         };
         let signal = OpenSession {
             connection: ConnectionId(connection),

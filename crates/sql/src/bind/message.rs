@@ -113,3 +113,9 @@ pub fn unknown_information_table(table: &str) -> Box<Error> {
     let table = table.to_ascii_uppercase();
     Error::new(ErrorCode::UnknownTable, format!("Unknown table '{table}' in information_schema"))
 }
+
+/// Error 1461.
+pub fn too_many_prepared(most: usize) -> Box<Error> {
+    let message = format!("Can't create more than max_prepared_stmt_count statements (current value: {most})");
+    Error::new(ErrorCode::TooManyPreparedStatements, message)
+}

@@ -138,8 +138,7 @@ impl Engine {
     /// The session as it was after the login, transaction and prepared statements gone.
     fn reset_connection(&mut self, session: &mut Session, door: &mut Door<'_>, sink: &mut dyn ResultSink) -> Progress {
         session.clear_diagnostics();
-        self.prepared_count -= session.statements.len().min(self.prepared_count);
-        session.statements.clear();
+        self.forget_prepared(session);
         self.release_user_locks(session, door);
         self.release_table_locks(session, door);
         let collation = session.variables.collation_connection.number;

@@ -5,6 +5,7 @@ mod facts;
 mod histogram;
 mod latency;
 mod prepared;
+mod key_reads;
 mod query;
 mod several;
 mod resume;
@@ -34,6 +35,8 @@ use crate::variable::{GlobalVariables, SessionVariables};
 use user_locks::LockCalls;
 
 pub use command::SqlCommand;
+pub(crate) use key_reads::KeyReader;
+pub use key_reads::KeyReaderRequest;
 pub(crate) use lock_tables::TableLocks;
 pub(crate) use user_locks::UserLockState;
 
@@ -118,6 +121,8 @@ impl Engine {
             is_read_only: false,
             savepoints: Vec::new(),
             statements: Default::default(),
+            key_readers: Default::default(),
+            text_protocol: opening.text_protocol,
             next_statement: 1,
             execution: Execution::Idle,
             operation: OperationKind::None,
@@ -146,8 +151,7 @@ impl Engine {
         self.client.abandon(&mut session.transaction, door);
         self.release_user_locks(session, door);
         self.release_table_locks(session, door);
-        self.prepared_count -= session.statements.len().min(self.prepared_count);
-        session.statements.clear();
+        self.forget_prepared(session);
         self.session_count = self.session_count.saturating_sub(1);
     }
 

@@ -48,11 +48,7 @@ impl Engine {
 
     fn try_prepare(&mut self, session: &mut Session, text: &[u8], door: &Door<'_>) -> Result<(u32, Option<Arc<Plan>>)> {
         if self.prepared_count >= self.settings.prepared_statements_max {
-            let message = format!(
-                "Can't create more than max_prepared_stmt_count statements (current value: {})",
-                self.settings.prepared_statements_max
-            );
-            return Err(Error::new(ErrorCode::TooManyPreparedStatements, message));
+            return Err(message::too_many_prepared(self.settings.prepared_statements_max));
         }
         if text.len() > PREPARED_BYTES_MAX {
             return Err(Error::not_supported("a prepared statement of more than 1 MiB"));
@@ -90,6 +86,14 @@ impl Engine {
         session.statements.insert(id, Box::new(statement));
         self.prepared_count += 1;
         Ok((id, plan))
+    }
+
+    /// Forgets everything that a session has prepared.
+    pub(super) fn forget_prepared(&mut self, session: &mut Session) {
+        let count = session.statements.len() + session.key_readers.len();
+        self.prepared_count = self.prepared_count.saturating_sub(count);
+        session.statements.clear();
+        session.key_readers.clear();
     }
 
     /// How many parameters a prepared statement has; `None` if it does not exist.

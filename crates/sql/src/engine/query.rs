@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use junctor_client::Door;
-use junctor_client::program::RowProtocol;
 use junctor_model::error::Result;
 
 use super::facts::{Facts, with_environment};
 use super::user_locks::{LockCallMode, refuse_lock_calls};
 use super::{Engine, OperationKind};
-use crate::bind::{Environment, message};
+use crate::bind::{Environment, ParameterKind, message};
 use crate::execute::{
     Again, Origin, Run, compute_now, fail, fill_from_shape, fits_class, kinds_of_shape, run_control, start_change,
     start_insert, start_select,
@@ -50,7 +49,7 @@ impl Engine {
             match plan {
                 Ok(Some(plan)) if self.fill_parameters(text, &plan) => {
                     session.clear_diagnostics();
-                    let run = Run { protocol: RowProtocol::Text, shaped_text: Some(text), again };
+                    let run = Run { protocol: session.text_protocol, shaped_text: Some(text), again };
                     return self.run_plan(session, &plan, &run, door, sink);
                 }
                 Ok(_) => {}
@@ -94,9 +93,30 @@ impl Engine {
         database: Option<&str>,
         door: &Door<'_>,
     ) -> Result<Option<Planned>> {
+        self.plan_for_kinds(session, statement, database, &self.work.kinds, door)
+    }
+
+    /// Plans a statement that has no parameters.
+    pub(super) fn plan_without_parameters(
+        &self,
+        session: &Session,
+        statement: &Statement,
+        database: Option<&str>,
+        door: &Door<'_>,
+    ) -> Result<Option<Planned>> {
+        self.plan_for_kinds(session, statement, database, &[], door)
+    }
+
+    fn plan_for_kinds(
+        &self,
+        session: &Session,
+        statement: &Statement,
+        database: Option<&str>,
+        kinds: &[ParameterKind],
+        door: &Door<'_>,
+    ) -> Result<Option<Planned>> {
         self.lock_calls.borrow_mut().restart();
         let facts = Facts { engine: self, session, door };
-        let kinds = &self.work.kinds;
         with_environment(&facts, database, kinds, &mut |environment: &Environment<'_>| {
             plan_statement(environment, statement, &|database, name| facts.find_virtual(database, name))
         })
@@ -169,10 +189,10 @@ impl Engine {
         let progress = match planned {
             Ok(Some(planned)) if self.has_unanswered_lock_calls() => refuse_lock_calls(session, &planned.plan, sink),
             Ok(Some(planned)) => {
-                let run = Run { protocol: RowProtocol::Text, shaped_text: None, again };
+                let run = Run { protocol: session.text_protocol, shaped_text: None, again };
                 self.run_plan(session, &Arc::new(planned.plan), &run, door, sink)
             }
-            Ok(None) => self.run_without_plan(session, statement, RowProtocol::Text, door, sink),
+            Ok(None) => self.run_without_plan(session, statement, session.text_protocol, door, sink),
             Err(error) => fail(session, &error, sink),
         };
         self.after_lock_calls(session, progress, again, door, sink)
@@ -254,6 +274,11 @@ impl Engine {
                 let progress =
                     self.run_prepared(session, statement, &parameters, Again::PreparedOnce(statement), door, sink);
                 door.buffers.give(parameters);
+                progress
+            }
+            Origin::Keys(reader, keys) => {
+                let progress = self.read_keys_again(session, reader, &keys, false, door, sink);
+                door.buffers.give(keys);
                 progress
             }
             Origin::None => Progress::Done,

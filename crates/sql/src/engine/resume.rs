@@ -10,8 +10,9 @@ use super::Engine;
 use super::latency::{bucket_rows, summary_rows};
 use crate::execute::{
     Execution, PartRows, StatementOutcome, compute_rows, is_checking, is_filling, on_check_event, on_ended,
-    on_fill_ended, on_fill_read_failed, on_fill_rows, on_fill_statement, on_interrupted, on_numbers, on_read_failed,
-    on_rows, on_schema_changed, on_source_event, on_statement, on_undone, pump,
+    on_fill_ended, on_fill_read_failed, on_fill_rows, on_fill_statement, on_interrupted, on_key_read_failed,
+    on_key_rows, on_numbers, on_read_failed, on_rows, on_schema_changed, on_source_event, on_statement, on_undone,
+    pump,
 };
 use crate::plan::{ComputeSource, Plan};
 use crate::result::{Progress, ResultSink};
@@ -47,6 +48,14 @@ impl Engine {
             return Progress::Waiting;
         }
         let progress = match event {
+            Event::Rows { output, is_prefixed, partition, next, .. }
+                if matches!(session.execution, Execution::Keys(_)) =>
+            {
+                on_key_rows(self, session, (partition, is_prefixed, output), next, door, sink)
+            }
+            Event::ReadFailed { error, .. } if matches!(session.execution, Execution::Keys(_)) => {
+                on_key_read_failed(self, session, &error, door, sink)
+            }
             Event::Rows { output, is_prefixed, rows, remarks, next, .. } => {
                 if let Some(remarks) = remarks {
                     session.note_remarks(WarningLevel::Warning, *remarks);

@@ -370,6 +370,11 @@ impl Engine {
                 door.buffers.give(parameters);
                 progress
             }
+            Origin::Keys(reader, keys) => {
+                let progress = self.read_keys_again(session, reader, &keys, repeats, door, sink);
+                door.buffers.give(keys);
+                progress
+            }
             Origin::None => Progress::Done,
         }
     }

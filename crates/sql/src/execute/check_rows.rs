@@ -112,6 +112,7 @@ fn read(
         output: Output::Images,
         reads_parameters: false,
         is_strict: false,
+        marks_missing: false,
     });
     let transaction = &mut session.transaction;
     (transaction.explicit, transaction.isolation) = (false, Isolation::ReadCommitted);

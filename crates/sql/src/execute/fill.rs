@@ -141,6 +141,7 @@ pub(super) fn begin_fill(
         output: Output::Images,
         reads_parameters: false,
         is_strict: false,
+        marks_missing: false,
     });
     let fill = Fill {
         altering,

@@ -6,6 +6,7 @@ use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
 
 use super::completion::{Changed, fail, interrupted, ok};
+use super::keys::abandon_key_read;
 use super::schema::SchemaStep;
 use super::state::Execution;
 use crate::engine::Engine;
@@ -57,6 +58,14 @@ impl Engine {
             Execution::Read(state) => {
                 self.client.end_read(state.operation, door);
                 state.origin.release(door);
+                if !session.transaction.explicit {
+                    self.client.forget(&mut session.transaction);
+                }
+            }
+            Execution::Keys(state) => {
+                self.client.end_read(state.operation, door);
+                session.execution = Execution::Keys(state);
+                abandon_key_read(self, session, door);
                 if !session.transaction.explicit {
                     self.client.forget(&mut session.transaction);
                 }

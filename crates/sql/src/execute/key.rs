@@ -96,7 +96,8 @@ impl KeyMaker {
         let KeyMaker { keys, bytes, partition_key, .. } = self;
         for (hash, range) in keys.iter() {
             let key = &bytes[range.start as usize..range.end as usize];
-            let place = if by_hash { KeyPlace::ByHash } else { place_in(definition, template, key, partition_key) };
+            let place =
+                if by_hash { KeyPlace::ByHash } else { place_in(definition, &template.columns, key, partition_key) };
             push(place, *hash, key);
         }
         Ok(())
@@ -518,11 +519,32 @@ fn fixed_prefix(pattern: &[u8], escape: Option<char>) -> &[u8] {
 }
 
 /// The partition of a whole primary key by its bytes.
-fn place_in(definition: &TableDefinition, template: &KeyTemplate, key: &[u8], partition_key: &mut Vec<u8>) -> KeyPlace {
+/// The partition of a primary key.
+pub(super) fn partition_of_key(
+    definition: &TableDefinition,
+    primary: &[ColumnIndex],
+    key: &[u8],
+    partition_key: &mut Vec<u8>,
+) -> u16 {
+    if definition.partition_columns == primary {
+        return partition_of(key_hash(key), definition.partition_count);
+    }
+    match place_in(definition, primary, key, partition_key) {
+        KeyPlace::At(partition) => partition,
+        KeyPlace::ByHash => partition_of(key_hash(key), definition.partition_count),
+    }
+}
+
+fn place_in(
+    definition: &TableDefinition,
+    columns: &[ColumnIndex],
+    key: &[u8],
+    partition_key: &mut Vec<u8>,
+) -> KeyPlace {
     partition_key.clear();
     for column in &definition.partition_columns {
         let mut at = 0;
-        for known in &template.columns {
+        for known in columns {
             let length = part_length(definition, *known, &key[at..]);
             if known == column {
                 partition_key.extend_from_slice(&key[at..at + length]);

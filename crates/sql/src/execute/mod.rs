@@ -10,6 +10,7 @@ mod fill;
 mod insert;
 mod interrupt;
 mod key;
+mod keys;
 mod numbers;
 mod packets;
 mod parameters;
@@ -29,6 +30,7 @@ pub(crate) use fill::{is_filling, on_fill_ended, on_fill_read_failed, on_fill_ro
 pub(crate) use insert::{on_numbers, start_insert};
 pub(crate) use interrupt::{no_such_thread, on_interrupted};
 pub(crate) use key::KeyMaker;
+pub(crate) use keys::{KeyRead, on_key_read_failed, on_key_rows, start_key_read};
 pub(crate) use numbers::NumberRanges;
 pub(crate) use packets::append_row;
 pub(crate) use parameters::{fill_from_shape, fits_class, kind_of_value, kinds_of_shape};

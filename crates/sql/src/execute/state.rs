@@ -11,6 +11,7 @@ use super::compound::CompoundState;
 use super::insert::InsertState;
 use super::interrupt::KillState;
 use super::key::KeyMaker;
+use super::keys::KeyReadState;
 use super::packets::Window;
 use super::schema::SchemaState;
 use super::sorter::{IdleSorters, Sorter};
@@ -19,6 +20,7 @@ use crate::bind::ParameterKind;
 use crate::engine::TableUse;
 use crate::engine::UserLockState;
 use crate::plan::Plan;
+use crate::result::KeyRows;
 
 /// The state record of a session.
 #[derive(Debug, Default)]
@@ -28,6 +30,8 @@ pub(crate) enum Execution {
     Idle,
     /// Rows of a read come.
     Read(ReadState),
+    /// Rows come that were asked for by their keys.
+    Keys(KeyReadState),
     /// A write or locking read was sent.
     Write(WriteState),
     /// AUTO_INCREMENT numbers are fetched for an INSERT.
@@ -62,6 +66,7 @@ impl Execution {
             Execution::Sorted(_) => "sending",
             Execution::Read(state) if state.awaits_room => "sending",
             Execution::Read(_)
+            | Execution::Keys(_)
             | Execution::Write(_)
             | Execution::Numbers(_)
             | Execution::Status(_)
@@ -81,6 +86,7 @@ impl Execution {
     pub(crate) fn awaits(&self, operation: OperationId) -> bool {
         match self {
             Execution::Read(state) => state.operation == operation,
+            Execution::Keys(state) => state.operation == operation,
             Execution::Write(state) => state.operation == operation,
             Execution::Numbers(state) => state.operation == operation,
             Execution::Compound(state) => state.awaits(operation),
@@ -98,6 +104,7 @@ impl Execution {
     pub(crate) fn table_uses(&self) -> impl Iterator<Item = TableUse> + '_ {
         let plan = match self {
             Execution::Read(state) => Some(&state.plan),
+            Execution::Keys(state) => Some(&state.plan),
             Execution::Write(state) => Some(&state.plan),
             Execution::Numbers(state) => Some(&state.plan),
             Execution::Compound(state) => Some(&state.plan),
@@ -199,6 +206,8 @@ pub(crate) enum Origin {
     Text(Vec<u8>),
     /// A prepared statement and its parameters.
     Prepared(u32, Vec<u8>),
+    /// A reader of keys, and the keys.
+    Keys(u32, Vec<u8>),
 }
 
 /// How a plan is executed.
@@ -223,6 +232,10 @@ pub(crate) enum Again<'a> {
     TextOnce(&'a [u8]),
     /// This prepared statement, likewise.
     PreparedOnce(u32),
+    /// These keys by this reader.
+    Keys(u32, &'a [u8]),
+    /// These keys by this reader, likewise.
+    KeysOnce(u32, &'a [u8]),
 }
 
 /// Bytes of the longest statement that is kept to be done again.
@@ -241,6 +254,7 @@ impl Again<'_> {
             Again::Prepared(statement) if !explicit && parameters.len() <= AGAIN_BYTES_MAX => {
                 Origin::Prepared(statement, copy(parameters))
             }
+            Again::Keys(reader, keys) if !explicit && keys.len() <= AGAIN_BYTES_MAX => Origin::Keys(reader, copy(keys)),
             _ => Origin::None,
         }
     }
@@ -258,6 +272,8 @@ impl Again<'_> {
             Again::TextOnce(text) => (Origin::Text(copy(text)), false),
             Again::Prepared(statement) => (Origin::Prepared(statement, copy(parameters)), true),
             Again::PreparedOnce(statement) => (Origin::Prepared(statement, copy(parameters)), false),
+            Again::Keys(reader, keys) => (Origin::Keys(reader, copy(keys)), true),
+            Again::KeysOnce(reader, keys) => (Origin::Keys(reader, copy(keys)), false),
         })
     }
 }
@@ -267,7 +283,7 @@ impl Origin {
     pub(crate) fn release(self, door: &mut Door<'_>) {
         match self {
             Origin::None => {}
-            Origin::Text(buffer) | Origin::Prepared(_, buffer) => door.buffers.give(buffer),
+            Origin::Text(buffer) | Origin::Prepared(_, buffer) | Origin::Keys(_, buffer) => door.buffers.give(buffer),
         }
     }
 }
@@ -285,6 +301,8 @@ pub(crate) struct Workspace {
     /// Sorters that no statement uses.
     pub sorters: IdleSorters,
     pub keys: KeyMaker,
+    /// Rows by keys that no read uses.
+    pub key_rows: Vec<KeyRows>,
     pub row_parameters: Vec<u8>,
     pub strings: Vec<u8>,
     pub string_ends: Vec<usize>,

@@ -248,6 +248,7 @@ fn unique_keys(
             output: Output::Images,
             reads_parameters: false,
             is_strict: false,
+            marks_missing: false,
         };
         let path = AccessPath::UniqueKeys { index: index.id, lookup: Arc::new(lookup), keys };
         // An entry and its row are read one after the other: the row is tested against the whole condition.

@@ -201,8 +201,15 @@ fn build(
             returning: None,
         })
     });
-    let program =
-        ReadProgram { table: Arc::clone(layout), access, filter, output, reads_parameters, is_strict: parts.is_strict };
+    let program = ReadProgram {
+        table: Arc::clone(layout),
+        access,
+        filter,
+        output,
+        reads_parameters,
+        is_strict: parts.is_strict,
+        marks_missing: false,
+    };
     Ok(SelectPlan {
         header: parts.header,
         table: Arc::clone(layout),

@@ -81,7 +81,15 @@ impl SampleTable {
 
     pub(super) fn reading(&self, access: Access, filter: Option<Expression>, output: Output) -> Arc<ReadProgram> {
         let table = Arc::clone(&self.layout);
-        Arc::new(ReadProgram { table, access, filter, output, reads_parameters: false, is_strict: false })
+        Arc::new(ReadProgram {
+            table,
+            access,
+            filter,
+            output,
+            reads_parameters: false,
+            is_strict: false,
+            marks_missing: false,
+        })
     }
 
     pub(super) fn rows_at(

@@ -20,6 +20,9 @@ use super::emit::Emitter;
 /// Holds of one request in one turn; the reply says where to go on.
 pub(crate) const HOLDS_PER_TURN_MAX: usize = 64;
 
+/// What is said of a key that no row has, where that is said: an empty packet.
+const MISSING: [u8; 4] = [0; 4];
+
 /// What a request asks, borrowed from it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadView<'a> {
@@ -150,6 +153,8 @@ impl RowReader {
             if let Some((_, version)) = found {
                 let row = store.view(&version, &mut self.image);
                 position.rows += u32::from(accept(&mut self.emitter, view, row, parameters, out)?);
+            } else if view.program.marks_missing {
+                out.extend_from_slice(&MISSING);
             }
             return Ok(true);
         }
@@ -160,6 +165,7 @@ impl RowReader {
         self.counts.keys += images.len() as u64;
         let RowReader { emitter, image, .. } = self;
         let stopped_at = match plain_rows(view) {
+            Some(plan) if view.program.marks_missing => say_marked(plan, store, &images, view, image, position, out),
             Some(plan) => say_plain(plan, store, &images, view, image, position, out),
             None => say_images(&images, view, position, out, |stored, out| {
                 accept(emitter, view, store.view_stored(stored, image), parameters, out)
@@ -289,17 +295,33 @@ fn say_plain(
     out: &mut Vec<u8>,
 ) -> Option<usize> {
     match view.protocol {
-        RowProtocol::Text => say_each(store, images, view, image, position, out, |row, out| plan.append_text(row, out)),
+        RowProtocol::Text => {
+            say_each::<false>(store, images, view, image, position, out, |row, out| plan.append_text(row, out))
+        }
         RowProtocol::Binary => {
-            say_each(store, images, view, image, position, out, |row, out| plan.append_binary(row, out))
+            say_each::<false>(store, images, view, image, position, out, |row, out| plan.append_binary(row, out))
         }
         // Such rows are said value by value.
         RowProtocol::Values => None,
     }
 }
 
+/// As [`say_plain`] in the binary form, with a mark for each key that has no row.
+#[inline(never)]
+fn say_marked(
+    plan: &RowPlan,
+    store: &PartitionStore,
+    images: &[&[u8]],
+    view: &ReadView<'_>,
+    image: &mut Vec<u8>,
+    position: &mut ReadPosition,
+    out: &mut Vec<u8>,
+) -> Option<usize> {
+    say_each::<true>(store, images, view, image, position, out, |row, out| plan.append_binary(row, out))
+}
+
 #[inline(always)]
-fn say_each(
+fn say_each<const MARKS_MISSING: bool>(
     store: &PartitionStore,
     images: &[&[u8]],
     view: &ReadView<'_>,
@@ -311,6 +333,9 @@ fn say_each(
     let (before, mut said) = (position.rows, 0);
     let stopped_at = images.iter().position(|stored| {
         if stored.is_empty() {
+            if MARKS_MISSING {
+                out.extend_from_slice(&MISSING);
+            }
             return false;
         }
         say(store.view_stored(stored, image), out);

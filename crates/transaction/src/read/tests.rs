@@ -90,7 +90,15 @@ fn read(
 }
 
 fn program(table: &SampleTable, access: Access, filter: Option<Expression>, output: Output) -> ReadProgram {
-    ReadProgram { table: Arc::clone(&table.layout), access, filter, output, reads_parameters: false, is_strict: false }
+    ReadProgram {
+        table: Arc::clone(&table.layout),
+        access,
+        filter,
+        output,
+        reads_parameters: false,
+        is_strict: false,
+        marks_missing: false,
+    }
 }
 
 #[test]

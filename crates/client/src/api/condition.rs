@@ -1,0 +1,105 @@
+//! Conditions on the columns of a table.
+
+use junctor_model::value::Value;
+
+use super::table::push_quoted;
+use super::value::ToValue;
+
+/// A column, to make a condition of.
+#[derive(Clone, Debug)]
+pub struct Column(String);
+
+/// The column of that name.
+pub fn column(name: &str) -> Column {
+    let mut text = String::new();
+    push_quoted(name, &mut text);
+    Column(text)
+}
+
+/// A condition on rows. It is evaluated where the rows are, with MySQL's meaning of comparisons: one with NULL is not true.
+#[derive(Clone, Debug, Default)]
+pub struct Condition {
+    pub(crate) text: String,
+    pub(crate) values: Vec<Value>,
+}
+
+macro_rules! comparison {
+    ($($(#[$doc:meta])* $name:ident: $operator:literal;)*) => {
+        $($(#[$doc])*
+        pub fn $name(self, value: impl ToValue) -> Condition {
+            self.with($operator, &[&value])
+        })*
+    };
+}
+
+impl Column {
+    comparison! {
+        /// `column = value`
+        equals: " = ?";
+        /// `column <> value`
+        differs_from: " <> ?";
+        /// `column < value`
+        less_than: " < ?";
+        /// `column <= value`
+        at_most: " <= ?";
+        /// `column > value`
+        greater_than: " > ?";
+        /// `column >= value`
+        at_least: " >= ?";
+        /// `column LIKE pattern`: `%` stands for any characters, `_` for one.
+        like: " LIKE ?";
+    }
+
+    /// `column BETWEEN least AND greatest`
+    pub fn between(self, least: impl ToValue, greatest: impl ToValue) -> Condition {
+        self.with(" BETWEEN ? AND ?", &[&least, &greatest])
+    }
+
+    /// `column IN (values)`; never true for no values.
+    pub fn is_one_of<V: ToValue>(self, values: &[V]) -> Condition {
+        if values.is_empty() {
+            return Condition { text: "(0 = 1)".into(), values: Vec::new() };
+        }
+        let marks = vec!["?"; values.len()].join(", ");
+        let values: Vec<&dyn ToValue> = values.iter().map(|value| value as &dyn ToValue).collect();
+        self.with(&format!(" IN ({marks})"), &values)
+    }
+
+    /// `column IS NULL`
+    pub fn is_null(self) -> Condition {
+        self.with(" IS NULL", &[])
+    }
+
+    /// `column IS NOT NULL`
+    pub fn is_not_null(self) -> Condition {
+        self.with(" IS NOT NULL", &[])
+    }
+
+    fn with(self, rest: &str, values: &[&dyn ToValue]) -> Condition {
+        let values = values.iter().map(|value| value.to_value().to_value()).collect();
+        Condition { text: format!("({}{rest})", self.0), values }
+    }
+}
+
+/// The condition is not true.
+pub fn not(condition: Condition) -> Condition {
+    Condition { text: format!("(NOT {})", condition.text), values: condition.values }
+}
+
+impl Condition {
+    /// Both are true.
+    pub fn and(self, other: Condition) -> Condition {
+        self.joined(" AND ", other)
+    }
+
+    /// At least one is true.
+    pub fn or(self, other: Condition) -> Condition {
+        self.joined(" OR ", other)
+    }
+
+    fn joined(mut self, operator: &str, other: Condition) -> Condition {
+        self.text = format!("({}{operator}{})", self.text, other.text);
+        self.values.extend(other.values);
+        self
+    }
+}

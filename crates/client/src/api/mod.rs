@@ -1,0 +1,77 @@
+//! The client of a node, in the same process or over the network.
+//!
+//! A [`Connection`] is one session: it runs statements and operations one after the other, in the order in which they were asked for.
+//! Everything is `async` and tied to no runtime; whatever polls the futures does, for one [`block_on`]. Requests that are
+//! under way at the same time (`join!`) are sent without waiting for each other's answers; for work in parallel, open several connections.
+//!
+//! ```no_run
+//! use junctor_client::api::{Connection, Options, block_on, column, params};
+//!
+//! # fn main() -> junctor_client::api::Result<()> {
+//! block_on(async {
+//!     let mut connection = Connection::connect("127.0.0.1:3308", &Options::new("root").database("shop")).await?;
+//!     connection.execute("CREATE TABLE item (id INT PRIMARY KEY, name VARCHAR(40), price INT)", params![]).await?;
+//!
+//!     let items = connection.table("item");
+//!     items.insert(&[("id", &1), ("name", &"cup"), ("price", &250)]).await?;
+//!     let cheap = items.select(&["id", "name"]).filter(column("price").less_than(300)).rows().await?;
+//!     for row in &cheap {
+//!         println!("{} {}", row.get::<i64>("id")?, row.get::<&str>("name")?);
+//!     }
+//!
+//!     // Many rows by their primary keys, which is the cheapest way to read.
+//!     let reader = connection.key_reader("item", &["price"]).await?;
+//!     let found = reader.read_many(&[1, 2, 3]).await?;
+//!     assert!(found.get(0).is_some() && found.get(1).is_none());
+//!
+//!     let transaction = connection.begin().await?;
+//!     transaction.execute("UPDATE item SET price = price + ? WHERE id = ?", params![10, 1]).await?;
+//!     transaction.commit().await
+//! })
+//! # }
+//! ```
+//!
+//! What statements mean, which errors there are and what locks do is the same as for clients of the MySQL protocol: operations of a
+//! [`Table`] are planned as the statements that they stand for.
+
+mod error;
+mod transport;
+mod pipeline;
+mod value;
+mod row;
+mod connection;
+mod statement;
+mod transaction;
+mod batch;
+mod condition;
+mod table;
+mod select;
+mod key_reader;
+
+pub use async_io::block_on;
+pub use batch::Batch;
+pub use condition::{Column, Condition, column, not};
+pub use connection::{Connection, Options};
+pub use error::{Error, ErrorKind, Result};
+pub use junctor_model::value::{Decimal, Value, ValueRef};
+pub use key_reader::{FoundRows, Key, KeyReader};
+pub use row::{ColumnDescription, ColumnName, Columns, Outcome, Row, Rows};
+pub use select::{Aggregate, Direction, Select, average, count, maximum, minimum, sum};
+pub use statement::Statement;
+pub use table::{Delete, Table, Update};
+pub use transaction::{Isolation, Transaction, TransactionOptions};
+pub use transport::{TcpTransport, Transport};
+pub use value::{FromValue, ToValue};
+
+#[doc(inline)]
+pub use crate::params;
+
+/// Reads bytes as an answer, and every value of it.
+#[cfg(test)]
+pub(crate) fn read_answer_of_strangers(bytes: Vec<u8>) -> Result<()> {
+    let (rows, _) = Rows::parse(bytes)?;
+    for row in &rows {
+        row.values()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! Transactions.
+
+use std::ops::Deref;
+
+use super::connection::Connection;
+use super::error::Result;
+use super::table::push_quoted;
+use crate::wire::Request;
+
+/// The isolation level of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// Each statement sees what was committed when it began.
+    ReadCommitted,
+    /// All statements see what was committed when the first one read; the default.
+    RepeatableRead,
+    /// As REPEATABLE READ, and what is read stays as it is until the end.
+    Serializable,
+}
+
+/// How a transaction begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TransactionOptions {
+    isolation: Option<Isolation>,
+    is_read_only: bool,
+    takes_snapshot: bool,
+}
+
+impl TransactionOptions {
+    /// As the session's variables say.
+    pub fn new() -> TransactionOptions {
+        TransactionOptions::default()
+    }
+
+    /// With this isolation level.
+    pub fn isolation(self, isolation: Isolation) -> TransactionOptions {
+        TransactionOptions { isolation: Some(isolation), ..self }
+    }
+
+    /// Writes are refused with error 1792.
+    pub fn read_only(self) -> TransactionOptions {
+        TransactionOptions { is_read_only: true, ..self }
+    }
+
+    /// It sees what is committed now, and not when it reads first.
+    pub fn with_snapshot(self) -> TransactionOptions {
+        TransactionOptions { takes_snapshot: true, ..self }
+    }
+}
+
+/// A transaction; all of its connection's methods are its own. Dropping it rolls it back: the request is sent at once, or with the next
+/// one of the connection.
+#[derive(Debug)]
+#[must_use = "a transaction that is dropped is rolled back"]
+pub struct Transaction<'c> {
+    connection: &'c mut Connection,
+    is_ended: bool,
+}
+
+impl<'c> Transaction<'c> {
+    pub(crate) async fn begin(connection: &'c mut Connection, options: TransactionOptions) -> Result<Transaction<'c>> {
+        let level = options.isolation.map(|isolation| match isolation {
+            Isolation::ReadCommitted => "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            Isolation::RepeatableRead => "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+            Isolation::Serializable => "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        });
+        let begin = match (options.takes_snapshot, options.is_read_only) {
+            (false, false) => "START TRANSACTION",
+            (true, false) => "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+            (false, true) => "START TRANSACTION READ ONLY",
+            (true, true) => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+        };
+        // Made before the requests, so that dropping the future on the way rolls back.
+        let transaction = Transaction { connection, is_ended: false };
+        let begun = |text| {
+            let pipeline = &transaction.connection.pipeline;
+            pipeline.begin(|number, out| Request::RunText(text).emit(number, out))
+        };
+        let level = level.map(begun).transpose()?;
+        let begin = begun(begin)?;
+        if let Some(level) = level {
+            transaction.connection.rows_of(level).await?;
+        }
+        transaction.connection.rows_of(begin).await?;
+        Ok(transaction)
+    }
+
+    /// Commits.
+    ///
+    /// # Errors
+    /// What the commit failed with; the transaction is rolled back then. When the connection is lost, it is not known whether it was
+    /// committed.
+    pub async fn commit(mut self) -> Result<()> {
+        let pipeline = &self.connection.pipeline;
+        let answer = pipeline.begin(|number, out| Request::RunText("COMMIT").emit(number, out))?;
+        self.is_ended = true;
+        self.connection.rows_of(answer).await.map(drop)
+    }
+
+    /// Rolls back, and waits until that is done.
+    ///
+    /// # Errors
+    /// The connection is lost; the node rolls back then by itself.
+    pub async fn rollback(mut self) -> Result<()> {
+        let pipeline = &self.connection.pipeline;
+        let answer = pipeline.begin(|number, out| Request::RunText("ROLLBACK").emit(number, out))?;
+        self.is_ended = true;
+        self.connection.rows_of(answer).await.map(drop)
+    }
+
+    /// Sets a savepoint; one of the same name is replaced.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub async fn savepoint(&self, name: &str) -> Result<()> {
+        self.run_with_name("SAVEPOINT ", name).await
+    }
+
+    /// Undoes what was done since a savepoint was set, and keeps the savepoint.
+    ///
+    /// # Errors
+    /// 1305 when there is none of that name.
+    pub async fn rollback_to(&self, name: &str) -> Result<()> {
+        self.run_with_name("ROLLBACK TO SAVEPOINT ", name).await
+    }
+
+    /// Forgets a savepoint and those set after it.
+    ///
+    /// # Errors
+    /// 1305 when there is none of that name.
+    pub async fn release(&self, name: &str) -> Result<()> {
+        self.run_with_name("RELEASE SAVEPOINT ", name).await
+    }
+
+    async fn run_with_name(&self, statement: &str, name: &str) -> Result<()> {
+        let mut text = String::from(statement);
+        push_quoted(name, &mut text);
+        self.request(&Request::RunText(&text)).await.map(drop)
+    }
+}
+
+impl Deref for Transaction<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if !self.is_ended {
+            let pipeline = &self.connection.pipeline;
+            pipeline.begin_and_forget(|number, out| Request::RunText("ROLLBACK").emit(number, out));
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! What a client sends. Each has a number, which comes back with the answer, and exactly one answer.
+
+use junctor_model::value::ValueRef;
+
+use super::field::{Fields, Malformed, put_text};
+use super::frame::{begin_frame, end_frame};
+use super::value::{put_value, read_value};
+use super::{KEYS_MAX, READER_COLUMNS_MAX, VERSION};
+
+/// The kinds of frames that clients send.
+pub mod kind {
+    /// [`super::Login`].
+    pub const LOGIN: u8 = 0x01;
+    /// Asks for nothing.
+    pub const PING: u8 = 0x10;
+    /// A statement as text.
+    pub const RUN_TEXT: u8 = 0x11;
+    /// Prepares a statement.
+    pub const PREPARE: u8 = 0x12;
+    /// Executes a prepared statement.
+    pub const EXECUTE: u8 = 0x13;
+    /// Forgets a prepared statement.
+    pub const CLOSE: u8 = 0x14;
+    /// Prepares a reader of rows by primary key.
+    pub const PREPARE_READER: u8 = 0x15;
+    /// Reads rows by their primary keys.
+    pub const READ_KEYS: u8 = 0x16;
+    /// Forgets a reader.
+    pub const CLOSE_READER: u8 = 0x17;
+    /// Begins the session anew.
+    pub const RESET: u8 = 0x18;
+}
+
+/// Who logs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Login<'a> {
+    /// The version of the protocol that the client speaks.
+    pub version: u16,
+    /// The user name.
+    pub user: &'a str,
+    /// The proof of the password; empty for none.
+    pub proof: &'a [u8],
+    /// The database to begin with; empty for none.
+    pub database: &'a str,
+}
+
+impl<'a> Login<'a> {
+    /// Appends the frame.
+    pub fn emit(&self, out: &mut Vec<u8>) -> bool {
+        emit(kind::LOGIN, 0, out, |out| {
+            out.extend_from_slice(&self.version.to_le_bytes());
+            out.push(self.proof.len() as u8);
+            out.extend_from_slice(self.proof);
+            put_text(self.user, out);
+            put_text(self.database, out);
+        })
+    }
+
+    /// Reads the payload.
+    ///
+    /// # Errors
+    /// It is malformed. A client of another version is told so by the caller.
+    pub fn parse(payload: &'a [u8]) -> Result<Login<'a>, Malformed> {
+        let mut fields = Fields::new(payload);
+        fields.u32("number")?;
+        let version = fields.u16("version")?;
+        if version != VERSION {
+            return Ok(Login { version, user: "", proof: b"", database: "" });
+        }
+        let proof_bytes = usize::from(fields.u8("proof")?);
+        let proof = fields.bytes(proof_bytes, "proof")?;
+        let user = fields.text("user")?;
+        let database = fields.text("database")?;
+        fields.end()?;
+        Ok(Login { version, user, proof, database })
+    }
+}
+
+/// The keys of a read, each with a value for every column of the primary key.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum KeyValues<'a> {
+    /// Signed integers of eight bytes, for keys of one column.
+    Integers(&'a [[u8; 8]]),
+    /// So many values of all kinds, one key after the other.
+    Values {
+        /// How many keys.
+        keys: u32,
+        /// The values.
+        values: &'a [u8],
+    },
+}
+
+impl KeyValues<'_> {
+    /// How many keys; of [`KeyValues::Values`] as many as the client said.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match self {
+            KeyValues::Integers(keys) => keys.len(),
+            KeyValues::Values { keys, .. } => *keys as usize,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The forms of keys.
+const INTEGERS: u8 = 0;
+const VALUES: u8 = 1;
+
+/// One request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request<'a> {
+    /// Asks for nothing.
+    Ping,
+    /// Executes a statement as text.
+    RunText(&'a str),
+    /// Prepares a statement under a handle that the client chooses; one that it has used before is replaced.
+    Prepare {
+        /// The client's number for it.
+        handle: u32,
+        /// The statement, with `?` for parameters.
+        text: &'a str,
+    },
+    /// Executes a prepared statement.
+    Execute {
+        /// From `Prepare`.
+        handle: u32,
+        /// The number of parameters.
+        count: u16,
+        /// Their values; see [`read_value`].
+        values: &'a [u8],
+    },
+    /// Forgets a prepared statement.
+    Close {
+        /// From `Prepare`.
+        handle: u32,
+    },
+    /// Prepares a reader of rows by primary key.
+    PrepareReader {
+        /// The client's number for it.
+        reader: u32,
+        /// The database; empty for the session's.
+        database: &'a str,
+        /// The table.
+        table: &'a str,
+        /// The columns wanted.
+        columns: Vec<&'a str>,
+    },
+    /// Reads rows by primary key.
+    ReadKeys {
+        /// From `PrepareReader`.
+        reader: u32,
+        /// The keys.
+        keys: KeyValues<'a>,
+    },
+    /// Forgets a reader.
+    CloseReader {
+        /// From `PrepareReader`.
+        reader: u32,
+    },
+    /// Begins the session anew, as after the login.
+    Reset,
+}
+
+impl<'a> Request<'a> {
+    /// Reads a frame: its number and what it asks. The number is 0 where even that cannot be read.
+    ///
+    /// # Errors
+    /// `Ok(None)` for a kind that is unknown; `Malformed` for what does not hold together.
+    #[inline]
+    pub fn parse(kind: u8, payload: &'a [u8]) -> (u32, Result<Option<Request<'a>>, Malformed>) {
+        let mut fields = Fields::new(payload);
+        match fields.u32("number") {
+            Ok(number) => (number, Self::parse_fields(kind, fields)),
+            Err(error) => (0, Err(error)),
+        }
+    }
+
+    fn parse_fields(kind: u8, mut fields: Fields<'a>) -> Result<Option<Request<'a>>, Malformed> {
+        let request = match kind {
+            kind::READ_KEYS => {
+                let reader = fields.u32("reader")?;
+                let keys = parse_keys(&mut fields)?;
+                Request::ReadKeys { reader, keys }
+            }
+            kind::EXECUTE => {
+                let (handle, count) = (fields.u32("handle")?, fields.u16("count")?);
+                let values = fields.rest();
+                return Ok(Some(Request::Execute { handle, count, values }));
+            }
+            kind::PING => Request::Ping,
+            kind::RESET => Request::Reset,
+            kind::RUN_TEXT => Request::RunText(fields.last_text("statement")?),
+            kind::PREPARE => {
+                let handle = fields.u32("handle")?;
+                Request::Prepare { handle, text: fields.last_text("statement")? }
+            }
+            kind::CLOSE => Request::Close { handle: fields.u32("handle")? },
+            kind::CLOSE_READER => Request::CloseReader { reader: fields.u32("reader")? },
+            kind::PREPARE_READER => {
+                let reader = fields.u32("reader")?;
+                let (database, table) = (fields.text("database")?, fields.text("table")?);
+                let count = usize::from(fields.u16("columns")?);
+                if count == 0 || count > READER_COLUMNS_MAX {
+                    return Err(Malformed { field: "columns" });
+                }
+                let columns = (0..count).map(|_| fields.text("columns")).collect::<Result<_, _>>()?;
+                Request::PrepareReader { reader, database, table, columns }
+            }
+            _ => return Ok(None),
+        };
+        fields.end()?;
+        Ok(Some(request))
+    }
+
+    /// Appends the frame. False when it is too long for one, and then nothing is appended.
+    #[must_use]
+    pub fn emit(&self, number: u32, out: &mut Vec<u8>) -> bool {
+        emit(self.kind(), number, out, |out| match self {
+            Request::Ping | Request::Reset => {}
+            Request::RunText(text) => out.extend_from_slice(text.as_bytes()),
+            Request::Prepare { handle, text } => {
+                out.extend_from_slice(&handle.to_le_bytes());
+                out.extend_from_slice(text.as_bytes());
+            }
+            Request::Execute { handle, count, values } => {
+                out.extend_from_slice(&handle.to_le_bytes());
+                out.extend_from_slice(&count.to_le_bytes());
+                out.extend_from_slice(values);
+            }
+            Request::Close { handle: number } | Request::CloseReader { reader: number } => {
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+            Request::PrepareReader { reader, database, table, columns } => {
+                out.extend_from_slice(&reader.to_le_bytes());
+                put_text(database, out);
+                put_text(table, out);
+                out.extend_from_slice(&(columns.len() as u16).to_le_bytes());
+                columns.iter().for_each(|column| put_text(column, out));
+            }
+            Request::ReadKeys { reader, keys } => {
+                out.extend_from_slice(&reader.to_le_bytes());
+                let form = if matches!(keys, KeyValues::Integers(_)) { INTEGERS } else { VALUES };
+                out.push(form);
+                out.extend_from_slice(&(keys.len() as u32).to_le_bytes());
+                match keys {
+                    KeyValues::Integers(keys) => out.extend_from_slice(keys.as_flattened()),
+                    KeyValues::Values { values, .. } => out.extend_from_slice(values),
+                }
+            }
+        })
+    }
+
+    fn kind(&self) -> u8 {
+        match self {
+            Request::Ping => kind::PING,
+            Request::RunText(_) => kind::RUN_TEXT,
+            Request::Prepare { .. } => kind::PREPARE,
+            Request::Execute { .. } => kind::EXECUTE,
+            Request::Close { .. } => kind::CLOSE,
+            Request::PrepareReader { .. } => kind::PREPARE_READER,
+            Request::ReadKeys { .. } => kind::READ_KEYS,
+            Request::CloseReader { .. } => kind::CLOSE_READER,
+            Request::Reset => kind::RESET,
+        }
+    }
+}
+
+/// Reads keys, form and number first.
+///
+/// # Errors
+/// They are more than [`KEYS_MAX`], or not as many as was said.
+#[inline]
+pub fn parse_keys<'a>(fields: &mut Fields<'a>) -> Result<KeyValues<'a>, Malformed> {
+    let (form, count) = (fields.u8("form")?, fields.u32("keys")?);
+    if count as usize > KEYS_MAX {
+        return Err(Malformed { field: "keys" });
+    }
+    match form {
+        INTEGERS => {
+            let bytes = fields.bytes(count as usize * 8, "keys")?;
+            Ok(KeyValues::Integers(bytes.as_chunks().0))
+        }
+        VALUES => {
+            let values = fields.rest();
+            fields.bytes(values.len(), "keys")?;
+            Ok(KeyValues::Values { keys: count, values })
+        }
+        _ => Err(Malformed { field: "form" }),
+    }
+}
+
+/// Begins a read of keys that are integers of one column: they follow, eight bytes each, and then [`end_frame`].
+#[inline]
+pub fn begin_integer_keys(number: u32, reader: u32, count: u32, out: &mut Vec<u8>) -> usize {
+    let start = begin_frame(kind::READ_KEYS, out);
+    out.extend_from_slice(&number.to_le_bytes());
+    out.extend_from_slice(&reader.to_le_bytes());
+    out.push(INTEGERS);
+    out.extend_from_slice(&count.to_le_bytes());
+    start
+}
+
+/// The values of a statement's parameters.
+///
+/// # Errors
+/// They are not as many as was said, or one is malformed.
+pub fn parse_values(count: u16, values: &[u8], push: &mut dyn FnMut(ValueRef<'_>)) -> Result<(), Malformed> {
+    let mut fields = Fields::new(values);
+    for _ in 0..count {
+        push(read_value(&mut fields)?);
+    }
+    fields.end()
+}
+
+/// Appends parameters, as `Execute` takes them.
+pub fn put_values<'v>(values: impl IntoIterator<Item = ValueRef<'v>>, out: &mut Vec<u8>) {
+    values.into_iter().for_each(|value| put_value(value, out));
+}
+
+fn emit(kind: u8, number: u32, out: &mut Vec<u8>, contents: impl FnOnce(&mut Vec<u8>)) -> bool {
+    let start = begin_frame(kind, out);
+    out.extend_from_slice(&number.to_le_bytes());
+    contents(out);
+    end_frame(start, out)
+}

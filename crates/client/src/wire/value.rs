@@ -1,0 +1,69 @@
+//! Values on their way to the server: a tag byte and the content, as in `expression/parameter.rs`.
+
+use junctor_model::value::{Decimal, ValueRef};
+
+use super::field::{Fields, Malformed};
+
+const TAG_NULL: u8 = 0;
+const TAG_INT: u8 = 1;
+const TAG_UINT: u8 = 2;
+const TAG_DOUBLE: u8 = 3;
+const TAG_DECIMAL: u8 = 4;
+const TAG_BYTES: u8 = 5;
+
+/// Digits after the point of a decimal number.
+const SCALE_MAX: u8 = 30;
+/// A decimal number has at most 38 digits.
+const MANTISSA_END: u128 = 10u128.pow(38);
+
+/// Appends a value.
+#[inline]
+pub fn put_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
+    let mut number = |tag: u8, bytes: [u8; 8]| {
+        out.push(tag);
+        out.extend_from_slice(&bytes);
+    };
+    match value {
+        ValueRef::Null => out.push(TAG_NULL),
+        ValueRef::Int(value) => number(TAG_INT, value.to_le_bytes()),
+        ValueRef::UInt(value) => number(TAG_UINT, value.to_le_bytes()),
+        ValueRef::Double(value) => number(TAG_DOUBLE, value.to_le_bytes()),
+        ValueRef::Decimal(value) => {
+            out.extend_from_slice(&[TAG_DECIMAL, value.scale]);
+            out.extend_from_slice(&value.mantissa.to_le_bytes());
+        }
+        ValueRef::Bytes(bytes) => {
+            out.push(TAG_BYTES);
+            out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+            out.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// Reads a value.
+///
+/// # Errors
+/// It is cut, its tag is unknown, or it is a decimal number of too many digits.
+#[inline]
+pub fn read_value<'a>(fields: &mut Fields<'a>) -> Result<ValueRef<'a>, Malformed> {
+    const FIELD: &str = "value";
+    Ok(match fields.u8(FIELD)? {
+        TAG_NULL => ValueRef::Null,
+        TAG_INT => ValueRef::Int(fields.u64(FIELD)? as i64),
+        TAG_UINT => ValueRef::UInt(fields.u64(FIELD)?),
+        TAG_DOUBLE => ValueRef::Double(f64::from_bits(fields.u64(FIELD)?)),
+        TAG_DECIMAL => {
+            let scale = fields.u8(FIELD)?;
+            let mantissa = i128::from_le_bytes(fields.array(FIELD)?);
+            if scale > SCALE_MAX || mantissa.unsigned_abs() >= MANTISSA_END {
+                return Err(Malformed { field: FIELD });
+            }
+            ValueRef::Decimal(Decimal { mantissa, scale })
+        }
+        TAG_BYTES => {
+            let length = fields.u32(FIELD)? as usize;
+            ValueRef::Bytes(fields.bytes(length, FIELD)?)
+        }
+        _ => return Err(Malformed { field: FIELD }),
+    })
+}

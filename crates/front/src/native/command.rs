@@ -1,0 +1,151 @@
+//! Hot path, budget 150 instructions a request besides its execution: requests of sessions.
+
+use junctor_client::Door;
+use junctor_client::wire::request::{kind, parse_values};
+use junctor_client::wire::{Malformed, Request};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::value::ValueRef;
+use junctor_sql::result::{Progress, ResultSink};
+use junctor_sql::{Engine, KeyReaderRequest, Session, SqlCommand};
+
+use super::{NativeSink, NativeStatements};
+
+/// Bytes of decoded parameters for which a session keeps its memory.
+const DECODED_BYTES_KEPT: usize = 64 * 1024;
+/// Bytes before the keys of a read: kind, number, reader.
+const BEFORE_KEYS_BYTES: usize = 9;
+
+/// The number and the meaning of a request whose bytes begin with its kind.
+#[inline]
+pub(crate) fn parse(bytes: &[u8]) -> (u32, Result<Option<Request<'_>>, Malformed>) {
+    match bytes.split_first() {
+        Some((kind, payload)) => Request::parse(*kind, payload),
+        None => (0, Err(Malformed { field: "kind" })),
+    }
+}
+
+/// Executes a request; `bytes` are those that it was parsed from.
+pub(crate) fn execute(
+    engine: &mut Engine,
+    session: &mut Session,
+    known: &mut NativeStatements,
+    (request, bytes): (Result<Option<Request<'_>>, Malformed>, &[u8]),
+    door: &mut Door<'_>,
+    sink: &mut NativeSink<'_>,
+) -> Progress {
+    let command = match request {
+        Ok(Some(Request::ReadKeys { reader, keys })) => {
+            let raw = bytes.get(BEFORE_KEYS_BYTES..).unwrap_or(&[]);
+            return engine.read_keys(session, reader, (keys, raw), door, sink);
+        }
+        Ok(Some(Request::Execute { handle, count, values })) => {
+            return execute_prepared(engine, session, known, (handle, count, values), door, sink);
+        }
+        Ok(Some(Request::RunText(text))) => SqlCommand::Query(text.as_bytes()),
+        Ok(Some(Request::Ping)) => SqlCommand::Ping,
+        Ok(Some(Request::Reset)) => {
+            *known = NativeStatements::default();
+            SqlCommand::ResetConnection
+        }
+        Ok(Some(Request::Prepare { handle, text })) => {
+            close(engine, session, known, handle);
+            let progress = engine.command(session, SqlCommand::Prepare(text.as_bytes()), door, sink);
+            if let Some(statement) = sink.prepared {
+                known.statements.insert(handle, statement);
+            }
+            return progress;
+        }
+        Ok(Some(Request::Close { handle })) => {
+            close(engine, session, known, handle);
+            SqlCommand::Ping
+        }
+        Ok(Some(Request::PrepareReader { reader, database, table, columns })) => {
+            let request = KeyReaderRequest { database, table, columns: &columns };
+            return engine.prepare_reader(session, reader, &request, door, sink);
+        }
+        Ok(Some(Request::CloseReader { reader })) => {
+            engine.close_reader(session, reader);
+            SqlCommand::Ping
+        }
+        Ok(None) => {
+            sink.error(&Error::new(ErrorCode::UnknownCommand, "Unknown command"));
+            return Progress::Done;
+        }
+        Err(error) => return refuse(error, sink),
+    };
+    engine.command(session, command, door, sink)
+}
+
+fn close(engine: &mut Engine, session: &mut Session, known: &mut NativeStatements, handle: u32) {
+    if let Some(statement) = known.statements.remove(&handle) {
+        engine.close_statement(session, statement);
+    }
+}
+
+fn execute_prepared(
+    engine: &mut Engine,
+    session: &mut Session,
+    known: &mut NativeStatements,
+    (handle, count, values): (u32, u16, &[u8]),
+    door: &mut Door<'_>,
+    sink: &mut NativeSink<'_>,
+) -> Progress {
+    let NativeStatements { statements, builder, decoded } = known;
+    let Some(statement) = statements.get(&handle) else {
+        let message = format!("Unknown prepared statement handler ({handle}) given to EXECUTE");
+        sink.error(&Error::new(ErrorCode::UnknownPreparedStatement, message));
+        return Progress::Done;
+    };
+    builder.clear();
+    decoded.clear();
+    let parsed = parse_values(count, values, &mut |value| {
+        builder.push(match value {
+            // A number is what it is as a literal, however the client's type says it.
+            ValueRef::UInt(number) => i64::try_from(number).map_or(value, ValueRef::Int),
+            value => value,
+        });
+    });
+    if let Err(error) = parsed {
+        return refuse(error, sink);
+    }
+    if let Err(error) = builder.append_to(decoded) {
+        sink.error(&error);
+        return Progress::Done;
+    }
+    let progress = engine.execute_prepared(session, *statement, decoded, door, sink);
+    if decoded.capacity() > DECODED_BYTES_KEPT {
+        (*builder, *decoded) = Default::default();
+    }
+    progress
+}
+
+/// What does not hold together ends its connection, after its error.
+fn refuse(error: Malformed, sink: &mut NativeSink<'_>) -> Progress {
+    sink.error(&Error::new(ErrorCode::MalformedPacket, error.to_string()));
+    Progress::Close
+}
+
+/// What SHOW PROCESSLIST calls a request, and its statement.
+pub(crate) fn describe<'a>(
+    bytes: &'a [u8],
+    session: &'a Session,
+    known: &NativeStatements,
+) -> (&'static str, Option<&'a [u8]>) {
+    match parse(bytes).1 {
+        Ok(Some(Request::RunText(text))) => ("Query", Some(text.as_bytes())),
+        Ok(Some(Request::Prepare { text, .. })) => ("Prepare", Some(text.as_bytes())),
+        Ok(Some(Request::Execute { handle, .. })) => {
+            let statement = known.statements.get(&handle);
+            ("Execute", statement.and_then(|statement| session.statement_text(*statement)))
+        }
+        _ => ("Execute", None),
+    }
+}
+
+/// The text of a request that is a statement; `None` for every other.
+pub(crate) fn text_of(bytes: &[u8]) -> Option<&[u8]> {
+    match bytes {
+        [kind::RUN_TEXT, _, _, _, _, text @ ..] => Some(text),
+        _ => None,
+    }
+}

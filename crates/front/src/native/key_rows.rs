@@ -1,0 +1,119 @@
+//! Hot path, budget 20 instructions a key: the answers of partitions as one frame, with the place of each key's row.
+
+use junctor_client::wire::frame;
+use junctor_client::wire::reply::{KEY_ROWS_HEAD_BYTES, NOT_FOUND, begin_key_rows, end_key_rows};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
+use junctor_sql::result::{KeyRows, NO_PARTITION};
+
+/// Makes the frame in `out`, which is empty. Where the first answer has room for the frame's head, its buffer becomes the frame's.
+///
+/// Errors: 1153 when it is too long, 1105 when an answer has fewer packets than keys.
+pub(super) fn assemble(number: u32, status: u8, rows: &mut KeyRows, out: &mut Vec<u8>) -> Result<()> {
+    let KeyRows { order, parts, head_bytes } = rows;
+    parts.sort_by_key(|(partition, ..)| *partition);
+    let mut starts = [0u32; PARTITIONS_PER_TABLE_MAX as usize];
+    let mut parts = parts.iter_mut().peekable();
+    let mut last = NO_PARTITION;
+    match parts.next_if(|(_, is_prefixed, _)| *is_prefixed) {
+        Some((partition, _, bytes)) => {
+            std::mem::swap(out, bytes);
+            last = *partition;
+            note_start(&mut starts, last, KEY_ROWS_HEAD_BYTES);
+        }
+        None => begin_key_rows(out),
+    }
+    out.reserve(order.len() * 4);
+    for (partition, is_prefixed, bytes) in parts {
+        if *partition != last {
+            last = *partition;
+            note_start(&mut starts, last, out.len());
+        }
+        out.extend_from_slice(&bytes[if *is_prefixed { *head_bytes } else { 0 }..]);
+    }
+    let body_end = out.len();
+    out.resize(body_end + order.len() * 4, 0);
+    let (body, index) = out.split_at_mut(body_end);
+    for (place, partition) in index.as_chunks_mut().0.iter_mut().zip(&*order) {
+        let mut at = NOT_FOUND;
+        if let Some(start) = starts.get_mut(usize::from(*partition)) {
+            let (_, length) = body.get(*start as usize..).and_then(frame::head).ok_or_else(broken)?;
+            if length > 0 {
+                at = *start - KEY_ROWS_HEAD_BYTES as u32;
+            }
+            *start += (frame::HEAD_BYTES + length) as u32;
+        }
+        *place = at.to_le_bytes();
+    }
+    if end_key_rows(number, status, order.len(), out) { Ok(()) } else { Err(too_long()) }
+}
+
+fn note_start(starts: &mut [u32], partition: u16, at: usize) {
+    if let Some(start) = starts.get_mut(usize::from(partition)) {
+        *start = at as u32;
+    }
+}
+
+#[cold]
+fn broken() -> Box<Error> {
+    Error::new(ErrorCode::UnknownError, "A reply of the data plane is broken")
+}
+
+#[cold]
+fn too_long() -> Box<Error> {
+    Error::new(ErrorCode::PacketTooLarge, "The rows of these keys are longer than one answer may be")
+}
+
+#[cfg(test)]
+mod tests {
+    use junctor_client::wire::next_frame;
+    use junctor_client::wire::reply::{KeyRows as Parsed, Reply};
+
+    use super::*;
+
+    fn packet(byte: u8) -> Vec<u8> {
+        vec![2, 0, 0, 0, 0, byte]
+    }
+
+    /// Which rows the frame gives the keys, by their last byte.
+    fn found(rows: &mut KeyRows) -> Vec<Option<u8>> {
+        let mut out = Vec::new();
+        assemble(7, 1, rows, &mut out).expect("it is short");
+        let (frame, rest) = next_frame(&out).expect("it is whole");
+        let Ok((7, Reply::KeyRows(Parsed { body, index, status: 1 }))) = Reply::parse(frame) else { panic!("{out:?}") };
+        assert_eq!(rest, &[] as &[u8]);
+        let row = |at: &[u8; 4]| match u32::from_le_bytes(*at) {
+            NOT_FOUND => None,
+            at => next_frame(&body[at as usize..]).and_then(|(frame, _)| frame.payload.last().copied()),
+        };
+        index.iter().map(row).collect()
+    }
+
+    #[test]
+    fn rows_are_found_in_the_order_of_their_keys_however_partitions_answer() {
+        let missing = vec![0; 4];
+        let head = || {
+            let mut head = Vec::new();
+            begin_key_rows(&mut head);
+            head
+        };
+        let order = vec![3, 0, NO_PARTITION, 0, 3, 3, 0];
+        let three = [head(), packet(b'a'), missing.clone()].concat();
+        let zero = [head(), packet(b'b'), packet(b'c')].concat();
+        let parts = vec![(3, true, three), (0, true, zero), (3, false, packet(b'd')), (0, false, missing)];
+        let mut rows = KeyRows { order, parts, head_bytes: head().len() };
+        assert_eq!(found(&mut rows), [Some(b'a'), Some(b'b'), None, Some(b'c'), None, Some(b'd'), None]);
+    }
+
+    #[test]
+    fn keys_that_no_row_can_have_need_no_partition() {
+        let mut rows = KeyRows { order: vec![NO_PARTITION; 2], parts: Vec::new(), head_bytes: 0 };
+        assert_eq!(found(&mut rows), [None, None]);
+    }
+
+    #[test]
+    fn an_answer_that_lacks_packets_is_an_error() {
+        let mut rows = KeyRows { order: vec![0, 0], parts: vec![(0, false, packet(1))], head_bytes: 0 };
+        assert!(assemble(7, 1, &mut rows, &mut Vec::new()).is_err());
+    }
+}

@@ -1,0 +1,255 @@
+//! Hot path, budget 100 instructions a read besides its keys: readers of rows by primary key. A reader is planned once, as the query of
+//! all its table's rows would be; a read gives it keys, and is neither parsed nor planned.
+
+use std::sync::Arc;
+
+use junctor_client::Door;
+use junctor_client::program::{Access, Output, ReadProgram};
+use junctor_client::wire::field::Fields;
+use junctor_client::wire::request::parse_keys;
+use junctor_client::wire::{KEYS_MAX, KeyValues};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::row_encoding::ResultColumn;
+
+use super::{Engine, OperationKind};
+use crate::bind::message;
+use crate::execute::{Again, KeyRead, Run, fail, start_key_read};
+use crate::parse::parse;
+use crate::plan::{AccessPath, Gather, Plan, SelectPlan};
+use crate::result::{Progress, ResultSink};
+use crate::session::Session;
+use junctor_client::program::RowProtocol;
+
+/// What a reader is to read.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyReaderRequest<'a> {
+    /// The database; empty for the session's.
+    pub database: &'a str,
+    /// The table.
+    pub table: &'a str,
+    /// The columns wanted.
+    pub columns: &'a [&'a str],
+}
+
+/// A reader that was prepared.
+#[derive(Debug)]
+pub(crate) struct KeyReader {
+    /// The query that it was planned as.
+    text: Box<str>,
+    /// The database that names without one mean.
+    database: Option<Box<str>>,
+    plan: Arc<Plan>,
+    /// The plan's read, by keys.
+    program: Arc<ReadProgram>,
+    settings: u64,
+    dictionary_version: u64,
+}
+
+impl Engine {
+    /// Prepares a reader under a number that the client has chosen, in the place of one that has it already.
+    pub fn prepare_reader(
+        &mut self,
+        session: &mut Session,
+        reader: u32,
+        request: &KeyReaderRequest<'_>,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.counters.prepares += 1;
+        session.clear_diagnostics();
+        self.close_reader(session, reader);
+        match self.try_prepare_reader(session, request, door) {
+            Ok(prepared) => {
+                let Plan::Select(select) = &*prepared.plan else { return Progress::Done };
+                let columns = select.table.definition.primary().columns.len() as u16;
+                sink.prepared(reader, columns, &select.header, &session.completion());
+                session.key_readers.insert(reader, Box::new(prepared));
+                self.prepared_count += 1;
+                Progress::Done
+            }
+            Err(error) => fail(session, &error, sink),
+        }
+    }
+
+    /// Forgets a reader.
+    pub fn close_reader(&mut self, session: &mut Session, reader: u32) {
+        if session.key_readers.remove(&reader).is_some() {
+            self.prepared_count = self.prepared_count.saturating_sub(1);
+        }
+    }
+
+    /// Reads rows by their keys; `bytes` are the keys as they came, form and number first.
+    #[inline]
+    pub fn read_keys(
+        &mut self,
+        session: &mut Session,
+        reader: u32,
+        (keys, bytes): (KeyValues<'_>, &[u8]),
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.counters.questions += 1;
+        self.run_key_read(session, reader, keys, Again::Keys(reader, bytes), door, sink)
+    }
+
+    /// Reads again what had to wait, or met a change of the schema.
+    pub(super) fn read_keys_again(
+        &mut self,
+        session: &mut Session,
+        reader: u32,
+        bytes: &[u8],
+        repeats: bool,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        // They were whole the first time.
+        let keys = parse_keys(&mut Fields::new(bytes)).unwrap_or(KeyValues::Integers(&[]));
+        let again = if repeats { Again::Keys(reader, bytes) } else { Again::KeysOnce(reader, bytes) };
+        self.run_key_read(session, reader, keys, again, door, sink)
+    }
+
+    fn run_key_read(
+        &mut self,
+        session: &mut Session,
+        reader: u32,
+        keys: KeyValues<'_>,
+        again: Again<'_>,
+        door: &mut Door<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        if session.has_remarks() {
+            session.clear_diagnostics();
+        }
+        if keys.len() > KEYS_MAX {
+            return fail(session, &Error::new(ErrorCode::PacketTooLarge, "Too many keys in one read"), sink);
+        }
+        let read = match self.current_reader(session, reader, door) {
+            Ok(read) => read,
+            Err(error) => return fail(session, &error, sink),
+        };
+        if session.transaction.explicit || self.tables.any() {
+            self.work.parameters.clear();
+            let run = Run { protocol: RowProtocol::Binary, shaped_text: None, again };
+            if let Some(progress) = self.enter_tables(session, &read.plan, &run, door, sink) {
+                return progress;
+            }
+        }
+        self.counters.selects += 1;
+        session.operation = if keys.len() > 1 { OperationKind::BatchRead } else { OperationKind::PointRead };
+        start_key_read(self, session, read, keys, again, door, sink)
+    }
+
+    /// The plan of a reader for the schema and settings as they are now. Errors: 1243; 1615 when its columns are others than the
+    /// client was told; 1235 in SERIALIZABLE transactions, whose reads lock.
+    #[inline]
+    fn current_reader(&self, session: &mut Session, reader: u32, door: &Door<'_>) -> Result<KeyRead> {
+        let settings = session.plan_settings();
+        let dictionary = &self.client.catalog().dictionary;
+        let Some(known) = session.key_readers.get_mut(&reader) else { return Err(unknown_reader(reader)) };
+        if known.dictionary_version == dictionary.version && known.settings == settings {
+            return Ok(KeyRead { plan: Arc::clone(&known.plan), program: Arc::clone(&known.program) });
+        }
+        self.replan_reader(session, reader, door)
+    }
+
+    #[cold]
+    fn replan_reader(&self, session: &mut Session, reader: u32, door: &Door<'_>) -> Result<KeyRead> {
+        let Some(known) = session.key_readers.get(&reader) else { return Err(unknown_reader(reader)) };
+        let planned = self.plan_reader(session, &known.text, known.database.as_deref(), door)?;
+        let same = |left: &ResultColumn, right: &ResultColumn| {
+            (left.wire_type, left.flags, left.charset) == (right.wire_type, right.flags, right.charset)
+        };
+        let (before, now) = (columns_of(&known.plan), columns_of(&planned.plan));
+        if before.len() != now.len() || !before.iter().zip(now).all(|(before, now)| same(before, now)) {
+            return Err(Error::new(ErrorCode::NeedsReprepare, "Prepared statement needs to be re-prepared"));
+        }
+        let read = KeyRead { plan: Arc::clone(&planned.plan), program: Arc::clone(&planned.program) };
+        session.key_readers.insert(reader, Box::new(planned));
+        Ok(read)
+    }
+
+    fn try_prepare_reader(
+        &self,
+        session: &Session,
+        request: &KeyReaderRequest<'_>,
+        door: &Door<'_>,
+    ) -> Result<KeyReader> {
+        if self.prepared_count >= self.settings.prepared_statements_max {
+            return Err(message::too_many_prepared(self.settings.prepared_statements_max));
+        }
+        let mut text = String::from("SELECT ");
+        for (position, column) in request.columns.iter().enumerate() {
+            text.push_str(if position > 0 { ", " } else { "" });
+            push_quoted(column, &mut text);
+        }
+        text.push_str(" FROM ");
+        if !request.database.is_empty() {
+            push_quoted(request.database, &mut text);
+            text.push('.');
+        }
+        push_quoted(request.table, &mut text);
+        self.plan_reader(session, &text, session.database(), door)
+    }
+
+    fn plan_reader(&self, session: &Session, text: &str, database: Option<&str>, door: &Door<'_>) -> Result<KeyReader> {
+        let parsed = parse(text.as_bytes()).map_err(|error| message::of_parse_error(&error))?;
+        let planned = self.plan_without_parameters(session, &parsed.statement, database, door)?;
+        let plan = match planned.map(|planned| planned.plan) {
+            Some(plan @ Plan::Select(_)) => plan,
+            _ => return Err(Error::not_supported("reads by key of a table that is none of rows")),
+        };
+        let Plan::Select(select) = &plan else { return Err(unknown_reader(0)) };
+        let program = Arc::new(by_keys(select)?);
+        Ok(KeyReader {
+            text: text.into(),
+            database: database.map(Box::from),
+            program,
+            plan: Arc::new(plan),
+            settings: session.plan_settings(),
+            dictionary_version: self.client.catalog().dictionary.version,
+        })
+    }
+}
+
+/// The read of a query of all rows, of which only those of some keys are wanted.
+fn by_keys(select: &SelectPlan) -> Result<ReadProgram> {
+    if select.lock.is_some() {
+        return Err(Error::not_supported("reads by key in SERIALIZABLE transactions"));
+    }
+    let definition = &select.table.definition;
+    let primary = &definition.primary().columns;
+    let is_hidden = primary.iter().any(|column| definition.columns[usize::from(column.0)].hidden);
+    let says_columns = matches!(&select.program.output, Output::Packets(projection) if projection.row_plan.is_some());
+    let is_plain = matches!(select.gather, Gather::Stream)
+        && matches!(select.path, AccessPath::AllRows(_))
+        && select.program.filter.is_none();
+    if is_hidden || !says_columns || !is_plain {
+        return Err(Error::not_supported("reads by key of a table without a primary key"));
+    }
+    Ok(ReadProgram {
+        access: Access::PrimaryKeys,
+        reads_parameters: false,
+        marks_missing: true,
+        ..ReadProgram::clone(&select.program)
+    })
+}
+
+fn columns_of(plan: &Plan) -> &[ResultColumn] {
+    plan.header().map_or(&[], |header| &header.columns)
+}
+
+fn unknown_reader(reader: u32) -> Box<Error> {
+    Error::new(ErrorCode::UnknownPreparedStatement, format!("Unknown reader of keys ({reader})"))
+}
+
+/// Appends a name in backticks.
+fn push_quoted(name: &str, text: &mut String) {
+    text.push('`');
+    for character in name.chars() {
+        text.push(character);
+        if character == '`' {
+            text.push('`');
+        }
+    }
+    text.push('`');
+}

@@ -1,0 +1,306 @@
+//! Hot path, budget 60 instructions a key: reads of rows by primary key, with an answer for each key in its order.
+
+use std::sync::Arc;
+
+use junctor_client::client::ReadOptions;
+use junctor_client::event::Next;
+use junctor_client::program::{ReadProgram, RowProtocol};
+use junctor_client::wire::KeyValues;
+use junctor_client::wire::field::{Fields, Malformed};
+use junctor_client::wire::value::read_value;
+use junctor_client::{Door, OperationId, PartitionInputs, RowBound};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::key::IntegerKeys;
+use junctor_model::partition::{key_hash, partition_of};
+use junctor_model::schema::{ColumnType, TableDefinition};
+
+use super::bound::{Place, append_place};
+use super::completion::fail;
+use super::key::partition_of_key;
+use super::read::wrong_plan;
+use super::state::{Again, Execution, Origin, Workspace};
+use crate::engine::Engine;
+use crate::plan::Plan;
+use crate::result::{KeyRows, NO_PARTITION, Progress, ResultSink};
+use crate::session::Session;
+
+/// States of reads that are kept for the next ones.
+const IDLE_MAX: usize = 64;
+/// The most room that is made in advance; what is longer grows.
+const ROOM_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of the longest answer.
+const ANSWER_BYTES_MAX: usize = 15 << 20;
+/// Bytes of the longest key.
+const KEY_BYTES_MAX: usize = u16::MAX as usize;
+
+/// A prepared reader, as a read uses it.
+#[derive(Debug)]
+pub(crate) struct KeyRead {
+    pub plan: Arc<Plan>,
+    pub program: Arc<ReadProgram>,
+}
+
+/// A read of keys under way.
+#[derive(Debug)]
+pub(crate) struct KeyReadState {
+    pub plan: Arc<Plan>,
+    pub operation: OperationId,
+    pub origin: Origin,
+    rows: KeyRows,
+    bytes: usize,
+}
+
+/// Starts a read.
+pub(crate) fn start_key_read(
+    engine: &mut Engine,
+    session: &mut Session,
+    read: KeyRead,
+    keys: KeyValues<'_>,
+    again: Again<'_>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    session.enter_statement();
+    let mut rows = engine.work.key_rows.pop().unwrap_or_default();
+    let started = try_start(engine, session, read, keys, &mut rows, again, door, sink);
+    match started {
+        Ok(Some((plan, operation, origin))) => {
+            let state = KeyReadState { plan, operation, origin, rows, bytes: 0 };
+            session.execution = Execution::Keys(state);
+            Progress::Waiting
+        }
+        Ok(None) => say(engine, session, rows, door, sink),
+        Err(error) => {
+            engine.work.inputs.clear(door.buffers);
+            retire(engine, rows, door);
+            fail(session, &error, sink)
+        }
+    }
+}
+
+#[allow(clippy::too_many_arguments)] // The parts of one request; a record of them would be taken apart at once.
+fn try_start(
+    engine: &mut Engine,
+    session: &mut Session,
+    read: KeyRead,
+    keys: KeyValues<'_>,
+    rows: &mut KeyRows,
+    again: Again<'_>,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<Option<(Arc<Plan>, OperationId, Origin)>> {
+    let KeyRead { plan, program } = read;
+    let Plan::Select(select) = &*plan else { return Err(wrong_plan()) };
+    push_keys(&mut engine.work, &select.table.definition, keys, &mut rows.order, door)?;
+    let Some(input) = engine.work.inputs.last() else { return Ok(None) };
+    let inputs = engine.work.inputs.len();
+    let room = engine.client.reply_room(&program, input) * inputs + rows.order.len() * 4;
+    let mut output = door.buffers.take(room.min(ROOM_BYTES_MAX));
+    sink.begin_key_rows(&mut output);
+    rows.head_bytes = output.len();
+    engine.work.inputs.set_output(output);
+    let origin = again.keep(session.transaction.explicit, &[], door);
+    let options = ReadOptions {
+        protocol: RowProtocol::Binary,
+        bound: RowBound::Partition(u32::MAX),
+        warnings_max: session.variables.warnings_max,
+    };
+    let transaction = &mut session.transaction;
+    let sent = engine.client.read(session.connection, transaction, &program, options, &mut engine.work.inputs, door);
+    match sent {
+        Ok(operation) => Ok(Some((plan, operation, origin))),
+        Err(error) => {
+            origin.release(door);
+            Err(error)
+        }
+    }
+}
+
+/// Sorts the keys into inputs, and notes for each the partition that it is sent to.
+fn push_keys(
+    work: &mut Workspace,
+    definition: &TableDefinition,
+    keys: KeyValues<'_>,
+    order: &mut Vec<u16>,
+    door: &mut Door<'_>,
+) -> Result<()> {
+    let Workspace { inputs, .. } = work;
+    inputs.begin(definition.partition_count, door.buffers);
+    let primary = &definition.primary().columns;
+    let by_hash = definition.partition_columns == *primary;
+    if let (KeyValues::Integers(integers), [column], true) = (keys, primary.as_slice(), by_hash) {
+        let column = &definition.columns[usize::from(column.0)];
+        if let (ColumnType::Integer { bytes, unsigned }, false) = (column.column_type, column.nullable) {
+            let made = IntegerKeys::new(bytes, unsigned);
+            match bytes {
+                8 => push_integers::<8>(made, integers, definition.partition_count, inputs, order, door),
+                4 => push_integers::<4>(made, integers, definition.partition_count, inputs, order, door),
+                3 => push_integers::<3>(made, integers, definition.partition_count, inputs, order, door),
+                2 => push_integers::<2>(made, integers, definition.partition_count, inputs, order, door),
+                _ => push_integers::<1>(made, integers, definition.partition_count, inputs, order, door),
+            }
+            return Ok(());
+        }
+    }
+    push_values(work, definition, keys, order, door)
+}
+
+#[inline(never)]
+fn push_integers<const BYTES: usize>(
+    made: IntegerKeys,
+    integers: &[[u8; 8]],
+    partition_count: u16,
+    inputs: &mut PartitionInputs,
+    order: &mut Vec<u16>,
+    door: &mut Door<'_>,
+) {
+    order.extend(integers.iter().map(|integer| {
+        let Some(key) = made.key::<BYTES>(i64::from_le_bytes(*integer)) else { return NO_PARTITION };
+        let hash = key_hash(&key);
+        let partition = partition_of(hash, partition_count);
+        inputs.push_hashed_key_at(partition, hash, &key, door.buffers);
+        partition
+    }));
+}
+
+/// As `push_keys`, for keys of every kind.
+fn push_values(
+    work: &mut Workspace,
+    definition: &TableDefinition,
+    keys: KeyValues<'_>,
+    order: &mut Vec<u16>,
+    door: &mut Door<'_>,
+) -> Result<()> {
+    let Workspace { inputs, key, partition_key, .. } = work;
+    let primary = &definition.primary().columns;
+    let (mut fields, mut integers) = match keys {
+        KeyValues::Values { values, .. } => (Fields::new(values), [].iter()),
+        KeyValues::Integers(integers) if primary.len() == 1 => (Fields::new(&[]), integers.iter()),
+        KeyValues::Integers(_) => return Err(malformed(Malformed { field: "keys" })),
+    };
+    for _ in 0..keys.len() {
+        key.clear();
+        let mut is_possible = true;
+        for column in primary {
+            let value = match integers.next() {
+                Some(integer) => junctor_model::value::ValueRef::Int(i64::from_le_bytes(*integer)),
+                None => read_value(&mut fields).map_err(malformed)?,
+            };
+            let column = &definition.columns[usize::from(column.0)];
+            is_possible = is_possible && append_place(column, value, key) == Place::At;
+        }
+        if !is_possible || key.len() > KEY_BYTES_MAX {
+            order.push(NO_PARTITION);
+            continue;
+        }
+        let partition = partition_of_key(definition, primary, key, partition_key);
+        inputs.push_hashed_key_at(partition, key_hash(key), key, door.buffers);
+        order.push(partition);
+    }
+    fields.end().map_err(malformed)
+}
+
+#[cold]
+fn malformed(error: Malformed) -> Box<Error> {
+    Error::new(ErrorCode::MalformedPacket, error.to_string())
+}
+
+/// Rows of one partition came.
+pub(crate) fn on_key_rows(
+    engine: &mut Engine,
+    session: &mut Session,
+    (partition, is_prefixed, output): (u16, bool, Vec<u8>),
+    next: Next,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Execution::Keys(state) = &mut session.execution else {
+        door.buffers.give(output);
+        return Progress::Waiting;
+    };
+    state.bytes += output.len();
+    state.rows.parts.push((partition, is_prefixed, output));
+    if state.bytes > ANSWER_BYTES_MAX {
+        if next != Next::Done {
+            engine.client.end_read(state.operation, door);
+        }
+        let message = "The rows of these keys are longer than one answer may be: read fewer at once";
+        return give_up(engine, session, &Error::new(ErrorCode::PacketTooLarge, message), door, sink);
+    }
+    match next {
+        Next::Coming => Progress::Waiting,
+        Next::Ask => {
+            engine.client.continue_read(state.operation, door);
+            Progress::Waiting
+        }
+        Next::Done => {
+            let Execution::Keys(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+            state.origin.release(door);
+            say(engine, session, state.rows, door, sink)
+        }
+    }
+}
+
+/// Says the rows.
+fn say(
+    engine: &mut Engine,
+    session: &mut Session,
+    mut rows: KeyRows,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    session.execution = Execution::Idle;
+    session.row_count = -1;
+    let said = if session.interrupted { Ok(()) } else { sink.key_rows(&mut rows, &session.completion()) };
+    retire(engine, rows, door);
+    match said {
+        Ok(()) => Progress::Done,
+        Err(error) => fail(session, &error, sink),
+    }
+}
+
+/// A read failed: says so, unless the table was changed meanwhile and it can be done again.
+pub(crate) fn on_key_read_failed(
+    engine: &mut Engine,
+    session: &mut Session,
+    error: &Error,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    let Execution::Keys(state) = &mut session.execution else { return Progress::Waiting };
+    if error.code == ErrorCode::TableDefinitionChanged && !session.interrupted {
+        let origin = std::mem::take(&mut state.origin);
+        if !matches!(origin, Origin::None) {
+            abandon_key_read(engine, session, door);
+            return engine.execute_again(session, origin, door, sink);
+        }
+    }
+    give_up(engine, session, error, door, sink)
+}
+
+fn give_up(
+    engine: &mut Engine,
+    session: &mut Session,
+    error: &Error,
+    door: &mut Door<'_>,
+    sink: &mut dyn ResultSink,
+) -> Progress {
+    abandon_key_read(engine, session, door);
+    fail(session, error, sink)
+}
+
+/// Forgets a read whose rows nobody wants any more; the data plane has been told.
+pub(crate) fn abandon_key_read(engine: &mut Engine, session: &mut Session, door: &mut Door<'_>) {
+    if let Execution::Keys(state) = std::mem::take(&mut session.execution) {
+        state.origin.release(door);
+        retire(engine, state.rows, door);
+    }
+}
+
+fn retire(engine: &mut Engine, mut rows: KeyRows, door: &mut Door<'_>) {
+    rows.order.clear();
+    rows.parts.drain(..).for_each(|(_, _, bytes)| door.buffers.give(bytes));
+    if engine.work.key_rows.len() < IDLE_MAX {
+        engine.work.key_rows.push(rows);
+    }
+}
