@@ -6,6 +6,7 @@ use crate::context::{Duration, Time};
 use crate::placement::Module;
 use crate::scheduler::spin::{SpinController, SpinMeasurement, SpinSettings};
 
+use super::thread_usage::thread_ran_ns;
 use super::wake::WAKE_NS_MAX;
 
 /// How often the spin time is chosen anew, while the thread has idle moments.
@@ -127,8 +128,7 @@ impl Spinner {
     /// Compares how long the thread was awake with how long it ran.
     #[cold]
     fn look_at_stolen(&mut self, now: Time) {
-        let ran = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        let ran_ns = ran.tv_sec as u64 * 1_000_000_000 + ran.tv_nsec as u64;
+        let ran_ns = thread_ran_ns();
         let awake_ns = self.awake_ns + now.since(self.woke).0;
         let stolen_ns = awake_ns.saturating_sub(ran_ns.saturating_sub(self.ran_ns));
         let all_ns = now.since(self.looked).0.max(1);
