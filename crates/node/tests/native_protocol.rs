@@ -428,6 +428,11 @@ fn a_connection_that_ends_says_why() {
         .await;
         assert!(waiting.is_ok());
         assert!(matches!(stopped, ErrorKind::Connection | ErrorKind::Server));
+        let reader = {
+            let dropped = with_items(&node).await;
+            dropped.key_reader("item", &["id"]).await.expect("it is there")
+        };
+        assert_eq!(errno(reader.read_many(&[1]).await), 2013);
         assert!(node.stop());
         assert_eq!(connection.ping().await.expect_err("the node is gone").kind(), ErrorKind::Connection);
         assert_eq!(errno(Connection::connect("127.0.0.1:1", &Options::new("root")).await), 2003);

@@ -60,7 +60,7 @@ impl Options {
 
 /// A session of a node.
 ///
-/// Dropping it closes it: a transaction that is open is rolled back.
+/// Dropping it closes it: a transaction that is open is rolled back, and statements and readers that are left are of no use.
 #[derive(Debug)]
 pub struct Connection {
     pub(crate) pipeline: Arc<Pipeline>,
@@ -69,6 +69,12 @@ pub struct Connection {
     /// Prepared statements by their text, those used last at the end.
     statements: Mutex<Vec<(Box<str>, Arc<Statement>)>>,
     numbers: Arc<Numbers>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.pipeline.close();
+    }
 }
 
 /// The next numbers of statements and readers.

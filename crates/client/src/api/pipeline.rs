@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -49,6 +50,19 @@ struct State {
     failure: Option<Error>,
     /// What the last answer said of the session.
     status: u8,
+}
+
+/// The transport of a connection that was dropped.
+struct Closed;
+
+impl Transport for Closed {
+    fn poll_send(&mut self, _context: &mut Context<'_>, _bytes: &mut Vec<u8>) -> Poll<io::Result<()>> {
+        Poll::Ready(Err(io::ErrorKind::NotConnected.into()))
+    }
+
+    fn poll_receive(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>> {
+        Poll::Ready(Err(io::ErrorKind::NotConnected.into()))
+    }
 }
 
 enum Slot {
@@ -153,6 +167,13 @@ impl Pipeline {
             self.lock().send(&mut Context::from_waker(Waker::noop()));
             drop(answer);
         }
+    }
+
+    /// Closes the connection, whatever statements and readers are left of it.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.fail(Error::lost("it was dropped"));
+        state.transport = Box::new(Closed);
     }
 
     /// Takes back the buffer of an answer.

@@ -328,9 +328,9 @@ impl RecvBlock {
             AfterReply::NextCommand => {
                 connection.busy = false;
                 connection.part_wanted = false;
-                if connection.native.is_some() {
+                if connection.native.is_some() && !connection.pending.is_empty() {
                     connection.take_frames(Buffer::new(), &self.settings, context, outbox);
-                } else if !connection.pending.is_empty() {
+                } else if connection.native.is_none() && !connection.pending.is_empty() {
                     let pending = std::mem::take(&mut connection.pending);
                     connection.take_bytes(pending, &self.settings, context, outbox);
                 }
