@@ -39,6 +39,8 @@ pub use operation::RowBound;
 pub use transaction::Transaction;
 
 #[doc(hidden)]
+pub use junctor_kernel::scheduler::load::ThreadState;
+#[doc(hidden)]
 pub use junctor_kernel::{SpinChoice, SpinMethod, Time, Usage as ThreadUsage, Window};
 #[doc(hidden)]
 pub use junctor_signals::counter;

@@ -1,13 +1,15 @@
-//! Hot path, budget 50 instructions a decision. The controller that gives each read the place where its predicted cost is
+//! Hot path, budget 50 instructions a decision for a short read. The controller that gives each read the place where its predicted cost is
 //! least: measurements in, decisions out, in integers, without a clock.
 //!
 //! The cost of a place is how much later everything is done if the read goes there: the time of the read itself, and what
 //! it takes from others of the thread that does it. The second is the price of a thread: a nanosecond of a thread that is
 //! busy a part p of the time delays what comes after it by p / (1 - p) nanoseconds more, as in a queue with one server. A
-//! read that is handed over costs the own thread two signals, and is answered later by the latency of the hand-over, which
-//! is measured apart for threads that were awake and that slept.
+//! read that is handed over costs both threads signals and turns, and is answered later by the latency of the hand-over,
+//! which is measured apart for threads that worked, looked for work and slept. Where the difference is small, a read stays:
+//! two threads that are equally busy would else exchange their work.
 
-use junctor_kernel::Time;
+use junctor_kernel::scheduler::load::ThreadState;
+use junctor_kernel::{KernelLimits, Time};
 
 use super::estimate::Mean;
 
@@ -17,21 +19,28 @@ pub const KINDS_MAX: usize = 64;
 /// Every so many decisions of a kind are measured.
 const DECISIONS_PER_SAMPLE: u32 = 32;
 
-/// Decisions of a new kind that go by turns to each place.
+/// Decisions of a new kind that are measured one and all, and go by turns to each place.
 const FIRST_DECISIONS: u32 = 8;
 
-/// How often another place than the best is tried: when it seems at most half as dear again, at most eight times as dear,
-/// and dearer than that. Powers of two.
-const EXPLORE_EVERY: [u32; 3] = [64, 1_024, 16_384];
+/// How many measured decisions come to one for another place than the best: when that seems at most half as dear again, at
+/// most eight times as dear, and dearer than that.
+const EXPLORE_EVERY: [u32; 3] = [4, 64, 1_024];
 
-/// What a hand-over costs the own thread, in nanoseconds: a signal sent and a signal taken.
-const HAND_OVER_NS: u64 = 200;
+/// What a hand-over costs each of both threads, in nanoseconds: a signal sent, a signal taken, and their part of the turns that
+/// there would not be without them. Measured: 9 microseconds for a read handed over and its answer, a wake-up included.
+const HAND_OVER_NS: u64 = 1_500;
 
-/// What it costs in addition to wake a thread.
-const WAKE_NS: u64 = 1_500;
+/// What it costs the own thread in addition to wake one that sleeps.
+const WAKE_NS: u64 = 3_000;
 
-/// Latency of a hand-over before any was measured: to a thread that is awake, and to one that sleeps.
-const LATENCY_GUESS_NS: [u64; 2] = [2_000, 30_000];
+/// Latency of a hand-over before any was measured, to a thread in each [`ThreadState`].
+const LATENCY_GUESS_NS: [u64; 4] = [4_000, 4_000, 2_000, 30_000];
+
+/// Another place must be cheaper than the own thread by this part of its cost, a power of two.
+const STAY_SHIFT: u32 = 3;
+
+/// A thread that is less busy than the own one by not more than this, in thousandths, is taken to be as busy.
+const SAME_PER_MILLE: u32 = 100;
 
 /// The time of one key or range before any was measured.
 const UNIT_GUESS_NS: u64 = 1_000;
@@ -60,19 +69,23 @@ pub struct Candidate {
     pub thread: u16,
     /// Signals that wait there.
     pub queue_length: u32,
-    /// Whether it sleeps.
-    pub sleeps: bool,
+    /// What it does.
+    pub state: ThreadState,
 }
 
-/// Where a read may go.
+/// Other threads that may do a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Whether the own thread can do it.
-    pub here: bool,
+pub struct Away {
     /// The thread of the owner ldm, when it is another one.
     pub owner: Option<Candidate>,
     /// The thread of a query block, when it is another one.
     pub query: Option<Candidate>,
+}
+
+/// Where a read may go.
+struct Options {
+    here: bool,
+    away: Away,
 }
 
 /// A decision.
@@ -93,8 +106,8 @@ pub struct Measurement {
     pub units: u32,
     /// The thread that did it, if it was another one.
     pub away: Option<u16>,
-    /// Whether that thread slept when the read was sent.
-    pub slept: bool,
+    /// What that thread did when the read was sent.
+    pub state: ThreadState,
     /// Nanoseconds that it took there.
     pub service_ns: u64,
     /// Nanoseconds until the answer was here.
@@ -114,78 +127,145 @@ pub struct KindFigures {
     pub explored: u64,
     /// How much those were predicted to cost more, in nanoseconds.
     pub regret_ns: u64,
-    decisions: u32,
+    /// Decisions until one is measured.
+    until_sample: u32,
+    /// Decisions that were to be measured.
+    sampled: u32,
 }
 
 impl Default for KindFigures {
     fn default() -> KindFigures {
         let guess = Mean::guessed(UNIT_GUESS_NS);
-        KindFigures { here: guess, away: guess, chosen: [0; 3], explored: 0, regret_ns: 0, decisions: 0 }
+        KindFigures { here: guess, away: guess, chosen: [0; 3], explored: 0, regret_ns: 0, until_sample: 1, sampled: 0 }
     }
 }
 
+/// What a decision wants to know of a thread.
 #[derive(Clone, Copy, Debug)]
 struct ThreadFigures {
-    /// Latency of a hand-over there: awake, asleep.
-    latency: [Mean; 2],
+    /// What a hand-over there costs by itself, to a thread in each state: the parts of both threads at their prices, and the
+    /// latency.
+    hand_over_ns: [u64; 4],
     /// Nanoseconds that one of its signals takes.
     signal_ns: u64,
-    price: u32,
+    price: u64,
     /// What was sent there in the turn that began then and is not seen in its queue yet, in nanoseconds.
     pending_ns: u64,
     pending_turn: Time,
 }
 
+/// Of what a node may have at most, so that a masked index needs no check.
+const THREADS: usize = KernelLimits::THREADS_MAX.next_power_of_two();
+
 impl ThreadFigures {
-    #[inline]
+    #[inline(always)]
     fn pending_ns(&self, turn: Time) -> u64 {
         if self.pending_turn == turn { self.pending_ns } else { 0 }
+    }
+
+    #[inline(always)]
+    fn add_pending(&mut self, work_ns: u64, turn: Time) {
+        self.pending_ns = self.pending_ns(turn) + work_ns;
+        self.pending_turn = turn;
+    }
+
+    /// The cost of `work_ns` that stays, less what another place must be cheaper.
+    #[inline(always)]
+    fn cost_here(&self, work_ns: u64, turn: Time) -> u64 {
+        let cost = self.pending_ns(turn) + priced(work_ns, self.price);
+        cost - (cost >> STAY_SHIFT)
+    }
+
+    /// The cost of `work_ns` that is handed over.
+    #[inline(always)]
+    fn cost_away(&self, candidate: Candidate, work_ns: u64, turn: Time) -> u64 {
+        let waiting_ns = u64::from(candidate.queue_length) * self.signal_ns + self.pending_ns(turn);
+        self.hand_over_ns[candidate.state as usize] + waiting_ns + priced(work_ns, self.price)
     }
 }
 
 /// The controller of one sql block.
 #[derive(Debug)]
 pub struct Controller {
-    kinds: Box<[KindFigures]>,
-    threads: Box<[ThreadFigures]>,
-    own: usize,
+    kinds: Box<[KindFigures; KINDS_MAX]>,
+    /// The thread of the block.
+    own: ThreadFigures,
+    own_busy_per_mille: u32,
+    /// No hand-over costs less.
+    hand_over_ns_min: u64,
+    /// The others.
+    threads: Box<[ThreadFigures; THREADS]>,
+    /// Latency of a hand-over to each thread in each state.
+    latencies: Box<[[Mean; 4]]>,
+    own_thread: u16,
 }
 
 impl Controller {
     /// The controller of a block on the thread `own` of so many.
     pub fn new(own: u16, threads: usize) -> Controller {
-        let latency = LATENCY_GUESS_NS.map(Mean::guessed);
-        let thread = ThreadFigures { latency, signal_ns: 0, price: PRICE_ONE, pending_ns: 0, pending_turn: Time(0) };
-        let own = usize::from(own);
-        let threads = vec![thread; threads.max(own + 1)].into_boxed_slice();
-        Controller { kinds: vec![KindFigures::default(); KINDS_MAX].into_boxed_slice(), threads, own }
+        let thread = ThreadFigures {
+            hand_over_ns: [0; 4],
+            signal_ns: 0,
+            price: u64::from(PRICE_ONE),
+            pending_ns: 0,
+            pending_turn: Time(0),
+        };
+        let mut controller = Controller {
+            kinds: Box::new([KindFigures::default(); KINDS_MAX]),
+            own: thread,
+            own_busy_per_mille: 0,
+            hand_over_ns_min: 2 * HAND_OVER_NS,
+            threads: Box::new([thread; THREADS]),
+            latencies: vec![LATENCY_GUESS_NS.map(Mean::guessed); threads.clamp(1, THREADS)].into_boxed_slice(),
+            own_thread: own,
+        };
+        (0..controller.latencies.len()).for_each(|thread| controller.price_hand_over(thread));
+        controller
     }
 
-    /// Gives a read of `units` keys or ranges a place; `turn` is the time at which the thread's turn began.
+    /// Gives a read of `units` keys or ranges a place; `turn` is the time at which the thread's turn began. The other threads are
+    /// looked at only if the read takes so long here that a hand-over could pay, or if it is to be measured.
     #[inline]
-    pub fn choose(&mut self, kind: u8, units: u32, options: &Options, turn: Time) -> Decision {
-        let kind = usize::from(kind) % KINDS_MAX;
-        let figures = &self.kinds[kind];
-        let units = u64::from(units);
-        let own = &self.threads[self.own];
-        let mut costs = [u64::MAX; 3];
-        if options.here {
-            costs[0] = own.pending_ns(turn) + priced(figures.here.sixteenths() * units, own.price);
+    pub fn choose(&mut self, kind: u8, units: u32, here: bool, away: impl FnOnce() -> Away, turn: Time) -> Decision {
+        let figures = &mut self.kinds[usize::from(kind) % KINDS_MAX];
+        let here_ns = (figures.here.sixteenths() * u64::from(units)) >> 4;
+        let here_cost = if here { self.own.cost_here(here_ns, turn) } else { u64::MAX };
+        if here_cost <= self.hand_over_ns_min && figures.until_sample > 1 {
+            figures.until_sample -= 1;
+            figures.chosen[Place::Here as usize] += 1;
+            self.own.add_pending(here_ns, turn);
+            return Decision { place: Place::Here, is_sampled: false };
         }
-        let away = figures.away.sixteenths() * units;
-        for (place, candidate) in [(1, options.owner), (2, options.query)] {
-            let Some(candidate) = candidate else { continue };
-            let Some(thread) = self.threads.get(usize::from(candidate.thread)) else { continue };
-            let waiting_ns = u64::from(candidate.queue_length) * thread.signal_ns + thread.pending_ns(turn);
-            let hand_over_ns = if candidate.sleeps { HAND_OVER_NS + WAKE_NS } else { HAND_OVER_NS };
-            let own_part = (hand_over_ns * u64::from(own.price)) >> 4;
-            let latency = thread.latency[usize::from(candidate.sleeps)].value();
-            costs[place] = own_part + latency + waiting_ns + priced(away, thread.price);
+        self.compare(kind, units, [here_ns, here_cost], &Options { here, away: away() }, turn)
+    }
+
+    #[inline(never)]
+    fn compare(&mut self, kind: u8, units: u32, here: [u64; 2], options: &Options, turn: Time) -> Decision {
+        let figures = &mut self.kinds[usize::from(kind) % KINDS_MAX];
+        let [here_ns, mut cost] = here;
+        let away_ns = (figures.away.sixteenths() * u64::from(units)) >> 4;
+        let mut place = Place::Here;
+        if let Some(owner) = options.away.owner {
+            let owner_cost = self.threads[usize::from(owner.thread) % THREADS].cost_away(owner, away_ns, turn);
+            (cost, place) = if owner_cost < cost { (owner_cost, Place::Owner) } else { (cost, place) };
         }
-        let best = least(&costs);
-        let decision = self.decide(kind, &costs, best);
-        self.note_pending(decision.place, kind, units, options, turn);
-        decision
+        if let Some(query) = options.away.query {
+            let query_cost = self.threads[usize::from(query.thread) % THREADS].cost_away(query, away_ns, turn);
+            place = if query_cost < cost { Place::Query } else { place };
+        }
+        figures.until_sample -= 1;
+        let is_sampled = figures.until_sample == 0;
+        if is_sampled {
+            place = self.sample(kind, place, units, options, turn);
+        }
+        self.kinds[usize::from(kind) % KINDS_MAX].chosen[place as usize] += 1;
+        let (thread, work_ns) = match (place, options.away.owner, options.away.query) {
+            (Place::Owner, Some(owner), _) => (&mut self.threads[usize::from(owner.thread) % THREADS], away_ns),
+            (Place::Query, _, Some(query)) => (&mut self.threads[usize::from(query.thread) % THREADS], away_ns),
+            _ => (&mut self.own, here_ns),
+        };
+        thread.add_pending(work_ns, turn);
+        Decision { place, is_sampled }
     }
 
     /// Takes a measurement.
@@ -196,20 +276,32 @@ impl Controller {
             None => figures.here.add(measured.service_ns / units),
             Some(thread) => {
                 figures.away.add(measured.service_ns / units);
-                let thread = usize::from(thread) % self.threads.len();
-                let latency = &mut self.threads[thread].latency[usize::from(measured.slept)];
+                let thread = usize::from(thread) % self.latencies.len();
+                let latency = &mut self.latencies[thread][measured.state as usize];
                 latency.add(measured.total_ns.saturating_sub(measured.service_ns));
+                self.price_hand_over(thread);
             }
         }
     }
 
     /// Takes how busy a thread was lately, in thousandths, and how long one of its signals took; `weight` raises the price of
-    /// a thread that is to keep free of reads, in sixteenths.
+    /// a thread that is to keep free of reads, in sixteenths. The own thread comes first.
     pub fn set_load(&mut self, thread: u16, busy_per_mille: u32, signal_ns: u64, weight: u32) {
-        let Some(figures) = self.threads.get_mut(usize::from(thread)) else { return };
-        let free = 1_000 - busy_per_mille.min(BUSY_PER_MILLE_MAX);
-        figures.price = (PRICE_ONE * 1_000 / free * weight) >> 4;
-        figures.signal_ns = signal_ns;
+        let price = |busy_per_mille: u32| {
+            let free = 1_000 - busy_per_mille.min(BUSY_PER_MILLE_MAX);
+            u64::from((PRICE_ONE * 1_000 / free * weight) >> 4)
+        };
+        if thread == self.own_thread {
+            (self.own.price, self.own_busy_per_mille) = (price(busy_per_mille), busy_per_mille);
+            self.hand_over_ns_min = priced(HAND_OVER_NS, self.own.price) + HAND_OVER_NS;
+        } else if usize::from(thread) < self.latencies.len() {
+            let is_same = (self.own_busy_per_mille.saturating_sub(SAME_PER_MILLE)..self.own_busy_per_mille)
+                .contains(&busy_per_mille);
+            let figures = &mut self.threads[usize::from(thread) % THREADS];
+            figures.price = if is_same { price(self.own_busy_per_mille) } else { price(busy_per_mille) };
+            figures.signal_ns = signal_ns;
+            self.price_hand_over(usize::from(thread));
+        }
     }
 
     /// What a kind of reads has cost, and where its reads went.
@@ -217,72 +309,62 @@ impl Controller {
         &self.kinds[usize::from(kind) % KINDS_MAX]
     }
 
-    /// The mean latency of a hand-over to a thread, awake and asleep, in nanoseconds, and the thread's price.
-    pub fn thread(&self, thread: u16) -> Option<([u64; 2], u32)> {
-        let figures = self.threads.get(usize::from(thread))?;
-        Some((figures.latency.map(|mean| mean.value()), figures.price))
+    /// The price of a thread, in sixteenths of that of an idle one.
+    pub fn price(&self, thread: u16) -> u64 {
+        if thread == self.own_thread { self.own.price } else { self.threads[usize::from(thread) % THREADS].price }
     }
 
-    #[inline]
-    fn decide(&mut self, kind: usize, costs: &[u64; 3], best: usize) -> Decision {
-        let figures = &mut self.kinds[kind];
-        figures.decisions = figures.decisions.wrapping_add(1);
-        let mut chosen = best;
-        let mut is_sampled = figures.decisions.is_multiple_of(DECISIONS_PER_SAMPLE);
-        if is_sampled || figures.decisions <= FIRST_DECISIONS {
-            chosen = explore(figures, costs, best);
-            is_sampled = true;
+    fn price_hand_over(&mut self, thread: usize) {
+        let figures = &mut self.threads[thread % THREADS];
+        let both_ns = priced(HAND_OVER_NS, self.own.price) + priced(HAND_OVER_NS, figures.price);
+        for (cost, latency) in figures.hand_over_ns.iter_mut().zip(&self.latencies[thread]) {
+            *cost = both_ns + latency.value();
         }
-        figures.chosen[chosen] += 1;
-        let place = [Place::Here, Place::Owner, Place::Query][chosen];
-        Decision { place, is_sampled }
+        figures.hand_over_ns[ThreadState::Sleeping as usize] += priced(WAKE_NS, self.own.price);
     }
 
-    #[inline]
-    fn note_pending(&mut self, place: Place, kind: usize, units: u64, options: &Options, turn: Time) {
-        let figures = &self.kinds[kind];
-        let (candidate, unit) = match place {
-            Place::Here => (None, figures.here.sixteenths()),
-            Place::Owner => (options.owner, figures.away.sixteenths()),
-            Place::Query => (options.query, figures.away.sixteenths()),
+    /// A decision that is to be measured: the best place, or now and then another one, so that the estimates stay true; the
+    /// dearer that is, the more seldom.
+    #[cold]
+    #[inline(never)]
+    fn sample(&mut self, kind: u8, best: Place, units: u32, options: &Options, turn: Time) -> Place {
+        let figures = &mut self.kinds[usize::from(kind) % KINDS_MAX];
+        figures.sampled = figures.sampled.wrapping_add(1);
+        let is_new = figures.sampled < FIRST_DECISIONS;
+        figures.until_sample = if is_new { 1 } else { DECISIONS_PER_SAMPLE };
+        let [here_ns, away_ns] = [figures.here, figures.away].map(|mean| (mean.sixteenths() * u64::from(units)) >> 4);
+        let cost = |place: Place| match place {
+            Place::Here => options.here.then(|| self.own.cost_here(here_ns, turn)),
+            Place::Owner | Place::Query => {
+                let candidate = if place == Place::Owner { options.away.owner } else { options.away.query }?;
+                let thread = &self.threads[usize::from(candidate.thread) % THREADS];
+                Some(thread.cost_away(candidate, away_ns, turn))
+            }
         };
-        let thread = candidate.map_or(self.own, |candidate| usize::from(candidate.thread));
-        if let Some(thread) = self.threads.get_mut(thread) {
-            thread.pending_ns = thread.pending_ns(turn) + ((unit * units) >> 4);
-            thread.pending_turn = turn;
+        let others = [Place::Here, Place::Owner, Place::Query].into_iter().filter(|place| *place != best);
+        let others = others.filter_map(|place| Some((place, cost(place)?)));
+        // The one that was tried least.
+        let Some((other, other_cost)) = others.min_by_key(|(place, _)| figures.chosen[*place as usize]) else {
+            return best;
+        };
+        let best_cost = cost(best).unwrap_or(0);
+        let every = match best_cost.max(1) {
+            _ if is_new => 2,
+            least if other_cost <= least + least / 2 => EXPLORE_EVERY[0],
+            least if other_cost <= least * 8 => EXPLORE_EVERY[1],
+            _ => EXPLORE_EVERY[2],
+        };
+        if !figures.sampled.is_multiple_of(every) {
+            return best;
         }
+        figures.explored += 1;
+        figures.regret_ns += other_cost.saturating_sub(best_cost);
+        other
     }
 }
 
-/// Sixteenths of nanoseconds at a price, in nanoseconds.
-#[inline]
-fn priced(sixteenths_ns: u64, price: u32) -> u64 {
-    (sixteenths_ns * u64::from(price)) >> 8
-}
-
-#[inline]
-fn least(costs: &[u64; 3]) -> usize {
-    let first = usize::from(costs[1] < costs[0]);
-    if costs[2] < costs[first] { 2 } else { first }
-}
-
-/// The best place, or now and then another one, so that the estimates stay true; the dearer, the more seldom.
-#[cold]
-fn explore(figures: &mut KindFigures, costs: &[u64; 3], best: usize) -> usize {
-    let others = (0..3).filter(|place| *place != best && costs[*place] != u64::MAX);
-    // The one that was tried least.
-    let Some(other) = others.min_by_key(|place| figures.chosen[*place]) else { return best };
-    let regret = costs[other] - costs[best];
-    let every = match costs[best].max(1) {
-        _ if figures.decisions <= FIRST_DECISIONS => 2,
-        least if costs[other] <= least + least / 2 => EXPLORE_EVERY[0],
-        least if costs[other] <= least * 8 => EXPLORE_EVERY[1],
-        _ => EXPLORE_EVERY[2],
-    };
-    if !figures.decisions.is_multiple_of(every) {
-        return best;
-    }
-    figures.explored += 1;
-    figures.regret_ns += regret;
-    other
+/// Nanoseconds at a price.
+#[inline(always)]
+fn priced(work_ns: u64, price: u64) -> u64 {
+    (work_ns * price) >> 4
 }

@@ -1,4 +1,4 @@
-//! Hot path, budget 80 instructions a read. The choice of one sql block: what may read a partition, what is known of those
+//! Hot path, budget 80 instructions a short read. The choice of one sql block: what may read a partition, what is known of those
 //! threads now, and the rule that chooses.
 
 use junctor_kernel::scheduler::load::{ThreadState, Usage};
@@ -6,7 +6,7 @@ use junctor_kernel::{Address, Directory, Duration, LoadBoard, Module, Time};
 use junctor_model::id::TableId;
 use junctor_signals::program::{Access, Output, ReadProgram};
 
-use super::adaptive::{Candidate, Controller, Decision, KINDS_MAX, KindFigures, Measurement, Options, Place};
+use super::adaptive::{Away, Candidate, Controller, Decision, KINDS_MAX, KindFigures, Measurement, Place};
 use super::rule::ReadRule;
 use super::static_rule::Turns;
 use super::weighted::{ThreadBusy, WeightedRule, Weights};
@@ -25,7 +25,7 @@ pub struct Sample {
     kind: u8,
     units: u32,
     away: Option<u16>,
-    slept: bool,
+    state: ThreadState,
 }
 
 /// A row of `junctor_info.routing`.
@@ -73,8 +73,29 @@ struct Owner {
     /// Query blocks of its read group, and their threads.
     queries: Vec<Address>,
     query_threads: Vec<u16>,
-    /// The query block on another thread that is cheapest now.
+    /// Whether the query block of the own thread is one of them.
+    reads_here: bool,
+    /// Those on other threads than the own and the owner's.
+    others: Vec<(Address, u16)>,
+    /// The one of them that reads go to now, and the one that it is compared with next.
     best: Option<(Address, u16)>,
+    challenger: usize,
+}
+
+impl Owner {
+    /// The best of the query blocks so far, or the next one if less waits there: two choices with a memory, so that many who
+    /// choose do not all choose the same.
+    fn better_query(&mut self, loads: &LoadBoard) -> Option<Candidate> {
+        let challenger = *self.others.get(self.challenger)?;
+        self.challenger = (self.challenger + 1) % self.others.len();
+        let (best, other) = (candidate(self.best.unwrap_or(challenger).1, loads), candidate(challenger.1, loads));
+        let (chosen, of_chosen) = match self.best {
+            Some(known) if best.queue_length <= other.queue_length => (known, best),
+            _ => (challenger, other),
+        };
+        self.best = Some(chosen);
+        Some(of_chosen)
+    }
 }
 
 impl Route {
@@ -86,11 +107,19 @@ impl Route {
         let thread = |module, instance| directory.thread_of(module, instance).unwrap_or(own_thread);
         let owner = |instance: u16| {
             let readers = readers.get(usize::from(instance)).map_or(&[][..], |readers| readers);
+            let owner_thread = thread(Module::Ldm, instance);
+            let queries: Vec<Address> =
+                readers.iter().map(|reader| directory.address(Module::Query, *reader)).collect();
+            let query_threads: Vec<u16> = readers.iter().map(|reader| thread(Module::Query, *reader)).collect();
+            let others = queries.iter().copied().zip(query_threads.iter().copied());
             Owner {
-                thread: thread(Module::Ldm, instance),
-                queries: readers.iter().map(|reader| directory.address(Module::Query, *reader)).collect(),
-                query_threads: readers.iter().map(|reader| thread(Module::Query, *reader)).collect(),
+                thread: owner_thread,
+                reads_here: local.is_some_and(|local| queries.contains(&local)),
+                others: others.filter(|(_, thread)| *thread != own_thread && *thread != owner_thread).collect(),
+                queries,
+                query_threads,
                 best: None,
+                challenger: 0,
             }
         };
         let owners: Vec<Owner> = (0..directory.instances(Module::Ldm)).map(owner).collect();
@@ -152,7 +181,7 @@ impl Route {
     /// A measured read was answered by the block `from` at `now`, after it took so long there.
     pub fn observe(&mut self, sample: &Sample, from: Address, service_ns: u64, now: Time) {
         let total_ns = now.since(sample.sent).0;
-        let Sample { kind, units, away, slept, .. } = *sample;
+        let Sample { kind, units, away, state, .. } = *sample;
         let passed_on = from != sample.to;
         if passed_on && away.is_some() {
             // The owner answered for a query block whose guard was busy: neither the time nor the latency is of that thread.
@@ -160,7 +189,7 @@ impl Route {
         }
         // Passed on from here, the read took all the time since it was sent.
         let service_ns = if passed_on { total_ns } else { service_ns };
-        self.controller.observe(&Measurement { kind, units, away, slept, service_ns, total_ns });
+        self.controller.observe(&Measurement { kind, units, away, state, service_ns, total_ns });
     }
 
     /// What has been measured and chosen, for kinds of reads that have occurred.
@@ -199,27 +228,20 @@ impl Route {
         if now.since(self.refreshed) >= REFRESH_EVERY {
             self.refresh(loads, now);
         }
-        let Some(known) = self.owners.get(usize::from(owner.instance)) else { return (owner, false) };
-        let options = self.options(known, loads);
-        let best = known.best;
         let kind = self.kind_of(program);
-        let Decision { place, is_sampled } = self.controller.choose(kind, units, &options, now);
+        let Route { owners, controller, local, own_thread, .. } = self;
+        let Some(known) = owners.get_mut(usize::from(owner.instance)) else { return (owner, false) };
+        let away_owner = known.thread != *own_thread;
+        let here = !away_owner || known.reads_here;
+        let away =
+            || Away { owner: away_owner.then(|| candidate(known.thread, loads)), query: known.better_query(loads) };
+        let Decision { place, is_sampled } = controller.choose(kind, units, here, away, now);
         let to = match place {
-            Place::Here => self.local.unwrap_or(owner),
+            Place::Here => local.filter(|_| known.reads_here).unwrap_or(owner),
             Place::Owner => owner,
-            Place::Query => best.map_or(owner, |(query, _)| query),
+            Place::Query => known.best.map_or(owner, |(query, _)| query),
         };
         (to, is_sampled)
-    }
-
-    #[inline]
-    fn options(&self, known: &Owner, loads: &LoadBoard) -> Options {
-        let owner_is_here = known.thread == self.own_thread;
-        Options {
-            here: owner_is_here || self.local.is_some(),
-            owner: (!owner_is_here).then(|| candidate(known.thread, loads)),
-            query: known.best.map(|(_, thread)| candidate(thread, loads)),
-        }
     }
 
     /// What is noted of a read that is sent to `to` at `sent` and is to be measured.
@@ -231,16 +253,16 @@ impl Route {
             _ => self.owners.iter().filter_map(|owner| owner.best).find(|(query, _)| *query == to).map(|(_, at)| at),
         };
         let away = thread.filter(|thread| *thread != self.own_thread);
-        let slept = away.is_some_and(|thread| loads.state(thread) == ThreadState::Sleeping);
-        Sample { to, sent, kind, units, away, slept }
+        let state = away.map_or(ThreadState::Executing, |thread| loads.state(thread));
+        Sample { to, sent, kind, units, away, state }
     }
 
     fn local_or_next(&mut self, owner: Address) -> Address {
-        if let Some(local) = self.local {
-            return local;
+        let Some(known) = self.owners.get(usize::from(owner.instance)) else { return owner };
+        match self.local {
+            Some(local) if known.reads_here => local,
+            _ => self.turns.next(owner, &known.queries),
         }
-        let queries = self.owners.get(usize::from(owner.instance)).map_or(&[][..], |known| &known.queries);
-        self.turns.next(owner, queries)
     }
 
     fn by_weight(&mut self, program: &ReadProgram, owner: Address, loads: &LoadBoard, now: Time) -> Address {
@@ -263,21 +285,19 @@ impl Route {
         self.refreshed = now;
         for (thread, busy) in self.busy.iter_mut().enumerate() {
             let Some(load) = loads.thread(thread as u16) else { continue };
-            busy.busy_per_mille = load.moment.busy_per_mille();
+            busy.busy_per_mille = (load.moment.busy_per_mille() + load.second.busy_per_mille()) / 2;
             busy.signals_per_turn = load.moment.signals.checked_div(load.moment.turns).unwrap_or(0) as u32;
         }
         self.weights.adjust(&self.busy);
-        for (thread, busy) in self.busy.iter().enumerate() {
-            let thread = thread as u16;
+        let own = usize::from(self.own_thread);
+        for thread in std::iter::once(own).chain((0..self.busy.len()).filter(|thread| *thread != own)) {
+            let (busy, thread) = (&self.busy[thread], thread as u16);
             let signal_ns = loads.thread(thread).map_or(0, |load| signal_ns(&load.moment));
             self.controller.set_load(thread, busy.busy_per_mille, signal_ns, self.weights.factor(thread));
         }
-        let Route { owners, controller, own_thread, .. } = self;
+        let Route { owners, controller, .. } = self;
         for owner in owners {
-            let others = owner.queries.iter().copied().zip(owner.query_threads.iter().copied());
-            let others = others.filter(|(_, thread)| *thread != *own_thread && *thread != owner.thread);
-            let cost = |(_, thread): &(Address, u16)| controller.thread(*thread).map_or(0, |(_, price)| price);
-            owner.best = others.min_by_key(cost);
+            owner.best = owner.others.iter().copied().min_by_key(|(_, thread)| controller.price(*thread));
         }
     }
 
@@ -312,8 +332,7 @@ impl Route {
 
 #[inline]
 fn candidate(thread: u16, loads: &LoadBoard) -> Candidate {
-    let sleeps = loads.state(thread) == ThreadState::Sleeping;
-    Candidate { thread, queue_length: loads.queue_length(thread), sleeps }
+    Candidate { thread, queue_length: loads.queue_length(thread), state: loads.state(thread) }
 }
 
 fn signal_ns(usage: &Usage) -> u64 {

@@ -1,6 +1,7 @@
 use junctor_kernel::Time;
+use junctor_kernel::scheduler::load::ThreadState;
 
-use super::adaptive::{Candidate, Controller, Measurement, Options, Place};
+use super::adaptive::{Away, Candidate, Controller, Measurement, Place};
 use super::estimate::Mean;
 use super::weighted::{ThreadBusy, WEIGHT_MAX, WeightedRule, Weights};
 
@@ -9,11 +10,11 @@ const OWN: u16 = 0;
 const OTHER: u16 = 1;
 
 fn candidate(thread: u16) -> Candidate {
-    Candidate { thread, queue_length: 0, sleeps: false }
+    Candidate { thread, queue_length: 0, state: ThreadState::Executing }
 }
 
-fn both() -> Options {
-    Options { here: true, owner: Some(candidate(OTHER)), query: None }
+fn both() -> Away {
+    Away { owner: Some(candidate(OTHER)), query: None }
 }
 
 /// A world of two threads: what a read takes in each of them, and how late an answer comes.
@@ -35,14 +36,21 @@ fn run(controller: &mut Controller, world: World, decisions: u64, from: u64) -> 
                 controller.set_load(thread, busy, 500, 16);
             }
         }
-        let decision = controller.choose(KIND, 1, &both(), Time(turn + 1));
+        let decision = controller.choose(KIND, 1, true, both, Time(turn + 1));
         let is_here = decision.place == Place::Here;
         stayed += u64::from(is_here);
         if decision.is_sampled {
             let service_ns = if is_here { world.here_ns } else { world.away_ns };
             let total_ns = if is_here { service_ns } else { service_ns + world.latency_ns };
             let away = (!is_here).then_some(OTHER);
-            controller.observe(&Measurement { kind: KIND, units: 1, away, slept: false, service_ns, total_ns });
+            controller.observe(&Measurement {
+                kind: KIND,
+                units: 1,
+                away,
+                state: ThreadState::Executing,
+                service_ns,
+                total_ns,
+            });
         }
     }
     stayed * 1000 / decisions
@@ -73,7 +81,7 @@ fn threads_that_are_equally_busy_keep_what_is_theirs_unless_another_is_faster_by
     assert!(run(&mut controller, saturated, 10_000, 0) > 950);
     // The other thread has the code in its caches: 30 per cent of a long read is more than two signals.
     let mut controller = Controller::new(OWN, 2);
-    let faster = World { here_ns: 10_000, away_ns: 7_000, ..saturated };
+    let faster = World { here_ns: 40_000, away_ns: 28_000, ..saturated };
     assert!(run(&mut controller, faster, 10_000, 0) < 50);
     // Of a short one it is not.
     let mut controller = Controller::new(OWN, 2);
@@ -108,12 +116,12 @@ fn the_parts_of_a_long_read_are_spread_over_idle_threads() {
     let mut controller = Controller::new(OWN, 2);
     let long = World { here_ns: 100_000, away_ns: 100_000, latency_ns: 20_000, busy_per_mille: [100, 100] };
     run(&mut controller, long, 10_000, 0);
-    let places: Vec<Place> = (0..4).map(|_| controller.choose(KIND, 1, &both(), Time(99_999)).place).collect();
+    let places: Vec<Place> = (0..4).map(|_| controller.choose(KIND, 1, true, both, Time(99_999)).place).collect();
     assert_eq!(places.iter().filter(|place| **place == Place::Here).count(), 2, "{places:?}");
     // Short ones are not.
     let mut controller = Controller::new(OWN, 2);
     run(&mut controller, World { here_ns: 1_000, away_ns: 1_000, ..long }, 10_000, 0);
-    let places: Vec<Place> = (0..4).map(|_| controller.choose(KIND, 1, &both(), Time(99_999)).place).collect();
+    let places: Vec<Place> = (0..4).map(|_| controller.choose(KIND, 1, true, both, Time(99_999)).place).collect();
     assert!(places.iter().all(|place| *place == Place::Here), "{places:?}");
 }
 
@@ -122,13 +130,13 @@ fn a_thread_that_sleeps_or_has_a_queue_is_avoided() {
     let mut controller = Controller::new(OWN, 3);
     let world = World { here_ns: 50_000, away_ns: 50_000, latency_ns: 2_000, busy_per_mille: [960, 200] };
     run(&mut controller, world, 10_000, 0);
-    let query = Candidate { thread: 2, queue_length: 0, sleeps: false };
+    let query = Candidate { thread: 2, queue_length: 0, state: ThreadState::Executing };
     let owner = Candidate { queue_length: 1_000, ..candidate(OTHER) };
-    let waiting = Options { here: true, owner: Some(owner), query: Some(query) };
-    assert_eq!(controller.choose(KIND, 1, &waiting, Time(1 << 40)).place, Place::Query);
-    let sleeping = Options { here: true, owner: Some(Candidate { sleeps: true, ..candidate(OTHER) }), query: None };
-    let idle = Options { query: Some(query), ..sleeping };
-    assert_eq!(controller.choose(KIND, 1, &idle, Time(1 << 41)).place, Place::Query);
+    let waiting = Away { owner: Some(owner), query: Some(query) };
+    assert_eq!(controller.choose(KIND, 1, true, || waiting, Time(1 << 40)).place, Place::Query);
+    let sleeping = Away { owner: Some(Candidate { state: ThreadState::Sleeping, ..candidate(OTHER) }), query: None };
+    let idle = Away { query: Some(query), ..sleeping };
+    assert_eq!(controller.choose(KIND, 1, true, || idle, Time(1 << 41)).place, Place::Query);
 }
 
 #[test]
