@@ -14,7 +14,9 @@ use junctor_client::wire::{KEYS_MAX, Reply, Request, VERSION, next_frame};
 use junctor_node::{NodeConfig, RunningServer, start};
 
 fn node() -> RunningServer {
+    let folder = std::env::temp_dir().join(format!("junctor-native-protocol-{}", std::process::id()));
     let config = NodeConfig {
+        data_directory: folder.to_string_lossy().into_owned(),
         port: 0,
         native_port: Some(0),
         cpu_binding: false,
