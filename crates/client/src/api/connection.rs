@@ -24,7 +24,7 @@ const STATEMENTS_MAX: usize = 128;
 /// Bytes of one answer, unless the options say otherwise.
 const ANSWER_BYTES_MAX: usize = 1 << 30;
 /// How often [`Connection::transact`] tries.
-const ATTEMPTS_MAX: u32 = 10;
+const ATTEMPTS_MAX: u32 = 100;
 
 /// Who connects, and how.
 #[derive(Clone, Debug)]
@@ -225,7 +225,7 @@ impl Connection {
     }
 
     /// Does some work in a transaction and commits it. After a failure that passes ([`Error::is_retryable`]), such as a deadlock, it is
-    /// rolled back and done again, up to ten times in all; after any other it is rolled back.
+    /// rolled back and done again, up to a hundred times in all; after any other it is rolled back.
     ///
     /// ```no_run
     /// # use junctor_client::api::{Connection, Result, params};
