@@ -1,7 +1,7 @@
 //! What a session may use of its block while it handles a signal.
 
 use junctor_kernel::{
-    BufferPool, Context, Duration, LoadBoard, Outbox, Random, SpinSettings, Stamps, Time, WorldRequest,
+    BufferPool, Context, Duration, LoadBoard, Outbox, Random, SendSettings, SpinSettings, Stamps, Time, WorldRequest,
 };
 use junctor_signals::Signal;
 
@@ -45,6 +45,11 @@ impl<'a> Door<'a> {
     /// All threads of the node spin like this from now on.
     pub fn set_spinning(&mut self, settings: SpinSettings) {
         self.outbox.request(WorldRequest::SetSpinning { settings });
+    }
+
+    /// All threads of the node send like this from now on.
+    pub fn set_sending(&mut self, settings: SendSettings) {
+        self.outbox.request(WorldRequest::SetSending { settings });
     }
 
     /// Asks for a timer event with `token`.

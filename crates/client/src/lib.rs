@@ -32,6 +32,8 @@ pub use door::Door;
 #[doc(hidden)]
 pub use event::Event;
 #[doc(hidden)]
+pub use junctor_kernel::{SendAssistance, SendSettings, SendStatus};
+#[doc(hidden)]
 pub use keys::{PartitionInputs, PartitionScope};
 #[doc(hidden)]
 pub use operation::RowBound;

@@ -16,6 +16,8 @@ pub struct ThreadLayout {
     pub modules: Vec<(Module, u16)>,
     /// The CPUs that the thread may use; any if empty.
     pub cpus: Vec<u32>,
+    /// Whether the thread writes nothing for others.
+    pub nosend: bool,
     /// How long the thread looks for work before it sleeps, in microseconds.
     pub spin_us: u32,
     /// The nice value of the thread, -20 to 19; left alone if none.
@@ -54,6 +56,7 @@ impl From<&PlacementPlan> for NodeLayout {
                 CpuBinding::Set(cpus) => cpus.numbers().to_vec(),
             },
             spin_us: thread.spin_us.unwrap_or(0),
+            nosend: thread.nosend,
             nice: thread.priority.nice(),
             realtime: thread.priority == ThreadPriority::Realtime,
         };
@@ -236,6 +239,7 @@ mod tests {
             modules: vec![(Module::Ldm, 0)],
             cpu: CpuBinding::One(3),
             spin_us: Some(40),
+            nosend: true,
             ..Default::default()
         };
         let plan = PlacementPlan { threads: vec![thread], notices: Vec::new(), reason: String::new() };
@@ -243,6 +247,7 @@ mod tests {
             name: "ldm0".to_owned(),
             modules: vec![(Module::Ldm, 0)],
             cpus: vec![3],
+            nosend: true,
             spin_us: 40,
             nice: None,
             realtime: false,

@@ -3,7 +3,8 @@
 use std::net::{SocketAddr, TcpStream};
 
 use crate::address::Address;
-use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
+use crate::real::Loan;
+use crate::world::{WorldEvent, WorldRequest};
 
 /// A signal with where it goes and where it came from.
 #[derive(Debug)]
@@ -26,15 +27,13 @@ pub(crate) enum Parcel<S> {
     Socket(SocketParcel),
 }
 
-/// What threads say to each other about sockets; boxed because it happens once in the life of a connection.
+/// What threads say to each other about sockets; boxed so that what travels more often stays small.
 #[derive(Debug)]
 pub(crate) enum SocketParcel {
     /// An accepted connection for the recv thread that shall own it.
     Adopt(Box<(TcpStream, SocketAddr, u16)>),
-    /// The write side of a socket for the send thread that shall write to it.
-    ShareOutput(SocketId, Box<TcpStream>),
-    /// The owner has closed the socket; its write side is of no more use.
-    DropOutput(SocketId),
-    /// The send thread has written what it had, or failed; the owner may close.
-    OutputEnded(SocketId, SocketCloseReason),
+    /// Output for a thread that shall write it for the owner.
+    LendOutput(Box<Loan>),
+    /// The output comes back, written or not.
+    ReturnOutput(Box<Loan>),
 }

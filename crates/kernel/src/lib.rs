@@ -45,6 +45,8 @@ pub use placement::Module;
 pub use pool::{Handle, Pool, PoolFull};
 pub use random::Random;
 pub use scheduler::load::{HISTORY_SLOTS, LoadBoard, ThreadLoad, Usage, Window};
+pub use scheduler::send::{SendAssistance, SendSettings};
+pub use scheduler::send_board::SendStatus;
 pub use scheduler::spin::{SpinChoice, SpinMethod, SpinSettings};
 pub use stamp::Stamps;
 pub use world::{

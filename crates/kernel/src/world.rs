@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 
 use crate::buffer::Buffer;
 use crate::context::Duration;
+use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
 
 /// A socket: the recv instance that owns it, its place there, and how often the place was used before.
@@ -38,12 +39,6 @@ impl SocketId {
     /// How often the place was used before.
     pub const fn generation(self) -> u32 {
         (self.0 >> Self::INDEX_BITS & ((1 << Self::GENERATION_BITS) - 1)) as u32
-    }
-
-    /// Whether it came after the socket of that generation at its place. Generations wrap, so half of them count as later.
-    pub(crate) const fn is_later_than(self, generation: u32) -> bool {
-        let steps = self.generation().wrapping_sub(generation) & ((1 << Self::GENERATION_BITS) - 1);
-        steps != 0 && steps < 1 << (Self::GENERATION_BITS - 1)
     }
 
     /// All parts in one word.
@@ -88,6 +83,11 @@ pub enum WorldRequest {
     SetSpinning {
         /// How.
         settings: SpinSettings,
+    },
+    /// All threads of the node send like this from now on.
+    SetSending {
+        /// How.
+        settings: SendSettings,
     },
     /// Writes bytes to a socket, after all sent before by this thread. Ignored if the socket is closed.
     SendBytes {

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use junctor_client::route::ReadRule;
-use junctor_kernel::{SpinChoice, SpinMethod};
+use junctor_kernel::{SendAssistance, SendSettings, SpinChoice, SpinMethod};
 
 /// The configuration of a node, all values checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct NodeConfig {
     pub read_routing: ReadRule,
     /// How threads spin.
     pub spin: SpinChoice,
+    /// How threads send.
+    pub send: SendSettings,
 }
 
 impl Default for NodeConfig {
@@ -80,6 +82,7 @@ impl Default for NodeConfig {
             sort_memory_bytes_max: 256 << 20,
             read_routing: ReadRule::default(),
             spin: SpinChoice::default(),
+            send: SendSettings::default(),
         }
     }
 }
@@ -222,6 +225,12 @@ pub static SETTINGS: &[Setting] = &[
         Number(value) => |config| config.spin.overhead_percent = (value > 0).then_some(value as u32)),
     setting!("SpintimePerCall", SettingKind::Count(300, 8_000), "1000", "Nanoseconds between two looks for work.",
         Number(value) => |config| config.spin.call_ns = value as u32),
+    setting!("SendAssistance", SettingKind::Text("adaptive, never or always"), "adaptive",
+        "Whether recv threads leave output to send threads and idle threads: by their loads; only to send threads, and then all; or always.",
+        Text(value) => |config| if let Some(one) = SendAssistance::named(&value) { config.send.assistance = one }),
+    setting!("MaxSendDelay", SettingKind::Count(0, SendSettings::DELAY_US_MAX as u64), "0",
+        "Microseconds that output may wait to become more, where send threads write it and there is much to send; 0 is never.",
+        Number(value) => |config| config.send.delay_us_max = value as u32),
 ];
 
 impl Setting {
@@ -273,6 +282,7 @@ impl Setting {
             "listen_address" => text.parse::<IpAddr>().is_ok(),
             "read_routing" => ReadRule::named(text).is_some(),
             "SpinMethod" => SpinMethod::named(text).is_some(),
+            "SendAssistance" => SendAssistance::named(text).is_some(),
             "server_version" => {
                 (1..=60).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
             }

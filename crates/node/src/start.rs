@@ -100,6 +100,7 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
         data_folder: PathBuf::from(&config.data_directory),
         pin: config.cpu_binding,
         spin: config.spin.settings(),
+        send: config.send,
         ..NodeOptions::default()
     };
     let make_host = move |seat: junctor_kernel::ThreadSeat| NodeHost::new(&seat, &shared);

@@ -7,7 +7,7 @@
 //! | tc, ldm, sql | one in each recv thread |
 //! | query | one in each thread that carries ldm |
 //! | io | in the thread that carries main |
-//! | send | nowhere: each thread sends for itself |
+//! | send | nowhere: recv threads write to their sockets, and idle threads help them |
 
 use super::cpu_list::CpuList;
 use super::module::Module;

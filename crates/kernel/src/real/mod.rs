@@ -1,17 +1,20 @@
 //! The real world: threads of the operating system, sockets, files and clocks.
 
 pub(crate) mod clock;
+mod assistant;
 mod doorbell;
 mod file;
+mod loan;
 mod node;
 mod output;
-mod sender;
+mod sending;
 mod socket;
 mod spinner;
 mod thread;
 mod thread_usage;
 mod wake;
 
+pub(crate) use loan::Loan;
 pub use node::{Node, NodeOptions, RunningNode, StartError, StopHandle};
 
 #[cfg(all(test, not(loom), not(shuttle)))]

@@ -21,13 +21,15 @@ use crate::placement::Module;
 use crate::random::mix;
 use crate::scheduler::load::LoadBoard;
 use crate::scheduler::run::{Engine, ThreadRings, connect_threads};
+use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
 use crate::stamp::Stamps;
 
+use super::assistant::Assistant;
 use super::clock::{Clock, seed_of_start};
 use super::doorbell::Doorbell;
 use super::file::Files;
-use super::sender::Senders;
+use super::sending::{SendWord, Sending};
 use super::socket::{SocketCounts, Sockets};
 use super::spinner::{SpinWord, Spinner};
 use super::thread::{Activity, NodeThread, RealWorld, Shared, WAKE_TOKEN};
@@ -57,6 +59,8 @@ pub struct NodeOptions {
     pub stop_wait: Duration,
     /// How threads spin, at first.
     pub spin: SpinSettings,
+    /// How threads send, at first.
+    pub send: SendSettings,
 }
 
 impl Default for NodeOptions {
@@ -70,6 +74,7 @@ impl Default for NodeOptions {
             seed: None,
             stop_wait: Duration::from_seconds(10),
             spin: SpinSettings::default(),
+            send: SendSettings::default(),
         }
     }
 }
@@ -125,7 +130,7 @@ impl Node {
         if !listeners.is_empty() && directory.instances(Module::Recv) == 0 {
             return Err(StartError::NoRecv);
         }
-        let (shared, polls) = share(&directory)?;
+        let (shared, polls) = share(&directory, &options.send)?;
         shared.spin.store(&options.spin);
         let wake_ns = super::wake::measure(&shared.clock);
         let shared = Arc::new(shared);
@@ -365,7 +370,6 @@ impl ThreadStart {
 
     fn world(&self, index: u16, poll: Option<Poll>, listeners: Vec<TcpListener>) -> std::io::Result<RealWorld> {
         let mut sockets = None;
-        let mut senders = None;
         if let Some(poll) = &poll {
             let limits = &self.options.limits;
             if let Some(instance) = self.directory.instance_on(Module::Recv, index) {
@@ -378,15 +382,13 @@ impl ThreadStart {
                 }
                 sockets = Some(own_sockets);
             }
-            if self.directory.instance_on(Module::Send, index).is_some() {
-                senders = Some(Senders::new(self.directory.clone(), poll.registry().try_clone()?, limits.clone()));
-            }
         }
         Ok(RealWorld {
             shared: self.shared.clone(),
             poll: poll.map(|poll| (poll, Events::with_capacity(POLL_EVENTS))),
             sockets,
-            senders,
+            assistant: Assistant::default(),
+            sending: Sending::new(&self.directory, index, self.shared.loads.clone()),
             files: Files::new(self.options.data_folder.clone()),
         })
     }
@@ -404,10 +406,10 @@ impl Drop for AbortOnPanic {
 }
 
 /// What the threads share, and a poll for each that has sockets.
-fn share(directory: &Directory) -> Result<(Shared, Vec<Option<Poll>>), StartError> {
+fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Option<Poll>>), StartError> {
     let (mut bells, mut polls) = (Vec::new(), Vec::new());
     for thread in directory.threads() {
-        let has_sockets = thread.modules.iter().any(|(module, _)| matches!(module, Module::Recv | Module::Send));
+        let has_sockets = thread.modules.iter().any(|(module, _)| *module == Module::Recv);
         if has_sockets {
             let poll = Poll::new().map_err(|error| StartError::System("watch sockets", error))?;
             let waker = Waker::new(poll.registry(), Token(WAKE_TOKEN));
@@ -427,6 +429,7 @@ fn share(directory: &Directory) -> Result<(Shared, Vec<Option<Poll>>), StartErro
         stop_bell: Default::default(),
         spin: SpinWord::default(),
         halt: AtomicBool::new(false),
+        send: SendWord::new(send),
         activity: (0..threads).map(|_| crate::sync::CachePadded(Activity::default())).collect(),
     };
     Ok((shared, polls))

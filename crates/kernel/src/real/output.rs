@@ -8,16 +8,21 @@ use mio::net::TcpStream;
 use crate::buffer::{Buffer, BufferPool};
 use crate::limit::KernelLimits;
 
+use super::loan::Loan;
+
 /// The most buffers given to one system call.
-const SLICES_MAX: usize = 32;
+pub(super) const SLICES_MAX: usize = 32;
 
 /// Queued buffers, the first of them partly written.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     queue: VecDeque<Buffer>,
     written: usize,
+    /// Unwritten bytes, those on loan included.
     bytes: usize,
     above_high_water: bool,
+    /// Whether what was queued before is with another thread, so that what is here may not be written.
+    is_lent: bool,
 }
 
 /// What became of an attempt to write.
@@ -55,8 +60,47 @@ impl Output {
         Pressure::Unchanged
     }
 
+    /// Whether nothing is unwritten, here or elsewhere.
     pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.queue.is_empty() && !self.is_lent
+    }
+
+    /// Whether another thread writes now.
+    pub(super) fn is_lent(&self) -> bool {
+        self.is_lent
+    }
+
+    /// Whether something waits here that may be written.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.queue.is_empty() && !self.is_lent
+    }
+
+    /// Unwritten bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Gives all that is queued to a loan, which is empty.
+    pub(super) fn lend(&mut self, loan: &mut Loan) {
+        std::mem::swap(&mut self.queue, &mut loan.queue);
+        (loan.done, loan.written, loan.result) = (0, std::mem::take(&mut self.written), None);
+        self.is_lent = true;
+    }
+
+    /// Takes a loan back, with what is unwritten of it in front of what was queued since, and leaves it empty.
+    pub(super) fn take_back(&mut self, loan: &mut Loan, buffers: &mut BufferPool) {
+        let rest: usize = loan.queue.range(loan.done..).map(Buffer::len).sum();
+        let queued: usize = self.queue.iter().map(Buffer::len).sum();
+        self.bytes = rest + queued - loan.written;
+        for buffer in loan.queue.drain(..loan.done) {
+            buffers.give(buffer);
+        }
+        if !loan.queue.is_empty() {
+            loan.queue.append(&mut self.queue);
+            std::mem::swap(&mut self.queue, &mut loan.queue);
+            self.written = loan.written;
+        }
+        self.is_lent = false;
     }
 
     /// One system call for all that is queued, more only if there are very many buffers.

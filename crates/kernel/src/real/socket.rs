@@ -1,6 +1,6 @@
 //! Hot path: one system call and at most 400 instructions a read or a write.
 //!
-//! The sockets of one recv thread: accepted, read, and written unless send threads do that.
+//! The sockets of one recv thread: accepted, read, and written, unless their output is lent to other threads.
 //!
 //! Readiness is edge-triggered. A read that fills less than the buffer has drained the socket, so it is not read again
 //! before the next edge, unless the peer has closed its side. Idle sockets hold no buffer.
@@ -18,14 +18,18 @@ use mio::{Interest, Registry, Token};
 use crate::address::Address;
 use crate::block::{Host, Signal};
 use crate::buffer::Buffer;
+use crate::context::Time;
 use crate::directory::Directory;
 use crate::envelope::SocketParcel;
 use crate::limit::KernelLimits;
 use crate::placement::Module;
 use crate::scheduler::run::{Engine, Services};
+use crate::scheduler::send::DELAY_BYTES_MAX;
 use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
 
+use super::loan::Loan;
 use super::output::{Output, Pressure, WriteResult};
+use super::sending::Sending;
 
 /// The most sockets read in one turn.
 const READS_MAX: usize = 64;
@@ -70,9 +74,24 @@ pub(super) struct Sockets {
     readable: VecDeque<u32>,
     /// Sockets with output to write at the end of the turn.
     dirty: Vec<u32>,
+    /// What became of output.
+    pub(super) written: OutputCounts,
     /// Given up to accept and close a connection when the process has no file descriptor left.
     spare: Option<OwnedFd>,
     stopping: bool,
+}
+
+/// Output of the sockets of one thread, since the start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OutputCounts {
+    /// Times that a socket's output was written, or tried to, by this thread.
+    pub(super) writes: u64,
+    /// Bytes queued, whoever writes them.
+    pub(super) bytes: u64,
+    /// Times that output was given to other threads.
+    pub(super) handed_over: u64,
+    /// Times that output waited to become more.
+    pub(super) delayed: u64,
 }
 
 #[derive(Default)]
@@ -82,14 +101,22 @@ struct Place {
 }
 
 struct Socket {
-    stream: TcpStream,
+    /// Shared with the loan of its output only.
+    stream: Arc<TcpStream>,
     output: Output,
     readable: bool,
     peer_closed: bool,
     paused: bool,
+    /// Whether it is in the list of output to write, or lent, and so needs not be put there.
     dirty: bool,
     wants_writable: bool,
     closing: bool,
+    /// Why it is closed as soon as its output is back.
+    ending: Option<SocketCloseReason>,
+    /// Since when its output is delayed; 0 if it is not.
+    delayed_since: Time,
+    /// The loan that it had last, to be used again.
+    loan: Option<Box<Loan>>,
 }
 
 /// What became of one read.
@@ -121,6 +148,7 @@ impl Sockets {
             free: Vec::new(),
             readable: VecDeque::new(),
             dirty: Vec::new(),
+            written: OutputCounts::default(),
             spare: open_spare(),
             stopping: false,
         }
@@ -224,6 +252,7 @@ impl Sockets {
     /// Writes what was queued in this turn, one system call a socket.
     pub(super) fn write_output(&mut self, services: &mut Services<'_>) {
         let mut dirty = std::mem::take(&mut self.dirty);
+        self.written.writes += dirty.len() as u64;
         for index in dirty.drain(..) {
             self.write_socket(index, services);
         }
@@ -231,12 +260,106 @@ impl Sockets {
         self.dirty = dirty;
     }
 
+    /// Gives what was queued to helpers, but what may wait to become more, unless nothing else is to do, and but what no helper may
+    /// get, which is written.
+    pub(super) fn hand_over(&mut self, sending: &mut Sending, is_idle: bool, now: Time, services: &mut Services<'_>) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        dirty.retain(|&index| {
+            let waits = !is_idle && self.delay(index, sending, now);
+            if !waits {
+                match sending.helper_for(index, now) {
+                    Some(helper) => self.lend(index, helper, services),
+                    None => {
+                        self.written.writes += 1;
+                        self.write_socket(index, services);
+                    }
+                }
+            }
+            waits
+        });
+        self.dirty = dirty;
+    }
+
+    /// Whether the output of a socket waits to become more.
+    fn delay(&mut self, index: u32, sending: &Sending, now: Time) -> bool {
+        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else { return false };
+        let delay = sending.delay();
+        if delay.0 == 0 || socket.closing || socket.output.bytes() >= DELAY_BYTES_MAX {
+            return false;
+        }
+        if socket.delayed_since == Time(0) {
+            socket.delayed_since = now;
+            self.written.delayed += 1;
+        }
+        now.since(socket.delayed_since).0 < delay.0
+    }
+
+    /// Gives the output of a socket to another thread. Until it is back the socket counts as listed, so nothing lists it.
+    fn lend(&mut self, index: u32, helper: u16, services: &mut Services<'_>) {
+        let (Some(place), Some(owner)) =
+            (self.places.get_mut(index as usize), self.directory.thread_of(self.own.module, self.own.instance))
+        else {
+            return;
+        };
+        let id = SocketId::new(self.own.instance, index, place.generation);
+        let Some(socket) = &mut place.socket else { return };
+        socket.delayed_since = Time(0);
+        if !socket.output.is_waiting() {
+            socket.dirty = socket.output.is_lent();
+            return;
+        }
+        let mut loan = socket.loan.take().unwrap_or_else(|| Loan::new(id, owner));
+        loan.stream = Some(Arc::clone(&socket.stream));
+        socket.output.lend(&mut loan);
+        self.written.handed_over += 1;
+        services.parcels.push((helper, SocketParcel::LendOutput(loan)));
+    }
+
+    /// Output that was lent is back.
+    pub(super) fn take_back(&mut self, mut loan: Box<Loan>, services: &mut Services<'_>) {
+        let id = loan.socket;
+        let index = id.index();
+        // A socket is not closed while its output is lent, so it is still there.
+        let Some(socket) = self.socket(id) else { return };
+        socket.output.take_back(&mut loan, services.buffers);
+        socket.dirty = false;
+        loan.stream = None;
+        let result = loan.result.take();
+        socket.loan = Some(loan);
+        if let Some(reason) = socket.ending {
+            return self.close(id, reason, services);
+        }
+        match result {
+            Some(result) => {
+                // That the socket takes bytes again may have been told while its output was away, so it is asked for anew.
+                socket.wants_writable &= result != WriteResult::Full;
+                self.settle(index, result, services);
+            }
+            None => {
+                self.written.writes += 1;
+                self.write_socket(index, services);
+            }
+        }
+        let Some(socket) = self.socket(id) else { return };
+        if socket.output.is_waiting() && !socket.dirty && !socket.wants_writable {
+            socket.dirty = true;
+            self.dirty.push(index);
+        }
+    }
+
     fn write_socket(&mut self, index: u32, services: &mut Services<'_>) {
+        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else { return };
+        socket.dirty = false;
+        let result = socket.output.write(&socket.stream, services.buffers);
+        self.settle(index, result, services);
+    }
+
+    /// Does what follows from an attempt to write, whoever made it.
+    #[inline]
+    fn settle(&mut self, index: u32, result: WriteResult, services: &mut Services<'_>) {
         let Some(place) = self.places.get_mut(index as usize) else { return };
         let Some(socket) = &mut place.socket else { return };
         let id = SocketId::new(self.own.instance, index, place.generation);
-        socket.dirty = false;
-        let result = socket.output.write(&socket.stream, services.buffers);
         if socket.output.pressure_after_write(&self.limits) == Pressure::Drained {
             services.events.push((self.own, WorldEvent::SendDrained { socket: id }));
         }
@@ -244,12 +367,16 @@ impl Sockets {
         if wants_writable != socket.wants_writable {
             socket.wants_writable = wants_writable;
             let interest = if wants_writable { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
-            if self.registry.reregister(&mut socket.stream, Token(index as usize), interest).is_err() {
+            let stream = Arc::get_mut(&mut socket.stream);
+            let token = Token(index as usize);
+            if stream.is_none_or(|stream| self.registry.reregister(stream, token, interest).is_err()) {
                 return self.close(id, SocketCloseReason::Broken, services);
             }
         }
         match result {
-            WriteResult::Empty if socket.closing => self.close(id, SocketCloseReason::Own, services),
+            WriteResult::Empty if socket.closing && socket.output.is_empty() => {
+                self.close(id, SocketCloseReason::Own, services)
+            }
             WriteResult::Broken => self.close(id, SocketCloseReason::Broken, services),
             WriteResult::Empty | WriteResult::Full => {}
         }
@@ -292,6 +419,7 @@ impl Sockets {
             socket.dirty = true;
             self.dirty.push(index);
         }
+        self.written.bytes += bytes.len() as u64;
         match socket.output.push(bytes, &self.limits) {
             Pressure::Blocked => services.events.push((self.own, WorldEvent::SendBlocked { socket: id })),
             Pressure::Exceeded => self.close(id, SocketCloseReason::OutputFull, services),
@@ -312,10 +440,14 @@ impl Sockets {
         if place.generation == id.generation() { place.socket.as_mut() } else { None }
     }
 
-    /// Closes a socket at once and tells its block.
-    pub(super) fn close(&mut self, id: SocketId, reason: SocketCloseReason, services: &mut Services<'_>) {
+    /// Closes a socket and tells its block: at once, or as soon as nobody else writes to it. So a place is given away only when no
+    /// thread has anything of its socket.
+    fn close(&mut self, id: SocketId, reason: SocketCloseReason, services: &mut Services<'_>) {
         let index = id.index() as usize;
-        if self.socket(id).is_none() {
+        let Some(socket) = self.socket(id) else { return };
+        if socket.output.is_lent() {
+            (socket.closing, socket.readable) = (true, false);
+            socket.ending.get_or_insert(reason);
             return;
         }
         let place = &mut self.places[index];
@@ -326,7 +458,9 @@ impl Sockets {
             }
             socket.output.discard(services.buffers);
             // Closing the descriptor would end the registration too; an error changes nothing.
-            let _ = self.registry.deregister(&mut socket.stream);
+            if let Some(stream) = Arc::get_mut(&mut socket.stream) {
+                let _ = self.registry.deregister(stream);
+            }
         }
         // The generation wraps within the bits that a socket's name has.
         place.generation = SocketId::new(0, 0, place.generation + 1).generation();
@@ -335,17 +469,6 @@ impl Sockets {
             count.fetch_sub(1, Ordering::Relaxed);
         }
         services.events.push((self.own, WorldEvent::SocketClosed { socket: id, reason }));
-        if let Some(sender) = self.sender_of(id) {
-            services.parcels.push((sender, SocketParcel::DropOutput(id)));
-        }
-    }
-
-    /// The thread that writes to a socket, if that is not this one.
-    fn sender_of(&self, id: SocketId) -> Option<u16> {
-        match self.directory.instances(Module::Send) {
-            0 => None,
-            senders => self.directory.thread_of(Module::Send, (id.index() % u32::from(senders)) as u16),
-        }
     }
 
     /// Takes over an accepted connection.
@@ -361,27 +484,18 @@ impl Sockets {
             self.places.push(Place::default());
         }
         let id = SocketId::new(self.own.instance, index, self.places[index as usize].generation);
-        let output = self.sender_of(id).map(|sender| (sender, stream.try_clone()));
         let mut stream = TcpStream::from_std(stream);
         let registered = self.registry.register(&mut stream, Token(index as usize), Interest::READABLE);
-        let shared = match output {
-            None => Ok(None),
-            Some((sender, Ok(clone))) => Ok(Some((sender, clone))),
-            Some((_, Err(error))) => Err(error),
-        };
-        let (Ok(()), Ok(shared), false) = (registered, shared, self.stopping) else {
+        if registered.is_err() || self.stopping {
             // Dropping the stream closes the connection before any block heard of it.
             self.free.push(index);
             if let Some(count) = self.counts.0.get(usize::from(self.own.instance)) {
                 count.fetch_sub(1, Ordering::Relaxed);
             }
             return;
-        };
+        }
         self.places[index as usize].socket = Some(Socket::new(stream));
         self.readable.push_back(index);
-        if let Some((sender, clone)) = shared {
-            services.parcels.push((sender, SocketParcel::ShareOutput(id, Box::new(clone))));
-        }
         services.events.push((self.own, WorldEvent::SocketOpened { socket: id, peer, listener }));
     }
 
@@ -438,7 +552,7 @@ impl Sockets {
 impl Socket {
     fn new(stream: TcpStream) -> Self {
         Self {
-            stream,
+            stream: Arc::new(stream),
             output: Output::default(),
             readable: true,
             peer_closed: false,
@@ -446,6 +560,9 @@ impl Socket {
             dirty: false,
             wants_writable: false,
             closing: false,
+            ending: None,
+            delayed_since: Time(0),
+            loan: None,
         }
     }
 

@@ -6,8 +6,12 @@ use super::*;
 use crate::directory::NodeLayout;
 use crate::limit::KernelLimits;
 use crate::placement::Module;
+use crate::scheduler::load::LoadBoard;
+use crate::scheduler::send::{SendAssistance, SendSettings};
 use crate::scheduler::spin::{SpinMethod, SpinSettings};
 use crate::toy::{ToyHost, ToyPlan};
+
+mod sending;
 
 /// What the blocks of each thread counted, seen when the thread ends.
 #[derive(Clone, Default)]
@@ -39,24 +43,19 @@ impl crate::block::Host<crate::toy::ToySignal> for Watched {
 }
 
 fn start(layout: &NodeLayout, plan: ToyPlan, limits: KernelLimits) -> (RunningNode, Ended) {
-    start_spinning(layout, plan, limits, SpinSettings::default())
+    start_with(layout, plan, limits, NodeOptions::default())
 }
 
-fn start_spinning(
-    layout: &NodeLayout,
-    plan: ToyPlan,
-    limits: KernelLimits,
-    spin: SpinSettings,
-) -> (RunningNode, Ended) {
+/// Starts a node that spins and sends as the options say.
+fn start_with(layout: &NodeLayout, plan: ToyPlan, limits: KernelLimits, options: NodeOptions) -> (RunningNode, Ended) {
     let ended = Ended::default();
     let options = NodeOptions {
-        spin,
         listeners: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))],
         data_folder: std::env::temp_dir().join(format!("junctor-kernel-{}", std::process::id())),
         pin: false,
         limits,
         seed: Some(1),
-        ..NodeOptions::default()
+        ..options
     };
     let shared = ended.clone();
     let make_host = move |seat| Watched { host: Some(ToyHost::new(seat, plan)), ended: shared.clone() };
@@ -85,21 +84,33 @@ fn echo(address: SocketAddr, length: usize) {
 }
 
 fn echoes_over(layout: &NodeLayout) {
-    echoes_spinning(layout, SpinMethod::Static.settings(0));
+    for assistance in SendAssistance::ALL {
+        echoes_sent(layout, sending(assistance));
+    }
+}
+
+fn sending(assistance: SendAssistance) -> NodeOptions {
+    NodeOptions { send: SendSettings { assistance, delay_us_max: 0 }, ..NodeOptions::default() }
 }
 
 /// Returns the spin times of the threads after it, in microseconds.
 fn echoes_spinning(layout: &NodeLayout, spin: SpinSettings) -> Vec<u64> {
-    let (node, ended) = start_spinning(layout, ToyPlan::default(), KernelLimits::default(), spin);
+    let loads = echoes_sent(layout, NodeOptions { spin, ..NodeOptions::default() });
+    (0..).map_while(|thread| loads.thread(thread)).map(|load| load.spin_ns / 1_000).collect()
+}
+
+/// Echoes, and what the threads then say of themselves.
+fn echoes_sent(layout: &NodeLayout, options: NodeOptions) -> Arc<LoadBoard> {
+    let (node, ended) = start_with(layout, ToyPlan::default(), KernelLimits::default(), options);
     let address = node.local_addresses()[0];
+    let loads = node.loads().clone();
     for length in [1, 100, 16 << 10, (16 << 10) + 1, 3 << 20] {
         echo(address, length);
     }
-    let loads = Arc::clone(node.loads());
     assert!(node.stop(), "the node came to rest");
     assert_eq!(total(&ended, |host| u64::from(host.opened)), 5);
     assert_eq!(total(&ended, |host| u64::from(host.closed)), 5);
-    (0..).map_while(|thread| loads.thread(thread)).map(|load| load.spin_ns / 1_000).collect()
+    loads
 }
 
 #[test]
@@ -126,6 +137,55 @@ fn an_echo_returns_from_threads_that_spin() {
     for method in SpinMethod::ALL {
         let spins = echoes_spinning(&layout, method.settings(0));
         assert!(spins.iter().all(|spin_us| *spin_us <= 500), "{spins:?}");
+    }
+}
+
+#[test]
+fn who_shall_not_send_does_not_and_the_others_write_for_a_recv_thread_that_shall_not_either() {
+    let threads: &[&[(Module, u16)]] = &[&[(Module::Recv, 0)], &[(Module::Tc, 0)], &[(Module::Ldm, 0)]];
+    let mut layout = NodeLayout::new(threads);
+    let writes = |layout: &NodeLayout, assistance| {
+        let loads = echoes_sent(layout, sending(assistance));
+        [0, 1, 2]
+            .map(|thread| loads.sending().thread(thread).unwrap())
+            .map(|status| (status.own_writes, status.other_writes))
+    };
+    let [(own, 0), (0, 0), (0, 0)] = writes(&layout, SendAssistance::Never) else { panic!("each writes its own") };
+    assert!(own > 0);
+    layout.threads[1].nosend = true;
+    let [(_, 0), (0, 0), (0, others)] = writes(&layout, SendAssistance::Always) else { panic!("only ldm may help") };
+    assert!(others > 0);
+    layout.threads[2].nosend = true;
+    let [(own, 0), (0, 0), (0, 0)] = writes(&layout, SendAssistance::Always) else { panic!("nobody may help") };
+    assert!(own > 0);
+}
+
+#[test]
+fn no_answer_is_left_behind_when_many_clients_wait_for_theirs() {
+    const CLIENTS: usize = 8;
+    const ROUNDS: usize = 400;
+    let with_sender: &[&[(Module, u16)]] = &[&[(Module::Recv, 0), (Module::Tc, 0)], &[(Module::Send, 0)]];
+    let without: &[&[(Module, u16)]] = &[&[(Module::Recv, 0)], &[(Module::Tc, 0)], &[(Module::Main, 0)]];
+    for (threads, assistance) in [(with_sender, SendAssistance::Never), (without, SendAssistance::Always)] {
+        let layout = NodeLayout::new(threads);
+        let (node, _) = start_with(&layout, ToyPlan::default(), KernelLimits::default(), sending(assistance));
+        let (address, loads) = (node.local_addresses()[0], node.loads().clone());
+        std::thread::scope(|scope| {
+            for client in 0..CLIENTS {
+                scope.spawn(move || {
+                    let mut stream = TcpStream::connect(address).unwrap();
+                    for round in 0..ROUNDS {
+                        let sent = [(client * ROUNDS + round) as u8; 24];
+                        stream.write_all(&sent).unwrap();
+                        let mut received = [0; 24];
+                        stream.read_exact(&mut received).unwrap();
+                        assert_eq!(received, sent);
+                    }
+                });
+            }
+        });
+        assert!(node.stop(), "the node came to rest");
+        assert!(loads.sending().thread(0).unwrap().handed_over > 0);
     }
 }
 
@@ -191,8 +251,9 @@ fn a_client_that_does_not_read_blocks_its_sender_and_frees_it_by_reading() {
     for layout in [
         NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)]]),
         NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)], &[(Module::Send, 0)]]),
+        NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)], &[(Module::Main, 0)]]),
     ] {
-        let (node, ended) = start(&layout, ToyPlan::default(), limits.clone());
+        let (node, ended) = start_with(&layout, ToyPlan::default(), limits.clone(), sending(SendAssistance::Always));
         let mut stream = TcpStream::connect(node.local_addresses()[0]).unwrap();
         stream.write_all(&vec![7; LENGTH]).unwrap();
         let mut received = vec![0; LENGTH];

@@ -14,16 +14,18 @@ use crate::envelope::SocketParcel;
 use crate::require;
 use crate::scheduler::load::{LoadBoard, ThreadState};
 use crate::scheduler::run::{Engine, Services, World};
+use crate::scheduler::send::{OwnOutput, SendSettings};
 use crate::scheduler::sleep::{SleepCell, SleepPlace};
 use crate::scheduler::spin::SpinSettings;
 use crate::sync::CachePadded;
 use crate::world::{WorldEvent, WorldRequest};
 
+use super::assistant::Assistant;
 use super::clock::Clock;
 use super::doorbell::Doorbell;
 use super::file::Files;
-use super::sender::{SENDER_TOKENS, Senders};
-use super::socket::Sockets;
+use super::sending::{SendWord, Sending};
+use super::socket::{OutputCounts, Sockets};
 use super::spinner::{SpinWord, Spinner};
 use super::thread_usage::thread_usage;
 
@@ -52,6 +54,8 @@ pub(super) struct Shared {
     pub(super) halt: AtomicBool,
     /// How threads spin.
     pub(super) spin: SpinWord,
+    /// How threads send.
+    pub(super) send: SendWord,
     /// For each thread, whether it had nothing to do when it last looked, and how often it had something.
     pub(super) activity: Vec<CachePadded<Activity>>,
 }
@@ -84,18 +88,16 @@ pub(super) struct RealWorld {
     pub(super) shared: Arc<Shared>,
     pub(super) poll: Option<(Poll, Events)>,
     pub(super) sockets: Option<Sockets>,
-    pub(super) senders: Option<Senders>,
+    pub(super) assistant: Assistant,
+    pub(super) sending: Sending,
     pub(super) files: Files,
 }
 
 impl World for RealWorld {
     fn socket_request(&mut self, request: WorldRequest, services: &mut Services<'_>) {
-        let sends = matches!(request, WorldRequest::SendBytes { .. } | WorldRequest::CloseSocket { .. });
-        match (&mut self.senders, &mut self.sockets) {
-            (Some(senders), _) if sends => senders.carry_out(request, services),
-            (_, Some(sockets)) => sockets.carry_out(request, services),
-            // A block sent to a socket of a recv instance that never was.
-            _ => {}
+        // Otherwise a block sent to a socket of a recv instance that never was.
+        if let Some(sockets) = &mut self.sockets {
+            sockets.carry_out(request, services);
         }
     }
 
@@ -104,19 +106,23 @@ impl World for RealWorld {
     }
 
     fn socket_parcel(&mut self, parcel: SocketParcel, services: &mut Services<'_>) {
-        match (parcel, &mut self.sockets, &mut self.senders) {
-            (SocketParcel::Adopt(accepted), Some(sockets), _) => {
+        match (parcel, &mut self.sockets) {
+            (SocketParcel::LendOutput(loan), _) => self.assistant.take(loan, self.shared.clock.now()),
+            (SocketParcel::Adopt(accepted), Some(sockets)) => {
                 let (stream, peer, listener) = *accepted;
                 sockets.adopt(stream, peer, listener, services);
             }
-            (SocketParcel::OutputEnded(socket, reason), Some(sockets), _) => sockets.close(socket, reason, services),
-            (parcel, _, Some(senders)) => senders.on_parcel(parcel, services),
-            (parcel, ..) => require!(false, "{parcel:?} came to a thread without sockets"),
+            (SocketParcel::ReturnOutput(loan), Some(sockets)) => sockets.take_back(loan, services),
+            (parcel, None) => require!(false, "{parcel:?} came to a thread without sockets"),
         }
     }
 
     fn set_spinning(&mut self, settings: &SpinSettings) {
         self.shared.spin.store(settings);
+    }
+
+    fn set_sending(&mut self, settings: &SendSettings) {
+        self.shared.send.store(settings);
     }
 
     fn stop(&mut self) {
@@ -130,20 +136,35 @@ impl RealWorld {
     }
 
     fn has_output(&self) -> bool {
-        self.sockets.as_ref().is_some_and(Sockets::has_output) || self.senders.as_ref().is_some_and(Senders::has_output)
+        self.sockets.as_ref().is_some_and(Sockets::has_output) || self.assistant.has_output()
     }
 
     fn is_written(&self) -> bool {
-        self.sockets.as_ref().is_none_or(Sockets::is_written) && self.senders.as_ref().is_none_or(Senders::is_written)
+        self.sockets.as_ref().is_none_or(Sockets::is_written) && !self.assistant.has_output()
     }
 
-    fn write_output(&mut self, services: &mut Services<'_>) {
-        if let Some(sockets) = &mut self.sockets {
-            sockets.write_output(services);
+    /// Writes the output of own sockets, or gives it to helpers if `others_write`, and what others gave to this thread, as far as its load
+    /// allows. What is left when the thread `is_idle` is written later, in its next turns.
+    fn write_output(&mut self, others_write: bool, is_idle: bool, services: &mut Services<'_>) {
+        if let Some(sockets) = &mut self.sockets
+            && sockets.has_output()
+        {
+            match others_write {
+                false => sockets.write_output(services),
+                true => sockets.hand_over(&mut self.sending, is_idle, self.shared.clock.now(), services),
+            }
         }
-        if let Some(senders) = &mut self.senders {
-            senders.write_output(services);
+        if self.assistant.has_output() {
+            let now = self.shared.clock.now();
+            self.assistant.write_output(self.sending.helping_state(), is_idle, now, services);
         }
+    }
+
+    #[cold]
+    fn adjust_sending(&mut self, now: Time) {
+        let none = OutputCounts::default();
+        let counts = self.sockets.as_ref().map_or(&none, |sockets| &sockets.written);
+        self.sending.adjust(now, &self.shared.send, counts, &self.assistant);
     }
 
     /// Asks the operating system which sockets are ready, waiting up to `longest`.
@@ -159,11 +180,7 @@ impl RealWorld {
             if token == WAKE_TOKEN {
                 continue;
             }
-            if token >= SENDER_TOKENS {
-                if let Some(senders) = &mut self.senders {
-                    senders.on_writable(token);
-                }
-            } else if let Some(sockets) = &mut self.sockets {
+            if let Some(sockets) = &mut self.sockets {
                 let closed = event.is_read_closed() || event.is_error();
                 sockets.on_ready(token, event.is_readable(), event.is_writable(), closed);
             }
@@ -189,6 +206,9 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         loop {
             let now = self.clock.now();
             self.engine.load.enter(ThreadState::Executing, now);
+            if now >= self.world.sending.due() {
+                self.world.adjust_sending(now);
+            }
             let wall_us = self.clock.wall_us(now);
             // Steps of long work take long, so the sockets are looked at after each.
             let has_step = self.engine.has_later_work();
@@ -208,8 +228,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             self.engine.carry_out(&mut self.world);
             let moved = self.publish();
             if self.world.has_output() {
-                self.engine.load.enter(ThreadState::Sending, self.clock.now());
-                self.engine.with_services(|services| self.world.write_output(services));
+                self.send(false);
             }
             // After a turn that did something there is often more; where a look tells that there is not, an empty turn is
             // saved.
@@ -220,16 +239,48 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
                 continue;
             }
             self.publish();
-            if self.world.has_output() || self.world.has_input() && self.engine.accepts_work() {
+            if self.world.has_output() {
+                self.send(true);
+                continue;
+            }
+            if self.world.has_input() && self.engine.accepts_work() {
                 continue;
             }
             if self.world.shared.halt.load(Ordering::Acquire) {
+                // The last figures.
+                self.world.adjust_sending(now);
                 return;
             }
             if self.wait() {
                 unpolled = 0;
             }
         }
+    }
+
+    /// Writes output or leaves it to others. If the thread `is_idle`, nothing of its own is left behind.
+    #[inline]
+    fn send(&mut self, is_idle: bool) {
+        self.engine.load.enter(ThreadState::Sending, self.clock.now());
+        let others_write = match self.world.sending.own_output() {
+            OwnOutput::Write => false,
+            OwnOutput::HandOver => true,
+            OwnOutput::WriteBeforeSleep => !is_idle && self.has_more_work(),
+        };
+        self.engine.with_services(|services| self.world.write_output(others_write, is_idle, services));
+        // What is lent or given back is waited for.
+        if others_write || self.world.sockets.is_none() {
+            self.publish();
+        }
+    }
+
+    /// Whether there is other work than sending, as far as a look tells.
+    #[cold]
+    fn has_more_work(&mut self) -> bool {
+        if self.engine.has_local_work() || self.engine.has_mail() || self.world.has_input() {
+            return true;
+        }
+        self.world.poll(Duration::ZERO);
+        self.world.has_input()
     }
 
     /// Publishes what was sent and wakes those who sleep. Returns whether a backlog moved.

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::context::{Duration, Time};
 use crate::sync::CachePadded;
 
+use super::send_board::SendBoard;
+
 /// Slots kept of each window.
 pub const HISTORY_SLOTS: usize = 20;
 
@@ -113,7 +115,7 @@ impl Usage {
         }
     }
 
-    fn add(&mut self, other: &Usage) {
+    pub(crate) fn add(&mut self, other: &Usage) {
         let (own, other) = (self.to_words(), other.to_words());
         *self = Self::from_words(std::array::from_fn(|word| own[word] + other[word]));
     }
@@ -165,6 +167,7 @@ pub struct ThreadLoad {
 #[derive(Debug)]
 pub struct LoadBoard {
     threads: Box<[CachePadded<Published>]>,
+    sending: SendBoard,
 }
 
 #[derive(Debug, Default)]
@@ -183,7 +186,13 @@ struct Published {
 impl LoadBoard {
     /// A board for so many threads.
     pub fn new(threads: usize) -> Self {
-        Self { threads: (0..threads).map(|_| CachePadded(Published::default())).collect() }
+        let published = (0..threads).map(|_| CachePadded(Published::default())).collect();
+        Self { threads: published, sending: SendBoard::new(threads) }
+    }
+
+    /// What the threads tell of their sending.
+    pub fn sending(&self) -> &SendBoard {
+        &self.sending
     }
 
     /// How many threads there are.
@@ -206,6 +215,17 @@ impl LoadBoard {
     #[inline]
     pub fn state(&self, thread: u16) -> ThreadState {
         self.threads.get(usize::from(thread)).map_or(ThreadState::Sleeping, |words| words.state_now().0)
+    }
+
+    /// What a thread does now, and since when.
+    pub(crate) fn state_since(&self, thread: u16) -> (ThreadState, Time) {
+        self.threads.get(usize::from(thread)).map_or_else(Default::default, |words| words.state_now())
+    }
+
+    /// Slots of a window that a thread has ever completed.
+    pub(crate) fn completed(&self, thread: u16, window: Window) -> u64 {
+        let words = self.threads.get(usize::from(thread));
+        words.map_or(0, |words| words.completed[window as usize].load(Ordering::Acquire))
     }
 
     /// All figures of a thread; none if there is no such thread.

@@ -5,6 +5,8 @@
 
 pub mod load;
 pub(crate) mod run;
+pub mod send;
+pub mod send_board;
 pub mod sleep;
 pub mod spin;
 pub(crate) mod timer;

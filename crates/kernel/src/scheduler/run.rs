@@ -21,6 +21,7 @@ use crate::placement::Module;
 use crate::random::{Random, mix};
 use crate::require;
 use crate::scheduler::load::LoadMeter;
+use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
 use crate::scheduler::timer::Timers;
 use crate::stamp::Stamps;
@@ -141,7 +142,7 @@ pub(crate) fn connect_threads<S: Signal>(threads: usize, limits: &KernelLimits) 
 
 /// The part of a world that carries out requests on the thread where sockets or files live.
 pub(crate) trait World {
-    /// A request about a socket that this thread owns or writes to.
+    /// A request about a socket that this thread owns.
     fn socket_request(&mut self, request: WorldRequest, services: &mut Services<'_>);
 
     /// A request about a file; the answer goes to `from`.
@@ -152,6 +153,8 @@ pub(crate) trait World {
 
     /// All threads spin like this from now on.
     fn set_spinning(&mut self, settings: &SpinSettings);
+    /// All threads send like this from now on.
+    fn set_sending(&mut self, settings: &SendSettings);
 
     /// The node is asked to stop.
     fn stop(&mut self);
@@ -288,16 +291,12 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
                 return self.timers.start(self.now.plus(*after), from, *token);
             }
             WorldRequest::SetSpinning { settings } => return world.set_spinning(settings),
+            WorldRequest::SetSending { settings } => return world.set_sending(settings),
             WorldRequest::Stop => return world.stop(),
-            WorldRequest::SendBytes { socket, .. } | WorldRequest::CloseSocket { socket } => {
-                match directory.instances(Module::Send) {
-                    0 => directory.thread_of(Module::Recv, socket.owner()),
-                    senders => directory.thread_of(Module::Send, (socket.index() % u32::from(senders)) as u16),
-                }
-            }
-            WorldRequest::PauseReading { socket } | WorldRequest::ResumeReading { socket } => {
-                directory.thread_of(Module::Recv, socket.owner())
-            }
+            WorldRequest::SendBytes { socket, .. }
+            | WorldRequest::CloseSocket { socket }
+            | WorldRequest::PauseReading { socket }
+            | WorldRequest::ResumeReading { socket } => directory.thread_of(Module::Recv, socket.owner()),
             _ => directory.thread_of(Module::Io, 0),
         };
         let place = place.unwrap_or(self.seat.thread);

@@ -10,6 +10,7 @@ use crate::envelope::SocketParcel;
 use crate::limit::KernelLimits;
 use crate::require;
 use crate::scheduler::run::{Engine, Services, World};
+use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
 use crate::world::{WorldEvent, WorldRequest};
 
@@ -65,6 +66,10 @@ impl World for NodeWorld {
 
     fn set_spinning(&mut self, _settings: &SpinSettings) {
         // Virtual time passes at once, so there is nothing to wait for awake.
+    }
+
+    fn set_sending(&mut self, _settings: &SendSettings) {
+        // Who writes to a virtual socket is drawn by the order of turns.
     }
 
     fn stop(&mut self) {

@@ -179,6 +179,7 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
         lock_wait_timeout_s: config.lock_wait_timeout_s,
         read_routing: config.read_routing,
         spin: config.spin,
+        send: config.send,
         connect_timeout_s: config.connect_timeout_s,
         transaction_timeout_s: config.transaction_timeout_s,
         lock_wait_timeout_ends_transaction: config.lock_wait_timeout_ends_transaction,

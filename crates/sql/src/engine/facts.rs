@@ -11,8 +11,8 @@ use crate::parse::Expression;
 use crate::plan::{ComputeSource, VirtualSource};
 use crate::session::Session;
 use crate::show::{
-    ShowFacts, TableNumbers, ThreadStatus, cpustat_rows, cpustat_window, status_table, thread_block_rows, thread_rows,
-    thread_status_rows, virtual_table,
+    ShowFacts, TableNumbers, ThreadStatus, cpustat_rows, cpustat_window, sending_row, status_table, thread_block_rows,
+    thread_rows, thread_status_rows, virtual_table,
 };
 use crate::variable::{SessionFacts, fold_session_expression};
 
@@ -101,6 +101,7 @@ impl Facts<'_, '_> {
             None if is_info && name.eq_ignore_ascii_case("threadstat") => {
                 ComputeSource::Rows(thread_status_rows(&self.thread_status()))
             }
+            None if is_info && name.eq_ignore_ascii_case("sending") => ComputeSource::Rows(self.sending()),
             None if is_info && name.eq_ignore_ascii_case("threadblocks") => {
                 ComputeSource::Rows(thread_block_rows(&self.engine.settings.threads))
             }
@@ -120,6 +121,15 @@ impl Facts<'_, '_> {
             cpustat_rows(number as u32, &self.thread_name(number), &slots)
         };
         (0..loads.len()).flat_map(rows).collect()
+    }
+
+    fn sending(&self) -> Vec<Vec<Value>> {
+        let loads = self.door.loads;
+        let row = |number: usize| {
+            let status = loads.sending().thread(number as u16)?;
+            Some(sending_row(number as u32, &self.thread_name(number), &status))
+        };
+        (0..loads.len()).filter_map(row).collect()
     }
 
     fn thread_name(&self, number: usize) -> Box<str> {

@@ -10,6 +10,7 @@ mod query;
 mod several;
 mod resume;
 mod routing;
+mod sending;
 mod session_statement;
 mod settings;
 mod spinning;

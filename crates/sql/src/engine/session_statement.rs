@@ -263,7 +263,9 @@ impl Engine {
             self.globals.apply(&GlobalChange { id: VariableId(*variable), value: value.clone() });
         }
         self.apply_read_routing();
-        self.apply_spinning(signal.values.iter().map(|(variable, _)| VariableId(*variable).variable().name), door);
+        let names = || signal.values.iter().map(|(variable, _)| VariableId(*variable).variable().name);
+        self.apply_spinning(names(), door);
+        self.apply_sending(names(), door);
         let reply = SqlSignal::ApplyGlobalsReply(ApplyGlobalsReply { operation: signal.operation });
         door.outbox.send(signal.reply_to, Signal::Sql(reply));
     }

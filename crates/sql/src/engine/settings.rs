@@ -1,10 +1,10 @@
 //! What the node tells its engines, and what they count.
 
-use junctor_client::SpinChoice;
 use junctor_client::route::ReadRule;
+use junctor_client::{SendSettings, SpinChoice};
 
 use super::routing::READ_ROUTING;
-use super::spinning;
+use super::{sending, spinning};
 use crate::show::ThreadFacts;
 use crate::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
 use junctor_model::value::Value;
@@ -40,6 +40,8 @@ pub struct ServerSettings {
     pub read_routing: ReadRule,
     /// How threads spin, at first.
     pub spin: SpinChoice,
+    /// How threads send, at first.
+    pub send: SendSettings,
     /// Seconds that a login may take.
     pub connect_timeout_s: u32,
     /// Seconds that a transaction may be open in new sessions; 0 is for ever.
@@ -69,6 +71,7 @@ impl Default for ServerSettings {
             lock_wait_timeout_s: 50,
             read_routing: ReadRule::default(),
             spin: SpinChoice::default(),
+            send: SendSettings::default(),
             connect_timeout_s: 10,
             transaction_timeout_s: 0,
             lock_wait_timeout_ends_transaction: false,
@@ -102,7 +105,7 @@ impl ServerSettings {
             ("transaction_timeout_s", seconds(self.transaction_timeout_s)),
             (READ_ROUTING, Value::Bytes(self.read_routing.name().into())),
         ];
-        for (name, value) in values.into_iter().chain(spinning::values(&self.spin)) {
+        for (name, value) in values.into_iter().chain(spinning::values(&self.spin)).chain(sending::values(&self.send)) {
             if let Some(id) = find(name) {
                 globals.apply(&GlobalChange { id, value });
             }

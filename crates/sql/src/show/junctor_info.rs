@@ -5,6 +5,7 @@ use junctor_model::value::Value;
 
 use super::layout::{Field, VirtualTable, bytes, double, int, name, text, unsigned};
 use super::schema_layout::PROCESSLIST;
+use super::sending_rows::SENDING;
 use super::thread_rows::{CPUSTAT, THREADBLOCKS};
 
 const THREADS: &[Field] =
@@ -166,6 +167,7 @@ const TABLES: &[(&str, &[Field])] = &[
     ("operation_latency", OPERATION_LATENCY),
     ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
     ("routing", ROUTING),
+    ("sending", SENDING),
     ("threadblocks", THREADBLOCKS),
     ("threads", THREADS),
     ("threadstat", THREADSTAT),

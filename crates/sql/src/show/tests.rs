@@ -300,6 +300,17 @@ fn what_a_thread_did_lately_is_told_newest_first() {
 }
 
 #[test]
+fn how_a_thread_sends_is_told_in_the_columns_of_its_table() {
+    let status = junctor_client::SendStatus { may_help: true, refused: 7, ..Default::default() };
+    let row = sending_row(2, "ldm0", &status);
+    let table = World::new().table("junctor_info", "sending");
+    let value = |column: &str| &row[table.position(column).unwrap()];
+    assert_eq!(row.len(), table.columns.len());
+    assert_eq!((value("state"), value("may_help")), (&Value::Bytes("LIGHT".into()), &Value::Bytes("YES".into())));
+    assert_eq!((value("thread_id"), value("refused")), (&Value::UInt(2), &Value::UInt(7)));
+}
+
+#[test]
 fn columns_have_mysqls_types_for_clients() {
     let table = World::new().table("information_schema", "tables");
     let column = |name: &str| &table.columns[table.position(name).expect(name)];

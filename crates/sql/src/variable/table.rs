@@ -18,6 +18,8 @@ const OFF_ON: &[&str] = &["OFF", "ON"];
 const NO: &[&str] = &["NO", "YES"];
 const DISABLED: &[&str] = &["DISABLED", "YES", "NO"];
 
+const SEND_ASSISTANCE: &[&str] = &["adaptive", "never", "always"];
+
 const SPIN_METHODS: &[&str] =
     &["CostBasedSpinning", "StaticSpinning", "LatencyOptimisedSpinning", "DatabaseMachineSpinning"];
 
@@ -170,6 +172,7 @@ pub const TABLE: &[Variable] = &[
     number("max_points_in_geometry", Both, 65_536, 3, 1_048_576),
     number("max_prepared_stmt_count", Global, 16_382, 0, 4_194_304),
     number("max_seeks_for_key", Both, u64::MAX, 1, u64::MAX),
+    number("max_send_delay_us", Global, 0, 0, 11_000),
     number("max_sort_length", Both, 1024, 4, 8_388_608),
     number("max_sp_recursion_depth", Both, 0, 0, 255),
     declare("max_statement_time", Both, Kind::Real(0.0)),
@@ -218,6 +221,7 @@ pub const TABLE: &[Variable] = &[
     choice("resultset_metadata", Session, &["FULL", "NONE"]),
     number("scheduler_spin_timer_us", Global, 0, 0, 500),
     text("secure_file_priv", GlobalReadOnly, ""),
+    choice("send_assistance", Global, SEND_ASSISTANCE),
     number("server_id", Global, 1, 0, U32_MAX),
     text("server_uuid", GlobalReadOnly, "00000000-0000-0000-0000-000000000000"),
     choice("session_track_gtids", Both, &["OFF", "OWN_GTID", "ALL_GTIDS"]),

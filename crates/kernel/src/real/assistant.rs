@@ -1,0 +1,62 @@
+//! What a thread writes for others. It needs no poll: what a socket does not take goes back to the owner, who waits for the
+//! socket.
+
+use std::collections::VecDeque;
+
+use crate::context::Time;
+use crate::envelope::SocketParcel;
+use crate::scheduler::run::Services;
+use crate::scheduler::send::{KEEP_MAX, SendState};
+
+use super::loan::Loan;
+
+/// The most loans written in one turn, so that owners soon get back what is written, and the thread's own work goes on.
+const LOANS_MAX: usize = 8;
+
+/// The loans that one thread has, by their coming.
+#[derive(Debug, Default)]
+pub(super) struct Assistant {
+    loans: VecDeque<Box<Loan>>,
+    /// Sockets and bytes written for others.
+    pub(super) writes: u64,
+    pub(super) bytes: u64,
+    /// Loans that went back as they came.
+    pub(super) refused: u64,
+}
+
+impl Assistant {
+    pub(super) fn has_output(&self) -> bool {
+        !self.loans.is_empty()
+    }
+
+    pub(super) fn take(&mut self, mut loan: Box<Loan>, now: Time) {
+        loan.came = now;
+        self.loans.push_back(loan);
+    }
+
+    /// Writes what a thread in this state writes now. `is_idle` if it has nothing else to do.
+    pub(super) fn write_output(&mut self, state: SendState, is_idle: bool, now: Time, services: &mut Services<'_>) {
+        let is_kept_long = |loan: &Loan| now.since(loan.came).0 >= KEEP_MAX.0;
+        let count = match state {
+            SendState::Light => LOANS_MAX,
+            SendState::Overload => return self.refuse(services),
+            SendState::Medium | SendState::High => {
+                usize::from(is_idle || self.loans.front().is_some_and(|loan| is_kept_long(loan)))
+            }
+        };
+        for mut loan in self.loans.drain(..count.min(self.loans.len())) {
+            self.bytes += loan.write() as u64;
+            self.writes += 1;
+            services.parcels.push((loan.owner, SocketParcel::ReturnOutput(loan)));
+        }
+    }
+
+    /// Gives everything back unwritten.
+    #[cold]
+    fn refuse(&mut self, services: &mut Services<'_>) {
+        for loan in self.loans.drain(..) {
+            self.refused += 1;
+            services.parcels.push((loan.owner, SocketParcel::ReturnOutput(loan)));
+        }
+    }
+}

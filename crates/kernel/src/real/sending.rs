@@ -1,0 +1,273 @@
+//! Who writes what: gathers what the controllers of one thread want to know, and keeps what they decided.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::context::{Duration, Time};
+use crate::directory::{Directory, ThreadLayout};
+use crate::placement::Module;
+use crate::scheduler::load::{HISTORY_SLOTS, LoadBoard, ThreadState, Usage, Window};
+use crate::scheduler::send::{
+    Candidate, ExtraHelpers, OwnOutput, SendAssistance, SendController, SendDelay, SendSettings, SendState, WAKE_EVERY,
+    choose_helpers, own_output,
+};
+use crate::scheduler::send_board::SendStatus;
+
+use super::assistant::Assistant;
+use super::socket::OutputCounts;
+
+/// How often it is decided anew.
+const ADJUST_EVERY: Duration = Duration::from_millis(50);
+
+/// Slots of 50 ms over which the load of those who write is taken.
+const LOAD_SLOTS: usize = 4;
+
+/// The settings of all threads: a word that whoever changes them writes whole.
+#[derive(Debug)]
+pub(super) struct SendWord(AtomicU64);
+
+impl SendWord {
+    pub(super) fn new(settings: &SendSettings) -> SendWord {
+        let word = SendWord(AtomicU64::new(0));
+        word.store(settings);
+        word
+    }
+
+    pub(super) fn store(&self, settings: &SendSettings) {
+        let word = settings.assistance as u64 | u64::from(settings.delay_us_max) << 32;
+        self.0.store(word, Ordering::Relaxed);
+    }
+
+    fn load(&self) -> SendSettings {
+        let word = self.0.load(Ordering::Relaxed);
+        let assistance = SendAssistance::ALL.get(usize::from(word as u8)).copied().unwrap_or_default();
+        SendSettings { assistance, delay_us_max: (word >> 32) as u32 }
+    }
+}
+
+/// A thread that writes for this one.
+struct Helper {
+    thread: u16,
+    /// Whether it is there for nothing else, so that it may always be woken.
+    is_sender: bool,
+    /// When this thread last gave it something while it slept.
+    woken: Time,
+}
+
+/// How one thread sends.
+pub(super) struct Sending {
+    thread: u16,
+    loads: Arc<LoadBoard>,
+    /// Threads that may write for this one: their indexes, whether they are send threads, and whether they carry main and rep only.
+    candidates: Vec<(u16, bool, bool)>,
+    is_sender: bool,
+    may_help: bool,
+    settings: SendSettings,
+    controller: SendController,
+    extra: ExtraHelpers,
+    send_delay: SendDelay,
+    /// Slots of each window that the controller has seen.
+    seen: [u64; 3],
+    /// When to decide next.
+    due: Time,
+    helpers: Vec<Helper>,
+    own_output: OwnOutput,
+    delay: Duration,
+}
+
+impl Sending {
+    pub(super) fn new(directory: &Directory, thread: u16, loads: Arc<LoadBoard>) -> Sending {
+        let layouts = directory.threads();
+        let own = &layouts[usize::from(thread)];
+        let is_exclusive = matches!(own.cpus.as_slice(), [cpu] if layouts.iter().filter(|other| other.cpus.contains(cpu)).count() == 1);
+        let has_sockets = carries(own, Module::Recv);
+        let others = (0..).zip(layouts).filter(|(other, layout)| *other != thread && may_help(layout));
+        let candidates = match has_sockets {
+            true => others.map(|(other, layout)| (other, carries(layout, Module::Send), is_extra(layout))).collect(),
+            false => Vec::new(),
+        };
+        Sending {
+            thread,
+            loads,
+            candidates,
+            is_sender: carries(own, Module::Send),
+            may_help: may_help(own),
+            settings: SendSettings::default(),
+            controller: SendController::new(is_exclusive),
+            extra: ExtraHelpers::default(),
+            send_delay: SendDelay::default(),
+            seen: [0; 3],
+            due: Time(0),
+            helpers: Vec::new(),
+            own_output: OwnOutput::Write,
+            delay: Duration::ZERO,
+        }
+    }
+
+    /// When to call [`Sending::adjust`] next.
+    #[inline]
+    pub(super) fn due(&self) -> Time {
+        self.due
+    }
+
+    /// What this thread does with output of its own.
+    #[inline]
+    pub(super) fn own_output(&self) -> OwnOutput {
+        self.own_output
+    }
+
+    /// How long output waits to become more.
+    pub(super) fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    /// How this thread writes for others.
+    pub(super) fn helping_state(&self) -> SendState {
+        if self.is_sender { SendState::Light } else { self.controller.state() }
+    }
+
+    /// Who writes the output of the socket at a place; none if this thread has to. Sockets keep their helpers while those are the same. A
+    /// helper that sleeps and has other work to do is woken now and then only.
+    pub(super) fn helper_for(&mut self, index: u32, now: Time) -> Option<u16> {
+        let senders = self.helpers.iter().take_while(|helper| helper.is_sender).count();
+        let first = index as usize % self.helpers.len().max(1);
+        let always = index as usize % senders.max(1);
+        for position in [first, always] {
+            let helper = self.helpers.get_mut(position)?;
+            let sleeps = self.loads.state(helper.thread) == ThreadState::Sleeping;
+            if !sleeps || helper.is_sender {
+                return Some(helper.thread);
+            }
+            if helper.woken == now || now.since(helper.woken).0 >= WAKE_EVERY.0 {
+                helper.woken = now;
+                return Some(helper.thread);
+            }
+        }
+        None
+    }
+
+    /// Decides anew by what the load board says at `now`, and publishes it.
+    pub(super) fn adjust(&mut self, now: Time, word: &SendWord, counts: &OutputCounts, assistant: &Assistant) {
+        self.due = now.plus(ADJUST_EVERY);
+        self.settings = word.load();
+        let senders = self.candidates.iter().filter(|(_, is_sender, _)| *is_sender);
+        let sender_count = senders.clone().count();
+        let senders_busy = senders.map(|(thread, ..)| busy_per_mille(&self.loads, *thread, now)).max();
+        self.observe(senders_busy);
+        let state = self.controller.state();
+        // Threads without sockets of their own have none.
+        if !self.candidates.is_empty() {
+            self.choose(state, now);
+            let threads = self.loads.len();
+            let sending: u32 = (0..threads as u16).map(|thread| sending_per_mille(&self.loads, thread, now)).sum();
+            self.delay = self.send_delay.adjust(&self.settings, sending, threads, sender_count);
+            self.own_output = own_output(&self.settings, state, !self.helpers.is_empty());
+        }
+        self.loads.sending().publish(
+            self.thread,
+            &SendStatus {
+                state,
+                may_help: self.may_help,
+                helpers: self.helpers.len() as u16,
+                delay: self.delay,
+                own_writes: counts.writes,
+                own_bytes: counts.bytes,
+                handed_over: counts.handed_over,
+                delayed: counts.delayed,
+                other_writes: assistant.writes,
+                other_bytes: assistant.bytes,
+                refused: assistant.refused,
+            },
+        );
+    }
+
+    /// Tells the controller of the slots that were completed since it was told last.
+    fn observe(&mut self, senders_busy: Option<u32>) {
+        for window in [Window::Moment, Window::Second, Window::TwentySeconds] {
+            let completed = self.loads.completed(self.thread, window);
+            let unseen = completed - std::mem::replace(&mut self.seen[window as usize], completed);
+            if unseen == 0 {
+                continue;
+            }
+            let history = self.loads.history(self.thread, window).unwrap_or_default();
+            for slot in history.iter().take(unseen.min(HISTORY_SLOTS as u64) as usize).rev() {
+                self.controller.observe(window, base_per_mille(slot), senders_busy);
+            }
+        }
+    }
+
+    fn choose(&mut self, state: SendState, now: Time) {
+        let loads = &self.loads;
+        let candidates: Vec<Candidate> = self
+            .candidates
+            .iter()
+            .map(|&(thread, is_sender, is_extra)| Candidate {
+                thread,
+                is_sender,
+                is_extra,
+                state: if is_asleep(loads, thread, now) { SendState::Light } else { loads.sending().state(thread) },
+                busy_per_mille: busy_per_mille(loads, thread, now),
+            })
+            .collect();
+        // Without send threads the first helper is in their place.
+        let busy =
+            match candidates.iter().filter(|candidate| candidate.is_sender).map(|sender| sender.busy_per_mille).max() {
+                Some(busy) => busy,
+                None => self.helpers.first().map_or(0, |helper| busy_per_mille(loads, helper.thread, now)),
+            };
+        let extra = self.extra.adjust(busy);
+        let mut chosen = Vec::new();
+        choose_helpers(&self.settings, state, &candidates, extra, &mut chosen);
+        let is_sender = |thread| candidates.iter().any(|candidate| candidate.thread == thread && candidate.is_sender);
+        self.helpers =
+            chosen.into_iter().map(|thread| Helper { thread, is_sender: is_sender(thread), woken: Time(0) }).collect();
+    }
+}
+
+fn carries(layout: &ThreadLayout, module: Module) -> bool {
+    layout.modules.iter().any(|(other, _)| *other == module)
+}
+
+/// Threads with sockets have enough of their own, those with files may wait for a disk, and some are told not to.
+fn may_help(layout: &ThreadLayout) -> bool {
+    !layout.nosend && !carries(layout, Module::Recv) && !carries(layout, Module::Io) && !layout.modules.is_empty()
+}
+
+/// Whether a thread carries nothing but what seldom has anything to do.
+fn is_extra(layout: &ThreadLayout) -> bool {
+    layout.modules.iter().all(|(module, _)| matches!(module, Module::Main | Module::Rep))
+}
+
+/// Whether a thread has slept for so long that what it published is of no use.
+fn is_asleep(loads: &LoadBoard, thread: u16, now: Time) -> bool {
+    let (state, since) = loads.state_since(thread);
+    state == ThreadState::Sleeping && now.since(since).0 > LOAD_SLOTS as u64 * ADJUST_EVERY.0
+}
+
+/// What a thread did in the last 200 ms that it published; nothing if it slept since.
+fn lately(loads: &LoadBoard, thread: u16, now: Time) -> Usage {
+    let mut usage = Usage::default();
+    if is_asleep(loads, thread, now) {
+        return usage;
+    }
+    let history = loads.history(thread, Window::Moment).unwrap_or_default();
+    history.iter().take(LOAD_SLOTS).for_each(|slot| usage.add(slot));
+    usage
+}
+
+fn busy_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
+    lately(loads, thread, now).busy_per_mille()
+}
+
+fn sending_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
+    let usage = lately(loads, thread, now);
+    per_mille(usage.sending_ns, &usage)
+}
+
+fn base_per_mille(usage: &Usage) -> u32 {
+    per_mille(usage.executing_ns, usage)
+}
+
+fn per_mille(part_ns: u64, usage: &Usage) -> u32 {
+    (part_ns * 1_000).checked_div(usage.elapsed_ns()).unwrap_or(0) as u32
+}

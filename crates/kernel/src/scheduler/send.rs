@@ -1,0 +1,465 @@
+//! Who writes what a thread has for its sockets: controllers of measurements and integers, without a clock.
+//!
+//! A thread is light, medium, high or overloaded by its *base load*: the share of time in which it executes, without what it
+//! writes. A light thread writes its own output at once. A medium or high one leaves it to others while more work waits, and writes
+//! before it sleeps. An overloaded one leaves all of it to others. The same states say how a thread writes for others: at
+//! once, one socket before it sleeps, or not at all.
+//!
+//! Source: RonDB's adaptive send assistance (states, smoothing, extra helpers, adaptive send delay).
+
+use crate::context::Duration;
+use crate::scheduler::load::Window;
+
+/// Base load in thousandths below which a thread is light, medium and high.
+const LEVELS_PER_MILLE: [u32; 3] = [300, 600, 750];
+
+/// From this base load on a thread is overloaded in any case.
+const OVERLOAD_PER_MILLE: u32 = 850;
+
+/// Between high and this, dedicated send threads that are so busy leave a thread high.
+const SENDERS_BUSY_PER_MILLE: u32 = 750;
+
+/// Warnings that change the state of a thread with CPUs of its own, and of one that shares them.
+const THRESHOLDS: [i32; 2] = [20 * WARNING, 200 * WARNING];
+
+/// A warning, in units so that a window of 50 ms counts half of one.
+const WARNING: i32 = 2;
+
+/// Load of those who send, in thousandths, from which the first and the second extra helper are taken, and below which they are let
+/// go.
+const HELPERS_PER_MILLE: [(u32, u32); 2] = [(750, 600), (850, 700)];
+
+/// Thousandths of a CPU that all threads together spend on sending, from which output is delayed a little and in full, and below which
+/// it no longer is.
+const DELAY_PER_MILLE: [(u32, u32); 2] = [(1_250, 800), (1_500, 950)];
+
+/// The part of the longest delay that counts for a little, in per cent.
+const DELAY_MEDIUM_PERCENT: u64 = 80;
+
+/// Threads from which a node may delay output.
+const DELAY_THREADS_MIN: usize = 6;
+
+/// Queued bytes of a socket that are never delayed.
+pub const DELAY_BYTES_MAX: usize = 20 << 10;
+
+/// How often a helper that sleeps may be woken by one thread.
+pub const WAKE_EVERY: Duration = Duration::from_micros(100);
+
+/// How long a busy helper may keep what it was given before it writes it.
+pub const KEEP_MAX: Duration = Duration::from_micros(200);
+
+/// When threads write for each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SendAssistance {
+    /// By their loads.
+    #[default]
+    Adaptive = 0,
+    /// Send threads write everything; without send threads each recv thread writes what is its own.
+    Never = 1,
+    /// Recv threads leave everything to others, as if they were overloaded.
+    Always = 2,
+}
+
+impl SendAssistance {
+    /// All of them.
+    pub const ALL: [SendAssistance; 3] = [SendAssistance::Adaptive, SendAssistance::Never, SendAssistance::Always];
+
+    /// The name in settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SendAssistance::Adaptive => "adaptive",
+            SendAssistance::Never => "never",
+            SendAssistance::Always => "always",
+        }
+    }
+
+    /// The one of that name, in any case of letters.
+    pub fn named(name: &str) -> Option<SendAssistance> {
+        SendAssistance::ALL.into_iter().find(|one| one.name().eq_ignore_ascii_case(name))
+    }
+}
+
+/// What users set of sending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendSettings {
+    /// When threads write for each other.
+    pub assistance: SendAssistance,
+    /// MaxSendDelay: the longest time that output waits to become more, in microseconds; 0 is never.
+    pub delay_us_max: u32,
+}
+
+impl SendSettings {
+    /// The longest MaxSendDelay, in microseconds.
+    pub const DELAY_US_MAX: u32 = 11_000;
+}
+
+/// How loaded a thread is, without what it writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SendState {
+    /// It writes at once.
+    #[default]
+    Light = 0,
+    /// It writes before it sleeps.
+    Medium = 1,
+    /// As medium.
+    High = 2,
+    /// It writes nothing.
+    Overload = 3,
+}
+
+impl SendState {
+    /// All of them, by rising load.
+    pub const ALL: [SendState; 4] = [SendState::Light, SendState::Medium, SendState::High, SendState::Overload];
+
+    /// The name in status tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SendState::Light => "LIGHT",
+            SendState::Medium => "MEDIUM",
+            SendState::High => "HIGH",
+            SendState::Overload => "OVERLOAD",
+        }
+    }
+
+    /// The state of this number; overload for any above.
+    pub const fn from_number(number: u8) -> SendState {
+        match number {
+            0 => SendState::Light,
+            1 => SendState::Medium,
+            2 => SendState::High,
+            _ => SendState::Overload,
+        }
+    }
+
+    /// The state that a base load of so many thousandths alone would give, when send threads are so busy; none without send threads.
+    fn of_load(base_per_mille: u32, senders_per_mille: Option<u32>) -> SendState {
+        let level = LEVELS_PER_MILLE.iter().filter(|limit| base_per_mille >= **limit).count();
+        let senders_are_busy = senders_per_mille.is_some_and(|busy| busy >= SENDERS_BUSY_PER_MILLE);
+        match SendState::from_number(level as u8) {
+            SendState::Overload if base_per_mille < OVERLOAD_PER_MILLE && senders_are_busy => SendState::High,
+            state => state,
+        }
+    }
+}
+
+/// The state of one thread, smoothed: what windows of load say is summed up, and enough of it moves the state by one.
+#[derive(Clone, Debug)]
+pub struct SendController {
+    state: SendState,
+    warnings: i32,
+    threshold: i32,
+}
+
+impl SendController {
+    /// The controller of a thread; `is_exclusive` if it has its CPUs for itself.
+    pub fn new(is_exclusive: bool) -> SendController {
+        let [exclusive, shared] = THRESHOLDS;
+        SendController {
+            state: SendState::default(),
+            warnings: 0,
+            threshold: if is_exclusive { exclusive } else { shared },
+        }
+    }
+
+    /// The state now.
+    #[inline]
+    pub fn state(&self) -> SendState {
+        self.state
+    }
+
+    /// A window has passed, with so much base load, while the send threads were so busy, in thousandths; none without send threads.
+    pub fn observe(&mut self, window: Window, base_per_mille: u32, senders_per_mille: Option<u32>) {
+        let weight = match window {
+            Window::Moment => WARNING / 2,
+            Window::Second => 10 * WARNING,
+            Window::TwentySeconds => 30 * WARNING,
+        };
+        let wanted = SendState::of_load(base_per_mille, senders_per_mille);
+        let distance = wanted as i32 - self.state as i32;
+        if distance == 0 {
+            // What speaks for the state takes back what spoke against it.
+            self.warnings -= self.warnings.clamp(-weight, weight);
+            return;
+        }
+        self.warnings += distance * weight;
+        if self.warnings.abs() >= self.threshold {
+            self.state = SendState::from_number((self.state as i32 + self.warnings.signum()) as u8);
+            self.warnings = 0;
+        }
+    }
+}
+
+/// How many threads help besides those that always may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExtraHelpers(usize);
+
+impl ExtraHelpers {
+    /// Those who write were so busy over the last 200 ms. Returns how many more may help.
+    pub fn adjust(&mut self, busy_per_mille: u32) -> usize {
+        self.0 = with_hysteresis(self.0, busy_per_mille, &HELPERS_PER_MILLE);
+        self.0
+    }
+}
+
+/// How long output waits to become more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendDelay(usize);
+
+impl SendDelay {
+    /// All threads together sent so much of a CPU over the last 200 ms. Returns how long output is delayed.
+    pub fn adjust(
+        &mut self,
+        settings: &SendSettings,
+        sending_per_mille: u32,
+        threads: usize,
+        send_threads: usize,
+    ) -> Duration {
+        self.0 = with_hysteresis(self.0, sending_per_mille, &DELAY_PER_MILLE);
+        let may_delay =
+            settings.assistance != SendAssistance::Never && send_threads > 0 && threads >= DELAY_THREADS_MIN;
+        let longest_ns = u64::from(settings.delay_us_max) * 1_000;
+        match self.0 {
+            _ if !may_delay => Duration::ZERO,
+            0 => Duration::ZERO,
+            1 => Duration(longest_ns * DELAY_MEDIUM_PERCENT / 100),
+            _ => Duration(longest_ns),
+        }
+    }
+}
+
+/// Steps up while the load is at a limit, down while it is below where the step ends.
+fn with_hysteresis(now: usize, per_mille: u32, limits: &[(u32, u32); 2]) -> usize {
+    let wanted = limits.iter().filter(|(from, _)| per_mille >= *from).count();
+    let kept = limits.iter().take(now).take_while(|(_, until)| per_mille >= *until).count();
+    wanted.max(kept)
+}
+
+/// A thread that may write for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its index.
+    pub thread: u16,
+    /// Whether it is there for nothing else.
+    pub is_sender: bool,
+    /// Whether it carries nothing but main and rep, which seldom have anything to do.
+    pub is_extra: bool,
+    /// Its state.
+    pub state: SendState,
+    /// How busy it was over the last 200 ms, in thousandths.
+    pub busy_per_mille: u32,
+}
+
+/// Which of the candidates write for a thread in this state, in the order in which they are taken: send threads and `extra` more,
+/// or one and `extra` more if there are no send threads. Without assistance send threads write everything.
+pub fn choose_helpers(
+    settings: &SendSettings,
+    state: SendState,
+    candidates: &[Candidate],
+    extra: usize,
+    helpers: &mut Vec<u16>,
+) {
+    helpers.clear();
+    helpers.extend(candidates.iter().filter(|candidate| candidate.is_sender).map(|candidate| candidate.thread));
+    let state = match settings.assistance {
+        SendAssistance::Adaptive => state,
+        SendAssistance::Never => return,
+        SendAssistance::Always => SendState::Overload,
+    };
+    if state == SendState::Light {
+        return helpers.clear();
+    }
+    let others = if helpers.is_empty() { 1 + extra } else { extra };
+    // A helper that is more loaded than the thread itself is none.
+    let mut able: Vec<&Candidate> =
+        candidates.iter().filter(|candidate| !candidate.is_sender && candidate.state < state).collect();
+    able.sort_by_key(|candidate| (candidate.state, !candidate.is_extra, candidate.busy_per_mille, candidate.thread));
+    helpers.extend(able.into_iter().take(others).map(|candidate| candidate.thread));
+}
+
+/// What a thread does with output for its own sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnOutput {
+    /// It writes.
+    Write,
+    /// It writes if it has nothing else to do, else others do.
+    WriteBeforeSleep,
+    /// Others write.
+    HandOver,
+}
+
+/// What a thread in this state does with its output, if there is somebody to leave it to.
+pub fn own_output(settings: &SendSettings, state: SendState, has_helpers: bool) -> OwnOutput {
+    match state {
+        _ if !has_helpers => OwnOutput::Write,
+        _ if settings.assistance != SendAssistance::Adaptive => OwnOutput::HandOver,
+        SendState::Light => OwnOutput::Write,
+        SendState::Medium | SendState::High => OwnOutput::WriteBeforeSleep,
+        SendState::Overload => OwnOutput::HandOver,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ON: SendSettings = SendSettings { assistance: SendAssistance::Adaptive, delay_us_max: 0 };
+    const OFF: SendSettings = SendSettings { assistance: SendAssistance::Never, delay_us_max: 0 };
+    const ALWAYS: SendSettings = SendSettings { assistance: SendAssistance::Always, delay_us_max: 0 };
+
+    /// Plays seconds of an even load: twenty windows of 50 ms each, then the second.
+    fn play(controller: &mut SendController, base_per_mille: u32, senders: Option<u32>, seconds: u32) {
+        for _ in 0..seconds {
+            (0..20).for_each(|_| controller.observe(Window::Moment, base_per_mille, senders));
+            controller.observe(Window::Second, base_per_mille, senders);
+        }
+    }
+
+    fn after(base_per_mille: u32, senders: Option<u32>, seconds: u32) -> SendState {
+        let mut controller = SendController::new(true);
+        play(&mut controller, base_per_mille, senders, seconds);
+        controller.state()
+    }
+
+    #[test]
+    fn each_base_load_ends_in_its_state() {
+        let states =
+            [(0, SendState::Light), (299, SendState::Light), (300, SendState::Medium), (599, SendState::Medium)];
+        let higher = [(600, SendState::High), (749, SendState::High), (850, SendState::Overload)];
+        for (load, state) in states.into_iter().chain(higher) {
+            assert_eq!(after(load, None, 10), state, "{load}");
+            assert_eq!(after(load, Some(990), 10), state, "{load}");
+        }
+    }
+
+    #[test]
+    fn who_is_nearly_overloaded_writes_itself_only_when_send_threads_are_busy() {
+        assert_eq!(after(800, None, 10), SendState::Overload);
+        assert_eq!(after(800, Some(749), 10), SendState::Overload);
+        assert_eq!(after(800, Some(750), 10), SendState::High);
+        assert_eq!(after(850, Some(990), 10), SendState::Overload);
+    }
+
+    #[test]
+    fn a_second_of_load_moves_the_state_and_a_few_windows_do_not() {
+        let mut controller = SendController::new(true);
+        (0..6).for_each(|_| controller.observe(Window::Moment, 500, None));
+        assert_eq!(controller.state(), SendState::Light);
+        play(&mut controller, 0, None, 1);
+        assert_eq!(controller.warnings, 0, "quiet takes the warnings back");
+        play(&mut controller, 500, None, 1);
+        assert_eq!(controller.state(), SendState::Medium);
+    }
+
+    #[test]
+    fn a_load_that_jumps_about_a_limit_leaves_the_state_alone() {
+        let mut controller = SendController::new(true);
+        for turn in 0..400 {
+            controller.observe(Window::Moment, if turn % 2 == 0 { 280 } else { 320 }, None);
+            if turn % 20 == 19 {
+                controller.observe(Window::Second, 299, None);
+            }
+            assert_eq!(controller.state(), SendState::Light, "{turn}");
+        }
+    }
+
+    #[test]
+    fn what_shares_its_cpus_is_ten_times_as_slow_to_believe_it() {
+        let (mut exclusive, mut shared) = (SendController::new(true), SendController::new(false));
+        let seconds = |controller: &mut SendController| {
+            (1..).find(|_| {
+                play(controller, 1_000, None, 1);
+                controller.state() == SendState::Overload
+            })
+        };
+        let (soon, late) = (seconds(&mut exclusive).unwrap(), seconds(&mut shared).unwrap());
+        assert!(soon <= 2 && (10..=20).contains(&late), "{soon} {late}");
+    }
+
+    #[test]
+    fn the_state_falls_as_it_rose() {
+        let mut controller = SendController::new(true);
+        play(&mut controller, 1_000, None, 5);
+        assert_eq!(controller.state(), SendState::Overload);
+        play(&mut controller, 0, None, 5);
+        assert_eq!(controller.state(), SendState::Light);
+    }
+
+    #[test]
+    fn helpers_come_and_go_with_a_gap_between() {
+        let mut helpers = ExtraHelpers::default();
+        let trace = [(740, 0), (750, 1), (610, 1), (599, 0), (860, 2), (700, 2), (699, 1), (850, 2), (500, 0)];
+        for (busy, wanted) in trace {
+            assert_eq!(helpers.adjust(busy), wanted, "{busy}");
+        }
+    }
+
+    #[test]
+    fn output_is_delayed_only_under_much_sending_with_send_threads_in_a_large_node() {
+        let settings = SendSettings { delay_us_max: 200, ..ON };
+        let mut delay = SendDelay::default();
+        let trace = [(1_200, 0), (1_250, 160), (900, 160), (1_600, 200), (960, 200), (940, 160), (790, 0)];
+        for (sending, wanted_us) in trace {
+            assert_eq!(delay.adjust(&settings, sending, 6, 1).as_micros(), wanted_us, "{sending}");
+        }
+        for (settings, threads, senders) in [(settings, 5, 1), (settings, 6, 0), (ON, 6, 1)] {
+            assert_eq!(SendDelay::default().adjust(&settings, 2_000, threads, senders), Duration::ZERO);
+        }
+    }
+
+    fn candidate(thread: u16, state: SendState, busy_per_mille: u32) -> Candidate {
+        Candidate { thread, is_sender: false, is_extra: false, state, busy_per_mille }
+    }
+
+    fn chosen(settings: &SendSettings, state: SendState, candidates: &[Candidate], extra: usize) -> Vec<u16> {
+        let mut helpers = vec![99];
+        choose_helpers(settings, state, candidates, extra, &mut helpers);
+        helpers
+    }
+
+    #[test]
+    fn send_threads_come_first_and_the_idlest_of_the_others_help_when_asked() {
+        let sender = Candidate { is_sender: true, ..candidate(7, SendState::Overload, 900) };
+        let main = Candidate { is_extra: true, ..candidate(0, SendState::Light, 10) };
+        let candidates = [main, candidate(2, SendState::Light, 5), candidate(3, SendState::High, 700), sender];
+        assert_eq!(chosen(&ON, SendState::Medium, &candidates, 0), [7]);
+        assert_eq!(chosen(&ON, SendState::Medium, &candidates, 2), [7, 0, 2]);
+        assert_eq!(chosen(&ON, SendState::Light, &candidates, 2), [0_u16; 0], "it writes itself");
+        let others = &candidates[..3];
+        assert_eq!(chosen(&ON, SendState::Overload, others, 0), [0]);
+        assert_eq!(chosen(&ON, SendState::Overload, others, 2), [0, 2, 3]);
+        assert_eq!(chosen(&ON, SendState::High, &others[2..], 2), [0_u16; 0], "it is as loaded itself");
+    }
+
+    #[test]
+    fn without_assistance_send_threads_write_everything_and_nobody_else_does() {
+        let sender = Candidate { is_sender: true, ..candidate(7, SendState::Light, 0) };
+        let candidates = [candidate(0, SendState::Light, 0), sender];
+        for state in SendState::ALL {
+            assert_eq!(chosen(&OFF, state, &candidates, 2), [7]);
+            assert_eq!(chosen(&OFF, state, &candidates[..1], 2), [0_u16; 0]);
+            assert_eq!(chosen(&ALWAYS, state, &candidates, 0), [7]);
+            assert_eq!(chosen(&ALWAYS, state, &candidates[..1], 0), [0]);
+            assert_eq!(own_output(&OFF, state, true), OwnOutput::HandOver);
+            assert_eq!(own_output(&ALWAYS, state, true), OwnOutput::HandOver);
+            assert_eq!(own_output(&OFF, state, false), OwnOutput::Write);
+        }
+    }
+
+    #[test]
+    fn a_light_thread_writes_an_overloaded_one_does_not_and_without_helpers_everybody_does() {
+        let wanted = [OwnOutput::Write, OwnOutput::WriteBeforeSleep, OwnOutput::WriteBeforeSleep, OwnOutput::HandOver];
+        for (state, wanted) in SendState::ALL.into_iter().zip(wanted) {
+            assert_eq!(own_output(&ON, state, true), wanted);
+            assert_eq!(own_output(&ON, state, false), OwnOutput::Write);
+            assert_eq!(SendState::from_number(state as u8), state);
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_the_settings() {
+        for assistance in SendAssistance::ALL {
+            assert_eq!(SendAssistance::named(&assistance.name().to_ascii_uppercase()), Some(assistance));
+        }
+        assert_eq!(SendAssistance::named("often"), None);
+    }
+}

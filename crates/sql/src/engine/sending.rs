@@ -1,0 +1,42 @@
+//! How threads send: the variables that say it, and what they begin with.
+
+use junctor_client::{Door, SendAssistance, SendSettings};
+use junctor_model::value::Value;
+
+use super::Engine;
+use crate::variable::GlobalVariables;
+
+/// The system variables of sending.
+const NAMES: [&str; 2] = ["send_assistance", "max_send_delay_us"];
+
+/// The values of the variables for settings.
+pub(super) fn values(settings: &SendSettings) -> [(&'static str, Value); 2] {
+    let [assistance, delay] = NAMES;
+    [
+        (assistance, Value::Bytes(settings.assistance.name().into())),
+        (delay, Value::UInt(u64::from(settings.delay_us_max))),
+    ]
+}
+
+impl Engine {
+    /// Tells the threads what the variables say, if one of those that were set is about sending.
+    pub(super) fn apply_sending<'a>(&self, mut set: impl Iterator<Item = &'a str>, door: &mut Door<'_>) {
+        if set.any(|name| NAMES.contains(&name)) {
+            door.set_sending(settings(&self.globals));
+        }
+    }
+}
+
+fn settings(globals: &GlobalVariables) -> SendSettings {
+    let [assistance, delay] = NAMES;
+    let assistance = match globals.value_named(assistance) {
+        Value::Bytes(name) => std::str::from_utf8(&name).ok().and_then(SendAssistance::named).unwrap_or_default(),
+        _ => SendAssistance::default(),
+    };
+    let delay_us_max = match globals.value_named(delay) {
+        Value::UInt(number) => number as u32,
+        Value::Int(number) => number as u32,
+        _ => 0,
+    };
+    SendSettings { assistance, delay_us_max }
+}
