@@ -519,7 +519,6 @@ fn fixed_prefix(pattern: &[u8], escape: Option<char>) -> &[u8] {
 }
 
 /// The partition of a whole primary key by its bytes.
-/// The partition of a primary key.
 pub(super) fn partition_of_key(
     definition: &TableDefinition,
     primary: &[ColumnIndex],
@@ -535,6 +534,7 @@ pub(super) fn partition_of_key(
     }
 }
 
+/// The same where the partition columns are not the whole key; `columns` are those of the key.
 fn place_in(
     definition: &TableDefinition,
     columns: &[ColumnIndex],

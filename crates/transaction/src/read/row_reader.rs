@@ -158,10 +158,8 @@ impl RowReader {
             }
             return Ok(true);
         }
-        input.seek(position.item);
         let mut images = Batch::new();
-        let keys = std::iter::from_fn(|| input.next_key()).map(|key| (key.key, key.hash));
-        store.read_batch(keys, view.snapshot, view.own, &mut images);
+        let end = fetch(store, view, position.item, &mut images);
         self.counts.keys += images.len() as u64;
         let RowReader { emitter, image, .. } = self;
         let stopped_at = match plain_rows(view) {
@@ -171,11 +169,14 @@ impl RowReader {
                 accept(emitter, view, store.view_stored(stored, image), parameters, out)
             })?,
         };
-        if let Some(last) = stopped_at {
-            input.seek(position.item);
-            (0..=last).for_each(|_| _ = input.next_key());
-        }
-        position.item = input.position();
+        position.item = match stopped_at {
+            Some(last) => {
+                input.seek(position.item);
+                (0..=last).for_each(|_| _ = input.next_key());
+                input.position()
+            }
+            None => end,
+        };
         position.has_more = position.item < view.input.len();
         Ok(stopped_at.is_some() || !position.has_more)
     }
@@ -304,6 +305,17 @@ fn say_plain(
         // Such rows are said value by value.
         RowProtocol::Values => None,
     }
+}
+
+/// Reads the keys of one hold from the item `from` on, into `images`. Returns where it stopped. A function of its own: among the
+/// other branches the loops of the batch have too few registers, which is 19 instructions a key.
+#[inline(never)]
+fn fetch<'a>(store: &'a PartitionStore, view: &ReadView<'_>, from: usize, images: &mut Batch<&'a [u8]>) -> usize {
+    let mut input = InputReader::new(view.input);
+    input.seek(from);
+    let keys = std::iter::from_fn(|| input.next_key()).map(|key| (key.key, key.hash));
+    store.read_batch(keys, view.snapshot, view.own, images);
+    input.position()
 }
 
 /// As [`say_plain`] in the binary form, with a mark for each key that has no row.
