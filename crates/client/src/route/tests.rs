@@ -1,8 +1,18 @@
-use junctor_kernel::Time;
+use std::sync::Arc;
+
 use junctor_kernel::scheduler::load::ThreadState;
+use junctor_kernel::{Directory, LoadBoard, Module, NodeId, NodeLayout, Time};
+use junctor_model::collation::CollationId;
+use junctor_model::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
+use junctor_model::schema::{
+    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
+};
+use junctor_signals::program::{Access, Output, ReadProgram};
 
 use super::adaptive::{Away, Candidate, Controller, Measurement, Place};
+use super::choice::Route;
 use super::estimate::Mean;
+use super::rule::ReadRule;
 use super::weighted::{ThreadBusy, WEIGHT_MAX, WeightedRule, Weights};
 
 const KIND: u8 = 3;
@@ -209,4 +219,75 @@ fn reads_are_spread_by_weight_four_keys_at_a_time() {
     assert!((3_600..4_400).contains(&counts[0]) && counts[1] > 7_000 && counts[2] > 7_000, "{counts:?}");
     let scans: Vec<u16> = (0..40).map(|_| rule.choose(&mut weights, 1, &[0, 1, 2], true)).collect();
     assert!([0, 1, 2].iter().all(|thread| scans.contains(thread)), "{scans:?}");
+}
+
+/// Reads of single keys of a table with one column.
+fn key_reads() -> ReadProgram {
+    let column = ColumnDefinition {
+        name: "id".into(),
+        column_type: ColumnType::Integer { bytes: 4, unsigned: false },
+        nullable: false,
+        default: None,
+        auto_increment: false,
+        hidden: false,
+        comment: "".into(),
+        display_width: None,
+    };
+    let primary = IndexDefinition {
+        id: IndexId(0),
+        name: "".into(),
+        kind: IndexKind::Primary { ordered: false },
+        columns: vec![ColumnIndex(0)],
+        state: IndexState::Online,
+    };
+    let table = TableLayout::new(TableDefinition {
+        id: TableId(1),
+        version: SchemaVersion(1),
+        database: "test".into(),
+        name: "t".into(),
+        kind: TableKind::Base,
+        columns: vec![column],
+        indexes: vec![primary],
+        partition_columns: vec![ColumnIndex(0)],
+        partition_count: 1,
+        partition_by_written: false,
+        collation: CollationId::DEFAULT,
+        comment: "".into(),
+        next_index: IndexId(1),
+        foreign_keys: Vec::new(),
+    });
+    ReadProgram {
+        table: Arc::new(table),
+        access: Access::PrimaryKeys,
+        filter: None,
+        output: Output::Images,
+        reads_parameters: false,
+        is_strict: false,
+        marks_missing: false,
+    }
+}
+
+#[test]
+fn a_thread_outside_of_the_owners_read_group_does_not_read_for_it() {
+    let layout = NodeLayout::new(&[
+        &[(Module::Recv, 0), (Module::Sql, 0), (Module::Query, 0)],
+        &[(Module::Ldm, 0)],
+        &[(Module::Query, 1)],
+    ]);
+    let directory = Directory::new(NodeId(1), &layout).unwrap();
+    let address = |module, instance| directory.address(module, instance);
+    let (owner, outside) = (address(Module::Ldm, 0), address(Module::Query, 0));
+    let loads = LoadBoard::new(3);
+    let program = key_reads();
+    for (rule, reads_inside) in [(ReadRule::Adaptive, true), (ReadRule::Local, true), (ReadRule::Owner, false)] {
+        let mut route = Route::new(rule, address(Module::Sql, 0), &directory, &vec![vec![1]]);
+        for turn in 1..1_000 {
+            let (to, _) = route.choose(&program, 1, owner, &loads, Time(turn * 1_000));
+            assert_ne!(to, outside, "{rule:?}");
+        }
+        let mut inside = Route::new(rule, address(Module::Sql, 0), &directory, &vec![vec![0, 1]]);
+        let all: Vec<_> =
+            (1..1_000).map(|turn| inside.choose(&program, 1, owner, &loads, Time(turn * 1_000)).0).collect();
+        assert_eq!(all.contains(&outside), reads_inside, "{rule:?}");
+    }
 }
