@@ -10,7 +10,7 @@ use crate::autobench::program::Interrupt;
 use crate::process::measure::cpu_time_of_others;
 
 /// A measurement counts as disturbed when others used more than this of all CPUs, in per cent.
-pub const DISTURBED_PERCENT: f64 = 3.0;
+pub const DISTURBED_PERCENT: f64 = 5.0;
 /// How long others are watched to see whether they are calm.
 const LOOK: Duration = Duration::from_millis(500);
 const TRIES_MAX: u32 = 4;
@@ -52,18 +52,22 @@ impl Patience {
         Patience { left }
     }
 
-    /// Measures, again if it was disturbed and there is time; the least disturbed record is the result.
+    /// Measures by a number of attempts before, again if it was disturbed and there is time; the least disturbed record is the result.
     ///
     /// # Errors
     /// Those of measuring, or the user asks to stop.
-    pub fn measure(&mut self, interrupt: &Interrupt, mut measure: impl FnMut() -> Outcome<Record>) -> Outcome<Record> {
-        let mut kept = measure()?;
-        for _ in 1..TRIES_MAX {
+    pub fn measure(
+        &mut self,
+        interrupt: &Interrupt,
+        mut measure: impl FnMut(u32) -> Outcome<Record>,
+    ) -> Outcome<Record> {
+        let mut kept = measure(0)?;
+        for attempt in 1..TRIES_MAX {
             let start = Instant::now();
             if kept.others_cpu_percent <= DISTURBED_PERCENT || !self.wait_for_calm(interrupt)? {
                 break;
             }
-            let next = measure()?;
+            let next = measure(attempt)?;
             if next.others_cpu_percent < kept.others_cpu_percent {
                 kept = next;
             }
@@ -101,7 +105,7 @@ mod tests {
             record
         });
         let mut calls = 0;
-        let mut measure = || {
+        let mut measure = |_| {
             calls += 1;
             Ok(records.next().expect("not measured more often than this"))
         };

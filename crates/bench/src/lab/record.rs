@@ -124,7 +124,7 @@ impl Record {
 /// How many clients a workload has when the laboratory has so many.
 pub fn clients_of(workload: &Workload, all: u32) -> u32 {
     match workload.clients {
-        Clients::All => all,
+        Clients::All | Clients::Crowded => all,
         Clients::One => 1,
     }
 }

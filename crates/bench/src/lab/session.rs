@@ -16,12 +16,17 @@ use super::routing_figures::{self, RoutingFigures};
 use super::setup::{Setup, cpu_count};
 use super::thread_figures::{ThreadFigures, Watch};
 use super::verdict::Comparison;
-use super::workload::Workload;
+use super::workload::{Clients, Workload};
 use crate::autobench::program::Interrupt;
 use crate::autobench::target::server_binary;
 use crate::failure::Explain;
+use crate::mysql::Connection;
 use crate::random::Random;
 use crate::{Failure, Outcome};
+
+/// How long connections may take to be closed.
+const ALONE_LOOKS_MAX: u32 = 1000;
+const ALONE_LOOK_AGAIN: Duration = Duration::from_millis(3);
 
 /// Runs `junctor lab`.
 ///
@@ -134,7 +139,8 @@ impl Plan {
             for (place, workload) in self.workloads.iter().enumerate() {
                 for setup in order(self.setups.len(), repetition, place) {
                     let run = Run { plan: self, workload, place, repetition, name: self.setups[setup].name };
-                    let record = patience.measure(interrupt, || run.measure(nodes[setup].as_mut(), interrupt))?;
+                    let record = patience
+                        .measure(interrupt, |attempt| run.measure(nodes[setup].as_mut(), attempt, interrupt))?;
                     eprintln!(
                         "repetition {} of {}, {}, {}: {:.0} operations/s; others used {:.0} per cent",
                         repetition + 1,
@@ -151,6 +157,31 @@ impl Plan {
         Ok(records)
     }
 }
+
+/// The connection that looks at the node, once it is the only one.
+fn connect_alone(node: &dyn Node, interrupt: &Interrupt) -> Outcome<Connection> {
+    let mut connection = node.connect("")?;
+    for _ in 0..ALONE_LOOKS_MAX {
+        if number(&mut connection, "SELECT COUNT(*) FROM information_schema.processlist")? <= 1 {
+            return Ok(connection);
+        }
+        interrupt.pause(ALONE_LOOK_AGAIN)?;
+    }
+    Err(Failure::new("connections that were closed are still there"))
+}
+
+/// How many threads take connections.
+fn recv_threads(connection: &mut Connection) -> Outcome<u64> {
+    number(connection, "SELECT COUNT(*) FROM junctor_info.threads WHERE name LIKE 'recv%'")
+}
+
+fn number(connection: &mut Connection, statement: &str) -> Outcome<u64> {
+    let value = connection.query_value(statement)?;
+    value.and_then(|value| value.parse().ok()).ok_or("no number").explain(statement)
+}
+
+/// More than the seeds of all repetitions and workloads.
+const ATTEMPT_SEEDS: u64 = 10_000_000;
 
 /// Equal for all setups, and never the same on one node: an update to the value that is there changes no row.
 fn seed(repetition: u32, workload: usize) -> u64 {
@@ -195,9 +226,9 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn measure(&self, node: &mut dyn Node, interrupt: &Interrupt) -> Outcome<Record> {
+    fn measure(&self, node: &mut dyn Node, attempt: u32, interrupt: &Interrupt) -> Outcome<Record> {
         node.resume()?;
-        let measured = self.with_node(node, interrupt);
+        let measured = self.with_node(node, attempt, interrupt);
         if measured.is_err() {
             // A node that ended by itself is the better explanation.
             node.require_alive()?;
@@ -208,15 +239,22 @@ impl Run<'_> {
         Ok(record)
     }
 
-    fn with_node(&self, node: &dyn Node, interrupt: &Interrupt) -> Outcome<Record> {
+    fn with_node(&self, node: &dyn Node, attempt: u32, interrupt: &Interrupt) -> Outcome<Record> {
         let count = clients_of(self.workload, self.plan.clients);
         let seconds = self.workload.seconds(self.plan.seconds);
         let schedule = &Schedule::new(count, seconds);
-        let seed = seed(self.repetition, self.place) << 32;
+        let seed = (seed(self.repetition, self.place) + u64::from(attempt) * ATTEMPT_SEEDS) << 32;
+        // Connections of the measurement before are closed first: new ones are then spread alike each time.
+        let mut control = connect_alone(node, interrupt)?;
+        let is_crowded = self.workload.clients == Clients::Crowded;
+        let recv_threads = if is_crowded { recv_threads(&mut control)? } else { 1 };
         let (tally, watched) = thread::scope(|scope| {
+            let mut idle = Vec::new();
             let clients: Vec<_> = (0..count)
                 .map(|number| {
                     let connection = node.connect(DATABASE);
+                    // New connections go to the recv threads by turns.
+                    idle.extend((1..recv_threads).map(|_| node.connect(DATABASE)));
                     let mut client = Client::new(self.workload, self.plan.rows, seed | u64::from(number));
                     scope.spawn(move || client.run(connection, schedule))
                 })
@@ -224,7 +262,7 @@ impl Run<'_> {
             let start = Instant::now() + Duration::from_secs_f64(self.plan.warm_up_seconds);
             schedule.begin_at(start);
             schedule.ready.wait();
-            let watched = self.watch(node, start, seconds, interrupt);
+            let watched = self.watch(node, &mut control, start, seconds, interrupt);
             if watched.is_err() {
                 schedule.stop();
             }
@@ -246,17 +284,23 @@ impl Run<'_> {
         Ok(record)
     }
 
-    fn watch(&self, node: &dyn Node, start: Instant, seconds: f64, interrupt: &Interrupt) -> Outcome<Watched> {
-        let mut connection = node.connect("")?;
+    fn watch(
+        &self,
+        node: &dyn Node,
+        connection: &mut Connection,
+        start: Instant,
+        seconds: f64,
+        interrupt: &Interrupt,
+    ) -> Outcome<Watched> {
         interrupt.pause(start.saturating_duration_since(Instant::now()))?;
-        let routing = routing_figures::look(&mut connection)?;
+        let routing = routing_figures::look(connection)?;
         let others = Others::watch()?;
-        let watch = Watch::begin(node.process_id(), &mut connection)?;
+        let watch = Watch::begin(node.process_id(), connection)?;
         let begun = Instant::now();
         interrupt.pause(Duration::from_secs_f64(seconds))?;
-        let threads = watch.end(begun.elapsed().as_secs_f64(), &mut connection)?;
+        let threads = watch.end(begun.elapsed().as_secs_f64(), connection)?;
         let others_cpu_percent = others.percent()?;
-        let routing = routing_figures::look(&mut connection)?.since(&routing);
+        let routing = routing_figures::look(connection)?.since(&routing);
         Ok(Watched { threads, routing, others_cpu_percent })
     }
 }

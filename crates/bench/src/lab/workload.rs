@@ -15,6 +15,8 @@ pub enum Clients {
     All,
     /// One.
     One,
+    /// As many as the laboratory has, all with the same recv thread; as many on each other one stay idle.
+    Crowded,
 }
 
 /// What setups are compared by.
@@ -42,6 +44,7 @@ pub struct Workload {
 }
 
 const LISTS: &[Share] = &[(1, Operation::Keys(100))];
+const LONG_LISTS: &[Share] = &[(1, Operation::Keys(500))];
 const POINTS: &[Share] = &[(1, Operation::Point)];
 const RANGES: &[Share] = &[(1, Operation::Range)];
 const FILTERED_RANGES: &[Share] = &[(1, Operation::FilteredRange)];
@@ -99,6 +102,13 @@ pub const WORKLOADS: &[Workload] = &[
         clients: Clients::All,
         judged: Judged::Throughput,
         phases: &[HOT],
+    },
+    Workload {
+        name: "crowded",
+        meaning: "batches of 500 key lookups of clients that all came to the same recv thread",
+        clients: Clients::Crowded,
+        judged: Judged::Throughput,
+        phases: &[LONG_LISTS],
     },
     Workload {
         name: "one_client",
