@@ -46,7 +46,14 @@ pub fn run(options: &LabOptions) -> Outcome<()> {
         interrupt.check()?;
         nodes.push(start_filled(&binary, setup, plan.rows)?);
     }
-    let records = plan.measure_all(&mut nodes, &interrupt)?;
+    let mut records = Vec::new();
+    let measured = plan.measure_all(&mut nodes, &interrupt, &mut records);
+    // What was measured before an end by the user or by a failure is worth having, too.
+    if let Some(path) = options.json.as_ref().filter(|_| !records.is_empty()) {
+        let text = serde_json::to_string_pretty(&records)?;
+        fs::write(path, text + "\n").explain(path.display())?;
+    }
+    measured?;
     for (setup, node) in plan.setups.iter().zip(nodes) {
         node.resume()?;
         data::check(&mut node.connect("")?, plan.rows, 1).map_err(|failure| failure.to_string()).explain(setup.name)?;
@@ -60,10 +67,6 @@ pub fn run(options: &LabOptions) -> Outcome<()> {
     println!("{}", verdict_page(&plan.setups, &comparisons));
     println!("{}", super::hardware_line(&records));
     println!("{}", super::disturbance_line(&records));
-    if let Some(path) = &options.json {
-        let text = serde_json::to_string_pretty(&records)?;
-        fs::write(path, text + "\n").explain(path.display())?;
-    }
     if let Some(folder) = &options.plots {
         write_plots(folder, &plan.workloads, &plan.setups, &records, &comparisons)?;
     }
@@ -132,8 +135,13 @@ impl Plan {
         )
     }
 
-    fn measure_all(&self, nodes: &mut [Box<dyn Node>], interrupt: &Interrupt) -> Outcome<Vec<Record>> {
-        let mut records = Vec::new();
+    /// Appends each measurement to the records, in order of time.
+    fn measure_all(
+        &self,
+        nodes: &mut [Box<dyn Node>],
+        interrupt: &Interrupt,
+        records: &mut Vec<Record>,
+    ) -> Outcome<()> {
         let mut patience = Patience::new(Duration::from_secs_f64(self.planned_seconds() * self.patience));
         for repetition in 0..self.repetitions {
             for (place, workload) in self.workloads.iter().enumerate() {
@@ -154,7 +162,7 @@ impl Plan {
                 }
             }
         }
-        Ok(records)
+        Ok(())
     }
 }
 
