@@ -8,7 +8,8 @@
 //! - [`consistency`]: whether a table agrees with its indexes;
 //! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`history`], [`deadlocks`],
 //!   [`long_transactions`], [`demo`], [`instructions`], [`event_load`];
-//! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB compared with MariaDB.
+//! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB compared with MariaDB;
+//! - [`api`]: the Rust client.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "measuring reads clocks; drivers have threads and wait for processes")]
 
@@ -26,6 +27,7 @@ pub mod mysql;
 pub mod process;
 pub mod sysbench;
 
+pub mod api;
 pub mod applications;
 pub mod autobench;
 pub mod compare;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_bench::{
-    Outcome, applications, compare, connections, consistency, deadlocks, demo, echo, event_load, history, instructions,
-    lab, long_transactions, sysbench_matrix, torn_reads,
+    Outcome, api, applications, compare, connections, consistency, deadlocks, demo, echo, event_load, history,
+    instructions, lab, long_transactions, sysbench_matrix, torn_reads,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
@@ -41,6 +41,8 @@ enum Command {
     LongTransactions(long_transactions::LongTransactionsOptions),
     /// Count the server's instructions for each statement
     Instructions(instructions::InstructionsOptions),
+    /// Compare keys by the Rust client with the same keys by SQL, node and client in this process
+    Api(api::ApiOptions),
     /// Count the code that each thread runs through, by setups of the laboratory
     CodeSize(lab::code_size::CodeSizeOptions),
     /// Check that a table of a running server agrees with its indexes
@@ -62,6 +64,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::Deadlocks(options) => deadlocks::run(&options),
         Command::LongTransactions(options) => long_transactions::run(&options),
         Command::Instructions(options) => instructions::run(&options),
+        Command::Api(options) => api::run(&options),
         Command::CodeSize(options) => lab::code_size::run(&options),
         Command::Check(options) => consistency::run(&options),
         Command::Echo(options) => echo::run(&options),

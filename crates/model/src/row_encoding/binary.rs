@@ -1,12 +1,14 @@
 //! Hot path, budget 20 instructions a number: rows of the binary protocol.
 
 use super::number::{append_double, append_signed_prefixed, append_unsigned_prefixed};
-use super::packet::{append_length_prefixed, begin_packet, end_packet};
+use super::packet::{append_length_prefixed, end_packet};
 use super::result_column::wire_type;
 use super::text::{append_decimal, append_short};
 use crate::row::Field;
 use crate::value::ValueRef;
 
+/// Bytes before the null bits: the packet's header and the leading zero byte.
+const HEAD_BYTES: usize = 5;
 /// The null bits of a binary row begin at this bit.
 const NULL_BITS_OFFSET: usize = 2;
 
@@ -19,9 +21,14 @@ pub struct BinaryRow {
 /// Reserves the packet header, the leading zero byte and the null bits of a row of so many columns.
 #[inline]
 pub fn begin_binary_row(column_count: usize, out: &mut Vec<u8>) -> BinaryRow {
-    let packet_start = begin_packet(out);
-    let null_bytes = (column_count + NULL_BITS_OFFSET).div_ceil(8);
-    out.resize(packet_start + 5 + null_bytes, 0);
+    let packet_start = out.len();
+    if column_count + NULL_BITS_OFFSET <= 8 {
+        // Most rows: known to be so long, they need no loop.
+        out.extend_from_slice(&[0; HEAD_BYTES + 1]);
+    } else {
+        let null_bytes = (column_count + NULL_BITS_OFFSET).div_ceil(8);
+        out.resize(packet_start + HEAD_BYTES + null_bytes, 0);
+    }
     BinaryRow { packet_start }
 }
 
@@ -31,7 +38,7 @@ impl BinaryRow {
     pub fn append(self, ordinal: usize, value: ValueRef<'_>, wire_type: u8, out: &mut Vec<u8>) {
         if value.is_null() {
             let bit = ordinal + NULL_BITS_OFFSET;
-            out[self.packet_start + 5 + bit / 8] |= 1 << (bit % 8);
+            out[self.packet_start + HEAD_BYTES + bit / 8] |= 1 << (bit % 8);
         } else {
             append_binary_value(value, wire_type, out);
         }

@@ -1,0 +1,228 @@
+//! A node with a table, and requests for uniform keys of it in one of several ways.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::pin::Pin;
+
+use futures_lite::future::poll_once;
+use junctor_client::api::{Connection, KeyReader, Options, Row, Statement, ToValue, params};
+use junctor_node::{NodeConfig, RunningServer};
+
+use crate::fill::push_groups;
+use crate::random::Random;
+use crate::{Failure, Outcome};
+
+const ROWS_PER_STATEMENT: u64 = 500;
+const SEED: u64 = 7;
+/// Everything of the node in one thread.
+const THREAD_CONFIG: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=0}";
+
+/// How keys are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By a reader of keys.
+    Reader,
+    /// By an IN list in a text.
+    List,
+    /// By a prepared SELECT for each key; those of a request are sent together.
+    Select,
+}
+
+impl Way {
+    /// All, in the order of their numbers.
+    pub const ALL: [Way; 3] = [Way::Reader, Way::List, Way::Select];
+
+    /// What tables call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Reader => "reader",
+            Way::List => "IN list",
+            Way::Select => "SELECT each",
+        }
+    }
+
+    /// The one that is called so.
+    pub fn named(name: &str) -> Option<Way> {
+        Way::ALL.into_iter().find(|way| way.name() == name)
+    }
+}
+
+/// A node with a table.
+pub struct Bench {
+    node: RunningServer,
+    connection: Connection,
+    reader: KeyReader,
+    select: Statement,
+    list: String,
+    rows: u64,
+}
+
+impl Bench {
+    /// Starts a node and fills the table of sysbench.
+    ///
+    /// # Errors
+    /// The node does not start, or refuses something.
+    pub async fn start(rows: u64, columns: &[String]) -> Outcome<Bench> {
+        let config = NodeConfig {
+            port: 0,
+            native_port: Some(0),
+            thread_config: Some(THREAD_CONFIG.into()),
+            total_memory_bytes: Some((256 << 20) + rows * 400),
+            ..NodeConfig::default()
+        };
+        let node = junctor_node::start(&config).map_err(|error| Failure::new(error.to_string()))?;
+        let connection = connect(&node).await?;
+        connection.execute("CREATE DATABASE sbtest", params![]).await.map_err(failed)?;
+        connection.execute("USE sbtest", params![]).await.map_err(failed)?;
+        fill(&connection, rows).await?;
+        let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let reader = connection.key_reader("sbtest1", &names).await.map_err(failed)?;
+        let columns = columns.join(", ");
+        let select = format!("SELECT {columns} FROM sbtest1 WHERE id = ?");
+        let select = connection.prepare(&select).await.map_err(failed)?;
+        let list = format!("SELECT {columns} FROM sbtest1 WHERE id IN (");
+        Ok(Bench { node, connection, reader, select, list, rows })
+    }
+
+    /// Stops the node.
+    pub fn stop(self) {
+        let Bench { node, connection, reader, select, .. } = self;
+        drop((connection, reader, select));
+        node.stop();
+    }
+}
+
+async fn connect(node: &RunningServer) -> Outcome<Connection> {
+    let address = node.native_address().ok_or_else(|| Failure::new("the node does not listen"))?;
+    Connection::connect(address, &Options::new("root")).await.map_err(failed)
+}
+
+async fn fill(connection: &Connection, rows: u64) -> Outcome<()> {
+    let create = "CREATE TABLE sbtest1 (id INTEGER NOT NULL AUTO_INCREMENT, k INTEGER DEFAULT '0' NOT NULL, \
+                  c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id))";
+    connection.execute(create, params![]).await.map_err(failed)?;
+    let mut random = Random::new(SEED);
+    for first in (1..=rows).step_by(ROWS_PER_STATEMENT as usize) {
+        let mut statement = String::from("INSERT INTO sbtest1 (id, k, c, pad) VALUES ");
+        for id in first..=rows.min(first + ROWS_PER_STATEMENT - 1) {
+            let separator = if id == first { "" } else { "," };
+            // Writing to a String cannot fail.
+            let _ = write!(statement, "{separator}({id},{},'", 1 + random.below(rows));
+            push_groups(&mut statement, &mut random, 10);
+            statement.push_str("','");
+            push_groups(&mut statement, &mut random, 5);
+            statement.push_str("')");
+        }
+        connection.execute(&statement, params![]).await.map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Some requests that are under way at once.
+pub struct Window<'b> {
+    bench: &'b Bench,
+    way: Way,
+    keys: usize,
+    depth: usize,
+    random: Random,
+    /// What was read, so that reading cannot be left out.
+    sum: i64,
+}
+
+type Request<'b> = Pin<Box<dyn Future<Output = Outcome<i64>> + 'b>>;
+
+impl<'b> Window<'b> {
+    /// Requests of so many keys, `depth` of them at once.
+    pub fn new(bench: &'b Bench, way: Way, keys: usize, depth: usize) -> Window<'b> {
+        Window { bench, way, keys, depth, random: Random::new(1), sum: 0 }
+    }
+
+    /// Makes so many requests and waits for their answers.
+    ///
+    /// # Errors
+    /// One is refused, or does not find its rows.
+    pub async fn run(&mut self, requests: usize) -> Outcome<()> {
+        let mut under_way: VecDeque<Request<'b>> = VecDeque::new();
+        for _ in 0..requests {
+            if under_way.len() >= self.depth
+                && let Some(oldest) = under_way.pop_front()
+            {
+                self.sum = self.sum.wrapping_add(oldest.await?);
+            }
+            let rows = self.bench.rows;
+            let keys: Vec<i64> = (0..self.keys).map(|_| 1 + self.random.below(rows) as i64).collect();
+            let mut request = request(self.bench, self.way, keys);
+            // Polled once, it is sent.
+            match poll_once(&mut request).await {
+                Some(done) => self.sum = self.sum.wrapping_add(done?),
+                None => under_way.push_back(request),
+            }
+        }
+        for request in under_way {
+            self.sum = self.sum.wrapping_add(request.await?);
+        }
+        std::hint::black_box(self.sum);
+        Ok(())
+    }
+}
+
+fn request(bench: &Bench, way: Way, keys: Vec<i64>) -> Request<'_> {
+    match way {
+        Way::Reader => Box::pin(async move {
+            let found = bench.reader.read_many(&keys).await.map_err(failed)?;
+            let mut sum = 0;
+            for row in found.iter() {
+                sum += look_at(row.ok_or_else(|| Failure::new("a key was not found"))?)?;
+            }
+            Ok(sum)
+        }),
+        Way::List => Box::pin(async move {
+            let mut statement = bench.list.clone();
+            for (position, key) in keys.iter().enumerate() {
+                // Writing to a String cannot fail.
+                let _ = write!(statement, "{}{key}", if position > 0 { "," } else { "" });
+            }
+            statement.push(')');
+            let rows = bench.connection.query(&statement, params![]).await.map_err(failed)?;
+            let mut sum = 0;
+            for row in &rows {
+                sum += look_at(row)?;
+            }
+            if rows.is_empty() { Err(Failure::new("no key was found")) } else { Ok(sum) }
+        }),
+        Way::Select => Box::pin(async move {
+            // Each is sent when it is polled first; they are answered in their order.
+            let mut all = Vec::with_capacity(keys.len());
+            for key in &keys {
+                let mut one = Box::pin(select_one(&bench.select, *key));
+                let done = poll_once(&mut one).await;
+                all.push((one, done));
+            }
+            let mut sum = 0;
+            for (one, done) in all {
+                sum += match done {
+                    Some(done) => done?,
+                    None => one.await?,
+                };
+            }
+            Ok(sum)
+        }),
+    }
+}
+
+async fn select_one(statement: &Statement, key: i64) -> Outcome<i64> {
+    let rows = statement.query(&[&key as &dyn ToValue]).await.map_err(failed)?;
+    look_at(rows.get(0).ok_or_else(|| Failure::new("a key was not found"))?)
+}
+
+/// Reads the first column as a number, and the last one.
+#[inline]
+fn look_at(row: Row<'_>) -> Outcome<i64> {
+    let number: i64 = row.get(0usize).map_err(failed)?;
+    let last = row.value(row.columns().len() - 1).map_err(failed)?;
+    Ok(number.wrapping_add(i64::from(last.is_null())))
+}
+
+fn failed(error: junctor_client::api::Error) -> Failure {
+    Failure::new(error.to_string())
+}

@@ -1,0 +1,128 @@
+//! The Rust client's reads by key against the same keys by SQL: CPU time and instructions of node and client together.
+//!
+//! The node runs in this process, everything of it in one thread, and the client in another, over TCP; both together are what is
+//! measured. Keys are uniform; of each row a number and the length of a string are looked at.
+
+mod load;
+mod count;
+
+use std::time::{Duration, Instant};
+
+use junctor_client::api::block_on;
+
+use crate::process::measure::cpu_time;
+use crate::report::{Table, Verdict, print_verdicts};
+use crate::{Failure, Outcome};
+
+pub use load::Way;
+use load::{Bench, Window};
+
+/// Keys by the Rust client.
+#[derive(Debug, clap::Args)]
+pub struct ApiOptions {
+    /// Rows of the table
+    #[arg(long, default_value_t = 1_000_000)]
+    rows: u64,
+    /// Seconds of one measurement
+    #[arg(long, default_value_t = 2)]
+    seconds: u64,
+    /// Keys of one request
+    #[arg(long, value_delimiter = ',', default_value = "1,10,100,1000")]
+    batches: Vec<usize>,
+    /// Measurements of each kind, of which the median counts
+    #[arg(long, default_value_t = 3)]
+    repetitions: usize,
+    /// Requests under way at once
+    #[arg(long, default_value_t = 4)]
+    depth: usize,
+    /// Columns that are read
+    #[arg(long, value_delimiter = ',', default_value = "id,k,c,pad")]
+    columns: Vec<String>,
+    /// Only count instructions, with callgrind
+    #[arg(long)]
+    instructions: bool,
+    /// Only make this many requests of one way, for callgrind: WAY,KEYS,REQUESTS
+    #[arg(long, hide = true)]
+    count: Option<String>,
+}
+
+/// Nanoseconds of CPU for a key, above which the target of 3 million keys a second and core is missed.
+const KEY_NS_MAX: f64 = 1000.0 / 3.0;
+
+/// Measures, prints, and fails when a target is missed.
+///
+/// # Errors
+/// As said, or a node that does not start.
+pub fn run(options: &ApiOptions) -> Outcome<()> {
+    if let Some(what) = &options.count {
+        return count::run_counted(options, what);
+    }
+    if options.instructions {
+        return count::run(options);
+    }
+    let mut verdicts = Vec::new();
+    let mut table = Table::new(&["way", "keys a request", "keys/s", "keys/s and core", "CPU ns/key", "to the list"]);
+    let bench = block_on(Bench::start(options.rows, &options.columns))?;
+    for &keys in &options.batches {
+        let mut measured = vec![Vec::new(); Way::ALL.len()];
+        for _ in 0..options.repetitions {
+            for (way, results) in Way::ALL.into_iter().zip(&mut measured) {
+                results.push(measure(&bench, way, keys, options)?);
+            }
+        }
+        let medians: Vec<Measured> = measured.into_iter().map(median).collect();
+        let list = medians[Way::List as usize].cpu_ns;
+        for (way, result) in Way::ALL.into_iter().zip(&medians) {
+            table.row(vec![
+                way.name().into(),
+                keys.to_string(),
+                format!("{:.0}", result.keys_per_second),
+                format!("{:.0}", 1e9 / result.cpu_ns),
+                format!("{:.0}", result.cpu_ns),
+                format!("{:.2}", result.cpu_ns / list),
+            ]);
+        }
+        let reader = medians[Way::Reader as usize].cpu_ns;
+        if keys == 100 {
+            let what = "CPU ns a key, 100 keys a request".into();
+            verdicts.push(Verdict { what, allowed_max: KEY_NS_MAX, measured: reader });
+            let what = "CPU a key to the same keys in an IN list".into();
+            verdicts.push(Verdict { what, allowed_max: 1.0 / 3.0, measured: reader / list });
+            let what = "CPU a key to the same keys by a SELECT each".into();
+            let selects = medians[Way::Select as usize].cpu_ns;
+            verdicts.push(Verdict { what, allowed_max: 1.0 / 3.0, measured: reader / selects });
+        }
+    }
+    bench.stop();
+    println!("{table}");
+    match print_verdicts(&verdicts) {
+        0 => Ok(()),
+        missed => Err(Failure::new(format!("{missed} targets are missed"))),
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    keys_per_second: f64,
+    /// Of all threads, for a key.
+    cpu_ns: f64,
+}
+
+fn median(mut measured: Vec<Measured>) -> Measured {
+    measured.sort_by(|left, right| left.cpu_ns.total_cmp(&right.cpu_ns));
+    measured[measured.len() / 2]
+}
+
+fn measure(bench: &Bench, way: Way, keys: usize, options: &ApiOptions) -> Outcome<Measured> {
+    let mut window = Window::new(bench, way, keys, options.depth);
+    block_on(window.run(50))?;
+    let (begun, cpu) = (Instant::now(), cpu_time(std::process::id())?);
+    let mut requests = 0;
+    while begun.elapsed() < Duration::from_secs(options.seconds) {
+        block_on(window.run(20))?;
+        requests += 20;
+    }
+    let (seconds, cpu) = (begun.elapsed().as_secs_f64(), cpu_time(std::process::id())? - cpu);
+    let count = (requests * keys) as f64;
+    Ok(Measured { keys_per_second: count / seconds, cpu_ns: cpu.as_nanos() as f64 / count })
+}
