@@ -46,7 +46,7 @@ pub struct LabOptions {
     /// Only these setups
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub setups: Vec<String>,
-    /// Seconds of each measurement [default: 4; quick 1.2]; a workload with phases runs whole rounds of them
+    /// Seconds of each measurement [default: 4; quick 1]; a workload with phases runs whole rounds of them
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub seconds: Option<f64>,
     /// How often all is measured [default: 7; quick 3]

@@ -103,7 +103,7 @@ impl Plan {
         let cpus = cpu_count();
         let workloads = super::workload::WORKLOADS.iter().collect();
         let setups = super::setup::setups(cpus);
-        let (repetitions, seconds) = if options.quick { (3, 1.2) } else { (7, 4.0) };
+        let (repetitions, seconds) = if options.quick { (3, 1.0) } else { (7, 4.0) };
         let seconds = options.seconds.unwrap_or(seconds);
         Ok(Plan {
             workloads: chosen(workloads, &options.workloads, |workload: &&Workload| workload.name)?,
@@ -113,7 +113,7 @@ impl Plan {
             warm_up_seconds: (seconds / 4.0).min(0.5),
             clients: options.clients.unwrap_or((cpus as u32 * 4).min(64)),
             rows: options.rows,
-            patience: if options.quick { 0.2 } else { 1.0 },
+            patience: if options.quick { 0.15 } else { 1.0 },
         })
     }
 
