@@ -1,0 +1,79 @@
+//! Many statements, and many keys, with one way to the node and back.
+//!
+//! `cargo run -p junctor-node --example batches`, or with the address of a server's native protocol behind it.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use junctor_client::api::{Connection, Options, ToValue, block_on, params};
+use junctor_node::NodeConfig;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (address, node) = match std::env::args().nth(1) {
+        Some(address) => (address, None),
+        None => {
+            let config = NodeConfig {
+                port: 0,
+                native_port: Some(0),
+                total_memory_bytes: Some(128 << 20),
+                data_directory: std::env::temp_dir().join("junctor-example").to_string_lossy().into_owned(),
+                ..NodeConfig::default()
+            };
+            let node = junctor_node::start(&config)?;
+            let address = node.native_address().ok_or("the node does not listen")?;
+            (address.to_string(), Some(node))
+        }
+    };
+    let options = Options::new("root");
+    block_on(async {
+        let connection = Connection::connect(&*address, &options).await?;
+        measures(connection).await
+    })?;
+    if let Some(node) = node {
+        node.stop();
+    }
+    Ok(())
+}
+
+async fn measures(mut connection: Connection) -> Result<(), Box<dyn Error>> {
+    connection.execute("CREATE DATABASE IF NOT EXISTS station", params![]).await?;
+    connection.execute("DROP TABLE IF EXISTS station.measure", params![]).await?;
+    let create = "CREATE TABLE station.measure (place INT, hour INT, degrees DOUBLE, PRIMARY KEY (place, hour))";
+    connection.execute(create, params![]).await?;
+
+    // Rows of one table, 64 with a statement, all of them or none.
+    let transaction = connection.begin().await?;
+    let values: Vec<(i64, i64, f64)> =
+        (0..1000).map(|number| (number / 100, number % 100, 15.0 + (number % 7) as f64)).collect();
+    let rows: Vec<[&dyn ToValue; 3]> =
+        values.iter().map(|(place, hour, degrees)| [place as &dyn ToValue, hour, degrees]).collect();
+    let rows: Vec<&[&dyn ToValue]> = rows.iter().map(|row| row.as_slice()).collect();
+    transaction.table("station.measure").insert_many(&["place", "hour", "degrees"], &rows).await?;
+    transaction.commit().await?;
+
+    // Different statements; each has its own result, and its own error.
+    let change =
+        Arc::new(connection.prepare("UPDATE station.measure SET degrees = ? WHERE place = ? AND hour = ?").await?);
+    let mut batch = connection.batch();
+    (0..10).for_each(|place| _ = batch.add_prepared(&change, params![20.5, place, 0]));
+    batch.add("INSERT INTO station.measure VALUES (?, ?, ?)", params![0, 0, 1.0]);
+    let results = batch.run_all().await?;
+    let failed = results.iter().filter_map(|result| result.as_ref().err());
+    failed.for_each(|error| println!("one of {} failed: {error}", results.len()));
+
+    // Keys of two columns; each is answered in its place.
+    let reader = connection.key_reader("station.measure", &["degrees"]).await?;
+    let keys: Vec<(i64, i64)> = (0..10).map(|place| (place, 0)).chain([(99, 0)]).collect();
+    let found = reader.read_many(&keys).await?;
+    let mut degrees = Vec::new();
+    for row in found.iter().flatten() {
+        degrees.push(row.get::<f64>(0usize)?);
+    }
+    println!(
+        "{} of {} keys found, {} degrees in the mean",
+        degrees.len(),
+        found.len(),
+        degrees.iter().sum::<f64>() / 10.0
+    );
+    Ok(())
+}
