@@ -1,26 +1,25 @@
 //! The automatic placement: a number of threads of each module for a number of CPUs, and CPUs for the threads.
 //!
-//! | CPUs | main | rep | ldm | tc | recv | sql | send |
+//! | CPUs | main | rep | recv | ldm | sql | tc | send |
 //! |---|---|---|---|---|---|---|---|
-//! | 1 | 0 | 0 | 0 | 0 | 1 | 0 | 0 |
-//! | 2-3 | 0 | 0 | 0 | 0 | 2 | 0 | 0 |
-//! | 4-5 | 0 | 0 | 0 | 0 | 4 | 0 | 0 |
-//! | 6-7 | 0 | 0 | 0 | 0 | 6 | 0 | 0 |
-//! | 8 | 0 | 0 | 3 | 1 | 2 | 2 | 0 |
-//! | 12 | 1 | 0 | 3 | 1 | 3 | 4 | 0 |
-//! | 16 | 1 | 0 | 4 | 2 | 4 | 5 | 0 |
-//! | 32 | 1 | 1 | 8 | 4 | 7 | 10 | 1 |
-//! | 64 | 1 | 1 | 17 | 8 | 15 | 19 | 3 |
-//! | 128 | 1 | 1 | 34 | 16 | 31 | 38 | 7 |
-//! | 1,024 | 1 | 1 | 332 | 160 | 80 | 375 | 75 |
+//! | 1 | 0 | 0 | 1 | 0 | 0 | 0 | 0 |
+//! | 2-3 | 0 | 0 | 2 | 0 | 0 | 0 | 0 |
+//! | 4-5 | 0 | 0 | 4 | 0 | 0 | 0 | 0 |
+//! | 6-7 | 0 | 0 | 6 | 0 | 0 | 0 | 0 |
+//! | 8 | 0 | 0 | 5 | 3 | 0 | 0 | 0 |
+//! | 12 | 1 | 0 | 6 | 5 | 0 | 0 | 0 |
+//! | 16 | 1 | 0 | 9 | 6 | 0 | 0 | 0 |
+//! | 32 | 1 | 1 | 17 | 13 | 0 | 0 | 0 |
+//! | 64 | 1 | 1 | 35 | 27 | 0 | 0 | 0 |
+//! | 128 | 1 | 1 | 72 | 54 | 0 | 0 | 0 |
+//! | 256 | 1 | 1 | 80 | 102 | 47 | 17 | 8 |
+//! | 1,024 | 1 | 1 | 80 | 332 | 391 | 146 | 73 |
 //!
 //! RonDB's newest table is the starting point: receive threads that do everything below 8 CPUs, pipelines from 8 on,
 //! query folded into ldm so that every ldm thread also reads for others, `main` alone from 10 and `rep` alone from 18.
-//! That table has no SQL, which there runs in other processes: its published OLTP read-write runs use twice as much CPU
-//! in SQL nodes as in data nodes, and half of that is the client library and the network between the two. Here those
-//! two fall away, so SQL work weighs as much as the data node's. Hence half of the CPUs goes to sessions: sql, and most
-//! of recv, which here reads the sockets of clients. The other half is divided as RonDB divides a data node: two ldm to
-//! one tc, and few send threads, because threads send for themselves.
+//! The shares are ours: here recv reads the sockets of clients, whose system calls are most of a short statement, and
+//! sessions and coordination run beside it, so that no hop and no share of threads has to be guessed between them. What
+//! belongs to the rows runs apart. `docs/decisions/0008-automatic-table.md` has the reason, `docs/scale.md` the figures.
 //!
 //! An odd CPU below 8 is left to the io thread, the kernel's network work and whatever else the machine runs.
 
@@ -38,12 +37,19 @@ const MAIN_CPUS_MIN: u32 = 10;
 /// From this number of CPUs on `rep` has a thread of its own.
 const REP_CPUS_MIN: u32 = 18;
 
+/// From this number of CPUs on recv would need more threads than it may have (80) to carry sessions and coordination as
+/// well, so these have threads of their own.
+const APART_CPUS_MIN: u32 = 142;
+
 /// The threads of the smallest pipeline, on [`PIPELINE_CPUS_MIN`] CPUs.
-const PIPELINE_LEAST: [(Module, u32); 4] = [(Module::Ldm, 3), (Module::Sql, 2), (Module::Recv, 2), (Module::Tc, 1)];
+const PIPELINE_LEAST: [(Module, u32); 2] = [(Module::Recv, 5), (Module::Ldm, 3)];
 
 /// The share of each module in per cent of the pipeline's CPUs; the first wins a tie.
-const SHARES: [(Module, u32); 5] =
-    [(Module::Sql, 30), (Module::Recv, 24), (Module::Ldm, 27), (Module::Tc, 13), (Module::Send, 6)];
+const SHARES: [(Module, u32); 2] = [(Module::Recv, 57), (Module::Ldm, 43)];
+
+/// The shares from [`APART_CPUS_MIN`] CPUs on.
+const SHARES_APART: [(Module, u32); 5] =
+    [(Module::Recv, 41), (Module::Ldm, 34), (Module::Sql, 16), (Module::Tc, 6), (Module::Send, 3)];
 
 /// The automatic choice, as a `ThreadConfig` that a person could have written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +89,7 @@ impl AutomaticPlacement {
 
     /// The number of threads of each module for `cpu_count` CPUs, which is taken to be from 1 to [`CPU_COUNT_MAX`]. All
     /// but `io` together are never more than the CPUs. More CPUs never mean fewer threads of a module, except across
-    /// the step from receive threads that do everything to pipelines.
+    /// the steps from receive threads that do everything to pipelines, and to sessions on threads of their own.
     pub fn counts_for(cpu_count: u32) -> ThreadCounts {
         let cpu_count = cpu_count.clamp(1, CPU_COUNT_MAX as u32);
         let mut counts = ThreadCounts::default();
@@ -93,11 +99,17 @@ impl AutomaticPlacement {
             return counts;
         }
         let coordination = u32::from(cpu_count >= MAIN_CPUS_MIN) + u32::from(cpu_count >= REP_CPUS_MIN);
-        for (module, least) in PIPELINE_LEAST {
-            counts.set(module, least);
+        let apart = cpu_count >= APART_CPUS_MIN;
+        let shares = if apart { &SHARES_APART[..] } else { &SHARES[..] };
+        // Apart, every module has a thread from the start.
+        let least: Vec<(Module, u32)> =
+            if apart { shares.iter().map(|(module, _)| (*module, 1)).collect() } else { PIPELINE_LEAST.to_vec() };
+        for (module, least) in &least {
+            counts.set(*module, *least);
         }
-        for _ in 0..cpu_count - coordination - PIPELINE_CPUS_MIN {
-            let Some(module) = next_module(&counts) else { break };
+        let given: u32 = least.iter().map(|(_, least)| least).sum();
+        for _ in 0..cpu_count - coordination - given {
+            let Some(module) = next_module(&counts, shares) else { break };
             counts.set(module, counts.get(module) + 1);
         }
         counts.set(Module::Main, u32::from(cpu_count >= MAIN_CPUS_MIN));
@@ -108,9 +120,9 @@ impl AutomaticPlacement {
 
 /// The module that gets the next CPU: the one whose share is largest for each thread that it would then have. Handing
 /// out CPUs one by one like this (D'Hondt's method) never takes a thread away when a CPU is added.
-fn next_module(counts: &ThreadCounts) -> Option<Module> {
+fn next_module(counts: &ThreadCounts, shares: &[(Module, u32)]) -> Option<Module> {
     let mut best: Option<(Module, u32)> = None;
-    for (module, share) in SHARES {
+    for &(module, share) in shares {
         if counts.get(module) >= ThreadKind::Module(module).count_max() {
             continue;
         }
