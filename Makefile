@@ -9,6 +9,7 @@
 #   make deadlocks   a storm of deadlocks, compared with MariaDB
 #   make long-transactions  transactions of 1,000,000 rows, and how long they keep others waiting
 #   make load        up to 16,384 connections; one alone beside an echo; an idle node
+#   make scale       placements for 4 to 128 CPUs, simulated: the plots and figures of docs/scale
 #   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
 #   make loom        interleavings of the code that shares memory
 #   make sanitize    kernel and storage under valgrind, and under sanitizers where a nightly compiler is installed
@@ -23,7 +24,7 @@ STATEMENTS ?= 400000
 EPISODES ?= 2000
 SEED ?= 1
 
-.PHONY: demo run test bench sysbench history deadlocks long-transactions load differential loom sanitize fuzz tidy tools release
+.PHONY: demo run test bench sysbench history deadlocks long-transactions load scale differential loom sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -61,6 +62,9 @@ long-transactions: tools release
 
 load: release
 	timeout 2400 $(BENCH) load $(ARGS)
+
+scale: release
+	timeout 1800 $(BENCH) scale $(ARGS)
 
 differential: tools release
 	KEEP_GOING=--keep-going sh tests/differential/run.sh $(TARGET)/release/junctor $(SEED) $(STATEMENTS) $(EPISODES)

@@ -7,7 +7,7 @@
 //! - [`sysbench`], [`fill`], [`load`], [`echo`]: what makes load, and the yardstick;
 //! - [`consistency`]: whether a table agrees with its indexes;
 //! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`history`], [`deadlocks`],
-//!   [`long_transactions`], [`demo`], [`instructions`], [`event_load`];
+//!   [`long_transactions`], [`demo`], [`instructions`], [`event_load`], [`scale`];
 //! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB compared with MariaDB;
 //! - [`api`]: the Rust client.
 #![forbid(unsafe_code)]
@@ -39,6 +39,7 @@ pub mod history;
 pub mod instructions;
 pub mod lab;
 pub mod long_transactions;
+pub mod scale;
 pub mod sysbench_matrix;
 pub mod torn_reads;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use junctor_bench::{
     Outcome, api, applications, compare, connections, consistency, deadlocks, demo, echo, event_load, history,
-    instructions, lab, long_transactions, sysbench_matrix, torn_reads,
+    instructions, lab, long_transactions, scale, sysbench_matrix, torn_reads,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
@@ -31,6 +31,8 @@ enum Command {
     Connections(connections::ConnectionsOptions),
     /// Drive a server by up to 16,384 connections; one alone beside an echo; an idle server
     Load(event_load::LoadOptions),
+    /// Simulate placements for more CPUs than this machine has
+    Scale(scale::ScaleOptions),
     /// Look for half-written rows and halves of transactions under load
     TornReads(torn_reads::TornReadsOptions),
     /// Judge what concurrent transactions see by their isolation level
@@ -59,6 +61,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::CompareApplications(options) => applications::run(&options),
         Command::Connections(options) => connections::run(&options),
         Command::Load(options) => event_load::run(&options),
+        Command::Scale(options) => scale::run(&options),
         Command::TornReads(options) => torn_reads::run(&options),
         Command::History(options) => history::run(&options),
         Command::Deadlocks(options) => deadlocks::run(&options),

@@ -57,7 +57,7 @@ const PER_MILLES: [u64; 4] = [500, 950, 990, 999];
 /// # Errors
 /// A server that fails.
 pub fn measure(server: &Server, spinning: &[Spinning], options: &AloneOptions, run: &mut u8) -> Outcome<Alone> {
-    let echo = start_echo(&recorded_answer(server, options)?)?;
+    let echo = start_echo(&recorded_answer(server, options.rows)?)?;
     let sides = spinning.len() + 1;
     let mut samples: Vec<Vec<[f64; 6]>> = vec![Vec::new(); sides];
     let mut records = Vec::new();
@@ -154,7 +154,10 @@ fn record(side: &str, repetition: u32, figures: [f64; 6]) -> Record {
 }
 
 /// The answer that the echo gives.
-fn recorded_answer(server: &Server, options: &AloneOptions) -> Outcome<Vec<u8>> {
+///
+/// # Errors
+/// A server that fails.
+pub fn recorded_answer(server: &Server, rows: u64) -> Outcome<Vec<u8>> {
     let load = Load {
         address: server.address,
         is_database: true,
@@ -162,7 +165,7 @@ fn recorded_answer(server: &Server, options: &AloneOptions) -> Outcome<Vec<u8>> 
         connections: 1,
         mode: StatementMode::Text,
         keys: 1,
-        rows: options.rows,
+        rows,
         until: Until::Statements(1),
         seed: 1,
     };

@@ -10,6 +10,7 @@ use super::client::{EventLoad, EventReport};
 use super::opening::allowed_connections;
 use super::record::{Record, json};
 use super::work::Work;
+use crate::compare::start_echo;
 use crate::failure::Explain;
 use crate::fill::fill;
 use crate::process::{JunctorOptions, Server, start_junctor};
@@ -85,6 +86,17 @@ const SPINNING: [Spinning; 4] = [
 /// Those that many connections are measured with: off, and what a node begins with.
 const SPINNING_OF_MANY: usize = 2;
 
+/// What the echo is called where a way of spinning is named.
+const ECHO: &str = "echo";
+
+/// Who is driven.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    server: &'a Server,
+    is_database: bool,
+    spinning: Spinning,
+}
+
 /// One run's place in the table.
 struct Sample {
     work: Work,
@@ -118,25 +130,25 @@ pub fn run(options: &LoadOptions) -> Outcome<()> {
     let of_many = if options.spinning.is_empty() { &spinning[..SPINNING_OF_MANY] } else { &spinning[..] };
     let (mut verdicts, mut records, mut run) = (Vec::new(), Vec::new(), 0);
     if !options.only_alone {
+        let echo = start_echo(&alone::recorded_answer(&server, options.rows)?)?;
         let mut samples = Vec::new();
         for repetition in 0..options.repetitions {
             for work in &works {
-                for spinning in of_many {
-                    measure_counts(
-                        options,
-                        &server,
-                        (*work, *spinning),
-                        (repetition, allowed),
-                        &mut run,
-                        &mut samples,
-                    )?;
+                let of_server = |spinning: &Spinning| Side { server: &server, is_database: true, spinning: *spinning };
+                let mut sides: Vec<Side<'_>> = of_many.iter().map(of_server).collect();
+                // An echo answers a text of any length; what it costs by itself is nobody's fault.
+                if *work == Work::PointText {
+                    sides.push(Side { server: &echo, is_database: false, spinning: (ECHO, &[]) });
+                }
+                for side in &sides {
+                    measure_counts(options, side, *work, (repetition, allowed), &mut run, &mut samples)?;
                 }
             }
         }
         records.extend(samples.iter().map(record));
         let mut table = Table::new(&COLUMNS);
         for work in &works {
-            for (spinning, _) in of_many {
+            for (spinning, _) in of_many.iter().chain([&(ECHO, &[][..])]) {
                 let rows = medians(&samples, *work, spinning, &options.connections);
                 rows.iter().for_each(|figures| table.row(figures.cells(*work, spinning)));
                 verdicts.extend(targets(&rows, *work, spinning));
@@ -183,23 +195,26 @@ fn alone_options(options: &LoadOptions) -> AloneOptions {
 /// Each number of connections once; which one goes first changes with the repetition.
 fn measure_counts(
     options: &LoadOptions,
-    server: &Server,
-    (work, spinning): (Work, Spinning),
+    side: &Side<'_>,
+    work: Work,
     (repetition, allowed): (u32, usize),
     run: &mut u8,
     samples: &mut Vec<Sample>,
 ) -> Outcome<()> {
+    let Side { server, is_database, spinning } = *side;
     let counts = &options.connections;
     for turn in 0..counts.len() {
         let connections = counts[(turn + repetition as usize) % counts.len()];
         if connections > allowed {
             continue;
         }
-        server.execute(spinning.1)?;
+        if is_database {
+            server.execute(spinning.1)?;
+        }
         *run = run.wrapping_add(1);
         let load = EventLoad {
             address: server.address,
-            is_database: true,
+            is_database,
             connections,
             threads: usize::from(options.client_threads).min(connections),
             work,
@@ -222,7 +237,9 @@ fn measure_counts(
             report.opening_s
         );
         samples.push(Sample { work, spinning: spinning.0, connections, report });
-        wait_for_closing(server)?;
+        if is_database {
+            wait_for_closing(server)?;
+        }
     }
     Ok(())
 }
@@ -323,8 +340,11 @@ impl Figures {
     }
 }
 
-/// The two targets, as far as the numbers of connections that they speak of were measured.
+/// The two targets, as far as the numbers of connections that they speak of were measured; the echo has none.
 fn targets(rows: &[Figures], work: Work, spinning: &str) -> Vec<Verdict> {
+    if spinning == ECHO {
+        return Vec::new();
+    }
     let of = |connections: usize| rows.iter().find(|row| row.connections == connections);
     let what = |sentence: String| format!("{}, {spinning}: {sentence}", work.name());
     let mut verdicts = Vec::new();

@@ -53,6 +53,55 @@ pub fn resident_bytes(process_id: u32) -> Outcome<u64> {
     kibibytes.map(|number| number * 1024).ok_or("no VmRSS").explain(&path)
 }
 
+/// CPU time of one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// The thread's name.
+    pub name: String,
+    /// In user mode.
+    pub user: Duration,
+    /// In kernel mode.
+    pub system: Duration,
+    /// How often it slept by itself.
+    pub sleeps: u64,
+}
+
+/// CPU time of each thread of a process, in the order of their numbers.
+///
+/// # Errors
+/// The process is gone.
+pub fn thread_times(process_id: u32) -> Outcome<Vec<ThreadTime>> {
+    let folder = format!("/proc/{process_id}/task");
+    let mut threads: Vec<u32> = fs::read_dir(&folder)
+        .explain(&folder)?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    threads.sort_unstable();
+    threads.iter().map(|thread| read_thread(&format!("{folder}/{thread}"))).collect()
+}
+
+fn read_thread(folder: &str) -> Outcome<ThreadTime> {
+    let read = |file: &str| fs::read_to_string(format!("{folder}/{file}")).explain(folder);
+    let (stat, status) = (read("stat")?, read("status")?);
+    parse_thread(&stat, &status).ok_or("not what the kernel prints").explain(folder)
+}
+
+fn parse_thread(stat: &str, status: &str) -> Option<ThreadTime> {
+    let (before, after) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = after.split_whitespace().collect();
+    let time = |place: usize| -> Option<Duration> {
+        let ticks: u64 = fields.get(place)?.parse().ok()?;
+        Some(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
+    };
+    let sleeps = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    Some(ThreadTime {
+        name: before.split_once('(')?.1.to_string(),
+        user: time(11)?,
+        system: time(12)?,
+        sleeps: sleeps.trim().parse().ok()?,
+    })
+}
+
 struct Stat {
     process_id: u32,
     parent: u32,
@@ -82,6 +131,16 @@ mod tests {
         let text = "7 (a) b (c)) S 5 7 7 0 -1 0 1 2 3 4 100 20 3 4 20 0 1 0 99";
         let stat = parse_stat(7, text).expect("good text");
         assert_eq!((stat.parent, stat.ticks), (5, 127));
+    }
+
+    #[test]
+    fn times_of_a_thread_are_read_with_its_name() {
+        let stat = "7 (ldm(0)) S 5 7 7 0 -1 0 1 2 3 4 100 20 3 4 20 0 1 0 99";
+        let thread = parse_thread(stat, "Name: x\nvoluntary_ctxt_switches:\t42\nnonvoluntary_ctxt_switches:\t1\n");
+        let thread = thread.expect("good text");
+        assert_eq!((thread.name.as_str(), thread.sleeps), ("ldm(0)", 42));
+        assert_eq!(thread.user, thread.system * 5);
+        assert!(!thread_times(std::process::id()).expect("alive").is_empty());
     }
 
     #[test]

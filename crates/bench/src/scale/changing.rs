@@ -1,0 +1,104 @@
+//! A workload that changes each second between phases whose best static rules differ, at 16 CPUs.
+
+use junctor_client::route::ReadRule;
+use junctor_kernel::Module;
+
+use super::demand::Demands;
+use super::layout::{Candidate, Layout};
+use super::node::{Node, Phase, RunOptions};
+use super::request::{Workload, range_steps};
+use crate::Outcome;
+
+/// CPUs.
+pub const CPUS: u32 = 16;
+const TABLES: usize = 40;
+const CLIENTS: usize = 256;
+/// As in a node: figures of 50 ms, prices every second time.
+const LOOK_NS: u64 = 50_000_000;
+/// Time between two points of a plot.
+pub const SLICE_NS: u64 = 50_000_000;
+const LONG_RANGE_ROWS: u64 = 4_000;
+
+/// One setup over all phases.
+pub struct Setup {
+    /// The placement.
+    pub placement: &'static str,
+    /// The rule.
+    pub rule: ReadRule,
+    /// Operations in a second, for each phase.
+    pub per_s: Vec<f64>,
+    /// Operations in a second, for each slice.
+    pub slices: Vec<f64>,
+}
+
+impl Setup {
+    /// The geometric mean over the phases, each by the throughput that `best` has in it.
+    pub fn score(&self, best: &[f64]) -> f64 {
+        let logarithms: f64 = self.per_s.iter().zip(best).map(|(per_s, best)| (per_s / best).max(1e-9).ln()).sum();
+        (logarithms / best.len() as f64).exp()
+    }
+}
+
+/// What each phase is.
+pub const PHASES: [&str; 5] = [
+    "2 clients, point selects",
+    "256 clients, point selects",
+    "4 clients, ranges of 4,000 rows",
+    "256 clients, ranges of 100 rows of one partition",
+    "64 clients on 4 recv threads, ranges of 100 rows",
+];
+
+fn phases(demands: &Demands) -> Vec<Phase> {
+    let range = Phase::even(Workload::Range, demands, CLIENTS, TABLES);
+    let point = Phase::even(Workload::Point, demands, CLIENTS, TABLES);
+    vec![
+        Phase { clients: 2, ..point.clone() },
+        point,
+        Phase { steps: range_steps(demands, LONG_RANGE_ROWS).into(), clients: 4, ..range.clone() },
+        Phase { tables: 1, hot_partition: true, ..range.clone() },
+        Phase { clients: 64, recv_per_mille: 250, ..range },
+    ]
+}
+
+/// Placements: receive threads that do everything, our pipeline, and the same with query blocks in recv threads.
+fn placements() -> [(&'static str, Candidate); 3] {
+    let receive = Candidate::of_counts("receive", |module| if module == Module::Recv { CPUS } else { 0 });
+    let automatic = Candidate::automatic(CPUS);
+    let reading = Candidate { recv_reads: true, ..automatic.clone() };
+    [("receive", receive), ("automatic", automatic), ("automatic, if recv could read", reading)]
+}
+
+/// Runs every rule in every placement; a phase lasts `phase_ns`.
+///
+/// # Errors
+/// A placement that the real code refuses.
+pub fn simulate(phase_ns: u64) -> Outcome<Vec<Setup>> {
+    let demands = Demands::measured();
+    let mut setups = Vec::new();
+    for (placement, candidate) in placements() {
+        let layout = Layout::new(&candidate, CPUS)?;
+        for rule in ReadRule::ALL {
+            let options = RunOptions { rule, look_ns: LOOK_NS, seed: 3 };
+            let mut node = Node::new(&layout, &demands, CLIENTS, TABLES, options);
+            let mut setup = Setup { placement, rule, per_s: Vec::new(), slices: Vec::new() };
+            for phase in phases(&demands) {
+                node.begin_phase(phase);
+                let count = (phase_ns / SLICE_NS).max(1);
+                let slices: Vec<f64> = (0..count).map(|_| node.count(u64::MAX, SLICE_NS).per_s).collect();
+                setup.per_s.push(slices.iter().sum::<f64>() / count as f64);
+                setup.slices.extend(slices);
+            }
+            setups.push(setup);
+        }
+    }
+    Ok(setups)
+}
+
+/// The best throughput of each phase among the setups of a placement that do not learn.
+pub fn best_static(setups: &[Setup], placement: &str) -> Vec<f64> {
+    let of_phase = |phase: usize| {
+        let fixed = setups.iter().filter(|setup| setup.placement == placement && setup.rule != ReadRule::Adaptive);
+        fixed.map(|setup| setup.per_s[phase]).fold(0.0, f64::max)
+    };
+    (0..PHASES.len()).map(of_phase).collect()
+}

@@ -1,0 +1,72 @@
+//! What is simulated, and what is printed and drawn.
+
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use super::{changing, measure, page, study};
+use crate::failure::Explain;
+use crate::{Failure, Outcome};
+
+/// Numbers of CPUs that are looked at.
+const CPUS: [u32; 4] = [4, 16, 64, 128];
+const PHASE_NS: u64 = 1_000_000_000;
+const QUICK_PHASE_NS: u64 = 200_000_000;
+
+/// Simulates placements for more CPUs than this machine has.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ScaleOptions {
+    /// Folder for the plots and the tables
+    #[arg(long, value_name = "DIR", default_value = "docs/scale")]
+    output: PathBuf,
+    /// Numbers of CPUs
+    #[arg(long, value_delimiter = ',')]
+    cpus: Vec<u32>,
+    /// A short search, no changed demands, short phases
+    #[arg(long)]
+    quick: bool,
+    /// Measure on this machine what the demands are derived from, instead
+    #[arg(long)]
+    measure: bool,
+    /// The binary that is measured [default: junctor beside this program]
+    #[arg(long, value_name = "FILE")]
+    junctor: Option<PathBuf>,
+    /// Seconds of each measurement
+    #[arg(long, value_name = "S", default_value_t = 5)]
+    seconds: u64,
+}
+
+/// Simulates, prints tables in Markdown, and writes them and the plots into the folder.
+///
+/// # Errors
+/// A folder that cannot be written, or, when it measures, a server that fails.
+pub fn run(options: &ScaleOptions) -> Outcome<()> {
+    if options.measure {
+        return measure::measure(options.junctor.clone(), Duration::from_secs(options.seconds));
+    }
+    let cpus = if options.cpus.is_empty() { CPUS.to_vec() } else { options.cpus.clone() };
+    let phase_ns = if options.quick { QUICK_PHASE_NS } else { PHASE_NS };
+    let (studies, setups) = thread::scope(|scope| {
+        // The longest first.
+        let workers: Vec<_> =
+            cpus.iter().rev().map(|cpus| scope.spawn(|| study::study(*cpus, options.quick))).collect();
+        let setups = changing::simulate(phase_ns);
+        let studies: Vec<_> = workers.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        (studies, setups)
+    });
+    let mut whole = Vec::new();
+    for study in studies.into_iter().rev() {
+        whole.push(study.map_err(|_| Failure::new("a simulation panicked"))??);
+    }
+    let page = page::page(&whole, &setups?);
+    fs::create_dir_all(&options.output).explain(options.output.display())?;
+    for (name, text) in &page.plots {
+        let file = options.output.join(name);
+        fs::write(&file, text).explain(file.display())?;
+    }
+    let file = options.output.join("figures.md");
+    fs::write(&file, &page.tables).explain(file.display())?;
+    println!("{}", page.tables);
+    Ok(())
+}

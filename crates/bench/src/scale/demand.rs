@@ -1,0 +1,240 @@
+//! What each step of a request takes, and where the figure comes from.
+
+use std::fmt;
+
+/// A step's demand of CPU time, or a delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// recv: its share of a poll, the system call that reads, the framing.
+    Receive,
+    /// recv: numbers the packets of the answer.
+    Reply,
+    /// recv: numbers the packet of a row.
+    ReplyRow,
+    /// The system call that writes the answer, by recv or by a send thread.
+    Send,
+    /// Writing a row of the answer.
+    SendRow,
+    /// sql: recognises a statement, makes its operation, composes the answer.
+    Statement,
+    /// sql: a key of a list.
+    StatementKey,
+    /// sql: a row that passes through the session.
+    SessionRow,
+    /// sql: a row of a sorted answer, put into its place.
+    MergedRow,
+    /// query or ldm: a read of one partition, whatever it reads.
+    Part,
+    /// query or ldm: a key of a read.
+    Key,
+    /// query or ldm: a row of a range.
+    Row,
+    /// query or ldm: a row of a range whose order is asked for.
+    SortedRow,
+    /// tc: a statement that writes, or a third of the end of a transaction.
+    Coordinate,
+    /// ldm: a row changed, with its lock, its index entries and its redo.
+    Write,
+    /// ldm: a prepare or a commit of a transaction of several statements.
+    Settle,
+    /// The sender's part of a hop to another thread.
+    HopOut,
+    /// The receiver's part.
+    HopIn,
+    /// The sender's cost of waking a thread.
+    Wake,
+    /// How long a woken thread takes until it works; a delay.
+    WakeLatency,
+}
+
+/// All demands, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demands([u64; Demand::ALL.len()]);
+
+/// A demand that was measured, and how.
+pub struct Measured {
+    /// Which.
+    pub demand: Demand,
+    /// Nanoseconds.
+    pub nanoseconds: u64,
+    /// What it was derived from.
+    pub source: &'static str,
+}
+
+impl Measured {
+    const fn of(demand: Demand, nanoseconds: u64, source: &'static str) -> Measured {
+        Measured { demand, nanoseconds, source }
+    }
+}
+
+impl Demand {
+    /// All of them.
+    pub const ALL: [Demand; 20] = [
+        Demand::Receive,
+        Demand::Reply,
+        Demand::ReplyRow,
+        Demand::Send,
+        Demand::SendRow,
+        Demand::Statement,
+        Demand::StatementKey,
+        Demand::SessionRow,
+        Demand::MergedRow,
+        Demand::Part,
+        Demand::Key,
+        Demand::Row,
+        Demand::SortedRow,
+        Demand::Coordinate,
+        Demand::Write,
+        Demand::Settle,
+        Demand::HopOut,
+        Demand::HopIn,
+        Demand::Wake,
+        Demand::WakeLatency,
+    ];
+
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Demand::Receive => "receive",
+            Demand::Reply => "reply",
+            Demand::ReplyRow => "reply, a row",
+            Demand::Send => "send",
+            Demand::SendRow => "send, a row",
+            Demand::Statement => "statement",
+            Demand::StatementKey => "statement, a key",
+            Demand::SessionRow => "statement, a row",
+            Demand::MergedRow => "statement, a sorted row",
+            Demand::Part => "part",
+            Demand::Key => "key",
+            Demand::Row => "row",
+            Demand::SortedRow => "row, sorted",
+            Demand::Coordinate => "coordinate",
+            Demand::Write => "write",
+            Demand::Settle => "settle",
+            Demand::HopOut => "hop, sender",
+            Demand::HopIn => "hop, receiver",
+            Demand::Wake => "wake, sender",
+            Demand::WakeLatency => "wake, delay",
+        }
+    }
+}
+
+impl Demands {
+    /// What was measured.
+    pub fn measured() -> Demands {
+        let mut demands = Demands([0; Demand::ALL.len()]);
+        for measured in &MEASURED {
+            demands.0[measured.demand as usize] = measured.nanoseconds;
+        }
+        demands
+    }
+
+    /// A demand, in nanoseconds.
+    pub fn of(&self, demand: Demand) -> u64 {
+        self.0[demand as usize]
+    }
+
+    /// The same with one demand, or all of them, changed to so many per cent.
+    pub fn changed(&self, change: Change) -> Demands {
+        let mut demands = *self;
+        for demand in Demand::ALL {
+            if change.demand.is_none_or(|changed| changed == demand) {
+                demands.0[demand as usize] = self.of(demand) * u64::from(change.per_cent) / 100;
+            }
+        }
+        demands
+    }
+}
+
+/// A change of the measured demands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The demand that changes; all of them for `None`.
+    pub demand: Option<Demand>,
+    /// What becomes of it, in per cent.
+    pub per_cent: u32,
+}
+
+impl Change {
+    /// No change.
+    pub const NONE: Change = Change { demand: None, per_cent: 100 };
+
+    /// None; then each demand alone and all together, 30 per cent off either way.
+    pub fn all() -> Vec<Change> {
+        let demands = Demand::ALL.into_iter().map(Some).chain([None]);
+        let both = demands.flat_map(|demand| [70, 130].map(|per_cent| Change { demand, per_cent }));
+        [Change::NONE].into_iter().chain(both).collect()
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.per_cent > 100 { "+" } else { "-" };
+        let name = self.demand.map_or("all", Demand::name);
+        match self.per_cent {
+            100 => out.write_str("as measured"),
+            per_cent => write!(out, "{name} {sign}{} %", per_cent.abs_diff(100)),
+        }
+    }
+}
+
+/// What was measured by `junctor-bench scale --measure`: CPU time of each thread for an operation, every module on a thread of
+/// its own, 64 connections, on the two CPUs of the machine of `docs/performance.md`.
+pub const MEASURED: [Measured; 20] = [
+    Measured::of(
+        Demand::Receive,
+        3_250,
+        "point select: recv0, 0.69 us user and 3.52 us system, less hops, its sleeps and wakes (0.6 us), less the reply",
+    ),
+    Measured::of(Demand::Reply, 200, "point select: a third of recv0's 0.69 us user"),
+    Measured::of(
+        Demand::ReplyRow,
+        12,
+        "recv0's user time of the list (2.61 us) and of the range (1.17 us) above a point select's, by 100 rows: 19 and 5 ns",
+    ),
+    Measured::of(Demand::Send, 6_200, "point select: send0, 0.57 us user and 5.74 us system, less its sleeps"),
+    Measured::of(
+        Demand::SendRow,
+        28,
+        "send0's time of the list (10.5 us) and of the range (7.7 us) above a point select's, by 100 rows: 42 and 14 ns",
+    ),
+    Measured::of(
+        Demand::Statement,
+        1_200,
+        "point select and update: sql0's user time, 1.42 and 1.22 us, less four halves of hops",
+    ),
+    Measured::of(Demand::StatementKey, 72, "IN list: sql0's 8.49 us user above a point select's, by 100 keys"),
+    Measured::of(Demand::SessionRow, 20, "range: sql0's 3.30 us user above a point select's, by 100 rows"),
+    Measured::of(
+        Demand::MergedRow,
+        250,
+        "oltp_read_write: sql0's 81.7 us user less 20 statements and two plain ranges, by 200 sorted rows",
+    ),
+    Measured::of(Demand::Part, 850, "point select: ldm0 and query0, 1.15 us user, less hops and one key"),
+    Measured::of(Demand::Key, 200, "IN list: ldm0 and query0, 21.6 us user, less two parts, by 100 keys"),
+    Measured::of(Demand::Row, 110, "range: ldm0 and query0, 12.7 us user, less two parts, by 100 rows"),
+    Measured::of(
+        Demand::SortedRow,
+        750,
+        "oltp_read_write: ldm0 and query0, 213 us user, less the other reads and the writes, by 200 sorted rows",
+    ),
+    Measured::of(
+        Demand::Coordinate,
+        950,
+        "update: tc0, 0.85 us user less hops; oltp_read_write: tc0, 8.93 us by 7: the mean of the two",
+    ),
+    Measured::of(Demand::Write, 3_800, "update: ldm0, 3.89 us user, less hops"),
+    Measured::of(Demand::Settle, 1_000, "not measured apart: a quarter of a write"),
+    Measured::of(
+        Demand::HopOut,
+        60,
+        "93 instructions (crates/kernel/examples/hop.rs), and a cache line that comes from the other CPU",
+    ),
+    Measured::of(Demand::HopIn, 60, "as the sender's"),
+    Measured::of(
+        Demand::Wake,
+        2_400,
+        "point select and update: the system time of sql0, tc0 and ldm0, which make no other system calls, by their sleeps and wakes",
+    ),
+    Measured::of(Demand::WakeLatency, 25_000, "a sleeping thread on the other CPU of this machine: 24 to 30 us"),
+];

@@ -1,0 +1,181 @@
+//! Requests as chains of steps.
+
+use super::demand::{Demand, Demands};
+
+/// Partitions of a table, the node's default.
+pub const TABLE_PARTITIONS: usize = 2;
+const LIST_KEYS: u64 = 100;
+const RANGE_ROWS: u64 = 100;
+
+/// What a client asks again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// A row by its key.
+    Point,
+    /// 100 rows by their keys.
+    InList,
+    /// 100 rows of a range.
+    Range,
+    /// An UPDATE by the key.
+    Update,
+    /// The transaction of sysbench's oltp_read_write.
+    ReadWrite,
+}
+
+/// Work on the partitions of one table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// How many partitions, from a random one on.
+    pub count: usize,
+    /// Keys or ranges of each.
+    pub units: u32,
+    /// The kind for the estimates of reads.
+    pub kind: u8,
+    /// Nanoseconds of each.
+    pub service_ns: u64,
+}
+
+/// A step of a request; steps follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A statement comes in at the recv thread of the connection.
+    Receive(u64),
+    /// At its sql block.
+    Statement(u64),
+    /// Reads partitions at once, each where the rule says, and waits for all.
+    Read(Parts),
+    /// At the tc of the connection.
+    Coordinate(u64),
+    /// Changes rows of partitions at once, at their owners, and waits for all.
+    Write(Parts),
+    /// The answer at the recv thread.
+    Reply(u64),
+    /// The answer is written by recv or by a send thread; then the client gets it and sends the next statement.
+    Send(u64),
+}
+
+impl Workload {
+    /// All of them.
+    pub const ALL: [Workload; 5] =
+        [Workload::Point, Workload::InList, Workload::Range, Workload::Update, Workload::ReadWrite];
+
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Point => "point select",
+            Workload::InList => "IN list of 100",
+            Workload::Range => "range of 100",
+            Workload::Update => "update",
+            Workload::ReadWrite => "oltp_read_write",
+        }
+    }
+
+    /// The steps of one operation.
+    pub fn steps(self, demands: &Demands) -> Vec<Step> {
+        let mut chain = Chain { demands, steps: Vec::new() };
+        match self {
+            Workload::Point => chain.read(Read::Keys(1)),
+            Workload::InList => chain.read(Read::Keys(LIST_KEYS)),
+            Workload::Range => chain.read(Read::Rows(RANGE_ROWS)),
+            Workload::Update => chain.write(),
+            Workload::ReadWrite => {
+                // BEGIN.
+                chain.statement(Session::default(), |_| {});
+                (0..10).for_each(|_| chain.read(Read::Keys(1)));
+                // A range, its sum, sorted, and sorted without duplicates.
+                chain.read(Read::Rows(RANGE_ROWS));
+                chain.read(Read::Sum(RANGE_ROWS));
+                chain.read(Read::SortedRows(RANGE_ROWS));
+                chain.read(Read::SortedRows(RANGE_ROWS));
+                // Two updates, DELETE and INSERT.
+                (0..4).for_each(|_| chain.write());
+                chain.commit();
+            }
+        }
+        chain.steps
+    }
+}
+
+/// A range of that many rows, as a step by itself: what a changing workload asks.
+pub fn range_steps(demands: &Demands, rows: u64) -> Vec<Step> {
+    let mut chain = Chain { demands, steps: Vec::new() };
+    chain.read(Read::Rows(rows));
+    chain.steps
+}
+
+#[derive(Clone, Copy)]
+enum Read {
+    Keys(u64),
+    Rows(u64),
+    Sum(u64),
+    SortedRows(u64),
+}
+
+/// What a session does for a statement besides the statement itself, in nanoseconds, and rows of the answer.
+#[derive(Clone, Copy, Default)]
+struct Session {
+    work_ns: u64,
+    rows: u64,
+}
+
+struct Chain<'a> {
+    demands: &'a Demands,
+    steps: Vec<Step>,
+}
+
+impl Chain<'_> {
+    fn of(&self, demand: Demand) -> u64 {
+        self.demands.of(demand)
+    }
+
+    /// A statement; what it asks of the data comes between the two halves of the session's work.
+    fn statement(&mut self, session: Session, data: impl FnOnce(&mut Self)) {
+        let statement = self.of(Demand::Statement);
+        self.steps.push(Step::Receive(self.of(Demand::Receive)));
+        self.steps.push(Step::Statement(statement / 2));
+        data(self);
+        self.steps.push(Step::Statement(statement - statement / 2 + session.work_ns));
+        self.steps.push(Step::Reply(self.of(Demand::Reply) + session.rows * self.of(Demand::ReplyRow)));
+        self.steps.push(Step::Send(self.of(Demand::Send) + session.rows * self.of(Demand::SendRow)));
+    }
+
+    fn read(&mut self, read: Read) {
+        let of = |demand| self.demands.of(demand);
+        // How many partitions, the keys of all, the work on a key or row, the session's work on it, rows of the answer.
+        let (count, items, item_ns, session_ns, rows, kind) = match read {
+            Read::Keys(1) => (1, 1, of(Demand::Key), 0, 1, 0),
+            Read::Keys(keys) => (TABLE_PARTITIONS, keys, of(Demand::Key), of(Demand::StatementKey), keys, 1),
+            Read::Rows(rows) => (TABLE_PARTITIONS, rows, of(Demand::Row), of(Demand::SessionRow), rows, 2),
+            Read::Sum(rows) => (TABLE_PARTITIONS, rows, of(Demand::Row), 0, 1, 4),
+            Read::SortedRows(rows) => (TABLE_PARTITIONS, rows, of(Demand::SortedRow), of(Demand::MergedRow), rows, 5),
+        };
+        let each = items / count as u64;
+        let units = if matches!(read, Read::Keys(_)) { each as u32 } else { 1 };
+        let parts = Parts { count, units, kind, service_ns: of(Demand::Part) + each * item_ns };
+        let session = Session { work_ns: items * session_ns, rows: if rows > 1 { rows } else { 0 } };
+        self.statement(session, |chain| chain.steps.push(Step::Read(parts)));
+    }
+
+    fn write(&mut self) {
+        let coordinate = self.of(Demand::Coordinate);
+        let parts = Parts { count: 1, units: 1, kind: 3, service_ns: self.of(Demand::Write) };
+        self.statement(Session::default(), |chain| {
+            chain.steps.push(Step::Coordinate(coordinate / 2));
+            chain.steps.push(Step::Write(parts));
+            chain.steps.push(Step::Coordinate(coordinate - coordinate / 2));
+        });
+    }
+
+    /// Prepare and commit at both partitions.
+    fn commit(&mut self) {
+        let coordinate = self.of(Demand::Coordinate);
+        let parts = Parts { count: TABLE_PARTITIONS, units: 1, kind: 3, service_ns: self.of(Demand::Settle) };
+        self.statement(Session::default(), |chain| {
+            chain.steps.push(Step::Coordinate(coordinate));
+            chain.steps.push(Step::Write(parts));
+            chain.steps.push(Step::Coordinate(coordinate));
+            chain.steps.push(Step::Write(parts));
+            chain.steps.push(Step::Coordinate(coordinate));
+        });
+    }
+}

@@ -1,0 +1,188 @@
+//! Where reads go: the real controller, weights and rule of `junctor_client::route`, fed with simulated loads.
+//!
+//! What is here does for a simulated thread what `Route` (`crates/client/src/route/choice.rs`) does for a real one: it asks
+//! the controller, keeps the cheapest other query block of each owner, and renews prices and weights at each look.
+
+use junctor_client::Time;
+use junctor_client::route::ReadRule;
+use junctor_client::route::adaptive::{Away, Candidate, Controller, Decision, Measurement, Place};
+use junctor_client::route::weighted::{ThreadBusy, WeightedRule, Weights};
+
+use junctor_kernel::scheduler::load::ThreadState;
+
+use super::engine::Engine;
+use super::layout::Layout;
+
+/// Reads in a row that the rule `local` sends to one place when its own thread cannot read.
+const READS_PER_TURN: usize = 4;
+
+/// A decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The thread that reads.
+    pub thread: usize,
+    /// What is noted when the read is to be measured.
+    pub sample: Option<Sample>,
+}
+
+/// A read that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    kind: u8,
+    units: u32,
+    away: Option<u16>,
+    state: ThreadState,
+    sent_ns: u64,
+}
+
+/// What a look at the load found of one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// Thousandths of the time that it worked.
+    pub busy_per_mille: u32,
+    /// Nanoseconds of a task.
+    pub task_ns: u64,
+}
+
+/// An ldm instance, and who else may read what it owns.
+struct Owner {
+    reads_here: bool,
+    /// Threads besides the own one and the owner's.
+    others: Vec<usize>,
+    /// The one of them that reads go to now, and the one that it is compared with next.
+    best: Option<usize>,
+    challenger: usize,
+}
+
+impl Owner {
+    /// The best so far, or the next one if less waits there, as `Route` has it.
+    fn better_query(&mut self, engine: &Engine) -> Option<usize> {
+        let challenger = *self.others.get(self.challenger)?;
+        self.challenger = (self.challenger + 1) % self.others.len();
+        let chosen = match self.best {
+            Some(best) if engine.queue_length(best) <= engine.queue_length(challenger) => best,
+            _ => challenger,
+        };
+        self.best = Some(chosen);
+        Some(chosen)
+    }
+}
+
+/// The choice of one sql block.
+pub struct Router {
+    rule: ReadRule,
+    own: usize,
+    controller: Controller,
+    weights: Weights,
+    weighted: WeightedRule,
+    turns: usize,
+    owners: Vec<Owner>,
+}
+
+impl Router {
+    /// The choice of an sql block on thread `own`.
+    pub fn new(rule: ReadRule, own: usize, layout: &Layout) -> Router {
+        let owner = |instance: usize| {
+            let readers = &layout.readers[instance];
+            let others = readers.iter().copied().filter(|thread| *thread != own && *thread != layout.ldm[instance]);
+            Owner { reads_here: readers.contains(&own), others: others.collect(), best: None, challenger: 0 }
+        };
+        let mut router = Router {
+            rule,
+            own,
+            controller: Controller::new(own as u16, layout.threads()),
+            weights: Weights::default(),
+            weighted: WeightedRule::default(),
+            turns: 0,
+            owners: (0..layout.ldm.len()).map(owner).collect(),
+        };
+        router.look(layout, &vec![Look::default(); layout.threads()]);
+        router
+    }
+
+    /// Where a read of a partition of ldm instance `owner` goes.
+    pub fn choose(&mut self, kind: u8, units: u32, owner: usize, layout: &Layout, engine: &Engine) -> Route {
+        let route = self.choose_place(kind, units, owner, layout, engine);
+        let owner_thread = layout.ldm[owner];
+        // A query block that is not of the owner's group passes the read on.
+        let can_read = route.thread == owner_thread || layout.readers[owner].contains(&route.thread);
+        Route { thread: if can_read { route.thread } else { owner_thread }, ..route }
+    }
+
+    fn choose_place(&mut self, kind: u8, units: u32, owner: usize, layout: &Layout, engine: &Engine) -> Route {
+        let plain = |thread| Route { thread, sample: None };
+        let owner_thread = layout.ldm[owner];
+        match self.rule {
+            ReadRule::Adaptive => self.adapt(kind, units, owner, layout, engine),
+            ReadRule::Owner => plain(owner_thread),
+            ReadRule::Local if self.owners[owner].reads_here => plain(self.own),
+            ReadRule::Local => {
+                let readers = &layout.readers[owner];
+                self.turns = (self.turns + 1) % ((readers.len() + 1) * READS_PER_TURN);
+                plain(readers.get(self.turns / READS_PER_TURN).copied().unwrap_or(owner_thread))
+            }
+            ReadRule::Weights => {
+                let readers: Vec<u16> = layout.readers[owner].iter().map(|thread| *thread as u16).collect();
+                let chosen = self.weighted.choose(&mut self.weights, owner_thread as u16, &readers, kind >= 2);
+                plain(usize::from(chosen))
+            }
+        }
+    }
+
+    /// A measured read took `service_ns` and was answered now.
+    pub fn observe(&mut self, sample: Sample, service_ns: u64, now_ns: u64) {
+        let Sample { kind, units, away, state, sent_ns } = sample;
+        let total_ns = now_ns - sent_ns;
+        self.controller.observe(&Measurement { kind, units, away, state, service_ns, total_ns });
+    }
+
+    /// Renews prices, weights and the cheapest query blocks.
+    pub fn look(&mut self, layout: &Layout, looks: &[Look]) {
+        let busy = |(thread, look): (usize, &Look)| ThreadBusy {
+            busy_per_mille: look.busy_per_mille,
+            signals_per_turn: 1,
+            keeps_free: layout.recv.contains(&thread) || layout.tc.contains(&thread),
+            reads: layout.has_query[thread] || layout.ldm.contains(&thread),
+            owns: layout.ldm.contains(&thread),
+        };
+        let busy: Vec<ThreadBusy> = looks.iter().enumerate().map(busy).collect();
+        self.weights.adjust(&busy);
+        // The own thread first, as the controller wants it.
+        for thread in std::iter::once(self.own).chain((0..looks.len()).filter(|thread| *thread != self.own)) {
+            let (look, thread) = (&looks[thread], thread as u16);
+            self.controller.set_load(thread, look.busy_per_mille, look.task_ns, self.weights.factor(thread));
+        }
+        let Router { owners, controller, .. } = self;
+        for owner in owners {
+            owner.best = owner.others.iter().copied().min_by_key(|thread| controller.price(*thread as u16));
+        }
+    }
+
+    fn adapt(&mut self, kind: u8, units: u32, owner: usize, layout: &Layout, engine: &Engine) -> Route {
+        let owner_thread = layout.ldm[owner];
+        let state = |thread| if engine.sleeps(thread) { ThreadState::Sleeping } else { ThreadState::Executing };
+        let candidate = |thread: usize| Candidate {
+            thread: thread as u16,
+            queue_length: engine.queue_length(thread) as u32,
+            state: state(thread),
+        };
+        let now_ns = engine.now_ns();
+        let is_own = owner_thread == self.own;
+        let Router { owners, controller, own, .. } = self;
+        let known = &mut owners[owner];
+        let here = is_own || known.reads_here;
+        let away = || Away {
+            owner: (!is_own).then(|| candidate(owner_thread)),
+            query: known.better_query(engine).map(candidate),
+        };
+        let Decision { place, is_sampled } = controller.choose(kind, units, here, away, Time(now_ns));
+        let thread = match place {
+            Place::Here => *own,
+            Place::Owner => owner_thread,
+            Place::Query => known.best.unwrap_or(owner_thread),
+        };
+        let away = (thread != *own).then_some(thread as u16);
+        let sample = Sample { kind, units, away, state: state(thread), sent_ns: now_ns };
+        Route { thread, sample: is_sampled.then_some(sample) }
+    }
+}

@@ -1,0 +1,303 @@
+//! Which numbers of threads are best for a number of CPUs, and how far ours are from it when the demands are wrong.
+
+use junctor_client::route::ReadRule;
+use junctor_kernel::Module;
+
+use super::demand::{Change, Demands};
+use super::layout::{Candidate, Layout};
+use super::node::{KINDS, Node, Phase, RunOptions, RunReport};
+use super::request::Workload;
+use crate::Outcome;
+
+/// Clients for each CPU: enough for the busiest thread to be always busy.
+const CLIENTS_PER_CPU: usize = 16;
+/// Tables for each ldm thread, so that no ldm owns fewer partitions than another by more than one in ten.
+const TABLES_PER_LDM: usize = 5;
+/// How often loads are looked at: oftener than in a node, so that the controllers settle in the short time that is simulated.
+const LOOK_NS: u64 = 200_000;
+const WARM_UP_NS: u64 = 1_500_000;
+const TIME_MAX_NS: u64 = 400_000_000;
+/// Rounds of the search from one start.
+const ROUNDS_MAX: usize = 10;
+/// A neighbour must be so much better to be gone to, or the search follows noise.
+const GAIN_MIN: f64 = 1.004;
+/// Candidates that are tried with changed demands.
+const FINALISTS: usize = 5;
+
+/// A candidate and what it gives for each workload.
+#[derive(Clone)]
+pub struct Judged {
+    /// The numbers of threads.
+    pub candidate: Candidate,
+    /// Operations in a second, for each workload.
+    pub per_s: Vec<f64>,
+}
+
+impl Judged {
+    /// The geometric mean of the throughputs: a share more of one workload weighs as much as of another.
+    pub fn score(&self) -> f64 {
+        let logarithms: f64 = self.per_s.iter().map(|per_s| per_s.max(1e-9).ln()).sum();
+        (logarithms / self.per_s.len() as f64).exp()
+    }
+}
+
+/// A placement's name, a workload, and the mean part of the time that each role's threads work.
+pub type RoleRun = (String, Workload, Vec<(String, f64)>);
+
+/// What was found for a number of CPUs.
+pub struct Study {
+    /// CPUs.
+    pub cpus: u32,
+    /// Ours first, then the others that have a name.
+    pub named: Vec<Judged>,
+    /// The best pipeline that was found, by moving threads from module to module while that helps.
+    pub best: Judged,
+    /// With each change of the demands: our score by the best score of a pipeline.
+    pub sensitivity: Vec<(Change, f64, String)>,
+    /// Runs of our table and of the best: the part of the time that each role works, for each workload.
+    pub roles: Vec<RoleRun>,
+    /// With one client for each CPU: a placement's name, a workload, and the latencies that 50 and 99 per cent do not exceed, in
+    /// microseconds.
+    pub latencies: Vec<(String, Workload, [f64; 2])>,
+}
+
+/// Searches and compares for a number of CPUs.
+///
+/// # Errors
+/// A candidate that the real code refuses.
+pub fn study(cpus: u32, quick: bool) -> Outcome<Study> {
+    let demands = Demands::measured();
+    let mut seen: Vec<Judged> = Vec::new();
+    let named = named(cpus);
+    let mut judged_named = Vec::new();
+    for candidate in &named {
+        // Two names may mean the same numbers.
+        let judged = judge_new(&mut seen, candidate, cpus, &demands)?;
+        judged_named.push(Judged { candidate: candidate.clone(), ..judged });
+    }
+    // Both forms: sessions on threads of their own, and in recv threads.
+    let apart = |candidate: &&Candidate| candidate.name == "sql and tc apart";
+    let starts = [Some(&named[0]), named.iter().find(apart)];
+    for start in starts.into_iter().flatten().filter(|candidate| is_pipeline(candidate)) {
+        climb(&mut seen, start, cpus, &demands, if quick { 2 } else { ROUNDS_MAX })?;
+    }
+    let mut finalists: Vec<Judged> =
+        seen.iter().filter(|judged| same_family(&judged.candidate, &named[0])).cloned().collect();
+    finalists.sort_by(|one, other| other.score().total_cmp(&one.score()));
+    finalists.truncate(FINALISTS);
+    let mut best = finalists.first().cloned().unwrap_or_else(|| seen[0].clone());
+    best.candidate.name = "best found".into();
+    let ours = seen[0].clone();
+    if !finalists.iter().any(|judged| judged.candidate.counts == ours.candidate.counts) {
+        finalists.push(ours.clone());
+    }
+    let changes = if quick { vec![Change::NONE] } else { Change::all() };
+    let mut sensitivity = Vec::new();
+    for change in changes {
+        let changed = demands.changed(change);
+        let mut judged = Vec::new();
+        for finalist in &finalists {
+            judged.push(judge(&finalist.candidate, cpus, &changed)?);
+        }
+        let of_ours = judged.iter().find(|judged| judged.candidate.counts == ours.candidate.counts);
+        let top = judged.iter().max_by(|one, other| one.score().total_cmp(&other.score()));
+        if let (Some(of_ours), Some(top)) = (of_ours, top) {
+            sensitivity.push((change, of_ours.score() / top.score(), top.candidate.describe()));
+        }
+    }
+    let mut roles = Vec::new();
+    for (name, candidate) in [("automatic", &ours.candidate), ("best found", &best.candidate)] {
+        for workload in Workload::ALL {
+            let (layout, report) = simulate(candidate, cpus, &demands, workload, CLIENTS_PER_CPU)?;
+            roles.push((name.to_string(), workload, by_role(&layout, &report)));
+        }
+    }
+    let mut latencies = Vec::new();
+    for judged in judged_named.iter().chain([&best]) {
+        for workload in [Workload::Point, Workload::ReadWrite] {
+            let report = simulate(&judged.candidate, cpus, &demands, workload, 1)?.1;
+            let of = |per_mille| report.latencies.percentile(per_mille) as f64 / 1000.0;
+            latencies.push((judged.candidate.name.clone(), workload, [of(500), of(990)]));
+        }
+    }
+    Ok(Study { cpus, named: judged_named, best, sensitivity, roles, latencies })
+}
+
+/// Ours, and what others would do with so many CPUs.
+fn named(cpus: u32) -> Vec<Candidate> {
+    let mut named = vec![Candidate::automatic(cpus)];
+    if cpus >= 8 {
+        // RonDB's newest table gives its data nodes the CPUs that its SQL nodes leave; here both are one process.
+        named.push(rondb("RonDB's for half, sql on the other half", cpus / 2, cpus - cpus / 2));
+        named.push(rondb("RonDB's for all, sql in recv", cpus, 0));
+    }
+    if cpus >= 8 {
+        named.push(sessions_apart(cpus));
+        let reading = Candidate { name: "automatic, if recv could read".into(), recv_reads: true, ..named[0].clone() };
+        named.push(reading);
+    }
+    named.push(Candidate::of_counts("everything in recv threads", |module| match module {
+        Module::Recv => cpus.min(80),
+        _ => 0,
+    }));
+    named
+}
+
+/// Sessions and coordination on threads of their own, by the shares that the automatic table has for very many CPUs.
+fn sessions_apart(cpus: u32) -> Candidate {
+    let coordination = u32::from(cpus >= 10) + u32::from(cpus >= 18);
+    let rest = cpus - coordination;
+    let of = |per_cent: u32| (rest * per_cent / 100).max(1);
+    let (ldm, sql, tc) = (of(34), of(16), of(6));
+    let send = rest * 3 / 100;
+    Candidate::of_counts("sql and tc apart", |module| match module {
+        Module::Main => u32::from(coordination > 0),
+        Module::Rep => u32::from(coordination > 1),
+        Module::Ldm => ldm,
+        Module::Sql => sql,
+        Module::Tc => tc,
+        Module::Send => send,
+        Module::Recv => (rest - ldm - sql - tc - send).min(80),
+        _ => 0,
+    })
+}
+
+/// RonDB's newest fractions of a data node (ndb: half ldm, a quarter tc, an eighth recv, a twelfth send), and sql.
+fn rondb(name: &str, data_cpus: u32, sql: u32) -> Candidate {
+    let main = u32::from(data_cpus >= 10);
+    let rep = u32::from(data_cpus >= 18);
+    let ldm = (data_cpus / 2).max(1);
+    let tc = (data_cpus / 4).max(1);
+    let send = (data_cpus / 12).max(u32::from(data_cpus >= 8));
+    let recv = data_cpus.saturating_sub(main + rep + ldm + tc + send).max(1);
+    Candidate::of_counts(name, |module| match module {
+        Module::Main => main,
+        Module::Rep => rep,
+        Module::Ldm => ldm,
+        Module::Tc => tc,
+        Module::Send => send,
+        Module::Recv => recv,
+        Module::Sql => sql,
+        _ => 0,
+    })
+}
+
+fn is_pipeline(candidate: &Candidate) -> bool {
+    candidate.count(Module::Ldm) > 0 && !candidate.recv_reads
+}
+
+fn same_family(one: &Candidate, other: &Candidate) -> bool {
+    is_pipeline(one) == is_pipeline(other)
+}
+
+/// Moves threads from module to module while the score grows.
+fn climb(seen: &mut Vec<Judged>, start: &Candidate, cpus: u32, demands: &Demands, rounds: usize) -> Outcome<()> {
+    let mut at = judge_new(seen, start, cpus, demands)?;
+    let mut step = (cpus / 12).max(1);
+    for _ in 0..rounds {
+        let mut best: Option<Judged> = None;
+        for neighbour in neighbours(&at.candidate, step) {
+            let judged = judge_new(seen, &neighbour, cpus, demands)?;
+            if best.as_ref().is_none_or(|best| judged.score() > best.score()) {
+                best = Some(judged);
+            }
+        }
+        match best {
+            Some(best) if best.score() > at.score() * GAIN_MIN => at = best,
+            _ if step > 1 => step /= 2,
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
+/// The same with `step` threads moved from one module to another.
+fn neighbours(candidate: &Candidate, step: u32) -> Vec<Candidate> {
+    const MOVED: [Module; 5] = [Module::Recv, Module::Sql, Module::Tc, Module::Ldm, Module::Send];
+    let pairs = MOVED.into_iter().flat_map(|from| MOVED.into_iter().map(move |to| (from, to)));
+    let moves = pairs.filter(|(from, to)| from != to).filter(|(from, to)| {
+        // Without threads of their own, sql and tc are in recv threads, and threads write for themselves.
+        let least = u32::from(matches!(from, Module::Recv | Module::Ldm));
+        // Grammar's limits: 80 threads of recv and of send.
+        let most = if matches!(to, Module::Recv | Module::Send) { 80 } else { u32::MAX };
+        candidate.count(*from) >= least + step && candidate.count(*to) + step <= most
+    });
+    moves
+        .map(|(from, to)| {
+            let count = |module| match candidate.count(module) {
+                count if module == from => count - step,
+                count if module == to => count + step,
+                count => count,
+            };
+            Candidate::of_counts("searched", count)
+        })
+        .collect()
+}
+
+/// Judges a candidate, once.
+fn judge_new(seen: &mut Vec<Judged>, candidate: &Candidate, cpus: u32, demands: &Demands) -> Outcome<Judged> {
+    let is_same = |judged: &&Judged| {
+        (&judged.candidate.counts, judged.candidate.recv_reads) == (&candidate.counts, candidate.recv_reads)
+    };
+    if let Some(judged) = seen.iter().find(is_same) {
+        return Ok(judged.clone());
+    }
+    let judged = judge(candidate, cpus, demands)?;
+    seen.push(judged.clone());
+    Ok(judged)
+}
+
+fn judge(candidate: &Candidate, cpus: u32, demands: &Demands) -> Outcome<Judged> {
+    let mut per_s = Vec::new();
+    for workload in Workload::ALL {
+        per_s.push(simulate(candidate, cpus, demands, workload, CLIENTS_PER_CPU)?.1.per_s);
+    }
+    Ok(Judged { candidate: candidate.clone(), per_s })
+}
+
+/// One run of the adaptive rule with so many clients for each CPU.
+///
+/// # Errors
+/// A candidate that the real code refuses.
+pub fn simulate(
+    candidate: &Candidate,
+    cpus: u32,
+    demands: &Demands,
+    workload: Workload,
+    clients_per_cpu: usize,
+) -> Outcome<(Layout, RunReport)> {
+    let layout = Layout::new(candidate, cpus)?;
+    let clients = clients_per_cpu * cpus as usize;
+    let tables = TABLES_PER_LDM * layout.ldm.len();
+    let options = RunOptions { rule: ReadRule::Adaptive, look_ns: LOOK_NS, seed: 1 };
+    let report = {
+        let mut node = Node::new(&layout, demands, clients, tables, options);
+        node.begin_phase(Phase::even(workload, demands, clients, tables));
+        node.warm_up(WARM_UP_NS);
+        let operations = match workload {
+            Workload::ReadWrite => clients.max(400),
+            _ => (4 * clients).max(4_000),
+        };
+        node.count(operations as u64, TIME_MAX_NS)
+    };
+    Ok((layout, report))
+}
+
+/// The mean part of the time that the threads of each role work.
+pub fn by_role(layout: &Layout, report: &RunReport) -> Vec<(String, f64)> {
+    let mut roles: Vec<(String, f64, usize)> = Vec::new();
+    for (role, busy) in layout.roles.iter().zip(&report.busy) {
+        match roles.iter_mut().find(|(name, ..)| name == role) {
+            Some((_, sum, count)) => (*sum, *count) = (*sum + busy, *count + 1),
+            None => roles.push((role.clone(), *busy, 1)),
+        }
+    }
+    roles.into_iter().map(|(role, sum, count)| (role, sum / count as f64)).collect()
+}
+
+/// Microseconds of each kind of work for an operation, hops last.
+pub fn by_kind(report: &RunReport) -> Vec<(&'static str, f64)> {
+    let hops = report.work_ns[usize::from(super::engine::HOP_KIND)];
+    let kinds = KINDS.iter().zip(report.work_ns).map(|(name, work_ns)| (*name, work_ns / 1000.0));
+    kinds.chain([("hops", hops / 1000.0)]).collect()
+}
