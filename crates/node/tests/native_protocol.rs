@@ -337,6 +337,17 @@ fn requests_under_way_together_are_answered_each() {
         let (one, two) = zip(one, two).await;
         assert_eq!((one?, two?), (1225, 8));
 
+        // Requests that come in pieces, with others before and behind them.
+        for bytes in [9_000, 20_000, 70_000] {
+            let text = "x".repeat(bytes);
+            let mut batch = connection.batch();
+            (0..60).for_each(|cut| _ = batch.add("SELECT LENGTH(?)", params![&text[cut * 100..]]));
+            for (cut, rows) in batch.run_all().await?.iter().enumerate() {
+                let length = rows.as_ref().expect("it is right").get(0).expect("one row").get::<u64>(0usize)?;
+                assert_eq!(length, (bytes - cut * 100) as u64);
+            }
+        }
+
         let mut batch = connection.batch();
         (0..3000i64).for_each(|number| _ = batch.add("SELECT ?", params![number]));
         let results = batch.run_all().await?;

@@ -510,6 +510,8 @@ impl Connection {
                 self.log_in_native(&payload, &link, settings, context, outbox);
             } else if request.end == self.pending.len() && link.position == 0 {
                 let bytes = std::mem::take(&mut self.pending);
+                // What was done with before has been taken out, perhaps just now.
+                self.native = Some(link);
                 self.forward(bytes, request, outbox);
                 return;
             } else {
