@@ -34,7 +34,7 @@ const HAND_OVER_NS: u64 = 1_500;
 const WAKE_NS: u64 = 3_000;
 
 /// Latency of a hand-over before any was measured, to a thread in each [`ThreadState`].
-const LATENCY_GUESS_NS: [u64; 4] = [4_000, 4_000, 2_000, 30_000];
+const LATENCY_GUESS_NS: [u64; ThreadState::COUNT] = [4_000, 4_000, 2_000, 30_000, 100_000];
 
 /// Another place must be cheaper than the own thread by this part of its cost, a power of two.
 const STAY_SHIFT: u32 = 3;
@@ -145,7 +145,7 @@ impl Default for KindFigures {
 struct ThreadFigures {
     /// What a hand-over there costs by itself, to a thread in each state: the parts of both threads at their prices, and the
     /// latency.
-    hand_over_ns: [u64; 4],
+    hand_over_ns: [u64; ThreadState::COUNT],
     /// Nanoseconds that one of its signals takes.
     signal_ns: u64,
     price: u64,
@@ -196,7 +196,7 @@ pub struct Controller {
     /// The others.
     threads: Box<[ThreadFigures; THREADS]>,
     /// Latency of a hand-over to each thread in each state.
-    latencies: Box<[[Mean; 4]]>,
+    latencies: Box<[[Mean; ThreadState::COUNT]]>,
     own_thread: u16,
 }
 
@@ -204,7 +204,7 @@ impl Controller {
     /// The controller of a block on the thread `own` of so many.
     pub fn new(own: u16, threads: usize) -> Controller {
         let thread = ThreadFigures {
-            hand_over_ns: [0; 4],
+            hand_over_ns: [0; ThreadState::COUNT],
             signal_ns: 0,
             price: u64::from(PRICE_ONE),
             pending_ns: 0,

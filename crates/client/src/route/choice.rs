@@ -14,6 +14,9 @@ use super::weighted::{ThreadBusy, WeightedRule, Weights};
 /// How often prices and weights are made anew, while there are reads.
 const REFRESH_EVERY: Duration = Duration::from_millis(100);
 
+/// A thread that has slept for so long is idle, whatever its last figures say.
+const RESTED: Duration = Duration::from_millis(50);
+
 /// Which query blocks may read the partitions of each ldm instance, by its number: those of its read group.
 pub type Readers = Vec<Vec<u16>>;
 
@@ -285,7 +288,10 @@ impl Route {
         self.refreshed = now;
         for (thread, busy) in self.busy.iter_mut().enumerate() {
             let Some(load) = loads.thread(thread as u16) else { continue };
-            busy.busy_per_mille = (load.moment.busy_per_mille() + load.second.busy_per_mille()) / 2;
+            // Windows end only while a thread works, so one that sleeps has told of nothing since.
+            let rests = load.state == ThreadState::Sleeping && now.since(load.state_since).0 > RESTED.0;
+            let busy_per_mille = (load.moment.busy_per_mille() + load.second.busy_per_mille()) / 2;
+            busy.busy_per_mille = if rests { 0 } else { busy_per_mille };
             busy.signals_per_turn = load.moment.signals.checked_div(load.moment.turns).unwrap_or(0) as u32;
         }
         self.weights.adjust(&self.busy);

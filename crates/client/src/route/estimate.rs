@@ -12,6 +12,9 @@ const OUTLIER_FACTOR: u64 = 4;
 /// What no sample is cut below, so that a mean near zero can grow, in the unit of the samples.
 const OUTLIER_MIN: u64 = 1_000;
 
+/// The first samples are of code and data that no cache has; the least of them counts.
+const COLD_SAMPLES: u32 = 4;
+
 /// The largest sample, so that sums and products of estimates stay far from overflow.
 const SAMPLE_MAX: u64 = 1 << 36;
 
@@ -33,6 +36,8 @@ impl Mean {
         let sample = sample.min(SAMPLE_MAX);
         if self.samples == 0 {
             self.sixteenths = sample << FRACTION_BITS;
+        } else if self.samples < COLD_SAMPLES {
+            self.sixteenths = self.sixteenths.min(sample << FRACTION_BITS);
         } else {
             let outlier = (self.value() * OUTLIER_FACTOR).max(OUTLIER_MIN);
             let sample = sample.min(outlier) << FRACTION_BITS;

@@ -150,6 +150,32 @@ fn a_thread_that_sleeps_or_has_a_queue_is_avoided() {
 }
 
 #[test]
+fn a_thread_may_be_in_any_state() {
+    let states = [
+        ThreadState::Executing,
+        ThreadState::Sending,
+        ThreadState::Spinning,
+        ThreadState::Sleeping,
+        ThreadState::BufferFull,
+    ];
+    assert_eq!(states.len(), ThreadState::COUNT);
+    let mut controller = Controller::new(OWN, 2);
+    for (turn, state) in states.into_iter().enumerate() {
+        let (service_ns, total_ns) = (50_000, 60_000);
+        controller.observe(&Measurement { kind: KIND, units: 1, away: Some(OTHER), state, service_ns, total_ns });
+        let away = || Away { owner: Some(Candidate { state, ..candidate(OTHER) }), query: None };
+        assert_eq!(controller.choose(KIND, 100, false, away, Time(turn as u64)).place, Place::Owner);
+    }
+}
+
+#[test]
+fn the_first_samples_do_not_make_a_place_dear_for_long() {
+    let mut mean = Mean::guessed(1_000);
+    [10_000_000, 12_000, 11_000].into_iter().for_each(|sample| mean.add(sample));
+    assert_eq!(mean.value(), 11_000);
+}
+
+#[test]
 fn the_same_measurements_give_the_same_decisions() {
     let run = || {
         let mut controller = Controller::new(OWN, 2);

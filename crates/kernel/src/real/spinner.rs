@@ -42,6 +42,8 @@ impl SpinWord {
 /// What one thread knows of its idle moments.
 pub(super) struct Spinner {
     controller: SpinController,
+    /// Threads that wait for disks and not for clients never spin.
+    may_spin: bool,
     /// The time of this thread alone, from its ThreadConfig, in microseconds; it wins over SchedulerSpinTimer.
     fixed_us: u32,
     settings: SpinSettings,
@@ -49,6 +51,8 @@ pub(super) struct Spinner {
     adjusted: Time,
     /// Since when the thread is awake.
     woke: Time,
+    /// When it went to sleep last.
+    slept: Time,
     /// Nanoseconds awake since it was last looked how long the thread ran.
     awake_ns: u64,
     looked: Time,
@@ -58,13 +62,16 @@ pub(super) struct Spinner {
 
 impl Spinner {
     pub(super) fn new(modules: &[(Module, u16)], fixed_us: u32, wake_ns: u64) -> Spinner {
+        let has = |module| modules.iter().any(|(other, _)| *other == module);
         Spinner {
             controller: SpinController::new(modules),
+            may_spin: has(Module::Recv) || !has(Module::Io),
             fixed_us,
             settings: SpinSettings::default(),
             wake_ns,
             adjusted: Time(0),
             woke: Time(0),
+            slept: Time(0),
             awake_ns: 0,
             looked: Time(0),
             ran_ns: 0,
@@ -85,7 +92,7 @@ impl Spinner {
 
     /// The thread has nothing to do at `now`. Returns whether the spin time was chosen anew.
     pub(super) fn begin_idle(&mut self, now: Time, word: &SpinWord, busy_per_mille: impl FnOnce() -> u32) -> bool {
-        if self.adjusted.0 > 0 && now.since(self.adjusted).0 < ADJUST_EVERY.0 {
+        if !self.may_spin || self.adjusted.0 > 0 && now.since(self.adjusted).0 < ADJUST_EVERY.0 {
             return false;
         }
         self.adjusted = now;
@@ -106,12 +113,15 @@ impl Spinner {
     #[inline]
     pub(super) fn begin_sleep(&mut self, now: Time) {
         self.awake_ns += now.since(self.woke).0;
+        self.slept = now;
     }
 
     /// The thread woke at `now`, for it was rung at `rung` if anybody did.
     #[inline]
     pub(super) fn end_sleep(&mut self, now: Time, rung: Option<Time>) {
         self.woke = now;
+        // A bell that was rung before the sleep tells nothing of it.
+        let rung = rung.filter(|rung| *rung >= self.slept);
         let sample_ns = rung.map(|rung| now.since(rung).0).filter(|sample_ns| *sample_ns <= WAKE_NS_MAX);
         if let Some(sample_ns) = sample_ns {
             self.wake_ns = self.wake_ns - self.wake_ns / 8 + sample_ns / 8;
@@ -123,6 +133,12 @@ impl Spinner {
     pub(super) fn end_idle(&mut self, from: Time, now: Time, slept: bool) {
         let idle_ns = now.since(from).0;
         self.controller.observe(Duration(if slept { idle_ns.saturating_sub(self.wake_ns) } else { idle_ns }));
+    }
+
+    /// Nothing came but the time: no spin, however long, would have caught work.
+    #[inline]
+    pub(super) fn end_idle_without_work(&mut self) {
+        self.controller.observe(Duration::from_millis(1_000));
     }
 
     /// Compares how long the thread was awake with how long it ran.

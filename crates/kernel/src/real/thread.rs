@@ -188,6 +188,17 @@ impl RealWorld {
     }
 }
 
+/// What came of looking for work.
+enum Spun {
+    /// There is some. The sockets may not have been looked at yet, and a stream of signals must not keep it so.
+    Work {
+        polled: bool,
+    },
+    /// A timer is due, which a sleep would have told as well.
+    Timer,
+    Nothing,
+}
+
 /// One thread of a node, until the node halts.
 pub(super) struct NodeThread<S: Signal, H: Host<S>> {
     pub(super) engine: Engine<S, H>,
@@ -225,6 +236,9 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
                 sockets.take_input(&mut self.engine);
             }
             let handled = self.engine.end_turn();
+            if self.told_to_stop && handled > 0 {
+                self.tell_work();
+            }
             self.engine.carry_out(&mut self.world);
             let moved = self.publish();
             if self.world.has_output() {
@@ -314,18 +328,29 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
 
     /// Spins, then sleeps, until there may be something to do. Returns whether the sockets were looked at.
     fn wait(&mut self) -> bool {
-        let shared = self.world.shared.clone();
         let index = usize::from(self.engine.seat().thread);
         let idle_since = self.clock.now();
         self.engine.close_turn(idle_since);
-        let busy_per_mille = || shared.loads.thread(index as u16).map_or(0, |load| load.moment.busy_per_mille());
-        if self.spinner.begin_idle(idle_since, &shared.spin, busy_per_mille) {
+        let Shared { loads, spin, .. } = &*self.world.shared;
+        let busy_per_mille = || loads.thread(index as u16).map_or(0, |load| load.moment.busy_per_mille());
+        if self.spinner.begin_idle(idle_since, spin, busy_per_mille) {
             self.engine.load.set_spin(self.spinner.spin());
         }
-        if self.spinner.spin().0 > 0 && !self.world.has_input() && self.spin_for_work(idle_since) {
-            self.spinner.end_idle(idle_since, self.clock.now(), false);
-            return true;
+        // Who waits for room in other rings would not see it come while spinning.
+        if self.spinner.spin().0 > 0 && !self.world.has_input() && !self.engine.is_blocked() {
+            match self.spin_for_work(idle_since) {
+                Spun::Work { polled } => {
+                    self.spinner.end_idle(idle_since, self.clock.now(), false);
+                    return polled;
+                }
+                Spun::Timer => {
+                    self.spinner.end_idle_without_work();
+                    return true;
+                }
+                Spun::Nothing => {}
+            }
         }
+        let shared = self.world.shared.clone();
         if self.told_to_stop {
             self.tell_activity(&shared.activity[index]);
         }
@@ -351,8 +376,10 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         cell.cancel();
         let now = self.clock.now();
         self.spinner.end_sleep(now, bell.take_rung());
-        if !is_blocked && (self.engine.has_mail() || self.world.has_input()) {
-            self.spinner.end_idle(idle_since, now, true);
+        match self.engine.has_mail() || self.world.has_input() {
+            _ if is_blocked => {}
+            true => self.spinner.end_idle(idle_since, now, true),
+            false => self.spinner.end_idle_without_work(),
         }
         !is_blocked
     }
@@ -369,15 +396,24 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         activity.idle.store(idle, Ordering::Release);
     }
 
-    /// Looks for work for the chosen time. Returns whether there is some.
-    fn spin_for_work(&mut self, start: Time) -> bool {
+    /// Takes back that the thread had come to rest: one that spins may work on without sleeping in between.
+    #[cold]
+    fn tell_work(&mut self) {
+        let activity = &self.world.shared.activity[usize::from(self.engine.seat().thread)];
+        activity.idle.store(false, Ordering::Release);
+        activity.turns.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Looks for work for the chosen time.
+    fn spin_for_work(&mut self, start: Time) -> Spun {
         self.engine.load.enter(ThreadState::Spinning, start);
-        let (spin, call) = (self.spinner.spin(), self.spinner.call());
-        let mut looked = start;
+        let spin = self.spinner.spin();
+        let call = self.spinner.call().min(spin);
+        let (mut looked, mut polled) = (start, false);
         loop {
             let now = loop {
                 if self.engine.has_mail() {
-                    return true;
+                    return Spun::Work { polled };
                 }
                 std::hint::spin_loop();
                 let now = self.clock.now();
@@ -387,12 +423,15 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             };
             looked = now;
             self.world.poll(Duration::ZERO);
-            let timer_due = self.engine.next_timer().is_some_and(|due| due <= now);
-            if self.world.has_output() || self.world.has_input() || timer_due {
-                return true;
+            polled = true;
+            if self.world.has_output() || self.world.has_input() {
+                return Spun::Work { polled };
+            }
+            if self.engine.next_timer().is_some_and(|due| due <= now) {
+                return Spun::Timer;
             }
             if now.since(start) >= spin || self.world.shared.halt.load(Ordering::Relaxed) {
-                return false;
+                return Spun::Nothing;
             }
         }
     }

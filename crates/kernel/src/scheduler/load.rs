@@ -35,6 +35,11 @@ pub enum ThreadState {
     BufferFull = 4,
 }
 
+impl ThreadState {
+    /// How many there are.
+    pub const COUNT: usize = 5;
+}
+
 /// The length of the slots of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
