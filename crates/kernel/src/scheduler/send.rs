@@ -250,7 +250,7 @@ pub struct Candidate {
 }
 
 /// Which of the candidates write for a thread in this state, in the order in which they are taken: send threads and `extra` more,
-/// or one and `extra` more if there are no send threads. Without assistance send threads write everything.
+/// or, for an overloaded thread, one and `extra` more if there are no send threads. Without assistance send threads write everything.
 pub fn choose_helpers(
     settings: &SendSettings,
     state: SendState,
@@ -265,7 +265,8 @@ pub fn choose_helpers(
         SendAssistance::Never => return,
         SendAssistance::Always => SendState::Overload,
     };
-    if state == SendState::Light {
+    // Time of others that have work of their own is not cheaper than time of a thread that still sleeps now and then.
+    if state == SendState::Light || helpers.is_empty() && state != SendState::Overload {
         return helpers.clear();
     }
     let others = if helpers.is_empty() { 1 + extra } else { extra };
@@ -427,7 +428,9 @@ mod tests {
         let others = &candidates[..3];
         assert_eq!(chosen(&ON, SendState::Overload, others, 0), [0]);
         assert_eq!(chosen(&ON, SendState::Overload, others, 2), [0, 2, 3]);
-        assert_eq!(chosen(&ON, SendState::High, &others[2..], 2), [0_u16; 0], "it is as loaded itself");
+        assert_eq!(chosen(&ON, SendState::High, others, 2), [0_u16; 0], "without send threads it writes itself");
+        let with_sender = [candidate(3, SendState::High, 700), sender];
+        assert_eq!(chosen(&ON, SendState::High, &with_sender, 2), [7], "3 is as loaded itself");
     }
 
     #[test]
