@@ -37,6 +37,13 @@ impl<'a> AnswerSink<'a> {
         }
     }
 
+    /// In the native protocol, the answer is one to the request of that number; 0 for what nobody has asked.
+    pub(crate) fn set_number(&mut self, number: u32) {
+        if let AnswerSink::Native(sink) = self {
+            sink.number = number;
+        }
+    }
+
     /// The next result begins here.
     pub(crate) fn begin_result(&mut self) {
         match self {

@@ -9,6 +9,7 @@ use junctor_client::api::{
     Connection, Direction, ErrorKind, Isolation, Key, Options, Result, TransactionOptions, Value, block_on, column,
     count, maximum, not, params, sum,
 };
+use junctor_client::wire::reply::is_last;
 use junctor_client::wire::request::Login;
 use junctor_client::wire::{KEYS_MAX, Reply, Request, VERSION, next_frame};
 use junctor_node::{NodeConfig, RunningServer, start};
@@ -512,6 +513,80 @@ fn say(node: &RunningServer, bytes: &[u8], answers: usize) -> Vec<u16> {
     // The answer to the login.
     said.remove(0);
     said
+}
+
+/// Logs in as root and takes the answer to it.
+fn logged_in(node: &RunningServer) -> TcpStream {
+    let mut stream = TcpStream::connect(address(node)).expect("it listens");
+    let mut login = Vec::new();
+    assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.emit(&mut login));
+    stream.write_all(&login).expect("it reads");
+    take_answers(&mut stream, 1);
+    stream
+}
+
+/// Waits until so many answers have come, the last of which ends what has come; gives their numbers. The greeting is none.
+fn take_answers(stream: &mut TcpStream, count: usize) -> Vec<u32> {
+    let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        let mut numbers = Vec::new();
+        let mut rest = received.as_slice();
+        while let Some((frame, after)) = next_frame(rest) {
+            rest = after;
+            if is_last(frame.kind) {
+                let number = frame.payload.first_chunk().expect("an answer has a number");
+                numbers.push(u32::from_le_bytes(*number));
+            }
+        }
+        if numbers.len() >= count {
+            assert!(rest.is_empty());
+            return numbers;
+        }
+        let length = stream.read(&mut buffer).expect("the node is there");
+        assert!(length > 0, "the connection goes on");
+        received.extend_from_slice(&buffer[..length]);
+    }
+}
+
+#[test]
+fn requests_that_come_in_pieces_are_answered_each() {
+    let node = node();
+    let requests = [Request::Close { handle: 9 }, Request::Ping, Request::RunText("SELECT 1"), Request::Ping];
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    for (number, request) in requests.iter().enumerate() {
+        assert!(request.emit(number as u32, &mut bytes));
+        ends.push(bytes.len());
+    }
+    let mut stream = logged_in(&node);
+    for cut in 1..bytes.len() {
+        // Up to somewhere within a request, up to its end, and the others; each piece waits for the answers to those before.
+        let end = ends.iter().copied().find(|end| *end > cut).unwrap_or(bytes.len());
+        let mut answered = 0;
+        for piece in [0..cut, cut..end, end..bytes.len()] {
+            let whole = ends.iter().filter(|end| **end <= piece.end).count();
+            if !piece.is_empty() {
+                stream.write_all(&bytes[piece]).expect("it reads");
+            }
+            if whole > answered {
+                let expected: Vec<u32> = (answered as u32..whole as u32).collect();
+                assert_eq!(take_answers(&mut stream, whole - answered), expected);
+            }
+            answered = whole;
+        }
+    }
+    assert!(node.stop());
+}
+
+#[test]
+fn what_nobody_has_asked_is_said_under_number_0() {
+    let node = node();
+    let mut stream = logged_in(&node);
+    let mut bytes = Vec::new();
+    assert!(Request::RunText("SET SESSION wait_timeout = 1").emit(7, &mut bytes));
+    stream.write_all(&bytes).expect("it reads");
+    assert_eq!(take_answers(&mut stream, 1), [7]);
+    assert_eq!(take_answers(&mut stream, 1), [0]);
+    assert!(node.stop());
 }
 
 #[test]

@@ -294,18 +294,16 @@ impl State {
     fn on_answer(&mut self, last_at: usize, end: usize) {
         let is_too_long = std::mem::take(&mut self.is_too_long);
         let start = std::mem::replace(&mut self.position, end);
-        if self.answered == self.slots.len() {
-            // Nobody has asked: the node says why it closes the connection.
+        let said = self.received.get(last_at + frame::HEAD_BYTES..).and_then(|bytes| bytes.first_chunk());
+        let said = said.map(|said| u32::from_le_bytes(*said));
+        let number = self.first.wrapping_add(self.answered as u32);
+        if self.answered == self.slots.len() || said != Some(number) {
+            // What nobody has asked is why the node closes the connection. Its number is 0, that of the login, which comes first.
             let farewell = next_frame(&self.received[last_at..]).and_then(|(frame, _)| Reply::parse(frame).ok());
             return self.fail(match farewell {
-                Some((_, Reply::Failed { errno, sqlstate, message })) => Error::server(errno, sqlstate, message),
-                _ => Error::protocol("an answer without a request"),
+                Some((0, Reply::Failed { errno, sqlstate, message })) => Error::server(errno, sqlstate, message),
+                _ => Error::protocol("answers out of order"),
             });
-        }
-        let said = self.received.get(last_at + frame::HEAD_BYTES..).and_then(|bytes| bytes.first_chunk());
-        let number = self.first.wrapping_add(self.answered as u32);
-        if said.is_none_or(|said| u32::from_le_bytes(*said) != number) {
-            return self.fail(Error::protocol("answers out of order"));
         }
         let slot = match &self.slots[self.answered] {
             Slot::Dropped => Slot::Taken,

@@ -84,6 +84,8 @@ struct Connection {
     /// The output is above its mark; the next part is asked for when it is below again, otherwise at the end of the turn.
     blocked: bool,
     part_wanted: bool,
+    /// The next command begins when the output is below its mark again.
+    next_wanted: bool,
     reading_paused: bool,
     /// Bytes received while a command was under way; in the native protocol all that are not done with.
     pending: Buffer,
@@ -156,6 +158,9 @@ impl RecvBlock {
                     connection.blocked = false;
                     if std::mem::take(&mut connection.part_wanted) {
                         connection.ask_for_part(outbox);
+                    }
+                    if std::mem::take(&mut connection.next_wanted) {
+                        connection.begin_next(&self.settings, context, outbox);
                     }
                 }
             }
@@ -235,6 +240,7 @@ impl RecvBlock {
             busy: false,
             blocked: false,
             part_wanted: false,
+            next_wanted: false,
             reading_paused: false,
             pending: Buffer::new(),
             native: is_native.then_some(NativeLink { salt, position: 0 }),
@@ -295,7 +301,10 @@ impl RecvBlock {
         self.counted.bytes_received += bytes.len() as u64;
         match find(&mut self.connections, socket) {
             None => context.buffers.give(bytes),
-            Some(connection) if connection.busy => connection.keep_pending(bytes, context, outbox),
+            Some(connection) if connection.busy || connection.blocked => {
+                connection.next_wanted |= !connection.busy;
+                connection.keep_pending(bytes, context, outbox);
+            }
             Some(connection) => connection.take_bytes(bytes, &self.settings, context, outbox),
         }
     }
@@ -328,15 +337,10 @@ impl RecvBlock {
             AfterReply::NextCommand => {
                 connection.busy = false;
                 connection.part_wanted = false;
-                if connection.native.is_some() && !connection.pending.is_empty() {
-                    connection.take_frames(Buffer::new(), &self.settings, context, outbox);
-                } else if connection.native.is_none() && !connection.pending.is_empty() {
-                    let pending = std::mem::take(&mut connection.pending);
-                    connection.take_bytes(pending, &self.settings, context, outbox);
-                }
-                if connection.reading_paused && !connection.is_full() {
-                    connection.reading_paused = false;
-                    outbox.request(WorldRequest::ResumeReading { socket: connection.socket });
+                if connection.blocked {
+                    connection.next_wanted = true;
+                } else {
+                    connection.begin_next(&self.settings, context, outbox);
                 }
             }
         }
@@ -461,13 +465,20 @@ impl Connection {
         outbox.send(self.sql, Signal::Sql(SqlSignal::ExecuteCommand(signal)));
     }
 
-    fn keep_pending(&mut self, bytes: Buffer, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        if self.pending.is_empty() {
-            context.buffers.give(std::mem::replace(&mut self.pending, bytes));
-        } else {
-            self.pending.extend_from_slice(&bytes);
-            context.buffers.give(bytes);
+    /// Begins with what has come meanwhile, after a command or when the client has taken enough of the answers.
+    fn begin_next(&mut self, settings: &RecvSettings, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        if !self.pending.is_empty() {
+            let pending = if self.native.is_some() { Buffer::new() } else { std::mem::take(&mut self.pending) };
+            self.take_bytes(pending, settings, context, outbox);
         }
+        if self.reading_paused && !self.is_full() {
+            self.reading_paused = false;
+            outbox.request(WorldRequest::ResumeReading { socket: self.socket });
+        }
+    }
+
+    fn keep_pending(&mut self, bytes: Buffer, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.append_pending(bytes, context);
         if self.is_full() && !self.reading_paused {
             self.reading_paused = true;
             outbox.request(WorldRequest::PauseReading { socket: self.socket });
@@ -477,7 +488,7 @@ impl Connection {
     /// Whether more bytes wait behind the command under way than may.
     fn is_full(&self) -> bool {
         let done_with = self.native.map_or(0, |link| link.position);
-        self.busy && self.pending.len() - done_with >= PENDING_BYTES_MAX
+        (self.busy || self.blocked) && self.pending.len() - done_with >= PENDING_BYTES_MAX
     }
 
     /// As `take_bytes`, of the native protocol.
@@ -488,8 +499,8 @@ impl Connection {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        self.append_pending(bytes, context);
         let Some(mut link) = self.native else { return };
-        self.append_pending(bytes, &mut link, context);
         while !self.busy && self.stage != Stage::Closing {
             let rest = &self.pending[link.position..];
             let Some((_, length)) = frame::head(rest) else { break };
@@ -530,12 +541,18 @@ impl Connection {
     }
 
     /// Puts received bytes behind those that are not done with.
-    fn append_pending(&mut self, bytes: Buffer, link: &mut NativeLink, context: &mut Context<'_>) {
+    fn append_pending(&mut self, bytes: Buffer, context: &mut Context<'_>) {
         if self.pending.is_empty() {
+            if let Some(link) = &mut self.native {
+                link.position = 0;
+            }
             context.buffers.give(std::mem::replace(&mut self.pending, bytes));
             return;
         }
-        if link.position > self.pending.len() / 2 && !bytes.is_empty() {
+        if let Some(link) = &mut self.native
+            && link.position > self.pending.len() / 2
+            && !bytes.is_empty()
+        {
             self.pending.drain(..link.position);
             link.position = 0;
         }

@@ -67,6 +67,8 @@ impl SqlBlock {
             CommandState::None if !ends => return,
             CommandState::None => {
                 if let Some(error) = farewell {
+                    // Nobody has asked.
+                    sink.set_number(0);
                     sink.error(&error);
                 }
                 Progress::Done

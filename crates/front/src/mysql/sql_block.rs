@@ -13,7 +13,7 @@ use junctor_sql::result::{Progress, ResultSink};
 use junctor_sql::{Engine, Session, SessionOpening, SqlCommand};
 
 use super::packet_sink::PacketSink;
-use super::session_control::{Looks, is_kill};
+use super::session_control::{Looks, is_kill, payload_of};
 use super::several_statements::{STATEMENT_TIMER, STATEMENT_WORK, Texts, after_statement};
 use super::statement_parameters::StatementParameters;
 use super::table_waits::{TABLE_TIMER, TABLE_WORK};
@@ -260,6 +260,9 @@ impl SqlBlock {
             return;
         };
         record.begun = door.now;
+        if let Dialect::Native { number } = &mut record.dialect {
+            *number = native::command::number_of(payload_of(&command));
+        }
         self.engine.counters.commands += 1;
         if !record.admitted && !is_kill(&command) {
             if !self.admission.try_enter() {
@@ -533,7 +536,6 @@ fn execute(engine: &mut Engine, record: &mut SessionRecord, payload: &[u8], door
 
 fn execute_native(engine: &mut Engine, record: &mut SessionRecord, payload: &[u8], door: &mut Door<'_>) -> Progress {
     let (number, request) = native::command::parse(payload);
-    record.dialect = Dialect::Native { number };
     let SessionRecord { session, native, answer, .. } = record;
     let mut sink = NativeSink { out: answer, number, result_start: Some(0), prepared: None };
     native::command::execute(engine, session, native, (request, payload), door, &mut sink)

@@ -24,6 +24,12 @@ pub(crate) fn parse(bytes: &[u8]) -> (u32, Result<Option<Request<'_>>, Malformed
     }
 }
 
+/// The number of a request whose bytes begin with its kind; 0 where it cannot be read.
+#[inline]
+pub(crate) fn number_of(bytes: &[u8]) -> u32 {
+    bytes.get(1..).and_then(|bytes| bytes.first_chunk()).map_or(0, |number| u32::from_le_bytes(*number))
+}
+
 /// Executes a request; `bytes` are those that it was parsed from.
 pub(crate) fn execute(
     engine: &mut Engine,
