@@ -44,6 +44,7 @@ pub use outbox::Outbox;
 pub use placement::Module;
 pub use pool::{Handle, Pool, PoolFull};
 pub use random::Random;
+pub use real::{ConnectError, Connector, MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};
 pub use scheduler::load::{HISTORY_SLOTS, LoadBoard, ThreadLoad, Usage, Window};
 pub use scheduler::send::{SendAssistance, SendSettings};
 pub use scheduler::send_board::SendStatus;

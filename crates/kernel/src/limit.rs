@@ -29,6 +29,10 @@ pub struct KernelLimits {
     pub send_low_water_bytes: usize,
     /// Queued output, in bytes, at which the socket is closed.
     pub send_bytes_max: usize,
+    /// The most buffers under way in one direction of a connection in memory, rounded up to a power of two.
+    pub stream_buffers_max: u32,
+    /// A connection in memory takes a buffer while fewer bytes than this are under way in its direction.
+    pub stream_bytes_max: usize,
     /// After how long without taking a request a thread that has no room takes one nevertheless, in nanoseconds.
     pub stall_ns: u64,
 }
@@ -67,6 +71,8 @@ impl Default for KernelLimits {
             send_high_water_bytes: 256 << 10,
             send_low_water_bytes: 64 << 10,
             send_bytes_max: 256 << 20,
+            stream_buffers_max: 32,
+            stream_bytes_max: 256 << 10,
             stall_ns: 1_000_000,
         }
     }

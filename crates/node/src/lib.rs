@@ -6,8 +6,14 @@ pub mod config_file;
 pub mod machine;
 pub mod role;
 pub mod start;
+pub mod embedded;
 
 pub use config_file::ConfigError;
+pub use embedded::{Node, NodeBuilder};
 pub use role::{NodeHost, Shared};
 pub use setting::NodeConfig;
-pub use start::{RunningServer, StartError, start};
+pub use start::{Connector, Protocol, RunningServer, StartError, start};
+
+/// The typed client, and what it needs of the streams of [`RunningServer::connect`].
+pub use junctor_client::api as client;
+pub use junctor_kernel::{ConnectError, MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};

@@ -9,6 +9,8 @@ use junctor_kernel::{SendAssistance, SendSettings, SpinChoice, SpinMethod};
 /// The configuration of a node, all values checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeConfig {
+    /// Whether any port is opened. A program that embeds a node may do without; there is no setting of this name.
+    pub listens: bool,
     /// Where the MySQL protocol listens.
     pub listen_address: IpAddr,
     /// Its port; 0 takes a free one.
@@ -60,6 +62,7 @@ pub struct NodeConfig {
 impl Default for NodeConfig {
     fn default() -> NodeConfig {
         NodeConfig {
+            listens: true,
             listen_address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 3306,
             native_port: None,

@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use junctor_client::api;
 use junctor_front::mysql::auth::{Account, Accounts};
 use junctor_front::native::NATIVE_LISTENER;
-use junctor_kernel::NodeLayout;
 use junctor_kernel::placement::{PlacementPlan, ThreadConfig, Topology};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode};
+use junctor_kernel::{ConnectError, MemoryStream, NodeLayout};
 use junctor_signals::Signal;
 
 use crate::machine;
@@ -35,15 +36,75 @@ pub struct RunningServer {
     notices: Vec<String>,
 }
 
+/// What is spoken on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// That of MySQL clients.
+    MySql,
+    /// That of crate `junctor-client`.
+    Native,
+}
+
+impl Protocol {
+    /// The number of its listener.
+    const fn listener(self) -> u16 {
+        match self {
+            Protocol::MySql => 0,
+            Protocol::Native => NATIVE_LISTENER,
+        }
+    }
+}
+
+/// Makes connections without a socket to one node, from any thread. Does not keep the node running.
+#[derive(Clone)]
+pub struct Connector(junctor_kernel::Connector);
+
+impl Connector {
+    /// See [`RunningServer::connect`].
+    ///
+    /// # Errors
+    /// The node stops, or there are too many connections.
+    pub fn connect(&self, protocol: Protocol) -> Result<MemoryStream, ConnectError> {
+        self.0.connect(protocol.listener())
+    }
+
+    /// A session of the typed client.
+    ///
+    /// # Errors
+    /// As [`api::Connection::open`]; 2003 when the node stops or has too many connections.
+    pub async fn open(&self, options: &api::Options) -> api::Result<api::Connection> {
+        let stream = self.connect(Protocol::Native).map_err(|error| api::Error::not_connected(&error))?;
+        api::Connection::open(Box::new(stream), options).await
+    }
+}
+
 impl RunningServer {
-    /// Where the MySQL protocol listens.
-    pub fn address(&self) -> SocketAddr {
-        self.node.local_addresses()[0]
+    /// Where the MySQL protocol listens, if it does.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listens_at(Protocol::MySql)
     }
 
     /// Where the native protocol listens, if it does.
     pub fn native_address(&self) -> Option<SocketAddr> {
-        self.node.local_addresses().get(usize::from(NATIVE_LISTENER)).copied()
+        self.listens_at(Protocol::Native)
+    }
+
+    fn listens_at(&self, protocol: Protocol) -> Option<SocketAddr> {
+        self.node.local_addresses().get(usize::from(protocol.listener())).copied().flatten()
+    }
+
+    /// A connection within this process, without a socket. It counts like any other, and comes from the local machine, so
+    /// that user root may log in over it. A node need not listen for it.
+    ///
+    /// # Errors
+    /// The node stops, or there are too many connections.
+    pub fn connect(&self, protocol: Protocol) -> Result<MemoryStream, ConnectError> {
+        self.node.connect(protocol.listener())
+    }
+
+    /// Makes such connections from elsewhere.
+    pub fn connector(&self) -> Connector {
+        Connector(self.node.connector())
     }
 
     /// The placement and why it was chosen, on one line.
@@ -79,7 +140,11 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     notices.extend(plan.notices.iter().cloned());
     let layout = NodeLayout::from(&plan);
 
-    let max_connections = machine::allow_files(config.max_connections, &mut notices);
+    // Connections in memory take no file.
+    let max_connections = match config.listens {
+        true => machine::allow_files(config.max_connections, &mut notices),
+        false => config.max_connections,
+    };
     let memory_bytes = match config.total_memory_bytes {
         Some(bytes) => bytes,
         None => machine::memory_allowed_bytes() / 10 * 7,
@@ -92,11 +157,9 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
 
     let options = NodeOptions {
         // In the order of the numbers by which recv knows them.
-        listeners: [Some(config.port), config.native_port]
-            .into_iter()
-            .flatten()
-            .map(|port| SocketAddr::new(config.listen_address, port))
-            .collect(),
+        listeners: [Some(config.port).filter(|_| config.listens), config.native_port.filter(|_| config.listens)]
+            .map(|port| port.map(|port| SocketAddr::new(config.listen_address, port)))
+            .to_vec(),
         data_folder: PathBuf::from(&config.data_directory),
         pin: config.cpu_binding,
         spin: config.spin.settings(),

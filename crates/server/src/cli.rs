@@ -181,7 +181,8 @@ fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut out = std::io::stdout();
     let native = server.native_address().map(|address| format!(" native {address}")).unwrap_or_default();
-    writeln!(out, "ready: mysql {}{native} placement: {}", server.address(), server.placement())?;
+    let mysql = server.address().map(|address| address.to_string()).unwrap_or_default();
+    writeln!(out, "ready: mysql {mysql}{native} placement: {}", server.placement())?;
     out.flush()?;
     let mut stop = stop;
     let reason = stop.forever().next();

@@ -82,9 +82,9 @@ pub struct Statement {
     pub id: u32,
 }
 
-/// A connection of user root without a password.
-pub struct Connection {
-    stream: BufReader<TcpStream>,
+/// A connection of user root without a password, over TCP or any other stream of bytes.
+pub struct Connection<S: Read + Write = TcpStream> {
+    stream: BufReader<S>,
     sequence: u8,
     says_goodbye: bool,
 }
@@ -108,6 +108,33 @@ impl Connection {
     /// The server's refusal.
     pub fn log_in(stream: TcpStream, database: &str) -> Answer<Connection> {
         stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
+        Connection::over(stream, database)
+    }
+
+    /// Another handle of the socket; between answers nothing is left unread in this one.
+    ///
+    /// # Errors
+    /// No file descriptor is left.
+    pub fn stream(&self) -> std::io::Result<TcpStream> {
+        self.stream.get_ref().try_clone()
+    }
+
+    /// The socket alone; between answers nothing is left unread here.
+    ///
+    /// # Errors
+    /// No file descriptor is left.
+    pub fn into_stream(mut self) -> std::io::Result<TcpStream> {
+        self.says_goodbye = false;
+        self.stream()
+    }
+}
+
+impl<S: Read + Write> Connection<S> {
+    /// Logs in over any stream that has said nothing yet; an empty database is none.
+    ///
+    /// # Errors
+    /// A broken stream, or the server's refusal.
+    pub fn over(stream: S, database: &str) -> Answer<Connection<S>> {
         let mut connection = Connection { stream: BufReader::new(stream), sequence: 0, says_goodbye: true };
         let greeting = connection.read_packet()?;
         if greeting.first() != Some(&10) {
@@ -199,23 +226,6 @@ impl Connection {
         }
     }
 
-    /// Another handle of the socket; between answers nothing is left unread in this one.
-    ///
-    /// # Errors
-    /// No file descriptor is left.
-    pub fn stream(&self) -> std::io::Result<TcpStream> {
-        self.stream.get_ref().try_clone()
-    }
-
-    /// The socket alone; between answers nothing is left unread here.
-    ///
-    /// # Errors
-    /// No file descriptor is left.
-    pub fn into_stream(mut self) -> std::io::Result<TcpStream> {
-        self.says_goodbye = false;
-        self.stream()
-    }
-
     fn read_rows(&mut self, decode: fn(&[u8], &[Column]) -> Option<Vec<Value>>) -> Answer<Rows> {
         let first = self.read_packet()?;
         if first.first() == Some(&0) {
@@ -273,7 +283,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl<S: Read + Write> Drop for Connection<S> {
     fn drop(&mut self) {
         if self.says_goodbye {
             self.sequence = 0;

@@ -1,7 +1,6 @@
 //! What can go wrong.
 
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 
 use crate::wire::Malformed;
@@ -48,7 +47,8 @@ impl Error {
         Error { kind: ErrorKind::Connection, errno: 2013, sqlstate: *b"08S01", message: message.into() }
     }
 
-    pub(crate) fn not_connected(why: &io::Error) -> Error {
+    /// Nobody could be connected to, for a reason that the message shall say.
+    pub fn not_connected(why: &impl fmt::Display) -> Error {
         let message = format!("Can't connect to the node: {why}");
         Error { kind: ErrorKind::Connection, errno: 2003, sqlstate: *b"08001", message: message.into() }
     }

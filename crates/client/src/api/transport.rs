@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::task::{Context, Poll, ready};
 
 use async_io::Async;
+use junctor_kernel::MemoryStream;
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 * 1024;
@@ -100,5 +101,25 @@ impl Transport for TcpTransport {
             bytes.clear();
             self.idle.push(bytes);
         }
+    }
+}
+
+/// Within the process of the node; whole buffers change hands.
+impl Transport for MemoryStream {
+    fn poll_send(&mut self, context: &mut Context<'_>, bytes: &mut Vec<u8>) -> Poll<io::Result<()>> {
+        MemoryStream::poll_send(self, context, bytes)
+            .map_err(|closed| io::Error::new(io::ErrorKind::BrokenPipe, closed))
+    }
+
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>> {
+        MemoryStream::poll_receive(self, context).map(|bytes| Ok(bytes.unwrap_or_default()))
+    }
+
+    fn buffer(&mut self, bytes: usize) -> Vec<u8> {
+        MemoryStream::buffer(self, bytes)
+    }
+
+    fn give(&mut self, bytes: Vec<u8>) {
+        MemoryStream::give(self, bytes);
     }
 }

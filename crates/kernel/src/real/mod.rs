@@ -5,6 +5,7 @@ mod assistant;
 mod doorbell;
 mod file;
 mod loan;
+mod memory_stream;
 mod node;
 mod output;
 mod sending;
@@ -15,7 +16,8 @@ mod thread_usage;
 mod wake;
 
 pub(crate) use loan::Loan;
-pub use node::{Node, NodeOptions, RunningNode, StartError, StopHandle};
+pub use memory_stream::{MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};
+pub use node::{ConnectError, Connector, Node, NodeOptions, RunningNode, StartError, StopHandle};
 
 #[cfg(all(test, not(loom), not(shuttle)))]
 mod tests;

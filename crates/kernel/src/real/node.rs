@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
@@ -29,6 +29,7 @@ use super::assistant::Assistant;
 use super::clock::{Clock, seed_of_start};
 use super::doorbell::Doorbell;
 use super::file::Files;
+use super::memory_stream::{Bell, Door, MemoryStream, Refusal};
 use super::sending::{SendWord, Sending};
 use super::socket::{SocketCounts, Sockets};
 use super::spinner::{SpinWord, Spinner};
@@ -45,8 +46,9 @@ const LISTEN_BACKLOG: i32 = 4096;
 pub struct NodeOptions {
     /// The node's number.
     pub node: NodeId,
-    /// Addresses on which connections are accepted; port 0 takes any free one.
-    pub listeners: Vec<SocketAddr>,
+    /// Addresses on which connections are accepted; port 0 takes any free one, and a listener without an address has
+    /// connections in memory only.
+    pub listeners: Vec<Option<SocketAddr>>,
     /// Where relative file paths start.
     pub data_folder: PathBuf,
     /// Whether threads are bound to the CPUs of the layout. A CPU that cannot be had is reported, not fatal.
@@ -120,13 +122,7 @@ impl Node {
     {
         crate::trace::dump_on_panic();
         let directory = Arc::new(Directory::new(options.node, layout).map_err(StartError::Layout)?);
-        let mut listeners = Vec::new();
-        let mut local_addresses = Vec::new();
-        for &address in &options.listeners {
-            let listener = listen(address).map_err(|error| StartError::Listen(address, error))?;
-            local_addresses.push(listener.local_addr().map_err(|error| StartError::Listen(address, error))?);
-            listeners.push(listener);
-        }
+        let (mut listeners, local_addresses) = listen_all(&options.listeners)?;
         if !listeners.is_empty() && directory.instances(Module::Recv) == 0 {
             return Err(StartError::NoRecv);
         }
@@ -135,9 +131,17 @@ impl Node {
         let wake_ns = super::wake::measure(&shared.clock);
         let shared = Arc::new(shared);
         let recv_instances = usize::from(directory.instances(Module::Recv));
+        let counts = Arc::new(SocketCounts((0..recv_instances).map(|_| AtomicU32::new(0)).collect()));
+        let connector = Connector(Arc::new(Entry {
+            doors: doors(&shared, &directory, &options.limits),
+            counts: counts.clone(),
+            limits: options.limits.clone(),
+            last_instance: AtomicUsize::new(recv_instances.saturating_sub(1)),
+        }));
         let start = ThreadStart {
             shared: shared.clone(),
-            counts: Arc::new(SocketCounts((0..recv_instances).map(|_| AtomicU32::new(0)).collect())),
+            counts,
+            connector: connector.clone(),
             seed: options.seed.unwrap_or_else(seed_of_start),
             wake_ns,
             options,
@@ -145,6 +149,7 @@ impl Node {
         };
         let mut running = RunningNode {
             shared,
+            connector,
             threads: Vec::new(),
             local_addresses,
             notices: Vec::new(),
@@ -181,8 +186,9 @@ impl Node {
 /// A node whose threads run.
 pub struct RunningNode {
     shared: Arc<Shared>,
+    connector: Connector,
     threads: Vec<JoinHandle<()>>,
-    local_addresses: Vec<SocketAddr>,
+    local_addresses: Vec<Option<SocketAddr>>,
     notices: Vec<String>,
     stop_wait: Duration,
 }
@@ -198,10 +204,107 @@ impl StopHandle {
     }
 }
 
+/// Makes connections without a socket to one node, from any thread. Does not keep the node running.
+#[derive(Clone)]
+pub struct Connector(Arc<Entry>);
+
+struct Entry {
+    /// By recv instance.
+    doors: Vec<Arc<Door>>,
+    counts: Arc<SocketCounts>,
+    limits: KernelLimits,
+    last_instance: AtomicUsize,
+}
+
+/// Why a connection without a socket was not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectError {
+    /// The node stops or has stopped.
+    Stopping,
+    /// There are as many connections as there may be.
+    TooMany,
+    /// No thread runs a recv module.
+    NoRecv,
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Stopping => "the node stops or has stopped",
+            Self::TooMany => "there are as many connections as there may be",
+            Self::NoRecv => "no thread runs a recv module, so nobody can be connected to",
+        })
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+impl Connector {
+    /// See [`RunningNode::connect`].
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub fn connect(&self, listener: u16) -> Result<MemoryStream, ConnectError> {
+        let Entry { doors, counts, limits, last_instance } = &*self.0;
+        if counts.total() >= limits.sockets_max {
+            return Err(ConnectError::TooMany);
+        }
+        let instance = counts.least_loaded_after(last_instance.load(Ordering::Relaxed));
+        last_instance.store(instance, Ordering::Relaxed);
+        let (Some(door), Some(count)) = (doors.get(instance), counts.0.get(instance)) else {
+            return Err(ConnectError::NoRecv);
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        door.knock(listener, limits).map_err(|refusal| {
+            count.fetch_sub(1, Ordering::Relaxed);
+            match refusal {
+                Refusal::Closed => ConnectError::Stopping,
+                Refusal::Full => ConnectError::TooMany,
+            }
+        })
+    }
+}
+
+/// Rings one thread of a node.
+struct ThreadBell {
+    shared: Arc<Shared>,
+    thread: u16,
+}
+
+impl Bell for ThreadBell {
+    fn ring(&self) {
+        self.shared.bells[usize::from(self.thread)].wake(&self.shared.clock);
+    }
+}
+
+/// A door for each recv instance.
+fn doors(shared: &Arc<Shared>, directory: &Directory, limits: &KernelLimits) -> Vec<Arc<Door>> {
+    let threads = (0..directory.instances(Module::Recv)).map(|instance| directory.thread_of(Module::Recv, instance));
+    let door = |thread: Option<u16>| {
+        let bell = ThreadBell { shared: shared.clone(), thread: thread.unwrap_or_default() };
+        Arc::new(Door::new(limits.sockets_max, Box::new(bell)))
+    };
+    threads.map(door).collect()
+}
+
 impl RunningNode {
     /// The addresses that are listened on, with the ports that were found, in the order of the options.
-    pub fn local_addresses(&self) -> &[SocketAddr] {
+    pub fn local_addresses(&self) -> &[Option<SocketAddr>] {
         &self.local_addresses
+    }
+
+    /// A connection without a socket. It counts as accepted by the listener of that number, in the order of the options,
+    /// even if that has no address.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub fn connect(&self, listener: u16) -> Result<MemoryStream, ConnectError> {
+        self.connector.connect(listener)
+    }
+
+    /// Makes connections without a socket from elsewhere.
+    pub fn connector(&self) -> Connector {
+        self.connector.clone()
     }
 
     /// What did not go as wished at start, such as a thread that could not be bound.
@@ -308,6 +411,7 @@ impl Drop for RunningNode {
 struct ThreadStart {
     shared: Arc<Shared>,
     counts: Arc<SocketCounts>,
+    connector: Connector,
     directory: Arc<Directory>,
     options: NodeOptions,
     seed: u64,
@@ -321,7 +425,7 @@ impl ThreadStart {
         index: u16,
         rings: ThreadRings<S>,
         poll: Option<Poll>,
-        listeners: Vec<TcpListener>,
+        listeners: Vec<(u16, TcpListener)>,
         make_host: &impl Fn(ThreadSeat) -> H,
         sender: mpsc::Sender<Result<Vec<String>, StartError>>,
     ) {
@@ -368,17 +472,18 @@ impl ThreadStart {
         std::mem::forget(guard);
     }
 
-    fn world(&self, index: u16, poll: Option<Poll>, listeners: Vec<TcpListener>) -> std::io::Result<RealWorld> {
+    fn world(&self, index: u16, poll: Option<Poll>, listeners: Vec<(u16, TcpListener)>) -> std::io::Result<RealWorld> {
         let mut sockets = None;
         if let Some(poll) = &poll {
             let limits = &self.options.limits;
             if let Some(instance) = self.directory.instance_on(Module::Recv, index) {
                 let own = self.directory.address(Module::Recv, instance);
                 let registry = poll.registry().try_clone()?;
+                let door = self.connector.0.doors[usize::from(instance)].clone();
                 let mut own_sockets =
-                    Sockets::new(own, self.directory.clone(), registry, limits.clone(), self.counts.clone());
-                for listener in listeners {
-                    own_sockets.listen(listener)?;
+                    Sockets::new(own, self.directory.clone(), registry, limits.clone(), self.counts.clone(), door);
+                for (number, listener) in listeners {
+                    own_sockets.listen(number, listener)?;
                 }
                 sockets = Some(own_sockets);
             }
@@ -433,6 +538,24 @@ fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Opti
         activity: (0..threads).map(|_| crate::sync::CachePadded(Activity::default())).collect(),
     };
     Ok((shared, polls))
+}
+
+/// Listens at all addresses: the listeners with their numbers, and the addresses with the ports that were found.
+#[allow(clippy::type_complexity, reason = "it is taken apart where it is called")]
+fn listen_all(
+    addresses: &[Option<SocketAddr>],
+) -> Result<(Vec<(u16, TcpListener)>, Vec<Option<SocketAddr>>), StartError> {
+    let (mut listeners, mut local_addresses) = (Vec::new(), Vec::new());
+    for (number, &address) in (0..).zip(addresses) {
+        let Some(address) = address else {
+            local_addresses.push(None);
+            continue;
+        };
+        let listener = listen(address).map_err(|error| StartError::Listen(address, error))?;
+        local_addresses.push(Some(listener.local_addr().map_err(|error| StartError::Listen(address, error))?));
+        listeners.push((number, listener));
+    }
+    Ok((listeners, local_addresses))
 }
 
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {

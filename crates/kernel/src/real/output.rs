@@ -9,6 +9,7 @@ use crate::buffer::{Buffer, BufferPool};
 use crate::limit::KernelLimits;
 
 use super::loan::Loan;
+use super::memory_stream::{HandOver, NodeEnd};
 
 /// The most buffers given to one system call.
 pub(super) const SLICES_MAX: usize = 32;
@@ -125,6 +126,15 @@ impl Output {
             }
         }
         WriteResult::Empty
+    }
+
+    /// Hands over all that is queued to a client in this process. It is to be woken afterwards.
+    pub(super) fn hand_over(&mut self, end: &mut NodeEnd) -> WriteResult {
+        match end.hand_over(&mut self.queue, &mut self.bytes) {
+            HandOver::All => WriteResult::Empty,
+            HandOver::Full => WriteResult::Full,
+            HandOver::Broken => WriteResult::Broken,
+        }
     }
 
     /// Writes many buffers by one system call: how many bytes they have, and what came of it.

@@ -1,13 +1,14 @@
 //! Hot path: one system call and at most 400 instructions a read or a write.
 //!
-//! The sockets of one recv thread: accepted, read, and written, unless their output is lent to other threads.
+//! The sockets of one recv thread: accepted, read, and written, unless their output is lent to other threads; and the
+//! connections in memory, which it always writes to itself.
 //!
 //! Readiness is edge-triggered. A read that fills less than the buffer has drained the socket, so it is not read again
 //! before the next edge, unless the peer has closed its side. Idle sockets hold no buffer.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +18,7 @@ use mio::{Interest, Registry, Token};
 
 use crate::address::Address;
 use crate::block::{Host, Signal};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, BufferPool};
 use crate::context::Time;
 use crate::directory::Directory;
 use crate::envelope::SocketParcel;
@@ -28,6 +29,7 @@ use crate::scheduler::send::DELAY_BYTES_MAX;
 use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
 
 use super::loan::Loan;
+use super::memory_stream::{Arrival, Door, NodeEnd};
 use super::output::{Output, Pressure, WriteResult};
 use super::sending::Sending;
 
@@ -37,6 +39,12 @@ const READS_MAX: usize = 64;
 /// The most connections accepted in one turn.
 const ACCEPTS_MAX: usize = 64;
 
+/// Who is at the other end of a connection in memory: somebody on this machine.
+const MEMORY_PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// A place at the door where no socket is.
+const NO_SOCKET: u32 = u32::MAX;
+
 /// Tokens from here up are listeners.
 pub(super) const LISTENER_TOKENS: usize = 1 << 32;
 
@@ -45,12 +53,12 @@ pub(super) const LISTENER_TOKENS: usize = 1 << 32;
 pub(super) struct SocketCounts(pub(super) Vec<AtomicU32>);
 
 impl SocketCounts {
-    fn total(&self) -> u32 {
+    pub(super) fn total(&self) -> u32 {
         self.0.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
     /// The recv instance with the fewest sockets, the first of them after `last`.
-    fn least_loaded_after(&self, last: usize) -> usize {
+    pub(super) fn least_loaded_after(&self, last: usize) -> usize {
         let instances = self.0.len().max(1);
         let turn = (1..=instances).map(|step| (last + step) % instances);
         turn.min_by_key(|&instance| self.0.get(instance).map_or(0, |count| count.load(Ordering::Relaxed))).unwrap_or(0)
@@ -64,12 +72,27 @@ pub(super) struct Sockets {
     registry: Registry,
     limits: KernelLimits,
     counts: Arc<SocketCounts>,
-    listeners: Vec<TcpListener>,
+    /// With their numbers.
+    listeners: Vec<(u16, TcpListener)>,
     /// Listeners that may have more connections waiting.
     accepting: VecDeque<usize>,
     last_instance: usize,
     places: Vec<Place>,
     free: Vec<u32>,
+    /// Where clients of this process knock.
+    door: Arc<Door>,
+    /// By place at the door.
+    at_door: Vec<u32>,
+    /// Who knocked and has no socket yet.
+    arrivals: VecDeque<Arrival>,
+    /// Places at the door that are to be given back.
+    gone: Vec<u32>,
+    /// Whether somebody may have knocked, or a place is to be given back.
+    exchange_wanted: bool,
+    /// Empty but for its memory.
+    news: Vec<u32>,
+    /// Connections in memory whose clients are to be woken at the end of the turn.
+    handed_over: Vec<u32>,
     /// Sockets that may have bytes to read.
     readable: VecDeque<u32>,
     /// Sockets with output to write at the end of the turn.
@@ -101,8 +124,8 @@ struct Place {
 }
 
 struct Socket {
-    /// Shared with the loan of its output only.
-    stream: Arc<TcpStream>,
+    id: SocketId,
+    stream: Stream,
     output: Output,
     readable: bool,
     peer_closed: bool,
@@ -119,6 +142,12 @@ struct Socket {
     loan: Option<Box<Loan>>,
 }
 
+enum Stream {
+    /// Shared with the loan of its output only.
+    Tcp(Arc<TcpStream>),
+    Memory(Box<NodeEnd>),
+}
+
 /// What became of one read.
 enum Read {
     Bytes(Buffer),
@@ -133,6 +162,7 @@ impl Sockets {
         registry: Registry,
         limits: KernelLimits,
         counts: Arc<SocketCounts>,
+        door: Arc<Door>,
     ) -> Self {
         let last_instance = counts.0.len().saturating_sub(1);
         Self {
@@ -146,6 +176,13 @@ impl Sockets {
             last_instance,
             places: Vec::new(),
             free: Vec::new(),
+            door,
+            at_door: Vec::new(),
+            arrivals: VecDeque::new(),
+            gone: Vec::new(),
+            exchange_wanted: false,
+            news: Vec::new(),
+            handed_over: Vec::new(),
             readable: VecDeque::new(),
             dirty: Vec::new(),
             written: OutputCounts::default(),
@@ -154,10 +191,10 @@ impl Sockets {
         }
     }
 
-    pub(super) fn listen(&mut self, mut listener: TcpListener) -> std::io::Result<()> {
+    pub(super) fn listen(&mut self, number: u16, mut listener: TcpListener) -> std::io::Result<()> {
         let position = self.listeners.len();
         self.registry.register(&mut listener, Token(LISTENER_TOKENS + position), Interest::READABLE)?;
-        self.listeners.push(listener);
+        self.listeners.push((number, listener));
         self.accepting.push_back(position);
         Ok(())
     }
@@ -165,6 +202,9 @@ impl Sockets {
     /// Accepts no more connections and reads no more bytes.
     pub(super) fn stop_reading(&mut self) {
         self.stopping = true;
+        self.door.close();
+        self.arrivals.clear();
+        self.exchange_wanted = false;
         self.accepting.clear();
         self.readable.clear();
         self.listeners.clear();
@@ -192,7 +232,17 @@ impl Sockets {
 
     /// Whether there are connections to accept, or bytes to read.
     pub(super) fn has_input(&self) -> bool {
-        !self.accepting.is_empty() || !self.readable.is_empty()
+        !self.readable.is_empty() || self.has_arrivals()
+    }
+
+    /// Whether clients of this process have told something that was not looked at yet.
+    #[inline]
+    pub(super) fn has_news(&self) -> bool {
+        self.door.has_news()
+    }
+
+    fn has_arrivals(&self) -> bool {
+        !self.accepting.is_empty() || self.exchange_wanted || !self.arrivals.is_empty()
     }
 
     /// Whether there is output to write without waiting for anything.
@@ -206,46 +256,73 @@ impl Sockets {
     }
 
     /// Accepts connections, then reads each readable socket once, while the thread has room for the work that comes
-    /// of it.
-    pub(super) fn take_input<S: Signal, H: Host<S>>(&mut self, engine: &mut Engine<S, H>) {
-        if !self.accepting.is_empty() && engine.accepts_work() {
-            engine.with_services(|services| self.accept(services));
+    /// of it. Returns how many it read.
+    pub(super) fn take_input<S: Signal, H: Host<S>>(&mut self, engine: &mut Engine<S, H>) -> u64 {
+        self.look_at_news();
+        if self.has_arrivals() && engine.accepts_work() {
+            engine.with_services(|services| {
+                self.accept(services);
+                self.let_in(services);
+            });
         }
-        for _ in 0..self.readable.len().min(READS_MAX) {
+        let reads = self.readable.len().min(READS_MAX);
+        for read in 0..reads {
             if !engine.begin_input() {
-                return;
+                return read as u64;
             }
-            let Some(index) = self.readable.pop_front() else { return };
+            let Some(index) = self.readable.pop_front() else { return read as u64 };
             self.read_socket(index, engine);
+        }
+        reads as u64
+    }
+
+    /// Takes note of what clients of this process have told.
+    fn look_at_news(&mut self) {
+        if !self.door.has_news() {
+            return;
+        }
+        let mut news = std::mem::take(&mut self.news);
+        self.door.take_news(&mut news);
+        for place in news.drain(..) {
+            match self.at_door.get(place as usize) {
+                Some(&index) if index != NO_SOCKET => self.on_news(index),
+                _ => self.exchange_wanted = !self.stopping,
+            }
+        }
+        self.news = news;
+    }
+
+    fn on_news(&mut self, index: u32) {
+        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else { return };
+        let Stream::Memory(end) = &mut socket.stream else { return };
+        end.tell_of_room();
+        if socket.wants_writable && !socket.dirty && (end.has_room() || end.is_broken()) {
+            socket.dirty = true;
+            self.dirty.push(index);
+        }
+        if !self.stopping && !socket.readable {
+            socket.readable = true;
+            self.readable.push_back(index);
         }
     }
 
     fn read_socket<S: Signal, H: Host<S>>(&mut self, index: u32, engine: &mut Engine<S, H>) {
-        let Some(place) = self.places.get_mut(index as usize) else { return };
-        let Some(socket) = &mut place.socket else { return };
-        let id = SocketId::new(self.own.instance, index, place.generation);
+        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else { return };
+        let id = socket.id;
         if socket.paused || !socket.readable {
             // The list forgets it; resuming, or the next edge, puts it back.
             return;
         }
-        let mut buffer = engine.buffers.take(self.limits.read_bytes);
-        match socket.read(&mut buffer) {
+        match socket.read(self.limits.read_bytes, &mut engine.buffers) {
             Read::Bytes(bytes) => {
                 if socket.readable {
                     self.readable.push_back(index);
                 }
                 engine.deliver_now(self.own, WorldEvent::Received { socket: id, bytes });
             }
-            Read::Nothing => {
-                if socket.readable {
-                    self.readable.push_back(index);
-                }
-                engine.buffers.give(buffer);
-            }
-            Read::Closed(reason) => {
-                engine.buffers.give(buffer);
-                engine.with_services(|services| self.close(id, reason, services));
-            }
+            Read::Nothing if socket.readable => self.readable.push_back(index),
+            Read::Nothing => {}
+            Read::Closed(reason) => engine.with_services(|services| self.close(id, reason, services)),
         }
     }
 
@@ -258,6 +335,22 @@ impl Sockets {
         }
         // Closing a socket may have announced output of none, so the list is still empty.
         self.dirty = dirty;
+        self.wake_clients();
+    }
+
+    /// Wakes clients of this process that wait for what was handed over.
+    fn wake_clients(&mut self) {
+        if self.handed_over.is_empty() {
+            return;
+        }
+        NodeEnd::fence_before_wake();
+        for index in self.handed_over.drain(..) {
+            if let Some(Place { socket: Some(Socket { stream: Stream::Memory(end), .. }), .. }) =
+                self.places.get(index as usize)
+            {
+                end.wake_client();
+            }
+        }
     }
 
     /// Gives what was queued to helpers, but what may wait to become more, unless nothing else is to do, and but what no helper may
@@ -265,9 +358,11 @@ impl Sockets {
     pub(super) fn hand_over(&mut self, sending: &mut Sending, is_idle: bool, now: Time, services: &mut Services<'_>) {
         let mut dirty = std::mem::take(&mut self.dirty);
         dirty.retain(|&index| {
-            let waits = !is_idle && self.delay(index, sending, now);
+            let is_in_memory = self.is_in_memory(index);
+            let waits = !is_idle && !is_in_memory && self.delay(index, sending, now);
             if !waits {
-                match sending.helper_for(index, now) {
+                // Writing to a client of this process costs no system call, so nobody needs to help.
+                match sending.helper_for(index, now).filter(|_| !is_in_memory) {
                     Some(helper) => self.lend(index, helper, services),
                     None => {
                         self.written.writes += 1;
@@ -278,6 +373,12 @@ impl Sockets {
             waits
         });
         self.dirty = dirty;
+        self.wake_clients();
+    }
+
+    fn is_in_memory(&self, index: u32) -> bool {
+        let socket = self.places.get(index as usize).and_then(|place| place.socket.as_ref());
+        socket.is_some_and(|socket| matches!(socket.stream, Stream::Memory(_)))
     }
 
     /// Whether the output of a socket waits to become more.
@@ -301,15 +402,16 @@ impl Sockets {
         else {
             return;
         };
-        let id = SocketId::new(self.own.instance, index, place.generation);
         let Some(socket) = &mut place.socket else { return };
+        let Stream::Tcp(stream) = &socket.stream else { return };
+        let id = socket.id;
         socket.delayed_since = Time(0);
         if !socket.output.is_waiting() {
             socket.dirty = socket.output.is_lent();
             return;
         }
         let mut loan = socket.loan.take().unwrap_or_else(|| Loan::new(id, owner));
-        loan.stream = Some(Arc::clone(&socket.stream));
+        loan.stream = Some(Arc::clone(stream));
         socket.output.lend(&mut loan);
         self.written.handed_over += 1;
         services.parcels.push((helper, SocketParcel::LendOutput(loan)));
@@ -350,16 +452,21 @@ impl Sockets {
     fn write_socket(&mut self, index: u32, services: &mut Services<'_>) {
         let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else { return };
         socket.dirty = false;
-        let result = socket.output.write(&socket.stream, services.buffers);
+        let result = match &mut socket.stream {
+            Stream::Tcp(stream) => socket.output.write(stream, services.buffers),
+            Stream::Memory(end) => {
+                self.handed_over.push(index);
+                socket.output.hand_over(end)
+            }
+        };
         self.settle(index, result, services);
     }
 
     /// Does what follows from an attempt to write, whoever made it.
     #[inline]
     fn settle(&mut self, index: u32, result: WriteResult, services: &mut Services<'_>) {
-        let Some(place) = self.places.get_mut(index as usize) else { return };
-        let Some(socket) = &mut place.socket else { return };
-        let id = SocketId::new(self.own.instance, index, place.generation);
+        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else { return };
+        let id = socket.id;
         if socket.output.pressure_after_write(&self.limits) == Pressure::Drained {
             services.events.push((self.own, WorldEvent::SendDrained { socket: id }));
         }
@@ -367,9 +474,10 @@ impl Sockets {
         if wants_writable != socket.wants_writable {
             socket.wants_writable = wants_writable;
             let interest = if wants_writable { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
-            let stream = Arc::get_mut(&mut socket.stream);
             let token = Token(index as usize);
-            if stream.is_none_or(|stream| self.registry.reregister(stream, token, interest).is_err()) {
+            if let Stream::Tcp(stream) = &mut socket.stream
+                && Arc::get_mut(stream).is_none_or(|stream| self.registry.reregister(stream, token, interest).is_err())
+            {
                 return self.close(id, SocketCloseReason::Broken, services);
             }
         }
@@ -409,10 +517,10 @@ impl Sockets {
 
     fn send(&mut self, id: SocketId, bytes: Buffer, services: &mut Services<'_>) {
         let index = id.index();
-        let Some(Place { generation, socket: Some(socket) }) = self.places.get_mut(index as usize) else {
+        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else {
             return services.buffers.give(bytes);
         };
-        if id.generation() != *generation || socket.closing || bytes.is_empty() {
+        if socket.id != id || socket.closing || bytes.is_empty() {
             return services.buffers.give(bytes);
         }
         if !socket.dirty && !socket.wants_writable {
@@ -436,8 +544,8 @@ impl Sockets {
     }
 
     fn socket(&mut self, id: SocketId) -> Option<&mut Socket> {
-        let place = self.places.get_mut(id.index() as usize)?;
-        if place.generation == id.generation() { place.socket.as_mut() } else { None }
+        let socket = self.places.get_mut(id.index() as usize)?.socket.as_mut()?;
+        if socket.id == id { Some(socket) } else { None }
     }
 
     /// Closes a socket and tells its block: at once, or as soon as nobody else writes to it. So a place is given away only when no
@@ -452,15 +560,30 @@ impl Sockets {
         }
         let place = &mut self.places[index];
         if let Some(mut socket) = place.socket.take() {
-            if reason == SocketCloseReason::Peer {
-                // What was queued may still be wanted by a peer that has closed only its own side.
-                let _ = socket.output.write(&socket.stream, services.buffers);
+            // What was queued may still be wanted by a peer that has closed only its own side.
+            let is_wanted = reason == SocketCloseReason::Peer;
+            match &mut socket.stream {
+                Stream::Tcp(stream) => {
+                    if is_wanted {
+                        let _ = socket.output.write(stream, services.buffers);
+                    }
+                    // Closing the descriptor would end the registration too; an error changes nothing.
+                    if let Some(stream) = Arc::get_mut(stream) {
+                        let _ = self.registry.deregister(stream);
+                    }
+                }
+                Stream::Memory(end) => {
+                    if is_wanted {
+                        let _ = socket.output.hand_over(end);
+                    }
+                    if let Some(index) = self.at_door.get_mut(end.place() as usize) {
+                        *index = NO_SOCKET;
+                    }
+                    self.gone.push(end.place());
+                    self.exchange_wanted = !self.stopping;
+                }
             }
             socket.output.discard(services.buffers);
-            // Closing the descriptor would end the registration too; an error changes nothing.
-            if let Some(stream) = Arc::get_mut(&mut socket.stream) {
-                let _ = self.registry.deregister(stream);
-            }
         }
         // The generation wraps within the bits that a socket's name has.
         place.generation = SocketId::new(0, 0, place.generation + 1).generation();
@@ -479,11 +602,8 @@ impl Sockets {
         listener: u16,
         services: &mut Services<'_>,
     ) {
-        let index = self.free.pop().unwrap_or(self.places.len() as u32);
-        if index as usize == self.places.len() {
-            self.places.push(Place::default());
-        }
-        let id = SocketId::new(self.own.instance, index, self.places[index as usize].generation);
+        let id = self.take_place();
+        let index = id.index();
         let mut stream = TcpStream::from_std(stream);
         let registered = self.registry.register(&mut stream, Token(index as usize), Interest::READABLE);
         if registered.is_err() || self.stopping {
@@ -494,9 +614,36 @@ impl Sockets {
             }
             return;
         }
-        self.places[index as usize].socket = Some(Socket::new(stream));
+        self.places[index as usize].socket = Some(Socket::new(id, Stream::Tcp(Arc::new(stream))));
         self.readable.push_back(index);
         services.events.push((self.own, WorldEvent::SocketOpened { socket: id, peer, listener }));
+    }
+
+    /// A free place.
+    fn take_place(&mut self) -> SocketId {
+        let index = self.free.pop().unwrap_or(self.places.len() as u32);
+        if index as usize == self.places.len() {
+            self.places.push(Place::default());
+        }
+        SocketId::new(self.own.instance, index, self.places[index as usize].generation)
+    }
+
+    /// Takes over connections in memory, and gives places at the door back.
+    fn let_in(&mut self, services: &mut Services<'_>) {
+        if self.exchange_wanted {
+            self.exchange_wanted = !self.door.exchange(&mut self.arrivals, &mut self.gone);
+        }
+        for _ in 0..ACCEPTS_MAX {
+            let Some(Arrival { end, listener }) = self.arrivals.pop_front() else { return };
+            let (id, place) = (self.take_place(), end.place() as usize);
+            if self.at_door.len() <= place {
+                self.at_door.resize(place + 1, NO_SOCKET);
+            }
+            self.at_door[place] = id.index();
+            self.places[id.index() as usize].socket = Some(Socket::new(id, Stream::Memory(Box::new(end))));
+            self.readable.push_back(id.index());
+            services.events.push((self.own, WorldEvent::SocketOpened { socket: id, peer: MEMORY_PEER, listener }));
+        }
     }
 
     fn accept(&mut self, services: &mut Services<'_>) {
@@ -506,8 +653,9 @@ impl Sockets {
                 return;
             }
             accepted += 1;
-            match self.listeners[listener].accept() {
-                Ok((stream, peer)) => self.distribute(stream, peer, listener as u16, services),
+            let (number, socket) = &self.listeners[listener];
+            match socket.accept() {
+                Ok((stream, peer)) => self.distribute(stream, peer, *number, services),
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(error) if is_out_of_descriptors(&error) && self.refuse_one(listener) => {}
                 Err(_) => {
@@ -543,16 +691,24 @@ impl Sockets {
     /// With no descriptor left a waiting connection would never be seen again, so one is accepted and closed.
     fn refuse_one(&mut self, listener: usize) -> bool {
         let had_spare = self.spare.take().is_some();
-        let refused = had_spare && self.listeners[listener].accept().is_ok();
+        let refused = had_spare && self.listeners[listener].1.accept().is_ok();
         self.spare = open_spare();
         refused
     }
 }
 
+impl Drop for Sockets {
+    /// The node halts.
+    fn drop(&mut self) {
+        self.door.close();
+    }
+}
+
 impl Socket {
-    fn new(stream: TcpStream) -> Self {
+    fn new(id: SocketId, stream: Stream) -> Self {
         Self {
-            stream: Arc::new(stream),
+            id,
+            stream,
             output: Output::default(),
             readable: true,
             peer_closed: false,
@@ -567,13 +723,26 @@ impl Socket {
     }
 
     /// Reads once. Clears `readable` when the socket is drained for now.
-    fn read(&mut self, buffer: &mut Buffer) -> Read {
+    fn read(&mut self, bytes_max: usize, buffers: &mut BufferPool) -> Read {
+        let stream = match &mut self.stream {
+            Stream::Tcp(stream) => stream,
+            Stream::Memory(end) => {
+                let bytes = end.read(bytes_max, buffers);
+                self.readable = end.has_input();
+                return match bytes {
+                    Some(bytes) => Read::Bytes(bytes),
+                    None if end.is_ended() => Read::Closed(SocketCloseReason::Peer),
+                    None => Read::Nothing,
+                };
+            }
+        };
+        let mut buffer = buffers.take(bytes_max);
         let room = buffer.capacity() - buffer.len();
-        match rustix::io::read(self.stream.as_fd(), rustix::buffer::spare_capacity(buffer)) {
+        let read = match rustix::io::read(stream.as_fd(), rustix::buffer::spare_capacity(&mut buffer)) {
             Ok(0) => Read::Closed(SocketCloseReason::Peer),
             Ok(length) => {
                 self.readable = length == room || self.peer_closed;
-                Read::Bytes(std::mem::take(buffer))
+                return Read::Bytes(buffer);
             }
             Err(rustix::io::Errno::AGAIN) => {
                 self.readable = false;
@@ -581,7 +750,9 @@ impl Socket {
             }
             Err(rustix::io::Errno::INTR) => Read::Nothing,
             Err(_) => Read::Closed(SocketCloseReason::Broken),
-        }
+        };
+        buffers.give(buffer);
+        read
     }
 }
 

@@ -15,10 +15,16 @@ mod sending;
 
 /// What the blocks of each thread counted, seen when the thread ends.
 #[derive(Clone, Default)]
-struct Ended(Arc<Mutex<Vec<ToyHost>>>);
+pub(super) struct Ended(Arc<Mutex<Vec<ToyHost>>>);
+
+impl Ended {
+    pub(super) fn hosts(&self) -> std::sync::MutexGuard<'_, Vec<ToyHost>> {
+        self.0.lock().unwrap()
+    }
+}
 
 /// Gives its host away when the thread drops it.
-struct Watched {
+pub(super) struct Watched {
     host: Option<ToyHost>,
     ended: Ended,
 }
@@ -42,7 +48,7 @@ impl crate::block::Host<crate::toy::ToySignal> for Watched {
     }
 }
 
-fn start(layout: &NodeLayout, plan: ToyPlan, limits: KernelLimits) -> (RunningNode, Ended) {
+pub(super) fn start(layout: &NodeLayout, plan: ToyPlan, limits: KernelLimits) -> (RunningNode, Ended) {
     start_with(layout, plan, limits, NodeOptions::default())
 }
 
@@ -50,7 +56,7 @@ fn start(layout: &NodeLayout, plan: ToyPlan, limits: KernelLimits) -> (RunningNo
 fn start_with(layout: &NodeLayout, plan: ToyPlan, limits: KernelLimits, options: NodeOptions) -> (RunningNode, Ended) {
     let ended = Ended::default();
     let options = NodeOptions {
-        listeners: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))],
+        listeners: vec![Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))],
         data_folder: std::env::temp_dir().join(format!("junctor-kernel-{}", std::process::id())),
         pin: false,
         limits,
@@ -62,7 +68,7 @@ fn start_with(layout: &NodeLayout, plan: ToyPlan, limits: KernelLimits, options:
     (Node::start(layout, options, make_host).unwrap(), ended)
 }
 
-fn total(ended: &Ended, count: impl Fn(&ToyHost) -> u64) -> u64 {
+pub(super) fn total(ended: &Ended, count: impl Fn(&ToyHost) -> u64) -> u64 {
     ended.0.lock().unwrap().iter().map(count).sum()
 }
 
@@ -102,7 +108,7 @@ fn echoes_spinning(layout: &NodeLayout, spin: SpinSettings) -> Vec<u64> {
 /// Echoes, and what the threads then say of themselves.
 fn echoes_sent(layout: &NodeLayout, options: NodeOptions) -> Arc<LoadBoard> {
     let (node, ended) = start_with(layout, ToyPlan::default(), KernelLimits::default(), options);
-    let address = node.local_addresses()[0];
+    let address = node.local_addresses()[0].unwrap();
     let loads = node.loads().clone();
     for length in [1, 100, 16 << 10, (16 << 10) + 1, 3 << 20] {
         echo(address, length);
@@ -169,7 +175,7 @@ fn no_answer_is_left_behind_when_many_clients_wait_for_theirs() {
     for (threads, assistance) in [(with_sender, SendAssistance::Never), (without, SendAssistance::Always)] {
         let layout = NodeLayout::new(threads);
         let (node, _) = start_with(&layout, ToyPlan::default(), KernelLimits::default(), sending(assistance));
-        let (address, loads) = (node.local_addresses()[0], node.loads().clone());
+        let (address, loads) = (node.local_addresses()[0].unwrap(), node.loads().clone());
         std::thread::scope(|scope| {
             for client in 0..CLIENTS {
                 scope.spawn(move || {
@@ -225,7 +231,7 @@ fn balls_timers_and_files_work_over_threads_and_the_node_stops_itself() {
 fn a_connection_too_many_is_closed_and_places_are_used_again() {
     let limits = KernelLimits { sockets_max: 2, ..KernelLimits::default() };
     let (node, ended) = start(&NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)]]), ToyPlan::default(), limits);
-    let address = node.local_addresses()[0];
+    let address = node.local_addresses()[0].unwrap();
     let talk = |stream: &mut TcpStream| {
         let mut answer = [0; 4];
         let asked = stream.write_all(b"ping").and_then(|()| stream.read_exact(&mut answer));
@@ -254,7 +260,7 @@ fn a_client_that_does_not_read_blocks_its_sender_and_frees_it_by_reading() {
         NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)], &[(Module::Main, 0)]]),
     ] {
         let (node, ended) = start_with(&layout, ToyPlan::default(), limits.clone(), sending(SendAssistance::Always));
-        let mut stream = TcpStream::connect(node.local_addresses()[0]).unwrap();
+        let mut stream = TcpStream::connect(node.local_addresses()[0].unwrap()).unwrap();
         stream.write_all(&vec![7; LENGTH]).unwrap();
         let mut received = vec![0; LENGTH];
         stream.read_exact(&mut received).unwrap();
@@ -268,7 +274,8 @@ fn a_client_that_does_not_read_blocks_its_sender_and_frees_it_by_reading() {
 
 #[test]
 fn a_layout_without_recv_cannot_listen() {
-    let options = NodeOptions { listeners: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))], ..NodeOptions::default() };
+    let options =
+        NodeOptions { listeners: vec![Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))], ..NodeOptions::default() };
     let layout = NodeLayout::new(&[&[(Module::Tc, 0)]]);
     let result = Node::start(&layout, options, |seat| ToyHost::new(seat, ToyPlan::default()));
     assert!(matches!(result, Err(StartError::NoRecv)));

@@ -135,6 +135,12 @@ impl RealWorld {
         self.sockets.as_ref().is_some_and(Sockets::has_input)
     }
 
+    /// Whether clients of this process have told something that was not looked at yet.
+    #[inline]
+    fn has_news(&self) -> bool {
+        self.sockets.as_ref().is_some_and(Sockets::has_news)
+    }
+
     fn has_output(&self) -> bool {
         self.sockets.as_ref().is_some_and(Sockets::has_output) || self.assistant.has_output()
     }
@@ -231,9 +237,10 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
                 unpolled = 0;
             }
             if let Some(sockets) = &mut self.world.sockets
-                && sockets.has_input()
+                && (sockets.has_news() || sockets.has_input())
             {
-                sockets.take_input(&mut self.engine);
+                // Connections in memory are read without a poll, and must not keep sockets from being looked at.
+                unpolled += sockets.take_input(&mut self.engine);
             }
             let handled = self.engine.end_turn();
             if self.told_to_stop && handled > 0 {
@@ -257,7 +264,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
                 self.send(true);
                 continue;
             }
-            if self.world.has_input() && self.engine.accepts_work() {
+            if self.world.has_news() || self.world.has_input() && self.engine.accepts_work() {
                 continue;
             }
             if self.world.shared.halt.load(Ordering::Acquire) {
@@ -361,7 +368,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let place = if self.world.poll.is_some() && !is_blocked { SleepPlace::Elsewhere } else { SleepPlace::Cell };
         cell.announce(place);
         let flags = (shared.stop.load(Ordering::Acquire), shared.halt.load(Ordering::Acquire));
-        if self.engine.has_mail() || flags.0 != self.told_to_stop || flags.1 {
+        if self.engine.has_mail() || self.world.has_news() || flags.0 != self.told_to_stop || flags.1 {
             cell.cancel();
             return false;
         }
@@ -376,7 +383,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         cell.cancel();
         let now = self.clock.now();
         self.spinner.end_sleep(now, bell.take_rung());
-        match self.engine.has_mail() || self.world.has_input() {
+        match self.engine.has_mail() || self.world.has_news() || self.world.has_input() {
             _ if is_blocked => {}
             true => self.spinner.end_idle(idle_since, now, true),
             false => self.spinner.end_idle_without_work(),
@@ -412,7 +419,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let (mut looked, mut polled) = (start, false);
         loop {
             let now = loop {
-                if self.engine.has_mail() {
+                if self.engine.has_mail() || self.world.has_news() {
                     return Spun::Work { polled };
                 }
                 std::hint::spin_loop();

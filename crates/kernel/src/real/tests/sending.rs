@@ -15,6 +15,7 @@ use crate::limit::KernelLimits;
 use crate::placement::Module;
 use crate::random::Random;
 use crate::real::assistant::Assistant;
+use crate::real::memory_stream::{Bell, Door};
 use crate::real::sending::{SendWord, Sending};
 use crate::real::socket::{SocketCounts, Sockets};
 use crate::scheduler::load::{LoadBoard, LoadMeter, ThreadState};
@@ -46,6 +47,13 @@ struct Client {
     ended: bool,
 }
 
+/// Nobody knocks.
+struct NoBell;
+
+impl Bell for NoBell {
+    fn ring(&self) {}
+}
+
 fn layout() -> NodeLayout {
     NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Main, 0)]])
 }
@@ -58,7 +66,8 @@ impl Pair {
         let own = directory.address(Module::Recv, 0);
         let registry = poll.registry().try_clone().unwrap();
         let mut sending = Sending::new(&directory, 0, Arc::new(loads));
-        let sockets = Sockets::new(own, directory, registry, KernelLimits::default(), counts);
+        let door = Arc::new(Door::new(0, Box::new(NoBell)));
+        let sockets = Sockets::new(own, directory, registry, KernelLimits::default(), counts, door);
         let helper = Assistant::default();
         sending.adjust(now, &SendWord::new(&settings), &sockets.written, &helper);
         let buffers = BufferPool::new(1 << 20);

@@ -1,0 +1,188 @@
+//! Hot path: at most 100 instructions a read or a write.
+//!
+//! The node's end of a connection in memory, owned by a recv thread.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::buffer::{Buffer, BufferPool};
+use crate::limit::KernelLimits;
+use crate::scheduler::sleep::SleepCell;
+use crate::sync::atomic::{AtomicBool, Ordering, fence};
+
+use super::client::MemoryStream;
+use super::door::Door;
+use super::pipe::{PipeBounds, PipeReceiver, PipeSender, pipe};
+use super::waker_place::WakerPlace;
+
+/// Who waits at a connection.
+pub(super) struct Link {
+    /// The client, for bytes.
+    pub(super) receiver_waits: WakerPlace,
+    /// The client, for room.
+    pub(super) sender_waits: WakerPlace,
+    /// The node, for room.
+    pub(super) node_waits: AtomicBool,
+}
+
+/// The node's end.
+pub(in crate::real) struct NodeEnd {
+    receiver: PipeReceiver,
+    sender: PipeSender,
+    link: Arc<Link>,
+    place: u32,
+    /// A buffer too big for one read, and how much of it was read.
+    rest: Option<(Buffer, usize)>,
+    /// Whether something was taken out since the client was last told that there is room.
+    made_room: bool,
+}
+
+/// What became of handing buffers over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::real) enum HandOver {
+    /// All of them are with the client.
+    All,
+    /// The client takes no more for now.
+    Full,
+    /// The client takes nothing any more.
+    Broken,
+}
+
+/// Both ends of a new connection.
+pub(super) fn connection(door: &Arc<Door>, place: u32, limits: &KernelLimits) -> (MemoryStream, NodeEnd) {
+    let bounds = PipeBounds { buffers_max: limits.stream_buffers_max, bytes_max: limits.stream_bytes_max as u64 };
+    let (to_node, from_client) = pipe(bounds);
+    let (to_client, from_node) = pipe(bounds);
+    let link = Arc::new(Link {
+        receiver_waits: WakerPlace::new(),
+        sender_waits: WakerPlace::new(),
+        node_waits: AtomicBool::new(false),
+    });
+    let stream = MemoryStream::new(to_node, from_node, link.clone(), door.clone(), place);
+    (stream, NodeEnd { receiver: from_client, sender: to_client, link, place, rest: None, made_room: false })
+}
+
+impl NodeEnd {
+    /// Its place at the door.
+    pub(in crate::real) fn place(&self) -> u32 {
+        self.place
+    }
+
+    /// Takes at most `bytes_max` bytes, uncopied if they came in a buffer no bigger than that; nothing if there are none.
+    #[inline]
+    pub(in crate::real) fn read(&mut self, bytes_max: usize, buffers: &mut BufferPool) -> Option<Buffer> {
+        if self.rest.is_some() {
+            return self.read_rest(bytes_max, buffers);
+        }
+        let bytes = self.receiver.pop();
+        self.made_room |= bytes.is_some();
+        self.tell_of_room();
+        let bytes = bytes?;
+        if bytes.len() <= bytes_max {
+            return Some(bytes);
+        }
+        self.rest = Some((bytes, 0));
+        self.read_rest(bytes_max, buffers)
+    }
+
+    #[cold]
+    fn read_rest(&mut self, bytes_max: usize, buffers: &mut BufferPool) -> Option<Buffer> {
+        let (bytes, read) = self.rest.as_mut()?;
+        let length = (bytes.len() - *read).min(bytes_max);
+        let mut part = buffers.take(length);
+        part.extend_from_slice(&bytes[*read..*read + length]);
+        *read += length;
+        if *read == bytes.len()
+            && let Some((bytes, _)) = self.rest.take()
+        {
+            buffers.give(bytes);
+        }
+        Some(part)
+    }
+
+    /// Whether another read would give something, were it only the news that the client has closed.
+    #[inline]
+    pub(in crate::real) fn has_input(&mut self) -> bool {
+        self.rest.is_some() || !self.receiver.is_empty() || self.receiver.is_sender_gone()
+    }
+
+    /// Whether all was read and the client will send no more.
+    pub(in crate::real) fn is_ended(&mut self) -> bool {
+        self.rest.is_none() && self.receiver.is_ended()
+    }
+
+    /// Wakes a client that waits for room, if there is some that it has not been told of. A client without room says so
+    /// before it puts its connection among the news, so calling this after each read and for all news is enough.
+    #[inline]
+    pub(in crate::real) fn tell_of_room(&mut self) {
+        if self.made_room && self.receiver.has_few() {
+            self.made_room = !self.link.sender_waits.wake();
+        }
+    }
+
+    /// Hands over what is queued, as far as there is room, and takes its bytes off `queued_bytes`. [`NodeEnd::wake_client`] is
+    /// to follow.
+    #[inline]
+    pub(in crate::real) fn hand_over(&mut self, queue: &mut VecDeque<Buffer>, queued_bytes: &mut usize) -> HandOver {
+        if self.sender.is_receiver_gone() {
+            return HandOver::Broken;
+        }
+        while let Some(bytes) = queue.pop_front() {
+            *queued_bytes -= bytes.len();
+            if let Err(bytes) = self.sender.push(bytes) {
+                *queued_bytes += bytes.len();
+                queue.push_front(bytes);
+                self.sender.publish();
+                if self.sender.is_receiver_gone() {
+                    return HandOver::Broken;
+                }
+                if !self.has_room() {
+                    return HandOver::Full;
+                }
+            }
+        }
+        self.sender.publish();
+        HandOver::All
+    }
+
+    /// Whether the client would take a buffer; if not, it tells when it would.
+    pub(in crate::real) fn has_room(&mut self) -> bool {
+        if self.sender.has_room() {
+            return true;
+        }
+        self.link.node_waits.swap(true, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
+        let has_room = self.sender.has_room();
+        if has_room {
+            self.link.node_waits.swap(false, Ordering::AcqRel);
+        }
+        has_room
+    }
+
+    /// Whether the client takes nothing any more.
+    pub(in crate::real) fn is_broken(&self) -> bool {
+        self.sender.is_receiver_gone()
+    }
+
+    /// Stands between handing over and [`NodeEnd::wake_client`]; one for any number of connections.
+    #[inline]
+    pub(in crate::real) fn fence_before_wake() {
+        SleepCell::fence_before_claim();
+    }
+
+    /// Wakes the client if it waits for bytes.
+    #[inline]
+    pub(in crate::real) fn wake_client(&self) {
+        self.link.receiver_waits.wake();
+    }
+}
+
+impl Drop for NodeEnd {
+    fn drop(&mut self) {
+        self.sender.close();
+        self.receiver.close();
+        Self::fence_before_wake();
+        self.link.receiver_waits.wake();
+        self.link.sender_waits.wake();
+    }
+}

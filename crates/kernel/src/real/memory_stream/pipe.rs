@@ -1,0 +1,161 @@
+//! Hot path: at most 40 instructions a buffer at each end, besides those of the ring.
+//!
+//! One direction of a connection in memory: a ring of buffers, bounded in bytes, too.
+
+use crate::buffer::Buffer;
+use crate::mailbox::{Consumer, Producer, ring};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Arc, CachePadded};
+
+/// The most that may be under way in one direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PipeBounds {
+    /// Buffers, rounded up to a power of two.
+    pub(super) buffers_max: u32,
+    /// A buffer is taken while fewer bytes than this are under way, so that one of any size passes.
+    pub(super) bytes_max: u64,
+}
+
+struct PipeState {
+    /// Bytes that the receiver took out, ever.
+    taken_bytes: CachePadded<AtomicU64>,
+    gone: CachePadded<Gone>,
+}
+
+struct Gone {
+    sender: AtomicBool,
+    receiver: AtomicBool,
+}
+
+/// The end that buffers go into.
+pub(super) struct PipeSender {
+    ring: Producer<Buffer>,
+    state: Arc<PipeState>,
+    sent_bytes: u64,
+    /// What `taken_bytes` said last.
+    taken_bytes_seen: u64,
+    bytes_max: u64,
+}
+
+/// The end that buffers come out of.
+pub(super) struct PipeReceiver {
+    ring: Consumer<Buffer>,
+    state: Arc<PipeState>,
+    taken_bytes: u64,
+    /// Half of the ring.
+    few_buffers: u64,
+}
+
+/// The two ends of a new direction.
+pub(super) fn pipe(bounds: PipeBounds) -> (PipeSender, PipeReceiver) {
+    let (producer, consumer) = ring(bounds.buffers_max);
+    let gone = Gone { sender: AtomicBool::new(false), receiver: AtomicBool::new(false) };
+    let state = Arc::new(PipeState { taken_bytes: CachePadded(AtomicU64::new(0)), gone: CachePadded(gone) });
+    let few_buffers = producer.capacity() / 2;
+    let bytes_max = bounds.bytes_max.max(1);
+    let sender = PipeSender { ring: producer, state: state.clone(), sent_bytes: 0, taken_bytes_seen: 0, bytes_max };
+    (sender, PipeReceiver { ring: consumer, state, taken_bytes: 0, few_buffers })
+}
+
+impl PipeSender {
+    /// Puts a buffer in, unpublished; gives it back if there is no room.
+    #[inline]
+    pub(super) fn push(&mut self, bytes: Buffer) -> Result<(), Buffer> {
+        if !self.has_room_for_bytes() {
+            return Err(bytes);
+        }
+        let length = bytes.len() as u64;
+        self.ring.push(bytes)?;
+        self.sent_bytes += length;
+        Ok(())
+    }
+
+    /// Lets the receiver see what was put in.
+    #[inline]
+    pub(super) fn publish(&mut self) {
+        self.ring.publish();
+    }
+
+    /// Whether a buffer would be taken; looks at what the receiver published.
+    pub(super) fn has_room(&mut self) -> bool {
+        self.has_room_for_bytes() && self.ring.free() > 0
+    }
+
+    #[inline]
+    fn has_room_for_bytes(&mut self) -> bool {
+        if self.sent_bytes - self.taken_bytes_seen < self.bytes_max {
+            return true;
+        }
+        self.taken_bytes_seen = self.state.taken_bytes.load(Ordering::Acquire);
+        self.sent_bytes - self.taken_bytes_seen < self.bytes_max
+    }
+
+    /// Whether nobody will take anything out any more.
+    #[inline]
+    pub(super) fn is_receiver_gone(&self) -> bool {
+        self.state.gone.receiver.load(Ordering::Acquire)
+    }
+
+    /// Says that nothing more will be put in. The receiver still gets what is in.
+    pub(super) fn close(&mut self) {
+        self.ring.publish();
+        self.state.gone.sender.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for PipeSender {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl PipeReceiver {
+    /// Takes the oldest buffer out and gives its room back.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Buffer> {
+        let bytes = match self.ring.pop() {
+            Some(bytes) => bytes,
+            None => {
+                self.ring.refresh();
+                self.ring.pop()?
+            }
+        };
+        self.taken_bytes += bytes.len() as u64;
+        self.state.taken_bytes.store(self.taken_bytes, Ordering::Release);
+        self.ring.release();
+        Some(bytes)
+    }
+
+    /// Whether there is nothing to take out at this moment.
+    #[inline]
+    pub(super) fn is_empty(&mut self) -> bool {
+        self.ring.refresh() == 0
+    }
+
+    /// Whether so little is left that waking a sender without room is worth it.
+    pub(super) fn has_few(&mut self) -> bool {
+        self.ring.refresh() <= self.few_buffers
+    }
+
+    /// Whether everything was taken out and nothing more will come.
+    pub(super) fn is_ended(&mut self) -> bool {
+        self.is_sender_gone() && self.ring.refresh() == 0
+    }
+
+    /// Whether the sender will put nothing more in.
+    #[inline]
+    pub(super) fn is_sender_gone(&self) -> bool {
+        self.state.gone.sender.load(Ordering::Acquire)
+    }
+
+    /// Says that nothing more will be taken out.
+    pub(super) fn close(&mut self) {
+        self.state.gone.receiver.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for PipeReceiver {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
