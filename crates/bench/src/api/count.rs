@@ -10,7 +10,7 @@ use std::time::Duration;
 use junctor_client::api::block_on;
 
 use super::ApiOptions;
-use super::load::{Bench, Way, Window};
+use super::load::{Bench, Transport, Way, Window};
 use crate::failure::Explain;
 use crate::process::{TemporaryFolder, command};
 use crate::report::{Table, Verdict, print_verdicts};
@@ -57,7 +57,7 @@ pub(super) fn run(options: &ApiOptions) -> Outcome<()> {
         }
         if keys == 100 {
             let reader = counted[Way::Reader as usize];
-            let what = "instructions a key, 100 keys a request".into();
+            let what = "instructions a key, embedded, 100 keys a request".into();
             verdicts.push(Verdict { what, allowed_max: list, measured: reader });
             let what = "the same to the IN list".into();
             verdicts.push(Verdict { what, allowed_max: 1.0 / 3.0, measured: reader / list });
@@ -77,7 +77,7 @@ pub(super) fn run_counted(options: &ApiOptions, what: &str) -> Outcome<()> {
     let way = parts.next().and_then(Way::named).ok_or_else(wrong)?;
     let mut number = || parts.next().and_then(|text| text.parse::<usize>().ok()).ok_or_else(wrong);
     let (keys, requests) = (number()?, number()?);
-    let bench = block_on(Bench::start(ROWS, &options.columns))?;
+    let bench = block_on(Bench::start(ROWS, &options.columns, Transport::Memory))?;
     block_on(Window::new(&bench, way, keys, options.depth).run(requests))?;
     bench.stop();
     Ok(())

@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use futures_lite::future::poll_once;
 use junctor_client::api::{Connection, KeyReader, Options, Row, Statement, ToValue, params};
-use junctor_node::{NodeConfig, RunningServer};
+use junctor_node::{NodeConfig, Protocol, RunningServer};
 
 use crate::fill::push_groups;
 use crate::random::Random;
@@ -47,6 +47,25 @@ impl Way {
     }
 }
 
+/// What carries requests and answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Memory of this process.
+    Memory,
+    /// TCP over loopback.
+    Tcp,
+}
+
+impl Transport {
+    /// What tables call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Transport::Memory => "embedded",
+            Transport::Tcp => "TCP",
+        }
+    }
+}
+
 /// A node with a table.
 pub struct Bench {
     node: RunningServer,
@@ -62,7 +81,7 @@ impl Bench {
     ///
     /// # Errors
     /// The node does not start, or refuses something.
-    pub async fn start(rows: u64, columns: &[String]) -> Outcome<Bench> {
+    pub async fn start(rows: u64, columns: &[String], transport: Transport) -> Outcome<Bench> {
         let config = NodeConfig {
             port: 0,
             native_port: Some(0),
@@ -71,7 +90,7 @@ impl Bench {
             ..NodeConfig::default()
         };
         let node = junctor_node::start(&config).map_err(|error| Failure::new(error.to_string()))?;
-        let connection = connect(&node).await?;
+        let connection = connect(&node, transport).await?;
         connection.execute("CREATE DATABASE sbtest", params![]).await.map_err(failed)?;
         connection.execute("USE sbtest", params![]).await.map_err(failed)?;
         fill(&connection, rows).await?;
@@ -92,9 +111,19 @@ impl Bench {
     }
 }
 
-async fn connect(node: &RunningServer) -> Outcome<Connection> {
-    let address = node.native_address().ok_or_else(|| Failure::new("the node does not listen"))?;
-    Connection::connect(address, &Options::new("root")).await.map_err(failed)
+async fn connect(node: &RunningServer, transport: Transport) -> Outcome<Connection> {
+    let options = Options::new("root");
+    let connected = match transport {
+        Transport::Memory => {
+            let stream = node.connect(Protocol::Native).map_err(|error| Failure::new(error.to_string()))?;
+            Connection::open(Box::new(stream), &options).await
+        }
+        Transport::Tcp => {
+            let address = node.native_address().ok_or_else(|| Failure::new("the node does not listen"))?;
+            Connection::connect(address, &options).await
+        }
+    };
+    connected.map_err(failed)
 }
 
 async fn fill(connection: &Connection, rows: u64) -> Outcome<()> {

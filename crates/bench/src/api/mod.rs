@@ -1,6 +1,6 @@
 //! The Rust client's reads by key against the same keys by SQL: CPU time and instructions of node and client together.
 //!
-//! The node runs in this process, everything of it in one thread, and the client in another, over TCP; both together are what is
+//! The node runs in this process, everything of it in one thread, and the client in another; both together are what is
 //! measured. Keys are uniform; of each row a number and the length of a string are looked at.
 
 mod load;
@@ -15,7 +15,7 @@ use crate::report::{Table, Verdict, print_verdicts};
 use crate::{Failure, Outcome};
 
 pub use load::Way;
-use load::{Bench, Window};
+use load::{Bench, Transport, Window};
 
 /// Keys by the Rust client.
 #[derive(Debug, clap::Args)]
@@ -62,38 +62,40 @@ pub fn run(options: &ApiOptions) -> Outcome<()> {
     }
     let mut verdicts = Vec::new();
     let mut table = Table::new(&["way", "keys a request", "keys/s", "keys/s and core", "CPU ns/key", "to the list"]);
-    let bench = block_on(Bench::start(options.rows, &options.columns))?;
-    for &keys in &options.batches {
-        let mut measured = vec![Vec::new(); Way::ALL.len()];
-        for _ in 0..options.repetitions {
-            for (way, results) in Way::ALL.into_iter().zip(&mut measured) {
-                results.push(measure(&bench, way, keys, options)?);
+    for transport in [Transport::Memory, Transport::Tcp] {
+        let bench = block_on(Bench::start(options.rows, &options.columns, transport))?;
+        for &keys in &options.batches {
+            let mut measured = vec![Vec::new(); Way::ALL.len()];
+            for _ in 0..options.repetitions {
+                for (way, results) in Way::ALL.into_iter().zip(&mut measured) {
+                    results.push(measure(&bench, way, keys, options)?);
+                }
+            }
+            let medians: Vec<Measured> = measured.into_iter().map(median).collect();
+            let list = medians[Way::List as usize].cpu_ns;
+            for (way, result) in Way::ALL.into_iter().zip(&medians) {
+                table.row(vec![
+                    format!("{}, {}", way.name(), transport.name()),
+                    keys.to_string(),
+                    format!("{:.0}", result.keys_per_second),
+                    format!("{:.0}", 1e9 / result.cpu_ns),
+                    format!("{:.0}", result.cpu_ns),
+                    format!("{:.2}", result.cpu_ns / list),
+                ]);
+            }
+            let reader = medians[Way::Reader as usize].cpu_ns;
+            if keys == 100 && transport == Transport::Memory {
+                let what = "CPU ns a key, embedded, 100 keys a request".into();
+                verdicts.push(Verdict { what, allowed_max: KEY_NS_MAX, measured: reader });
+                let what = "CPU a key to the same keys in an IN list".into();
+                verdicts.push(Verdict { what, allowed_max: 1.0 / 3.0, measured: reader / list });
+                let what = "CPU a key to the same keys by a SELECT each".into();
+                let selects = medians[Way::Select as usize].cpu_ns;
+                verdicts.push(Verdict { what, allowed_max: 1.0 / 3.0, measured: reader / selects });
             }
         }
-        let medians: Vec<Measured> = measured.into_iter().map(median).collect();
-        let list = medians[Way::List as usize].cpu_ns;
-        for (way, result) in Way::ALL.into_iter().zip(&medians) {
-            table.row(vec![
-                way.name().into(),
-                keys.to_string(),
-                format!("{:.0}", result.keys_per_second),
-                format!("{:.0}", 1e9 / result.cpu_ns),
-                format!("{:.0}", result.cpu_ns),
-                format!("{:.2}", result.cpu_ns / list),
-            ]);
-        }
-        let reader = medians[Way::Reader as usize].cpu_ns;
-        if keys == 100 {
-            let what = "CPU ns a key, 100 keys a request".into();
-            verdicts.push(Verdict { what, allowed_max: KEY_NS_MAX, measured: reader });
-            let what = "CPU a key to the same keys in an IN list".into();
-            verdicts.push(Verdict { what, allowed_max: 1.0 / 3.0, measured: reader / list });
-            let what = "CPU a key to the same keys by a SELECT each".into();
-            let selects = medians[Way::Select as usize].cpu_ns;
-            verdicts.push(Verdict { what, allowed_max: 1.0 / 3.0, measured: reader / selects });
-        }
+        bench.stop();
     }
-    bench.stop();
     println!("{table}");
     match print_verdicts(&verdicts) {
         0 => Ok(()),

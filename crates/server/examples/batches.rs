@@ -1,36 +1,22 @@
 //! Many statements, and many keys, with one way to the node and back.
 //!
-//! `cargo run -p junctor-node --example batches`, or with the address of a server's native protocol behind it.
+//! `cargo run --example batches`, or with the address of a server's native protocol behind it.
 
 use std::error::Error;
 use std::sync::Arc;
 
-use junctor_client::api::{Connection, Options, ToValue, block_on, params};
-use junctor_node::NodeConfig;
+use junctor::client::{Connection, Options, ToValue, block_on, params};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (address, node) = match std::env::args().nth(1) {
-        Some(address) => (address, None),
-        None => {
-            let config = NodeConfig {
-                port: 0,
-                native_port: Some(0),
-                total_memory_bytes: Some(128 << 20),
-                data_directory: std::env::temp_dir().join("junctor-example").to_string_lossy().into_owned(),
-                ..NodeConfig::default()
-            };
-            let node = junctor_node::start(&config)?;
-            let address = node.native_address().ok_or("the node does not listen")?;
-            (address.to_string(), Some(node))
-        }
-    };
     let options = Options::new("root");
-    block_on(async {
-        let connection = Connection::connect(&*address, &options).await?;
-        measures(connection).await
-    })?;
-    if let Some(node) = node {
-        node.stop();
+    match std::env::args().nth(1) {
+        Some(address) => block_on(async { measures(Connection::connect(address, &options).await?).await })?,
+        None => {
+            let node =
+                junctor::Node::builder().total_memory_bytes(128 << 20).data_directory("target/example").start()?;
+            block_on(async { measures(node.connect(&options).await?).await })?;
+            node.stop();
+        }
     }
     Ok(())
 }

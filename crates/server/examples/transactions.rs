@@ -1,38 +1,30 @@
 //! Transfers between accounts by several clients at once: transactions that are done again after a deadlock, a savepoint, and one that
 //! is dropped.
 //!
-//! `cargo run -p junctor-node --example transactions`, or with the address of a server's native protocol behind it.
+//! `cargo run --example transactions`, or with the address of a server's native protocol behind it.
 
 use std::error::Error;
 
 use futures_lite::future::zip;
-use junctor_client::api::{Connection, Options, Result, block_on, column, params, sum};
-use junctor_node::NodeConfig;
+use junctor::client::{Connection, Options, Result, block_on, column, params, sum};
 
 fn main() -> std::result::Result<(), Box<dyn Error>> {
-    let (address, node) = match std::env::args().nth(1) {
-        Some(address) => (address, None),
-        None => {
-            let config = NodeConfig {
-                port: 0,
-                native_port: Some(0),
-                total_memory_bytes: Some(128 << 20),
-                data_directory: std::env::temp_dir().join("junctor-example").to_string_lossy().into_owned(),
-                ..NodeConfig::default()
-            };
-            let node = junctor_node::start(&config)?;
-            let address = node.native_address().ok_or("the node does not listen")?;
-            (address.to_string(), Some(node))
-        }
-    };
     let options = Options::new("root");
-    block_on(async {
-        let (left, right) =
-            zip(Connection::connect(&*address, &options), Connection::connect(&*address, &options)).await;
-        bank(left?, right?).await
-    })?;
-    if let Some(node) = node {
-        node.stop();
+    match std::env::args().nth(1) {
+        Some(address) => block_on(async {
+            let (left, right) =
+                zip(Connection::connect(&*address, &options), Connection::connect(&*address, &options)).await;
+            bank(left?, right?).await
+        })?,
+        None => {
+            let node =
+                junctor::Node::builder().total_memory_bytes(128 << 20).data_directory("target/example").start()?;
+            block_on(async {
+                let (left, right) = zip(node.connect(&options), node.connect(&options)).await;
+                bank(left?, right?).await
+            })?;
+            node.stop();
+        }
     }
     Ok(())
 }

@@ -1,36 +1,22 @@
 //! A table, some rows, and the ways to read them.
 //!
-//! `cargo run -p junctor-node --example quick_start` starts a node in this process; with an address behind it, such as `-- 127.0.0.1:3308`, it uses a server
+//! `cargo run --example quick_start` uses a node in this process; with an address behind it, such as `-- 127.0.0.1:3308`, a server
 //! that was started with `junctor serve --native-port 3308`.
 
 use std::error::Error;
 
-use junctor_client::api::{Connection, Direction, Options, average, block_on, column, count, params};
-use junctor_node::NodeConfig;
+use junctor::client::{Connection, Direction, Options, average, block_on, column, count, params};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (address, node) = match std::env::args().nth(1) {
-        Some(address) => (address, None),
-        None => {
-            let config = NodeConfig {
-                port: 0,
-                native_port: Some(0),
-                total_memory_bytes: Some(128 << 20),
-                data_directory: std::env::temp_dir().join("junctor-example").to_string_lossy().into_owned(),
-                ..NodeConfig::default()
-            };
-            let node = junctor_node::start(&config)?;
-            let address = node.native_address().ok_or("the node does not listen")?;
-            (address.to_string(), Some(node))
-        }
-    };
     let options = Options::new("root");
-    block_on(async {
-        let connection = Connection::connect(&*address, &options).await?;
-        shop(connection).await
-    })?;
-    if let Some(node) = node {
-        node.stop();
+    match std::env::args().nth(1) {
+        Some(address) => block_on(async { shop(Connection::connect(address, &options).await?).await })?,
+        None => {
+            let node =
+                junctor::Node::builder().total_memory_bytes(128 << 20).data_directory("target/example").start()?;
+            block_on(async { shop(node.connect(&options).await?).await })?;
+            node.stop();
+        }
     }
     Ok(())
 }
