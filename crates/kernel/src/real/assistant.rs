@@ -41,7 +41,8 @@ impl Assistant {
             SendState::Light => LOANS_MAX,
             SendState::Overload => return self.refuse(services),
             SendState::Medium | SendState::High => {
-                usize::from(is_idle || self.loans.front().is_some_and(|loan| is_kept_long(loan)))
+                let late = self.loans.iter().take(LOANS_MAX).take_while(|loan| is_kept_long(loan)).count();
+                late.max(usize::from(is_idle))
             }
         };
         for mut loan in self.loans.drain(..count.min(self.loans.len())) {

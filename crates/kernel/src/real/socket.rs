@@ -451,7 +451,11 @@ impl Sockets {
 
     fn write_socket(&mut self, index: u32, services: &mut Services<'_>) {
         let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else { return };
-        socket.dirty = false;
+        if socket.output.is_lent() {
+            // Listed twice: by the socket that had the place before, too. Its bytes are with the helper.
+            return;
+        }
+        (socket.dirty, socket.delayed_since) = (false, Time(0));
         let result = match &mut socket.stream {
             Stream::Tcp(stream) => socket.output.write(stream, services.buffers),
             Stream::Memory(end) => {
@@ -584,6 +588,10 @@ impl Sockets {
                 }
             }
             socket.output.discard(services.buffers);
+            if socket.dirty {
+                // The place may be given away before the list is gone through.
+                self.dirty.retain(|&listed| listed as usize != index);
+            }
         }
         // The generation wraps within the bits that a socket's name has.
         place.generation = SocketId::new(0, 0, place.generation + 1).generation();
