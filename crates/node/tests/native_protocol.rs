@@ -157,9 +157,18 @@ fn keys_of_every_kind_are_read() {
         let many = vec![("Äpfel", 1u8); 20];
         assert_eq!(found(&reader, &many).await?, vec![Some(100_000); 20]);
         assert_eq!(errno(found(&reader, &vec![("Äpfel", 1u8); 200]).await), 1153);
-        assert_eq!(errno(found(&reader, &["b"]).await), 1835);
+        assert_eq!(errno(found(&reader, &["b"]).await), 2036);
+        let values = [vec![Value::Bytes(b"b".to_vec())], vec![Value::Int(255), Value::Int(1), Value::Int(2)]];
+        assert_eq!(errno(found(&reader, &values).await), 2036);
         assert_eq!(errno(found(&reader, &[1i64]).await), 1835);
         assert_eq!(errno(found(&reader, &vec![1i64; KEYS_MAX + 1]).await), 1153);
+        // A number is no string, and not the empty one either.
+        parts.insert(&[("code", &""), ("side", &1), ("note", &"")]).await?;
+        assert_eq!(errno(found(&reader, &[(5, 1u8)]).await), 1366);
+        assert_eq!(errno(found(&reader, &[("b", f64::NAN)]).await), 2036);
+        assert_eq!(errno(connection.key_reader("part", &[]).await), 2036);
+        assert_eq!(errno(connection.key_reader("part", &["note"; 1025]).await), 2036);
+        assert_eq!(errno(connection.key_reader(&"x".repeat(70_000), &["note"]).await), 2036);
         assert_eq!(errno(connection.key_reader("part", &["size"]).await), 1054);
         assert_eq!(errno(connection.key_reader("parts", &["note"]).await), 1146);
         assert_eq!(errno(connection.key_reader("information_schema.tables", &["table_name"]).await), 1235);
@@ -223,6 +232,9 @@ fn a_reader_follows_changes_of_the_schema() {
         assert!(reader.read_many(&[1]).await?.get(0).is_some());
         other.execute("DROP TABLE item", params![]).await?;
         assert_eq!(errno(reader.read_many(&[1]).await), 1146);
+        // The same columns are read, but by another key.
+        other.execute("CREATE TABLE item (number INT PRIMARY KEY, weight INT)", params![]).await?;
+        assert_eq!(errno(reader.read_many(&[1]).await), 1615);
         Ok::<_, junctor_client::api::Error>(())
     })
     .expect("all of it works");
@@ -355,6 +367,36 @@ fn requests_under_way_together_are_answered_each() {
         for (number, rows) in results.iter().enumerate() {
             let rows = rows.as_ref().expect("it is right");
             assert_eq!(rows.get(0).expect("one row").get::<u64>(0usize)?, number as u64);
+        }
+        Ok::<_, junctor_client::api::Error>(())
+    })
+    .expect("all of it works");
+    assert!(node.stop());
+}
+
+#[test]
+fn a_statement_whose_preparation_failed_unseen_is_prepared_again() {
+    let node = node();
+    block_on(async {
+        let connection = connect(&node).await;
+        let text = "SELECT id FROM later WHERE id = ?";
+        let dropped = poll_once(connection.query(text, params![1])).await;
+        assert!(dropped.is_none_or(|result| result.is_err()));
+        connection.execute("CREATE TABLE later (id INT PRIMARY KEY)", params![]).await?;
+        assert!(connection.query(text, params![1]).await?.is_empty());
+        // Forgetting a statement is not one itself.
+        let insert = connection.prepare("INSERT INTO later VALUES (1), (2), (3)").await?;
+        insert.execute(params![]).await?;
+        drop(insert);
+        let rows = connection.query("SELECT ROW_COUNT()", params![]).await?;
+        assert_eq!(rows.get(0).expect("one row").get::<i64>(0usize)?, 3);
+        let later = connection.table("later").select(&["id"]).order_by("id", Direction::Ascending).limit(1).offset(1);
+        assert_eq!(later.count().await?, 3);
+        assert_eq!(errno(connection.query("SELECT ?", params![f64::INFINITY]).await), 2036);
+        // More statements than are kept.
+        for number in 0..100i64 {
+            let rows = connection.query(&format!("SELECT ? + {number}"), params![1]).await?;
+            assert_eq!(rows.get(0).expect("one row").get::<i64>(0usize)?, number + 1);
         }
         Ok::<_, junctor_client::api::Error>(())
     })
@@ -611,11 +653,15 @@ fn what_is_malformed_ends_its_connection_and_nothing_else() {
     let prepare = request(Request::Prepare { handle: 9, text: "SELECT ?" });
     let wrong = request(Request::Execute { handle: 9, count: 1, values: &[5, 255, 255, 255, 255] });
     assert_eq!(say(&node, &[prepare.clone(), wrong].concat(), 3), [0, 1835]);
+    let no_number = [&[3][..], &f64::NAN.to_le_bytes()].concat();
+    let wrong = request(Request::Execute { handle: 9, count: 1, values: &no_number });
+    assert_eq!(say(&node, &[prepare.clone(), wrong].concat(), 3), [0, 1835]);
     let none = request(Request::Execute { handle: 9, count: 0, values: b"" });
     assert_eq!(say(&node, &[prepare, none].concat(), 2), [0, 1210]);
     let huge = (u32::MAX >> 8).to_le_bytes();
     let cut = [huge[0], huge[1], huge[2], 0x11];
-    assert_eq!(say(&node, &[&cut[..], &vec![b'x'; 20_000_000]].concat(), 1).len(), 1);
+    // A frame that would go on in the next one is refused before its contents have come.
+    assert_eq!(say(&node, &cut, 1), [1153]);
     let keys = frame(0x16, &[&[1, 0, 0, 0, 1, 0, 0, 0, 0][..], &u32::MAX.to_le_bytes()].concat());
     assert_eq!(say(&node, &keys, 2), [1835]);
     // A request that comes byte by byte is a request.

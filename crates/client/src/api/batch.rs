@@ -67,25 +67,30 @@ impl<'c> Batch<'c> {
                 Text::Written(text) => {
                     let (statement, preparing) = connection.kept(text)?;
                     let executing = statement.begin(&parameters);
-                    (preparing.map(|answer| (statement, text, answer)), executing)
+                    (Some((statement, text, preparing)), executing)
                 }
             });
         }
         let mut results = Vec::with_capacity(answers.len());
         for (preparing, executing) in answers {
-            if let Some((statement, text, answer)) = preparing
-                && let Err(error) = statement.finish_preparing(answer.await?)
-            {
-                connection.forget(text);
-                // Its execution fails because it is not there.
-                drop(executing);
-                results.push(Err(error));
-                continue;
+            let (kept, preparing) = match preparing {
+                Some((statement, text, answer)) => (Some((statement, text)), answer),
+                None => (None, None),
+            };
+            let is_prepared = match (&kept, preparing) {
+                (Some((statement, _)), Some(answer)) => statement.finish_preparing(answer.await?),
+                _ => Ok(()),
+            };
+            let is_refused = is_prepared.is_err();
+            // Where it is not prepared its execution fails because it is not there.
+            let result = match (is_prepared, executing) {
+                (Ok(()), Ok(answer)) => connection.rows_of(answer).await,
+                (Err(error), _) | (_, Err(error)) => Err(error),
+            };
+            if let (Some((_, text)), Err(error)) = (&kept, &result) {
+                connection.note_failure(text, is_refused, error);
             }
-            results.push(match executing {
-                Ok(answer) => connection.rows_of(answer).await,
-                Err(error) => Err(error),
-            });
+            results.push(result);
         }
         Ok(results)
     }

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::ToSocketAddrs;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::batch::Batch;
 use super::error::{Error, Result};
@@ -20,11 +21,17 @@ use crate::wire::request::Login;
 use crate::wire::{LOGIN_PAYLOAD_BYTES_MAX, Reply, Request, VERSION, frame, next_frame, reply};
 
 /// Statements with parameters that a connection keeps prepared.
-const STATEMENTS_MAX: usize = 128;
+const STATEMENTS_MAX: usize = 32;
 /// Bytes of one answer, unless the options say otherwise.
 const ANSWER_BYTES_MAX: usize = 1 << 30;
-/// How often [`Connection::transact`] tries.
+/// How often [`Connection::transact`] tries, and how often when a lock was not granted in time, which has taken long already.
 const ATTEMPTS_MAX: u32 = 100;
+const WAITS_MAX: u32 = 3;
+/// The longest pause before an attempt, in milliseconds.
+const PAUSE_MS_MAX: u64 = 50;
+/// Errors: an unknown prepared statement; too many of them.
+const UNKNOWN_STATEMENT: u16 = 1243;
+const TOO_MANY_STATEMENTS: u16 = 1461;
 
 /// Who connects, and how.
 #[derive(Clone, Debug)]
@@ -68,7 +75,7 @@ pub struct Connection {
     server_version: Box<str>,
     /// Prepared statements by their text, those used last at the end.
     statements: Mutex<Vec<(Box<str>, Arc<Statement>)>>,
-    numbers: Arc<Numbers>,
+    numbers: Numbers,
 }
 
 impl Drop for Connection {
@@ -111,6 +118,9 @@ impl Connection {
     /// # Errors
     /// As [`Connection::connect`].
     pub async fn open(mut transport: Box<dyn Transport>, options: &Options) -> Result<Connection> {
+        if options.user.len() + options.database.len() > LOGIN_PAYLOAD_BYTES_MAX / 2 {
+            return Err(Error::value("The names of the user and the database are too long".into()));
+        }
         let (greeting, rest) = receive_greeting(&mut *transport).await?;
         let frame = next_frame(&greeting).ok_or(Error::protocol("greeting"))?.0;
         let greeting = match frame.kind {
@@ -123,7 +133,7 @@ impl Connection {
         let pipeline = Arc::new(Pipeline::new(transport, rest, options.answer_bytes_max));
         let answer = pipeline.begin(|_, out| login.emit(out))?;
         let connection =
-            Connection { pipeline, id, server_version, statements: Mutex::default(), numbers: Arc::default() };
+            Connection { pipeline, id, server_version, statements: Mutex::default(), numbers: Numbers::default() };
         connection.rows_of(answer).await?;
         Ok(connection)
     }
@@ -160,15 +170,46 @@ impl Connection {
         if parameters.is_empty() {
             return self.request(&Request::RunText(statement)).await;
         }
-        let (prepared, preparing) = self.kept(statement)?;
-        let executing = prepared.begin(parameters);
-        if let Some(preparing) = preparing
-            && let Err(error) = prepared.finish_preparing(preparing.await?)
-        {
-            self.forget(statement);
-            return Err(error);
+        let (result, was_kept) = self.query_kept(statement, parameters).await;
+        match result {
+            // Whoever began to prepare it did not see that it failed.
+            Err(error) if error.errno() == UNKNOWN_STATEMENT && was_kept => {}
+            Err(error) if error.errno() == TOO_MANY_STATEMENTS => {}
+            result => return result,
         }
-        self.rows_of(executing?).await
+        self.query_kept(statement, parameters).await.0
+    }
+
+    /// Executes a statement with parameters; and whether it was prepared before. Nothing was done after an error that `note_failure`
+    /// knows.
+    async fn query_kept(&self, statement: &str, parameters: &[&dyn ToValue]) -> (Result<Rows>, bool) {
+        let (mut was_kept, mut is_refused) = (false, false);
+        let result = async {
+            self.pipeline.room().await?;
+            let (prepared, preparing) = self.kept(statement)?;
+            was_kept = preparing.is_none();
+            let executing = prepared.begin(parameters);
+            if let Some(preparing) = preparing {
+                let answer = preparing.await?;
+                prepared.finish_preparing(answer).inspect_err(|_| is_refused = true)?;
+            }
+            self.rows_of(executing?).await
+        }
+        .await;
+        if let Err(error) = &result {
+            self.note_failure(statement, is_refused, error);
+        }
+        (result, was_kept)
+    }
+
+    /// Forgets a kept statement if its preparation was refused or it is not there, or all of them if there are too many.
+    pub(crate) fn note_failure(&self, statement: &str, is_refused: bool, error: &Error) {
+        match error.errno() {
+            TOO_MANY_STATEMENTS => self.forget_all(),
+            UNKNOWN_STATEMENT => self.forget(statement),
+            _ if is_refused => self.forget(statement),
+            _ => {}
+        }
     }
 
     /// Executes a statement that gives no rows.
@@ -184,6 +225,15 @@ impl Connection {
     /// # Errors
     /// What is wrong with the statement.
     pub async fn prepare(&self, statement: &str) -> Result<Statement> {
+        match self.try_prepare(statement).await {
+            Err(error) if error.errno() == TOO_MANY_STATEMENTS => self.forget_all(),
+            result => return result,
+        }
+        self.try_prepare(statement).await
+    }
+
+    async fn try_prepare(&self, statement: &str) -> Result<Statement> {
+        self.pipeline.room().await?;
         let (prepared, answer) = Statement::begin_preparing(&self.pipeline, self.numbers.next(), statement)?;
         prepared.finish_preparing(answer.await?)?;
         Ok(prepared)
@@ -205,6 +255,10 @@ impl Connection {
     /// 1146 and 1054 for a table or column that does not exist; 1235 for a table without a primary key, and in SERIALIZABLE
     /// transactions.
     pub async fn key_reader(&self, table: &str, columns: &[&str]) -> Result<KeyReader> {
+        match KeyReader::prepare(&self.pipeline, self.numbers.next(), table, columns).await {
+            Err(error) if error.errno() == TOO_MANY_STATEMENTS => self.forget_all(),
+            result => return result,
+        }
         KeyReader::prepare(&self.pipeline, self.numbers.next(), table, columns).await
     }
 
@@ -225,7 +279,8 @@ impl Connection {
     }
 
     /// Does some work in a transaction and commits it. After a failure that passes ([`Error::is_retryable`]), such as a deadlock, it is
-    /// rolled back and done again, up to a hundred times in all; after any other it is rolled back.
+    /// rolled back and done again, up to a hundred times in all, and three times when a lock was not granted in time (1205); after any
+    /// other it is rolled back. From the third attempt on there is a pause before it, which grows up to 50 ms.
     ///
     /// ```no_run
     /// # use junctor_client::api::{Connection, Result, params};
@@ -251,8 +306,12 @@ impl Connection {
                 Err(error) => transaction.rollback().await.and(Err(error)),
             };
             match result {
-                Err(error) if error.is_retryable() && attempt < ATTEMPTS_MAX => attempt += 1,
+                Err(error) if error.is_retryable() && attempt < attempts_max(&error) => attempt += 1,
                 result => return result,
+            }
+            if attempt > 2 {
+                let pause_ms = (1 << (attempt - 3).min(6)).min(PAUSE_MS_MAX);
+                async_io::Timer::after(Duration::from_millis(pause_ms)).await;
             }
         }
     }
@@ -263,7 +322,7 @@ impl Connection {
     /// # Errors
     /// The connection is lost.
     pub async fn reset(&mut self) -> Result<()> {
-        self.lock_statements().clear();
+        self.forget_all();
         self.request(&Request::Reset).await.map(drop)
     }
 
@@ -290,20 +349,35 @@ impl Connection {
         }
         let (prepared, answer) = Statement::begin_preparing(&self.pipeline, self.numbers.next(), text)?;
         let prepared = Arc::new(prepared);
-        if statements.len() >= STATEMENTS_MAX {
-            statements.remove(0);
-        }
+        let oldest = (statements.len() >= STATEMENTS_MAX).then(|| statements.remove(0));
         statements.push((text.into(), Arc::clone(&prepared)));
+        // Dropping one makes a request.
+        drop(statements);
+        drop(oldest);
         Ok((prepared, Some(answer)))
     }
 
     pub(crate) fn forget(&self, text: &str) {
-        self.lock_statements().retain(|(known, _)| **known != *text);
+        let mut statements = self.lock_statements();
+        let position = statements.iter().position(|(known, _)| **known == *text);
+        let forgotten = position.map(|position| statements.remove(position));
+        drop(statements);
+        drop(forgotten);
+    }
+
+    fn forget_all(&self) {
+        let forgotten = std::mem::take(&mut *self.lock_statements());
+        drop(forgotten);
     }
 
     fn lock_statements(&self) -> std::sync::MutexGuard<'_, Vec<(Box<str>, Arc<Statement>)>> {
         self.statements.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn attempts_max(error: &Error) -> u32 {
+    const LOCK_WAIT_TIMEOUT: u16 = 1205;
+    if error.errno() == LOCK_WAIT_TIMEOUT { WAITS_MAX } else { ATTEMPTS_MAX }
 }
 
 /// The first frame of a node, and what came behind it.

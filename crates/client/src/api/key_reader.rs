@@ -8,12 +8,12 @@ use junctor_model::value::Value;
 use super::error::{Error, Result};
 use super::pipeline::Pipeline;
 use super::row::{Columns, Row};
-use super::statement::parse_prepared;
+use super::statement::{is_number, parse_prepared};
 use super::value::ToValue;
 use crate::wire::reply::{KEY_ROWS_HEAD_BYTES, NOT_FOUND};
 use crate::wire::request::begin_integer_keys;
 use crate::wire::value::put_value;
-use crate::wire::{KEYS_MAX, KeyValues, Reply, Request, frame, next_frame};
+use crate::wire::{KEYS_MAX, KeyValues, READER_COLUMNS_MAX, Reply, Request, frame, next_frame};
 
 /// A primary key: an integer, a string, or a tuple of those with a value for each column in the key's order.
 pub trait Key {
@@ -101,6 +101,14 @@ impl KeyReader {
         columns: &[&str],
     ) -> Result<KeyReader> {
         let (database, table) = table.split_once('.').unwrap_or(("", table));
+        if columns.is_empty() || columns.len() > READER_COLUMNS_MAX {
+            return Err(Error::value(format!("A reader has 1 to {READER_COLUMNS_MAX} columns")));
+        }
+        let is_too_long = |name: &&str| name.len() > usize::from(u16::MAX);
+        if [database, table].iter().chain(columns).any(is_too_long) {
+            return Err(Error::value("A name is too long".into()));
+        }
+        pipeline.room().await?;
         let request = Request::PrepareReader { reader, database, table, columns: columns.to_vec() };
         let answer = pipeline.begin(|number, out| request.emit(number, out))?;
         let (parameters, columns) = parse_prepared(&answer.await?)?;
@@ -123,12 +131,14 @@ impl KeyReader {
     ///
     /// # Errors
     /// 1153 for too many keys, or when their rows take more than 15 MiB; 1615 when the columns are not what they were (prepare
-    /// another reader); 1835 for keys of another number of columns; 1412 and others of reads.
+    /// another reader); 2036 (1835 for integers) for keys of another number of columns; 1366 for a number where the key has a string; 1412 and others of reads.
     pub async fn read_many<K: Key>(&self, keys: &[K]) -> Result<FoundRows> {
         if keys.len() > KEYS_MAX {
             return Err(Error::server(1153, *b"08S01", "Too many keys in one read"));
         }
-        let answer = self.pipeline.begin(|number, out| self.emit(number, keys, out))?.await?;
+        let values = if K::IS_INTEGER { Vec::new() } else { self.values_of(keys)? };
+        self.pipeline.room().await?;
+        let answer = self.pipeline.begin(|number, out| self.emit(number, keys, &values, out))?.await?;
         let found = self.found(answer)?;
         match found.len() == keys.len() {
             true => Ok(found),
@@ -137,7 +147,7 @@ impl KeyReader {
     }
 
     #[inline]
-    fn emit<K: Key>(&self, number: u32, keys: &[K], out: &mut Vec<u8>) -> bool {
+    fn emit<K: Key>(&self, number: u32, keys: &[K], values: &[u8], out: &mut Vec<u8>) -> bool {
         if K::IS_INTEGER {
             out.reserve(32 + keys.len() * 8);
             let start = begin_integer_keys(number, self.reader, keys.len() as u32, out);
@@ -148,12 +158,31 @@ impl KeyReader {
             }
             return frame::end_frame(start, out);
         }
-        let mut values = Vec::with_capacity(keys.len() * 16);
-        for key in keys {
-            key.values(&mut |value| put_value(value.to_value(), &mut values));
-        }
-        let keys = KeyValues::Values { keys: keys.len() as u32, values: &values };
+        let keys = KeyValues::Values { keys: keys.len() as u32, values };
         Request::ReadKeys { reader: self.reader, keys }.emit(number, out)
+    }
+
+    /// The values of keys; each key has one for every column, or the keys behind it would be others.
+    fn values_of<K: Key>(&self, keys: &[K]) -> Result<Vec<u8>> {
+        let mut values = Vec::with_capacity(keys.len() * 16);
+        let mut is_finite = true;
+        for key in keys {
+            let mut count = 0;
+            key.values(&mut |value| {
+                let value = value.to_value();
+                count += 1;
+                is_finite &= is_number(value);
+                put_value(value, &mut values);
+            });
+            if count != self.key_columns {
+                let columns = self.key_columns;
+                return Err(Error::value(format!("A key has {count} values, and the primary key {columns} columns")));
+            }
+        }
+        match is_finite {
+            true => Ok(values),
+            false => Err(Error::value("A value is NaN or infinite".into())),
+        }
     }
 
     fn found(&self, answer: Vec<u8>) -> Result<FoundRows> {

@@ -1,15 +1,19 @@
 //! Hot path, budget 300 instructions a request besides its contents: the requests of a connection that are under way, in their order.
 //!
-//! Whoever waits for an answer also moves bytes: it sends what is queued and takes what has come, for itself and for the others. A
-//! transport wakes one task only, so that a task which waits no more wakes the first of those that still do.
+//! Whoever waits for an answer also moves bytes when it is polled: it sends what is queued and takes what has come, for itself and for the
+//! others. A transport wakes one task only: that of the mover, the first that has begun to wait. When it waits no more, the next one is
+//! woken and becomes the mover. A future that was polled must be polled when its task is woken, or be dropped.
+//!
+//! Wakers are woken and dropped after the lock is left: either may run code that takes it.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use super::error::{Error, Result};
 use super::transport::Transport;
@@ -26,6 +30,8 @@ const JOINED_BYTES_MAX: usize = 8 * 1024;
 /// The requests of a connection.
 pub(crate) struct Pipeline {
     state: Mutex<State>,
+    /// Wakes the mover; the only one that the transport gets.
+    waker: Waker,
 }
 
 struct State {
@@ -45,11 +51,85 @@ struct State {
     first: u32,
     /// How many of the slots are answered.
     answered: usize,
-    /// Requests that wait until there is room in the queue.
-    wants_room: Vec<Waker>,
+    /// Requests that wait until there is room in the queue, each with its number among them.
+    wants_room: Vec<(u64, Waker)>,
+    room_count: u64,
+    /// Who is woken when the transport has something.
+    mover: Option<Waiter>,
+    mover_waker: Arc<MoverWaker>,
+    /// The transport wakes the mover when bytes come.
+    is_registered: bool,
+    /// To be woken, and to be dropped, when the lock is left. One is the rule, and needs no memory.
+    woken: Option<Waker>,
+    woken_too: Vec<Waker>,
+    unused: Vec<Waker>,
     failure: Option<Error>,
     /// What the last answer said of the session.
     status: u8,
+}
+
+/// Somebody who waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waiter {
+    /// For the answer of that number.
+    Answer(u32),
+    /// For room, with the number among those.
+    Room(u64),
+}
+
+/// The waker of the mover.
+#[derive(Default)]
+struct MoverWaker(Mutex<Option<Waker>>);
+
+impl MoverWaker {
+    fn set(&self, waker: Option<Waker>) -> Option<Waker> {
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), waker)
+    }
+
+    fn will_wake(&self, other: &Waker) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|waker| waker.will_wake(other))
+    }
+}
+
+impl Wake for MoverWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let waker = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// The state while it is locked.
+struct Locked<'a>(Option<MutexGuard<'a, State>>);
+
+impl Deref for Locked<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        self.0.as_deref().expect("it is locked until it is dropped")
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        self.0.as_deref_mut().expect("it is locked until it is dropped")
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let Some(mut state) = self.0.take() else { return };
+        let (woken, woken_too) = (state.woken.take(), std::mem::take(&mut state.woken_too));
+        let unused = std::mem::take(&mut state.unused);
+        drop(state);
+        woken.into_iter().chain(woken_too).for_each(Waker::wake);
+        drop(unused);
+    }
 }
 
 /// The transport of a connection that was dropped.
@@ -84,9 +164,18 @@ pub(crate) struct Answer {
     is_done: bool,
 }
 
+/// Waits until there is room for another request.
+pub(crate) struct Room<'p> {
+    pipeline: &'p Pipeline,
+    /// Its number among those that wait, once it does.
+    number: Option<u64>,
+}
+
 impl Pipeline {
     pub(crate) fn new(transport: Box<dyn Transport>, received: Vec<u8>, answer_bytes_max: usize) -> Pipeline {
+        let mover_waker = Arc::new(MoverWaker::default());
         Pipeline {
+            waker: Waker::from(Arc::clone(&mover_waker)),
             state: Mutex::new(State {
                 transport,
                 queue: VecDeque::new(),
@@ -100,34 +189,27 @@ impl Pipeline {
                 first: 0,
                 answered: 0,
                 wants_room: Vec::new(),
+                room_count: 0,
+                mover: None,
+                mover_waker,
+                is_registered: false,
+                woken: None,
+                woken_too: Vec::new(),
+                unused: Vec::new(),
                 failure: None,
                 status: reply::STATUS_AUTOCOMMIT,
             }),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> Locked<'_> {
         // Nothing that can panic leaves the state half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        Locked(Some(self.state.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Waits until there is room for another request.
-    pub(crate) async fn room(&self) -> Result<()> {
-        std::future::poll_fn(|context| {
-            let mut state = self.lock();
-            if state.queued_bytes > QUEUED_BYTES_MAX {
-                state.exchange(context, None);
-            }
-            if let Some(failure) = &state.failure {
-                return Poll::Ready(Err(failure.clone()));
-            }
-            if state.queued_bytes <= QUEUED_BYTES_MAX {
-                return Poll::Ready(Ok(()));
-            }
-            state.wants_room.push(context.waker().clone());
-            Poll::Pending
-        })
-        .await
+    pub(crate) fn room(&self) -> Room<'_> {
+        Room { pipeline: self, number: None }
     }
 
     /// Makes a request, to be sent when somebody waits: `emit` gets its number and appends it, or says that it is too long.
@@ -135,8 +217,8 @@ impl Pipeline {
     /// # Errors
     /// It is too long, or the connection is lost.
     pub(crate) fn begin(self: &Arc<Pipeline>, emit: impl FnOnce(u32, &mut Vec<u8>) -> bool) -> Result<Answer> {
-        let mut state = self.lock();
-        let state = &mut *state;
+        let mut locked = self.lock();
+        let state = &mut *locked;
         if let Some(failure) = &state.failure {
             return Err(failure.clone());
         }
@@ -164,7 +246,7 @@ impl Pipeline {
     /// Makes a request whose answer nobody wants, and sends it if that can be done at once.
     pub(crate) fn begin_and_forget(self: &Arc<Pipeline>, emit: impl FnOnce(u32, &mut Vec<u8>) -> bool) {
         if let Ok(answer) = self.begin(emit) {
-            self.lock().send(&mut Context::from_waker(Waker::noop()));
+            self.lock().send(&mut Context::from_waker(&self.waker));
             drop(answer);
         }
     }
@@ -197,7 +279,9 @@ impl State {
     fn exchange(&mut self, context: &mut Context<'_>, wanted: Option<u32>) {
         self.send(context);
         while self.failure.is_none() && !wanted.is_some_and(|number| self.is_answered(number)) {
-            match self.transport.poll_receive(context) {
+            let received = self.transport.poll_receive(context);
+            self.is_registered = received.is_pending();
+            match received {
                 Poll::Pending => return,
                 Poll::Ready(Ok(bytes)) if bytes.is_empty() => self.fail(Error::lost("it was closed")),
                 Poll::Ready(Ok(bytes)) => self.take(bytes),
@@ -218,7 +302,7 @@ impl State {
                     if let Some(bytes) = self.queue.pop_front() {
                         self.transport.give(bytes);
                     }
-                    self.wants_room.drain(..).for_each(Waker::wake);
+                    self.wake_for_room();
                 }
                 // What the node has said before it closed the connection may still be there.
                 Poll::Ready(Err(error)) => {
@@ -241,13 +325,22 @@ impl State {
     fn fail(&mut self, error: Error) {
         self.failure.get_or_insert(error);
         for slot in &mut self.slots {
-            if let Slot::Waiting(waker) = slot
-                && let Some(waker) = waker.take()
-            {
-                waker.wake();
+            if let Slot::Waiting(waker) = slot {
+                self.woken_too.extend(waker.take());
             }
         }
-        self.wants_room.drain(..).for_each(Waker::wake);
+        self.wake_for_room();
+    }
+
+    fn wake(&mut self, waker: Waker) {
+        match self.woken {
+            None => self.woken = Some(waker),
+            Some(_) => self.woken_too.push(waker),
+        }
+    }
+
+    fn wake_for_room(&mut self) {
+        self.woken_too.extend(self.wants_room.drain(..).map(|(_, waker)| waker));
     }
 
     /// Takes bytes that came.
@@ -321,7 +414,7 @@ impl State {
         let before = std::mem::replace(&mut self.slots[self.answered], slot);
         self.answered += 1;
         if let Slot::Waiting(Some(waker)) = before {
-            waker.wake();
+            self.wake(waker);
         }
         self.drop_taken();
     }
@@ -333,16 +426,78 @@ impl State {
         }
     }
 
-    /// Somebody waits no more: another one moves bytes from now on.
-    fn wake_next(&mut self) {
-        for slot in self.slots.iter_mut().skip(self.answered) {
-            if let Slot::Waiting(waker) = slot
-                && let Some(waker) = waker.take()
-            {
-                return waker.wake();
-            }
+    /// Somebody is polled: it is the mover if there is none.
+    fn begin_moving(&mut self, waiter: Waiter, waker: &Waker) {
+        if *self.mover.get_or_insert(waiter) == waiter && !self.mover_waker.will_wake(waker) {
+            let before = self.mover_waker.set(Some(waker.clone()));
+            self.unused.extend(before);
         }
-        self.wants_room.drain(..).for_each(Waker::wake);
+    }
+
+    /// Somebody waits no more: if it was the mover, the first of those that still do is the next one.
+    fn end_moving(&mut self, waiter: Waiter) {
+        if self.mover.is_some_and(|mover| mover != waiter) {
+            // What has come for others as well may have been taken by this one.
+            if !self.is_registered {
+                let waker = self.mover_waker.set(None);
+                self.unused.extend(self.mover_waker.set(waker.clone()));
+                waker.into_iter().for_each(|waker| self.wake(waker));
+            }
+            return;
+        }
+        self.mover = None;
+        let before = self.mover_waker.set(None);
+        self.unused.extend(before);
+        let waiting = self.slots.iter().skip(self.answered).find_map(|slot| match slot {
+            Slot::Waiting(waker) => waker.as_ref(),
+            _ => None,
+        });
+        if let Some(waker) = waiting.or(self.wants_room.first().map(|(_, waker)| waker)).cloned() {
+            self.wake(waker);
+        }
+    }
+}
+
+impl Future for Room<'_> {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let pipeline = self.pipeline;
+        let mut locked = pipeline.lock();
+        let state = &mut *locked;
+        if state.queued_bytes > QUEUED_BYTES_MAX {
+            let number = *self.number.get_or_insert_with(|| {
+                state.room_count += 1;
+                state.room_count
+            });
+            state.begin_moving(Waiter::Room(number), context.waker());
+            state.exchange(&mut Context::from_waker(&pipeline.waker), None);
+        }
+        if let Some(failure) = &state.failure {
+            return Poll::Ready(Err(failure.clone()));
+        }
+        let Some(number) = self.number.filter(|_| state.queued_bytes > QUEUED_BYTES_MAX) else {
+            return Poll::Ready(Ok(()));
+        };
+        match state.wants_room.iter_mut().find(|(other, _)| *other == number) {
+            Some((_, waker)) if waker.will_wake(context.waker()) => {}
+            Some((_, waker)) => state.unused.push(std::mem::replace(waker, context.waker().clone())),
+            None => state.wants_room.push((number, context.waker().clone())),
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        let Some(number) = self.number else { return };
+        let mut locked = self.pipeline.lock();
+        let state = &mut *locked;
+        if let Some(place) = state.wants_room.iter().position(|(other, _)| *other == number) {
+            let (_, waker) = state.wants_room.remove(place);
+            state.unused.push(waker);
+        }
+        state.end_moving(Waiter::Room(number));
     }
 }
 
@@ -351,9 +506,11 @@ impl Future for Answer {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<Vec<u8>>> {
         let this = &mut *self;
-        let mut state = this.pipeline.lock();
+        let mut locked = this.pipeline.lock();
+        let state = &mut *locked;
         if !state.is_answered(this.number) {
-            state.exchange(context, Some(this.number));
+            state.begin_moving(Waiter::Answer(this.number), context.waker());
+            state.exchange(&mut Context::from_waker(&this.pipeline.waker), Some(this.number));
         }
         let place = this.number.wrapping_sub(state.first) as usize;
         let failure = state.failure.clone();
@@ -361,10 +518,18 @@ impl Future for Answer {
         let answer = match std::mem::replace(slot, Slot::Taken) {
             Slot::Answered(bytes) => Ok(bytes),
             Slot::TooLong => Err(Error::value("The answer is longer than answer_bytes_max".into())),
-            Slot::Waiting(_) => match failure {
-                Some(failure) => Err(failure),
+            Slot::Waiting(before) => match failure {
+                Some(failure) => {
+                    state.unused.extend(before);
+                    Err(failure)
+                }
                 None => {
-                    *slot = Slot::Waiting(Some(context.waker().clone()));
+                    let (waker, replaced) = match before {
+                        Some(waker) if waker.will_wake(context.waker()) => (waker, None),
+                        before => (context.waker().clone(), before),
+                    };
+                    *slot = Slot::Waiting(Some(waker));
+                    state.unused.extend(replaced);
                     return Poll::Pending;
                 }
             },
@@ -373,8 +538,8 @@ impl Future for Answer {
         if state.is_answered(this.number) {
             state.drop_taken();
         }
-        state.wake_next();
-        drop(state);
+        state.end_moving(Waiter::Answer(this.number));
+        drop(locked);
         this.is_done = true;
         Poll::Ready(answer)
     }
@@ -385,16 +550,20 @@ impl Drop for Answer {
         if self.is_done {
             return;
         }
-        let mut state = self.pipeline.lock();
+        let mut locked = self.pipeline.lock();
+        let state = &mut *locked;
         let is_answered = state.is_answered(self.number);
         let place = self.number.wrapping_sub(state.first) as usize;
         if let Some(slot) = state.slots.get_mut(place) {
-            *slot = if is_answered { Slot::Taken } else { Slot::Dropped };
+            let before = std::mem::replace(slot, if is_answered { Slot::Taken } else { Slot::Dropped });
+            if let Slot::Waiting(Some(waker)) = before {
+                state.unused.push(waker);
+            }
         }
         if is_answered {
             state.drop_taken();
         }
-        state.wake_next();
+        state.end_moving(Waiter::Answer(self.number));
     }
 }
 
@@ -404,3 +573,6 @@ impl fmt::Debug for Pipeline {
         formatter.debug_struct("Pipeline").field("under_way", &(state.slots.len() - state.answered)).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -132,11 +132,13 @@ impl<'c> Select<'c> {
         self.rows().await
     }
 
-    /// How many rows there are.
+    /// How many rows there are, whatever order and limit were named.
     ///
     /// # Errors
     /// What the statement fails with.
-    pub async fn count(self) -> Result<u64> {
+    pub async fn count(mut self) -> Result<u64> {
+        self.order.clear();
+        self.limit = None;
         let rows = self.aggregate(&[count()]).await?;
         rows.get(0).map_or(Ok(0), |row| row.get(0usize))
     }

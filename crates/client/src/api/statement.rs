@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::OnceLock;
 
+use junctor_model::value::ValueRef;
+
 use super::error::{Error, Result};
 use super::pipeline::{Answer, Pipeline};
 use super::row::{Columns, Outcome, Rows};
@@ -59,6 +61,9 @@ impl Statement {
     /// Makes the request without waiting.
     pub(crate) fn begin(&self, parameters: &[&dyn ToValue]) -> Result<Answer> {
         let count = u16::try_from(parameters.len()).map_err(|_| Error::too_long())?;
+        if !parameters.iter().all(|value| is_number(value.to_value())) {
+            return Err(Error::value("A value is NaN or infinite".into()));
+        }
         let mut values = Vec::with_capacity(parameters.len() * 16);
         put_values(parameters.iter().map(|value| value.to_value()), &mut values);
         let request = Request::Execute { handle: self.handle, count, values: &values };
@@ -71,6 +76,11 @@ impl Drop for Statement {
         let request = Request::Close { handle: self.handle };
         self.pipeline.begin_and_forget(|number, out| request.emit(number, out));
     }
+}
+
+/// Whether a value is none of the doubles that are no numbers, which the protocol does not carry.
+pub(crate) fn is_number(value: ValueRef<'_>) -> bool {
+    !matches!(value, ValueRef::Double(number) if !number.is_finite())
 }
 
 /// Reads the answer to a preparation: the number of parameters, and the columns.

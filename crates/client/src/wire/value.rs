@@ -43,7 +43,7 @@ pub fn put_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
 /// Reads a value.
 ///
 /// # Errors
-/// It is cut, its tag is unknown, or it is a decimal number of too many digits.
+/// It is cut, its tag is unknown, it is a double that is no number, or it is a decimal number of too many digits.
 #[inline]
 pub fn read_value<'a>(fields: &mut Fields<'a>) -> Result<ValueRef<'a>, Malformed> {
     const FIELD: &str = "value";
@@ -51,7 +51,13 @@ pub fn read_value<'a>(fields: &mut Fields<'a>) -> Result<ValueRef<'a>, Malformed
         TAG_NULL => ValueRef::Null,
         TAG_INT => ValueRef::Int(fields.u64(FIELD)? as i64),
         TAG_UINT => ValueRef::UInt(fields.u64(FIELD)?),
-        TAG_DOUBLE => ValueRef::Double(f64::from_bits(fields.u64(FIELD)?)),
+        TAG_DOUBLE => {
+            let number = f64::from_bits(fields.u64(FIELD)?);
+            if !number.is_finite() {
+                return Err(Malformed { field: FIELD });
+            }
+            ValueRef::Double(number)
+        }
         TAG_DECIMAL => {
             let scale = fields.u8(FIELD)?;
             let mantissa = i128::from_le_bytes(fields.array(FIELD)?);

@@ -506,7 +506,8 @@ impl Connection {
             let Some((_, length)) = frame::head(rest) else { break };
             let longest =
                 if self.stage == Stage::Ready { settings.max_allowed_packet } else { LOGIN_PAYLOAD_BYTES_MAX };
-            if length > longest {
+            // A full frame would go on in the next one, which no request does.
+            if length > longest || length >= frame::PAYLOAD_BYTES_MAX {
                 self.refuse_native(&packet_too_large(), context, outbox);
                 break;
             }

@@ -13,7 +13,6 @@ use super::session_control::payload_of;
 use super::sql_block::{CommandState, SessionRecord, SqlBlock, Turn, after};
 use super::wire::command::Command;
 use crate::answer_sink::{AnswerSink, Dialect};
-use crate::native;
 
 /// The number of the work that begins the next statements of texts.
 pub(super) const STATEMENT_WORK: u32 = 0x7374_6174;
@@ -80,7 +79,8 @@ impl SqlBlock {
                 Ok(Command::Query { statement }) => statement,
                 _ => &[],
             },
-            Dialect::Native { .. } => native::command::text_of(payload).unwrap_or(&[]),
+            // Its requests are of one statement each.
+            Dialect::Native { .. } => &[],
         };
         let mut sink = AnswerSink::new(*dialect, answer, *result_start);
         let progress = self.engine.next_statement(session, text, door, &mut sink);

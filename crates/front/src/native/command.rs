@@ -63,7 +63,7 @@ pub(crate) fn execute(
         }
         Ok(Some(Request::Close { handle })) => {
             close(engine, session, known, handle);
-            SqlCommand::Ping
+            return confirm(session, sink);
         }
         Ok(Some(Request::PrepareReader { reader, database, table, columns })) => {
             let request = KeyReaderRequest { database, table, columns: &columns };
@@ -71,7 +71,7 @@ pub(crate) fn execute(
         }
         Ok(Some(Request::CloseReader { reader })) => {
             engine.close_reader(session, reader);
-            SqlCommand::Ping
+            return confirm(session, sink);
         }
         Ok(None) => {
             sink.error(&Error::new(ErrorCode::UnknownCommand, "Unknown command"));
@@ -80,6 +80,12 @@ pub(crate) fn execute(
         Err(error) => return refuse(error, sink),
     };
     engine.command(session, command, door, sink)
+}
+
+/// Says that something was forgotten; ROW_COUNT() and the warnings of the statement before stay.
+fn confirm(session: &Session, sink: &mut NativeSink<'_>) -> Progress {
+    sink.complete(&session.completion());
+    Progress::Done
 }
 
 fn close(engine: &mut Engine, session: &mut Session, known: &mut NativeStatements, handle: u32) {

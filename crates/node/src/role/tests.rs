@@ -399,6 +399,37 @@ fn a_long_answer_goes_out_in_one_part_a_turn_and_stops_when_its_socket_is_full()
     assert!(parts.iter().sum::<usize>() > 4_000_000 && parts.last() == Some(&0), "{parts:?}");
 }
 
+#[test]
+fn a_client_that_does_not_read_has_no_further_command_begun() {
+    let mut node = Node::new(FOLDED, NodeConfig::default());
+    node.has_sockets = true;
+    let socket = SocketId::new(0, 1, 0);
+    node.receive(WorldEvent::SocketOpened { socket, peer: "127.0.0.1:1".parse().expect("an address"), listener: 0 });
+    let mut login = vec![0, 0, 0, 1, 0, 0xa2, 0, 0, 0, 0, 0, 1, 45];
+    login.extend_from_slice(&[0; 23]);
+    login.extend_from_slice(b"root\0\0");
+    login[0] = login.len() as u8 - 4;
+    node.receive(WorldEvent::Received { socket, bytes: login });
+    node.run();
+    let ping = || WorldEvent::Received { socket, bytes: vec![1, 0, 0, 0, 14] };
+    let before = node.sent_bytes;
+    node.receive(ping());
+    node.run();
+    let answer = node.sent_bytes - before;
+    assert!(answer > 0);
+    node.receive(WorldEvent::SendBlocked { socket });
+    let before = node.sent_bytes;
+    for _ in 0..3 {
+        node.receive(ping());
+        node.end_turn();
+        node.run();
+    }
+    assert_eq!(node.sent_bytes, before, "nothing is begun while the socket is full");
+    node.receive(WorldEvent::SendDrained { socket });
+    node.run();
+    assert_eq!(node.sent_bytes - before, 3 * answer);
+}
+
 const PROCESSES: &str = "SELECT CONCAT(ID, ' ', COMMAND, ' ', STATE, ' ', IFNULL(INFO, '-')) \
                          FROM information_schema.PROCESSLIST ORDER BY ID";
 

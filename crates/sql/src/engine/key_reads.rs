@@ -89,6 +89,7 @@ impl Engine {
         sink: &mut dyn ResultSink,
     ) -> Progress {
         self.counters.questions += 1;
+        self.counters.selects += 1;
         self.run_key_read(session, reader, keys, Again::Keys(reader, bytes), door, sink)
     }
 
@@ -134,7 +135,6 @@ impl Engine {
                 return progress;
             }
         }
-        self.counters.selects += 1;
         session.operation = if keys.len() > 1 { OperationKind::BatchRead } else { OperationKind::PointRead };
         start_key_read(self, session, read, keys, again, door, sink)
     }
@@ -146,7 +146,9 @@ impl Engine {
         let settings = session.plan_settings();
         let dictionary = &self.client.catalog().dictionary;
         let Some(known) = session.key_readers.get_mut(&reader) else { return Err(unknown_reader(reader)) };
-        if known.dictionary_version == dictionary.version && known.settings == settings {
+        let is_current = known.dictionary_version == dictionary.version || known.plan.is_current(dictionary);
+        if is_current && known.settings == settings {
+            known.dictionary_version = dictionary.version;
             return Ok(KeyRead { plan: Arc::clone(&known.plan), program: Arc::clone(&known.program) });
         }
         self.replan_reader(session, reader, door)
@@ -160,7 +162,8 @@ impl Engine {
             (left.wire_type, left.flags, left.charset) == (right.wire_type, right.flags, right.charset)
         };
         let (before, now) = (columns_of(&known.plan), columns_of(&planned.plan));
-        if before.len() != now.len() || !before.iter().zip(now).all(|(before, now)| same(before, now)) {
+        let is_same = before.len() == now.len() && before.iter().zip(now).all(|(before, now)| same(before, now));
+        if !is_same || !have_same_keys(&known.plan, &planned.plan) {
             return Err(Error::new(ErrorCode::NeedsReprepare, "Prepared statement needs to be re-prepared"));
         }
         let read = KeyRead { plan: Arc::clone(&planned.plan), program: Arc::clone(&planned.program) };
@@ -232,6 +235,18 @@ fn by_keys(select: &SelectPlan) -> Result<ReadProgram> {
         marks_missing: true,
         ..ReadProgram::clone(&select.program)
     })
+}
+
+/// Whether the columns of the primary key are called as before and are of the same types.
+fn have_same_keys(before: &Plan, now: &Plan) -> bool {
+    let (Some(before), Some(now)) = (before.table(), now.table()) else { return false };
+    let (before, now) = (&before.definition, &now.definition);
+    let (keys_before, keys_now) = (&before.primary().columns, &now.primary().columns);
+    keys_before.len() == keys_now.len()
+        && keys_before.iter().zip(keys_now).all(|(left, right)| {
+            let (left, right) = (&before.columns[usize::from(left.0)], &now.columns[usize::from(right.0)]);
+            left.name == right.name && left.column_type == right.column_type
+        })
 }
 
 fn columns_of(plan: &Plan) -> &[ResultColumn] {

@@ -13,11 +13,12 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::key::IntegerKeys;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::{ColumnType, TableDefinition};
+use junctor_model::value::ValueRef;
 
 use super::bound::{Place, append_place};
 use super::completion::fail;
 use super::key::partition_of_key;
-use super::read::wrong_plan;
+use super::read::{HEADERS_MAX, wrong_plan};
 use super::state::{Again, Execution, Origin, Workspace};
 use crate::engine::Engine;
 use crate::plan::Plan;
@@ -94,7 +95,9 @@ fn try_start(
     push_keys(&mut engine.work, &select.table.definition, keys, &mut rows.order, door)?;
     let Some(input) = engine.work.inputs.last() else { return Ok(None) };
     let inputs = engine.work.inputs.len();
-    let room = engine.client.reply_room(&program, input) * inputs + rows.order.len() * 4;
+    // Of many partitions each makes room for its own rows.
+    let together = if inputs > HEADERS_MAX { 1 } else { inputs };
+    let room = engine.client.reply_room(&program, input) * together + rows.order.len() * 4;
     let mut output = door.buffers.take(room.min(ROOM_BYTES_MAX));
     sink.begin_key_rows(&mut output);
     rows.head_bytes = output.len();
@@ -183,10 +186,14 @@ fn push_values(
         let mut is_possible = true;
         for column in primary {
             let value = match integers.next() {
-                Some(integer) => junctor_model::value::ValueRef::Int(i64::from_le_bytes(*integer)),
+                Some(integer) => ValueRef::Int(i64::from_le_bytes(*integer)),
                 None => read_value(&mut fields).map_err(malformed)?,
             };
             let column = &definition.columns[usize::from(column.0)];
+            let is_string = column.column_type.collation().is_some();
+            if is_string && !matches!(value, ValueRef::Bytes(_) | ValueRef::Null) {
+                return Err(number_for_string(&column.name));
+            }
             is_possible = is_possible && append_place(column, value, key) == Place::At;
         }
         if !is_possible || key.len() > KEY_BYTES_MAX {
@@ -198,6 +205,12 @@ fn push_values(
         order.push(partition);
     }
     fields.end().map_err(malformed)
+}
+
+#[cold]
+fn number_for_string(column: &str) -> Box<Error> {
+    let message = format!("Incorrect value for key column '{column}': it is a string, and the value is a number");
+    Error::new(ErrorCode::WrongValueForType, message)
 }
 
 #[cold]

@@ -29,7 +29,7 @@ use crate::session::Session;
 use crate::show::WarningLevel;
 
 /// Partitions of which each may be the first to answer, so that each says the columns.
-const HEADERS_MAX: usize = 4;
+pub(super) const HEADERS_MAX: usize = 4;
 /// The most room that is made in advance; what is longer grows.
 const ROOM_BYTES_MAX: usize = 64 * 1024;
 

@@ -160,7 +160,6 @@ impl RowReader {
         }
         let mut images = Batch::new();
         let end = fetch(store, view, position.item, &mut images);
-        self.counts.keys += images.len() as u64;
         let RowReader { emitter, image, .. } = self;
         let stopped_at = match plain_rows(view) {
             Some(plan) if view.program.marks_missing => say_marked(plan, store, &images, view, image, position, out),
@@ -169,6 +168,8 @@ impl RowReader {
                 accept(emitter, view, store.view_stored(stored, image), parameters, out)
             })?,
         };
+        // Those behind the last that there was room for come again.
+        self.counts.keys += stopped_at.map_or(images.len(), |last| last + 1) as u64;
         position.item = match stopped_at {
             Some(last) => {
                 input.seek(position.item);
