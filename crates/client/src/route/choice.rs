@@ -115,14 +115,17 @@ impl Route {
                 readers.iter().map(|reader| directory.address(Module::Query, *reader)).collect();
             let query_threads: Vec<u16> = readers.iter().map(|reader| thread(Module::Query, *reader)).collect();
             let others = queries.iter().copied().zip(query_threads.iter().copied());
+            let others = others.filter(|(_, thread)| *thread != own_thread && *thread != owner_thread);
+            let others: Vec<(Address, u16)> = others.collect();
             Owner {
                 thread: owner_thread,
                 reads_here: local.is_some_and(|local| queries.contains(&local)),
-                others: others.filter(|(_, thread)| *thread != own_thread && *thread != owner_thread).collect(),
                 queries,
                 query_threads,
                 best: None,
-                challenger: 0,
+                // Not all who choose begin with the same one.
+                challenger: usize::from(own.instance) % others.len().max(1),
+                others,
             }
         };
         let owners: Vec<Owner> = (0..directory.instances(Module::Ldm)).map(owner).collect();

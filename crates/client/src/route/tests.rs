@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use junctor_kernel::scheduler::load::ThreadState;
-use junctor_kernel::{Directory, LoadBoard, Module, NodeId, NodeLayout, Time};
+use junctor_kernel::{Address, Directory, LoadBoard, Module, NodeId, NodeLayout, ThreadLoad, Time, Usage};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
 use junctor_model::schema::{
@@ -316,4 +316,90 @@ fn a_thread_outside_of_the_owners_read_group_does_not_read_for_it() {
             (1..1_000).map(|turn| inside.choose(&program, 1, owner, &loads, Time(turn * 1_000)).0).collect();
         assert_eq!(all.contains(&outside), reads_inside, "{rule:?}");
     }
+}
+
+/// Query blocks that the tests below choose among.
+const QUERIES: usize = 4;
+
+/// Blocks that choose, each on a thread of its own.
+const CHOOSERS: usize = 4;
+
+/// Threads with a sql block, then the owner, then the query blocks, and a route of each sql block.
+fn choosers() -> (Address, Vec<Route>) {
+    let sql: Vec<[(Module, u16); 1]> = (0..CHOOSERS as u16).map(|instance| [(Module::Sql, instance)]).collect();
+    let queries: Vec<[(Module, u16); 1]> = (0..QUERIES as u16).map(|instance| [(Module::Query, instance)]).collect();
+    let mut threads: Vec<&[(Module, u16)]> = sql.iter().map(|modules| modules.as_slice()).collect();
+    threads.push(&[(Module::Ldm, 0)]);
+    threads.extend(queries.iter().map(|modules| modules.as_slice()));
+    let directory = Directory::new(NodeId(1), &NodeLayout::new(&threads)).unwrap();
+    let readers = vec![(0..QUERIES as u16).collect()];
+    let route =
+        |instance| Route::new(ReadRule::Adaptive, directory.address(Module::Sql, instance), &directory, &readers);
+    (directory.address(Module::Ldm, 0), (0..CHOOSERS as u16).map(route).collect())
+}
+
+/// Threads that have been as busy, with so many signals at each query block; at the owner there are many.
+fn queues(lengths: [u32; QUERIES]) -> LoadBoard {
+    let moment = Usage { executing_ns: 10_000_000, sleeping_ns: 40_000_000, signals: 10_000, ..Usage::default() };
+    let thread = |queue_length| ThreadLoad { queue_length, moment, ..ThreadLoad::default() };
+    let others = [0; CHOOSERS].into_iter().chain([100_000]);
+    LoadBoard::of(&others.chain(lengths).map(thread).collect::<Vec<_>>())
+}
+
+/// Chooses for so many reads of one key, the first in the turn `from`, and says which query blocks got them; reads that explore the
+/// owner are none of them.
+fn chosen_queries(route: &mut Route, owner: Address, lengths: [u32; QUERIES], from: u64, reads: u64) -> Vec<usize> {
+    let (program, loads) = (key_reads(), queues(lengths));
+    // Prices are made in the first turn, and not anew.
+    let to = (from..from + reads).map(|turn| route.choose(&program, 1, owner, &loads, Time(1_000_000_000 + turn)).0);
+    to.filter(|to| to.module == Module::Query).map(|to| usize::from(to.instance)).collect()
+}
+
+#[test]
+fn the_query_block_with_the_shorter_queue_is_found_and_kept() {
+    let (owner, mut routes) = choosers();
+    for (turn, lengths) in [[90, 40, 10, 60], [90, 40, 50, 60], [0, 40, 50, 1]].into_iter().enumerate() {
+        let from = turn as u64 * 100;
+        let shortest = (0..QUERIES).min_by_key(|query| lengths[*query]).unwrap();
+        chosen_queries(&mut routes[0], owner, lengths, from, QUERIES as u64);
+        let kept = chosen_queries(&mut routes[0], owner, lengths, from + 50, 50);
+        assert!(kept.len() > 40 && kept.iter().all(|query| *query == shortest), "{lengths:?} {kept:?}");
+    }
+}
+
+#[test]
+fn a_query_block_is_not_left_for_one_with_as_long_a_queue() {
+    let (owner, mut routes) = choosers();
+    for present in 0..QUERIES {
+        let mut lengths = [7; QUERIES];
+        lengths[present] = 6;
+        let from = present as u64 * 1_000;
+        chosen_queries(&mut routes[0], owner, lengths, from, 50);
+        let kept = chosen_queries(&mut routes[0], owner, [7; QUERIES], from + 100, 50);
+        assert!(kept.len() > 40 && kept.iter().all(|query| *query == present), "{present} {kept:?}");
+    }
+}
+
+#[test]
+fn many_who_choose_do_not_all_choose_the_same_query_block() {
+    const ROUNDS: u64 = 500;
+    let (owner, mut routes) = choosers();
+    let (mut lengths, mut counts, mut alike, mut longest) = ([0_u32; QUERIES], [0_u32; QUERIES], 0, 0);
+    for round in 0..ROUNDS {
+        // All of them see the queues as they were at the end of the round before.
+        let seen = lengths;
+        let before = counts;
+        for route in &mut routes {
+            for query in chosen_queries(route, owner, seen, round * 10, 3) {
+                lengths[query] += 1;
+                counts[query] += 1;
+            }
+        }
+        alike += u64::from((0..QUERIES).filter(|query| counts[*query] > before[*query]).count() == 1);
+        longest = longest.max(*lengths.iter().max().unwrap());
+        lengths.iter_mut().for_each(|length| *length = length.saturating_sub(3));
+    }
+    let all: u32 = counts.iter().sum();
+    assert!(counts.iter().all(|count| (all / 5..all / 3).contains(count)), "{counts:?} of {all}");
+    assert!(alike <= ROUNDS / 20 && longest <= 15, "{alike} {longest}");
 }

@@ -195,6 +195,20 @@ impl LoadBoard {
         Self { threads: published, sending: SendBoard::new(threads) }
     }
 
+    /// A board on which each thread has said this, of its slots the last 50 ms only: for scripted traces of controllers that read it.
+    pub fn of(threads: &[ThreadLoad]) -> Self {
+        let board = Self::new(threads.len());
+        for (words, load) in board.threads.iter().zip(threads) {
+            words.state.store(load.state_since.0 & !7 | load.state as u64, Ordering::Relaxed);
+            words.queue_length.store(u64::from(load.queue_length), Ordering::Relaxed);
+            words.spin_ns.store(load.spin_ns, Ordering::Relaxed);
+            store_usage(&words.total, load.total);
+            store_usage(&words.slots[Window::Moment as usize][0], load.moment);
+            words.completed[Window::Moment as usize].store(1, Ordering::Release);
+        }
+        board
+    }
+
     /// What the threads tell of their sending.
     pub fn sending(&self) -> &SendBoard {
         &self.sending
