@@ -124,6 +124,12 @@ fn keys_are_answered_in_their_order_found_or_not() {
         let values = [Value::Int(3), Value::Bytes(b"2".to_vec()), Value::Null, Value::Double(2.5)];
         let found = reader.read_many(&values).await?;
         assert_eq!(found.iter().map(|row| row.is_some()).collect::<Vec<_>>(), [true, true, false, false]);
+        // Too long for the node, and too long for a request.
+        for length in [65, 65_536] {
+            let name = "n".repeat(length);
+            assert_eq!(errno(connection.key_reader(&name, &["id"]).await), 1059);
+            assert_eq!(errno(connection.key_reader("item", &["id", &name]).await), 1059);
+        }
         Ok::<_, junctor_client::api::Error>(())
     })
     .expect("all of it works");
@@ -168,7 +174,7 @@ fn keys_of_every_kind_are_read() {
         assert_eq!(errno(found(&reader, &[("b", f64::NAN)]).await), 2036);
         assert_eq!(errno(connection.key_reader("part", &[]).await), 2036);
         assert_eq!(errno(connection.key_reader("part", &["note"; 1025]).await), 2036);
-        assert_eq!(errno(connection.key_reader(&"x".repeat(70_000), &["note"]).await), 2036);
+        assert_eq!(errno(connection.key_reader(&"x".repeat(70_000), &["note"]).await), 1059);
         assert_eq!(errno(connection.key_reader("part", &["size"]).await), 1054);
         assert_eq!(errno(connection.key_reader("parts", &["note"]).await), 1146);
         assert_eq!(errno(connection.key_reader("information_schema.tables", &["table_name"]).await), 1235);

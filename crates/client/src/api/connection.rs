@@ -252,7 +252,7 @@ impl Connection {
     /// Prepares a reader of these columns of a table (its name, or `database.table`) by primary key.
     ///
     /// # Errors
-    /// 1146 and 1054 for a table or column that does not exist; 1235 for a table without a primary key, and in SERIALIZABLE
+    /// 1146 and 1054 for a table or column that does not exist; 1059 for a name that is too long; 1235 for a table without a primary key, and in SERIALIZABLE
     /// transactions.
     pub async fn key_reader(&self, table: &str, columns: &[&str]) -> Result<KeyReader> {
         match KeyReader::prepare(&self.pipeline, self.numbers.next(), table, columns).await {

@@ -62,6 +62,12 @@ impl Error {
         Error { kind: ErrorKind::Value, errno: 2036, sqlstate: *b"HY000", message: message.into() }
     }
 
+    /// What the node says of names that are too long, for one that does not even fit a request.
+    pub(crate) fn name_too_long(name: &str) -> Error {
+        let message = format!("Identifier name '{}...' is too long", &name[..name.floor_char_boundary(64)]);
+        Error::server(1059, *b"42000", &message)
+    }
+
     pub(crate) fn too_long() -> Error {
         let message = "Got a packet bigger than one request may be".into();
         Error { kind: ErrorKind::TooLong, errno: 2020, sqlstate: *b"HY000", message }

@@ -104,9 +104,9 @@ impl KeyReader {
         if columns.is_empty() || columns.len() > READER_COLUMNS_MAX {
             return Err(Error::value(format!("A reader has 1 to {READER_COLUMNS_MAX} columns")));
         }
-        let is_too_long = |name: &&str| name.len() > usize::from(u16::MAX);
-        if [database, table].iter().chain(columns).any(is_too_long) {
-            return Err(Error::value("A name is too long".into()));
+        let is_too_long = |name: &&&str| name.len() > usize::from(u16::MAX);
+        if let Some(name) = [database, table].iter().chain(columns).find(is_too_long) {
+            return Err(Error::name_too_long(name));
         }
         pipeline.room().await?;
         let request = Request::PrepareReader { reader, database, table, columns: columns.to_vec() };

@@ -120,9 +120,12 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Appends a text with its length before it; of a longer one the first 65,535 bytes, up to a whole character.
-pub fn put_text(text: &str, out: &mut Vec<u8>) {
-    let text = &text[..text.floor_char_boundary(usize::from(u16::MAX))];
-    out.extend_from_slice(&(text.len() as u16).to_le_bytes());
+/// Appends a text with its length before it. False when it has more than 65,535 bytes, and then nothing is appended: the beginning of
+/// a name is another name.
+#[must_use]
+pub fn put_text(text: &str, out: &mut Vec<u8>) -> bool {
+    let Ok(length) = u16::try_from(text.len()) else { return false };
+    out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(text.as_bytes());
+    true
 }

@@ -125,7 +125,10 @@ impl<'a> ColumnView<'a> {
     }
 }
 
-/// Appends columns as a payload has them.
+/// Characters of a column's name in an answer: the text of an expression may be much longer, and MySQL says as many of it.
+pub const COLUMN_NAME_CHARACTERS_MAX: usize = 256;
+
+/// Appends columns as a payload has them; of a long name the first [`COLUMN_NAME_CHARACTERS_MAX`] characters.
 pub fn put_columns(columns: &[ResultColumn], out: &mut Vec<u8>) {
     let count = columns.len().min(usize::from(u16::MAX));
     out.extend_from_slice(&(count as u16).to_le_bytes());
@@ -133,7 +136,9 @@ pub fn put_columns(columns: &[ResultColumn], out: &mut Vec<u8>) {
         out.extend_from_slice(&[column.wire_type, column.decimals]);
         out.extend_from_slice(&column.flags.to_le_bytes());
         out.extend_from_slice(&column.charset.to_le_bytes());
-        put_text(&column.name, out);
+        let name_bytes = column.name.char_indices().nth(COLUMN_NAME_CHARACTERS_MAX).map(|(end, _)| end);
+        // So few characters fit.
+        let _ = put_text(&column.name[..name_bytes.unwrap_or(column.name.len())], out);
     }
 }
 

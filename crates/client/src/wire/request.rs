@@ -45,14 +45,15 @@ pub struct Login<'a> {
 }
 
 impl<'a> Login<'a> {
-    /// Appends the frame.
+    /// Appends the frame. False when a text is longer than 65,535 bytes or the proof than 255, and then nothing is appended.
+    #[must_use]
     pub fn emit(&self, out: &mut Vec<u8>) -> bool {
+        let Ok(proof_bytes) = u8::try_from(self.proof.len()) else { return false };
         emit(kind::LOGIN, 0, out, |out| {
             out.extend_from_slice(&self.version.to_le_bytes());
-            out.push(self.proof.len() as u8);
+            out.push(proof_bytes);
             out.extend_from_slice(self.proof);
-            put_text(self.user, out);
-            put_text(self.database, out);
+            put_text(self.user, out) && put_text(self.database, out)
         })
     }
 
@@ -216,10 +217,14 @@ impl<'a> Request<'a> {
         Ok(Some(request))
     }
 
-    /// Appends the frame. False when it is too long for one, and then nothing is appended.
+    /// Appends the frame. False when it is too long for one, or one of its names for a text, and then nothing is appended.
     #[must_use]
     pub fn emit(&self, number: u32, out: &mut Vec<u8>) -> bool {
-        emit(self.kind(), number, out, |out| match self {
+        emit(self.kind(), number, out, |out| self.put_contents(out))
+    }
+
+    fn put_contents(&self, out: &mut Vec<u8>) -> bool {
+        match self {
             Request::Ping | Request::Reset => {}
             Request::RunText(text) => out.extend_from_slice(text.as_bytes()),
             Request::Prepare { handle, text } => {
@@ -236,10 +241,11 @@ impl<'a> Request<'a> {
             }
             Request::PrepareReader { reader, database, table, columns } => {
                 out.extend_from_slice(&reader.to_le_bytes());
-                put_text(database, out);
-                put_text(table, out);
+                if columns.len() > READER_COLUMNS_MAX || !put_text(database, out) || !put_text(table, out) {
+                    return false;
+                }
                 out.extend_from_slice(&(columns.len() as u16).to_le_bytes());
-                columns.iter().for_each(|column| put_text(column, out));
+                return columns.iter().all(|column| put_text(column, out));
             }
             Request::ReadKeys { reader, keys } => {
                 out.extend_from_slice(&reader.to_le_bytes());
@@ -251,7 +257,8 @@ impl<'a> Request<'a> {
                     KeyValues::Values { values, .. } => out.extend_from_slice(values),
                 }
             }
-        })
+        }
+        true
     }
 
     fn kind(&self) -> u8 {
@@ -321,9 +328,12 @@ pub fn put_values<'v>(values: impl IntoIterator<Item = ValueRef<'v>>, out: &mut 
     values.into_iter().for_each(|value| put_value(value, out));
 }
 
-fn emit(kind: u8, number: u32, out: &mut Vec<u8>, contents: impl FnOnce(&mut Vec<u8>)) -> bool {
+fn emit(kind: u8, number: u32, out: &mut Vec<u8>, contents: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
     let start = begin_frame(kind, out);
     out.extend_from_slice(&number.to_le_bytes());
-    contents(out);
+    if !contents(out) {
+        out.truncate(start);
+        return false;
+    }
     end_frame(start, out)
 }

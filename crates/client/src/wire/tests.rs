@@ -79,6 +79,59 @@ fn a_request_of_more_than_a_frame_is_not_said() {
 }
 
 #[test]
+fn a_name_that_does_not_fit_is_not_said_at_all() {
+    let longest = "n".repeat(usize::from(u16::MAX));
+    let too_long = format!("{longest}n");
+    for (name, is_said) in [(longest.as_str(), true), (too_long.as_str(), false)] {
+        let mut requests: Vec<Request<'_>> = vec![
+            Request::PrepareReader { reader: 4, database: name, table: "t", columns: vec!["a"] },
+            Request::PrepareReader { reader: 4, database: "", table: name, columns: vec!["a"] },
+            Request::PrepareReader { reader: 4, database: "", table: "t", columns: vec!["a", name] },
+        ];
+        if !is_said {
+            let columns = vec!["a"; READER_COLUMNS_MAX + 1];
+            requests.push(Request::PrepareReader { reader: 4, database: "", table: "t", columns });
+        }
+        for request in requests {
+            let mut bytes = b"before".to_vec();
+            assert_eq!(request.emit(7, &mut bytes), is_said);
+            assert_eq!(bytes.len() > 6, is_said);
+        }
+        for (user, database) in [(name, ""), ("", name)] {
+            let mut bytes = Vec::new();
+            assert_eq!(Login { version: VERSION, user, proof: &[], database }.emit(&mut bytes), is_said);
+            assert_eq!(!bytes.is_empty(), is_said);
+        }
+    }
+    let mut bytes = Vec::new();
+    assert!(!Login { version: VERSION, user: "ann", proof: &[1; 256], database: "" }.emit(&mut bytes));
+}
+
+#[test]
+fn of_the_text_of_a_long_expression_a_column_s_name_is_the_beginning() {
+    let name = "ü".repeat(100_000);
+    let column = ResultColumn {
+        name: name.as_str().into(),
+        org_name: "".into(),
+        table: "".into(),
+        org_table: "".into(),
+        database: "".into(),
+        wire_type: 3,
+        flags: 0,
+        charset: 63,
+        length: 11,
+        decimals: 0,
+    };
+    // As many as a result may have.
+    let mut bytes = Vec::new();
+    reply::emit_prepared(9, 2, &vec![column; 4096], &mut bytes);
+    let (frame, _) = next_frame(&bytes).expect("it is whole");
+    let Ok((9, Reply::Prepared { columns, .. })) = Reply::parse(frame) else { panic!("{}", bytes.len()) };
+    assert_eq!(columns.len(), 4096);
+    assert!(columns.iter().all(|column| column.name == &name[..512]));
+}
+
+#[test]
 fn the_number_of_keys_is_bounded_before_they_are_looked_at() {
     let mut bytes = said(&Request::ReadKeys { reader: 1, keys: KeyValues::Integers(&[]) });
     let end = bytes.len();
