@@ -48,6 +48,9 @@ mod table;
 mod select;
 mod key_reader;
 
+#[cfg(test)]
+mod scripted;
+
 pub use async_io::block_on;
 pub use batch::Batch;
 pub use condition::{Column, Condition, column, not};

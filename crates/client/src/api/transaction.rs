@@ -70,6 +70,8 @@ impl<'c> Transaction<'c> {
             (false, true) => "START TRANSACTION READ ONLY",
             (true, true) => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
         };
+        // Who waits for room has asked for nothing yet, so there is nothing to roll back.
+        connection.pipeline.room().await?;
         // Made before the requests, so that dropping the future on the way rolls back.
         let transaction = Transaction { connection, is_ended: false };
         let begun = |text| {
@@ -90,22 +92,16 @@ impl<'c> Transaction<'c> {
     /// # Errors
     /// What the commit failed with; the transaction is rolled back then. When the connection is lost, it is not known whether it was
     /// committed.
-    pub async fn commit(mut self) -> Result<()> {
-        let pipeline = &self.connection.pipeline;
-        let answer = pipeline.begin(|number, out| Request::RunText("COMMIT").emit(number, out))?;
-        self.is_ended = true;
-        self.connection.rows_of(answer).await.map(drop)
+    pub async fn commit(self) -> Result<()> {
+        self.end("COMMIT").await
     }
 
     /// Rolls back, and waits until that is done.
     ///
     /// # Errors
     /// The connection is lost; the node rolls back then by itself.
-    pub async fn rollback(mut self) -> Result<()> {
-        let pipeline = &self.connection.pipeline;
-        let answer = pipeline.begin(|number, out| Request::RunText("ROLLBACK").emit(number, out))?;
-        self.is_ended = true;
-        self.connection.rows_of(answer).await.map(drop)
+    pub async fn rollback(self) -> Result<()> {
+        self.end("ROLLBACK").await
     }
 
     /// Sets a savepoint; one of the same name is replaced.
@@ -132,6 +128,14 @@ impl<'c> Transaction<'c> {
         self.run_with_name("RELEASE SAVEPOINT ", name).await
     }
 
+    async fn end(mut self, statement: &str) -> Result<()> {
+        let pipeline = &self.connection.pipeline;
+        pipeline.room().await?;
+        let answer = pipeline.begin(|number, out| Request::RunText(statement).emit(number, out))?;
+        self.is_ended = true;
+        self.connection.rows_of(answer).await.map(drop)
+    }
+
     async fn run_with_name(&self, statement: &str, name: &str) -> Result<()> {
         let mut text = String::from(statement);
         push_quoted(name, &mut text);
@@ -152,6 +156,77 @@ impl Drop for Transaction<'_> {
         if !self.is_ended {
             let pipeline = &self.connection.pipeline;
             pipeline.begin_and_forget(|number, out| Request::RunText("ROLLBACK").emit(number, out));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+    use crate::api::scripted::{Line, connected, poll};
+
+    /// More than may wait to be sent.
+    fn fill(connection: &Connection) {
+        let text = "x".repeat(2 << 20);
+        let answer = connection.pipeline.begin(|number, out| Request::RunText(&text).emit(number, out));
+        drop(answer.expect("it fits a request"));
+    }
+
+    fn under_way(connection: &Connection) -> String {
+        format!("{:?}", connection.pipeline)
+    }
+
+    #[test]
+    fn a_transaction_begins_when_there_is_room() {
+        let (line, mut connection) = connected();
+        line.stop();
+        fill(&connection);
+        let before = under_way(&connection);
+        assert!(poll(pin!(connection.begin())).is_none());
+        assert_eq!(under_way(&connection), before, "it has asked for nothing, and dropped it asks for nothing");
+        line.go_on();
+        line.answer(Line::done);
+        line.answer(Line::done);
+        let transaction = poll(pin!(connection.begin())).expect("it is answered").expect("it begins");
+        drop(transaction);
+        assert!(line.sent().ends_with("START TRANSACTION...ROLLBACK"), "{}", line.sent());
+    }
+
+    #[test]
+    fn a_transaction_ends_when_there_is_room_and_dropped_on_the_way_it_is_rolled_back() {
+        for commits in [true, false] {
+            let (line, mut connection) = connected();
+            line.answer(Line::done);
+            let transaction = poll(pin!(connection.begin())).expect("it is answered").expect("it begins");
+            line.stop();
+            fill(&transaction);
+            let pipeline = std::sync::Arc::clone(&transaction.connection.pipeline);
+            let before = format!("{pipeline:?}");
+            {
+                let mut end = pin!(async move {
+                    match commits {
+                        true => transaction.commit().await,
+                        false => transaction.rollback().await,
+                    }
+                });
+                assert!(poll(end.as_mut()).is_none());
+                assert_eq!(format!("{pipeline:?}"), before, "it has asked for nothing");
+                if commits {
+                    line.go_on();
+                    line.answer(Line::done);
+                    line.answer(Line::done);
+                    assert!(poll(end).expect("it is answered").is_ok());
+                    assert!(line.sent().ends_with("...COMMIT"), "{}", line.sent());
+                    continue;
+                }
+            }
+            line.go_on();
+            line.answer(Line::done);
+            line.answer(Line::done);
+            assert!(poll(pin!(connection.ping())).is_none());
+            assert!(line.sent().contains("...ROLLBACK"), "{}", line.sent());
         }
     }
 }
