@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junctor_model::value::Value;
 
-use super::connection::Connection;
+use super::connection::{self, Connection};
 use super::error::Result;
 use super::row::{Outcome, Rows};
 use super::statement::Statement;
@@ -12,6 +12,10 @@ use super::value::ToValue;
 
 /// Statements that are sent together, so that they cost one way to the node and back. They run one after the other; one that fails does
 /// not keep those behind it from running. In a transaction they are all or nothing, as far as the caller rolls back after an error.
+///
+/// A statement that did not run because the node does not know it any more (1243) or keeps too many (1461) is sent once more, as when it is
+/// sent alone, if that does not change the order in which anything is written and read: when none behind it has run, or when it is a
+/// SELECT and so are those behind it that have.
 #[derive(Debug)]
 #[must_use]
 pub struct Batch<'c> {
@@ -23,6 +27,22 @@ pub struct Batch<'c> {
 enum Text {
     Written(Box<str>),
     Prepared(Arc<Statement>),
+}
+
+impl Text {
+    /// Whether it is known to write nothing.
+    fn is_read(&self) -> bool {
+        let Text::Written(text) = self else { return false };
+        let word = text.trim_start_matches(|first: char| first.is_whitespace() || first == '(');
+        word.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("SELECT"))
+    }
+}
+
+/// What became of a statement.
+#[derive(Debug)]
+struct Ran {
+    result: Result<Rows>,
+    may_prepare_again: bool,
 }
 
 impl<'c> Batch<'c> {
@@ -57,18 +77,48 @@ impl<'c> Batch<'c> {
     /// # Errors
     /// The connection is lost.
     pub async fn run_all(self) -> Result<Vec<Result<Rows>>> {
+        let mut ran = self.send((0..self.statements.len()).collect()).await?;
+        let again = self.to_send_again(&ran);
+        if !again.is_empty() {
+            let ran_again = self.send(again.clone()).await?;
+            again.into_iter().zip(ran_again).for_each(|(position, one)| ran[position] = one);
+        }
+        Ok(ran.into_iter().map(|one| one.result).collect())
+    }
+
+    /// The statements that did not run and may yet.
+    fn to_send_again(&self, ran: &[Ran]) -> Vec<usize> {
+        let (mut nothing_ran, mut only_reads_ran) = (true, true);
+        let mut again = Vec::new();
+        for (position, one) in ran.iter().enumerate().rev() {
+            let is_read = self.statements[position].0.is_read();
+            if !one.may_prepare_again {
+                (nothing_ran, only_reads_ran) = (false, only_reads_ran && is_read);
+            } else if nothing_ran || is_read && only_reads_ran {
+                again.push(position);
+            }
+        }
+        again.reverse();
+        again
+    }
+
+    /// Sends the statements at these positions, and waits for what became of each.
+    async fn send(&self, positions: Vec<usize>) -> Result<Vec<Ran>> {
         let connection = self.connection;
-        let mut answers = Vec::with_capacity(self.statements.len());
-        for (text, values) in &self.statements {
+        let mut answers = Vec::with_capacity(positions.len());
+        for (text, values) in positions.into_iter().map(|position| &self.statements[position]) {
             connection.pipeline.room().await?;
             let parameters: Vec<&dyn ToValue> = values.iter().map(|value| value as &dyn ToValue).collect();
             answers.push(match text {
                 Text::Prepared(statement) => (None, statement.begin(&parameters)),
-                Text::Written(text) => {
-                    let (statement, preparing) = connection.kept(text)?;
-                    let executing = statement.begin(&parameters);
-                    (Some((statement, text, preparing)), executing)
-                }
+                Text::Written(text) => match connection.kept(text) {
+                    Ok((statement, preparing)) => {
+                        let executing = statement.begin(&parameters);
+                        (Some((statement, text, preparing)), executing)
+                    }
+                    // It was not sent, and those before it were.
+                    Err(error) => (None, Err(error)),
+                },
             });
         }
         let mut results = Vec::with_capacity(answers.len());
@@ -77,6 +127,7 @@ impl<'c> Batch<'c> {
                 Some((statement, text, answer)) => (Some((statement, text)), answer),
                 None => (None, None),
             };
+            let was_kept = kept.is_some() && preparing.is_none();
             let is_prepared = match (&kept, preparing) {
                 (Some((statement, _)), Some(answer)) => statement.finish_preparing(answer.await?),
                 _ => Ok(()),
@@ -87,10 +138,12 @@ impl<'c> Batch<'c> {
                 (Ok(()), Ok(answer)) => connection.rows_of(answer).await,
                 (Err(error), _) | (_, Err(error)) => Err(error),
             };
+            let mut may_prepare_again = false;
             if let (Some((_, text)), Err(error)) = (&kept, &result) {
                 connection.note_failure(text, is_refused, error);
+                may_prepare_again = connection::may_prepare_again(error, was_kept);
             }
-            results.push(result);
+            results.push(Ran { result, may_prepare_again });
         }
         Ok(results)
     }
@@ -107,4 +160,66 @@ impl<'c> Batch<'c> {
 
 fn owned(parameters: &[&dyn ToValue]) -> Vec<Value> {
     parameters.iter().map(|value| value.to_value().to_value()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use crate::api::scripted::{Line, connected, poll};
+
+    const READ: &str = "(select a FROM t WHERE b = ?)";
+    const WRITE: &str = "UPDATE t SET a = ?";
+
+    /// Runs a batch of these statements, of which those marked are refused for the first time: the error number of each, or 0, and how
+    /// many were sent again.
+    fn run(statements: &[(&str, Option<u16>)]) -> (Vec<u16>, usize) {
+        let (line, connection) = connected();
+        let mut batch = connection.batch();
+        for (number, (text, refusal)) in statements.iter().enumerate() {
+            batch.add(&format!("{text} -- {number}"), &[&1]);
+            match refusal {
+                Some(errno) => [*errno, 1243].into_iter().for_each(|errno| line.answer(Line::failed(errno))),
+                None => [Line::prepared, Line::done].into_iter().for_each(|answer| line.answer(answer)),
+            }
+        }
+        let mut running = pin!(batch.run_all());
+        let mut sent_again = 0;
+        let results = loop {
+            if let Some(results) = poll(running.as_mut()) {
+                break results.expect("the connection is there");
+            }
+            // A statement is sent again.
+            sent_again += 1;
+            assert!(sent_again <= statements.len());
+            [Line::prepared, Line::done].into_iter().for_each(|answer| line.answer(answer));
+        };
+        (results.into_iter().map(|result| result.map_or_else(|error| error.errno(), |_| 0)).collect(), sent_again)
+    }
+
+    #[test]
+    fn statements_that_did_not_run_are_sent_again_where_that_keeps_the_order() {
+        const FULL: Option<u16> = Some(1461);
+        assert_eq!(run(&[(READ, None), (READ, FULL), (READ, None)]), (vec![0, 0, 0], 1));
+        assert_eq!(run(&[(READ, FULL), (READ, FULL)]), (vec![0, 0], 2));
+        assert_eq!(run(&[(WRITE, None), (WRITE, FULL), (READ, FULL)]), (vec![0, 0, 0], 2));
+        // What was written behind it, or was read behind what it writes, was so without it.
+        assert_eq!(run(&[(READ, FULL), (WRITE, None)]), (vec![1461, 0], 0));
+        assert_eq!(run(&[(WRITE, FULL), (READ, None)]), (vec![1461, 0], 0));
+        assert_eq!(run(&[(READ, FULL), (WRITE, FULL), (READ, None)]), (vec![0, 1461, 0], 1));
+        assert_eq!(run(&[(READ, Some(1146)), (WRITE, None)]), (vec![1146, 0], 0));
+    }
+
+    #[test]
+    fn a_statement_that_cannot_be_sent_keeps_no_others_from_running() {
+        let (line, connection) = connected();
+        let mut batch = connection.batch();
+        let too_long = "x".repeat(1 << 24);
+        batch.add(READ, &[&1]).add(&too_long, &[&1]).add(READ, &[&2]);
+        [Line::prepared, Line::done, Line::done].into_iter().for_each(|answer| line.answer(answer));
+        let results = poll(pin!(batch.run_all())).expect("it is answered").expect("the connection is there");
+        let errors: Vec<u16> =
+            results.into_iter().map(|result| result.map_or_else(|error| error.errno(), |_| 0)).collect();
+        assert_eq!(errors, [0, 2020, 0]);
+    }
 }

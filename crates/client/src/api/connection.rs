@@ -172,12 +172,9 @@ impl Connection {
         }
         let (result, was_kept) = self.query_kept(statement, parameters).await;
         match result {
-            // Whoever began to prepare it did not see that it failed.
-            Err(error) if error.errno() == UNKNOWN_STATEMENT && was_kept => {}
-            Err(error) if error.errno() == TOO_MANY_STATEMENTS => {}
-            result => return result,
+            Err(error) if may_prepare_again(&error, was_kept) => self.query_kept(statement, parameters).await.0,
+            result => result,
         }
-        self.query_kept(statement, parameters).await.0
     }
 
     /// Executes a statement with parameters; and whether it was prepared before. Nothing was done after an error that `note_failure`
@@ -372,6 +369,16 @@ impl Connection {
 
     fn lock_statements(&self) -> std::sync::MutexGuard<'_, Vec<(Box<str>, Arc<Statement>)>> {
         self.statements.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a statement with parameters that failed so was not executed, and is if it is prepared again.
+pub(crate) fn may_prepare_again(error: &Error, was_kept: bool) -> bool {
+    match error.errno() {
+        // Whoever began to prepare it did not see that it failed.
+        UNKNOWN_STATEMENT => was_kept,
+        TOO_MANY_STATEMENTS => true,
+        _ => false,
     }
 }
 

@@ -1,5 +1,5 @@
-//! A node of few words, for tests of what a client does: it answers what the test says, one answer for each request, and takes bytes
-//! while the test lets it.
+//! A node of few words, for tests of what a client does: it answers each request with the next thing that the test says, but closings of
+//! statements, which it answers by itself, and takes bytes while the test lets it.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 use super::connection::{Connection, Options};
 use super::transport::Transport;
 use crate::wire::reply::{self, Done, Greeting};
+use crate::wire::request::kind;
 use crate::wire::{SALT_BYTES, VERSION, next_frame};
 
 /// The line to it.
@@ -20,13 +21,18 @@ pub(super) struct Line(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     sent: Vec<u8>,
-    received: VecDeque<Vec<u8>>,
+    /// What was said before the first request.
+    greeting: Option<Vec<u8>>,
+    answers: VecDeque<Emit>,
     is_stopped: bool,
-    /// Requests that were sent and have no answer yet.
-    asked: usize,
+    /// The kinds of the requests that were sent and have no answer yet.
+    asked: VecDeque<u8>,
     /// The number of the next answer.
     number: u32,
 }
+
+/// Appends an answer to the request of a number.
+type Emit = Box<dyn FnOnce(u32, &mut Vec<u8>) + Send>;
 
 /// A connection that is logged in.
 pub(super) fn connected() -> (Line, Connection) {
@@ -34,8 +40,7 @@ pub(super) fn connected() -> (Line, Connection) {
     let greeting = Greeting { version: VERSION, connection: 1, salt: [5; SALT_BYTES], server_version: "8.0" };
     let mut bytes = Vec::new();
     greeting.emit(&mut bytes);
-    line.lock().received.push_back(bytes);
-    line.lock().asked = 1;
+    line.lock().greeting = Some(bytes);
     line.answer(Line::done);
     let options = Options::new("ann");
     let connection =
@@ -68,12 +73,8 @@ impl Line {
     }
 
     /// The next answer is what `emit` appends for the number that it is given.
-    pub(super) fn answer(&self, emit: impl FnOnce(u32, &mut Vec<u8>)) {
-        let mut state = self.lock();
-        let mut bytes = Vec::new();
-        emit(state.number, &mut bytes);
-        state.number += 1;
-        state.received.push_back(bytes);
+    pub(super) fn answer(&self, emit: impl FnOnce(u32, &mut Vec<u8>) + Send + 'static) {
+        self.lock().answers.push_back(Box::new(emit));
     }
 
     /// Appends that it is done.
@@ -82,7 +83,7 @@ impl Line {
     }
 
     /// Appends an error.
-    pub(super) fn failed(errno: u16) -> impl FnOnce(u32, &mut Vec<u8>) {
+    pub(super) fn failed(errno: u16) -> impl FnOnce(u32, &mut Vec<u8>) + Send {
         move |number, out| reply::emit_failed(number, errno, *b"HY000", "", out)
     }
 
@@ -112,8 +113,9 @@ impl Transport for Line {
             return Poll::Pending;
         }
         let mut rest = bytes.as_slice();
-        while let Some((_, behind)) = next_frame(rest) {
-            (state.asked, rest) = (state.asked + 1, behind);
+        while let Some((frame, behind)) = next_frame(rest) {
+            state.asked.push_back(frame.kind);
+            rest = behind;
         }
         state.sent.append(bytes);
         Poll::Ready(Ok(()))
@@ -121,11 +123,19 @@ impl Transport for Line {
 
     fn poll_receive(&mut self, _context: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>> {
         let mut state = self.lock();
-        if state.asked == 0 {
-            return Poll::Pending;
+        if let Some(greeting) = state.greeting.take() {
+            return Poll::Ready(Ok(greeting));
         }
-        let bytes = state.received.pop_front();
-        state.asked -= usize::from(bytes.is_some());
-        bytes.map_or(Poll::Pending, |bytes| Poll::Ready(Ok(bytes)))
+        let emit = match state.asked.front() {
+            None => return Poll::Pending,
+            Some(&kind::CLOSE) => Some(Box::new(Line::done) as Emit),
+            Some(_) => state.answers.pop_front(),
+        };
+        let Some(emit) = emit else { return Poll::Pending };
+        state.asked.pop_front();
+        let mut bytes = Vec::new();
+        emit(state.number, &mut bytes);
+        state.number += 1;
+        Poll::Ready(Ok(bytes))
     }
 }
