@@ -13,11 +13,14 @@ use super::loan::Loan;
 /// The most loans written in one turn, so that owners soon get back what is written, and the thread's own work goes on.
 const LOANS_MAX: usize = 8;
 
+/// Bytes of one loan written in one turn, for the same reasons: a reader as fast as the writer takes a whole loan, however long it is.
+pub(super) const LOAN_BYTES_MAX: usize = 128 << 10;
+
 /// The loans that one thread has, by their coming.
 #[derive(Debug, Default)]
 pub(super) struct Assistant {
     loans: VecDeque<Box<Loan>>,
-    /// Sockets and bytes written for others.
+    /// Times and bytes written for others.
     pub(super) writes: u64,
     pub(super) bytes: u64,
     /// Loans that went back as they came.
@@ -45,10 +48,17 @@ impl Assistant {
                 late.max(usize::from(is_idle))
             }
         };
-        for mut loan in self.loans.drain(..count.min(self.loans.len())) {
-            self.bytes += loan.write() as u64;
+        for _ in 0..count.min(self.loans.len()) {
+            let Some(mut loan) = self.loans.pop_front() else { return };
+            self.bytes += loan.write(LOAN_BYTES_MAX) as u64;
             self.writes += 1;
-            services.parcels.push((loan.owner, SocketParcel::ReturnOutput(loan)));
+            if loan.result.is_some() {
+                services.parcels.push((loan.owner, SocketParcel::ReturnOutput(loan)));
+            } else {
+                // What is left of it waits behind the others, as if it had come now.
+                loan.came = now;
+                self.loans.push_back(loan);
+            }
         }
     }
 

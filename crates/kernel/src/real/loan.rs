@@ -29,7 +29,7 @@ pub(crate) struct Loan {
     pub(super) done: usize,
     /// Bytes written of the buffer after those.
     pub(super) written: usize,
-    /// What came of it; none if nothing was tried.
+    /// What came of it; none if nothing was tried, or there is more to try.
     pub(super) result: Option<WriteResult>,
     /// When the helper got it.
     pub(super) came: Time,
@@ -41,18 +41,23 @@ impl Loan {
         Box::new(Loan { socket, owner, stream: None, queue, done: 0, written: 0, result: None, came })
     }
 
-    /// Writes all, or as much as the socket takes. Returns how many bytes.
-    pub(super) fn write(&mut self) -> usize {
+    /// Writes all, or as much as the socket takes, or `bytes_max` bytes, and then it has no result yet. Returns how many bytes.
+    pub(super) fn write(&mut self, bytes_max: usize) -> usize {
         let Some(stream) = self.stream.take() else { return 0 };
         let mut bytes = 0;
         let result = loop {
             if self.done == self.queue.len() {
                 break WriteResult::Empty;
             }
+            if bytes >= bytes_max {
+                self.stream = Some(stream);
+                return bytes;
+            }
             let mut slices = [IoSlice::new(&[]); SLICES_MAX];
             let (mut wanted, mut count) = (0, 0);
             for (slice, buffer) in slices.iter_mut().zip(self.queue.range(self.done..)) {
                 let rest = if count == 0 { buffer.get(self.written..).unwrap_or_default() } else { buffer.as_slice() };
+                let rest = &rest[..rest.len().min(bytes_max - bytes - wanted)];
                 *slice = IoSlice::new(rest);
                 wanted += rest.len();
                 count += 1;

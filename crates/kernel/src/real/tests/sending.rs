@@ -14,7 +14,7 @@ use crate::envelope::SocketParcel;
 use crate::limit::KernelLimits;
 use crate::placement::Module;
 use crate::random::Random;
-use crate::real::assistant::Assistant;
+use crate::real::assistant::{Assistant, LOAN_BYTES_MAX};
 use crate::real::memory_stream::{Bell, Door};
 use crate::real::sending::{SendWord, Sending};
 use crate::real::socket::{SocketCounts, Sockets};
@@ -273,6 +273,9 @@ fn a_slow_reader_keeps_nobody_but_itself_waiting() {
     pair.send(0, 8 << 20);
     pair.hand_over(false);
     pair.help(SendState::Light, false);
+    while pair.helper.has_output() {
+        pair.help(SendState::Light, false);
+    }
     pair.take_back();
     pair.send(1, 10);
     pair.hand_over(false);
@@ -337,6 +340,61 @@ fn a_busy_helper_writes_one_before_it_sleeps_and_what_waited_long_and_an_overloa
     pair.take_back();
     (0..3).for_each(|client| pair.read(client, 100));
     assert!(pair.clients.iter().all(|client| client.received == client.sent), "the owner writes what was refused");
+}
+
+#[test]
+fn a_helper_writes_so_many_bytes_of_a_loan_a_turn_and_the_rest_behind_the_others() {
+    // More in one buffer, as a row may be, and more in many.
+    for buffers in [1, 96] {
+        let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 2, Time(0));
+        (0..buffers).for_each(|_| pair.send(0, (24 << 20) / buffers));
+        pair.hand_over(false);
+        pair.help(SendState::Light, false);
+        assert!(pair.helper.has_output(), "the rest of it");
+        pair.send(1, 10);
+        pair.hand_over(false);
+        let mut written = pair.helper.bytes;
+        assert_eq!(written, LOAN_BYTES_MAX as u64);
+        for turn in 0.. {
+            // As fast a reader as there is, which takes all that is written.
+            (0..4).for_each(|_| pair.read(0, 1 << 20));
+            pair.help(SendState::Light, false);
+            assert!(pair.helper.bytes - written <= LOAN_BYTES_MAX as u64 + 10);
+            written = pair.helper.bytes;
+            if turn == 0 {
+                pair.read(1, 10);
+                assert_eq!(pair.clients[1].received.len(), 10, "it need not wait for the long one");
+            }
+            if !pair.helper.has_output() {
+                break;
+            }
+        }
+        pair.take_back();
+        while !pair.sockets.is_written() || pair.clients[0].received.len() < pair.clients[0].sent.len() {
+            pair.poll();
+            pair.write();
+            pair.read(0, 1 << 20);
+        }
+        assert!(pair.clients[0].received == pair.clients[0].sent, "{buffers}");
+    }
+}
+
+#[test]
+fn a_helper_that_becomes_overloaded_gives_back_what_it_has_begun_to_write() {
+    let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 1, Time(0));
+    pair.send(0, 2 * LOAN_BYTES_MAX);
+    pair.hand_over(false);
+    pair.help(SendState::Light, false);
+    let received = pair.helper.bytes as usize;
+    assert!((1..=LOAN_BYTES_MAX).contains(&received));
+    pair.help(SendState::Overload, false);
+    pair.take_back();
+    while pair.clients[0].received.len() < 2 * LOAN_BYTES_MAX {
+        pair.read(0, 1 << 20);
+        pair.poll();
+        pair.write();
+    }
+    assert!(pair.clients[0].received == pair.clients[0].sent && pair.sockets.is_written());
 }
 
 #[test]
