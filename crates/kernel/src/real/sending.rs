@@ -57,6 +57,8 @@ struct Helper {
 /// How one thread sends.
 pub(super) struct Sending {
     thread: u16,
+    /// Its place among the threads with sockets.
+    place: usize,
     loads: Arc<LoadBoard>,
     /// Threads that may write for this one: their indexes, whether they are send threads, and whether they carry main and rep only.
     candidates: Vec<(u16, bool, bool)>,
@@ -88,6 +90,7 @@ impl Sending {
         };
         Sending {
             thread,
+            place: layouts.iter().take(usize::from(thread)).filter(|layout| carries(layout, Module::Recv)).count(),
             loads,
             candidates,
             is_sender: carries(own, Module::Send),
@@ -207,17 +210,19 @@ impl Sending {
                 is_extra,
                 state: if is_asleep(loads, thread, now) { SendState::Light } else { loads.sending().state(thread) },
                 busy_per_mille: busy_per_mille(loads, thread, now),
+                writing_per_mille: writing_per_mille(&lately(loads, thread, now)),
             })
             .collect();
-        // Without send threads the first helper is in their place.
-        let busy =
-            match candidates.iter().filter(|candidate| candidate.is_sender).map(|sender| sender.busy_per_mille).max() {
-                Some(busy) => busy,
-                None => self.helpers.first().map_or(0, |helper| busy_per_mille(loads, helper.thread, now)),
-            };
-        let extra = self.extra.adjust(busy);
+        // Without send threads those who help are in their place.
+        let helps = |candidate: &&Candidate| self.helpers.iter().any(|helper| helper.thread == candidate.thread);
+        let senders = candidates.iter().filter(|candidate| candidate.is_sender);
+        let busiest = match senders.map(|sender| sender.busy_per_mille).max() {
+            Some(busy) => busy,
+            None => candidates.iter().filter(helps).map(|helper| helper.writing_per_mille).max().unwrap_or(0),
+        };
+        let extra = self.extra.adjust(busiest);
         let mut chosen = Vec::new();
-        choose_helpers(&self.settings, state, &candidates, extra, &mut chosen);
+        choose_helpers(&self.settings, state, &candidates, extra, self.place, &mut chosen);
         let is_sender = |thread| candidates.iter().any(|candidate| candidate.thread == thread && candidate.is_sender);
         self.helpers =
             chosen.into_iter().map(|thread| Helper { thread, is_sender: is_sender(thread), woken: Time(0) }).collect();
@@ -262,6 +267,11 @@ fn busy_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
 fn sending_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
     let usage = lately(loads, thread, now);
     per_mille(usage.sending_ns, &usage)
+}
+
+/// What a thread wrote, in thousandths of the time that its own work left it.
+fn writing_per_mille(usage: &Usage) -> u32 {
+    (usage.sending_ns * 1_000).checked_div(usage.elapsed_ns() - usage.executing_ns).unwrap_or(0) as u32
 }
 
 fn base_per_mille(usage: &Usage) -> u32 {

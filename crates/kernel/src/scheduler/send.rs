@@ -234,6 +234,13 @@ fn with_hysteresis(now: usize, per_mille: u32, limits: &[(u32, u32); 2]) -> usiz
     wanted.max(kept)
 }
 
+/// Thousandths of the time that its own work leaves a helper, spent on writing, from which it is taken only after all others: its state does
+/// not tell, for that is of its own work.
+const SATURATED_PER_MILLE: u32 = 850;
+
+/// Helpers of the same state whose loads differ by less than this part of the time, in thousandths, are as good as each other.
+const BUSY_STEP_PER_MILLE: u32 = 250;
+
 /// A thread that may write for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
@@ -247,19 +254,34 @@ pub struct Candidate {
     pub state: SendState,
     /// How busy it was over the last 200 ms, in thousandths.
     pub busy_per_mille: u32,
+    /// What it wrote then, in thousandths of the time that its own work left it.
+    pub writing_per_mille: u32,
+}
+
+impl Candidate {
+    /// Those of the same rank are as good as each other; a lower one is better.
+    fn rank(&self) -> (bool, SendState, bool, u32) {
+        let is_saturated = self.writing_per_mille >= SATURATED_PER_MILLE;
+        (is_saturated, self.state, !self.is_extra, self.busy_per_mille / BUSY_STEP_PER_MILLE)
+    }
 }
 
 /// Which of the candidates write for a thread in this state, in the order in which they are taken: send threads and `extra` more,
 /// or, for an overloaded thread, one and `extra` more if there are no send threads. Without assistance send threads write everything.
+/// The thread is the `place`th of those with sockets: of candidates that are as good as each other each of these begins with another one, for
+/// all see the same loads and would choose the same.
 pub fn choose_helpers(
     settings: &SendSettings,
     state: SendState,
     candidates: &[Candidate],
     extra: usize,
+    place: usize,
     helpers: &mut Vec<u16>,
 ) {
     helpers.clear();
     helpers.extend(candidates.iter().filter(|candidate| candidate.is_sender).map(|candidate| candidate.thread));
+    let first = place % helpers.len().max(1);
+    helpers.rotate_left(first);
     let state = match settings.assistance {
         SendAssistance::Adaptive => state,
         SendAssistance::Never => return,
@@ -273,7 +295,10 @@ pub fn choose_helpers(
     // A helper that is more loaded than the thread itself is none.
     let mut able: Vec<&Candidate> =
         candidates.iter().filter(|candidate| !candidate.is_sender && candidate.state < state).collect();
-    able.sort_by_key(|candidate| (candidate.state, !candidate.is_extra, candidate.busy_per_mille, candidate.thread));
+    able.sort_by_key(|candidate| (candidate.rank(), candidate.thread));
+    for equals in able.chunk_by_mut(|left, right| left.rank() == right.rank()) {
+        equals.rotate_left(place % equals.len());
+    }
     helpers.extend(able.into_iter().take(others).map(|candidate| candidate.thread));
 }
 
@@ -408,13 +433,56 @@ mod tests {
     }
 
     fn candidate(thread: u16, state: SendState, busy_per_mille: u32) -> Candidate {
-        Candidate { thread, is_sender: false, is_extra: false, state, busy_per_mille }
+        Candidate { thread, is_sender: false, is_extra: false, state, busy_per_mille, writing_per_mille: 0 }
     }
 
     fn chosen(settings: &SendSettings, state: SendState, candidates: &[Candidate], extra: usize) -> Vec<u16> {
+        chosen_by(0, settings, state, candidates, extra)
+    }
+
+    fn chosen_by(
+        place: usize,
+        settings: &SendSettings,
+        state: SendState,
+        candidates: &[Candidate],
+        extra: usize,
+    ) -> Vec<u16> {
         let mut helpers = vec![99];
-        choose_helpers(settings, state, candidates, extra, &mut helpers);
+        choose_helpers(settings, state, candidates, extra, place, &mut helpers);
         helpers
+    }
+
+    #[test]
+    fn those_who_see_the_same_loads_begin_with_different_helpers() {
+        let idle = [2, 3, 4].map(|thread| candidate(thread, SendState::Light, 10 * u32::from(thread)));
+        let first = |place| chosen_by(place, &ON, SendState::Overload, &idle, 0)[0];
+        assert_eq!([0, 1, 2, 3].map(first), [2, 3, 4, 2]);
+        assert_eq!(chosen_by(1, &ON, SendState::Overload, &idle, 2), [3, 4, 2]);
+        // Only among equals: one that is busier, or in a higher state, comes after the others for all.
+        let busy = [candidate(1, SendState::Light, 600), candidate(5, SendState::Medium, 0)];
+        let all: Vec<Candidate> = busy.into_iter().chain(idle).collect();
+        for place in 0..5 {
+            let order = chosen_by(place, &ON, SendState::Overload, &all, 9);
+            assert_eq!(order[3..], [1, 5], "{place}");
+        }
+        let senders = [6, 7].map(|thread| Candidate { is_sender: true, ..candidate(thread, SendState::Light, 0) });
+        assert_eq!([0, 1, 2].map(|place| chosen_by(place, &OFF, SendState::Light, &senders, 0)[0]), [6, 7, 6]);
+    }
+
+    #[test]
+    fn a_helper_that_writes_all_the_time_is_the_last_one_to_get_more() {
+        let main = Candidate {
+            is_extra: true,
+            writing_per_mille: SATURATED_PER_MILLE - 1,
+            ..candidate(0, SendState::Light, 860)
+        };
+        let others = [candidate(2, SendState::Light, 200), candidate(3, SendState::High, 700)];
+        let order =
+            |main: Candidate, extra| chosen(&ON, SendState::Overload, &[&[main], others.as_slice()].concat(), extra);
+        assert_eq!(order(main, 2), [0, 2, 3]);
+        let saturated = Candidate { writing_per_mille: SATURATED_PER_MILLE, ..main };
+        assert_eq!((order(saturated, 2), order(saturated, 0)), (vec![2, 3, 0], vec![2]));
+        assert_eq!(chosen(&ON, SendState::Overload, &[saturated], 0), [0], "there is nobody else");
     }
 
     #[test]

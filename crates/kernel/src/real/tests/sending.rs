@@ -17,8 +17,8 @@ use crate::random::Random;
 use crate::real::assistant::{Assistant, LOAN_BYTES_MAX};
 use crate::real::memory_stream::{Bell, Door};
 use crate::real::sending::{SendWord, Sending};
-use crate::real::socket::{SocketCounts, Sockets};
-use crate::scheduler::load::{LoadBoard, LoadMeter, ThreadState};
+use crate::real::socket::{OutputCounts, SocketCounts, Sockets};
+use crate::scheduler::load::{LoadBoard, LoadMeter, ThreadLoad, ThreadState, Usage};
 use crate::scheduler::run::Services;
 use crate::scheduler::send::{DELAY_BYTES_MAX, KEEP_MAX, SendAssistance, SendSettings, SendState};
 use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
@@ -395,6 +395,43 @@ fn a_helper_that_becomes_overloaded_gives_back_what_it_has_begun_to_write() {
         pair.write();
     }
     assert!(pair.clients[0].received == pair.clients[0].sent && pair.sockets.is_written());
+}
+
+/// Who writes for each of two recv threads, behind which are main, ldm and tc, when those have written and executed so many thousandths of
+/// the last 50 ms; at first, and when it is decided again.
+fn helpers(written_and_executed: [[u64; 2]; 3]) -> [Vec<u16>; 2] {
+    let modules = [(Module::Recv, 0), (Module::Recv, 1), (Module::Main, 0), (Module::Ldm, 0), (Module::Tc, 0)];
+    let threads = modules.map(|module| [module]);
+    let directory = Directory::new(NodeId(1), &NodeLayout::new(&threads.each_ref().map(|modules| modules.as_slice())));
+    let load = |[written, executed]: [u64; 2]| {
+        let (sending_ns, executing_ns) = (written * 50_000, executed * 50_000);
+        let sleeping_ns = 50_000_000 - sending_ns - executing_ns;
+        let moment = Usage { sending_ns, executing_ns, sleeping_ns, ..Usage::default() };
+        ThreadLoad { moment, ..ThreadLoad::default() }
+    };
+    let loads = [[0, 900]; 2].into_iter().chain(written_and_executed).map(load).collect::<Vec<_>>();
+    let (loads, directory) = (Arc::new(LoadBoard::of(&loads)), directory.unwrap());
+    let (word, counts, assistant) = (SendWord::new(&ALWAYS), OutputCounts::default(), Assistant::default());
+    [0, 1].map(|thread| {
+        let mut sending = Sending::new(&directory, thread, Arc::clone(&loads));
+        sending.adjust(Time(0), &word, &counts, &assistant);
+        let first = sending.helper_for(0, Time(0)).unwrap();
+        sending.adjust(Time(0), &word, &counts, &assistant);
+        let count = u32::from(loads.sending().thread(thread).unwrap().helpers);
+        std::iter::once(first).chain((0..count).map(|index| sending.helper_for(index, Time(0)).unwrap())).collect()
+    })
+}
+
+#[test]
+fn recv_threads_share_the_helpers_and_leave_those_out_that_write_all_the_time() {
+    // main has the least to do of its own.
+    assert_eq!(helpers([[0, 0]; 3]), [[2, 2], [2, 2]]);
+    assert_eq!(helpers([[860, 0], [0, 0], [0, 0]]), [[3, 3], [4, 4]], "main writes already");
+    // Of the time that its own work leaves it, it writes more than its share of all time tells.
+    assert_eq!(helpers([[450, 500], [0, 0], [0, 0]]), [[3, 3], [4, 4]]);
+    // All write: two more help. Work of their own is no reason for that.
+    assert_eq!(helpers([[860, 0]; 3]), [vec![2, 2, 3, 4], vec![2, 2, 4, 3]]);
+    assert_eq!(helpers([[0, 860]; 3]), [[2, 2], [2, 2]]);
 }
 
 #[test]
