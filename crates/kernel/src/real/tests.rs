@@ -264,6 +264,9 @@ fn a_client_that_does_not_read_blocks_its_sender_and_frees_it_by_reading() {
         stream.write_all(&vec![7; LENGTH]).unwrap();
         let mut received = vec![0; LENGTH];
         stream.read_exact(&mut received).unwrap();
+        // Before it is closed: what is answered now is written only after what a helper wrote is back with its owner.
+        stream.write_all(&[7]).unwrap();
+        stream.read_exact(&mut received[..1]).unwrap();
         drop(stream);
         assert!(node.stop());
         let (blocked, drained) =
