@@ -224,7 +224,7 @@ pub static SETTINGS: &[Setting] = &[
     setting!("EnableAdaptiveSpinning", SettingKind::Boolean, "true", "Off makes every method spin for the fixed time.",
         Boolean(value) => |config| config.spin.enable_adaptive = value),
     setting!("AllowedSpinOverhead", SettingKind::Count(0, 10_000), "0",
-        "CPU time that may be burnt for latency gained, in per cent; 0 takes that of the method.",
+        "CPU time that may be burnt for latency gained, in per cent: 200 burns two microseconds to gain one; 0 takes that of the method.",
         Number(value) => |config| config.spin.overhead_percent = (value > 0).then_some(value as u32)),
     setting!("SpintimePerCall", SettingKind::Count(300, 8_000), "1000", "Nanoseconds between two looks for work.",
         Number(value) => |config| config.spin.call_ns = value as u32),

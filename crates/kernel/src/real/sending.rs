@@ -22,7 +22,8 @@ const ADJUST_EVERY: Duration = Duration::from_millis(50);
 /// Slots of 50 ms over which the load of those who write is taken.
 const LOAD_SLOTS: usize = 4;
 
-/// The settings of all threads: a word that whoever changes them writes whole.
+/// The settings of all threads: a word that whoever changes them writes whole. Every sql block may, an exception to the rule that a shared word
+/// has one writer: the last store stays, no reader sees parts of two, and relaxed order does, for nothing else is published by it.
 #[derive(Debug)]
 pub(super) struct SendWord(AtomicU64);
 
