@@ -6,14 +6,14 @@ use crate::context::{Duration, Time};
 use crate::placement::Module;
 use crate::scheduler::spin::{SpinController, SpinMeasurement, SpinSettings};
 
-use super::thread_usage::thread_ran_ns;
+use super::thread_usage::{RunDelay, thread_ran_ns};
 use super::wake::WAKE_NS_MAX;
 
 /// How often the spin time is chosen anew, while the thread has idle moments.
 const ADJUST_EVERY: Duration = Duration::from_millis(10);
 
-/// How often it is looked how much of its time the thread really ran.
-const STOLEN_EVERY: Duration = Duration::from_millis(100);
+/// How often it is looked for how much of its time the thread waited for a CPU.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The settings of all threads: a word that whoever changes them writes whole.
 #[derive(Debug, Default)]
@@ -53,11 +53,12 @@ pub(super) struct Spinner {
     woke: Time,
     /// When it went to sleep last.
     slept: Time,
-    /// Nanoseconds awake since it was last looked how long the thread ran.
+    /// Nanoseconds awake since it was last looked how long the thread waited.
     awake_ns: u64,
     looked: Time,
+    run_delay: RunDelay,
+    waited_ns: u64,
     ran_ns: u64,
-    stolen_per_mille: u32,
 }
 
 impl Spinner {
@@ -74,8 +75,9 @@ impl Spinner {
             slept: Time(0),
             awake_ns: 0,
             looked: Time(0),
+            run_delay: RunDelay::default(),
+            waited_ns: 0,
             ran_ns: 0,
-            stolen_per_mille: 0,
         }
     }
 
@@ -100,11 +102,9 @@ impl Spinner {
         if !self.settings.adaptive && self.fixed_us > 0 {
             self.settings.spin_us_max = self.fixed_us;
         }
-        if self.settings.adaptive && now.since(self.looked).0 >= STOLEN_EVERY.0 {
-            self.look_at_stolen(now);
-        }
-        let stolen_per_mille = self.stolen_per_mille;
-        let measured = SpinMeasurement { wake_ns: self.wake_ns, busy_per_mille: busy_per_mille(), stolen_per_mille };
+        let looks = self.settings.adaptive && now.since(self.looked).0 >= LOOK_EVERY.0;
+        let waited_per_mille = looks.then(|| self.waited_per_mille(now));
+        let measured = SpinMeasurement { wake_ns: self.wake_ns, busy_per_mille: busy_per_mille(), waited_per_mille };
         self.controller.adjust(&self.settings, &measured);
         true
     }
@@ -141,15 +141,20 @@ impl Spinner {
         self.controller.observe(Duration::from_millis(1_000));
     }
 
-    /// Compares how long the thread was awake with how long it ran.
+    /// The part of the time since the last look for which the thread waited for a CPU, in thousandths: what the operating system
+    /// says, or if it does not tell, how long the thread was awake without running.
     #[cold]
-    fn look_at_stolen(&mut self, now: Time) {
+    fn waited_per_mille(&mut self, now: Time) -> u32 {
         let ran_ns = thread_ran_ns();
         let awake_ns = self.awake_ns + now.since(self.woke).0;
-        let stolen_ns = awake_ns.saturating_sub(ran_ns.saturating_sub(self.ran_ns));
+        let mut new_ns = awake_ns.saturating_sub(ran_ns.saturating_sub(self.ran_ns));
+        if let Some(waited_ns) = self.run_delay.nanoseconds() {
+            new_ns = waited_ns.saturating_sub(self.waited_ns);
+            self.waited_ns = waited_ns;
+        }
         let all_ns = now.since(self.looked).0.max(1);
-        self.stolen_per_mille = (stolen_ns.saturating_mul(1_000) / all_ns).min(1_000) as u32;
         (self.looked, self.ran_ns, self.awake_ns, self.woke) = (now, ran_ns, 0, now);
+        (new_ns.saturating_mul(1_000) / all_ns).min(1_000) as u32
     }
 }
 

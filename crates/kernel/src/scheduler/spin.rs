@@ -32,15 +32,19 @@ const CHEAPER_PERCENT: u64 = 100;
 /// Use of the CPU in thousandths, and the part of the longest spin that is left above it, in per cent.
 const CAPS: [(u32, u64); 6] = [(900, 25), (800, 33), (700, 45), (600, 60), (500, 75), (400, 90)];
 
-/// CPU that others use beside the thread, in thousandths, above which spinning stops for a time.
+/// The part of the time for which a thread waits for a CPU, in thousandths, above which spinning stops for a time.
 const SHARED_PER_MILLE: u32 = 250;
 
-/// How long it stops, in adjustments: at first, and at most. Most of what others take they take from the spinning itself, so that they
-/// are still there is seen only by trying again; each time that it is, the time doubles.
+/// The part below which those who were seen beside the resting thread are gone.
+const ALONE_PER_MILLE: u32 = 100;
+
+/// How long it stops, in adjustments: at first, and at most. Others who take their CPU from the spinning alone are not seen while
+/// it rests, so that they are still there shows only by trying again; each time that it does, the time doubles. Those who are seen to
+/// leave end the rest and halve the time, so that who comes and goes neither lengthens the rests nor undoes what others made of them.
 const REST: [u32; 2] = [100, 6_000];
 
-/// Adjustments without others' use after which the time halves.
-const REST_FORGOTTEN: u32 = 1_000;
+/// Looks at which nobody was there after which the time halves.
+const REST_FORGOTTEN: u32 = 100;
 
 /// How threads spin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,8 +149,8 @@ pub struct SpinMeasurement {
     pub wake_ns: u64,
     /// Thousandths of the time that it executed or sent.
     pub busy_per_mille: u32,
-    /// Thousandths of a CPU that the operating system gave to others while the thread wanted to run.
-    pub stolen_per_mille: u32,
+    /// Thousandths of the time since this was last told for which the thread wanted to run and the operating system ran others.
+    pub waited_per_mille: Option<u32>,
 }
 
 /// The controller of one thread.
@@ -160,7 +164,9 @@ pub struct SpinController {
     /// Adjustments for which there is no spinning, for others use the CPU, and for how many that was the last time.
     rest: u32,
     last_rest: u32,
-    /// Adjustments since others were seen.
+    /// Whether others were seen since the rest began.
+    seen: bool,
+    /// Looks since others were seen.
     alone: u32,
 }
 
@@ -177,7 +183,16 @@ impl SpinController {
         } else {
             (100, 100, 130)
         };
-        SpinController { counts: [0; SLOTS], sums_ns: [0; SLOTS], spin_ns: 0, scale, rest: 0, last_rest: 0, alone: 0 }
+        SpinController {
+            counts: [0; SLOTS],
+            sums_ns: [0; SLOTS],
+            spin_ns: 0,
+            scale,
+            rest: 0,
+            last_rest: 0,
+            seen: false,
+            alone: 0,
+        }
     }
 
     /// How long the thread spins.
@@ -201,7 +216,7 @@ impl SpinController {
             self.spin_ns = u64::from(settings.spin_us_max) * 1_000;
             return;
         }
-        let is_shared = self.look_for_others(measured.stolen_per_mille);
+        let is_shared = self.rests(measured.waited_per_mille);
         let events: u32 = counts.iter().sum();
         if is_shared || events <= EVENTS_MIN || measured.wake_ns == 0 {
             self.spin_ns = 0;
@@ -221,12 +236,19 @@ impl SpinController {
     }
 
     /// Whether others use the CPU, or did not long ago.
-    fn look_for_others(&mut self, stolen_per_mille: u32) -> bool {
+    fn rests(&mut self, waited_per_mille: Option<u32>) -> bool {
+        self.rest = self.rest.saturating_sub(1);
+        let Some(waited_per_mille) = waited_per_mille else { return self.rest > 0 };
+        let are_there = waited_per_mille > SHARED_PER_MILLE;
         if self.rest > 0 {
-            self.rest -= 1;
-        } else if stolen_per_mille > SHARED_PER_MILLE {
+            self.seen |= are_there;
+            if self.seen && waited_per_mille < ALONE_PER_MILLE {
+                (self.rest, self.last_rest) = (0, self.last_rest / 2);
+            }
+        } else if are_there {
             self.last_rest = (self.last_rest * 2).clamp(REST[0], REST[1]);
-            (self.rest, self.alone) = (self.last_rest, 0);
+            // Who makes a thread wait that does not spin is seen while it rests, too.
+            (self.rest, self.alone, self.seen) = (self.last_rest, 0, self.spin_ns == 0);
         } else {
             self.alone += 1;
             if self.alone == REST_FORGOTTEN {
@@ -297,7 +319,7 @@ mod tests {
     const LATENCY: SpinSettings =
         SpinSettings { adaptive: true, spin_us_max: 200, overhead_percent: 1_000, call_ns: 1_000 };
     const COST: SpinSettings = SpinSettings { overhead_percent: 200, spin_us_max: 100, ..LATENCY };
-    const QUIET: SpinMeasurement = SpinMeasurement { wake_ns: WAKE_NS, busy_per_mille: 100, stolen_per_mille: 0 };
+    const QUIET: SpinMeasurement = SpinMeasurement { wake_ns: WAKE_NS, busy_per_mille: 100, waited_per_mille: Some(0) };
 
     fn recv() -> SpinController {
         SpinController::new(&[(Module::Recv, 0), (Module::Ldm, 0)])
@@ -314,6 +336,12 @@ mod tests {
             controller.adjust(settings, measured);
         }
         controller.spin().as_micros()
+    }
+
+    /// The thread looks once how long it waited, after work that came soon.
+    fn look(controller: &mut SpinController, waited_per_mille: u32) {
+        (0..10).for_each(|_| controller.observe(Duration::from_micros(20)));
+        controller.adjust(&COST, &SpinMeasurement { waited_per_mille: Some(waited_per_mille), ..QUIET });
     }
 
     #[test]
@@ -354,8 +382,8 @@ mod tests {
         let (mut spun, all) = (0, 10_000);
         for _ in 0..all {
             (0..50).for_each(|_| controller.observe(Duration::from_micros(90)));
-            let stolen_per_mille = if controller.spin().0 > 0 { 500 } else { 20 };
-            controller.adjust(&LATENCY, &SpinMeasurement { stolen_per_mille, ..QUIET });
+            let waited_per_mille = Some(if controller.spin().0 > 0 { 500 } else { 20 });
+            controller.adjust(&LATENCY, &SpinMeasurement { waited_per_mille, ..QUIET });
             spun += u32::from(controller.spin().0 > 0);
         }
         assert!(spun < all / 20, "{spun}");
@@ -364,8 +392,50 @@ mod tests {
         for _ in 0..1_000 {
             run(&mut controller, &LATENCY, &QUIET, &[90; 10]);
         }
-        controller.adjust(&LATENCY, &SpinMeasurement { stolen_per_mille: 500, ..QUIET });
+        controller.adjust(&LATENCY, &SpinMeasurement { waited_per_mille: Some(500), ..QUIET });
         assert_eq!(controller.rest, REST[0]);
+    }
+
+    #[test]
+    fn a_thread_that_sees_others_leave_spins_at_once() {
+        let mut controller = recv();
+        // Clients share the CPUs for so long that a rest is as long as it gets.
+        for _ in 0..10_000 {
+            run(&mut controller, &COST, &SpinMeasurement { waited_per_mille: Some(600), ..QUIET }, &[20; 10]);
+        }
+        assert_eq!(controller.spin().0, 0);
+        // Then one is left.
+        look(&mut controller, 15);
+        assert!(controller.spin().0 > 0);
+        // Others who come and go leave the next rest as long as this was, and are soon forgotten when nobody comes.
+        for _ in 0..20 {
+            look(&mut controller, 600);
+            assert_eq!((controller.rest, controller.spin().0), (REST[1], 0));
+            look(&mut controller, 600);
+            look(&mut controller, 15);
+            assert!(controller.spin().0 > 0);
+        }
+        (0..REST_FORGOTTEN).for_each(|_| look(&mut controller, 15));
+        look(&mut controller, 600);
+        assert_eq!(controller.rest, REST[1] / 2);
+    }
+
+    #[test]
+    fn a_thread_that_stopped_spinning_for_others_sees_them_leave_if_they_are_seen_meanwhile() {
+        let mut controller = recv();
+        look(&mut controller, 15);
+        assert!(controller.spin().0 > 0);
+        look(&mut controller, 600);
+        assert_eq!((controller.rest, controller.spin().0), (REST[0], 0));
+        // They may have been there for the spinning alone: that they do not show tells nothing.
+        look(&mut controller, 15);
+        assert_eq!((controller.rest, controller.spin().0), (REST[0] - 1, 0));
+        // But these make it wait as it rests, and leave.
+        look(&mut controller, 600);
+        assert_eq!((controller.rest, controller.spin().0), (REST[0] - 2, 0));
+        look(&mut controller, 15);
+        assert_eq!(controller.rest, 0);
+        assert!(controller.spin().0 > 0);
     }
 
     #[test]
