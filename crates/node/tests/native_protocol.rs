@@ -396,7 +396,7 @@ fn a_statement_whose_preparation_failed_unseen_is_prepared_again() {
         assert!(dropped.is_none_or(|result| result.is_err()));
         connection.execute("CREATE TABLE even_later (id INT PRIMARY KEY)", params![]).await?;
         let mut batch = connection.batch();
-        batch.add(text, params![1]).add("SELECT id FROM later WHERE id = ?", params![1]).add(text, params![2]);
+        batch.add("SELECT id FROM later WHERE id = ?", params![1]).add(text, params![1]).add(text, params![2]);
         assert!(batch.run_all().await?.into_iter().all(|result| result.is_ok_and(|rows| rows.is_empty())));
         // Forgetting a statement is not one itself.
         let insert = connection.prepare("INSERT INTO later VALUES (1), (2), (3)").await?;

@@ -1,5 +1,6 @@
 //! Several statements in one go.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use junctor_model::value::Value;
@@ -14,8 +15,8 @@ use super::value::ToValue;
 /// not keep those behind it from running. In a transaction they are all or nothing, as far as the caller rolls back after an error.
 ///
 /// A statement that did not run because the node does not know it any more (1243) or keeps too many (1461) is sent once more, as when it is
-/// sent alone, if that does not change the order in which anything is written and read: when none behind it has run, or when it is a
-/// SELECT and so are those behind it that have.
+/// sent alone, if all behind it did not run for the same reason. Otherwise it keeps its error, for no statement runs after one that was
+/// added later: SELECTs too take locks and set variables.
 #[derive(Debug)]
 #[must_use]
 pub struct Batch<'c> {
@@ -27,15 +28,6 @@ pub struct Batch<'c> {
 enum Text {
     Written(Box<str>),
     Prepared(Arc<Statement>),
-}
-
-impl Text {
-    /// Whether it is known to write nothing.
-    fn is_read(&self) -> bool {
-        let Text::Written(text) = self else { return false };
-        let word = text.trim_start_matches(|first: char| first.is_whitespace() || first == '(');
-        word.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("SELECT"))
-    }
 }
 
 /// What became of a statement.
@@ -77,36 +69,22 @@ impl<'c> Batch<'c> {
     /// # Errors
     /// The connection is lost.
     pub async fn run_all(self) -> Result<Vec<Result<Rows>>> {
-        let mut ran = self.send((0..self.statements.len()).collect()).await?;
-        let again = self.to_send_again(&ran);
-        if !again.is_empty() {
-            let ran_again = self.send(again.clone()).await?;
-            again.into_iter().zip(ran_again).for_each(|(position, one)| ran[position] = one);
+        let all = self.statements.len();
+        let mut ran = self.send(0..all).await?;
+        // Behind the last that ran, or failed otherwise.
+        let again = ran.iter().rposition(|one| !one.may_prepare_again).map_or(0, |last| last + 1);
+        if again < all {
+            ran.truncate(again);
+            ran.extend(self.send(again..all).await?);
         }
         Ok(ran.into_iter().map(|one| one.result).collect())
     }
 
-    /// The statements that did not run and may yet.
-    fn to_send_again(&self, ran: &[Ran]) -> Vec<usize> {
-        let (mut nothing_ran, mut only_reads_ran) = (true, true);
-        let mut again = Vec::new();
-        for (position, one) in ran.iter().enumerate().rev() {
-            let is_read = self.statements[position].0.is_read();
-            if !one.may_prepare_again {
-                (nothing_ran, only_reads_ran) = (false, only_reads_ran && is_read);
-            } else if nothing_ran || is_read && only_reads_ran {
-                again.push(position);
-            }
-        }
-        again.reverse();
-        again
-    }
-
     /// Sends the statements at these positions, and waits for what became of each.
-    async fn send(&self, positions: Vec<usize>) -> Result<Vec<Ran>> {
+    async fn send(&self, positions: Range<usize>) -> Result<Vec<Ran>> {
         let connection = self.connection;
         let mut answers = Vec::with_capacity(positions.len());
-        for (text, values) in positions.into_iter().map(|position| &self.statements[position]) {
+        for (text, values) in &self.statements[positions] {
             connection.pipeline.room().await?;
             let parameters: Vec<&dyn ToValue> = values.iter().map(|value| value as &dyn ToValue).collect();
             answers.push(match text {
@@ -169,6 +147,7 @@ mod tests {
     use crate::api::scripted::{Line, connected, poll};
 
     const READ: &str = "(select a FROM t WHERE b = ?)";
+    const LOCK: &str = "SELECT a FROM t WHERE b = ? FOR UPDATE";
     const WRITE: &str = "UPDATE t SET a = ?";
 
     /// Runs a batch of these statements, of which those marked are refused for the first time: the error number of each, or 0, and how
@@ -198,16 +177,24 @@ mod tests {
     }
 
     #[test]
-    fn statements_that_did_not_run_are_sent_again_where_that_keeps_the_order() {
+    fn statements_that_did_not_run_are_sent_again_if_none_behind_them_ran() {
         const FULL: Option<u16> = Some(1461);
-        assert_eq!(run(&[(READ, None), (READ, FULL), (READ, None)]), (vec![0, 0, 0], 1));
         assert_eq!(run(&[(READ, FULL), (READ, FULL)]), (vec![0, 0], 2));
         assert_eq!(run(&[(WRITE, None), (WRITE, FULL), (READ, FULL)]), (vec![0, 0, 0], 2));
-        // What was written behind it, or was read behind what it writes, was so without it.
+        assert_eq!(run(&[(READ, FULL), (READ, None), (LOCK, FULL)]), (vec![1461, 0, 0], 1));
+        // What ran behind it ran without it.
         assert_eq!(run(&[(READ, FULL), (WRITE, None)]), (vec![1461, 0], 0));
         assert_eq!(run(&[(WRITE, FULL), (READ, None)]), (vec![1461, 0], 0));
-        assert_eq!(run(&[(READ, FULL), (WRITE, FULL), (READ, None)]), (vec![0, 1461, 0], 1));
+        assert_eq!(run(&[(READ, FULL), (WRITE, FULL), (READ, None)]), (vec![1461, 1461, 0], 0));
         assert_eq!(run(&[(READ, Some(1146)), (WRITE, None)]), (vec![1146, 0], 0));
+    }
+
+    #[test]
+    fn a_lock_is_not_taken_after_what_it_was_to_be_taken_before() {
+        const FULL: Option<u16> = Some(1461);
+        assert_eq!(run(&[(LOCK, FULL), (READ, None)]), (vec![1461, 0], 0));
+        assert_eq!(run(&[(READ, FULL), (LOCK, None)]), (vec![1461, 0], 0));
+        assert_eq!(run(&[(LOCK, None), (LOCK, FULL), (LOCK, None)]), (vec![0, 1461, 0], 0));
     }
 
     #[test]
