@@ -12,8 +12,8 @@
 
 use std::hint::black_box;
 
+use junctor_client::ThreadState;
 use junctor_client::route::adaptive::{Away, Candidate, Controller, Measurement};
-use junctor_client::{ThreadState, Time};
 
 const AWAY: Away = Away {
     owner: Some(Candidate { thread: 1, queue_length: 2, state: ThreadState::Executing }),
@@ -29,6 +29,7 @@ fn main() {
         away,
         state: ThreadState::Executing,
         service_ns: 500,
+        waiting_ns: 0,
         total_ns,
     };
     controller.observe(&key(None, 500));
@@ -40,14 +41,16 @@ fn main() {
 
 #[inline(never)]
 fn phase_short(controller: &mut Controller, count: u64) {
-    for turn in 0..count {
-        black_box(controller.choose(0, black_box(1), true, || black_box(AWAY), Time(turn)));
+    for _ in 0..count {
+        let decision = black_box(controller.choose(0, black_box(1), true, || black_box(AWAY)));
+        controller.discharge(decision.charge);
     }
 }
 
 #[inline(never)]
 fn phase_long(controller: &mut Controller, count: u64) {
-    for decision in 0..count {
-        black_box(controller.choose(0, black_box(100), true, || black_box(AWAY), Time(decision / 8)));
+    for _ in 0..count {
+        let decision = black_box(controller.choose(0, black_box(100), true, || black_box(AWAY)));
+        controller.discharge(decision.charge);
     }
 }

@@ -8,7 +8,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ConnectionId, PartitionId, TableId, TransactionId};
 use junctor_model::limit::REPLY_BYTES_MAX;
 use junctor_signals::program::{Access, ReadProgram};
-use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
+use junctor_signals::read_rows::{Charge, OperationId, ReadRows, ReadRowsReply};
 use junctor_signals::{LdmSignal, QuerySignal, Signal, SqlSignal};
 
 use crate::client::{Client, ReadOptions};
@@ -16,6 +16,7 @@ use crate::door::Door;
 use crate::event::{Event, Next};
 use crate::keys::PartitionInputs;
 use crate::operation::{CutPart, Operation, ReadWork, Work};
+use crate::route::{Choice, is_long};
 use crate::transaction::Transaction;
 
 /// Places to remember lengths of replies; tables share them.
@@ -74,11 +75,12 @@ impl Client {
                 continue;
             };
             let own_writes = transaction.id.is_some() && transaction.has_written(partition);
-            let (to, is_sampled) = match own_writes {
-                true => (owner, false),
+            let choice = match own_writes {
+                true => Choice::of(owner),
                 false => self.route.choose(program, units_of(program, &input), owner, door.loads, door.now),
             };
-            let is_sampled = is_sampled && self.note_sample(operation, partition, &input, to, door);
+            let Choice { to, charge, .. } = choice;
+            let is_sampled = choice.is_sampled && self.note_sample(operation, partition, &input, &choice, door);
             let output = inputs.take_output(door.buffers);
             let output = output.unwrap_or_else(|| door.buffers.take(self.reply_room(program, &input)));
             let request = ReadRows {
@@ -89,6 +91,7 @@ impl Client {
                 rows_max: options.bound.left(0),
                 warnings_max: options.warnings_max,
                 is_sampled,
+                charge,
                 program: Arc::clone(program),
                 snapshot,
                 transaction: if own_writes { transaction.id } else { TransactionId::default() },
@@ -96,13 +99,7 @@ impl Client {
                 input,
                 resume: None,
             };
-            match several && self.here.contains(&to) {
-                true => self.held.push((to, request)),
-                false => {
-                    goes_away |= several;
-                    send_read(to, request, door);
-                }
-            }
+            goes_away |= send_part(to, request, several, (&self.here, &mut self.held), door);
         }
         if several {
             self.send_held(goes_away, door);
@@ -120,8 +117,9 @@ impl Client {
         work.outstanding += work.cut.len() as u32;
         let several = work.cut.len() > 1 && self.route.is_adaptive();
         let mut goes_away = false;
-        for CutPart { partition, to, input, resume } in work.cut.drain(..) {
+        for CutPart { partition, to, charge, input, resume } in work.cut.drain(..) {
             let at_owner = to.module == Module::Ldm;
+            self.route.charge(charge);
             let request = ReadRows {
                 operation,
                 reply_to: own,
@@ -130,6 +128,7 @@ impl Client {
                 rows_max: work.options.bound.left(resume.rows),
                 warnings_max: work.options.warnings_max,
                 is_sampled: false,
+                charge,
                 program: Arc::clone(&work.program),
                 snapshot: work.snapshot,
                 transaction: if at_owner { work.transaction } else { TransactionId::default() },
@@ -137,13 +136,7 @@ impl Client {
                 input,
                 resume: Some(resume),
             };
-            match several && self.here.contains(&to) {
-                true => self.held.push((to, request)),
-                false => {
-                    goes_away |= several;
-                    send_read(to, request, door);
-                }
-            }
+            goes_away |= send_part(to, request, several, (&self.here, &mut self.held), door);
         }
         if several {
             self.send_held(goes_away, door);
@@ -170,7 +163,9 @@ impl Client {
         from: Address,
         door: &mut Door<'_>,
     ) -> Option<(ConnectionId, Event)> {
-        let ReadRowsReply { operation, partition, rows, service_ns, input, output, resume, remarks, error } = reply;
+        let ReadRowsReply { operation, partition, rows, service_ns, charge, input, output, resume, remarks, error } =
+            reply;
+        self.route.discharge(charge);
         let handle = Handle::from_u64(operation.0);
         let Some(Operation { session, work: Work::Read(work) }) = self.operations.get_mut(handle) else {
             door.buffers.give(input);
@@ -186,7 +181,8 @@ impl Client {
         }
         match resume {
             Some(resume) if !work.abandoned && work.options.bound.left(resume.rows) > 0 => {
-                work.cut.push(CutPart { partition, to: from, input, resume })
+                let charge = self.route.charge_at(charge, from);
+                work.cut.push(CutPart { partition, to: from, charge, input, resume })
             }
             _ => door.buffers.give(input),
         }
@@ -219,7 +215,7 @@ impl Client {
     fn send_held(&mut self, after_publishing: bool, door: &mut Door<'_>) {
         for (to, request) in self.held.drain(..) {
             match after_publishing {
-                true => door.outbox.send_later(to, read_signal(to, request)),
+                true => door.outbox.send_next_turn(to, read_signal(to, request)),
                 false => send_read(to, request, door),
             }
         }
@@ -232,7 +228,7 @@ impl Client {
         operation: OperationId,
         partition: PartitionId,
         input: &[u8],
-        to: Address,
+        choice: &Choice,
         door: &mut Door<'_>,
     ) -> bool {
         let found = self.operations.get_mut(Handle::from_u64(operation.0));
@@ -241,7 +237,7 @@ impl Client {
             return false;
         }
         let (units, sent) = (units_of(&work.program, input), door.stamp());
-        let sample = self.route.sample(&work.program, units, to, door.loads, sent);
+        let sample = self.route.sample(&work.program, units, choice, door.loads, sent);
         work.sample = Some(Box::new((partition.index, sample)));
         true
     }
@@ -255,6 +251,7 @@ impl Client {
             partition,
             rows: 0,
             service_ns: 0,
+            charge: Charge::default(),
             input: Vec::new(),
             output: Vec::new(),
             resume: None,
@@ -272,6 +269,28 @@ fn reply_place(table: TableId) -> usize {
 #[inline]
 fn send_read(to: Address, request: ReadRows, door: &mut Door<'_>) {
     door.outbox.send(to, read_signal(to, request));
+}
+
+/// Sends a part of a read. One that stays and is long waits for its turn; one of several that stays is held. Returns whether one of
+/// several went away.
+#[inline]
+fn send_part(
+    to: Address,
+    request: ReadRows,
+    several: bool,
+    (here, held): (&[Address], &mut Vec<(Address, ReadRows)>),
+    door: &mut Door<'_>,
+) -> bool {
+    let is_long = is_long(request.charge);
+    if !(several || is_long) || !here.contains(&to) {
+        send_read(to, request, door);
+        return several;
+    }
+    match is_long {
+        true => door.outbox.send_long(to, read_signal(to, request)),
+        false => held.push((to, request)),
+    }
+    false
 }
 
 #[inline]

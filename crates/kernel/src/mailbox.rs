@@ -268,6 +268,12 @@ impl<T> Consumer<T> {
         self.tail_seen - self.next
     }
 
+    /// The items seen that wait.
+    #[inline]
+    pub(crate) fn seen(&self) -> u64 {
+        self.tail_seen - self.next
+    }
+
     /// Notes that a request from this ring was handled to its end; its credit returns at the next release.
     #[inline]
     pub fn finish_request(&mut self) {

@@ -42,7 +42,9 @@ pub struct Outbox<S> {
     directory: Arc<Directory>,
     local: LocalQueue<Envelope<S>>,
     /// For blocks of this thread, in the next turn.
-    later: VecDeque<Envelope<S>>,
+    next_turn: VecDeque<Envelope<S>>,
+    /// For blocks of this thread, one a turn.
+    long: VecDeque<Envelope<S>>,
     links: Vec<Option<Link<S>>>,
     requests: Vec<(Address, WorldRequest)>,
     remote: VecDeque<Envelope<S>>,
@@ -53,6 +55,8 @@ pub struct Outbox<S> {
     backlog: usize,
     /// Whether requests are set aside.
     is_closed: bool,
+    /// Whether the turn is to take nothing more from other threads.
+    takes_no_more: bool,
     waiting_max: usize,
 }
 
@@ -87,12 +91,31 @@ impl<S: Signal> Outbox<S> {
     /// Sends a signal that comes in the next turn if it stays on this thread: what was sent to other threads is published before
     /// that, and what has come meanwhile to this one, by sockets too, goes first. So a block goes on with long work and keeps
     /// nobody waiting for more than a step of it, and threads that share a piece of work do it at the same time.
-    pub fn send_later(&mut self, to: Address, signal: S) {
-        let is_here = to.node == self.own.node && self.thread != Self::DETACHED;
-        match is_here && self.directory.thread_or_none(to.module, to.instance) == self.thread {
-            true => self.later.push_back(Envelope { to, from: self.own, signal }),
+    pub fn send_next_turn(&mut self, to: Address, signal: S) {
+        match self.stays(to) {
+            true => self.next_turn.push_back(Envelope { to, from: self.own, signal }),
             false => self.send(to, signal),
         }
+    }
+
+    /// As [`Outbox::send_next_turn`], for a request that takes long: it comes when those sent so before have had a turn each.
+    pub fn send_long(&mut self, to: Address, signal: S) {
+        match self.stays(to) {
+            true => self.long.push_back(Envelope { to, from: self.own, signal }),
+            false => self.send(to, signal),
+        }
+    }
+
+    fn stays(&self, to: Address) -> bool {
+        let is_here = to.node == self.own.node && self.thread != Self::DETACHED;
+        is_here && self.directory.thread_or_none(to.module, to.instance) == self.thread
+    }
+
+    /// What the handler just did took long: nothing more is taken from other threads in this turn, so that what was sent is published
+    /// before more of the kind is done.
+    #[inline]
+    pub fn take_no_more(&mut self) {
+        self.takes_no_more = true;
     }
 
     /// Asks something of the world. Carried out at the end of the turn, in order.
@@ -130,7 +153,8 @@ impl<S: Signal> Outbox<S> {
         let local = std::iter::from_fn(|| self.local.pop());
         local
             .chain(self.remote.drain(..))
-            .chain(self.later.drain(..))
+            .chain(self.next_turn.drain(..))
+            .chain(self.long.drain(..))
             .map(|envelope| (envelope.to, envelope.signal))
             .collect()
     }
@@ -236,7 +260,8 @@ impl<S: Signal> Outbox<S> {
             thread,
             directory,
             local: LocalQueue::new(64),
-            later: VecDeque::new(),
+            next_turn: VecDeque::new(),
+            long: VecDeque::new(),
             links,
             requests: Vec::with_capacity(64),
             remote: VecDeque::new(),
@@ -244,6 +269,7 @@ impl<S: Signal> Outbox<S> {
             room_max: room_max.unwrap_or(ROOM_WITHOUT_LINKS),
             backlog: 0,
             is_closed: false,
+            takes_no_more: false,
             waiting_max,
         }
     }
@@ -309,17 +335,39 @@ impl<S: Signal> Outbox<S> {
         self.local.len()
     }
 
-    /// Signals for the next turn.
+    /// Signals for turns to come.
     #[inline]
     pub(crate) fn later_len(&self) -> usize {
-        self.later.len()
+        self.next_turn.len() + self.long.len()
     }
 
-    /// The next turn has begun.
+    /// Signals that take long, for turns to come.
+    #[inline]
+    pub(crate) fn long_len(&self) -> usize {
+        self.long.len()
+    }
+
+    /// A turn has begun.
+    #[inline]
     pub(crate) fn take_later(&mut self) {
-        while let Some(envelope) = self.later.pop_front() {
+        while let Some(envelope) = self.next_turn.pop_front() {
             self.local.push(envelope);
         }
+        if let Some(envelope) = self.long.pop_front() {
+            self.local.push(envelope);
+        }
+    }
+
+    /// What others have sent is taken from now on.
+    #[inline]
+    pub(crate) fn take_more(&mut self) {
+        self.takes_no_more = false;
+    }
+
+    /// Whether a handler has asked to take no more, since [`Outbox::take_more`].
+    #[inline(always)]
+    pub(crate) fn takes_no_more(&self) -> bool {
+        self.takes_no_more
     }
 
     pub(crate) fn backlog(&self) -> usize {

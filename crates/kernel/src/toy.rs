@@ -25,6 +25,8 @@ pub(crate) enum ToySignal {
     Numbered(u32),
     /// Long work, of which so many steps are left.
     Step(u32),
+    /// A request that takes long.
+    Long,
 }
 
 impl Signal for ToySignal {
@@ -32,7 +34,7 @@ impl Signal for ToySignal {
         match self {
             Self::EchoReply(..) | Self::BallEnded | Self::Step(_) => SignalClass::Reply,
             Self::World(WorldEvent::FileDone { .. }) => SignalClass::Reply,
-            Self::World(_) | Self::Echo(..) | Self::Ball(_) | Self::Numbered(_) => SignalClass::Request,
+            Self::World(_) | Self::Echo(..) | Self::Ball(_) | Self::Numbered(_) | Self::Long => SignalClass::Request,
         }
     }
 
@@ -57,6 +59,7 @@ impl Signal for ToySignal {
             Self::BallEnded => 4,
             Self::Numbered(_) => 5,
             Self::Step(_) => 6,
+            Self::Long => 7,
         }
     }
 
@@ -65,7 +68,9 @@ impl Signal for ToySignal {
     }
 
     fn name_of_number(number: u16) -> Option<&'static str> {
-        ["World", "Echo", "EchoReply", "Ball", "BallEnded", "Numbered", "Step"].get(usize::from(number)).copied()
+        ["World", "Echo", "EchoReply", "Ball", "BallEnded", "Numbered", "Step", "Long"]
+            .get(usize::from(number))
+            .copied()
     }
 }
 
@@ -82,6 +87,8 @@ pub(crate) struct ToyPlan {
     pub numbered: u32,
     /// Steps of the long work that main begins at start.
     pub steps: u32,
+    /// Requests that take long, which main sends to itself and to the first ldm at start.
+    pub longs: u32,
     /// How often main's timer fires.
     pub ticks: u32,
     /// Whether main writes, syncs and reads a file.
@@ -108,6 +115,9 @@ pub(crate) struct ToyHost {
     pub steps: u32,
     /// The steps of this turn, and of the turn that had the most.
     pub steps_of_turn: (u32, u32),
+    pub longs: u32,
+    /// As of steps.
+    pub longs_of_turn: (u32, u32),
     /// The next number from each block.
     pub numbers: BTreeMap<Address, u32>,
 }
@@ -129,6 +139,8 @@ impl ToyHost {
             stopping: false,
             steps: 0,
             steps_of_turn: (0, 0),
+            longs: 0,
+            longs_of_turn: (0, 0),
             numbers: BTreeMap::new(),
         }
     }
@@ -149,6 +161,10 @@ impl ToyHost {
             outbox.send(own, ToySignal::Step(self.plan.steps));
         }
         if own.module == Module::Main {
+            for _ in 0..self.plan.longs {
+                outbox.send_long(own, ToySignal::Long);
+                outbox.send(context.directory.address(Module::Ldm, 0), ToySignal::Long);
+            }
             outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(1), token: 1 });
             if self.plan.writes_file {
                 let (path, mode) = ("folder/toy.bin".into(), FileMode::CreateEmpty);
@@ -240,11 +256,16 @@ impl Host<ToySignal> for ToyHost {
                 assert_eq!(number, *wanted, "from {from} to {to}");
                 *wanted += 1;
             }
+            ToySignal::Long => {
+                self.longs += 1;
+                self.longs_of_turn.0 += 1;
+                outbox.take_no_more();
+            }
             ToySignal::Step(left) => {
                 self.steps += 1;
                 self.steps_of_turn.0 += 1;
                 if left > 1 {
-                    outbox.send_later(outbox.own(), ToySignal::Step(left - 1));
+                    outbox.send_next_turn(outbox.own(), ToySignal::Step(left - 1));
                 }
             }
         }
@@ -253,5 +274,7 @@ impl Host<ToySignal> for ToyHost {
     fn end_turn(&mut self, _context: &mut Context<'_>, _outbox: &mut Outbox<ToySignal>) {
         let (last, most) = self.steps_of_turn;
         self.steps_of_turn = (0, most.max(last));
+        let (last, most) = self.longs_of_turn;
+        self.longs_of_turn = (0, most.max(last));
     }
 }

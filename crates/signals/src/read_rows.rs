@@ -28,6 +28,28 @@ pub struct Resume {
     pub rows: u32,
 }
 
+/// The work that whoever sent a read expects of it, and the thread that it was sent to: what is under way there, by its account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Charge {
+    /// The thread's index.
+    pub thread: u16,
+    /// Work in units of [`Charge::UNIT_NS`].
+    pub work: u16,
+}
+
+impl Charge {
+    /// Nanoseconds of a unit of work, as a power of two.
+    pub const UNIT_SHIFT: u32 = 6;
+    /// Nanoseconds of a unit of work.
+    pub const UNIT_NS: u64 = 1 << Charge::UNIT_SHIFT;
+
+    /// So many nanoseconds of work on a thread.
+    #[inline(always)]
+    pub fn new(thread: u16, work_ns: u64) -> Charge {
+        Charge { thread, work: (work_ns >> Charge::UNIT_SHIFT).min(u64::from(u16::MAX)) as u16 }
+    }
+}
+
 /// Read rows of one partition.
 #[derive(Debug)]
 pub struct ReadRows {
@@ -45,6 +67,8 @@ pub struct ReadRows {
     pub warnings_max: u16,
     /// Whether the answer is to say how long the read took.
     pub is_sampled: bool,
+    /// Goes back in the reply.
+    pub charge: Charge,
     /// What to do.
     pub program: Arc<ReadProgram>,
     /// Versions with numbers up to this one are seen.
@@ -70,6 +94,8 @@ pub struct ReadRowsReply {
     pub rows: u32,
     /// How long the read took where it was done, in nanoseconds, if that was asked; else 0.
     pub service_ns: u32,
+    /// From the request.
+    pub charge: Charge,
     /// The input, given back for the next batch or the pool.
     pub input: Buffer,
     /// What the program's output says.

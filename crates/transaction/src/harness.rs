@@ -25,7 +25,7 @@ use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Endi
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
 use junctor_signals::program::{ReadProgram, RowProtocol, WriteProgram};
-use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
+use junctor_signals::read_rows::{Charge, OperationId, ReadRows, ReadRowsReply};
 use junctor_signals::read_status::{ReadStatus, StatusTable};
 use junctor_signals::undo_statements::UndoStatements;
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
@@ -420,6 +420,7 @@ impl Harness {
                     rows_max: 100,
                     warnings_max: 2,
                     is_sampled: false,
+                    charge: Charge::default(),
                     program: Arc::clone(program),
                     snapshot,
                     transaction,
@@ -466,6 +467,7 @@ impl Harness {
             rows_max: 100,
             warnings_max: 2,
             is_sampled: false,
+            charge: Charge::default(),
             program: Arc::clone(program),
             snapshot,
             transaction: TransactionId::default(),

@@ -8,7 +8,7 @@ use super::demand::{Demand, Demands};
 use super::engine::{Engine, Event, From, Hops, KINDS_MAX, Task};
 use super::layout::Layout;
 use super::request::{Parts, Step, TABLE_PARTITIONS, Workload};
-use super::router::{Look, Router, Sample};
+use super::router::{Look, Route, Router};
 use crate::event_load::histogram::Histogram;
 use crate::random::Random;
 
@@ -77,7 +77,8 @@ struct Request {
     tc: usize,
     table: usize,
     waiting: usize,
-    samples: Vec<(Sample, u64)>,
+    /// Where the parts of a read went, and what they take.
+    parts: Vec<(Route, u64)>,
 }
 
 /// A node with its clients.
@@ -131,7 +132,7 @@ impl<'a> Node<'a> {
                 tc,
                 table: 0,
                 waiting: 0,
-                samples: Vec::new(),
+                parts: Vec::new(),
             }
         };
         let phase = Phase { steps: Rc::new([]), clients: 0, tables, recv_per_mille: 1000, hot_partition: false };
@@ -269,17 +270,14 @@ impl<'a> Node<'a> {
         let request = &self.requests[number as usize];
         let (own, table) = (request.sql, request.table);
         self.requests[number as usize].waiting = parts.count;
-        self.requests[number as usize].samples.clear();
+        self.requests[number as usize].parts.clear();
         for part in self.parts(parts) {
             let owner = self.owner(table, part);
             let service_ns = self.spread(parts.service_ns);
             let route = self.routers[own].choose(parts.kind, parts.units, owner, self.layout, &self.engine);
-            let mut step = 1;
-            if let Some(sample) = route.sample {
-                let samples = &mut self.requests[number as usize].samples;
-                samples.push((sample, service_ns));
-                step |= (samples.len() as u32) << PART_SHIFT;
-            }
+            let parts = &mut self.requests[number as usize].parts;
+            parts.push((route, service_ns));
+            let step = 1 | (parts.len() as u32) << PART_SHIFT;
             let task = Task { request: number, step, kind: 2, service_ns, hop_ns: 0 };
             self.engine.submit(From::Thread(own), route.thread, task);
         }
@@ -349,9 +347,13 @@ impl<'a> Node<'a> {
     fn on_answer(&mut self, thread: usize, task: Task) {
         let request = &mut self.requests[task.request as usize];
         if let Some(place) = (task.step >> PART_SHIFT).checked_sub(1)
-            && let Some((sample, service_ns)) = request.samples.get(place as usize).copied()
+            && let Some((route, service_ns)) = request.parts.get(place as usize).copied()
         {
-            self.routers[request.sql].observe(sample, service_ns, self.engine.now_ns());
+            let router = &mut self.routers[request.sql];
+            router.discharge(route.charge);
+            if let Some(sample) = route.sample {
+                router.observe(sample, service_ns, self.engine.now_ns());
+            }
         }
         request.waiting -= 1;
         if request.waiting == 0 {
@@ -393,7 +395,7 @@ impl<'a> Node<'a> {
         self.helper = [least.unwrap_or(0)];
         if self.looks.is_multiple_of(2) && matches!(self.options.rule, ReadRule::Adaptive | ReadRule::Weights) {
             for sql in &self.layout.sql {
-                self.routers[*sql].look(self.layout, &looks);
+                self.routers[*sql].look(self.layout, &looks, 2 * self.options.look_ns);
             }
         }
     }

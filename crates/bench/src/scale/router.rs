@@ -3,10 +3,9 @@
 //! What is here does for a simulated thread what `Route` (`crates/client/src/route/choice.rs`) does for a real one: it asks
 //! the controller, keeps the cheapest other query block of each owner, and renews prices and weights at each look.
 
-use junctor_client::Time;
-use junctor_client::route::ReadRule;
-use junctor_client::route::adaptive::{Away, Candidate, Controller, Decision, Measurement, Place};
+use junctor_client::route::adaptive::{Away, Candidate, Controller, Decision, Load, Measurement, Place};
 use junctor_client::route::weighted::{ThreadBusy, WeightedRule, Weights};
+use junctor_client::route::{Charge, ReadRule};
 
 use junctor_kernel::scheduler::load::ThreadState;
 
@@ -23,6 +22,8 @@ pub struct Route {
     pub thread: usize,
     /// What is noted when the read is to be measured.
     pub sample: Option<Sample>,
+    /// What [`Router::discharge`] is told when it was answered.
+    pub charge: Charge,
 }
 
 /// A read that is measured.
@@ -32,6 +33,7 @@ pub struct Sample {
     units: u32,
     away: Option<u16>,
     state: ThreadState,
+    waiting_ns: u64,
     sent_ns: u64,
 }
 
@@ -96,7 +98,7 @@ impl Router {
             turns: 0,
             owners: (0..layout.ldm.len()).map(owner).collect(),
         };
-        router.look(layout, &vec![Look::default(); layout.threads()]);
+        router.look(layout, &vec![Look::default(); layout.threads()], 1);
         router
     }
 
@@ -110,7 +112,7 @@ impl Router {
     }
 
     fn choose_place(&mut self, kind: u8, units: u32, owner: usize, layout: &Layout, engine: &Engine) -> Route {
-        let plain = |thread| Route { thread, sample: None };
+        let plain = |thread| Route { thread, sample: None, charge: Charge::default() };
         let owner_thread = layout.ldm[owner];
         match self.rule {
             ReadRule::Adaptive => self.adapt(kind, units, owner, layout, engine),
@@ -129,15 +131,20 @@ impl Router {
         }
     }
 
-    /// A measured read took `service_ns` and was answered now.
-    pub fn observe(&mut self, sample: Sample, service_ns: u64, now_ns: u64) {
-        let Sample { kind, units, away, state, sent_ns } = sample;
-        let total_ns = now_ns - sent_ns;
-        self.controller.observe(&Measurement { kind, units, away, state, service_ns, total_ns });
+    /// A read was answered.
+    pub fn discharge(&mut self, charge: Charge) {
+        self.controller.discharge(charge);
     }
 
-    /// Renews prices, weights and the cheapest query blocks.
-    pub fn look(&mut self, layout: &Layout, looks: &[Look]) {
+    /// A measured read took `service_ns` and was answered now.
+    pub fn observe(&mut self, sample: Sample, service_ns: u64, now_ns: u64) {
+        let Sample { kind, units, away, state, waiting_ns, sent_ns } = sample;
+        let total_ns = now_ns - sent_ns;
+        self.controller.observe(&Measurement { kind, units, away, state, service_ns, waiting_ns, total_ns });
+    }
+
+    /// Renews prices, weights and the cheapest query blocks, so long after the last time.
+    pub fn look(&mut self, layout: &Layout, looks: &[Look], elapsed_ns: u64) {
         let busy = |(thread, look): (usize, &Look)| ThreadBusy {
             busy_per_mille: look.busy_per_mille,
             signals_per_turn: 1,
@@ -150,7 +157,8 @@ impl Router {
         // The own thread first, as the controller wants it.
         for thread in std::iter::once(self.own).chain((0..looks.len()).filter(|thread| *thread != self.own)) {
             let (look, thread) = (&looks[thread], thread as u16);
-            self.controller.set_load(thread, look.busy_per_mille, look.task_ns, self.weights.factor(thread));
+            let load = Load { busy_per_mille: look.busy_per_mille, signal_ns: look.task_ns };
+            self.controller.set_load(thread, &load, elapsed_ns, self.weights.factor(thread));
         }
         let Router { owners, controller, .. } = self;
         for owner in owners {
@@ -175,14 +183,16 @@ impl Router {
             owner: (!is_own).then(|| candidate(owner_thread)),
             query: known.better_query(engine).map(candidate),
         };
-        let Decision { place, is_sampled } = controller.choose(kind, units, here, away, Time(now_ns));
+        let Decision { place, is_sampled, charge } = controller.choose(kind, units, here, away);
         let thread = match place {
             Place::Here => *own,
             Place::Owner => owner_thread,
             Place::Query => known.best.unwrap_or(owner_thread),
         };
         let away = (thread != *own).then_some(thread as u16);
-        let sample = Sample { kind, units, away, state: state(thread), sent_ns: now_ns };
-        Route { thread, sample: is_sampled.then_some(sample) }
+        let work_ns = u64::from(charge.work) << Charge::UNIT_SHIFT;
+        let waiting_ns = controller.under_way_ns(charge.thread).saturating_sub(work_ns);
+        let sample = Sample { kind, units, away, state: state(thread), waiting_ns, sent_ns: now_ns };
+        Route { thread, sample: is_sampled.then_some(sample), charge }
     }
 }

@@ -5,11 +5,13 @@
 //! it takes from others of the thread that does it. The second is the price of a thread: a nanosecond of a thread that is
 //! busy a part p of the time delays what comes after it by p / (1 - p) nanoseconds more, as in a queue with one server. A
 //! read that is handed over costs both threads signals and turns, and is answered later by the latency of the hand-over,
-//! which is measured apart for threads that worked, looked for work and slept. Where the difference is small, a read stays:
-//! two threads that are equally busy would else exchange their work.
+//! which is measured apart for threads that worked, looked for work and slept. And wherever it goes it waits for what was
+//! sent there before and is not answered yet: that is known, so only the rest of what a thread did makes its price. Where the difference is small, a read stays: two threads that are equally busy
+//! would else exchange their work.
 
+use junctor_kernel::KernelLimits;
 use junctor_kernel::scheduler::load::ThreadState;
-use junctor_kernel::{KernelLimits, Time};
+use junctor_signals::read_rows::Charge;
 
 use super::estimate::Mean;
 
@@ -36,11 +38,15 @@ const WAKE_NS: u64 = 3_000;
 /// Latency of a hand-over before any was measured, to a thread in each [`ThreadState`].
 const LATENCY_GUESS_NS: [u64; ThreadState::COUNT] = [4_000, 4_000, 2_000, 30_000, 100_000];
 
-/// Another place must be cheaper than the own thread by this part of its cost, a power of two.
+/// Another place must be cheaper than the own thread by this part of the cost of the read itself, a power of two.
 const STAY_SHIFT: u32 = 3;
 
 /// A thread that is less busy than the own one by not more than this, in thousandths, is taken to be as busy.
 const SAME_PER_MILLE: u32 = 100;
+
+/// A read that takes so long, in nanoseconds, waits in a queue even if it stays, so that the thread takes in what comes meanwhile: then its
+/// work is under way by count.
+const LONG_READ_NS: u64 = 50_000;
 
 /// The time of one key or range before any was measured.
 const UNIT_GUESS_NS: u64 = 1_000;
@@ -73,6 +79,15 @@ pub struct Candidate {
     pub state: ThreadState,
 }
 
+/// What a thread did lately.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// The part of the time for which it worked, in thousandths.
+    pub busy_per_mille: u32,
+    /// Nanoseconds that one of its signals took.
+    pub signal_ns: u64,
+}
+
 /// Other threads that may do a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Away {
@@ -95,6 +110,8 @@ pub struct Decision {
     pub place: Place,
     /// Whether it is to be measured.
     pub is_sampled: bool,
+    /// What [`Controller::discharge`] is to be told when the read was answered.
+    pub charge: Charge,
 }
 
 /// What was measured of one read.
@@ -110,6 +127,8 @@ pub struct Measurement {
     pub state: ThreadState,
     /// Nanoseconds that it took there.
     pub service_ns: u64,
+    /// Nanoseconds of work under way there when it was sent.
+    pub waiting_ns: u64,
     /// Nanoseconds until the answer was here.
     pub total_ns: u64,
 }
@@ -149,9 +168,14 @@ struct ThreadFigures {
     /// Nanoseconds that one of its signals takes.
     signal_ns: u64,
     price: u64,
-    /// What was sent there in the turn that began then and is not seen in its queue yet, in nanoseconds.
-    pending_ns: u64,
-    pending_turn: Time,
+    /// What was sent there and is not answered yet, in units of work.
+    under_way: u64,
+    /// The part of it that is long, which a short read that stays does not wait for.
+    long_under_way: u64,
+    /// Units of work sent there, of the kind that is seen under way, since the last look; and the part of the time that such
+    /// work took lately, in thousandths.
+    seen: u64,
+    seen_per_mille: u32,
 }
 
 /// Of what a node may have at most, so that a masked index needs no check.
@@ -159,27 +183,31 @@ const THREADS: usize = KernelLimits::THREADS_MAX.next_power_of_two();
 
 impl ThreadFigures {
     #[inline(always)]
-    fn pending_ns(&self, turn: Time) -> u64 {
-        if self.pending_turn == turn { self.pending_ns } else { 0 }
+    fn under_way_ns(&self) -> u64 {
+        self.under_way << Charge::UNIT_SHIFT
     }
 
-    #[inline(always)]
-    fn add_pending(&mut self, work_ns: u64, turn: Time) {
-        self.pending_ns = self.pending_ns(turn) + work_ns;
-        self.pending_turn = turn;
+    /// How busy the thread was with what was not seen under way.
+    fn unseen_per_mille(&mut self, busy_per_mille: u32, elapsed_ns: u64) -> u32 {
+        let seen_ns = std::mem::take(&mut self.seen) << Charge::UNIT_SHIFT;
+        let now_per_mille = (seen_ns.saturating_mul(1_000) / elapsed_ns.max(1)).min(1_000) as u32;
+        self.seen_per_mille = (self.seen_per_mille + now_per_mille) / 2;
+        busy_per_mille.saturating_sub(self.seen_per_mille)
     }
 
     /// The cost of `work_ns` that stays, less what another place must be cheaper.
     #[inline(always)]
-    fn cost_here(&self, work_ns: u64, turn: Time) -> u64 {
-        let cost = self.pending_ns(turn) + priced(work_ns, self.price);
-        cost - (cost >> STAY_SHIFT)
+    fn cost_here(&self, work_ns: u64) -> u64 {
+        let passes = if work_ns < LONG_READ_NS { self.long_under_way } else { 0 };
+        let cost = priced(work_ns, self.price);
+        (self.under_way.saturating_sub(passes) << Charge::UNIT_SHIFT) + cost - (cost >> STAY_SHIFT)
     }
 
-    /// The cost of `work_ns` that is handed over.
+    /// The cost of `work_ns` that is handed over. What waits there by the thread's own account is partly what is under way from
+    /// here, so the larger one counts.
     #[inline(always)]
-    fn cost_away(&self, candidate: Candidate, work_ns: u64, turn: Time) -> u64 {
-        let waiting_ns = u64::from(candidate.queue_length) * self.signal_ns + self.pending_ns(turn);
+    fn cost_away(&self, candidate: Candidate, work_ns: u64) -> u64 {
+        let waiting_ns = (u64::from(candidate.queue_length) * self.signal_ns).max(self.under_way_ns());
         self.hand_over_ns[candidate.state as usize] + waiting_ns + priced(work_ns, self.price)
     }
 }
@@ -207,8 +235,10 @@ impl Controller {
             hand_over_ns: [0; ThreadState::COUNT],
             signal_ns: 0,
             price: u64::from(PRICE_ONE),
-            pending_ns: 0,
-            pending_turn: Time(0),
+            under_way: 0,
+            long_under_way: 0,
+            seen: 0,
+            seen_per_mille: 0,
         };
         let mut controller = Controller {
             kinds: Box::new([KindFigures::default(); KINDS_MAX]),
@@ -223,49 +253,83 @@ impl Controller {
         controller
     }
 
-    /// Gives a read of `units` keys or ranges a place; `turn` is the time at which the thread's turn began. The other threads are
-    /// looked at only if the read takes so long here that a hand-over could pay, or if it is to be measured.
+    /// Gives a read of `units` keys or ranges a place, and charges the place with it. The other threads are looked at only if
+    /// the read takes so long here that a hand-over could pay, or if it is to be measured.
     #[inline]
-    pub fn choose(&mut self, kind: u8, units: u32, here: bool, away: impl FnOnce() -> Away, turn: Time) -> Decision {
+    pub fn choose(&mut self, kind: u8, units: u32, here: bool, away: impl FnOnce() -> Away) -> Decision {
         let figures = &mut self.kinds[usize::from(kind) % KINDS_MAX];
         let here_ns = (figures.here.sixteenths() * u64::from(units)) >> 4;
-        let here_cost = if here { self.own.cost_here(here_ns, turn) } else { u64::MAX };
+        let here_cost = if here { self.own.cost_here(here_ns) } else { u64::MAX };
         if here_cost <= self.hand_over_ns_min && figures.until_sample > 1 {
             figures.until_sample -= 1;
             figures.chosen[Place::Here as usize] += 1;
-            self.own.add_pending(here_ns, turn);
-            return Decision { place: Place::Here, is_sampled: false };
+            let charge = Charge::new(self.own_thread, here_ns);
+            self.own.under_way += u64::from(charge.work);
+            return Decision { place: Place::Here, is_sampled: false, charge };
         }
-        self.compare(kind, units, [here_ns, here_cost], &Options { here, away: away() }, turn)
+        self.compare(kind, units, [here_ns, here_cost], &Options { here, away: away() })
+    }
+
+    /// Something with this charge is under way.
+    #[inline]
+    pub fn charge(&mut self, charge: Charge) {
+        let is_own = charge.thread == self.own_thread;
+        let work = u64::from(charge.work);
+        let long = if is_long(charge) { work } else { 0 };
+        let figures = self.figures_mut(charge.thread);
+        figures.under_way += work;
+        figures.long_under_way += long;
+        figures.seen += if is_own { long } else { work };
+    }
+
+    /// Something with this charge was answered.
+    #[inline]
+    pub fn discharge(&mut self, charge: Charge) {
+        let work = u64::from(charge.work);
+        let long = if is_long(charge) { work } else { 0 };
+        let figures = self.figures_mut(charge.thread);
+        figures.under_way = figures.under_way.saturating_sub(work);
+        figures.long_under_way = figures.long_under_way.saturating_sub(long);
+    }
+
+    /// Nanoseconds of work under way on a thread, for which what comes after it waits.
+    pub fn under_way_ns(&self, thread: u16) -> u64 {
+        let figures = if thread == self.own_thread { &self.own } else { &self.threads[usize::from(thread) % THREADS] };
+        figures.under_way_ns()
+    }
+
+    #[inline(always)]
+    fn figures_mut(&mut self, thread: u16) -> &mut ThreadFigures {
+        if thread == self.own_thread { &mut self.own } else { &mut self.threads[usize::from(thread) % THREADS] }
     }
 
     #[inline(never)]
-    fn compare(&mut self, kind: u8, units: u32, here: [u64; 2], options: &Options, turn: Time) -> Decision {
+    fn compare(&mut self, kind: u8, units: u32, here: [u64; 2], options: &Options) -> Decision {
         let figures = &mut self.kinds[usize::from(kind) % KINDS_MAX];
         let [here_ns, mut cost] = here;
         let away_ns = (figures.away.sixteenths() * u64::from(units)) >> 4;
         let mut place = Place::Here;
         if let Some(owner) = options.away.owner {
-            let owner_cost = self.threads[usize::from(owner.thread) % THREADS].cost_away(owner, away_ns, turn);
+            let owner_cost = self.threads[usize::from(owner.thread) % THREADS].cost_away(owner, away_ns);
             (cost, place) = if owner_cost < cost { (owner_cost, Place::Owner) } else { (cost, place) };
         }
         if let Some(query) = options.away.query {
-            let query_cost = self.threads[usize::from(query.thread) % THREADS].cost_away(query, away_ns, turn);
+            let query_cost = self.threads[usize::from(query.thread) % THREADS].cost_away(query, away_ns);
             place = if query_cost < cost { Place::Query } else { place };
         }
         figures.until_sample -= 1;
         let is_sampled = figures.until_sample == 0;
         if is_sampled {
-            place = self.sample(kind, place, units, options, turn);
+            place = self.sample(kind, place, units, options);
         }
         self.kinds[usize::from(kind) % KINDS_MAX].chosen[place as usize] += 1;
-        let (thread, work_ns) = match (place, options.away.owner, options.away.query) {
-            (Place::Owner, Some(owner), _) => (&mut self.threads[usize::from(owner.thread) % THREADS], away_ns),
-            (Place::Query, _, Some(query)) => (&mut self.threads[usize::from(query.thread) % THREADS], away_ns),
-            _ => (&mut self.own, here_ns),
+        let charge = match (place, options.away.owner, options.away.query) {
+            (Place::Owner, Some(owner), _) => Charge::new(owner.thread, away_ns),
+            (Place::Query, _, Some(query)) => Charge::new(query.thread, away_ns),
+            _ => Charge::new(self.own_thread, here_ns),
         };
-        thread.add_pending(work_ns, turn);
-        Decision { place, is_sampled }
+        self.charge(charge);
+        Decision { place, is_sampled, charge }
     }
 
     /// Takes a measurement.
@@ -278,15 +342,17 @@ impl Controller {
                 figures.away.add(measured.service_ns / units);
                 let thread = usize::from(thread) % self.latencies.len();
                 let latency = &mut self.latencies[thread][measured.state as usize];
-                latency.add(measured.total_ns.saturating_sub(measured.service_ns));
+                latency.add(measured.total_ns.saturating_sub(measured.service_ns + measured.waiting_ns));
                 self.price_hand_over(thread);
             }
         }
     }
 
-    /// Takes how busy a thread was lately, in thousandths, and how long one of its signals took; `weight` raises the price of
-    /// a thread that is to keep free of reads, in sixteenths. The own thread comes first.
-    pub fn set_load(&mut self, thread: u16, busy_per_mille: u32, signal_ns: u64, weight: u32) {
+    /// Takes how busy a thread was lately, in thousandths, and how long one of its signals took, `elapsed_ns` after the last time;
+    /// `weight` raises the price of a thread that is to keep free of reads, in sixteenths. The own thread comes first.
+    pub fn set_load(&mut self, thread: u16, load: &Load, elapsed_ns: u64, weight: u32) {
+        let Load { busy_per_mille, signal_ns } = *load;
+        let busy_per_mille = self.figures_mut(thread).unseen_per_mille(busy_per_mille, elapsed_ns);
         let price = |busy_per_mille: u32| {
             let free = 1_000 - busy_per_mille.min(BUSY_PER_MILLE_MAX);
             u64::from((PRICE_ONE * 1_000 / free * weight) >> 4)
@@ -327,18 +393,18 @@ impl Controller {
     /// dearer that is, the more seldom.
     #[cold]
     #[inline(never)]
-    fn sample(&mut self, kind: u8, best: Place, units: u32, options: &Options, turn: Time) -> Place {
+    fn sample(&mut self, kind: u8, best: Place, units: u32, options: &Options) -> Place {
         let figures = &mut self.kinds[usize::from(kind) % KINDS_MAX];
         figures.sampled = figures.sampled.wrapping_add(1);
         let is_new = figures.sampled < FIRST_DECISIONS;
         figures.until_sample = if is_new { 1 } else { DECISIONS_PER_SAMPLE };
         let [here_ns, away_ns] = [figures.here, figures.away].map(|mean| (mean.sixteenths() * u64::from(units)) >> 4);
         let cost = |place: Place| match place {
-            Place::Here => options.here.then(|| self.own.cost_here(here_ns, turn)),
+            Place::Here => options.here.then(|| self.own.cost_here(here_ns)),
             Place::Owner | Place::Query => {
                 let candidate = if place == Place::Owner { options.away.owner } else { options.away.query }?;
                 let thread = &self.threads[usize::from(candidate.thread) % THREADS];
-                Some(thread.cost_away(candidate, away_ns, turn))
+                Some(thread.cost_away(candidate, away_ns))
             }
         };
         let others = [Place::Here, Place::Owner, Place::Query].into_iter().filter(|place| *place != best);
@@ -361,6 +427,12 @@ impl Controller {
         figures.regret_ns += other_cost.saturating_sub(best_cost);
         other
     }
+}
+
+/// Whether a read that stays waits in a queue.
+#[inline(always)]
+pub(crate) fn is_long(charge: Charge) -> bool {
+    u64::from(charge.work) >= LONG_READ_NS >> Charge::UNIT_SHIFT
 }
 
 /// Nanoseconds at a price.

@@ -5,8 +5,9 @@ use junctor_kernel::scheduler::load::{ThreadState, Usage};
 use junctor_kernel::{Address, Directory, Duration, LoadBoard, Module, Time};
 use junctor_model::id::TableId;
 use junctor_signals::program::{Access, Output, ReadProgram};
+use junctor_signals::read_rows::Charge;
 
-use super::adaptive::{Away, Candidate, Controller, Decision, KINDS_MAX, KindFigures, Measurement, Place};
+use super::adaptive::{Away, Candidate, Controller, Decision, KINDS_MAX, KindFigures, Load, Measurement, Place};
 use super::rule::ReadRule;
 use super::static_rule::Turns;
 use super::weighted::{ThreadBusy, WeightedRule, Weights};
@@ -20,6 +21,25 @@ const RESTED: Duration = Duration::from_millis(50);
 /// Which query blocks may read the partitions of each ldm instance, by its number: those of its read group.
 pub type Readers = Vec<Vec<u16>>;
 
+/// Where a read goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The block.
+    pub to: Address,
+    /// Whether the read is to be measured.
+    pub is_sampled: bool,
+    /// What [`Route::discharge`] is told when it was answered.
+    pub charge: Charge,
+}
+
+impl Choice {
+    /// A place without a measurement.
+    #[inline]
+    pub fn of(to: Address) -> Choice {
+        Choice { to, is_sampled: false, charge: Charge::default() }
+    }
+}
+
 /// A read that is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
@@ -29,6 +49,7 @@ pub struct Sample {
     units: u32,
     away: Option<u16>,
     state: ThreadState,
+    waiting_ns: u64,
 }
 
 /// A row of `junctor_info.routing`.
@@ -165,8 +186,7 @@ impl Route {
         self.rule == ReadRule::Adaptive && self.busy.len() > 1
     }
 
-    /// Where to read a partition whose owner is `owner`, and whether the read is to be measured; `units` is the keys or ranges
-    /// asked for.
+    /// Where to read a partition whose owner is `owner`; `units` is the keys or ranges asked for.
     #[inline]
     pub fn choose(
         &mut self,
@@ -175,27 +195,47 @@ impl Route {
         owner: Address,
         loads: &LoadBoard,
         now: Time,
-    ) -> (Address, bool) {
+    ) -> Choice {
         match self.rule {
             ReadRule::Adaptive => self.adapt(program, units, owner, loads, now),
-            ReadRule::Owner => (owner, false),
-            ReadRule::Local => (self.local_or_next(owner), false),
-            ReadRule::Weights => (self.by_weight(program, owner, loads, now), false),
+            ReadRule::Owner => Choice::of(owner),
+            ReadRule::Local => Choice::of(self.local_or_next(owner)),
+            ReadRule::Weights => Choice::of(self.by_weight(program, owner, loads, now)),
         }
+    }
+
+    /// A part that was answered goes on where it was.
+    #[inline]
+    pub fn charge(&mut self, charge: Charge) {
+        self.controller.charge(charge);
+    }
+
+    /// What a part is charged with that goes on at `from`, which answered: the owner does when a query block passed it on.
+    pub fn charge_at(&self, charge: Charge, from: Address) -> Charge {
+        match self.owners.get(usize::from(from.instance)) {
+            Some(owner) if from.module == Module::Ldm => Charge { thread: owner.thread, ..charge },
+            _ => charge,
+        }
+    }
+
+    /// A part was answered.
+    #[inline]
+    pub fn discharge(&mut self, charge: Charge) {
+        self.controller.discharge(charge);
     }
 
     /// A measured read was answered by the block `from` at `now`, after it took so long there.
     pub fn observe(&mut self, sample: &Sample, from: Address, service_ns: u64, now: Time) {
         let total_ns = now.since(sample.sent).0;
-        let Sample { kind, units, away, state, .. } = *sample;
+        let Sample { kind, units, away, state, waiting_ns, .. } = *sample;
         let passed_on = from != sample.to;
         if passed_on && away.is_some() {
             // The owner answered for a query block whose guard was busy: neither the time nor the latency is of that thread.
             return;
         }
-        // Passed on from here, the read took all the time since it was sent.
-        let service_ns = if passed_on { total_ns } else { service_ns };
-        self.controller.observe(&Measurement { kind, units, away, state, service_ns, total_ns });
+        // Passed on from here, the read took all the time since it was its turn.
+        let service_ns = if passed_on { total_ns.saturating_sub(waiting_ns) } else { service_ns };
+        self.controller.observe(&Measurement { kind, units, away, state, service_ns, waiting_ns, total_ns });
     }
 
     /// What has been measured and chosen, for kinds of reads that have occurred.
@@ -219,40 +259,41 @@ impl Route {
     }
 
     #[inline]
-    fn adapt(
-        &mut self,
-        program: &ReadProgram,
-        units: u32,
-        owner: Address,
-        loads: &LoadBoard,
-        now: Time,
-    ) -> (Address, bool) {
+    fn adapt(&mut self, program: &ReadProgram, units: u32, owner: Address, loads: &LoadBoard, now: Time) -> Choice {
         // On a node of one thread there is nothing to choose.
         if self.busy.len() == 1 {
-            return (self.local.unwrap_or(owner), false);
+            return Choice::of(self.local.unwrap_or(owner));
         }
         if now.since(self.refreshed) >= REFRESH_EVERY {
             self.refresh(loads, now);
         }
         let kind = self.kind_of(program);
         let Route { owners, controller, local, own_thread, .. } = self;
-        let Some(known) = owners.get_mut(usize::from(owner.instance)) else { return (owner, false) };
+        let Some(known) = owners.get_mut(usize::from(owner.instance)) else { return Choice::of(owner) };
         let away_owner = known.thread != *own_thread;
         let here = !away_owner || known.reads_here;
         let away =
             || Away { owner: away_owner.then(|| candidate(known.thread, loads)), query: known.better_query(loads) };
-        let Decision { place, is_sampled } = controller.choose(kind, units, here, away, now);
+        let Decision { place, is_sampled, charge } = controller.choose(kind, units, here, away);
         let to = match place {
             Place::Here => local.filter(|_| known.reads_here).unwrap_or(owner),
             Place::Owner => owner,
             Place::Query => known.best.map_or(owner, |(query, _)| query),
         };
-        (to, is_sampled)
+        Choice { to, is_sampled, charge }
     }
 
-    /// What is noted of a read that is sent to `to` at `sent` and is to be measured.
+    /// What is noted of a read that is sent at `sent` and is to be measured.
     #[cold]
-    pub fn sample(&mut self, program: &ReadProgram, units: u32, to: Address, loads: &LoadBoard, sent: Time) -> Sample {
+    pub fn sample(
+        &mut self,
+        program: &ReadProgram,
+        units: u32,
+        choice: &Choice,
+        loads: &LoadBoard,
+        sent: Time,
+    ) -> Sample {
+        let Choice { to, charge, .. } = *choice;
         let kind = self.kind_of(program);
         let thread = match to.module {
             Module::Ldm => self.owners.get(usize::from(to.instance)).map(|owner| owner.thread),
@@ -260,7 +301,9 @@ impl Route {
         };
         let away = thread.filter(|thread| *thread != self.own_thread);
         let state = away.map_or(ThreadState::Executing, |thread| loads.state(thread));
-        Sample { to, sent, kind, units, away, state }
+        let work_ns = u64::from(charge.work) << Charge::UNIT_SHIFT;
+        let waiting_ns = self.controller.under_way_ns(charge.thread).saturating_sub(work_ns);
+        Sample { to, sent, kind, units, away, state, waiting_ns }
     }
 
     fn local_or_next(&mut self, owner: Address) -> Address {
@@ -288,7 +331,7 @@ impl Route {
     /// Reads how busy the threads were, and makes prices, weights and the best query blocks anew.
     #[cold]
     fn refresh(&mut self, loads: &LoadBoard, now: Time) {
-        self.refreshed = now;
+        let elapsed_ns = now.since(std::mem::replace(&mut self.refreshed, now)).0;
         for (thread, busy) in self.busy.iter_mut().enumerate() {
             let Some(load) = loads.thread(thread as u16) else { continue };
             // Windows end only while a thread works, so one that sleeps has told of nothing since.
@@ -302,7 +345,8 @@ impl Route {
         for thread in std::iter::once(own).chain((0..self.busy.len()).filter(|thread| *thread != own)) {
             let (busy, thread) = (&self.busy[thread], thread as u16);
             let signal_ns = loads.thread(thread).map_or(0, |load| signal_ns(&load.moment));
-            self.controller.set_load(thread, busy.busy_per_mille, signal_ns, self.weights.factor(thread));
+            let load = Load { busy_per_mille: busy.busy_per_mille, signal_ns };
+            self.controller.set_load(thread, &load, elapsed_ns, self.weights.factor(thread));
         }
         let Route { owners, controller, .. } = self;
         for owner in owners {

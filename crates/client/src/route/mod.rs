@@ -11,7 +11,9 @@ mod rule;
 mod static_rule;
 pub mod weighted;
 
-pub use choice::{Readers, Route, RoutingRow, Sample};
+pub(crate) use adaptive::is_long;
+pub use choice::{Choice, Readers, Route, RoutingRow, Sample};
+pub use junctor_signals::read_rows::Charge;
 pub use rule::ReadRule;
 
 #[cfg(test)]

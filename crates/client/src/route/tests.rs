@@ -9,7 +9,7 @@ use junctor_model::schema::{
 };
 use junctor_signals::program::{Access, Output, ReadProgram};
 
-use super::adaptive::{Away, Candidate, Controller, Measurement, Place};
+use super::adaptive::{Away, Candidate, Controller, Decision, Load, Measurement, Place};
 use super::choice::Route;
 use super::estimate::Mean;
 use super::rule::ReadRule;
@@ -36,17 +36,18 @@ struct World {
     busy_per_mille: [u32; 2],
 }
 
-/// Lets a controller decide so many times, each in a turn of its own, and tells it what it asks for. Returns the part of
+/// Lets a controller decide so many times, each after the answer of the one before, and tells it what it asks for. Returns the part of
 /// reads that stayed, in thousandths.
 fn run(controller: &mut Controller, world: World, decisions: u64, from: u64) -> u64 {
     let mut stayed = 0;
     for turn in from..from + decisions {
         if turn % 100 == 0 {
             for (thread, busy) in [OWN, OTHER].into_iter().zip(world.busy_per_mille) {
-                controller.set_load(thread, busy, 500, 16);
+                controller.set_load(thread, &Load { busy_per_mille: busy, signal_ns: 500 }, 100_000_000, 16);
             }
         }
-        let decision = controller.choose(KIND, 1, true, both, Time(turn + 1));
+        let decision = controller.choose(KIND, 1, true, both);
+        controller.discharge(decision.charge);
         let is_here = decision.place == Place::Here;
         stayed += u64::from(is_here);
         if decision.is_sampled {
@@ -59,6 +60,7 @@ fn run(controller: &mut Controller, world: World, decisions: u64, from: u64) -> 
                 away,
                 state: ThreadState::Executing,
                 service_ns,
+                waiting_ns: 0,
                 total_ns,
             });
         }
@@ -126,13 +128,70 @@ fn the_parts_of_a_long_read_are_spread_over_idle_threads() {
     let mut controller = Controller::new(OWN, 2);
     let long = World { here_ns: 100_000, away_ns: 100_000, latency_ns: 20_000, busy_per_mille: [100, 100] };
     run(&mut controller, long, 10_000, 0);
-    let places: Vec<Place> = (0..4).map(|_| controller.choose(KIND, 1, true, both, Time(99_999)).place).collect();
+    let places: Vec<Place> = (0..4).map(|_| controller.choose(KIND, 1, true, both).place).collect();
     assert_eq!(places.iter().filter(|place| **place == Place::Here).count(), 2, "{places:?}");
     // Short ones are not.
     let mut controller = Controller::new(OWN, 2);
     run(&mut controller, World { here_ns: 1_000, away_ns: 1_000, ..long }, 10_000, 0);
-    let places: Vec<Place> = (0..4).map(|_| controller.choose(KIND, 1, true, both, Time(99_999)).place).collect();
+    let places: Vec<Place> = (0..4).map(|_| controller.choose(KIND, 1, true, both).place).collect();
     assert!(places.iter().all(|place| *place == Place::Here), "{places:?}");
+}
+
+#[test]
+fn long_reads_go_where_less_is_under_way_until_it_is_answered() {
+    let mut controller = Controller::new(OWN, 2);
+    let long = World { here_ns: 200_000, away_ns: 200_000, latency_ns: 20_000, busy_per_mille: [500, 500] };
+    run(&mut controller, long, 10_000, 0);
+    let mut under_way: Vec<_> = (0..8).map(|_| controller.choose(KIND, 1, true, both)).collect();
+    let count_here = |all: &[Decision]| all.iter().filter(|one| one.place == Place::Here).count();
+    assert!((4..=5).contains(&count_here(&under_way)), "{under_way:?}");
+    // Whatever is answered makes room for the next at its place, in whichever order answers come.
+    for answered in [0, 3, 3, 5, 1, 1, 6] {
+        let answered = under_way.remove(answered);
+        controller.discharge(answered.charge);
+        under_way.push(controller.choose(KIND, 1, true, both));
+        assert!((4..=5).contains(&count_here(&under_way)), "{under_way:?}");
+    }
+    under_way.iter().for_each(|one| controller.discharge(one.charge));
+    assert_eq!([OWN, OTHER].map(|thread| controller.under_way_ns(thread)), [0, 0]);
+}
+
+#[test]
+fn short_reads_do_not_wait_for_long_ones_that_stay() {
+    let (short, long) = (KIND, KIND + 1);
+    let mut controller = Controller::new(OWN, 2);
+    let keys = World { here_ns: 1_000, away_ns: 1_000, latency_ns: 5_000, busy_per_mille: [500, 500] };
+    run(&mut controller, keys, 10_000, 0);
+    for _ in 0..100 {
+        let (service_ns, total_ns, state) = (300_000, 300_000, ThreadState::Executing);
+        let away = None;
+        controller.observe(&Measurement { kind: long, units: 1, away, state, service_ns, waiting_ns: 0, total_ns });
+    }
+    let scans: Vec<_> = (0..8).map(|_| controller.choose(long, 1, true, Away::default)).collect();
+    assert!(controller.under_way_ns(OWN) > 2_000_000);
+    let mut stayed = 0;
+    for _ in 0..1_000 {
+        let decision = controller.choose(short, 1, true, both);
+        stayed += u32::from(decision.place == Place::Here);
+        controller.discharge(decision.charge);
+    }
+    assert!(stayed > 980, "{stayed}");
+    scans.iter().for_each(|scan| controller.discharge(scan.charge));
+    assert_eq!(controller.under_way_ns(OWN), 0);
+}
+
+#[test]
+fn waiting_for_what_was_sent_before_is_no_latency() {
+    let mut controller = Controller::new(OWN, 2);
+    let long = World { here_ns: 200_000, away_ns: 200_000, latency_ns: 20_000, busy_per_mille: [500, 500] };
+    run(&mut controller, long, 10_000, 0);
+    let (waiting_ns, service_ns, away) = (2_000_000, 200_000, Some(OTHER));
+    for _ in 0..100 {
+        let (state, total_ns) = (ThreadState::Executing, waiting_ns + service_ns + 20_000);
+        controller.observe(&Measurement { kind: KIND, units: 1, away, state, service_ns, waiting_ns, total_ns });
+    }
+    let places: Vec<Place> = (0..4).map(|_| controller.choose(KIND, 1, true, both).place).collect();
+    assert!(places.contains(&Place::Owner), "{places:?}");
 }
 
 #[test]
@@ -143,10 +202,10 @@ fn a_thread_that_sleeps_or_has_a_queue_is_avoided() {
     let query = Candidate { thread: 2, queue_length: 0, state: ThreadState::Executing };
     let owner = Candidate { queue_length: 1_000, ..candidate(OTHER) };
     let waiting = Away { owner: Some(owner), query: Some(query) };
-    assert_eq!(controller.choose(KIND, 1, true, || waiting, Time(1 << 40)).place, Place::Query);
+    assert_eq!(controller.choose(KIND, 1, true, || waiting).place, Place::Query);
     let sleeping = Away { owner: Some(Candidate { state: ThreadState::Sleeping, ..candidate(OTHER) }), query: None };
     let idle = Away { query: Some(query), ..sleeping };
-    assert_eq!(controller.choose(KIND, 1, true, || idle, Time(1 << 41)).place, Place::Query);
+    assert_eq!(controller.choose(KIND, 1, true, || idle).place, Place::Query);
 }
 
 #[test]
@@ -160,11 +219,12 @@ fn a_thread_may_be_in_any_state() {
     ];
     assert_eq!(states.len(), ThreadState::COUNT);
     let mut controller = Controller::new(OWN, 2);
-    for (turn, state) in states.into_iter().enumerate() {
-        let (service_ns, total_ns) = (50_000, 60_000);
-        controller.observe(&Measurement { kind: KIND, units: 1, away: Some(OTHER), state, service_ns, total_ns });
+    for state in states {
+        let (service_ns, waiting_ns, total_ns) = (50_000, 0, 60_000);
+        let away = Some(OTHER);
+        controller.observe(&Measurement { kind: KIND, units: 1, away, state, service_ns, waiting_ns, total_ns });
         let away = || Away { owner: Some(Candidate { state, ..candidate(OTHER) }), query: None };
-        assert_eq!(controller.choose(KIND, 100, false, away, Time(turn as u64)).place, Place::Owner);
+        assert_eq!(controller.choose(KIND, 100, false, away).place, Place::Owner);
     }
 }
 
@@ -308,12 +368,12 @@ fn a_thread_outside_of_the_owners_read_group_does_not_read_for_it() {
     for (rule, reads_inside) in [(ReadRule::Adaptive, true), (ReadRule::Local, true), (ReadRule::Owner, false)] {
         let mut route = Route::new(rule, address(Module::Sql, 0), &directory, &vec![vec![1]]);
         for turn in 1..1_000 {
-            let (to, _) = route.choose(&program, 1, owner, &loads, Time(turn * 1_000));
+            let to = route.choose(&program, 1, owner, &loads, Time(turn * 1_000)).to;
             assert_ne!(to, outside, "{rule:?}");
         }
         let mut inside = Route::new(rule, address(Module::Sql, 0), &directory, &vec![vec![0, 1]]);
         let all: Vec<_> =
-            (1..1_000).map(|turn| inside.choose(&program, 1, owner, &loads, Time(turn * 1_000)).0).collect();
+            (1..1_000).map(|turn| inside.choose(&program, 1, owner, &loads, Time(turn * 1_000)).to).collect();
         assert_eq!(all.contains(&outside), reads_inside, "{rule:?}");
     }
 }
@@ -351,7 +411,7 @@ fn queues(lengths: [u32; QUERIES]) -> LoadBoard {
 fn chosen_queries(route: &mut Route, owner: Address, lengths: [u32; QUERIES], from: u64, reads: u64) -> Vec<usize> {
     let (program, loads) = (key_reads(), queues(lengths));
     // Prices are made in the first turn, and not anew.
-    let to = (from..from + reads).map(|turn| route.choose(&program, 1, owner, &loads, Time(1_000_000_000 + turn)).0);
+    let to = (from..from + reads).map(|turn| route.choose(&program, 1, owner, &loads, Time(1_000_000_000 + turn)).to);
     to.filter(|to| to.module == Module::Query).map(|to| usize::from(to.instance)).collect()
 }
 

@@ -228,11 +228,12 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             }
             let wall_us = self.clock.wall_us(now);
             // Steps of long work take long, so the sockets are looked at after each.
-            let has_step = self.engine.has_later_work();
+            let mut is_long = self.engine.has_later_work();
             unpolled += self.engine.run(now, wall_us, first_ring);
+            is_long |= self.engine.took_no_more();
             first_ring = first_ring.wrapping_add(1);
             self.look_for_stop();
-            if unpolled >= SIGNALS_PER_POLL || has_step {
+            if unpolled >= SIGNALS_PER_POLL || is_long {
                 self.world.poll(Duration::ZERO);
                 unpolled = 0;
             }

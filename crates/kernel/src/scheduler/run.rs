@@ -216,12 +216,14 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.now = now;
         self.wall_clock_us = wall_clock_us;
         self.handled = 0;
-        if self.outbox.later_len() > 0 {
-            self.outbox.take_later();
-        }
+        self.outbox.take_later();
         self.drain_local();
         self.run_timers();
+        // Long work of the thread's own does not keep it from taking what others have sent, and what was set aside does not
+        // keep it from taking what came after.
+        self.outbox.take_more();
         self.run_deferred();
+        self.outbox.take_more();
         // Taken out so that a ring and the engine can be used side by side.
         let mut incoming = std::mem::take(&mut self.incoming);
         self.take_high(&mut incoming);
@@ -231,7 +233,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             if self.take(&mut incoming[position].rings[NORMAL], (position as u16, NORMAL as u8)) > 0 {
                 self.take_high(&mut incoming);
             }
-            if self.handled >= TURN_SIGNALS_MAX {
+            if self.handled >= TURN_SIGNALS_MAX || self.outbox.takes_no_more() {
                 break;
             }
         }
@@ -256,11 +258,14 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             let (host, mut context, outbox) = self.parts(own);
             host.end_turn(&mut context, outbox);
         }
+        // What a signal from another thread will wait for: not for long work, of which there is one piece a turn.
+        let mut queue_length = self.waiting() - self.outbox.long_len();
         for incoming in &mut self.incoming {
             // A sender that waits for room looks again by itself after at most a short sleep.
             let _ = incoming.rings[NORMAL].release() | incoming.rings[HIGH].release();
+            queue_length += (incoming.rings[NORMAL].seen() + incoming.rings[HIGH].seen()) as usize;
         }
-        self.load.count_turn(self.handled, std::mem::take(&mut self.hand_overs), self.waiting());
+        self.load.count_turn(self.handled, std::mem::take(&mut self.hand_overs), queue_length);
         std::mem::take(&mut self.handled)
     }
 
@@ -427,6 +432,12 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.digest.as_mut().map_or(0, std::mem::take)
     }
 
+    /// Whether the last turn left what others have sent, for something took long.
+    #[inline]
+    pub(crate) fn took_no_more(&self) -> bool {
+        self.outbox.takes_no_more()
+    }
+
     fn waiting(&self) -> usize {
         self.outbox.local_len() + self.outbox.later_len() + self.outbox.backlog() + self.deferred_len()
     }
@@ -471,6 +482,9 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             self.finish(deferred.credit);
             self.drain_local();
             self.outbox.close_room(false);
+            if self.outbox.takes_no_more() {
+                break;
+            }
         }
         self.outbox.close_room(self.deferred_len() > 0);
     }
@@ -488,12 +502,17 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     /// Takes up to a quota from one ring. Returns how many parcels.
     fn take(&mut self, ring: &mut Consumer<Parcel<S>>, credit: (u16, u8)) -> u64 {
         let available = ring.refresh().min(self.quota);
-        for _ in 0..available {
+        let mut taken = 0;
+        while taken < available {
             self.take_one(ring, credit);
             self.drain_local();
+            taken += 1;
+            if self.outbox.takes_no_more() {
+                break;
+            }
         }
-        self.hand_overs += available;
-        available
+        self.hand_overs += taken;
+        taken
     }
 
     /// Takes the next parcel of a ring. It is looked at in its slot first, so that it is moved only once.

@@ -210,7 +210,7 @@ impl LdmBlock {
     fn remind(&mut self, outbox: &mut Outbox<Signal>) {
         if !self.is_reminded {
             self.is_reminded = true;
-            outbox.send_later(self.own, Signal::Ldm(LdmSignal::ContinueWork(ContinueWork { work: 0 })));
+            outbox.send_next_turn(self.own, Signal::Ldm(LdmSignal::ContinueWork(ContinueWork { work: 0 })));
         }
     }
 

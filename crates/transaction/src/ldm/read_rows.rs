@@ -10,7 +10,7 @@ use junctor_signals::remarks;
 use super::block::LdmBlock;
 use super::state::PartitionSlot;
 use crate::query::block::{answer, fail, since};
-use crate::read::{HOLDS_PER_TURN_MAX, ReadPosition, ReadView, RowReader, plan_is_stale};
+use crate::read::{HOLDS_PER_TURN_MAX, LONG_READ_ROWS, ReadPosition, ReadView, RowReader, plan_is_stale};
 
 impl LdmBlock {
     #[inline]
@@ -28,7 +28,11 @@ impl LdmBlock {
         };
         let mut position = ReadPosition::new(&request);
         let begun = request.is_sampled.then(|| context.stamp());
+        let looked_at = reader.counts.looked_at();
         let outcome = read(slot, reader, &mut request, &mut position);
+        if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
+            outbox.take_no_more();
+        }
         let remarks = remarks::take(&mut reader.emitter.scratch);
         match outcome {
             Ok(()) => answer(request, position, since(begun, context), remarks, outbox),

@@ -18,7 +18,7 @@ use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal};
 use junctor_storage::guard::ReaderSlot;
 
 use crate::GuardedPartition;
-use crate::read::{HOLDS_PER_TURN_MAX, ReadCounts, ReadPosition, ReadView, RowReader, plan_is_stale};
+use crate::read::{HOLDS_PER_TURN_MAX, LONG_READ_ROWS, ReadCounts, ReadPosition, ReadView, RowReader, plan_is_stale};
 
 /// One instance of query.
 #[derive(Debug)]
@@ -128,7 +128,12 @@ impl QueryBlock {
         };
         let mut position = ReadPosition::new(&request);
         let begun = request.is_sampled.then(|| context.stamp());
-        match read(partition, slot, reader, &mut request, &mut position) {
+        let looked_at = reader.counts.looked_at();
+        let outcome = read(partition, slot, reader, &mut request, &mut position);
+        if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
+            outbox.take_no_more();
+        }
+        match outcome {
             Ok(Outcome::Answered) => {
                 let remarks = remarks::take(&mut reader.emitter.scratch);
                 answer(request, position, since(begun, context), remarks, outbox);
@@ -199,6 +204,7 @@ pub(crate) fn answer(
         partition: request.partition,
         rows: position.rows,
         service_ns,
+        charge: request.charge,
         input: request.input,
         output: request.output,
         resume: position.resume(),
@@ -221,6 +227,7 @@ pub(crate) fn fail(
         partition: request.partition,
         rows: 0,
         service_ns: 0,
+        charge: request.charge,
         input: request.input,
         output: request.output,
         resume: None,

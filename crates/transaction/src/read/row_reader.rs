@@ -20,6 +20,9 @@ use super::emit::Emitter;
 /// Holds of one request in one turn; the reply says where to go on.
 pub(crate) const HOLDS_PER_TURN_MAX: usize = 64;
 
+/// Rows and keys looked at for one request, from which on it was long: tens of microseconds.
+pub(crate) const LONG_READ_ROWS: u64 = 256;
+
 /// What is said of a key that no row has, where that is said: an empty packet.
 const MISSING: [u8; 4] = [0; 4];
 
@@ -99,6 +102,14 @@ pub(crate) struct ReadCounts {
     pub ranges: u64,
     pub rows_scanned: u64,
     pub rows_answered: u64,
+}
+
+impl ReadCounts {
+    /// Rows and keys that were looked at.
+    #[inline]
+    pub fn looked_at(&self) -> u64 {
+        self.keys + self.rows_scanned
+    }
 }
 
 impl RowReader {
