@@ -58,7 +58,9 @@ pub struct EventReport {
     pub latencies: Histogram,
     /// Operations that the server refused.
     pub refusals: u64,
-    /// Operations in a second.
+    /// Statements that were answered, but those of refused operations and their rollbacks.
+    pub statements: u64,
+    /// Operations in a second, by the statements of one.
     pub per_s: f64,
     /// CPU time of the server for an operation, in microseconds.
     pub server_cpu_us: f64,
@@ -103,11 +105,13 @@ impl EventLoad {
                 let part = worker.join().map_err(|_| Failure::new("a thread of the load panicked"))??;
                 report.latencies.merge(&part.latencies);
                 report.refusals += part.refusals;
+                report.statements += part.statements;
                 client_cpu += part.cpu;
             }
             let (elapsed, cpu) = counted?;
-            let operations = report.latencies.count().max(1) as f64;
-            report.per_s = report.latencies.count() as f64 / elapsed.as_secs_f64();
+            // Not the operations that ended: connections run them in step, and a whole wave of ends may fall outside.
+            let operations = report.statements.max(1) as f64 / f64::from(self.work.statements());
+            report.per_s = operations / elapsed.as_secs_f64();
             report.server_cpu_us = cpu.as_secs_f64() * 1e6 / operations;
             report.client_cpu_us = client_cpu.as_secs_f64() * 1e6 / operations;
             Ok(report)
@@ -171,6 +175,7 @@ impl EventLoad {
 struct Part {
     latencies: Histogram,
     refusals: u64,
+    statements: u64,
     cpu: Duration,
 }
 
@@ -233,6 +238,7 @@ impl Loop {
     fn on_readable(&mut self, number: usize, phase: u8) -> Outcome<()> {
         let peer = &mut self.peers[number];
         let ended = peer.receive(&mut self.desk).explain(format_args!("connection {number}"))?;
+        self.part.statements += peer.tally.count(ended, phase == COUNT);
         match ended {
             Ended::Nothing => return Ok(()),
             Ended::Statement => return peer.send(&mut self.desk),

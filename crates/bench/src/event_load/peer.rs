@@ -48,6 +48,29 @@ pub enum Ended {
     Rollback,
 }
 
+/// Statements of the operation under way that were answered while it counted. Whether they are throughput shows at its end.
+#[derive(Default)]
+pub struct Tally(u64);
+
+impl Tally {
+    /// Takes note of an answer, which `counts` if it comes in time; gives the statements that it makes throughput: those of an
+    /// operation that ends, also if it ends after the time that counts. One that is refused has done nothing.
+    pub fn count(&mut self, ended: Ended, counts: bool) -> u64 {
+        match ended {
+            Ended::Nothing | Ended::Rollback => 0,
+            Ended::Refusal => {
+                self.0 = 0;
+                0
+            }
+            Ended::Statement => {
+                self.0 += u64::from(counts);
+                0
+            }
+            Ended::Operation => std::mem::take(&mut self.0) + u64::from(counts),
+        }
+    }
+}
+
 /// A connection that is logged in, or one to an echo.
 pub struct Peer {
     stream: TcpStream,
@@ -59,13 +82,16 @@ pub struct Peer {
     rolls_back: bool,
     /// When the operation began.
     pub began: Instant,
+    /// What of it counts.
+    pub tally: Tally,
 }
 
 impl Peer {
     /// A connection whose socket does not block; `statement` is the number of its prepared statement.
     pub fn new(stream: TcpStream, statement: u32) -> Peer {
         let (scanner, progress) = (ReplyScanner::default(), Progress::default());
-        Peer { stream, scanner, statement, progress, ends: false, rolls_back: false, began: Instant::now() }
+        let (began, tally) = (Instant::now(), Tally::default());
+        Peer { stream, scanner, statement, progress, ends: false, rolls_back: false, began, tally }
     }
 
     /// The socket.
@@ -133,5 +159,37 @@ impl Peer {
             count if count == request.len() => Ok(()),
             count => Err(Failure::new(format!("{count} bytes of a statement of {} found room", request.len()))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The throughput of these answers; those count whose number is in `counting`.
+    fn throughput(answers: &[Ended], counting: std::ops::Range<usize>) -> u64 {
+        let mut tally = Tally::default();
+        answers.iter().enumerate().map(|(number, ended)| tally.count(*ended, counting.contains(&number))).sum()
+    }
+
+    #[test]
+    fn what_a_refused_operation_asked_is_no_throughput() {
+        use Ended::{Nothing, Operation, Refusal, Rollback, Statement};
+        assert_eq!(throughput(&[Operation, Nothing, Operation], 0..3), 2);
+        assert_eq!(throughput(&[Statement, Statement, Operation], 0..3), 3);
+        assert_eq!(throughput(&[Statement, Statement, Refusal, Rollback], 0..4), 0);
+        assert_eq!(throughput(&[Statement, Refusal, Rollback, Statement, Operation], 0..5), 2);
+        assert_eq!(throughput(&[Statement, Operation, Statement, Refusal, Rollback, Operation], 0..6), 3);
+    }
+
+    #[test]
+    fn operations_across_an_end_of_the_time_count_in_part() {
+        use Ended::{Operation, Refusal, Rollback, Statement};
+        let whole = [Statement, Statement, Statement, Operation];
+        assert_eq!(throughput(&whole, 2..4), 2);
+        assert_eq!(throughput(&whole, 0..3), 3);
+        assert_eq!(throughput(&whole, 1..3), 2);
+        assert_eq!(throughput(&[Statement, Statement, Refusal, Rollback], 0..2), 0);
+        assert_eq!(throughput(&[Statement, Refusal, Rollback, Operation], 1..3), 0);
     }
 }

@@ -55,6 +55,11 @@ impl Work {
         }
     }
 
+    /// The statements of an operation.
+    pub fn statements(self) -> u8 {
+        if self == Work::ReadWrite { POINTS + 10 } else { 1 }
+    }
+
     /// The work of that name.
     pub fn of_name(name: &str) -> Option<Work> {
         Work::ALL.into_iter().find(|work| work.name() == name)
@@ -191,6 +196,7 @@ mod tests {
             }
         }
         assert_eq!(progress, Progress::default());
+        assert_eq!(texts.len(), usize::from(Work::ReadWrite.statements()));
         let count = |start: &str| texts.iter().filter(|text| text.starts_with(start)).count();
         assert_eq!([count("BEGIN"), count("SELECT c FROM sbtest1 WHERE id="), count("COMMIT")], [1, 10, 1]);
         assert_eq!([count("SELECT"), count("UPDATE"), texts.len()], [14, 2, 20]);
