@@ -1,4 +1,4 @@
-//! Whether other programs use the CPUs while something is measured. What was disturbed is measured again, once they are calm,
+//! Whether other programs, or other machines on the same hardware, use the CPUs while something is measured. What was disturbed is measured again, once they are calm,
 //! as long as there is time; which of the results is kept does not depend on what they say.
 
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use super::record::Record;
 use super::setup::cpu_count;
 use crate::Outcome;
 use crate::autobench::program::Interrupt;
-use crate::process::measure::cpu_time_of_others;
+use crate::process::measure::{cpu_time_of_others, stolen_time};
 
 /// A measurement counts as disturbed when others used more than this of all CPUs, in per cent.
 pub const DISTURBED_PERCENT: f64 = 5.0;
@@ -15,7 +15,7 @@ pub const DISTURBED_PERCENT: f64 = 5.0;
 const LOOK: Duration = Duration::from_millis(500);
 const TRIES_MAX: u32 = 4;
 
-/// The CPU time of other programs from one moment on.
+/// The CPU time of other programs and machines from one moment on.
 pub struct Others {
     since: Instant,
     before: Duration,
@@ -27,7 +27,7 @@ impl Others {
     /// # Errors
     /// The system refuses to tell.
     pub fn watch() -> Outcome<Others> {
-        Ok(Others { since: Instant::now(), before: cpu_time_of_others(std::process::id())? })
+        Ok(Others { since: Instant::now(), before: used_by_others()? })
     }
 
     /// The share of all CPUs until now, in per cent.
@@ -36,9 +36,13 @@ impl Others {
     /// The system refuses to tell.
     pub fn percent(&self) -> Outcome<f64> {
         // A program whose parent did not wait for it takes its time with it.
-        let used = cpu_time_of_others(std::process::id())?.saturating_sub(self.before);
+        let used = used_by_others()?.saturating_sub(self.before);
         Ok(used.as_secs_f64() / self.since.elapsed().as_secs_f64() / cpu_count() as f64 * 100.0)
     }
+}
+
+fn used_by_others() -> Outcome<Duration> {
+    Ok(cpu_time_of_others(std::process::id())? + stolen_time()?)
 }
 
 /// Time for measuring again.

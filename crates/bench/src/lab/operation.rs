@@ -21,6 +21,8 @@ pub enum Operation {
     Range,
     /// The same, of which a filter leaves one row.
     FilteredRange,
+    /// A sum over a range of so many rows.
+    Sum(u64),
     /// Changes an indexed column of a row, by itself.
     UpdateIndexed,
     /// Changes a column without index of a row, by itself.
@@ -82,6 +84,7 @@ impl Script {
             Operation::Keys(count) => self.keys(TABLE, count, rows, random),
             Operation::HotKeys(count) => self.keys(HOT_TABLE, count, data::hot_rows(rows), random),
             Operation::Range => self.range("SELECT c", "", rows, random, Expected::Rows(RANGE_ROWS)),
+            Operation::Sum(count) => self.sum(count, rows, random),
             Operation::FilteredRange => self.filtered_range(rows, random),
             Operation::UpdateIndexed => self.update_indexed(TABLE, rows, random),
             Operation::UpdateOther => self.update_other(TABLE, rows, random),
@@ -126,6 +129,14 @@ impl Script {
         let last = first + RANGE_ROWS - 1;
         self.push(format_args!("{columns} FROM {TABLE} WHERE id BETWEEN {first} AND {last}{tail}"));
         self.end(expected);
+    }
+
+    fn sum(&mut self, count: u64, rows: u64, random: &mut Random) {
+        let count = count.min(rows);
+        let first = 1 + random.below(rows - count + 1);
+        let last = first + count - 1;
+        self.push(format_args!("SELECT SUM(k) FROM {TABLE} WHERE id BETWEEN {first} AND {last}"));
+        self.end(Expected::Rows(1));
     }
 
     /// The filter's column is equal to the row's place in its range of ids, so each range holds each value once.

@@ -6,6 +6,9 @@ use std::time::Duration;
 use crate::Outcome;
 use crate::failure::Explain;
 
+/// The word of the first line of `/proc/stat` that says the time stolen.
+const STOLEN_PLACE: usize = 8;
+
 /// CPU time in user and kernel mode of a process with all its threads, those that ended too, and all its descendants.
 ///
 /// # Errors
@@ -39,6 +42,18 @@ fn split(process_id: u32, mut ticks: u64) -> Outcome<(Duration, Duration)> {
     let others = all.iter().map(|stat| stat.ticks).sum();
     let time = |ticks: u64| Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64);
     Ok((time(ticks), time(others)))
+}
+
+/// CPU time that this machine wanted and a hypervisor gave to other machines, since it started; nothing where the system does
+/// not tell.
+///
+/// # Errors
+/// The system refuses to tell.
+pub fn stolen_time() -> Outcome<Duration> {
+    let text = fs::read_to_string("/proc/stat").explain("/proc/stat")?;
+    let ticks =
+        text.lines().next().and_then(|line| line.split_ascii_whitespace().nth(STOLEN_PLACE)?.parse::<u64>().ok());
+    Ok(Duration::from_secs_f64(ticks.unwrap_or(0) as f64 / rustix::param::clock_ticks_per_second() as f64))
 }
 
 /// Resident memory of a process, in bytes.
