@@ -32,6 +32,9 @@ use crate::world::{WorldEvent, WorldRequest};
 /// In place of the index of a thread of this node.
 const OTHER_NODE: u16 = u16::MAX - 1;
 
+/// Requests that wait to be handled one a turn; more are handled in the next.
+const LONG_MAX: usize = 64;
+
 /// Room of a thread that has no other thread to send to.
 const ROOM_WITHOUT_LINKS: u64 = 1 << 32;
 
@@ -98,12 +101,16 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// As [`Outbox::send_next_turn`], for a request that takes long: it comes when those sent so before have had a turn each.
+    /// As [`Outbox::send_next_turn`], for a request that takes long: it comes when those sent so before have had a turn each, or
+    /// when [`LONG_MAX`] others wait behind it.
     pub fn send_long(&mut self, to: Address, signal: S) {
-        match self.stays(to) {
-            true => self.long.push_back(Envelope { to, from: self.own, signal }),
-            false => self.send(to, signal),
+        if !self.stays(to) {
+            return self.send(to, signal);
         }
+        if self.long.len() >= LONG_MAX {
+            self.next_turn.extend(self.long.pop_front());
+        }
+        self.long.push_back(Envelope { to, from: self.own, signal });
     }
 
     fn stays(&self, to: Address) -> bool {

@@ -190,8 +190,7 @@ impl Router {
             Place::Query => known.best.unwrap_or(owner_thread),
         };
         let away = (thread != *own).then_some(thread as u16);
-        let work_ns = u64::from(charge.work) << Charge::UNIT_SHIFT;
-        let waiting_ns = controller.under_way_ns(charge.thread).saturating_sub(work_ns);
+        let waiting_ns = controller.waiting_ns(charge);
         let sample = Sample { kind, units, away, state: state(thread), waiting_ns, sent_ns: now_ns };
         Route { thread, sample: is_sampled.then_some(sample), charge }
     }

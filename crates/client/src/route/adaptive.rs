@@ -44,9 +44,9 @@ const STAY_SHIFT: u32 = 3;
 /// A thread that is less busy than the own one by not more than this, in thousandths, is taken to be as busy.
 const SAME_PER_MILLE: u32 = 100;
 
-/// A read that takes so long, in nanoseconds, waits in a queue even if it stays, so that the thread takes in what comes meanwhile: then its
-/// work is under way by count.
-const LONG_READ_NS: u64 = 50_000;
+/// A read that takes so long, in units of work, waits in a queue even if it stays, so that the thread takes in what comes meanwhile: then its
+/// work is under way by count. This is 50 microseconds.
+const LONG_READ_WORK: u64 = 50_000 >> Charge::UNIT_SHIFT;
 
 /// The time of one key or range before any was measured.
 const UNIT_GUESS_NS: u64 = 1_000;
@@ -198,7 +198,7 @@ impl ThreadFigures {
     /// The cost of `work_ns` that stays, less what another place must be cheaper.
     #[inline(always)]
     fn cost_here(&self, work_ns: u64) -> u64 {
-        let passes = if work_ns < LONG_READ_NS { self.long_under_way } else { 0 };
+        let passes = if work_ns >> Charge::UNIT_SHIFT < LONG_READ_WORK { self.long_under_way } else { 0 };
         let cost = priced(work_ns, self.price);
         (self.under_way.saturating_sub(passes) << Charge::UNIT_SHIFT) + cost - (cost >> STAY_SHIFT)
     }
@@ -292,10 +292,20 @@ impl Controller {
         figures.long_under_way = figures.long_under_way.saturating_sub(long);
     }
 
-    /// Nanoseconds of work under way on a thread, for which what comes after it waits.
+    /// Nanoseconds of work under way on a thread.
     pub fn under_way_ns(&self, thread: u16) -> u64 {
-        let figures = if thread == self.own_thread { &self.own } else { &self.threads[usize::from(thread) % THREADS] };
-        figures.under_way_ns()
+        self.figures(thread).under_way_ns()
+    }
+
+    /// Nanoseconds of work under way for which something with this charge, which is one of it, may have to wait.
+    pub fn waiting_ns(&self, charge: Charge) -> u64 {
+        let figures = self.figures(charge.thread);
+        let passes = if charge.thread == self.own_thread && !is_long(charge) { figures.long_under_way } else { 0 };
+        figures.under_way.saturating_sub(passes + u64::from(charge.work)) << Charge::UNIT_SHIFT
+    }
+
+    fn figures(&self, thread: u16) -> &ThreadFigures {
+        if thread == self.own_thread { &self.own } else { &self.threads[usize::from(thread) % THREADS] }
     }
 
     #[inline(always)]
@@ -340,6 +350,10 @@ impl Controller {
             None => figures.here.add(measured.service_ns / units),
             Some(thread) => {
                 figures.away.add(measured.service_ns / units);
+                // Part of what was under way may have been done already: most of the time must be known otherwise.
+                if measured.waiting_ns > measured.total_ns / 2 {
+                    return;
+                }
                 let thread = usize::from(thread) % self.latencies.len();
                 let latency = &mut self.latencies[thread][measured.state as usize];
                 latency.add(measured.total_ns.saturating_sub(measured.service_ns + measured.waiting_ns));
@@ -432,7 +446,7 @@ impl Controller {
 /// Whether a read that stays waits in a queue.
 #[inline(always)]
 pub(crate) fn is_long(charge: Charge) -> bool {
-    u64::from(charge.work) >= LONG_READ_NS >> Charge::UNIT_SHIFT
+    u64::from(charge.work) >= LONG_READ_WORK
 }
 
 /// Nanoseconds at a price.

@@ -233,8 +233,11 @@ impl Route {
             // The owner answered for a query block whose guard was busy: neither the time nor the latency is of that thread.
             return;
         }
+        if passed_on && waiting_ns > total_ns / 2 {
+            return;
+        }
         // Passed on from here, the read took all the time since it was its turn.
-        let service_ns = if passed_on { total_ns.saturating_sub(waiting_ns) } else { service_ns };
+        let service_ns = if passed_on { total_ns - waiting_ns } else { service_ns };
         self.controller.observe(&Measurement { kind, units, away, state, service_ns, waiting_ns, total_ns });
     }
 
@@ -301,8 +304,7 @@ impl Route {
         };
         let away = thread.filter(|thread| *thread != self.own_thread);
         let state = away.map_or(ThreadState::Executing, |thread| loads.state(thread));
-        let work_ns = u64::from(charge.work) << Charge::UNIT_SHIFT;
-        let waiting_ns = self.controller.under_way_ns(charge.thread).saturating_sub(work_ns);
+        let waiting_ns = self.controller.waiting_ns(charge);
         Sample { to, sent, kind, units, away, state, waiting_ns }
     }
 

@@ -507,7 +507,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             self.take_one(ring, credit);
             self.drain_local();
             taken += 1;
-            if self.outbox.takes_no_more() {
+            if credit.1 == NORMAL as u8 && self.outbox.takes_no_more() {
                 break;
             }
         }
