@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Directory, Handle, Module, Pool};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{CommitNumber, ConnectionId, StatementNumber, TableId};
+use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId};
 use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
@@ -38,6 +38,8 @@ pub struct Client {
     recv_instances: u16,
     query_instances: u16,
     local_tc: Option<u16>,
+    /// The tc on the thread of each ldm instance, if there is one.
+    tc_of_ldm: Box<[Option<u16>]>,
     next_tc: u16,
     pub(crate) route: Route,
     /// The blocks of this thread that read.
@@ -111,6 +113,7 @@ impl Client {
             recv_instances: directory.instances(Module::Recv),
             query_instances: directory.instances(Module::Query),
             local_tc: (0..tc_instances).find(beside),
+            tc_of_ldm: tc_of_ldm(directory),
             next_tc: own.instance,
             route: Route::new(rule, own, directory, readers),
             here: [Module::Ldm, Module::Query].into_iter().filter_map(here).collect(),
@@ -155,7 +158,13 @@ impl Client {
         inputs: &mut PartitionInputs,
         door: &mut Door<'_>,
     ) -> Result<OperationId> {
-        let tc = self.tc_of(transaction);
+        let tc = match inputs.touched() {
+            [partition] if !transaction.explicit && !transaction.id.is_some() => {
+                self.tc_near(PartitionId { table: program.table.definition.id, index: *partition })
+            }
+            _ => None,
+        };
+        let tc = tc.unwrap_or_else(|| self.tc_of(transaction));
         let operation = self.open(session, Work::Statement(tc))?;
         let parts = take_parts(inputs);
         let request = ExecuteStatement {
@@ -593,6 +602,14 @@ impl Client {
         Ok((handle.number(), Some(handle)))
     }
 
+    /// The tc on the thread that owns a partition: a statement that is a transaction by itself, of one partition, crosses threads
+    /// there and back and no more.
+    fn tc_near(&self, partition: PartitionId) -> Option<Address> {
+        let owner = self.catalog.distribution.owner(partition)?;
+        let instance = (*self.tc_of_ldm.get(usize::from(owner.instance))?)?;
+        Some(Address::new(self.own.node, Module::Tc, instance))
+    }
+
     fn tc_of(&mut self, transaction: &Transaction) -> Address {
         if transaction.id.is_some() {
             return Address::new(self.own.node, Module::Tc, transaction.id.instance());
@@ -603,6 +620,12 @@ impl Client {
         });
         Address::new(self.own.node, Module::Tc, instance)
     }
+}
+
+/// The tc on the thread of each ldm instance.
+fn tc_of_ldm(directory: &Directory) -> Box<[Option<u16>]> {
+    let near = |ldm| directory.instance_on(Module::Tc, directory.thread_of(Module::Ldm, ldm)?);
+    (0..directory.instances(Module::Ldm)).map(near).collect()
 }
 
 fn too_many_operations() -> Box<Error> {
@@ -624,4 +647,21 @@ fn take_parts(inputs: &mut PartitionInputs) -> Parts {
         parts.push(part);
     }
     Parts::Many(parts.into_boxed_slice())
+}
+
+#[cfg(test)]
+mod tests {
+    use junctor_kernel::{NodeId, NodeLayout};
+
+    use super::*;
+
+    #[test]
+    fn the_tc_near_a_partition_is_on_the_thread_of_its_owner_if_one_is() {
+        let near = |threads: &[&[(Module, u16)]]| {
+            tc_of_ldm(&Directory::new(NodeId(1), &NodeLayout::new(threads)).expect("a layout")).to_vec()
+        };
+        let (tc, ldm) = (Module::Tc, Module::Ldm);
+        assert_eq!(near(&[&[(tc, 0), (ldm, 1)], &[(tc, 1), (ldm, 0)]]), [Some(1), Some(0)]);
+        assert_eq!(near(&[&[(tc, 0)], &[(ldm, 0)], &[(tc, 1), (ldm, 1)]]), [None, Some(1)]);
+    }
 }

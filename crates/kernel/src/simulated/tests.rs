@@ -208,18 +208,21 @@ fn requests_that_take_long_come_one_a_turn_from_the_own_thread_and_from_others()
         &[(Module::Main, 0), (Module::Recv, 0), (Module::Tc, 0), (Module::Io, 0)],
         &[(Module::Ldm, 0)],
     ]);
-    // Work in steps goes on beside them, a step in each turn.
-    let plan = ToyPlan { longs: 300, steps: 100, balls: 5, hops: 50, ..ToyPlan::default() };
-    let mut simulation = start(SimulationOptions::new(7), &layout, plan);
-    let socket = simulation.connect(NODE, 0).unwrap();
-    simulation.write(socket, b"echo");
-    simulation.run_for(Duration::from_millis(200));
-    assert_eq!(simulation.read(socket), b"echo");
-    let host = simulation.host_mut(NODE, 0).unwrap();
-    assert_eq!((host.longs, host.longs_of_turn.1), (300, 1));
-    assert_eq!((host.balls_ended, host.steps, host.steps_of_turn.1), (5, 100, 1));
-    let other = simulation.host_mut(NODE, 1).unwrap();
-    assert_eq!((other.longs, other.longs_of_turn.1), (300, 1));
+    // Of those that wait beyond 64 the oldest are not left to take turns.
+    for (longs, most_of_own) in [(60, 1), (300, 300 - 64 + 1)] {
+        // Work in steps goes on beside them, a step in each turn.
+        let plan = ToyPlan { longs, steps: 100, balls: 5, hops: 50, ..ToyPlan::default() };
+        let mut simulation = start(SimulationOptions::new(7), &layout, plan);
+        let socket = simulation.connect(NODE, 0).unwrap();
+        simulation.write(socket, b"echo");
+        simulation.run_for(Duration::from_millis(200));
+        assert_eq!(simulation.read(socket), b"echo");
+        let host = simulation.host_mut(NODE, 0).unwrap();
+        assert_eq!((host.longs, host.longs_of_turn.1), (longs, most_of_own));
+        assert_eq!((host.balls_ended, host.steps, host.steps_of_turn.1), (5, 100, 1));
+        let other = simulation.host_mut(NODE, 1).unwrap();
+        assert_eq!((other.longs, other.longs_of_turn.1), (longs, 1));
+    }
 }
 
 #[test]
