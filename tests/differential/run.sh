@@ -40,7 +40,7 @@ mariadb_pid=$!
 
 junctor_port=
 tries=0
-until [ -n "$junctor_port" ] && mysqladmin --no-defaults --silent --host=127.0.0.1 --port="$mariadb_port" --user=root ping \
+until [ -n "$junctor_port" ] && mysql --no-defaults --host=127.0.0.1 --port="$mariadb_port" --user=root --execute="DO 0" \
     >/dev/null 2>&1; do
     junctor_port=$(sed -n 's/^ready: mysql [^ ]*:\([0-9]*\) .*/\1/p' "$folder/output" | head -n 1)
     tries=$((tries + 1))

@@ -62,7 +62,7 @@ pub fn run(options: &CodeSizeOptions) -> Outcome<()> {
     let mut table =
         Table::new(&["setup, operation, thread", "instructions", "code KiB", "for 99 % KiB", "pages", "for 99 %"]);
     for name in &options.setups {
-        let all = setups(&super::setup::cpus());
+        let all = setups(super::setup::cpu_count());
         let setup = all.iter().find(|setup| setup.name == name).ok_or("no setup").explain(name)?;
         let folder = TemporaryFolder::new("code")?;
         let node = CountedNode::start(options, setup.thread_config.as_deref(), setup.routing, folder.path())?;

@@ -80,7 +80,7 @@ fn list_page() -> String {
         page += &format!("  {:<14} {}\n", workload.name, workload.meaning);
     }
     page += "setups\n";
-    for setup in setup::setups(&setup::cpus()) {
+    for setup in setup::setups(setup::cpu_count()) {
         let threads = setup.thread_config.as_deref().unwrap_or("automatic");
         page += &format!(
             "  {:<14} {}\n  {:14} {threads}; read_routing = {}\n",

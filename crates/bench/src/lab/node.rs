@@ -60,14 +60,14 @@ pub trait Node {
 pub struct ProcessNode(Server);
 
 impl ProcessNode {
-    /// Starts the binary as a setup wants it.
+    /// Starts the binary as a setup wants it. Threads are not bound, because clients and other programs run on the same CPUs.
     ///
     /// # Errors
     /// It does not start; the end of its log is in the failure.
     pub fn start(binary: &Path, setup: &Setup) -> Outcome<ProcessNode> {
         let folder = TemporaryFolder::new("lab")?;
         let mut command = bound_command(&binary.to_string_lossy());
-        command.args(["serve", "--port", "0", "--total-memory", MEMORY, "--data-dir"]);
+        command.args(["serve", "--port", "0", "--no-cpu-binding", "--total-memory", MEMORY, "--data-dir"]);
         command.arg(folder.path().join("data"));
         if let Some(thread_config) = &setup.thread_config {
             command.args(["--thread-config", thread_config]);

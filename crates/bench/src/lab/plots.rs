@@ -146,7 +146,7 @@ mod tests {
                 Record::new((workload, setup, 0), 1, 1.0, tally, (Vec::new(), Vec::new()))
             })
             .collect();
-        let setups = setups(&[0, 1]);
+        let setups = setups(2);
         let comparisons: Vec<Comparison> =
             workloads.iter().map(|workload| Comparison::new(workload, &setups, &records)).collect();
         let folder = TemporaryFolder::new("plots").expect("a folder");

@@ -102,7 +102,7 @@ impl Plan {
     pub fn of(options: &LabOptions) -> Outcome<Plan> {
         let cpus = cpu_count();
         let workloads = super::workload::WORKLOADS.iter().collect();
-        let setups = super::setup::setups(&super::setup::cpus());
+        let setups = super::setup::setups(cpus);
         let (repetitions, seconds) = if options.quick { (3, 1.0) } else { (7, 4.0) };
         let seconds = options.seconds.unwrap_or(seconds);
         Ok(Plan {

@@ -2,8 +2,6 @@
 
 use std::thread;
 
-use rustix::thread::{CpuSet, sched_getaffinity};
-
 /// What a setup is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -33,9 +31,9 @@ pub struct Setup {
 /// The name of the setup that the others are compared with.
 pub const ADAPTIVE: &str = "adaptive";
 
-/// All setups for these CPUs. Static ones have as many busy threads as there are CPUs, at least those that the setup is
-/// about; where they are no more than that, each is bound to one, as the automatic placement does.
-pub fn setups(cpus: &[usize]) -> Vec<Setup> {
+/// All setups for so many CPUs. Static ones have as many busy threads as there are CPUs, at least those that the setup is
+/// about.
+pub fn setups(cpus: usize) -> Vec<Setup> {
     let fixed = |name, routing, thread_config, meaning| Setup {
         name,
         role: Role::Static,
@@ -52,13 +50,8 @@ pub fn setups(cpus: &[usize]) -> Vec<Setup> {
             "recv threads with tc and sql, ldm and query threads apart; RonDB's weights",
         ),
         fixed("receive", "local", receive(cpus), "each recv thread does all the work of its connections"),
-        fixed("single-thread", "local", single(cpus), "everything in one thread"),
-        fixed(
-            "all-separate",
-            "weights",
-            all_separate(cpus.len()),
-            "every module in threads of its own; RonDB's weights",
-        ),
+        fixed("single-thread", "local", SINGLE.into(), "everything in one thread"),
+        fixed("all-separate", "weights", all_separate(cpus), "every module in threads of its own; RonDB's weights"),
         automatic(
             ADAPTIVE,
             Role::Adaptive,
@@ -71,47 +64,21 @@ pub fn setups(cpus: &[usize]) -> Vec<Setup> {
     ]
 }
 
-/// How many CPUs this process may use, cgroup and affinity considered.
+/// The CPUs that this process may use, cgroup and affinity considered.
 pub fn cpu_count() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// So many of the CPUs that this process may run on.
-pub fn cpus() -> Vec<usize> {
-    let allowed = sched_getaffinity(None).unwrap_or_default();
-    (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).take(cpu_count()).collect()
-}
-
-fn single(cpus: &[usize]) -> String {
-    format!("recv={},ldm={{count=0}},main={{count=0}},io={{count=0}}", bound(1, cpus))
-}
+const SINGLE: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=0}";
 
 /// The seeds' proportions: of 4 CPUs 2 recv, 1 ldm, 1 query. Below 4 CPUs ldm reads for others too.
-fn ldm(cpus: &[usize]) -> String {
-    let (recv, ldm) = if cpus.len() < 4 { (1, 1) } else { (cpus.len() / 2, cpus.len() / 4) };
-    let query = if cpus.len() < 4 { 0 } else { ldm };
-    let (of_recv, rest) = cpus.split_at_checked(recv).unwrap_or_default();
-    let (of_ldm, rest) = rest.split_at_checked(ldm).unwrap_or_default();
-    let of_query = rest.get(..query).unwrap_or_default();
-    format!(
-        "recv={},ldm={},query={},tc={{count=0}},main={{count=0}}",
-        bound(recv, of_recv),
-        bound(ldm, of_ldm),
-        bound(query, of_query)
-    )
+fn ldm(cpus: usize) -> String {
+    let (recv, ldm, query) = if cpus < 4 { (1, 1, 0) } else { (cpus / 2, (cpus / 4).max(1), (cpus / 4).max(1)) };
+    format!("recv={{count={recv}}},ldm={{count={ldm}}},query={{count={query}}},tc={{count=0}},main={{count=0}}")
 }
 
-fn receive(cpus: &[usize]) -> String {
-    format!("recv={},ldm={{count=0}},main={{count=0}}", bound(cpus.len().max(2), cpus))
-}
-
-/// The parameters of so many threads, each on a CPU of its own if there are enough.
-fn bound(count: usize, cpus: &[usize]) -> String {
-    if count == 0 || cpus.len() < count {
-        return format!("{{count={count}}}");
-    }
-    let cpus: Vec<String> = cpus[..count].iter().map(usize::to_string).collect();
-    format!("{{count={count},cpubind={}}}", cpus.join(","))
+fn receive(cpus: usize) -> String {
+    format!("recv={{count={}}},ldm={{count=0}},main={{count=0}}", cpus.max(2))
 }
 
 fn all_separate(cpus: usize) -> String {
@@ -130,7 +97,7 @@ mod tests {
 
     #[test]
     fn names_are_told_apart_and_one_is_adaptive() {
-        let all = setups(&[0, 1]);
+        let all = setups(2);
         for (place, setup) in all.iter().enumerate() {
             assert!(all[..place].iter().all(|other| other.name != setup.name));
             assert_eq!(setup.role == Role::Static, setup.thread_config.is_some());
@@ -140,11 +107,7 @@ mod tests {
 
     #[test]
     fn the_ldm_setup_of_four_cpus_is_the_published_one() {
-        let four =
-            "recv={count=2,cpubind=0,1},ldm={count=1,cpubind=2},query={count=1,cpubind=3},tc={count=0},main={count=0}";
-        assert_eq!(ldm(&[0, 1, 2, 3]), four);
-        let two = "recv={count=1,cpubind=4},ldm={count=1,cpubind=6},query={count=0},tc={count=0},main={count=0}";
-        assert_eq!(ldm(&[4, 6]), two);
-        assert_eq!(receive(&[3]), "recv={count=2},ldm={count=0},main={count=0}");
+        assert_eq!(ldm(4), "recv={count=2},ldm={count=1},query={count=1},tc={count=0},main={count=0}");
+        assert_eq!(ldm(2), "recv={count=1},ldm={count=1},query={count=0},tc={count=0},main={count=0}");
     }
 }

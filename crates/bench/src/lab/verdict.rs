@@ -112,7 +112,7 @@ mod tests {
             ("adaptive", [900, 450, 1800]),
             ("always-owner", [1100, 300, 400]),
         ]);
-        let comparison = Comparison::new(&WORKLOADS[0], &setups(&[0, 1]), &records);
+        let comparison = Comparison::new(&WORKLOADS[0], &setups(2), &records);
         assert_eq!(comparison.best_static, Some("ldm"));
         let ratio = comparison.ratio(ADAPTIVE).expect("measured");
         for end in [ratio.mean, ratio.low, ratio.high] {
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn without_adaptive_there_is_no_verdict() {
-        let comparison = Comparison::new(&WORKLOADS[0], &setups(&[0, 1]), &records(&[("ldm", [1, 1, 1])]));
+        let comparison = Comparison::new(&WORKLOADS[0], &setups(2), &records(&[("ldm", [1, 1, 1])]));
         assert_eq!((comparison.is_met(), comparison.beats_all()), (None, false));
     }
 }
