@@ -265,7 +265,7 @@ impl<T> Consumer<T> {
     #[inline]
     pub fn refresh(&mut self) -> u64 {
         self.tail_seen = self.ring.tail.load(Ordering::Acquire);
-        self.tail_seen - self.next
+        self.seen()
     }
 
     /// The items seen that wait.

@@ -33,15 +33,13 @@ pub struct Resume {
 pub struct Charge {
     /// The thread's index.
     pub thread: u16,
-    /// Work in units of [`Charge::UNIT_NS`].
+    /// Work in units of 64 nanoseconds, up to 4.2 ms; see [`Charge::UNIT_SHIFT`].
     pub work: u16,
 }
 
 impl Charge {
     /// Nanoseconds of a unit of work, as a power of two.
     pub const UNIT_SHIFT: u32 = 6;
-    /// Nanoseconds of a unit of work.
-    pub const UNIT_NS: u64 = 1 << Charge::UNIT_SHIFT;
 
     /// So many nanoseconds of work on a thread.
     #[inline(always)]

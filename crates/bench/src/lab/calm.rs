@@ -1,5 +1,6 @@
-//! Whether other programs, or other machines on the same hardware, use the CPUs while something is measured. What was disturbed is measured again, once they are calm,
-//! as long as there is time; which of the results is kept does not depend on what they say.
+//! Whether other programs, or other machines on the same hardware, use the CPUs while something is measured. What was
+//! disturbed is measured again, once they are calm, as long as there is time; which of the results is kept does not depend
+//! on what they say.
 
 use std::time::{Duration, Instant};
 

@@ -15,7 +15,8 @@ const ADJUST_EVERY: Duration = Duration::from_millis(10);
 /// How often it is looked for how much of its time the thread waited for a CPU.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The settings of all threads: a word that whoever changes them writes whole.
+/// The settings of all threads: a word that whoever changes them writes whole, with more than one writer for the reasons of
+/// [`SendWord`](super::sending::SendWord).
 #[derive(Debug, Default)]
 pub(super) struct SpinWord(AtomicU64);
 
