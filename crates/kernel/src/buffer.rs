@@ -53,6 +53,16 @@ impl BufferPool {
         self.idle[class].push(buffer);
     }
 
+    /// Keeps what lies idle in another pool.
+    pub(crate) fn take_over(&mut self, other: &mut BufferPool) {
+        for class in 0..other.idle.len() {
+            while let Some(buffer) = other.idle[class].pop() {
+                self.give(buffer);
+            }
+        }
+        other.idle_bytes = 0;
+    }
+
     /// Bytes of the buffers that lie idle here.
     pub fn idle_bytes(&self) -> usize {
         self.idle_bytes

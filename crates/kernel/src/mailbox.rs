@@ -145,11 +145,11 @@ impl<T> Producer<T> {
         self.next - self.head_seen <= self.mask
     }
 
-    /// Lets the consumer see everything pushed. Returns whether there was anything to see.
+    /// Lets the consumer see everything pushed. Returns how many items are seen by that.
     #[inline]
-    pub fn publish(&mut self) -> bool {
-        let news = self.next != self.published;
-        if news {
+    pub fn publish(&mut self) -> u64 {
+        let news = self.next - self.published;
+        if news > 0 {
             self.ring.tail.store(self.next, Ordering::Release);
             self.published = self.next;
         }

@@ -27,6 +27,7 @@ use crate::directory::Directory;
 use crate::envelope::{Envelope, Parcel};
 use crate::mailbox::{LocalQueue, Producer};
 use crate::require;
+use crate::scheduler::stand_in::LITTLE_SIGNALS_MAX;
 use crate::world::{WorldEvent, WorldRequest};
 
 /// In place of the index of a thread of this node.
@@ -67,6 +68,8 @@ pub struct Outbox<S> {
 struct Link<S> {
     normal: Lane<S>,
     high: Lane<S>,
+    /// Whether what was sent since the last flush is more than little, however few signals it is.
+    is_much: bool,
 }
 
 struct Lane<S> {
@@ -111,6 +114,17 @@ impl<S: Signal> Outbox<S> {
             self.next_turn.extend(self.long.pop_front());
         }
         self.long.push_back(Envelope { to, from: self.own, signal });
+    }
+
+    /// What was just sent to this address is so much work that its thread is to be woken for it if it sleeps, and that no other
+    /// thread does it in its stead.
+    #[inline]
+    pub fn wake(&mut self, to: Address) {
+        let is_here = to.node == self.own.node;
+        let thread = if is_here { self.directory.thread_or_none(to.module, to.instance) } else { OTHER_NODE };
+        if let Some(Some(link)) = self.links.get_mut(usize::from(thread)) {
+            link.is_much = true;
+        }
     }
 
     fn stays(&self, to: Address) -> bool {
@@ -258,7 +272,9 @@ impl<S: Signal> Outbox<S> {
     ) -> Self {
         let links: Vec<_> = links
             .into_iter()
-            .map(|rings| rings.map(|[normal, high]| Link { normal: Lane::new(normal), high: Lane::new(high) }))
+            .map(|rings| {
+                rings.map(|[normal, high]| Link { normal: Lane::new(normal), high: Lane::new(high), is_much: false })
+            })
             .collect();
         let own = directory.address(crate::placement::Module::Main, 0);
         let room_max = links.iter().flatten().map(|link| link.normal.ring.capacity() / 2).min();
@@ -392,6 +408,11 @@ impl<S: Signal> Outbox<S> {
         &mut self.requests
     }
 
+    #[inline]
+    pub(crate) fn has_requests(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
     /// Sends an event of the world to a block of this node.
     pub(crate) fn deliver_event(&mut self, to: Address, event: WorldEvent) {
         let thread = self.directory.thread_or_none(to.module, to.instance);
@@ -409,9 +430,9 @@ impl<S: Signal> Outbox<S> {
     }
 
     /// Moves backlogs into rings as far as there is room, publishes all rings, and calls `published` with each thread
-    /// that has news. Returns whether a backlog moved.
+    /// that has news, and whether that is little. Returns whether a backlog moved.
     #[inline]
-    pub(crate) fn flush(&mut self, mut published: impl FnMut(u16)) -> bool {
+    pub(crate) fn flush(&mut self, mut published: impl FnMut(u16, bool)) -> bool {
         let mut moved = 0;
         let waits = self.backlog > 0;
         for (thread, link) in self.links.iter_mut().enumerate() {
@@ -419,8 +440,9 @@ impl<S: Signal> Outbox<S> {
             if waits {
                 moved += link.high.move_backlog() + link.normal.move_backlog();
             }
-            if link.normal.ring.publish() | link.high.ring.publish() {
-                published(thread as u16);
+            let news = link.normal.ring.publish() + link.high.ring.publish();
+            if news > 0 {
+                published(thread as u16, news <= LITTLE_SIGNALS_MAX && !std::mem::take(&mut link.is_much));
             }
         }
         self.backlog -= moved;

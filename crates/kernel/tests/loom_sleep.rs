@@ -1,10 +1,11 @@
-//! Sleep and wake under every order of memory accesses that the memory model allows: a lost wake-up would leave the
-//! sleeper asleep for good, which the checker reports as a deadlock. Run with
+//! Sleep, wake and standing in under every order of memory accesses that the memory model allows: a lost wake-up would leave the
+//! sleeper asleep for good, which the checker reports as a deadlock; and the checker sees whether two threads hold the same. Run with
 //! `RUSTFLAGS="--cfg loom" cargo test -p junctor-kernel --release --test loom_sleep`.
 #![cfg(loom)]
 
 use junctor_kernel::mailbox::{Consumer, Producer, ring};
-use junctor_kernel::scheduler::sleep::{SleepCell, SleepPlace};
+use junctor_kernel::scheduler::sleep::{GivenBack, Lease, SleepCell, SleepPlace};
+use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
@@ -18,20 +19,20 @@ fn send(producer: &mut Producer<u32>, cell: &SleepCell) {
     }
 }
 
-/// What a thread does to wait: announce, look, sleep. Returns what it took.
+/// What a thread does to wait: let go, look, rest, sleep. Returns what it took.
 fn receive(consumers: &mut [Consumer<u32>], cell: &SleepCell) -> u32 {
     loop {
         let taken = take(consumers);
         if taken > 0 {
             return taken;
         }
-        cell.announce(SleepPlace::Cell);
+        cell.let_go();
         if consumers.iter_mut().any(|consumer| consumer.refresh() > 0) {
-            cell.cancel();
-            continue;
+            cell.go_on();
+        } else if cell.rest(SleepPlace::Cell) {
+            cell.sleep(None);
+            cell.come_back();
         }
-        cell.sleep(None);
-        cell.cancel();
     }
 }
 
@@ -81,4 +82,163 @@ fn news_of_two_senders_always_wake_and_nobody_is_woken_twice() {
             sender.join().unwrap();
         }
     });
+}
+
+/// What belongs to a thread: the end of a ring from each other thread, and what was taken.
+struct Belongings {
+    consumers: Vec<Consumer<u32>>,
+    taken: u32,
+    wanted: u32,
+}
+
+/// A thread whose belongings others may hold.
+struct Lent {
+    cell: SleepCell,
+    belongings: UnsafeCell<Belongings>,
+}
+
+// SAFETY: the cell decides who reaches the belongings, which is what is checked here.
+unsafe impl Sync for Lent {}
+// SAFETY: as above.
+unsafe impl Send for Lent {}
+
+impl Lent {
+    fn new(consumers: Vec<Consumer<u32>>) -> Arc<Lent> {
+        let wanted = consumers.len() as u32;
+        Arc::new(Lent {
+            cell: SleepCell::new(),
+            belongings: UnsafeCell::new(Belongings { consumers, taken: 0, wanted }),
+        })
+    }
+
+    /// For the one who holds.
+    fn hold<R>(&self, action: impl FnOnce(&mut Belongings) -> R) -> R {
+        // SAFETY: the callers hold by the rules of the cell; the checker sees it if not.
+        self.belongings.with_mut(|belongings| action(unsafe { &mut *belongings }))
+    }
+
+    /// Takes what has come. Returns whether that was the last.
+    fn take(&self) -> bool {
+        self.hold(|belongings| {
+            belongings.taken += take(&mut belongings.consumers);
+            belongings.taken == belongings.wanted
+        })
+    }
+
+    fn has_news(&self) -> bool {
+        self.hold(|belongings| belongings.consumers.iter_mut().any(|consumer| consumer.refresh() > 0))
+    }
+
+    /// What the thread does: take, let go, look, rest, sleep, come back.
+    fn receive_all(&self) {
+        while !self.take() {
+            self.cell.let_go();
+            if self.has_news() {
+                self.cell.go_on();
+            } else if self.cell.rest(SleepPlace::Cell) {
+                self.cell.sleep(None);
+                self.cell.come_back();
+            }
+        }
+    }
+
+    /// What the thread does that is away now and then.
+    fn receive_and_leave(&self) {
+        loop {
+            if self.take() {
+                return;
+            }
+            self.cell.leave();
+            self.cell.come_back();
+            if self.take() {
+                return;
+            }
+            self.cell.let_go();
+            if self.has_news() {
+                self.cell.go_on();
+            } else if self.cell.rest(SleepPlace::Cell) {
+                self.cell.sleep(None);
+                self.cell.come_back();
+            }
+        }
+    }
+
+    /// What another does: publish, fence, and take for the thread what was published, or wake it. After the last it is given back
+    /// awake, for it waits for nothing more.
+    fn send(&self, producer: &mut Producer<u32>) {
+        producer.push(1).unwrap();
+        producer.publish();
+        SleepCell::fence_before_claim();
+        let Some(lease) = self.cell.borrow() else {
+            if self.cell.claim() == Some(SleepPlace::Cell) {
+                self.cell.ring();
+            }
+            return;
+        };
+        loop {
+            let is_last = self.take();
+            if let Lease::Away = lease {
+                // It comes back and looks by itself.
+                self.cell.give_back(lease);
+                return;
+            }
+            self.cell.let_go();
+            if is_last || self.has_news() {
+                self.cell.go_on();
+                if is_last {
+                    if self.cell.give_back_awake() {
+                        self.cell.ring();
+                    }
+                    return;
+                }
+            } else if self.cell.give_back(lease) != GivenBack::No {
+                return;
+            }
+        }
+    }
+}
+
+fn check_lent(senders: u32, receive: fn(&Lent)) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = (senders > 1).then_some(2);
+    builder.check(move || {
+        let (mut producers, mut consumers) = (Vec::new(), Vec::new());
+        for _ in 0..senders {
+            let (producer, consumer) = ring(2);
+            producers.push(producer);
+            consumers.push(consumer);
+        }
+        let lent = Lent::new(consumers);
+        let senders: Vec<_> = producers
+            .into_iter()
+            .map(|mut producer| {
+                let lent = lent.clone();
+                thread::spawn(move || lent.send(&mut producer))
+            })
+            .collect();
+        receive(&lent);
+        for sender in senders {
+            sender.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn who_stands_in_is_alone_and_loses_nothing() {
+    check_lent(1, Lent::receive_all);
+}
+
+#[test]
+fn one_of_two_stands_in_and_nothing_is_lost() {
+    check_lent(2, Lent::receive_all);
+}
+
+#[test]
+fn who_stands_in_for_one_that_is_away_is_alone_and_loses_nothing() {
+    check_lent(1, Lent::receive_and_leave);
+}
+
+#[test]
+fn one_of_two_stands_in_for_one_that_is_away_and_nothing_is_lost() {
+    check_lent(2, Lent::receive_and_leave);
 }

@@ -7,7 +7,7 @@ fn nothing_is_seen_before_it_is_published() {
     let (mut producer, mut consumer) = ring(4);
     producer.push(1).unwrap();
     assert_eq!((consumer.refresh(), consumer.pop()), (0, None));
-    assert!(producer.publish());
+    assert_eq!((producer.publish(), producer.publish()), (1, 0));
     assert_eq!((consumer.refresh(), consumer.pop(), consumer.pop()), (1, Some(1), None));
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::context::Time;
-use crate::scheduler::sleep::{SleepCell, SleepPlace};
+use crate::scheduler::sleep::{Lease, SleepCell, SleepPlace};
 
 use super::clock::Clock;
 
@@ -15,11 +15,13 @@ pub(super) struct Doorbell {
     waker: Option<mio::Waker>,
     /// When it was rung last, for whoever measures how long waking takes; 0 once that was taken.
     rung: AtomicU64,
+    /// Whether others may stand in for the thread while it rests: not if it waits for disks in its turns.
+    pub(super) may_be_lent: bool,
 }
 
 impl Doorbell {
-    pub(super) fn new(waker: Option<mio::Waker>) -> Self {
-        Self { cell: SleepCell::new(), waker, rung: AtomicU64::new(0) }
+    pub(super) fn new(waker: Option<mio::Waker>, may_be_lent: bool) -> Self {
+        Self { cell: SleepCell::new(), waker, rung: AtomicU64::new(0), may_be_lent }
     }
 
     /// Wakes the thread if it sleeps. The caller published its news, then passed
@@ -28,6 +30,17 @@ impl Doorbell {
     pub(super) fn wake(&self, clock: &Clock) {
         if let Some(place) = self.cell.claim() {
             self.ring(place, clock);
+        }
+    }
+
+    /// Gives a borrowed thread back and wakes it.
+    #[cold]
+    pub(super) fn give_back_awake(&self, lease: Lease, clock: &Clock) {
+        match lease {
+            // It comes back by itself; should it wait for that by now, it is woken by this.
+            Lease::Away => _ = self.cell.give_back(lease),
+            Lease::Resting(place) if self.cell.give_back_awake() => self.ring(place, clock),
+            Lease::Resting(_) => {}
         }
     }
 

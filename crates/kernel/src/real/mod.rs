@@ -8,6 +8,7 @@ mod loan;
 mod memory_stream;
 mod node;
 mod output;
+mod places;
 mod sending;
 mod socket;
 mod spinner;

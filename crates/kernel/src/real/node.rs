@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use mio::net::TcpListener;
-use mio::{Events, Poll, Token, Waker};
+use mio::{Poll, Token, Waker};
 
 use crate::address::NodeId;
 use crate::block::{Host, Signal};
@@ -30,13 +30,11 @@ use super::clock::{Clock, seed_of_start};
 use super::doorbell::Doorbell;
 use super::file::Files;
 use super::memory_stream::{Bell, Door, MemoryStream, Refusal};
+use super::places::Places;
 use super::sending::{SendWord, Sending};
 use super::socket::{SocketCounts, Sockets};
 use super::spinner::{SpinWord, Spinner};
-use super::thread::{Activity, NodeThread, RealWorld, Shared, WAKE_TOKEN};
-
-/// Events taken from one poll.
-const POLL_EVENTS: usize = 256;
+use super::thread::{Activity, NodeThread, Poller, RealWorld, Shared, WAKE_TOKEN};
 
 /// Connections that may wait to be accepted.
 const LISTEN_BACKLOG: i32 = 4096;
@@ -117,7 +115,7 @@ impl Node {
     pub fn start<S, H, F>(layout: &NodeLayout, options: NodeOptions, make_host: F) -> Result<RunningNode, StartError>
     where
         S: Signal,
-        H: Host<S> + 'static,
+        H: Host<S> + Send + 'static,
         F: Fn(ThreadSeat) -> H + Send + Sync + 'static,
     {
         crate::trace::dump_on_panic();
@@ -157,6 +155,7 @@ impl Node {
         };
         let make_host = Arc::new(make_host);
         let (sender, receiver) = mpsc::channel();
+        let places = Arc::new(Places::<S, H>::new(layout.threads.len()));
         let rings = connect_threads::<S>(layout.threads.len(), &start.options.limits);
         for (index, (rings, poll)) in rings.into_iter().zip(polls).enumerate() {
             let mut start = start.clone();
@@ -165,9 +164,9 @@ impl Node {
             } else {
                 Vec::new()
             };
-            let (make_host, sender) = (make_host.clone(), sender.clone());
+            let (make_host, places, sender) = (make_host.clone(), places.clone(), sender.clone());
             let thread = std::thread::Builder::new().name(layout.threads[index].name.clone()).spawn(move || {
-                start.run(index as u16, rings, poll, own_listeners, &*make_host, sender);
+                start.run(index as u16, rings, poll, own_listeners, &places, &*make_host, sender);
             });
             match thread {
                 Ok(thread) => running.threads.push(thread),
@@ -420,12 +419,13 @@ struct ThreadStart {
 }
 
 impl ThreadStart {
-    fn run<S: Signal, H: Host<S>>(
+    fn run<S: Signal, H: Host<S> + Send>(
         &mut self,
         index: u16,
         rings: ThreadRings<S>,
         poll: Option<Poll>,
         listeners: Vec<(u16, TcpListener)>,
+        places: &Places<S, H>,
         make_host: &impl Fn(ThreadSeat) -> H,
         sender: mpsc::Sender<Result<Vec<String>, StartError>>,
     ) {
@@ -442,7 +442,7 @@ impl ThreadStart {
             loads: self.shared.loads.clone(),
             seed: mix(self.seed ^ u64::from(index)),
         };
-        let world = match self.world(index, poll, listeners) {
+        let world = match self.world(index, poll.as_ref(), listeners) {
             Ok(world) => world,
             Err(error) => return drop(sender.send(Err(StartError::System("watch sockets", error)))),
         };
@@ -462,19 +462,26 @@ impl ThreadStart {
             clock: self.shared.clock.clone(),
             spinner: Spinner::new(&layout.modules, layout.spin_us, self.wake_ns),
             told_to_stop: false,
-            woken: Vec::new(),
+            errands: Vec::new(),
+            is_full: false,
+            first_ring: 0,
+            unpolled: 0,
+            handled: 0,
+            moved: false,
+            idle_since: Time(0),
+            rests_until: Time(0),
         };
         // Should the starter be gone, nobody wants the news.
         let _ = sender.send(Ok(notices));
         // The starter waits until every sender is gone.
         drop(sender);
-        thread.run();
+        places.run(thread, Poller::new(poll), self.options.limits.buffer_bytes_max);
         std::mem::forget(guard);
     }
 
-    fn world(&self, index: u16, poll: Option<Poll>, listeners: Vec<(u16, TcpListener)>) -> std::io::Result<RealWorld> {
+    fn world(&self, index: u16, poll: Option<&Poll>, listeners: Vec<(u16, TcpListener)>) -> std::io::Result<RealWorld> {
         let mut sockets = None;
-        if let Some(poll) = &poll {
+        if let Some(poll) = poll {
             let limits = &self.options.limits;
             if let Some(instance) = self.directory.instance_on(Module::Recv, index) {
                 let own = self.directory.address(Module::Recv, instance);
@@ -485,12 +492,11 @@ impl ThreadStart {
                 for (number, listener) in listeners {
                     own_sockets.listen(number, listener)?;
                 }
-                sockets = Some(own_sockets);
+                sockets = Some(Box::new(own_sockets));
             }
         }
         Ok(RealWorld {
             shared: self.shared.clone(),
-            poll: poll.map(|poll| (poll, Events::with_capacity(POLL_EVENTS))),
             sockets,
             assistant: Assistant::default(),
             sending: Sending::new(&self.directory, index, self.shared.loads.clone()),
@@ -515,13 +521,15 @@ fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Opti
     let (mut bells, mut polls) = (Vec::new(), Vec::new());
     for thread in directory.threads() {
         let has_sockets = thread.modules.iter().any(|(module, _)| *module == Module::Recv);
+        let may_be_lent = thread.modules.iter().all(|(module, _)| *module != Module::Io);
         if has_sockets {
             let poll = Poll::new().map_err(|error| StartError::System("watch sockets", error))?;
             let waker = Waker::new(poll.registry(), Token(WAKE_TOKEN));
-            bells.push(Doorbell::new(Some(waker.map_err(|error| StartError::System("make an event counter", error))?)));
+            let waker = waker.map_err(|error| StartError::System("make an event counter", error))?;
+            bells.push(Doorbell::new(Some(waker), may_be_lent));
             polls.push(Some(poll));
         } else {
-            bells.push(Doorbell::new(None));
+            bells.push(Doorbell::new(None, may_be_lent));
             polls.push(None);
         }
     }

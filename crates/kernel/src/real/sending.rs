@@ -261,7 +261,7 @@ fn lately(loads: &LoadBoard, thread: u16, now: Time) -> Usage {
     usage
 }
 
-fn busy_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
+pub(super) fn busy_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
     lately(loads, thread, now).busy_per_mille()
 }
 

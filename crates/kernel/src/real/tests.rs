@@ -12,6 +12,7 @@ use crate::scheduler::spin::{SpinMethod, SpinSettings};
 use crate::toy::{ToyHost, ToyPlan};
 
 mod sending;
+mod stand_in;
 
 /// What the blocks of each thread counted, seen when the thread ends.
 #[derive(Clone, Default)]

@@ -15,8 +15,9 @@ use crate::require;
 use crate::scheduler::load::{LoadBoard, ThreadState};
 use crate::scheduler::run::{Engine, Services, World};
 use crate::scheduler::send::{OwnOutput, SendSettings};
-use crate::scheduler::sleep::{SleepCell, SleepPlace};
+use crate::scheduler::sleep::{Lease, SleepCell, SleepPlace};
 use crate::scheduler::spin::SpinSettings;
+use crate::scheduler::stand_in::is_full;
 use crate::sync::CachePadded;
 use crate::world::{WorldEvent, WorldRequest};
 
@@ -24,10 +25,10 @@ use super::assistant::Assistant;
 use super::clock::Clock;
 use super::doorbell::Doorbell;
 use super::file::Files;
-use super::sending::{SendWord, Sending};
+use super::places::Aside;
+use super::sending::{SendWord, Sending, busy_per_mille};
 use super::socket::{OutputCounts, Sockets};
 use super::spinner::{SpinWord, Spinner};
-use super::thread_usage::thread_usage;
 
 /// The poll's token for being woken.
 pub(super) const WAKE_TOKEN: usize = usize::MAX;
@@ -40,6 +41,9 @@ const SLEEP_MAX: Duration = Duration::from_millis(1_000);
 
 /// The longest sleep of a thread that waits for room in other threads' rings, which do not wake it.
 const BLOCKED_SLEEP: Duration = Duration::from_micros(100);
+
+/// Events taken from one poll.
+const POLL_EVENTS: usize = 256;
 
 /// What all threads of a node share.
 pub(super) struct Shared {
@@ -86,8 +90,8 @@ impl Shared {
 /// Sockets and files of one thread.
 pub(super) struct RealWorld {
     pub(super) shared: Arc<Shared>,
-    pub(super) poll: Option<(Poll, Events)>,
-    pub(super) sockets: Option<Sockets>,
+    /// Not here while the thread writes and others may do the rest of its work.
+    pub(super) sockets: Option<Box<Sockets>>,
     pub(super) assistant: Assistant,
     pub(super) sending: Sending,
     pub(super) files: Files,
@@ -132,21 +136,21 @@ impl World for RealWorld {
 
 impl RealWorld {
     fn has_input(&self) -> bool {
-        self.sockets.as_ref().is_some_and(Sockets::has_input)
+        self.sockets.as_deref().is_some_and(Sockets::has_input)
     }
 
     /// Whether clients of this process have told something that was not looked at yet.
     #[inline]
     fn has_news(&self) -> bool {
-        self.sockets.as_ref().is_some_and(Sockets::has_news)
+        self.sockets.as_deref().is_some_and(Sockets::has_news)
     }
 
     fn has_output(&self) -> bool {
-        self.sockets.as_ref().is_some_and(Sockets::has_output) || self.assistant.has_output()
+        self.sockets.as_deref().is_some_and(Sockets::has_output) || self.assistant.has_output()
     }
 
     fn is_written(&self) -> bool {
-        self.sockets.as_ref().is_none_or(Sockets::is_written) && !self.assistant.has_output()
+        self.sockets.as_deref().is_none_or(Sockets::is_written) && !self.assistant.has_output()
     }
 
     /// Writes the output of own sockets, or gives it to helpers if `others_write`, and what others gave to this thread, as far as its load
@@ -169,28 +173,48 @@ impl RealWorld {
     #[cold]
     fn adjust_sending(&mut self, now: Time) {
         let none = OutputCounts::default();
-        let counts = self.sockets.as_ref().map_or(&none, |sockets| &sockets.written);
+        let counts = self.sockets.as_deref().map_or(&none, |sockets| &sockets.written);
         self.sending.adjust(now, &self.shared.send, counts, &self.assistant);
     }
+}
 
-    /// Asks the operating system which sockets are ready, waiting up to `longest`.
-    fn poll(&mut self, longest: Duration) {
-        let Some((poll, events)) = &mut self.poll else { return };
+/// What tells a thread which of its sockets are ready; nothing if it has none. It stays with the thread itself, who waits in it while
+/// others may hold the rest of what belongs to it.
+pub(super) struct Poller(Option<(Poll, Events)>);
+
+impl Poller {
+    pub(super) fn new(poll: Option<Poll>) -> Poller {
+        Poller(poll.map(|poll| (poll, Events::with_capacity(POLL_EVENTS))))
+    }
+
+    fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Asks the operating system which sockets are ready, waiting up to `longest`. Who asks must [`Poller::tell`] it before asking again.
+    pub(super) fn wait(&mut self, longest: Duration) {
+        let Some((poll, events)) = &mut self.0 else { return };
         let timeout = std::time::Duration::from_nanos(longest.0);
         if poll.poll(events, Some(timeout)).is_err() {
             // Interrupted by a signal; what is ready is told at the next poll.
-            return;
+            events.clear();
         }
-        for event in events.iter() {
-            let token = event.token().0;
-            if token == WAKE_TOKEN {
-                continue;
-            }
-            if let Some(sockets) = &mut self.sockets {
-                let closed = event.is_read_closed() || event.is_error();
-                sockets.on_ready(token, event.is_readable(), event.is_writable(), closed);
-            }
+    }
+
+    /// Tells the sockets what was learnt.
+    fn tell(&mut self, sockets: Option<&mut Sockets>) {
+        let (Some((_, events)), Some(sockets)) = (&mut self.0, sockets) else { return };
+        for event in events.iter().filter(|event| event.token().0 != WAKE_TOKEN) {
+            let closed = event.is_read_closed() || event.is_error();
+            sockets.on_ready(event.token().0, event.is_readable(), event.is_writable(), closed);
         }
+        events.clear();
+    }
+
+    /// Looks which sockets are ready.
+    fn look(&mut self, sockets: Option<&mut Sockets>) {
+        self.wait(Duration::ZERO);
+        self.tell(sockets);
     }
 }
 
@@ -205,119 +229,230 @@ enum Spun {
     Nothing,
 }
 
-/// One thread of a node, until the node halts.
+/// A thread to which something was published.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Errand {
+    pub(super) thread: u16,
+    /// Whether it is so little that to do it costs less than to wake the thread.
+    is_little: bool,
+}
+
+/// What a thread does after a turn.
+pub(super) enum Next {
+    /// The next turn.
+    Turn,
+    /// It writes what waits for its sockets.
+    Write,
+    /// It rests there, for so long at most, unless there was news since it let go.
+    Rest(SleepPlace, Duration),
+    /// It ends.
+    End,
+}
+
+/// What belongs to one thread of a node. The thread holds it while it works; while it rests or writes, another may.
 pub(super) struct NodeThread<S: Signal, H: Host<S>> {
     pub(super) engine: Engine<S, H>,
     pub(super) world: RealWorld,
     pub(super) clock: Clock,
     pub(super) spinner: Spinner,
     pub(super) told_to_stop: bool,
-    pub(super) woken: Vec<u16>,
+    /// Threads to which little was sent, and for which this one may stand in.
+    pub(super) errands: Vec<Errand>,
+    /// Whether it was so busy lately that it leaves work to threads that have time.
+    pub(super) is_full: bool,
+    /// The ring from another thread that is looked at first in the next turn.
+    pub(super) first_ring: usize,
+    /// Signals handled since the sockets were looked at.
+    pub(super) unpolled: u64,
+    /// Signals handled in the last turn, and whether a backlog moved.
+    pub(super) handled: u64,
+    pub(super) moved: bool,
+    /// Since when it has nothing to do.
+    pub(super) idle_since: Time,
+    /// Until when it rests, unless something comes.
+    pub(super) rests_until: Time,
 }
 
 impl<S: Signal, H: Host<S>> NodeThread<S, H> {
-    pub(super) fn run(mut self) {
-        self.engine.load.watch_os(thread_usage);
-        let mut first_ring = 0;
-        let mut unpolled = 0;
-        loop {
-            let now = self.clock.now();
-            self.engine.load.enter(ThreadState::Executing, now);
-            if now >= self.world.sending.due() {
-                self.world.adjust_sending(now);
-            }
-            let wall_us = self.clock.wall_us(now);
-            // Steps of long work take long, so the sockets are looked at after each.
-            let mut is_long = self.engine.has_later_work();
-            unpolled += self.engine.run(now, wall_us, first_ring);
-            is_long |= self.engine.took_no_more();
-            first_ring = first_ring.wrapping_add(1);
-            self.look_for_stop();
-            if unpolled >= SIGNALS_PER_POLL || is_long {
-                self.world.poll(Duration::ZERO);
-                unpolled = 0;
-            }
-            if let Some(sockets) = &mut self.world.sockets
-                && (sockets.has_news() || sockets.has_input())
-            {
-                // Connections in memory are read without a poll, and must not keep sockets from being looked at.
-                unpolled += sockets.take_input(&mut self.engine);
-            }
-            let handled = self.engine.end_turn();
-            if self.told_to_stop && handled > 0 {
-                self.tell_work();
-            }
-            self.engine.carry_out(&mut self.world);
-            let moved = self.publish();
-            if self.world.has_output() {
-                self.send(false);
-            }
-            // After a turn that did something there is often more; where a look tells that there is not, an empty turn is
-            // saved.
-            if moved
-                || self.engine.has_local_work()
-                || handled > 0 && (self.engine.is_blocked() || self.engine.has_mail())
-            {
-                continue;
-            }
-            self.publish();
-            if self.world.has_output() {
-                self.send(true);
-                continue;
-            }
-            if self.world.has_news() || self.world.has_input() && self.engine.accepts_work() {
-                continue;
-            }
-            if self.world.shared.halt.load(Ordering::Acquire) {
-                // The last figures.
-                self.world.adjust_sending(now);
-                return;
-            }
-            if self.wait() {
-                unpolled = 0;
-            }
+    /// Takes what has come and does it, and publishes what is to be told to other threads.
+    pub(super) fn turn(&mut self, poller: &mut Poller) {
+        let now = self.clock.now();
+        self.engine.load.enter(ThreadState::Executing, now);
+        if now >= self.world.sending.due() {
+            self.world.adjust_sending(now);
+            self.is_full = is_full(busy_per_mille(&self.world.shared.loads, self.engine.seat().thread, now));
         }
+        let wall_us = self.clock.wall_us(now);
+        // Steps of long work take long, so the sockets are looked at after each.
+        let mut is_long = self.engine.has_later_work();
+        self.unpolled += self.engine.run(now, wall_us, self.first_ring);
+        is_long |= self.engine.took_no_more();
+        self.first_ring = self.first_ring.wrapping_add(1);
+        self.look_for_stop();
+        if self.unpolled >= SIGNALS_PER_POLL || is_long {
+            poller.look(self.world.sockets.as_deref_mut());
+            self.unpolled = 0;
+        }
+        if let Some(sockets) = &mut self.world.sockets
+            && (sockets.has_news() || sockets.has_input())
+        {
+            // Connections in memory are read without a poll, and must not keep sockets from being looked at.
+            self.unpolled += sockets.take_input(&mut self.engine);
+        }
+        self.handled = self.engine.end_turn();
+        if self.told_to_stop && self.handled > 0 {
+            self.tell_work();
+        }
+        self.engine.carry_out(&mut self.world);
+        self.moved = self.publish();
     }
 
-    /// Writes output or leaves it to others. If the thread `is_idle`, nothing of its own is left behind.
+    /// What to do after a turn whose output was written.
+    pub(super) fn after_turn(&mut self, poller: &mut Poller) -> Next {
+        // After a turn that did something there is often more; where a look tells that there is not, an empty turn is
+        // saved.
+        if self.moved
+            || self.engine.has_local_work()
+            || self.engine.has_requests()
+            || self.handled > 0 && (self.engine.is_blocked() || self.engine.has_mail())
+        {
+            return Next::Turn;
+        }
+        self.publish();
+        if self.world.has_output() {
+            return Next::Write;
+        }
+        if !self.errands.is_empty() || self.world.has_news() || self.world.has_input() && self.engine.accepts_work() {
+            return Next::Turn;
+        }
+        if self.world.shared.halt.load(Ordering::Acquire) {
+            // The last figures.
+            self.world.adjust_sending(self.clock.now());
+            return Next::End;
+        }
+        self.wait(poller)
+    }
+
+    /// Prepares to write output, or leaves that to others. Returns the sockets if it is for this thread to write to them, which it does
+    /// without the rest of what belongs to it.
     #[inline]
-    fn send(&mut self, is_idle: bool) {
-        self.engine.load.enter(ThreadState::Sending, self.clock.now());
+    pub(super) fn begin_write(&mut self, is_idle: bool, poller: Option<&mut Poller>) -> Option<Box<Sockets>> {
+        if !self.world.has_output() {
+            return None;
+        }
+        if poller.is_some() {
+            self.engine.load.enter(ThreadState::Sending, self.clock.now());
+        }
         let others_write = match self.world.sending.own_output() {
             OwnOutput::Write => false,
             OwnOutput::HandOver => true,
-            OwnOutput::WriteBeforeSleep => !is_idle && self.has_more_work(),
+            OwnOutput::WriteBeforeSleep => !is_idle && self.has_more_work(poller),
         };
-        self.engine.with_services(|services| self.world.write_output(others_write, is_idle, services));
+        if !others_write && !self.world.assistant.has_output() {
+            return self.world.sockets.take();
+        }
         // What is lent or given back is waited for.
+        self.engine.with_services(|services| self.world.write_output(others_write, is_idle, services));
         if others_write || self.world.sockets.is_none() {
             self.publish();
         }
+        None
+    }
+
+    /// The thread has written.
+    #[inline]
+    pub(super) fn end_write(&mut self, sockets: Box<Sockets>, aside: &mut Aside) {
+        self.world.sockets = Some(sockets);
+        self.engine.with_services(|services| aside.give_to(services));
     }
 
     /// Whether there is other work than sending, as far as a look tells.
     #[cold]
-    fn has_more_work(&mut self) -> bool {
+    fn has_more_work(&mut self, poller: Option<&mut Poller>) -> bool {
         if self.engine.has_local_work() || self.engine.has_mail() || self.world.has_input() {
             return true;
         }
-        self.world.poll(Duration::ZERO);
+        if let Some(poller) = poller {
+            poller.look(self.world.sockets.as_deref_mut());
+        }
         self.world.has_input()
     }
 
-    /// Publishes what was sent and wakes those who sleep. Returns whether a backlog moved.
+    /// Publishes what was sent and wakes those who sleep, but for those for whom this thread may stand in. Returns whether a backlog
+    /// moved.
     #[inline]
     fn publish(&mut self) -> bool {
-        let woken = &mut self.woken;
-        let moved = self.engine.flush(|thread| woken.push(thread));
+        let errands = &mut self.errands;
+        let known = errands.len();
+        let moved = self.engine.flush(|thread, is_little| errands.push(Errand { thread, is_little }));
         require!(self.engine.remote().is_empty(), "a signal for another node, and no way to it");
-        if !self.woken.is_empty() {
+        if self.errands.len() > known {
             SleepCell::fence_before_claim();
-            for thread in self.woken.drain(..) {
-                self.world.shared.bells[usize::from(thread)].wake(&self.clock);
-            }
+            let shared = &self.world.shared;
+            self.errands.retain(|errand| {
+                let bell = &shared.bells[usize::from(errand.thread)];
+                let waits = errand.is_little && bell.may_be_lent && bell.cell.may_be_borrowed();
+                if !waits {
+                    bell.wake(&self.clock);
+                }
+                waits
+            });
         }
         moved
+    }
+
+    /// A turn that another thread makes while this one does what the lease says. Returns whether there is nothing left to do.
+    pub(super) fn lent_turn(&mut self, lease: Lease) -> bool {
+        if self.engine.has_later_work() || self.engine.is_blocked() {
+            return false;
+        }
+        let now = self.clock.now();
+        let wall_us = self.clock.wall_us(now);
+        self.unpolled += self.engine.run(now, wall_us, self.first_ring);
+        self.first_ring = self.first_ring.wrapping_add(1);
+        self.engine.end_turn();
+        self.engine.load.count_lent_turn();
+        if lease != Lease::Away {
+            self.engine.carry_out(&mut self.world);
+        }
+        self.publish();
+        if lease != Lease::Away
+            && let Some(mut sockets) = self.begin_write(true, None)
+        {
+            self.engine.with_services(|services| sockets.write_output(services));
+            self.world.sockets = Some(sockets);
+            self.publish();
+        }
+        self.engine.close_turn(self.clock.now());
+        lease == Lease::Away || self.let_go_if_quiet()
+    }
+
+    /// Lets go of a thread that was lent, if it may rest until the time that it rests anyway.
+    fn let_go_if_quiet(&mut self) -> bool {
+        if self.engine.has_local_work()
+            || self.engine.has_requests()
+            || self.engine.is_blocked()
+            || self.world.has_output()
+            || self.world.has_input()
+            || self.engine.next_timer().is_some_and(|due| due < self.rests_until)
+        {
+            return false;
+        }
+        let shared = self.world.shared.clone();
+        let cell = &shared.bells[usize::from(self.engine.seat().thread)].cell;
+        cell.let_go();
+        if self.has_news() {
+            cell.go_on();
+            return false;
+        }
+        true
+    }
+
+    /// Whether anything came that ends a rest.
+    fn has_news(&mut self) -> bool {
+        let shared = &self.world.shared;
+        let flags = (shared.stop.load(Ordering::Acquire), shared.halt.load(Ordering::Acquire));
+        flags.0 != self.told_to_stop || flags.1 || self.engine.has_mail() || self.world.has_news()
     }
 
     fn look_for_stop(&mut self) {
@@ -334,10 +469,11 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         }
     }
 
-    /// Spins, then sleeps, until there may be something to do. Returns whether the sockets were looked at.
-    fn wait(&mut self) -> bool {
+    /// Spins, and then lets go, until there may be something to do.
+    fn wait(&mut self, poller: &mut Poller) -> Next {
         let index = usize::from(self.engine.seat().thread);
         let idle_since = self.clock.now();
+        self.idle_since = idle_since;
         self.engine.close_turn(idle_since);
         let Shared { loads, spin, .. } = &*self.world.shared;
         let busy_per_mille = || loads.thread(index as u16).map_or(0, |load| load.moment.busy_per_mille());
@@ -346,14 +482,18 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         }
         // Who waits for room in other rings would not see it come while spinning.
         if self.spinner.spin().0 > 0 && !self.world.has_input() && !self.engine.is_blocked() {
-            match self.spin_for_work(idle_since) {
+            match self.spin_for_work(poller, idle_since) {
                 Spun::Work { polled } => {
                     self.spinner.end_idle(idle_since, self.clock.now(), false);
-                    return polled;
+                    if polled {
+                        self.unpolled = 0;
+                    }
+                    return Next::Turn;
                 }
                 Spun::Timer => {
                     self.spinner.end_idle_without_work();
-                    return true;
+                    self.unpolled = 0;
+                    return Next::Turn;
                 }
                 Spun::Nothing => {}
             }
@@ -362,34 +502,41 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         if self.told_to_stop {
             self.tell_activity(&shared.activity[index]);
         }
-        let bell = &shared.bells[index];
-        let cell = &bell.cell;
+        let cell = &shared.bells[index].cell;
         // With input still to be read, it is room that is lacking; and new input is of no use then.
         let is_blocked = self.engine.is_blocked() || self.world.has_input();
-        let place = if self.world.poll.is_some() && !is_blocked { SleepPlace::Elsewhere } else { SleepPlace::Cell };
-        cell.announce(place);
-        let flags = (shared.stop.load(Ordering::Acquire), shared.halt.load(Ordering::Acquire));
-        if self.engine.has_mail() || self.world.has_news() || flags.0 != self.told_to_stop || flags.1 {
-            cell.cancel();
-            return false;
+        let place = if poller.is_some() && !is_blocked { SleepPlace::Elsewhere } else { SleepPlace::Cell };
+        cell.let_go();
+        if self.has_news() {
+            cell.go_on();
+            return Next::Turn;
         }
         let now = self.clock.now();
         let longest = self.longest_sleep(now, is_blocked);
+        self.rests_until = now.plus(longest);
         self.engine.load.enter(if is_blocked { ThreadState::BufferFull } else { ThreadState::Sleeping }, now);
         self.spinner.begin_sleep(now);
-        match place {
-            SleepPlace::Elsewhere => self.world.poll(longest),
-            SleepPlace::Cell => cell.sleep(Some(longest)),
+        Next::Rest(place, longest)
+    }
+
+    /// The thread has come back from a sleep.
+    pub(super) fn end_rest(&mut self, place: SleepPlace, poller: &mut Poller) {
+        let shared = self.world.shared.clone();
+        let bell = &shared.bells[usize::from(self.engine.seat().thread)];
+        if place == SleepPlace::Elsewhere {
+            poller.tell(self.world.sockets.as_deref_mut());
         }
-        cell.cancel();
         let now = self.clock.now();
         self.spinner.end_sleep(now, bell.take_rung());
+        let is_blocked = self.engine.is_blocked();
         match self.engine.has_mail() || self.world.has_news() || self.world.has_input() {
             _ if is_blocked => {}
-            true => self.spinner.end_idle(idle_since, now, true),
+            true => self.spinner.end_idle(self.idle_since, now, true),
             false => self.spinner.end_idle_without_work(),
         }
-        !is_blocked
+        if place == SleepPlace::Elsewhere {
+            self.unpolled = 0;
+        }
     }
 
     fn longest_sleep(&self, now: Time, is_blocked: bool) -> Duration {
@@ -413,7 +560,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     }
 
     /// Looks for work for the chosen time.
-    fn spin_for_work(&mut self, start: Time) -> Spun {
+    fn spin_for_work(&mut self, poller: &mut Poller, start: Time) -> Spun {
         self.engine.load.enter(ThreadState::Spinning, start);
         let spin = self.spinner.spin();
         let call = self.spinner.call().min(spin);
@@ -430,7 +577,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
                 }
             };
             looked = now;
-            self.world.poll(Duration::ZERO);
+            poller.look(self.world.sockets.as_deref_mut());
             polled = true;
             if self.world.has_output() || self.world.has_input() {
                 return Spun::Work { polled };

@@ -74,6 +74,8 @@ pub struct Usage {
     pub turns: u64,
     /// Signals that came from other threads.
     pub hand_overs: u64,
+    /// Turns that other threads made for it.
+    pub lent_turns: u64,
     /// How often it gave its CPU away, to wait.
     pub voluntary_switches: u64,
     /// How often its CPU was taken from it.
@@ -81,7 +83,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    const WORDS: usize = 12;
+    const WORDS: usize = 13;
 
     fn to_words(self) -> [u64; Self::WORDS] {
         [
@@ -95,6 +97,7 @@ impl Usage {
             self.signals,
             self.turns,
             self.hand_overs,
+            self.lent_turns,
             self.voluntary_switches,
             self.involuntary_switches,
         ]
@@ -103,7 +106,7 @@ impl Usage {
     fn from_words(words: [u64; Self::WORDS]) -> Self {
         let [executing_ns, sending_ns, spinning_ns, sleeping_ns, buffer_full_ns, os_user_ns, os_system_ns, rest @ ..] =
             words;
-        let [signals, turns, hand_overs, voluntary_switches, involuntary_switches] = rest;
+        let [signals, turns, hand_overs, lent_turns, voluntary_switches, involuntary_switches] = rest;
         Self {
             executing_ns,
             sending_ns,
@@ -115,6 +118,7 @@ impl Usage {
             signals,
             turns,
             hand_overs,
+            lent_turns,
             voluntary_switches,
             involuntary_switches,
         }
@@ -405,6 +409,11 @@ impl LoadMeter {
         self.current[0].hand_overs += hand_overs;
         self.current[0].turns += u64::from(signals > 0);
         self.board.threads[self.thread].queue_length.store(queue_length as u64, Ordering::Relaxed);
+    }
+
+    /// The last turn was made by another thread.
+    pub(crate) fn count_lent_turn(&mut self) {
+        self.current[0].lent_turns += 1;
     }
 
     #[cold]

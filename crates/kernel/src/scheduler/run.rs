@@ -347,8 +347,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.drain_local();
     }
 
-    /// Publishes what was sent; `published` gets each thread that has news. Returns whether a backlog moved.
-    pub(crate) fn flush(&mut self, published: impl FnMut(u16)) -> bool {
+    /// Publishes what was sent; `published` gets each thread that has news, and whether that is little. Returns whether a backlog moved.
+    pub(crate) fn flush(&mut self, published: impl FnMut(u16, bool)) -> bool {
         self.outbox.flush(published)
     }
 
@@ -370,6 +370,12 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     /// Whether there is something to do without news from anybody.
     pub(crate) fn has_local_work(&self) -> bool {
         self.outbox.local_len() > 0 || self.has_later_work() || !self.socket_parcels.is_empty()
+    }
+
+    /// Whether blocks have asked something of the world that was not carried out yet.
+    #[inline]
+    pub(crate) fn has_requests(&self) -> bool {
+        self.outbox.has_requests()
     }
 
     /// Whether a block goes on with long work in the next turn.

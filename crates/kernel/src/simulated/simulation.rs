@@ -349,7 +349,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let here = node.world.sockets.written_by(&node.layout.threads[thread].modules);
         let ended: Vec<u16> = here.filter(|&instance| node.world.sockets.has_ended(instance)).collect();
         let mut published = Vec::new();
-        let moved = engine.flush(|target| published.push(usize::from(target)));
+        let moved = engine.flush(|target, _| published.push(usize::from(target)));
         let local_now = Time(self.now.since(node.started).0);
         engine.load.enter(ThreadState::Sleeping, local_now);
         engine.close_turn(local_now);

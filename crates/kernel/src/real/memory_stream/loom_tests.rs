@@ -72,11 +72,13 @@ impl Recv {
             if !places.is_empty() {
                 return self.end.tell_of_room();
             }
-            self.cell.announce(SleepPlace::Cell);
-            if !self.door.has_news() {
+            self.cell.let_go();
+            if self.door.has_news() {
+                self.cell.go_on();
+            } else if self.cell.rest(SleepPlace::Cell) {
                 self.cell.sleep(None);
+                self.cell.come_back();
             }
-            self.cell.cancel();
         }
     }
 
