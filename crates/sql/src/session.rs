@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use junctor_client::Transaction;
 use junctor_client::program::RowProtocol;
@@ -10,6 +11,7 @@ use junctor_client::transaction::Isolation;
 use junctor_expression::Scratch;
 use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
+use junctor_model::schema::Dictionary;
 
 use crate::bind::ParameterKind;
 use crate::engine::KeyReader;
@@ -46,7 +48,8 @@ pub struct SessionOpening<'a> {
     pub is_interactive: bool,
 }
 
-/// A statement that was prepared.
+/// A statement that was prepared, by any number of sessions. It never changes; a session gets another for the same text when it needs
+/// another plan.
 #[derive(Debug)]
 pub(crate) struct PreparedStatement {
     pub statement: Arc<Statement>,
@@ -58,63 +61,123 @@ pub(crate) struct PreparedStatement {
     /// What the plan was made for.
     pub kinds: Vec<ParameterKind>,
     pub settings: u64,
-    pub dictionary_version: u64,
+    /// The dictionary that the plan was last compared with.
+    pub dictionary_version: AtomicU64,
     /// The database that names without one mean.
     pub database: Option<Box<str>>,
 }
 
-/// A connection's state.
+impl PreparedStatement {
+    /// Whether it has a plan, and the schema is still what that was made for.
+    #[inline]
+    pub fn is_current(&self, dictionary: &Dictionary) -> bool {
+        let Some(plan) = &self.plan else { return false };
+        if self.dictionary_version.load(Ordering::Relaxed) == dictionary.version {
+            return true;
+        }
+        let is_current = plan.is_current(dictionary);
+        if is_current {
+            self.dictionary_version.store(dictionary.version, Ordering::Relaxed);
+        }
+        is_current
+    }
+}
+
+/// The prepared statements of a session by number, ascending.
+#[derive(Debug, Default)]
+pub(crate) struct PreparedStatements(Vec<(u32, Arc<PreparedStatement>)>);
+
+impl PreparedStatements {
+    #[inline]
+    fn position(&self, id: u32) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&id, |(id, _)| *id)
+    }
+
+    #[inline]
+    pub fn get(&self, id: u32) -> Option<&Arc<PreparedStatement>> {
+        self.position(id).ok().map(|position| &self.0[position].1)
+    }
+
+    pub fn insert(&mut self, id: u32, statement: Arc<PreparedStatement>) {
+        match self.position(id) {
+            Ok(position) => self.0[position].1 = statement,
+            Err(position) => self.0.insert(position, (id, statement)),
+        }
+    }
+
+    /// Whether there was one.
+    pub fn remove(&mut self, id: u32) -> bool {
+        let found = self.position(id);
+        if let Ok(position) = found {
+            self.0.remove(position);
+        }
+        found.is_ok()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0 = Vec::new();
+    }
+}
+
+/// A connection's state. What a statement needs stands together and comes first, so that among thousands of sessions it reads few
+/// cache lines.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Session {
     pub(crate) connection: ConnectionId,
-    pub(crate) user: Box<str>,
-    pub(crate) host: Box<str>,
-    pub(crate) database: Option<Box<str>>,
-    pub(crate) found_rows_wanted: bool,
-    /// Whether a text may hold several statements.
-    pub(crate) multi_statements: bool,
     /// Where in the text of the command the statements begin that come after the one under way; 0 when there are none.
     pub(crate) rest_at: u32,
-    /// KILL came when the statement under way could not be stopped any more: it stops those after it.
-    pub(crate) rest_is_stopped: bool,
-    pub(crate) is_interactive: bool,
-    pub(crate) variables: SessionVariables,
-    pub(crate) transaction: Transaction,
-    /// Whether a transaction of several statements is open.
-    pub(crate) is_open: bool,
-    /// How many have begun, so that one can be told from the next.
+    /// How many transactions have begun, so that one can be told from the next.
     pub(crate) transactions: u32,
-    /// Whether writes are refused in it.
-    pub(crate) is_read_only: bool,
-    /// In the order in which they were set.
-    pub(crate) savepoints: Vec<Savepoint>,
-    pub(crate) statements: BTreeMap<u32, Box<PreparedStatement>>,
     pub(crate) next_statement: u32,
-    /// Readers of rows by primary key, by the client's numbers.
-    pub(crate) key_readers: BTreeMap<u32, Box<KeyReader>>,
-    /// The wire form of the rows of statements that come as text.
-    pub(crate) text_protocol: RowProtocol,
-    pub(crate) execution: Execution,
-    /// What the statement under way is measured as.
-    pub(crate) operation: OperationKind,
-    /// The tables that the open transaction has used.
-    pub(crate) tables: Vec<TableUse>,
-    /// How many schema changes had asked for tables when it began to use some.
-    pub(crate) tables_since: u64,
-    /// The client is gone; what is under way is finished without an answer.
-    pub(crate) interrupted: bool,
-    /// GET_LOCK has succeeded.
-    pub(crate) holds_user_locks: bool,
-    /// What LOCK TABLES has got, or waits for.
-    pub(crate) table_locks: Option<Box<TableLocks>>,
-    pub(crate) diagnostics: Vec<Warning>,
     pub(crate) warning_count: u16,
     pub(crate) error_count: u16,
-    pub(crate) last_insert_id: u64,
+    /// Whether a transaction of several statements is open.
+    pub(crate) is_open: bool,
+    /// Whether writes are refused in it.
+    pub(crate) is_read_only: bool,
+    /// The client is gone; what is under way is finished without an answer.
+    pub(crate) interrupted: bool,
+    /// KILL came when the statement under way could not be stopped any more: it stops those after it.
+    pub(crate) rest_is_stopped: bool,
+    /// Whether a text may hold several statements.
+    pub(crate) multi_statements: bool,
+    pub(crate) found_rows_wanted: bool,
+    pub(crate) is_interactive: bool,
+    /// GET_LOCK has succeeded.
+    pub(crate) holds_user_locks: bool,
+    /// The wire form of the rows of statements that come as text.
+    pub(crate) text_protocol: RowProtocol,
+    /// What the statement under way is measured as.
+    pub(crate) operation: OperationKind,
+    pub(crate) statements: PreparedStatements,
     /// What LAST_INSERT_ID(expression) was given by the statement under way, for its answer.
     pub(crate) insert_id_argument: Option<u64>,
     pub(crate) row_count: i64,
     pub(crate) found_rows: u64,
+    pub(crate) last_insert_id: u64,
+    pub(crate) database: Option<Box<str>>,
+    /// What LOCK TABLES has got, or waits for.
+    pub(crate) table_locks: Option<Box<TableLocks>>,
+    pub(crate) transaction: Transaction,
+    pub(crate) variables: SessionVariables,
+    pub(crate) execution: Execution,
+    /// The tables that the open transaction has used.
+    pub(crate) tables: Vec<TableUse>,
+    /// How many schema changes had asked for tables when it began to use some.
+    pub(crate) tables_since: u64,
+    /// In the order in which they were set.
+    pub(crate) savepoints: Vec<Savepoint>,
+    pub(crate) diagnostics: Vec<Warning>,
+    /// Readers of rows by primary key, by the client's numbers.
+    pub(crate) key_readers: BTreeMap<u32, Box<KeyReader>>,
+    pub(crate) user: Box<str>,
+    pub(crate) host: Box<str>,
 }
 
 // Thousands of idle connections are to be cheap.
@@ -190,7 +253,7 @@ impl Session {
 
     /// The text of a prepared statement, at most 4,096 bytes of it.
     pub fn statement_text(&self, statement: u32) -> Option<&[u8]> {
-        self.statements.get(&statement).map(|statement| &*statement.text)
+        self.statements.get(statement).map(|statement| &*statement.text)
     }
 
     /// The session's database.

@@ -2,8 +2,6 @@
 //! What the protocol keeps of a session's prepared statements between executions: the types bound last, and long data; and the
 //! parameters of the execution at hand as the byte form that travels to the rows.
 
-use std::collections::BTreeMap;
-
 use junctor_expression::parameter::ParametersBuilder;
 use junctor_model::value::{Decimal, ValueRef};
 
@@ -17,41 +15,79 @@ const LONG_DATA_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of decoded parameters for which a session keeps its memory.
 const DECODED_BYTES_KEPT: usize = 64 * 1024;
 
-/// The protocol's memory of prepared statements.
+/// The protocol's memory of a session's prepared statements.
 #[derive(Debug, Default)]
 pub struct StatementParameters {
-    statements: BTreeMap<u32, Statement>,
+    /// By number, ascending; those that something is kept of.
+    statements: Vec<Statement>,
     long_data_bytes: usize,
+}
+
+/// The parameters of the execution at hand. One for all sessions of a block, since thousands of them are not to have a copy each.
+#[derive(Debug, Default)]
+pub struct DecodedParameters {
     builder: ParametersBuilder,
-    decoded: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
 struct Statement {
+    number: u32,
     bound_types: Vec<ParameterType>,
     long_data: Vec<(u16, Vec<u8>)>,
     /// Some long data was dropped, so what is kept is not what the client sent.
     is_cut: bool,
 }
 
+impl DecodedParameters {
+    /// In the form of `expression::Parameters`.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Lets go of the memory of very long parameters once they are executed with.
+    pub fn trim(&mut self) {
+        if self.bytes.capacity() > DECODED_BYTES_KEPT {
+            *self = DecodedParameters::default();
+        }
+    }
+}
+
 impl StatementParameters {
+    fn position(&self, number: u32) -> Result<usize, usize> {
+        self.statements.binary_search_by_key(&number, |statement| statement.number)
+    }
+
+    fn entry(&mut self, number: u32) -> &mut Statement {
+        let position = self.position(number).unwrap_or_else(|position| {
+            self.statements.insert(position, Statement { number, ..Statement::default() });
+            position
+        });
+        &mut self.statements[position]
+    }
+
     /// Decodes the parameters of an execution; long data is used up by it.
     ///
     /// # Errors
     /// `Malformed` for what does not hold together, `PacketTooLarge` when long data was dropped.
-    pub fn decode(&mut self, execution: &StmtExecute<'_>, parameter_count: usize) -> Result<(), ProtocolError> {
-        self.builder.clear();
-        self.decoded.clear();
+    pub fn decode(
+        &mut self,
+        execution: &StmtExecute<'_>,
+        parameter_count: usize,
+        decoded: &mut DecodedParameters,
+    ) -> Result<(), ProtocolError> {
+        let DecodedParameters { builder, bytes } = decoded;
+        builder.clear();
+        bytes.clear();
         if parameter_count == 0 {
             return Ok(());
         }
-        let statement = self.statements.entry(execution.statement_id).or_default();
+        let statement = self.entry(execution.statement_id);
         if statement.is_cut {
             self.forget_long_data(execution.statement_id);
             return Err(ProtocolError::PacketTooLarge);
         }
         let Statement { bound_types, long_data, .. } = statement;
-        let builder = &mut self.builder;
         let long = |index: usize| {
             long_data.iter().find(|(parameter, _)| usize::from(*parameter) == index).map(|(_, bytes)| bytes.as_slice())
         };
@@ -59,44 +95,34 @@ impl StatementParameters {
         if long_data.is_empty() {
             decode_parameters(&execution.parameters, parameter_count, bound_types, |_| None, &mut push)?;
         } else {
-            // Long data outlives the packet only in this map, so values are decoded while it is borrowed.
+            // Long data outlives the packet only in this list, so values are decoded while it is borrowed.
             decode_with_long_data(execution, parameter_count, bound_types, &long, builder)?;
-            self.long_data_bytes -= long_data.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+            let used = long_data.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
             long_data.clear();
+            self.long_data_bytes -= used;
         }
-        self.builder.append_to(&mut self.decoded).map_err(|_| ProtocolError::Malformed { field: "parameter_count" })
-    }
-
-    /// Lets go of the memory of very long parameters once they are executed with, since a session may be idle for long.
-    pub fn trim(&mut self) {
-        if self.decoded.capacity() > DECODED_BYTES_KEPT {
-            self.builder = ParametersBuilder::default();
-            self.decoded = Vec::new();
-        }
-    }
-
-    /// The parameters decoded last, in the form of `expression::Parameters`.
-    pub fn decoded(&self) -> &[u8] {
-        &self.decoded
+        builder.append_to(bytes).map_err(|_| ProtocolError::Malformed { field: "parameter_count" })
     }
 
     /// Appends to a parameter's long data. More than the session may keep is dropped, and the execution fails for want of it.
     pub fn append_long_data(&mut self, statement: u32, parameter: u16, data: &[u8]) {
-        let Statement { long_data, is_cut, .. } = self.statements.entry(statement).or_default();
-        if self.long_data_bytes + data.len() > LONG_DATA_BYTES_MAX {
+        let is_too_much = self.long_data_bytes + data.len() > LONG_DATA_BYTES_MAX;
+        let Statement { long_data, is_cut, .. } = self.entry(statement);
+        if is_too_much {
             *is_cut = true;
             return;
         }
-        self.long_data_bytes += data.len();
         match long_data.iter_mut().find(|(known, _)| *known == parameter) {
             Some((_, bytes)) => bytes.extend_from_slice(data),
             None => long_data.push((parameter, data.to_vec())),
         }
+        self.long_data_bytes += data.len();
     }
 
     /// Forgets the long data of a statement (COM_STMT_RESET).
     pub fn forget_long_data(&mut self, statement: u32) {
-        if let Some(statement) = self.statements.get_mut(&statement) {
+        if let Ok(position) = self.position(statement) {
+            let statement = &mut self.statements[position];
             self.long_data_bytes -= statement.long_data.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
             statement.long_data.clear();
             statement.is_cut = false;
@@ -106,7 +132,9 @@ impl StatementParameters {
     /// Forgets a statement (COM_STMT_CLOSE).
     pub fn forget(&mut self, statement: u32) {
         self.forget_long_data(statement);
-        self.statements.remove(&statement);
+        if let Ok(position) = self.position(statement) {
+            self.statements.remove(position);
+        }
     }
 }
 
@@ -198,13 +226,40 @@ mod tests {
         let mut parameters = StatementParameters::default();
         let chunk = vec![b'a'; LONG_DATA_BYTES_MAX / 2];
         (0..3).for_each(|_| parameters.append_long_data(1, 0, &chunk));
-        assert_eq!(parameters.decode(&execution, 1), Err(ProtocolError::PacketTooLarge));
+        let mut decoded = DecodedParameters::default();
+        assert_eq!(parameters.decode(&execution, 1, &mut decoded), Err(ProtocolError::PacketTooLarge));
         assert_eq!(parameters.long_data_bytes, 0);
         parameters.append_long_data(1, 0, &chunk);
-        assert_eq!(parameters.decode(&execution, 1), Ok(()));
-        assert!(parameters.decoded().len() > chunk.len());
-        parameters.trim();
-        assert_eq!(parameters.decoded.capacity(), 0);
+        assert_eq!(parameters.decode(&execution, 1, &mut decoded), Ok(()));
+        assert!(decoded.bytes().len() > chunk.len());
+        decoded.trim();
+        assert_eq!((decoded.bytes.capacity(), parameters.long_data_bytes), (0, 0));
+    }
+
+    #[test]
+    fn statements_keep_their_types_and_data_apart() {
+        let execution = |number: u8| [0x17, number, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 5, 0, 0, 0];
+        let bound = |number: u8| [0x17, number, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 0, number, 0, 0, 0];
+        let (mut parameters, mut decoded) = (StatementParameters::default(), DecodedParameters::default());
+        let mut run = |parameters: &mut StatementParameters, packet: &[u8]| {
+            let Ok(Command::StmtExecute(execution)) = Command::parse(packet, Capabilities::NONE) else {
+                panic!("a COM_STMT_EXECUTE")
+            };
+            parameters.decode(&execution, 1, &mut decoded)?;
+            Ok::<_, ProtocolError>(Parameters::from_bytes(decoded.bytes()).get(0).to_value())
+        };
+        for number in [7, 3, 9] {
+            assert_eq!(run(&mut parameters, &bound(number)), Ok(Value::Int(i64::from(number))));
+        }
+        parameters.forget(7);
+        assert!(run(&mut parameters, &execution(7)).is_err(), "no types are known of it");
+        for number in [3, 9] {
+            assert_eq!(run(&mut parameters, &execution(number)), Ok(Value::Int(5)));
+        }
+        parameters.append_long_data(3, 0, b"long");
+        assert_eq!(run(&mut parameters, &execution(9)), Ok(Value::Int(5)));
+        parameters.forget_long_data(3);
+        assert_eq!(run(&mut parameters, &execution(3)), Ok(Value::Int(5)));
     }
 
     #[test]
@@ -215,9 +270,9 @@ mod tests {
             let Ok(Command::StmtExecute(execution)) = Command::parse(&packet, Capabilities::NONE) else {
                 panic!("a COM_STMT_EXECUTE")
             };
-            let mut parameters = StatementParameters::default();
-            assert_eq!(parameters.decode(&execution, 1), Ok(()));
-            Parameters::from_bytes(parameters.decoded()).get(0).to_value()
+            let (mut parameters, mut decoded) = (StatementParameters::default(), DecodedParameters::default());
+            assert_eq!(parameters.decode(&execution, 1, &mut decoded), Ok(()));
+            Parameters::from_bytes(decoded.bytes()).get(0).to_value()
         };
         assert_eq!(decoded(7), Value::Int(7));
         assert_eq!(decoded(1 << 63), Value::UInt(1 << 63));

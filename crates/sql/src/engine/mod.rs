@@ -13,6 +13,7 @@ mod routing;
 mod sending;
 mod session_statement;
 mod settings;
+mod shared_statements;
 mod spinning;
 mod lock_tables;
 mod user_locks;
@@ -44,6 +45,7 @@ pub(crate) use user_locks::UserLockState;
 use latency::Latencies;
 pub use latency::OperationKind;
 pub use settings::ServerSettings;
+use shared_statements::SharedStatements;
 use table_use::TableBlocks;
 pub(crate) use table_use::TableUse;
 
@@ -59,6 +61,7 @@ pub struct Engine {
     pub(crate) settings: Arc<ServerSettings>,
     pub(crate) globals: GlobalVariables,
     pub(crate) cache: PlanCache,
+    shared_statements: SharedStatements,
     pub(crate) shape: Shape,
     spare_shapes: Vec<Shape>,
     pub(crate) work: Workspace,
@@ -82,6 +85,7 @@ impl Engine {
             settings,
             globals,
             cache: PlanCache::default(),
+            shared_statements: SharedStatements::default(),
             shape: Shape::new(SHAPE_SEED),
             spare_shapes: Vec::new(),
             work: Workspace::default(),
@@ -171,6 +175,7 @@ impl Engine {
         self.client.on_publish_catalog(signal, door);
         let dictionary = &self.client.catalog().dictionary;
         self.cache.forget_stale(dictionary);
+        self.shared_statements.forget_stale(dictionary);
         self.ranges.forget_missing(dictionary);
     }
 

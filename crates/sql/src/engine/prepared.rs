@@ -2,6 +2,7 @@
 //! values that were bound, and kept while they and the schema stay the same.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use junctor_client::Door;
 use junctor_client::program::RowProtocol;
@@ -10,6 +11,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::Engine;
 use super::query::keeps_diagnostics;
+use super::shared_statements::StatementKey;
 use super::user_locks::{LockCallMode, refuse_lock_calls};
 use crate::bind::{ParameterKind, message};
 use crate::execute::{Again, Run, fail, kind_of_value};
@@ -20,6 +22,8 @@ use crate::session::{PreparedStatement, Session};
 
 /// Bytes of the longest statement that is prepared.
 const PREPARED_BYTES_MAX: usize = 1 << 20;
+/// The kind of a parameter that no value was bound to yet.
+const UNBOUND: ParameterKind = ParameterKind { kind: Kind::Int, is_list: false };
 /// Bytes of a statement that SHOW PROCESSLIST shows.
 const SHOWN_BYTES_MAX: usize = 4096;
 
@@ -36,7 +40,7 @@ impl Engine {
         session.clear_diagnostics();
         match self.try_prepare(session, text, door) {
             Ok((id, plan)) => {
-                let parameters = session.statements.get(&id).map_or(0, |statement| statement.parameter_count);
+                let parameters = session.statements.get(id).map_or(0, |statement| statement.parameter_count);
                 let no_columns = ResultHeader::default();
                 let header = plan.as_deref().and_then(Plan::header).unwrap_or(&no_columns);
                 sink.prepared(id, parameters, header, &session.completion());
@@ -53,12 +57,18 @@ impl Engine {
         if text.len() > PREPARED_BYTES_MAX {
             return Err(Error::not_supported("a prepared statement of more than 1 MiB"));
         }
+        let key = StatementKey { text, database: session.database(), settings: session.plan_settings() };
+        let dictionary = &self.client.catalog().dictionary;
+        let is_unbound = |kinds: &[ParameterKind]| kinds.iter().all(|kind| *kind == UNBOUND);
+        if let Some(statement) = self.shared_statements.get(&key, is_unbound, dictionary) {
+            let plan = statement.plan.clone();
+            return Ok((self.keep_prepared(session, statement), plan));
+        }
         let parsed = parse(text).map_err(|error| message::of_parse_error(&error))?;
         // The parser bounds the number of parameters.
         let parameter_count = parsed.parameter_count as u16;
         self.work.kinds.clear();
-        let unknown = ParameterKind { kind: Kind::Int, is_list: false };
-        self.work.kinds.resize(usize::from(parameter_count), unknown);
+        self.work.kinds.resize(usize::from(parameter_count), UNBOUND);
         self.set_lock_calls(LockCallMode::Described);
         let planned = self.plan(session, &parsed.statement, session.database(), door);
         self.set_lock_calls(LockCallMode::Refused);
@@ -71,21 +81,26 @@ impl Engine {
             }
             None => (None, None),
         };
-        let statement = PreparedStatement {
+        let statement = Arc::new(PreparedStatement {
             statement: Arc::new(parsed.statement),
             text: text[..text.len().min(SHOWN_BYTES_MAX)].into(),
             parameter_count,
             plan: lasting,
             kinds: self.work.kinds.clone(),
-            settings: session.plan_settings(),
-            dictionary_version: self.client.catalog().dictionary.version,
+            settings: key.settings,
+            dictionary_version: AtomicU64::new(self.client.catalog().dictionary.version),
             database: session.database.clone(),
-        };
+        });
+        self.shared_statements.put(&key, &statement);
+        Ok((self.keep_prepared(session, statement), plan))
+    }
+
+    fn keep_prepared(&mut self, session: &mut Session, statement: Arc<PreparedStatement>) -> u32 {
         let id = session.next_statement;
         session.next_statement = session.next_statement.wrapping_add(1).max(1);
-        session.statements.insert(id, Box::new(statement));
+        session.statements.insert(id, statement);
         self.prepared_count += 1;
-        Ok((id, plan))
+        id
     }
 
     /// Forgets everything that a session has prepared.
@@ -98,12 +113,12 @@ impl Engine {
 
     /// How many parameters a prepared statement has; `None` if it does not exist.
     pub fn parameter_count(&self, session: &Session, statement: u32) -> Option<u16> {
-        session.statements.get(&statement).map(|statement| statement.parameter_count)
+        session.statements.get(statement).map(|statement| statement.parameter_count)
     }
 
     /// Forgets a prepared statement.
     pub fn close_statement(&mut self, session: &mut Session, statement: u32) {
-        if session.statements.remove(&statement).is_some() {
+        if session.statements.remove(statement) {
             self.prepared_count = self.prepared_count.saturating_sub(1);
         }
     }
@@ -135,7 +150,7 @@ impl Engine {
         self.work.parameters.extend_from_slice(parameters);
         let values = Parameters::from_bytes(parameters);
         let settings = session.plan_settings();
-        let Some(statement) = session.statements.get_mut(&id) else {
+        let Some(statement) = session.statements.get(id) else {
             let message = format!("Unknown prepared statement handler ({id}) given to mysqld_stmt_execute");
             return fail(session, &Error::new(ErrorCode::UnknownPreparedStatement, message), sink);
         };
@@ -144,16 +159,16 @@ impl Engine {
         }
         let dictionary = &self.client.catalog().dictionary;
         let run = Run { protocol: RowProtocol::Binary, shaped_text: None, again };
-        if let Some(plan) = &statement.plan {
-            let is_current = statement.dictionary_version == dictionary.version || plan.is_current(dictionary);
-            if is_current && statement.settings == settings && fits(plan, &statement.kinds, values) {
-                statement.dictionary_version = dictionary.version;
-                let plan = Arc::clone(plan);
-                if session.has_remarks() {
-                    session.clear_diagnostics();
-                }
-                return self.run_plan(session, &plan, &run, door, sink);
+        if let Some(plan) = &statement.plan
+            && statement.settings == settings
+            && fits(plan, &statement.kinds, values)
+            && statement.is_current(dictionary)
+        {
+            let plan = Arc::clone(plan);
+            if session.has_remarks() {
+                session.clear_diagnostics();
             }
+            return self.run_plan(session, &plan, &run, door, sink);
         }
         self.plan_and_run_prepared(session, id, &run, door, sink)
     }
@@ -168,10 +183,8 @@ impl Engine {
         door: &mut Door<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
-        self.counters.plans += 1;
-        let Some(prepared) = session.statements.get(&id) else { return Progress::Done };
-        let statement = Arc::clone(&prepared.statement);
-        let database = prepared.database.clone();
+        let Some(prepared) = session.statements.get(id).cloned() else { return Progress::Done };
+        let settings = session.plan_settings();
         let values = Parameters::from_bytes(&self.work.parameters);
         self.work.kinds.clear();
         for ordinal in 0..prepared.parameter_count {
@@ -183,30 +196,50 @@ impl Engine {
             };
             self.work.kinds.push(ParameterKind { kind, is_list: false });
         }
+        let key = StatementKey { text: &prepared.text, database: prepared.database.as_deref(), settings };
+        let is_whole = prepared.text.len() < SHOWN_BYTES_MAX;
+        let has_kinds = |kinds: &[ParameterKind]| *kinds == *self.work.kinds;
+        let dictionary = &self.client.catalog().dictionary;
+        if is_whole
+            && let Some(known) = self.shared_statements.get(&key, has_kinds, dictionary)
+            && let Some(plan) = known.plan.clone()
+        {
+            session.statements.insert(id, known);
+            session.clear_diagnostics();
+            return self.run_plan(session, &plan, run, door, sink);
+        }
+        self.counters.plans += 1;
         self.set_lock_calls(LockCallMode::Collected);
-        let progress = match self.plan(session, &statement, database.as_deref(), door) {
+        let progress = match self.plan(session, &prepared.statement, prepared.database.as_deref(), door) {
             Ok(Some(planned)) if self.has_unanswered_lock_calls() => refuse_lock_calls(session, &planned.plan, sink),
             Err(error) => {
                 session.clear_diagnostics();
                 fail(session, &error, sink)
             }
             Ok(None) => {
-                if !keeps_diagnostics(&statement) {
+                if !keeps_diagnostics(&prepared.statement) {
                     session.clear_diagnostics();
                 }
-                self.run_without_plan(session, &statement, run.protocol, door, sink)
+                self.run_without_plan(session, &prepared.statement, run.protocol, door, sink)
             }
             Ok(Some(planned)) => {
                 session.clear_diagnostics();
                 let plan = Arc::new(planned.plan);
-                let settings = session.plan_settings();
-                if let Some(prepared) = session.statements.get_mut(&id)
-                    && !planned.is_volatile
-                {
-                    prepared.plan = Some(Arc::clone(&plan));
-                    prepared.kinds.clone_from(&self.work.kinds);
-                    prepared.settings = settings;
-                    prepared.dictionary_version = self.client.catalog().dictionary.version;
+                if !planned.is_volatile {
+                    let statement = Arc::new(PreparedStatement {
+                        statement: Arc::clone(&prepared.statement),
+                        text: prepared.text.clone(),
+                        parameter_count: prepared.parameter_count,
+                        plan: Some(Arc::clone(&plan)),
+                        kinds: self.work.kinds.clone(),
+                        settings,
+                        dictionary_version: AtomicU64::new(self.client.catalog().dictionary.version),
+                        database: prepared.database.clone(),
+                    });
+                    if is_whole {
+                        self.shared_statements.put(&key, &statement);
+                    }
+                    session.statements.insert(id, statement);
                 }
                 self.run_plan(session, &plan, run, door, sink)
             }
