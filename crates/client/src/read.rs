@@ -268,10 +268,10 @@ fn reply_place(table: TableId) -> usize {
 
 #[inline]
 fn send_read(to: Address, request: ReadRows, door: &mut Door<'_>) {
-    let is_little = request.charge.work <= LITTLE_WORK && units_of(&request.program, &request.input) <= LITTLE_UNITS;
+    let is_little = request.is_little();
     door.outbox.send(to, read_signal(to, request));
     if !is_little {
-        door.outbox.wake(to);
+        door.outbox.mark_much(to);
     }
 }
 
@@ -304,12 +304,6 @@ fn read_signal(to: Address, request: ReadRows) -> Signal {
         _ => Signal::Ldm(LdmSignal::ReadRows(request)),
     }
 }
-
-/// Units of a read that is done for a thread that sleeps, rather than that the thread is woken for it, if its work is little too.
-const LITTLE_UNITS: u32 = 4;
-
-/// The work of such a read: about what a wake-up costs.
-const LITTLE_WORK: u16 = (5_000 >> Charge::UNIT_SHIFT) as u16;
 
 /// What a read asks of one partition: its ranges count as one; its keys are counted by their bytes, about sixteen each.
 #[inline]

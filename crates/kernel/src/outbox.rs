@@ -24,7 +24,7 @@ use std::sync::Arc;
 use crate::address::Address;
 use crate::block::{Priority, Signal, SignalClass};
 use crate::directory::Directory;
-use crate::envelope::{Envelope, Parcel};
+use crate::envelope::{Envelope, Parcel, SocketParcel};
 use crate::mailbox::{LocalQueue, Producer};
 use crate::require;
 use crate::scheduler::stand_in::LITTLE_SIGNALS_MAX;
@@ -116,10 +116,10 @@ impl<S: Signal> Outbox<S> {
         self.long.push_back(Envelope { to, from: self.own, signal });
     }
 
-    /// What was just sent to this address is so much work that its thread is to be woken for it if it sleeps, and that no other
-    /// thread does it in its stead.
+    /// What was just sent to this address is so much work that its thread is to be woken for it if it sleeps, and that this one does not
+    /// do it in its stead.
     #[inline]
-    pub fn wake(&mut self, to: Address) {
+    pub fn mark_much(&mut self, to: Address) {
         let is_here = to.node == self.own.node;
         let thread = if is_here { self.directory.thread_or_none(to.module, to.instance) } else { OTHER_NODE };
         if let Some(Some(link)) = self.links.get_mut(usize::from(thread)) {
@@ -426,6 +426,12 @@ impl<S: Signal> Outbox<S> {
 
     /// Sends what the kernel says to itself to another thread.
     pub(crate) fn deliver_parcel(&mut self, thread: u16, parcel: Parcel<S>) {
+        // Lent, so that this thread need not write it.
+        if let (Parcel::Socket(SocketParcel::LendOutput(_)), Some(Some(link))) =
+            (&parcel, self.links.get_mut(usize::from(thread)))
+        {
+            link.is_much = true;
+        }
         self.post(thread, parcel);
     }
 
@@ -442,7 +448,8 @@ impl<S: Signal> Outbox<S> {
             }
             let news = link.normal.ring.publish() + link.high.ring.publish();
             if news > 0 {
-                published(thread as u16, news <= LITTLE_SIGNALS_MAX && !std::mem::take(&mut link.is_much));
+                let is_much = std::mem::take(&mut link.is_much) || news > LITTLE_SIGNALS_MAX;
+                published(thread as u16, !is_much);
             }
         }
         self.backlog -= moved;

@@ -3,6 +3,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p junctor-kernel --release --test loom_sleep`.
 #![cfg(loom)]
 
+use junctor_kernel::Duration;
 use junctor_kernel::mailbox::{Consumer, Producer, ring};
 use junctor_kernel::scheduler::sleep::{GivenBack, Lease, SleepCell, SleepPlace};
 use loom::cell::UnsafeCell;
@@ -132,13 +133,25 @@ impl Lent {
     /// What the thread does: take, let go, look, rest, sleep, come back.
     fn receive_all(&self) {
         while !self.take() {
-            self.cell.let_go();
-            if self.has_news() {
-                self.cell.go_on();
-            } else if self.cell.rest(SleepPlace::Cell) {
-                self.cell.sleep(None);
-                self.cell.come_back();
-            }
+            self.rest(None);
+        }
+    }
+
+    /// What the thread does whose first sleep ends by itself.
+    fn receive_and_wake(&self) {
+        let mut longest = Some(Duration::ZERO);
+        while !self.take() {
+            self.rest(longest.take());
+        }
+    }
+
+    fn rest(&self, longest: Option<Duration>) {
+        self.cell.let_go();
+        if self.has_news() {
+            self.cell.go_on();
+        } else if self.cell.rest(SleepPlace::Cell) {
+            self.cell.sleep(longest);
+            self.cell.come_back();
         }
     }
 
@@ -153,13 +166,7 @@ impl Lent {
             if self.take() {
                 return;
             }
-            self.cell.let_go();
-            if self.has_news() {
-                self.cell.go_on();
-            } else if self.cell.rest(SleepPlace::Cell) {
-                self.cell.sleep(None);
-                self.cell.come_back();
-            }
+            self.rest(None);
         }
     }
 
@@ -231,6 +238,16 @@ fn who_stands_in_is_alone_and_loses_nothing() {
 #[test]
 fn one_of_two_stands_in_and_nothing_is_lost() {
     check_lent(2, Lent::receive_all);
+}
+
+#[test]
+fn who_wakes_by_itself_meanwhile_waits_for_its_own() {
+    check_lent(1, Lent::receive_and_wake);
+}
+
+#[test]
+fn who_wakes_by_itself_while_two_have_news_loses_nothing() {
+    check_lent(2, Lent::receive_and_wake);
 }
 
 #[test]

@@ -49,7 +49,7 @@ macro_rules! counters {
 
 counters! {
     ThreadCounters of "thread" {
-        signals: "Signals and events that its blocks handled.";
+        signals: "Signals and events that it handled, in turns that it made for other threads too.";
         turns: "Turns with at least one signal.";
         hand_overs: "Signals and events that came from other threads; of all threads together, the hand-overs of the node.";
         lent_turns: "Turns that other threads made for it while it slept or wrote, rather than to wake it or wait for it.";

@@ -8,7 +8,7 @@ use junctor_kernel::Buffer;
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, PartitionId, RowId, TransactionId};
 
-use crate::program::{ReadProgram, RowProtocol};
+use crate::program::{Access, ReadProgram, RowProtocol};
 use crate::remarks::Remarks;
 
 /// The client's record of an operation: a pool handle as a number. Opaque to everybody else.
@@ -79,6 +79,21 @@ pub struct ReadRows {
     pub output: Buffer,
     /// Where to go on; `None` at the beginning.
     pub resume: Option<Box<Resume>>,
+}
+
+impl ReadRows {
+    /// Bytes of the keys of a read that is done for a thread that sleeps, rather than that the thread is woken for it: a few keys.
+    const LITTLE_INPUT_BYTES: usize = 64;
+
+    /// The work of such a read: about what a wake-up costs.
+    const LITTLE_WORK: u16 = (5_000 >> Charge::UNIT_SHIFT) as u16;
+
+    /// Whether it takes no longer than to wake a thread, as far as can be told: a few keys.
+    pub fn is_little(&self) -> bool {
+        matches!(self.program.access, Access::PrimaryKeys)
+            && self.input.len() <= Self::LITTLE_INPUT_BYTES
+            && self.charge.work <= Self::LITTLE_WORK
+    }
 }
 
 /// The answer.

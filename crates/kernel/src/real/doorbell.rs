@@ -15,7 +15,7 @@ pub(super) struct Doorbell {
     waker: Option<mio::Waker>,
     /// When it was rung last, for whoever measures how long waking takes; 0 once that was taken.
     rung: AtomicU64,
-    /// Whether others may stand in for the thread while it rests: not if it waits for disks in its turns.
+    /// Whether others may stand in for the thread while it rests or is away: not if it waits for disks in its turns.
     pub(super) may_be_lent: bool,
 }
 

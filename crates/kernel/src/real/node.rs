@@ -35,6 +35,7 @@ use super::sending::{SendWord, Sending};
 use super::socket::{SocketCounts, Sockets};
 use super::spinner::{SpinWord, Spinner};
 use super::thread::{Activity, NodeThread, Poller, RealWorld, Shared, WAKE_TOKEN};
+use super::thread_usage::Contention;
 
 /// Connections that may wait to be accepted.
 const LISTEN_BACKLOG: i32 = 4096;
@@ -110,7 +111,8 @@ impl std::error::Error for StartError {}
 pub struct Node;
 
 impl Node {
-    /// Starts all threads of a layout. `make_host` is called once on each thread, which then keeps what it made.
+    /// Starts all threads of a layout. `make_host` is called once on each thread. What it made is used by one thread at a time: by that
+    /// one, or by another that makes a turn for it.
     /// Returns when every thread runs and listens.
     pub fn start<S, H, F>(layout: &NodeLayout, options: NodeOptions, make_host: F) -> Result<RunningNode, StartError>
     where
@@ -462,7 +464,10 @@ impl ThreadStart {
             clock: self.shared.clock.clone(),
             spinner: Spinner::new(&layout.modules, layout.spin_us, self.wake_ns),
             told_to_stop: false,
-            errands: Vec::new(),
+            published: Vec::new(),
+            errand: None,
+            leaves: false,
+            contention: Contention::default(),
             is_full: false,
             first_ring: 0,
             unpolled: 0,
@@ -521,7 +526,9 @@ fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Opti
     let (mut bells, mut polls) = (Vec::new(), Vec::new());
     for thread in directory.threads() {
         let has_sockets = thread.modules.iter().any(|(module, _)| *module == Module::Recv);
-        let may_be_lent = thread.modules.iter().all(|(module, _)| *module != Module::Io);
+        // Without an io module files are where the block is that asks for them.
+        let may_be_lent =
+            directory.instances(Module::Io) > 0 && thread.modules.iter().all(|(module, _)| *module != Module::Io);
         if has_sockets {
             let poll = Poll::new().map_err(|error| StartError::System("watch sockets", error))?;
             let waker = Waker::new(poll.registry(), Token(WAKE_TOKEN));

@@ -1,3 +1,5 @@
+//! Hot path: at most 40 instructions a turn that neither writes nor has an errand.
+//!
 //! What belongs to each thread of a node, and who holds it: the thread itself while it works, or another that stands in for it.
 //!
 //! To wake a thread costs both sides more than most of what it is woken for. So who has sent little to a thread that sleeps does
@@ -16,11 +18,11 @@ use crate::world::WorldEvent;
 use crate::{address::Address, envelope::SocketParcel};
 
 use super::doorbell::Doorbell;
-use super::sending::busy_per_mille;
+use super::sending::lately_per_mille;
 use super::thread::{Errand, Next, NodeThread, Poller, Shared};
 use super::thread_usage::thread_usage;
 
-/// For so many threads one stands in after a turn; others are woken.
+/// For so many threads one stands in after a turn, one after the other, each for what came of the one before; the last is woken.
 const STAND_INS_MAX: u32 = 8;
 
 /// Turns that are made for another thread before it is woken.
@@ -38,7 +40,7 @@ type Place<S, H> = CachePadded<UnsafeCell<Option<NodeThread<S, H>>>>;
 pub(super) struct Places<S: Signal, H: Host<S>>(Box<[Place<S, H>]>);
 
 // SAFETY: what stands in a place is reached by the one thread that holds it, and may be sent to it.
-unsafe impl<S: Signal, H: Host<S> + Send> Sync for Places<S, H> {}
+unsafe impl<S: Signal, H: Host<S>> Sync for Places<S, H> where NodeThread<S, H>: Send {}
 
 /// The right to reach what belongs to a thread.
 struct Held<'a, S: Signal, H: Host<S>> {
@@ -61,28 +63,33 @@ impl<S: Signal, H: Host<S>> Held<'_, S, H> {
     /// For the thread itself: does something without holding the place.
     #[inline]
     fn leave(&mut self, action: impl FnOnce()) {
-        if self.bell.may_be_lent {
-            self.bell.cell.leave();
-            action();
-            self.bell.cell.come_back();
-        } else {
-            action();
-        }
+        self.bell.cell.leave();
+        action();
+        self.bell.cell.come_back();
     }
 
-    /// For the thread itself, which has let go: sleeps without holding the place, unless there was news since.
-    fn rest(&mut self, place: SleepPlace, sleep: impl FnOnce()) {
-        if self.bell.cell.rest(place) {
+    /// For the thread itself, which has let go: sleeps without holding the place, unless there was news since. Returns whether it did.
+    fn rest(&mut self, place: SleepPlace, sleep: impl FnOnce()) -> bool {
+        let rests = self.bell.cell.rest(place);
+        if rests {
             sleep();
             self.bell.cell.come_back();
         }
+        rests
     }
 
-    /// For the thread itself: writes its output, if it is to do that, without holding the place.
+    /// For the thread itself: writes its output, if it is to do that, without holding the place if others have its CPU now and then. A
+    /// thread that keeps its CPU is back before anybody could have done anything for it.
     #[inline]
     fn write(&mut self, is_idle: bool, poller: &mut Poller, aside: &mut Aside) {
-        let Some(mut sockets) = self.with(|own| own.begin_write(is_idle, Some(poller))) else { return };
-        self.leave(|| sockets.write_output(&mut aside.services()));
+        let Some((mut sockets, leaves)) = self.with(|own| Some((own.begin_write(is_idle, Some(poller))?, own.leaves)))
+        else {
+            return;
+        };
+        match leaves && self.bell.may_be_lent {
+            true => self.leave(|| sockets.write_output(&mut aside.services())),
+            false => sockets.write_output(&mut aside.services()),
+        }
         self.with(|own| own.end_write(sockets, aside));
     }
 }
@@ -103,8 +110,8 @@ impl<S: Signal, H: Host<S> + Send> Places<S, H> {
         held.place.with_mut(|place| unsafe { *place = Some(own) });
         loop {
             held.with(|own| own.turn(&mut poller));
+            held.with(|own| self.run_errand(own, &shared));
             held.write(false, &mut poller, &mut aside);
-            held.with(|own| self.run_errands(own, &shared));
             match held.with(|own| own.after_turn(&mut poller)) {
                 Next::Turn => {}
                 Next::Write => held.write(true, &mut poller, &mut aside),
@@ -113,11 +120,15 @@ impl<S: Signal, H: Host<S> + Send> Places<S, H> {
                         SleepPlace::Elsewhere => poller.wait(longest),
                         SleepPlace::Cell => shared.bells[usize::from(thread)].cell.sleep(Some(longest)),
                     };
-                    held.rest(place, sleep);
-                    held.with(|own| own.end_rest(place, &mut poller));
+                    match held.rest(place, sleep) {
+                        true => held.with(|own| own.end_rest(place, &mut poller)),
+                        false => held.with(|own| own.go_on()),
+                    }
                 }
                 Next::End => break,
             }
+            // Of what was published after the turn.
+            held.with(|own| self.run_errand(own, &shared));
         }
         // SAFETY: the cell is awake and stays so. What belonged to the thread ends with it.
         drop(held.place.with_mut(|place| unsafe { (*place).take() }));
@@ -125,39 +136,46 @@ impl<S: Signal, H: Host<S> + Send> Places<S, H> {
 }
 
 impl<S: Signal, H: Host<S>> Places<S, H> {
-    /// Does what the calling thread sent to others that do not hold what belongs to them, or wakes them.
+    /// Does what the calling thread sent to another that does not hold what belongs to it, or wakes that.
     #[inline]
-    fn run_errands(&self, own: &mut NodeThread<S, H>, shared: &Shared) {
-        if !own.errands.is_empty() {
-            self.run_some_errands(own, shared);
+    fn run_errand(&self, own: &mut NodeThread<S, H>, shared: &Shared) {
+        if own.errand.is_some() {
+            self.run_errands(own, shared);
         }
     }
 
     #[inline(never)]
-    fn run_some_errands(&self, own: &mut NodeThread<S, H>, shared: &Shared) {
+    fn run_errands(&self, own: &mut NodeThread<S, H>, shared: &Shared) {
         for _ in 0..STAND_INS_MAX {
-            let Some(Errand { thread, .. }) = own.errands.pop() else { return };
-            let bell = &shared.bells[usize::from(thread)];
-            let leaves_it = own.is_full && is_free(busy_per_mille(&shared.loads, thread, own.clock.now()));
+            let Some(errand) = own.errand.take() else { return };
+            let bell = &shared.bells[usize::from(errand.thread)];
+            let leaves_it = own.is_full && is_free(lately_per_mille(&shared.loads, errand.thread, own.clock.now()));
             let lease = if leaves_it { None } else { bell.cell.borrow() };
             match lease {
-                Some(lease) => self.stand_in_for(thread, lease, bell, own),
+                Some(lease) => self.stand_in_for(errand, lease, bell, own),
                 None => bell.wake(&own.clock),
             }
         }
-        for errand in own.errands.drain(..) {
+        if let Some(errand) = own.errand.take() {
             shared.bells[usize::from(errand.thread)].wake(&own.clock);
         }
     }
 
     /// Makes turns for a thread that the caller has borrowed, and gives it back.
-    fn stand_in_for(&self, thread: u16, lease: Lease, bell: &Doorbell, own: &mut NodeThread<S, H>) {
+    fn stand_in_for(&self, errand: Errand, lease: Lease, bell: &Doorbell, own: &mut NodeThread<S, H>) {
         let own_thread = own.engine.seat().thread;
-        let mut held = Held { place: &self.0[usize::from(thread)], bell };
+        let may_write = own.world.sending.may_write_in_lent_turns();
+        let mut held = Held { place: &self.0[usize::from(errand.thread)], bell };
         for _ in 0..TURNS_MAX {
             let is_done = held.with(|other| {
-                let is_done = other.lent_turn(lease);
-                own.errands.extend(other.errands.drain(..).filter(|errand| errand.thread != own_thread));
+                let (handled, is_done) = other.lent_turn(lease, errand.from, may_write);
+                own.note_lent_turn(handled);
+                // What is for the caller itself it sees when it looks, before it rests.
+                if let Some(next) = other.errand.take().filter(|next| next.thread != own_thread)
+                    && let Some(earlier) = own.errand.replace(next)
+                {
+                    own.world.shared.bells[usize::from(earlier.thread)].wake(&own.clock);
+                }
                 is_done
             });
             if !is_done {
@@ -165,6 +183,9 @@ impl<S: Signal, H: Host<S>> Places<S, H> {
             }
             if bell.cell.give_back(lease) != GivenBack::No {
                 return;
+            }
+            if bell.cell.is_wanted() {
+                break;
             }
         }
         bell.give_back_awake(lease, &own.clock);

@@ -65,6 +65,8 @@ pub(super) struct Sending {
     candidates: Vec<(u16, bool, bool)>,
     is_sender: bool,
     may_help: bool,
+    /// It writes nothing but what its own blocks send.
+    nosend: bool,
     settings: SendSettings,
     controller: SendController,
     extra: ExtraHelpers,
@@ -96,6 +98,7 @@ impl Sending {
             candidates,
             is_sender: carries(own, Module::Send),
             may_help: may_help(own),
+            nosend: own.nosend,
             settings: SendSettings::default(),
             controller: SendController::new(is_exclusive),
             extra: ExtraHelpers::default(),
@@ -148,6 +151,11 @@ impl Sending {
             }
         }
         None
+    }
+
+    /// Whether the thread writes what blocks send to sockets of another in a turn that it makes for that.
+    pub(super) fn may_write_in_lent_turns(&self) -> bool {
+        !self.nosend && self.controller.state() != SendState::Overload
     }
 
     /// Decides anew by what the load board says at `now`, and publishes it.
@@ -250,6 +258,11 @@ fn is_asleep(loads: &LoadBoard, thread: u16, now: Time) -> bool {
     state == ThreadState::Sleeping && now.since(since).0 > LOAD_SLOTS as u64 * ADJUST_EVERY.0
 }
 
+/// Thousandths of the last complete 50 ms in which a thread was busy; none if it sleeps since.
+pub(super) fn lately_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
+    if is_asleep(loads, thread, now) { 0 } else { loads.thread(thread).map_or(0, |load| load.moment.busy_per_mille()) }
+}
+
 /// What a thread did in the last 200 ms that it published; nothing if it slept since.
 fn lately(loads: &LoadBoard, thread: u16, now: Time) -> Usage {
     let mut usage = Usage::default();
@@ -261,7 +274,7 @@ fn lately(loads: &LoadBoard, thread: u16, now: Time) -> Usage {
     usage
 }
 
-pub(super) fn busy_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
+fn busy_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
     lately(loads, thread, now).busy_per_mille()
 }
 

@@ -26,9 +26,10 @@ use super::clock::Clock;
 use super::doorbell::Doorbell;
 use super::file::Files;
 use super::places::Aside;
-use super::sending::{SendWord, Sending, busy_per_mille};
+use super::sending::{SendWord, Sending, lately_per_mille};
 use super::socket::{OutputCounts, Sockets};
 use super::spinner::{SpinWord, Spinner};
+use super::thread_usage::Contention;
 
 /// The poll's token for being woken.
 pub(super) const WAKE_TOKEN: usize = usize::MAX;
@@ -229,12 +230,12 @@ enum Spun {
     Nothing,
 }
 
-/// A thread to which something was published.
+/// A little work that was published for a thread that does not hold what belongs to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Errand {
     pub(super) thread: u16,
-    /// Whether it is so little that to do it costs less than to wake the thread.
-    is_little: bool,
+    /// Who sent it.
+    pub(super) from: u16,
 }
 
 /// What a thread does after a turn.
@@ -256,8 +257,13 @@ pub(super) struct NodeThread<S: Signal, H: Host<S>> {
     pub(super) clock: Clock,
     pub(super) spinner: Spinner,
     pub(super) told_to_stop: bool,
-    /// Threads to which little was sent, and for which this one may stand in.
-    pub(super) errands: Vec<Errand>,
+    /// Threads to which something was published and which have not been told, and whether it is little.
+    pub(super) published: Vec<(u16, bool)>,
+    /// What this thread is to do for another, or to wake that for.
+    pub(super) errand: Option<Errand>,
+    /// Whether it is away while it writes: others had its CPU lately when it could have run.
+    pub(super) leaves: bool,
+    pub(super) contention: Contention,
     /// Whether it was so busy lately that it leaves work to threads that have time.
     pub(super) is_full: bool,
     /// The ring from another thread that is looked at first in the next turn.
@@ -280,7 +286,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.engine.load.enter(ThreadState::Executing, now);
         if now >= self.world.sending.due() {
             self.world.adjust_sending(now);
-            self.is_full = is_full(busy_per_mille(&self.world.shared.loads, self.engine.seat().thread, now));
+            self.is_full = is_full(lately_per_mille(&self.world.shared.loads, self.engine.seat().thread, now));
+            self.leaves = self.contention.is_contended(now);
         }
         let wall_us = self.clock.wall_us(now);
         // Steps of long work take long, so the sockets are looked at after each.
@@ -322,7 +329,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         if self.world.has_output() {
             return Next::Write;
         }
-        if !self.errands.is_empty() || self.world.has_news() || self.world.has_input() && self.engine.accepts_work() {
+        if self.errand.is_some() || self.world.has_news() || self.world.has_input() && self.engine.accepts_work() {
             return Next::Turn;
         }
         if self.world.shared.halt.load(Ordering::Acquire) {
@@ -378,53 +385,71 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.world.has_input()
     }
 
-    /// Publishes what was sent and wakes those who sleep, but for those for whom this thread may stand in. Returns whether a backlog
-    /// moved.
+    /// Publishes what was sent and wakes those who sleep, but for one for which this thread, or the one that makes this turn for it, may
+    /// stand in. Returns whether a backlog moved.
     #[inline]
     fn publish(&mut self) -> bool {
-        let errands = &mut self.errands;
-        let known = errands.len();
-        let moved = self.engine.flush(|thread, is_little| errands.push(Errand { thread, is_little }));
+        let published = &mut self.published;
+        let moved = self.engine.flush(|thread, is_little| published.push((thread, is_little)));
         require!(self.engine.remote().is_empty(), "a signal for another node, and no way to it");
-        if self.errands.len() > known {
-            SleepCell::fence_before_claim();
-            let shared = &self.world.shared;
-            self.errands.retain(|errand| {
-                let bell = &shared.bells[usize::from(errand.thread)];
-                let waits = errand.is_little && bell.may_be_lent && bell.cell.may_be_borrowed();
-                if !waits {
-                    bell.wake(&self.clock);
-                }
-                waits
-            });
+        if !self.published.is_empty() {
+            self.tell();
         }
         moved
     }
 
-    /// A turn that another thread makes while this one does what the lease says. Returns whether there is nothing left to do.
-    pub(super) fn lent_turn(&mut self, lease: Lease) -> bool {
-        if self.engine.has_later_work() || self.engine.is_blocked() {
-            return false;
+    /// Tells of what was published. Work for several threads is done at the same time, so only one of them is stood in for.
+    fn tell(&mut self) {
+        SleepCell::fence_before_claim();
+        let shared = &self.world.shared;
+        for (thread, is_little) in self.published.drain(..) {
+            let bell = &shared.bells[usize::from(thread)];
+            match self.errand {
+                None if is_little && bell.may_be_lent && bell.cell.may_be_borrowed() => {
+                    self.errand = Some(Errand { thread, from: self.engine.seat().thread });
+                }
+                Some(errand) if errand.thread == thread && is_little => {}
+                Some(errand) if errand.thread == thread => {
+                    self.errand = None;
+                    bell.wake(&self.clock);
+                }
+                _ => bell.wake(&self.clock),
+            }
+        }
+    }
+
+    /// This thread has handled so many signals in a turn of another.
+    pub(super) fn note_lent_turn(&mut self, signals: u64) {
+        self.unpolled += signals;
+        self.engine.load.count_signals(signals);
+    }
+
+    /// A turn that thread `from` makes, with what it has sent, while this one does what the lease says. Returns how many signals were
+    /// handled, and whether there is nothing left to do.
+    pub(super) fn lent_turn(&mut self, lease: Lease, from: u16, may_write: bool) -> (u64, bool) {
+        // A thread that is told to stop tells when it has come to rest, and must see its work itself.
+        if self.told_to_stop || self.engine.has_later_work() || self.engine.is_blocked() {
+            return (0, false);
         }
         let now = self.clock.now();
         let wall_us = self.clock.wall_us(now);
-        self.unpolled += self.engine.run(now, wall_us, self.first_ring);
-        self.first_ring = self.first_ring.wrapping_add(1);
-        self.engine.end_turn();
-        self.engine.load.count_lent_turn();
-        if lease != Lease::Away {
-            self.engine.carry_out(&mut self.world);
+        let own_time = self.engine.time();
+        let handled = self.engine.run_lent(now, wall_us, from);
+        if lease == Lease::Away {
+            // The sockets are not here, and the turn that the thread has made is not over.
+            self.publish();
+            self.engine.set_time(own_time);
+            return (handled, true);
         }
+        self.engine.carry_out(&mut self.world);
         self.publish();
-        if lease != Lease::Away
-            && let Some(mut sockets) = self.begin_write(true, None)
-        {
+        if may_write && let Some(mut sockets) = self.begin_write(true, None) {
             self.engine.with_services(|services| sockets.write_output(services));
             self.world.sockets = Some(sockets);
             self.publish();
         }
         self.engine.close_turn(self.clock.now());
-        lease == Lease::Away || self.let_go_if_quiet()
+        (handled, self.let_go_if_quiet())
     }
 
     /// Lets go of a thread that was lent, if it may rest until the time that it rests anyway.
@@ -519,7 +544,13 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         Next::Rest(place, longest)
     }
 
-    /// The thread has come back from a sleep.
+    /// The thread did not sleep after all.
+    #[cold]
+    pub(super) fn go_on(&mut self) {
+        self.spinner.end_sleep(self.clock.now(), None);
+    }
+
+    /// The thread has come back from a sleep there.
     pub(super) fn end_rest(&mut self, place: SleepPlace, poller: &mut Poller) {
         let shared = self.world.shared.clone();
         let bell = &shared.bells[usize::from(self.engine.seat().thread)];

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
 
+use crate::context::Time;
 use crate::scheduler::load::OsUsage;
 
 /// What the calling thread has used since it began; one system call of about 300 ns. Nothing where it is not told.
@@ -60,6 +61,27 @@ impl RunDelay {
         let mut text = [0; 64];
         let length = file.read_at(&mut text, 0).ok()?;
         waited_ns(&text[..length])
+    }
+}
+
+/// Whether others have the CPUs that the calling thread could use.
+#[derive(Default)]
+pub(super) struct Contention {
+    run_delay: RunDelay,
+    looked: Time,
+    waited_ns: u64,
+}
+
+impl Contention {
+    /// A thread that waited for a CPU for more than this part of the time, in thousandths, shares it with others.
+    const WAITED_PER_MILLE: u64 = 50;
+
+    /// Whether the thread waited for a CPU for much of the time since it was asked last. No where the system does not tell.
+    pub(super) fn is_contended(&mut self, now: Time) -> bool {
+        let Some(waited_ns) = self.run_delay.nanoseconds() else { return false };
+        let new_ns = waited_ns.saturating_sub(std::mem::replace(&mut self.waited_ns, waited_ns));
+        let all_ns = now.since(std::mem::replace(&mut self.looked, now)).0;
+        new_ns * 1_000 > all_ns * Self::WAITED_PER_MILLE
     }
 }
 

@@ -68,7 +68,7 @@ pub struct Usage {
     pub os_user_ns: u64,
     /// Nanoseconds that the operating system counted in its own mode; 0 where it does not tell.
     pub os_system_ns: u64,
-    /// Signals handled.
+    /// Signals handled, those of other threads' turns that it made too.
     pub signals: u64,
     /// Turns in which at least one signal was handled.
     pub turns: u64,
@@ -411,9 +411,15 @@ impl LoadMeter {
         self.board.threads[self.thread].queue_length.store(queue_length as u64, Ordering::Relaxed);
     }
 
-    /// The last turn was made by another thread.
-    pub(crate) fn count_lent_turn(&mut self) {
-        self.current[0].lent_turns += 1;
+    /// Another thread has made a turn for this one, in which it took so many signals from its rings.
+    pub(crate) fn count_lent_turn(&mut self, hand_overs: u64) {
+        self.current[0].hand_overs += hand_overs;
+        self.current[0].lent_turns += u64::from(hand_overs > 0);
+    }
+
+    /// The thread has handled so many signals in turns of others.
+    pub(crate) fn count_signals(&mut self, signals: u64) {
+        self.current[0].signals += signals;
     }
 
     #[cold]

@@ -241,6 +241,38 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.handled
     }
 
+    /// A turn that thread `from` makes while this one rests or is away: takes what `from` has sent, and nothing else, for it is only that
+    /// which is known to be little. Returns how many signals were handled, which count for `from`.
+    pub(crate) fn run_lent(&mut self, now: Time, wall_clock_us: u64, from: u16) -> u64 {
+        self.now = now;
+        self.wall_clock_us = wall_clock_us;
+        self.handled = 0;
+        self.outbox.take_more();
+        let mut incoming = std::mem::take(&mut self.incoming);
+        // By the other threads, in order.
+        let position = usize::from(from) - usize::from(from > self.seat.thread);
+        if let Some(Incoming { rings: [normal, high] }) = incoming.get_mut(position) {
+            self.take(high, (position as u16, HIGH as u8));
+            self.take(normal, (position as u16, NORMAL as u8));
+        }
+        self.incoming = incoming;
+        let handled = self.handled;
+        self.end_blocks_turn();
+        self.handled = 0;
+        self.release_rings();
+        self.load.count_lent_turn(std::mem::take(&mut self.hand_overs));
+        handled
+    }
+
+    /// When the last turn began, which a lent turn changes.
+    pub(crate) fn time(&self) -> (Time, u64) {
+        (self.now, self.wall_clock_us)
+    }
+
+    pub(crate) fn set_time(&mut self, (now, wall_clock_us): (Time, u64)) {
+        (self.now, self.wall_clock_us) = (now, wall_clock_us);
+    }
+
     /// The thread does something else than the last turn from `now` on.
     #[inline]
     pub(crate) fn close_turn(&mut self, now: Time) {
@@ -251,6 +283,14 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     /// Ends the part of the turn that handles signals. Returns how many signals the turn handled in all.
     pub(crate) fn end_turn(&mut self) -> u64 {
+        self.end_blocks_turn();
+        // What a signal from another thread will wait for: not for long work, of which there is one piece a turn.
+        let queue_length = self.waiting() - self.outbox.long_len() + self.release_rings();
+        self.load.count_turn(self.handled, std::mem::take(&mut self.hand_overs), queue_length);
+        std::mem::take(&mut self.handled)
+    }
+
+    fn end_blocks_turn(&mut self) {
         if self.handled > 0 {
             self.turn_is_open = true;
             let first = self.seat.modules.first().copied().unwrap_or((Module::Main, 0));
@@ -258,15 +298,17 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             let (host, mut context, outbox) = self.parts(own);
             host.end_turn(&mut context, outbox);
         }
-        // What a signal from another thread will wait for: not for long work, of which there is one piece a turn.
-        let mut queue_length = self.waiting() - self.outbox.long_len();
+    }
+
+    /// Gives back what was taken from the rings. Returns what is left in them, as far as was seen.
+    fn release_rings(&mut self) -> usize {
+        let mut left = 0;
         for incoming in &mut self.incoming {
             // A sender that waits for room looks again by itself after at most a short sleep.
             let _ = incoming.rings[NORMAL].release() | incoming.rings[HIGH].release();
-            queue_length += (incoming.rings[NORMAL].seen() + incoming.rings[HIGH].seen()) as usize;
+            left += (incoming.rings[NORMAL].seen() + incoming.rings[HIGH].seen()) as usize;
         }
-        self.load.count_turn(self.handled, std::mem::take(&mut self.hand_overs), queue_length);
-        std::mem::take(&mut self.handled)
+        left
     }
 
     /// Carries out what was asked of the world, here or by sending it to the thread where it belongs.

@@ -5,8 +5,10 @@
 //! of them sees the other: either the sleeper finds the news, or the waker finds that it lets go, and takes that back, or that it
 //! rests. The one waker that ends the rest makes the system call; the others do nothing.
 //!
-//! Instead of waking a thread that rests, another may borrow it, do what there is to do with what belongs to it, and give it back by
-//! the same two steps. Who borrows comes from resting, and gives back to resting, so that there is one at a time who holds what belongs
+//! A thread that is away, which is awake and does something for which it needs nothing of what belongs to it, comes back and looks by itself.
+//!
+//! Instead of waking a thread that rests, or waiting for one that is away, another may borrow it, do what there is to do with what belongs to it, and give it back by
+//! the same two steps. There is one at a time who holds what belongs
 //! to the thread: the thread itself when it is awake, or the borrower. A thread that wakes meanwhile, by the clock or a socket, waits
 //! until it is given back.
 
@@ -214,6 +216,11 @@ impl SleepCell {
         }
     }
 
+    /// Whether a thread that is lent waits for its return.
+    pub fn is_wanted(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & WANTED != 0
+    }
+
     /// Gives the thread back awake. Returns whether it must be woken as after a claim; else it was waiting for it.
     pub fn give_back_awake(&self) -> bool {
         let was_wanted = self.state.swap(AWAKE, Ordering::Release) & WANTED != 0;
@@ -257,10 +264,12 @@ impl SleepCell {
         let _ = rustix::thread::futex::wake(futex, rustix::thread::futex::Flags::PRIVATE, 1);
     }
 
-    /// A model of the futex: compares and sleeps in one step.
+    /// A model of the futex: compares and sleeps in one step. A sleep with an end ends at once.
     #[cfg(loom)]
     pub fn sleep(&self, longest: Option<crate::context::Duration>) {
-        self.wait_while(ASLEEP_HERE, longest);
+        if longest.is_none() {
+            self.wait_while(ASLEEP_HERE, longest);
+        }
     }
 
     #[cfg(loom)]

@@ -122,7 +122,7 @@ impl QueryBlock {
         let Some(partition) = partitions.get(&request.partition) else {
             counted.reads_passed_on += 1;
             return match catalog.distribution.owner(request.partition) {
-                Some(owner) => outbox.send(owner, Signal::Ldm(LdmSignal::ReadRows(request))),
+                Some(owner) => pass_on(owner, request, outbox),
                 None => fail(request, plan_is_stale(), None, outbox),
             };
         };
@@ -140,10 +140,19 @@ impl QueryBlock {
             }
             Ok(Outcome::Busy) => {
                 counted.guard_bounces += 1;
-                outbox.send(partition.owner, Signal::Ldm(LdmSignal::ReadRows(request)));
+                pass_on(partition.owner, request, outbox);
             }
             Err(error) => fail(request, error, remarks::take(&mut reader.emitter.scratch), outbox),
         }
+    }
+}
+
+/// Leaves a read to the owner.
+fn pass_on(owner: Address, request: ReadRows, outbox: &mut Outbox<Signal>) {
+    let is_little = request.is_little();
+    outbox.send(owner, Signal::Ldm(LdmSignal::ReadRows(request)));
+    if !is_little {
+        outbox.mark_much(owner);
     }
 }
 

@@ -1,6 +1,14 @@
 //! Threads that do what they sent to others, with real threads, sockets and sleep.
 
 use super::*;
+use crate::address::Address;
+use crate::block::Host;
+use crate::buffer::Buffer;
+use crate::context::{Context, Duration, Time};
+use crate::directory::{Directory, ThreadSeat};
+use crate::outbox::Outbox;
+use crate::toy::ToySignal;
+use crate::world::{SocketId, WorldEvent, WorldRequest};
 
 /// Sends a few bytes and waits for them to come back, so often.
 fn ping(address: SocketAddr, rounds: usize) {
@@ -20,23 +28,32 @@ const TURNS: u64 = 200;
 /// Rounds of a client after which the figures are not waited for any more.
 const ROUNDS_MAX: usize = 1_000_000;
 
+/// Whether a thread has files only, of which nothing is asked here.
+fn only_io(layout: &NodeLayout, thread: u16) -> bool {
+    layout.threads[usize::from(thread)].modules == [(Module::Io, 0)]
+}
+
 /// Turns that others made for each thread while so many clients waited for answers one after the other, and each thread made some.
 fn lent_turns(layout: &NodeLayout, clients: usize, limits: KernelLimits) -> Vec<u64> {
     let (node, _) = start(layout, ToyPlan::default(), limits);
     let (address, loads) = (node.local_addresses()[0].unwrap(), node.loads().clone());
-    let totals = || (0..layout.threads.len() as u16).map(|thread| loads.thread(thread).unwrap().total);
+    let totals = || {
+        (0..loads.len() as u16)
+            .filter(|thread| !only_io(layout, *thread))
+            .map(|thread| loads.thread(thread).unwrap().total)
+    };
     std::thread::scope(|scope| {
         for _ in 0..clients {
             scope.spawn(|| {
                 let mut rounds = 0;
-                while rounds < ROUNDS_MAX && totals().any(|total| total.turns < TURNS) {
+                while rounds < ROUNDS_MAX && totals().any(|total| total.turns + total.lent_turns < TURNS) {
                     ping(address, 100);
                     rounds += 100;
                 }
             });
         }
     });
-    assert!(totals().all(|total| total.turns >= TURNS));
+    assert!(totals().all(|total| total.turns + total.lent_turns >= TURNS));
     let turns = totals().map(|total| total.lent_turns).collect();
     assert!(node.stop(), "the node came to rest");
     turns
@@ -44,7 +61,7 @@ fn lent_turns(layout: &NodeLayout, clients: usize, limits: KernelLimits) -> Vec<
 
 #[test]
 fn what_a_sleeping_thread_is_asked_is_done_by_who_asks() {
-    let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Tc, 0)]]);
+    let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Tc, 0)], &[(Module::Io, 0)]]);
     let turns = lent_turns(&layout, 1, KernelLimits::default());
     assert!(turns[1] > 0, "{turns:?}");
 }
@@ -62,6 +79,7 @@ fn threads_that_stand_in_for_each_other_lose_nothing() {
         &[(Module::Recv, 0), (Module::Ldm, 0)],
         &[(Module::Recv, 1), (Module::Ldm, 1)],
         &[(Module::Tc, 0), (Module::Ldm, 2)],
+        &[(Module::Io, 0)],
     ]);
     for ring_slots in [4, 0] {
         let limits = KernelLimits { ring_slots, ..KernelLimits::default() };
@@ -70,13 +88,86 @@ fn threads_that_stand_in_for_each_other_lose_nothing() {
     }
 }
 
+/// Answers each echo a millisecond later, by a timer that it starts when the echo comes.
+struct Late {
+    directory: Arc<Directory>,
+    waiting: Option<(Address, SocketId, Buffer)>,
+    due: Time,
+    /// Timers that were told within half a second, and all.
+    told: Arc<Mutex<(u32, u32)>>,
+}
+
+impl Host<ToySignal> for Late {
+    fn handle(
+        &mut self,
+        to: Address,
+        from: Address,
+        signal: ToySignal,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<ToySignal>,
+    ) {
+        match signal {
+            ToySignal::World(WorldEvent::Received { socket, bytes }) => {
+                outbox.send(self.directory.address(Module::Tc, 0), ToySignal::Echo(socket, bytes));
+            }
+            ToySignal::Echo(socket, bytes) => {
+                assert_eq!(to.module, Module::Tc);
+                let after = Duration::from_millis(1);
+                self.due = context.now.plus(after);
+                outbox.request(WorldRequest::StartTimer { after, token: 1 });
+                self.waiting = Some((from, socket, bytes));
+            }
+            ToySignal::World(WorldEvent::Timer { .. }) => {
+                let mut told = self.told.lock().unwrap();
+                told.0 += u32::from(context.now.since(self.due) < Duration::from_millis(500));
+                told.1 += 1;
+                if let Some((from, socket, bytes)) = self.waiting.take() {
+                    outbox.send(from, ToySignal::EchoReply(socket, bytes));
+                }
+            }
+            ToySignal::EchoReply(socket, bytes) => outbox.request(WorldRequest::SendBytes { socket, bytes }),
+            _ => {}
+        }
+    }
+}
+
 #[test]
 fn a_timer_that_is_started_by_a_lent_turn_is_not_slept_through() {
-    // The blocks start their timers, each the next, in whichever thread makes the turn, and stop the node after so many.
-    let layout = NodeLayout::new(&[&[(Module::Main, 0), (Module::Ldm, 0)], &[(Module::Ldm, 1)], &[(Module::Recv, 0)]]);
-    let plan = ToyPlan { balls: 5, hops: 200, ticks: 20, stops: true, ..ToyPlan::default() };
-    let (node, ended) = start(&layout, plan, KernelLimits::default());
-    node.wait_for_stop_request();
+    const ROUNDS: u32 = 20;
+    let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Tc, 0)], &[(Module::Io, 0)]]);
+    let told = Arc::new(Mutex::new((0, 0)));
+    let shared = told.clone();
+    let make_host = move |seat: ThreadSeat| Late {
+        directory: seat.directory.clone(),
+        waiting: None,
+        due: Time(0),
+        told: shared.clone(),
+    };
+    let options = NodeOptions {
+        listeners: vec![Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))],
+        pin: false,
+        ..NodeOptions::default()
+    };
+    let node = Node::start(&layout, options, make_host).unwrap();
+    ping(node.local_addresses()[0].unwrap(), ROUNDS as usize);
+    let (in_time, all) = *told.lock().unwrap();
+    // A thread sleeps for a second at most, so one that did not look at the timer would tell all of them too late.
+    assert!(all == ROUNDS && in_time >= ROUNDS / 2, "{in_time} of {all} timers in time");
     assert!(node.stop(), "the node came to rest");
-    assert_eq!(total(&ended, |host| u64::from(host.balls_ended)), 10);
+}
+
+#[test]
+fn output_that_is_lent_is_written_by_the_helper() {
+    let layout = NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)], &[(Module::Send, 0)], &[(Module::Io, 0)]]);
+    let (node, _) = start_with(&layout, ToyPlan::default(), KernelLimits::default(), sending(SendAssistance::Always));
+    let (address, loads) = (node.local_addresses()[0].unwrap(), node.loads().clone());
+    let written = || loads.sending().thread(1).unwrap().other_writes;
+    let mut rounds = 0;
+    while rounds < ROUNDS_MAX && written() < TURNS {
+        ping(address, 100);
+        rounds += 100;
+    }
+    assert!(written() >= TURNS);
+    assert_eq!(loads.thread(1).unwrap().total.lent_turns, 0);
+    assert!(node.stop(), "the node came to rest");
 }
