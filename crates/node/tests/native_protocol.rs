@@ -419,6 +419,72 @@ fn a_statement_whose_preparation_failed_unseen_is_prepared_again() {
 }
 
 #[test]
+fn what_sessions_prepare_alike_they_share_and_nothing_else() {
+    const SESSIONS: usize = 8;
+    let node = node();
+    block_on(async {
+        let first = with_items(&node).await;
+        first.execute("CREATE DATABASE other", params![]).await?;
+        first.execute("CREATE TABLE other.item (id INT PRIMARY KEY, name VARCHAR(40))", params![]).await?;
+        first.execute("INSERT INTO other.item VALUES (9, 'pot')", params![]).await?;
+        let plans = "SELECT CAST(SUM(value) AS SIGNED) FROM junctor_info.counters WHERE name = 'plans'";
+        let one = async |connection: &Connection, text: &str| {
+            let rows = connection.query(text, params![]).await?;
+            rows.get(0).expect("one row").get::<i64>(0usize)
+        };
+        let mut sessions = Vec::new();
+        for _ in 0..SESSIONS {
+            sessions.push(connect(&node).await);
+        }
+        one(&first, plans).await?;
+        let earlier = one(&first, plans).await?;
+        let before = one(&first, plans).await?;
+        let of_asking = before - earlier;
+        let by_name = "SELECT id FROM item WHERE name = ?";
+        let mut statements = Vec::new();
+        for session in &sessions {
+            let statement = session.prepare(by_name).await?;
+            let rows = statement.query(params!["pot"]).await?;
+            assert_eq!(rows.get(0).expect("one row").get::<i64>(0usize)?, 2);
+            statements.push(statement);
+        }
+        // Planned once more for text, in each of the two blocks that have sessions.
+        let planned = one(&first, plans).await? - before - of_asking;
+        assert!((1..=2).contains(&planned), "planned {planned} times");
+        // Another kind of value in one of them changes nothing for the others, nor does another database or another setting.
+        assert!(statements[0].query(params![7]).await?.is_empty());
+        sessions[1].execute("USE other", params![]).await?;
+        let rows = sessions[1].query(by_name, params!["pot"]).await?;
+        assert_eq!(rows.get(0).expect("one row").get::<i64>(0usize)?, 9);
+        sessions[2].execute("SET sql_select_limit = 1", params![]).await?;
+        for (session, rows) in [(2usize, 1), (3, 3), (2, 1)] {
+            assert_eq!(sessions[session].query("SELECT id FROM item WHERE id > ?", params![1]).await?.len(), rows);
+        }
+        for statement in &statements {
+            let rows = statement.query(params!["pan"]).await?;
+            assert_eq!(rows.get(0).expect("one row").get::<i64>(0usize)?, 3);
+        }
+        // What they share is for the tables as they were.
+        first.execute("DROP TABLE item", params![]).await?;
+        for statement in &statements {
+            assert_eq!(errno(statement.query(params!["pan"]).await), 1146);
+        }
+        first.execute("CREATE TABLE item (name VARCHAR(40) PRIMARY KEY, id BIGINT)", params![]).await?;
+        first.execute("INSERT INTO item VALUES ('pan', 77)", params![]).await?;
+        for statement in &statements {
+            let rows = statement.query(params!["pan"]).await?;
+            assert_eq!(rows.get(0).expect("one row").get::<i64>(0usize)?, 77);
+        }
+        // One that is forgotten leaves the others theirs.
+        drop(statements.remove(0));
+        assert_eq!(statements[0].query(params!["pan"]).await?.len(), 1);
+        Ok::<_, junctor_client::api::Error>(())
+    })
+    .expect("all of it works");
+    assert!(node.stop());
+}
+
+#[test]
 fn a_future_that_is_dropped_loses_only_its_own_answer() {
     let node = node();
     block_on(async {
