@@ -49,6 +49,11 @@ impl ParametersBuilder {
         ParametersBuilder::default()
     }
 
+    /// Bytes of values for which there is memory.
+    pub fn capacity(&self) -> usize {
+        self.values.capacity()
+    }
+
     /// Forgets all values and keeps the memory.
     pub fn clear(&mut self) {
         self.values.clear();

@@ -10,7 +10,7 @@ use junctor_sql::Engine;
 use junctor_sql::result::{OUTPUT_PART_BYTES, Progress};
 
 use super::session_control::payload_of;
-use super::sql_block::{CommandState, SessionRecord, SqlBlock, Turn, after};
+use super::sql_block::{CommandState, SessionRecord, SqlBlock, Turn, after, mark_part};
 use super::wire::command::Command;
 use crate::answer_sink::{AnswerSink, Dialect};
 
@@ -150,5 +150,6 @@ impl SessionRecord {
         let (connection, socket) = (self.session.connection(), self.socket);
         let reply = CommandReply { connection, socket, packets, after: AfterReply::MoreParts };
         door.outbox.send(self.reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
+        mark_part(self.reply_to, door);
     }
 }

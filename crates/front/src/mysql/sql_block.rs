@@ -482,6 +482,14 @@ pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: P
         after,
     };
     door.outbox.send(record.reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
+    if after == AfterReply::MoreParts {
+        mark_part(record.reply_to, door);
+    }
+}
+
+/// A part of an answer was sent that is written before more is asked for: the thread of the socket does both itself.
+pub(super) fn mark_part(recv: Address, door: &mut Door<'_>) {
+    door.outbox.mark_much(recv);
 }
 
 fn execute(
@@ -507,6 +515,7 @@ fn execute(
                 return unknown_statement(execution.statement_id, "mysqld_stmt_execute", &mut sink);
             };
             if let Err(error) = parameters.decode(&execution, usize::from(count), decoded) {
+                decoded.trim();
                 return refuse(error, &mut sink);
             }
             let statement = execution.statement_id;

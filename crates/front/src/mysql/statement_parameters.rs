@@ -45,9 +45,9 @@ impl DecodedParameters {
         &self.bytes
     }
 
-    /// Lets go of the memory of very long parameters once they are executed with.
+    /// Lets go of the memory of very long parameters once they are executed with, or refused.
     pub fn trim(&mut self) {
-        if self.bytes.capacity() > DECODED_BYTES_KEPT {
+        if self.bytes.capacity().max(self.builder.capacity()) > DECODED_BYTES_KEPT {
             *self = DecodedParameters::default();
         }
     }
@@ -234,6 +234,11 @@ mod tests {
         assert!(decoded.bytes().len() > chunk.len());
         decoded.trim();
         assert_eq!((decoded.bytes.capacity(), parameters.long_data_bytes), (0, 0));
+        // One that is refused after long data was decoded leaves no memory either.
+        parameters.append_long_data(1, 0, &chunk);
+        assert!(parameters.decode(&execution, 2, &mut decoded).is_err());
+        decoded.trim();
+        assert_eq!(decoded.builder.capacity(), 0);
     }
 
     #[test]

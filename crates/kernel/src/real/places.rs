@@ -172,7 +172,7 @@ impl<S: Signal, H: Host<S>> Places<S, H> {
                 own.note_lent_turn(handled);
                 // What is for the caller itself it sees when it looks, before it rests.
                 if let Some(next) = other.errand.take().filter(|next| next.thread != own_thread)
-                    && let Some(earlier) = own.errand.replace(next)
+                    && let Some(earlier) = own.errand.replace(next).filter(|earlier| earlier.thread != next.thread)
                 {
                     own.world.shared.bells[usize::from(earlier.thread)].wake(&own.clock);
                 }

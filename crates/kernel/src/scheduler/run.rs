@@ -247,6 +247,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.now = now;
         self.wall_clock_us = wall_clock_us;
         self.handled = 0;
+        // Nothing is set aside yet.
+        (self.stall.since, self.stall.burst) = (now, 1);
         self.outbox.take_more();
         let mut incoming = std::mem::take(&mut self.incoming);
         // By the other threads, in order.

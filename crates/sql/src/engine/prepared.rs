@@ -11,7 +11,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::Engine;
 use super::query::keeps_diagnostics;
-use super::shared_statements::StatementKey;
+use super::shared_statements::{SHARED_BYTES_MAX, StatementKey};
 use super::user_locks::{LockCallMode, refuse_lock_calls};
 use crate::bind::{ParameterKind, message};
 use crate::execute::{Again, Run, fail, kind_of_value};
@@ -26,6 +26,9 @@ const PREPARED_BYTES_MAX: usize = 1 << 20;
 const UNBOUND: ParameterKind = ParameterKind { kind: Kind::Int, is_list: false };
 /// Bytes of a statement that SHOW PROCESSLIST shows.
 const SHOWN_BYTES_MAX: usize = 4096;
+
+// What is kept of a text tells it from others, if it is one that is shared.
+const _: () = assert!(SHARED_BYTES_MAX < SHOWN_BYTES_MAX);
 
 impl Engine {
     /// Prepares a statement.
@@ -96,8 +99,11 @@ impl Engine {
     }
 
     fn keep_prepared(&mut self, session: &mut Session, statement: Arc<PreparedStatement>) -> u32 {
-        let id = session.next_statement;
-        session.next_statement = session.next_statement.wrapping_add(1).max(1);
+        let mut id = session.next_statement;
+        while session.statements.get(id).is_some() {
+            id = id.wrapping_add(1).max(1);
+        }
+        session.next_statement = id.wrapping_add(1).max(1);
         session.statements.insert(id, statement);
         self.prepared_count += 1;
         id
@@ -197,11 +203,9 @@ impl Engine {
             self.work.kinds.push(ParameterKind { kind, is_list: false });
         }
         let key = StatementKey { text: &prepared.text, database: prepared.database.as_deref(), settings };
-        let is_whole = prepared.text.len() < SHOWN_BYTES_MAX;
         let has_kinds = |kinds: &[ParameterKind]| *kinds == *self.work.kinds;
         let dictionary = &self.client.catalog().dictionary;
-        if is_whole
-            && let Some(known) = self.shared_statements.get(&key, has_kinds, dictionary)
+        if let Some(known) = self.shared_statements.get(&key, has_kinds, dictionary)
             && let Some(plan) = known.plan.clone()
         {
             session.statements.insert(id, known);
@@ -236,9 +240,7 @@ impl Engine {
                         dictionary_version: AtomicU64::new(self.client.catalog().dictionary.version),
                         database: prepared.database.clone(),
                     });
-                    if is_whole {
-                        self.shared_statements.put(&key, &statement);
-                    }
+                    self.shared_statements.put(&key, &statement);
                     session.statements.insert(id, statement);
                 }
                 self.run_plan(session, &plan, run, door, sink)

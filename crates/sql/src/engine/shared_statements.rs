@@ -1,8 +1,8 @@
 //! Prepared statements that many sessions have in common: statement, plan and all, once for those of a block that prepared the same text.
-//! So the connections of a pool share what their executions read, and all but the first prepare without parsing and planning. Bounded as
-//! the plan cache is: each set holds a few, and the one used longest ago makes room; sessions keep theirs.
+//! So the connections of a pool share what their executions read, and all but the first prepare without parsing and planning. Bounded in
+//! number (each set holds a few, and the one used longest ago makes room) and in bytes of text; sessions keep theirs.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use junctor_model::schema::Dictionary;
@@ -14,6 +14,10 @@ use crate::session::PreparedStatement;
 const SETS: usize = 256;
 /// Statements of one set.
 const WAYS: usize = 4;
+/// Bytes of the longest text that is shared.
+pub(super) const SHARED_BYTES_MAX: usize = 2048;
+/// Bytes of all texts, since a long text may have a large plan.
+const ALL_BYTES_MAX: usize = 256 << 10;
 
 /// What a prepared statement depends on besides the schema.
 #[derive(Clone, Copy, Debug, Hash)]
@@ -44,8 +48,8 @@ struct Entry {
 #[derive(Debug)]
 pub(crate) struct SharedStatements {
     entries: Vec<Option<Entry>>,
-    /// Texts are chosen by clients, so what they hash to is not to be foreseen.
-    hashes: RandomState,
+    /// Bytes of their texts.
+    bytes: usize,
     clock: u64,
 }
 
@@ -53,7 +57,7 @@ impl Default for SharedStatements {
     fn default() -> SharedStatements {
         let mut entries = Vec::new();
         entries.resize_with(SETS * WAYS, || None);
-        SharedStatements { entries, hashes: RandomState::new(), clock: 0 }
+        SharedStatements { entries, bytes: 0, clock: 0 }
     }
 }
 
@@ -65,14 +69,18 @@ impl SharedStatements {
         kinds: impl Fn(&[ParameterKind]) -> bool,
         dictionary: &Dictionary,
     ) -> Option<Arc<PreparedStatement>> {
+        if key.text.len() > SHARED_BYTES_MAX {
+            return None;
+        }
         self.clock += 1;
-        let set = self.set_of(key);
+        let set = set_of(key);
         for slot in &mut self.entries[set..set + WAYS] {
             let Some(entry) = slot else { continue };
             if !key.is_of(&entry.statement) || !kinds(&entry.statement.kinds) {
                 continue;
             }
             if !entry.statement.is_current(dictionary) {
+                self.bytes -= entry.statement.text.len();
                 *slot = None;
                 continue;
             }
@@ -84,28 +92,39 @@ impl SharedStatements {
 
     /// Keeps a statement that has a plan that lasts.
     pub(super) fn put(&mut self, key: &StatementKey<'_>, statement: &Arc<PreparedStatement>) {
-        // What is kept of a long text does not tell it from others.
-        if statement.plan.is_none() || !key.is_of(statement) {
+        if statement.plan.is_none() || key.text.len() > SHARED_BYTES_MAX {
             return;
         }
-        let set = self.set_of(key);
+        if self.bytes + key.text.len() > ALL_BYTES_MAX {
+            self.entries.fill_with(|| None);
+            self.bytes = 0;
+        }
+        let set = set_of(key);
         let slots = &mut self.entries[set..set + WAYS];
         let oldest = slots.iter_mut().min_by_key(|slot| slot.as_ref().map_or(0, |entry| entry.used));
         if let Some(slot) = oldest {
-            *slot = Some(Entry { statement: Arc::clone(statement), used: self.clock });
+            let replaced = slot.replace(Entry { statement: Arc::clone(statement), used: self.clock });
+            self.bytes -= replaced.map_or(0, |entry| entry.statement.text.len());
+            self.bytes += statement.text.len();
         }
     }
 
     /// Forgets every statement whose plan is stale, so that tables that are gone are not kept alive.
     pub(super) fn forget_stale(&mut self, dictionary: &Dictionary) {
         for slot in &mut self.entries {
-            if slot.as_ref().is_some_and(|entry| !entry.statement.is_current(dictionary)) {
+            if let Some(entry) = slot
+                && !entry.statement.is_current(dictionary)
+            {
+                self.bytes -= entry.statement.text.len();
                 *slot = None;
             }
         }
     }
+}
 
-    fn set_of(&self, key: &StatementKey<'_>) -> usize {
-        (self.hashes.hash_one(key) as usize & (SETS - 1)) * WAYS
-    }
+/// Clients that choose texts for one set make each other's statements be planned again, and no more.
+fn set_of(key: &StatementKey<'_>) -> usize {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    (hasher.finish() as usize & (SETS - 1)) * WAYS
 }

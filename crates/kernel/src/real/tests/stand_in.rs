@@ -133,7 +133,8 @@ impl Host<ToySignal> for Late {
 
 #[test]
 fn a_timer_that_is_started_by_a_lent_turn_is_not_slept_through() {
-    const ROUNDS: u32 = 20;
+    // So many that they take longer than the slot after which load figures are told.
+    const ROUNDS: u32 = 100;
     let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Tc, 0)], &[(Module::Io, 0)]]);
     let told = Arc::new(Mutex::new((0, 0)));
     let shared = told.clone();
@@ -153,6 +154,7 @@ fn a_timer_that_is_started_by_a_lent_turn_is_not_slept_through() {
     let (in_time, all) = *told.lock().unwrap();
     // A thread sleeps for a second at most, so one that did not look at the timer would tell all of them too late.
     assert!(all == ROUNDS && in_time >= ROUNDS / 2, "{in_time} of {all} timers in time");
+    assert!(node.loads().thread(1).unwrap().total.lent_turns > 0);
     assert!(node.stop(), "the node came to rest");
 }
 
