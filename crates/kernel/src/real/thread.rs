@@ -100,7 +100,7 @@ pub(super) struct RealWorld {
 
 impl World for RealWorld {
     fn socket_request(&mut self, request: WorldRequest, services: &mut Services<'_>) {
-        // Otherwise a block sent to a socket of a recv instance that never was.
+        // Otherwise a block sent to a socket of a recv instance that never was: while the sockets are away nothing is carried out.
         if let Some(sockets) = &mut self.sockets {
             sockets.carry_out(request, services);
         }
