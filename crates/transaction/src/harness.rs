@@ -1,15 +1,11 @@
-//! The blocks of one or more nodes in one thread, for tests: signals are delivered one after the other, in the order
-//! sent or, with a seed, in any order that keeps the order of each pair of blocks. Files answer at once; time moves
-//! when told.
+//! The data plane's blocks of one or more nodes in one thread, for tests: a [`Delivery`] passes signals between them one
+//! at a time.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use junctor_kernel::context::DetachedContext;
-use junctor_kernel::{
-    Address, Buffer, Directory, Duration, FileId, FileOutcome, Module, NodeId, NodeLayout, Outbox, Random, Time,
-    WorldEvent, WorldRequest,
-};
+use junctor_kernel::simulated::{Delivery, InFlight};
+use junctor_kernel::{Address, Buffer, Directory, Duration, Module, NodeId, NodeLayout, Random};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{
     ColumnIndex, CommitNumber, IndexId, PartitionId, SchemaVersion, StatementNumber, TableId, TransactionId,
@@ -39,32 +35,20 @@ use crate::ldm::{LdmBlock, LdmShared, LdmWork};
 use crate::query::QueryBlock;
 use crate::tc::TcBlock;
 
-/// Deliveries after which a test is taken to hang.
-const STEPS_MAX: usize = 2_000_000;
-
 pub(crate) struct Harness {
     nodes: Vec<Node>,
-    queue: VecDeque<(Address, Address, Signal)>,
-    random: Option<Random>,
-    timers: Vec<(Time, Address, u64)>,
-    pub now: Time,
+    pub delivery: Delivery<Signal>,
     pub replies: Vec<SqlSignal>,
     main_replies: Vec<MainSignal>,
     pub catalog: Catalog,
     next_operation: u64,
-    next_file: u32,
-    /// Bytes appended to redo files.
-    pub redo: Vec<u8>,
-    /// What statements ask of what they read.
+    /// How statements read rows.
     pub reading: Reading,
-    /// What the newest savepoint of the transactions keeps.
+    /// The last statement that the transactions' newest savepoint keeps.
     pub savepoint: StatementNumber,
-    /// Whether answers to file requests are kept in `held_files` for now.
-    pub holds_files: bool,
-    /// The most follow-ups that one reply of a write told of.
+    /// Largest number of follow-ups in one reply to a write.
     pub follow_ups_max: usize,
-    pub held_files: Vec<(Address, Signal)>,
-    /// A reader slot beside that of the query block, and what it may read.
+    /// A reader slot that the query block does not use, and the partitions it may read.
     pub spare_slot: ReaderSlot,
     pub guards: BTreeMap<PartitionId, Arc<GuardedPartition>>,
 }
@@ -74,7 +58,6 @@ struct Node {
     tcs: Vec<TcBlock>,
     ldms: Vec<LdmBlock>,
     queries: Vec<QueryBlock>,
-    contexts: BTreeMap<Address, DetachedContext>,
 }
 
 pub(crate) fn sql() -> Address {
@@ -93,69 +76,42 @@ impl Harness {
     pub fn with_memory(nodes: u8, tcs: u16, ldms: u16, bytes: usize) -> Harness {
         junctor_kernel::invariant::panic_on_failure();
         let mut slots = Vec::new();
-        let nodes = (1..=nodes).map(|node| Node::new(NodeId(node), tcs, ldms, bytes, &mut slots)).collect();
+        let mut delivery = Delivery::new();
+        let nodes = (1..=nodes).map(|node| Node::new(NodeId(node), tcs, ldms, bytes, &mut slots, &mut delivery));
         let mut harness = Harness {
-            nodes,
-            queue: VecDeque::new(),
-            random: None,
-            timers: Vec::new(),
-            now: Time(0),
+            nodes: nodes.collect(),
+            delivery,
             replies: Vec::new(),
             main_replies: Vec::new(),
             catalog: Catalog::default(),
             next_operation: 1,
-            next_file: 0,
-            redo: Vec::new(),
             reading: Reading::default(),
             savepoint: StatementNumber(0),
-            holds_files: false,
             follow_ups_max: 0,
-            held_files: Vec::new(),
             spare_slot: slots.remove(0),
             guards: BTreeMap::new(),
         };
-        for node in 0..harness.nodes.len() {
-            let addresses: Vec<Address> = harness.nodes[node].contexts.keys().copied().collect();
-            for address in addresses {
-                harness.send(address, address, Signal::World(WorldEvent::Started));
-            }
-        }
         harness.run();
         harness
     }
 
     /// From now on signals are delivered in an order drawn from the seed.
     pub fn shuffle(&mut self, seed: u64) {
-        self.random = Some(Random::new(seed));
+        self.delivery.random = Some(Random::new(seed));
     }
 
     pub fn send(&mut self, to: Address, from: Address, signal: Signal) {
-        self.queue.push_back((to, from, signal));
+        self.delivery.send(to, from, signal);
     }
 
-    /// Delivers until nothing is under way.
+    /// Delivers until no signal is in flight.
     pub fn run(&mut self) {
-        for _ in 0..STEPS_MAX {
-            if !self.step() {
-                return;
-            }
-        }
-        panic!("signals never end");
+        while self.step() {}
     }
 
-    /// Delivers one signal.
+    /// Delivers one signal. False when none is in flight.
     pub fn step(&mut self) -> bool {
-        let position = match &mut self.random {
-            None => 0,
-            Some(random) if self.queue.is_empty() => random.below(1) as usize,
-            Some(random) => {
-                let chosen = random.below(self.queue.len() as u64) as usize;
-                let (to, from) = (self.queue[chosen].0, self.queue[chosen].1);
-                let same_pair = |entry: &(Address, Address, Signal)| (entry.0, entry.1) == (to, from);
-                self.queue.iter().position(same_pair).unwrap_or(chosen)
-            }
-        };
-        let Some((to, from, signal)) = self.queue.remove(position) else { return false };
+        let Some(InFlight { to, from, signal }) = self.delivery.take_next() else { return false };
         self.deliver(to, from, signal);
         true
     }
@@ -173,71 +129,32 @@ impl Harness {
         if let Signal::Tc(TcSignal::WriteRowsReply(reply)) = &signal {
             self.follow_ups_max = self.follow_ups_max.max(reply.follow_ups.len());
         }
-        let now = self.now;
         let node = &mut self.nodes[usize::from(to.node.0) - 1];
-        let mut outbox = Outbox::detached(to);
-        let context = &mut node.contexts.get_mut(&to).expect("the block exists").at(now);
         let instance = usize::from(to.instance);
-        match (to.module, signal) {
-            (Module::Tc, Signal::Tc(signal)) => node.tcs[instance].handle(signal, from, context, &mut outbox),
-            (Module::Tc, Signal::World(event)) => node.tcs[instance].on_world(event, context, &mut outbox),
-            (Module::Ldm, Signal::Ldm(signal)) => node.ldms[instance].handle(signal, from, context, &mut outbox),
-            (Module::Ldm, Signal::World(event)) => node.ldms[instance].on_world(event, context, &mut outbox),
-            (Module::Query, Signal::Query(signal)) => {
-                node.queries[instance].handle(signal, from, context, &mut outbox);
-            }
-            (Module::Query, Signal::World(event)) => node.queries[instance].on_world(event, context, &mut outbox),
+        let requests = self.delivery.handle(to, |context, outbox| match (to.module, signal) {
+            (Module::Tc, Signal::Tc(signal)) => node.tcs[instance].handle(signal, from, context, outbox),
+            (Module::Tc, Signal::World(event)) => node.tcs[instance].on_world(event, context, outbox),
+            (Module::Ldm, Signal::Ldm(signal)) => node.ldms[instance].handle(signal, from, context, outbox),
+            (Module::Ldm, Signal::World(event)) => node.ldms[instance].on_world(event, context, outbox),
+            (Module::Query, Signal::Query(signal)) => node.queries[instance].handle(signal, from, context, outbox),
+            (Module::Query, Signal::World(event)) => node.queries[instance].on_world(event, context, outbox),
             (module, signal) => panic!("{module} does not take {signal:?}"),
-        }
-        for (receiver, signal) in outbox.take_sent() {
-            self.send(receiver, to, signal);
-        }
-        for request in outbox.take_requests() {
-            self.on_request(to, request);
-        }
+        });
+        assert!(requests.is_empty(), "{to} asked for {requests:?}");
     }
 
-    fn on_request(&mut self, own: Address, request: WorldRequest) {
-        let (token, outcome, bytes) = match request {
-            WorldRequest::StartTimer { after, token } => {
-                self.timers.push((self.now.plus(after), own, token));
-                return;
-            }
-            WorldRequest::OpenFile { token, .. } => {
-                self.next_file += 1;
-                (token, FileOutcome::Opened { file: FileId(self.next_file), length: 0 }, Buffer::new())
-            }
-            WorldRequest::AppendFile { bytes, token, .. } => {
-                self.redo.extend_from_slice(&bytes);
-                (token, FileOutcome::Written { offset: 0, length: bytes.len() as u32 }, bytes)
-            }
-            WorldRequest::SyncFile { token, .. } => (token, FileOutcome::Synced, Buffer::new()),
-            WorldRequest::CloseFile { token, .. } => (token, FileOutcome::Closed, Buffer::new()),
-            WorldRequest::DeleteFile { token, .. } => (token, FileOutcome::Deleted, Buffer::new()),
-            other => panic!("{own} asked for {other:?}"),
-        };
-        let done = Signal::World(WorldEvent::FileDone { token, result: Ok(outcome), bytes });
-        match self.holds_files {
-            true => self.held_files.push((own, done)),
-            false => self.send(own, own, done),
-        }
-    }
-
-    /// Moves time on; timers fire in their order, each with everything that follows from it.
+    /// Moves time on. Timers fire in order, and every signal that follows from one is delivered before the next.
     pub fn advance(&mut self, duration: Duration) {
-        let end = self.now.plus(duration);
-        loop {
-            let due = self.timers.iter().enumerate().filter(|(_, timer)| timer.0 <= end);
-            let Some(next) = due.min_by_key(|(position, timer)| (timer.0, *position)).map(|(position, _)| position)
-            else {
-                break;
-            };
-            let (due, own, token) = self.timers.remove(next);
-            self.now = self.now.max(due);
-            self.send(own, own, Signal::World(WorldEvent::Timer { token }));
+        let end = self.delivery.now.plus(duration);
+        while self.delivery.fire_timer_until(end) {
             self.run();
         }
-        self.now = end;
+        self.delivery.now = end;
+    }
+
+    /// The blocks of the first node.
+    fn first_node(&self) -> Vec<Address> {
+        self.delivery.blocks().into_iter().filter(|block| block.node == NodeId(1)).collect()
     }
 
     /// Makes the partitions of tables, each with a chain over all nodes, and publishes them.
@@ -276,8 +193,7 @@ impl Harness {
     /// Publishes the catalog to the blocks of the first node.
     pub fn publish(&mut self) {
         let catalog = Arc::new(self.catalog.clone());
-        let addresses: Vec<Address> = self.nodes[0].contexts.keys().copied().collect();
-        for to in addresses {
+        for to in self.first_node() {
             let signal = PublishCatalog { operation: OperationId(0), reply_to: main(), catalog: Arc::clone(&catalog) };
             let signal = match to.module {
                 Module::Tc => Signal::Tc(TcSignal::PublishCatalog(signal)),
@@ -492,8 +408,7 @@ impl Harness {
 
     /// The rows of a status table from every block of the first node that knows some.
     pub fn status(&mut self, table: StatusTable) -> Vec<Vec<Value>> {
-        let addresses: Vec<Address> = self.nodes[0].contexts.keys().copied().collect();
-        for to in addresses {
+        for to in self.first_node() {
             let request = ReadStatus { operation: OperationId(0), reply_to: sql(), table };
             match (to.module, table) {
                 (Module::Tc, StatusTable::Transactions | StatusTable::LockWaits) => {
@@ -525,11 +440,11 @@ impl Harness {
         parts: BTreeMap<u16, Buffer>,
         snapshot: CommitNumber,
     ) -> Vec<Buffer> {
-        let waiting = std::mem::take(&mut self.queue);
-        let random = self.random.take();
+        let in_flight = std::mem::take(&mut self.delivery.in_flight);
+        let random = self.delivery.random.take();
         let replies = self.read(program, parts, snapshot, TransactionId::default());
-        self.queue = waiting;
-        self.random = random;
+        self.delivery.in_flight = in_flight;
+        self.delivery.random = random;
         replies.into_iter().map(|reply| reply.output).collect()
     }
 
@@ -572,7 +487,14 @@ impl Harness {
 }
 
 impl Node {
-    fn new(node: NodeId, tcs: u16, ldms: u16, bytes: usize, spare_slots: &mut Vec<ReaderSlot>) -> Node {
+    fn new(
+        node: NodeId,
+        tcs: u16,
+        ldms: u16,
+        bytes: usize,
+        spare_slots: &mut Vec<ReaderSlot>,
+        delivery: &mut Delivery<Signal>,
+    ) -> Node {
         let mut threads: Vec<Vec<(Module, u16)>> = vec![vec![(Module::Query, 0)]];
         threads.extend((0..tcs).map(|instance| vec![(Module::Tc, instance)]));
         threads.extend((0..ldms).map(|instance| vec![(Module::Ldm, instance)]));
@@ -589,16 +511,14 @@ impl Node {
             readers,
         };
         let address = |module, instance| Address::new(node, module, instance);
-        let modules = [(Module::Tc, tcs), (Module::Ldm, ldms), (Module::Query, 1)];
-        let all = modules.into_iter().flat_map(|(module, count)| (0..count).map(move |instance| (module, instance)));
-        let contexts = all.map(|(module, instance)| {
-            let own = address(module, instance);
-            (own, DetachedContext::new(own, &layout, u64::from(own.to_bits())).expect("a layout without gaps"))
-        });
+        for (module, count) in [(Module::Tc, tcs), (Module::Ldm, ldms), (Module::Query, 1)] {
+            for own in (0..count).map(|instance| address(module, instance)) {
+                delivery.add_block(own, &layout, u64::from(own.to_bits())).expect("a layout without gaps");
+            }
+        }
         let tc = |instance| TcBlock::new(address(Module::Tc, instance), &directory, Arc::clone(&sequence));
         let ldm = |instance| LdmBlock::new(address(Module::Ldm, instance), shared.clone(), 7);
         Node {
-            contexts: contexts.collect(),
             tcs: (0..tcs).map(tc).collect(),
             ldms: (0..ldms).map(ldm).collect(),
             queries: slots.into_iter().map(QueryBlock::new).collect(),

@@ -1,11 +1,13 @@
 //! The simulated world: the same hosts and the same turn under a seeded scheduler, with virtual time, sockets, files
 //! and links between nodes. Equal seeds and equal calls give equal runs, and equal digests.
 
+mod delivery;
 mod file;
 mod node;
 mod simulation;
 mod socket;
 
+pub use delivery::{Delivery, InFlight};
 pub use simulation::{ClientSocket, Simulation, SimulationOptions};
 pub use socket::SocketFaults;
 

@@ -1,16 +1,15 @@
-//! The blocks of a node in one thread, each signal delivered by hand, in the order sent or in any order that keeps that
-//! of each pair of blocks: what sessions meet when their commands interleave.
+//! All blocks of a node in one thread, with signals passed one at a time: interleaved commands of several sessions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use junctor_client::block_signals::*;
 use junctor_front::mysql::auth::Accounts;
-use junctor_kernel::context::DetachedContext;
 use junctor_kernel::placement::{PlacementPlan, ThreadConfig, Topology};
+use junctor_kernel::simulated::{Delivery, InFlight};
 use junctor_kernel::{
-    Address, Buffer, Directory, FileId, FileOutcome, Host, LoadBoard, Module, NodeId, NodeLayout, Outbox, Random,
-    SocketId, ThreadSeat, Time, WorldEvent, WorldRequest,
+    Address, Directory, Host, LoadBoard, Module, NodeId, NodeLayout, Random, SocketId, ThreadSeat, Time, WorldEvent,
+    WorldRequest,
 };
 use junctor_model::id::ConnectionId;
 
@@ -22,24 +21,16 @@ mod several_statements;
 mod status;
 
 const NODE: NodeId = NodeId(1);
-/// Deliveries after which a test is taken to hang.
-const STEPS_MAX: usize = 1_000_000;
 
 struct Node {
     directory: Arc<Directory>,
     hosts: Vec<NodeHost>,
-    contexts: BTreeMap<Address, DetachedContext>,
-    queue: VecDeque<(Address, Address, Signal)>,
-    random: Option<Random>,
+    delivery: Delivery<Signal>,
     answers: BTreeMap<ConnectionId, VecDeque<Vec<u8>>>,
-    next_file: u32,
     /// Whether answers go to recv, which has sockets then.
     has_sockets: bool,
     /// Bytes that recv has sent to sockets.
     sent_bytes: usize,
-    now: Time,
-    /// Timers that were started, by block.
-    timers: BTreeSet<(Address, u64)>,
     closed_sockets: usize,
 }
 
@@ -56,23 +47,16 @@ impl Node {
         let mut node = Node {
             directory: Arc::clone(&directory),
             hosts: Vec::new(),
-            contexts: BTreeMap::new(),
-            queue: VecDeque::new(),
-            random: None,
+            delivery: Delivery::new(),
             answers: BTreeMap::new(),
-            next_file: 0,
             has_sockets: false,
             sent_bytes: 0,
-            now: Time(0),
-            timers: BTreeSet::new(),
             closed_sockets: 0,
         };
         for (thread, seat) in layout.threads.iter().enumerate() {
             for &(module, instance) in &seat.modules {
                 let address = directory.address(module, instance);
-                let context = DetachedContext::new(address, &layout, 1).expect("the layout is valid");
-                node.contexts.insert(address, context);
-                node.queue.push_back((address, address, Signal::World(WorldEvent::Started)));
+                node.delivery.add_block(address, &layout, 1).expect("the layout is valid");
             }
             let seat = ThreadSeat {
                 node: NODE,
@@ -89,26 +73,19 @@ impl Node {
         node
     }
 
-    /// Delivers until nothing is under way.
-    fn run(&mut self) {
-        for _ in 0..STEPS_MAX {
-            if !self.step() {
-                return;
-            }
-        }
-        panic!("signals never end");
+    /// From now on signals are delivered in an order drawn from the seed.
+    fn shuffle(&mut self, seed: u64) {
+        self.delivery.random = Some(Random::new(seed));
     }
 
+    /// Delivers until no signal is in flight.
+    fn run(&mut self) {
+        while self.step() {}
+    }
+
+    /// Delivers one signal. False when none is in flight.
     fn step(&mut self) -> bool {
-        let drawn = match &mut self.random {
-            Some(random) if !self.queue.is_empty() => random.below(self.queue.len() as u64) as usize,
-            _ => 0,
-        };
-        let Some((to, from, _)) = self.queue.get(drawn) else { return false };
-        let pair = (*to, *from);
-        // The first of that pair of blocks, so that their order stays.
-        let first = self.queue.iter().position(|(to, from, _)| (*to, *from) == pair);
-        let Some((to, from, signal)) = first.and_then(|first| self.queue.remove(first)) else { return false };
+        let Some(InFlight { to, from, signal }) = self.delivery.take_next() else { return false };
         if !self.has_sockets
             && let Signal::Recv(RecvSignal::CommandReply(reply)) = signal
         {
@@ -116,59 +93,40 @@ impl Node {
             self.answers.entry(reply.connection).or_default().extend(answer);
             return true;
         }
-        let mut outbox = Outbox::detached(to);
         let thread = self.directory.thread_of(to.module, to.instance).expect("the block exists");
-        let context = self.contexts.get_mut(&to).expect("the block exists");
-        self.hosts[usize::from(thread)].handle(to, from, signal, &mut context.at(self.now), &mut outbox);
-        self.queue.extend(outbox.take_sent().into_iter().map(|(receiver, signal)| (receiver, to, signal)));
-        outbox.take_requests().into_iter().for_each(|request| self.carry_out(to, request));
+        let host = &mut self.hosts[usize::from(thread)];
+        let requests = self.delivery.handle(to, |context, outbox| host.handle(to, from, signal, context, outbox));
+        for request in requests {
+            match request {
+                WorldRequest::SendBytes { bytes, .. } => self.sent_bytes += bytes.len(),
+                WorldRequest::CloseSocket { .. } => self.closed_sockets += 1,
+                _ => {}
+            }
+        }
         true
     }
 
-    /// Files answer at once; timers fire when told.
-    fn carry_out(&mut self, own: Address, request: WorldRequest) {
-        let (token, outcome, bytes) = match request {
-            WorldRequest::OpenFile { token, .. } => {
-                self.next_file += 1;
-                (token, FileOutcome::Opened { file: FileId(self.next_file), length: 0 }, Buffer::new())
-            }
-            WorldRequest::AppendFile { bytes, token, .. } => {
-                (token, FileOutcome::Written { offset: 0, length: bytes.len() as u32 }, bytes)
-            }
-            WorldRequest::StartTimer { token, .. } => {
-                self.timers.insert((own, token));
-                return;
-            }
-            WorldRequest::SendBytes { bytes, .. } => {
-                self.sent_bytes += bytes.len();
-                return;
-            }
-            WorldRequest::CloseSocket { .. } => {
-                self.closed_sockets += 1;
-                return;
-            }
-            _ => return,
-        };
-        let done = WorldEvent::FileDone { token, result: Ok(outcome), bytes };
-        self.queue.push_back((own, own, Signal::World(done)));
+    fn send_world(&mut self, to: Address, event: WorldEvent) {
+        self.delivery.send(to, to, Signal::World(event));
     }
 
-    /// So many seconds pass, and the timers of the sql blocks and of main fire.
+    /// Moves time on; the timers of the sql blocks and of main fire once, at the end.
     fn pass(&mut self, seconds: u64) {
-        self.now = Time(self.now.0 + seconds * 1_000_000_000);
+        self.delivery.now = Time(self.delivery.now.0 + seconds * 1_000_000_000);
         for instance in 0..self.directory.instances(Module::Sql) {
             let sql = self.directory.address(Module::Sql, instance);
-            self.queue.push_back((sql, sql, Signal::World(WorldEvent::Timer { token: 0 })));
+            self.send_world(sql, WorldEvent::Timer { token: 0 });
         }
         let main = self.directory.address(Module::Main, 0);
-        self.queue.push_back((main, main, Signal::World(WorldEvent::Timer { token: 1 })));
+        self.send_world(main, WorldEvent::Timer { token: 1 });
         self.run();
     }
 
-    /// Every timer that was started fires, at the same moment.
+    /// Every timer that was started fires once, without time moving on.
     fn fire_timers(&mut self) {
-        for (block, token) in std::mem::take(&mut self.timers) {
-            self.queue.push_back((block, block, Signal::World(WorldEvent::Timer { token })));
+        let timers: BTreeSet<(Address, u64)> = self.delivery.take_timers().into_iter().collect();
+        for (block, token) in timers {
+            self.send_world(block, WorldEvent::Timer { token });
         }
         self.run();
     }
@@ -184,15 +142,13 @@ impl Node {
     /// Ends the turn of every thread.
     fn end_turn(&mut self) {
         let own = self.directory.address(Module::Recv, 0);
-        let mut outbox = Outbox::detached(own);
-        let context = self.contexts.get_mut(&own).expect("the block exists");
-        self.hosts.iter_mut().for_each(|host| host.end_turn(&mut context.at(Time(0)), &mut outbox));
-        self.queue.extend(outbox.take_sent().into_iter().map(|(receiver, signal)| (receiver, own, signal)));
+        let hosts = &mut self.hosts;
+        self.delivery.handle(own, |context, outbox| hosts.iter_mut().for_each(|host| host.end_turn(context, outbox)));
     }
 
     fn receive(&mut self, event: WorldEvent) {
         let recv = self.directory.address(Module::Recv, 0);
-        self.queue.push_back((recv, recv, Signal::World(event)));
+        self.send_world(recv, event);
         self.run();
     }
 
@@ -203,7 +159,7 @@ impl Node {
 
     fn send(&mut self, connection: u32, signal: SqlSignal) {
         let recv = self.directory.address(Module::Recv, 0);
-        self.queue.push_back((self.sql(connection), recv, Signal::Sql(signal)));
+        self.delivery.send(self.sql(connection), recv, Signal::Sql(signal));
     }
 
     /// Opens a session, or with `reset` begins it anew.
@@ -328,7 +284,7 @@ fn a_read_by_a_unique_index_is_of_one_moment_at_every_isolation_level() {
             node.execute(reader, &[&isolation]);
         }
         node.execute(3, &["BEGIN"]);
-        node.random = Some(Random::new(seed));
+        node.shuffle(seed);
         node.begin_query(1, "COMMIT");
         for reader in [2, 3] {
             node.begin_query(reader, "SELECT id FROM d.t WHERE u = 10");
@@ -441,7 +397,7 @@ fn kill_reaches_the_sessions_of_every_sql_block() {
         node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
         node.execute(1, &["INSERT INTO d.t VALUES (1, 0), (2, 0)", "BEGIN", "UPDATE d.t SET v = 1 WHERE id = 1"]);
         node.execute(2, &["BEGIN", "UPDATE d.t SET v = 2 WHERE id = 2"]);
-        node.random = Some(Random::new(seed));
+        node.shuffle(seed);
         for waiting in [2, 3] {
             node.begin_query(waiting, "UPDATE d.t SET v = v + 10 WHERE id = 1");
         }
@@ -483,7 +439,7 @@ fn an_update_of_many_rows_is_stopped_in_the_middle_and_undone() {
             node.execute(1, &["BEGIN"]);
         }
         node.begin_query(1, "UPDATE d.t SET v = 1, u = u + 10000");
-        node.random = Some(Random::new(seed));
+        node.shuffle(seed);
         (0..8 + seed).for_each(|_| assert!(node.step()));
         assert_eq!(node.answer(1), None, "it takes longer");
         node.execute(2, &["KILL QUERY 1"]);
@@ -563,7 +519,7 @@ fn a_login_that_takes_too_long_is_given_up() {
     let socket = SocketId::new(0, 1, 0);
     node.receive(WorldEvent::SocketOpened { socket, peer: "127.0.0.1:1".parse().expect("an address"), listener: 0 });
     for (seconds, closed) in [(9, 0), (1, 1)] {
-        node.now = Time(node.now.0 + seconds * 1_000_000_000);
+        node.delivery.now = Time(node.delivery.now.0 + seconds * 1_000_000_000);
         node.receive(WorldEvent::Timer { token: 0 });
         assert_eq!(node.closed_sockets, closed);
     }
@@ -574,7 +530,7 @@ fn user_level_locks_are_those_of_the_whole_node() {
     for seed in 0..20 {
         let mut node = Node::new(RECEIVERS, NodeConfig::default());
         (1..5).for_each(|connection| node.open(connection, false));
-        node.random = Some(Random::new(seed));
+        node.shuffle(seed);
         assert_eq!(node.query(1, "SELECT GET_LOCK('Name', 10)"), ["1"]);
         assert_eq!(node.query(1, "SELECT CONCAT(GET_LOCK('name', 0), GET_LOCK('other', 0))"), ["11"]);
         node.begin_query(2, "SELECT GET_LOCK('NAME', 10)");
@@ -669,7 +625,7 @@ fn locked_tables_keep_the_sessions_of_every_sql_block_out() {
         (1..6).for_each(|connection| node.open(connection, false));
         node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
         node.execute(1, &["INSERT INTO d.t VALUES (1, 0)"]);
-        node.random = Some(Random::new(seed));
+        node.shuffle(seed);
         // Who has used the table is waited for.
         node.execute(2, &["BEGIN", "UPDATE d.t SET v = 1"]);
         node.begin_query(1, "LOCK TABLES d.t WRITE");
@@ -715,7 +671,7 @@ fn nobody_waits_in_a_circle_of_rows_and_tables() {
         node.execute(4, &["CREATE DATABASE d", "CREATE TABLE d.a (id INT PRIMARY KEY, n INT)"]);
         node.execute(4, &["CREATE TABLE d.b (id INT PRIMARY KEY, n INT)"]);
         node.execute(4, &["INSERT INTO d.a VALUES (1, 0)", "INSERT INTO d.b VALUES (1, 0)"]);
-        node.random = Some(Random::new(seed));
+        node.shuffle(seed);
         node.execute(1, &["BEGIN"]);
         assert_eq!(node.query(1, "SELECT n FROM d.a"), ["0"]);
         // The change waits for 1, which waits for a row of 2, which waits for the change.
@@ -756,7 +712,7 @@ fn a_foreign_key_is_added_while_nobody_writes_to_its_tables() {
         node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.p (id INT PRIMARY KEY, n INT)"]);
         node.execute(1, &["CREATE TABLE d.c (id INT PRIMARY KEY, pid INT, v INT)"]);
         node.execute(1, &["INSERT INTO d.p VALUES (1, 1), (2, 2)", "INSERT INTO d.c VALUES (1, 1, 1), (2, 2, 2)"]);
-        node.random = Some(Random::new(seed));
+        node.shuffle(seed);
         // Who has written to the parent is waited for; stopped meanwhile, the alteration leaves nothing.
         node.execute(2, &["BEGIN", "DELETE FROM d.p WHERE id = 2"]);
         node.begin_query(1, ADD);

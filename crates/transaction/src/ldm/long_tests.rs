@@ -29,15 +29,19 @@ fn run_beside_reads(harness: &mut Harness, table: &SampleTable) -> usize {
     let snapshot = harness.stable();
     let (mut answered, mut steps) = (0, 0);
     let mut locks = locks_and_versions(harness, table);
-    let mut redo = harness.redo.len();
+    let mut redo = harness.delivery.appended.len();
     let mut open = None;
     while harness.step() {
         steps += 1;
         let now = locks_and_versions(harness, table);
         assert!(locks.saturating_sub(now) <= STEP_MAX, "{} locks went at once", locks - now);
         locks = now;
-        assert!(harness.redo.len() - redo <= 256 * 1024, "{} bytes of redo at once", harness.redo.len() - redo);
-        redo = harness.redo.len();
+        assert!(
+            harness.delivery.appended.len() - redo <= 256 * 1024,
+            "{} bytes of redo at once",
+            harness.delivery.appended.len() - redo
+        );
+        redo = harness.delivery.appended.len();
         if let Some(operation) = open
             && harness.rows_read(operation).is_some()
         {
@@ -54,7 +58,7 @@ fn run_beside_reads(harness: &mut Harness, table: &SampleTable) -> usize {
 /// How often each partition's records of a transaction are marked as the last one, how many there are, and their changes.
 fn records_of(harness: &Harness, transaction: TransactionId) -> (BTreeMap<PartitionId, usize>, usize, usize) {
     let (mut last, mut records, mut changes) = (BTreeMap::new(), 0, 0);
-    for record in RedoRecords::new(&harness.redo) {
+    for record in RedoRecords::new(&harness.delivery.appended) {
         let record = record.expect("a whole record");
         if record.header.transaction != transaction {
             continue;

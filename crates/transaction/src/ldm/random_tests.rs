@@ -39,7 +39,7 @@ fn rows_entries_and_replicas_agree_after_any_workload() {
         let mut idle_rounds = 0;
         while sessions.iter().any(|session| session.statements < STATEMENTS_PER_SESSION || session.running.is_some()) {
             let number = random.below(SESSIONS as u64) as usize;
-            let before = harness.now;
+            let before = harness.delivery.now;
             advance(&mut harness, &table, &mut sessions[number], number, &mut random);
             for _ in 0..random.below(30) {
                 if !harness.step() {
@@ -50,7 +50,7 @@ fn rows_entries_and_replicas_agree_after_any_workload() {
             if random.one_in(20) {
                 harness.advance(Duration::from_millis(15));
             }
-            assert!(idle_rounds < 10_000 && harness.now >= before, "seed {seed}: the sessions stand still");
+            assert!(idle_rounds < 10_000 && harness.delivery.now >= before, "seed {seed}: the sessions stand still");
         }
         for session in &mut sessions {
             if session.transaction.is_some() {

@@ -635,7 +635,7 @@ fn what_is_committed_is_in_the_redo_stream() {
     harness.end(undone.transaction, Ending::Rollback);
     harness.advance(Duration::from_millis(50));
     let (mut puts, mut deletes) = (0, 0);
-    for record in RedoRecords::new(&harness.redo) {
+    for record in RedoRecords::new(&harness.delivery.appended) {
         let record = record.expect("a whole record");
         for operation in record.operations() {
             match operation {
@@ -808,14 +808,14 @@ fn writers_are_held_back_while_redo_is_not_written() {
     let owner = harness.owner(partition);
     harness.ldm_mut(owner).set_redo_bytes_waiting_max(0);
     harness.advance(Duration::from_millis(20));
-    harness.holds_files = true;
+    harness.delivery.holds_files = true;
     let write = table.add_to(K, Access::PrimaryKeys, 1);
     assert_eq!(harness.execute(NONE, true, &write, table.keys(&[1])).error, None);
     let held = harness.begin_execute(0, NONE, true, &write, table.keys(&[1]));
     harness.advance(Duration::from_millis(50));
     assert!(harness.statement(held).is_none());
-    harness.holds_files = false;
-    for (to, done) in std::mem::take(&mut harness.held_files) {
+    harness.delivery.holds_files = false;
+    for (to, done) in std::mem::take(&mut harness.delivery.held_files) {
         harness.send(to, to, done);
     }
     harness.advance(Duration::from_millis(50));
@@ -945,11 +945,11 @@ fn the_memory_of_deleted_rows_goes_back_to_the_pool() {
 fn a_node_that_stops_writes_what_was_committed() {
     let (mut harness, table) = started(1, 1);
     harness.execute(NONE, true, &table.insert(), table.images(&[(1, 10, None)]));
-    assert!(harness.redo.is_empty());
+    assert!(harness.delivery.appended.is_empty());
     let owner = harness.owner(PartitionId { table: table.layout.definition.id, index: 0 });
     harness.send(owner, owner, Signal::World(WorldEvent::Stopping));
     harness.run();
-    assert_eq!(RedoRecords::new(&harness.redo).filter(Result::is_ok).count(), 1);
+    assert_eq!(RedoRecords::new(&harness.delivery.appended).filter(Result::is_ok).count(), 1);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn alterations_of_related_tables_do_not_wait_for_each_other() {
             for table in ["p", "c"] {
                 node.execute(4, &[&format!("INSERT INTO d.{table} VALUES (1, 1, NULL, 1, 1), (2, 2, 1, 2, 2)")]);
             }
-            node.random = Some(Random::new(seed));
+            node.shuffle(seed);
             // Both wait for who has written to a parent that they share, and then for main alone.
             node.execute(3, &["BEGIN", "INSERT INTO d.q VALUES (3)"]);
             node.begin_query(1, pair[0]);

@@ -130,7 +130,7 @@ fn a_text_that_is_stopped_about_when_it_gets_its_ticket_gives_it_back() {
     for seed in 0..60 {
         let mut node = node();
         node.let_a_text_wait();
-        node.random = Some(Random::new(seed));
+        node.shuffle(seed);
         node.begin_query(1, "COMMIT");
         (0..seed % 6).for_each(|_| assert!(node.step()));
         let is_closed = seed % 2 == 0;

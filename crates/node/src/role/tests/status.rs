@@ -23,7 +23,7 @@ impl Node {
 
     /// The turn of every thread ends so many nanoseconds after it began.
     fn turn_ended(&mut self, after_ns: u64) {
-        let (began, ended) = (self.now, Time(self.now.0 + after_ns));
+        let (began, ended) = (self.delivery.now, Time(self.delivery.now.0 + after_ns));
         self.hosts.iter_mut().for_each(|host| host.turn_ended(began, ended));
     }
 

@@ -1,0 +1,174 @@
+//! Delivers signals to blocks by hand, one at a time in one thread, for tests of blocks without threads or a scheduler.
+//!
+//! Signals arrive in the order sent, or, with a seed, in any order that keeps the order between each pair of blocks.
+//! File requests succeed immediately and nothing is stored. Time moves only when the test moves it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::address::Address;
+use crate::block::Signal;
+use crate::buffer::Buffer;
+use crate::context::{Context, DetachedContext, Time};
+use crate::directory::{LayoutError, NodeLayout};
+use crate::outbox::Outbox;
+use crate::random::Random;
+use crate::world::{FileId, FileOutcome, WorldEvent, WorldRequest};
+
+/// Deliveries without an idle moment after which the test is taken to hang.
+const DELIVERIES_MAX: usize = 2_000_000;
+
+/// A signal that was sent and not delivered yet.
+#[derive(Debug)]
+pub struct InFlight<S> {
+    /// The receiver.
+    pub to: Address,
+    /// The sender.
+    pub from: Address,
+    /// The signal.
+    pub signal: S,
+}
+
+/// The signals in flight between the blocks of a test, with the contexts of those blocks.
+pub struct Delivery<S> {
+    contexts: BTreeMap<Address, DetachedContext>,
+    /// Signals in the order sent.
+    pub in_flight: VecDeque<InFlight<S>>,
+    /// Draws the order of delivery; without it, signals arrive in the order sent.
+    pub random: Option<Random>,
+    /// The time that contexts show.
+    pub now: Time,
+    timers: Vec<(Time, Address, u64)>,
+    next_file: u32,
+    /// Bytes appended to files, of all files together.
+    pub appended: Vec<u8>,
+    /// Whether answers to file requests stay in `held_files` instead of being sent.
+    pub holds_files: bool,
+    /// Answers to file requests that are held, with the block that asked.
+    pub held_files: Vec<(Address, S)>,
+    deliveries: usize,
+}
+
+impl<S: Signal> Default for Delivery<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S: Signal> Delivery<S> {
+    /// A delivery without blocks, at time 0, in the order sent.
+    pub fn new() -> Self {
+        Self {
+            contexts: BTreeMap::new(),
+            in_flight: VecDeque::new(),
+            random: None,
+            now: Time(0),
+            timers: Vec::new(),
+            next_file: 0,
+            appended: Vec::new(),
+            holds_files: false,
+            held_files: Vec::new(),
+            deliveries: 0,
+        }
+    }
+
+    /// Adds the block at `own` and sends it [`WorldEvent::Started`]. Refuses a layout that no node could have.
+    pub fn add_block(&mut self, own: Address, layout: &NodeLayout, seed: u64) -> Result<(), LayoutError> {
+        self.contexts.insert(own, DetachedContext::new(own, layout, seed)?);
+        self.send(own, own, S::from_world(WorldEvent::Started));
+        Ok(())
+    }
+
+    /// The blocks that were added, by address.
+    pub fn blocks(&self) -> Vec<Address> {
+        self.contexts.keys().copied().collect()
+    }
+
+    /// Puts a signal in flight.
+    pub fn send(&mut self, to: Address, from: Address, signal: S) {
+        self.in_flight.push_back(InFlight { to, from, signal });
+    }
+
+    /// Takes the next signal to deliver: the oldest one, or with a seed the oldest one of a drawn pair of blocks.
+    ///
+    /// # Panics
+    ///
+    /// Panics when signals never end.
+    pub fn take_next(&mut self) -> Option<InFlight<S>> {
+        let drawn = match &mut self.random {
+            Some(random) if !self.in_flight.is_empty() => random.below(self.in_flight.len() as u64) as usize,
+            _ => 0,
+        };
+        let Some(chosen) = self.in_flight.get(drawn) else {
+            self.deliveries = 0;
+            return None;
+        };
+        self.deliveries += 1;
+        assert!(self.deliveries < DELIVERIES_MAX, "signals never end");
+        let pair = (chosen.to, chosen.from);
+        let oldest = self.in_flight.iter().position(|entry| (entry.to, entry.from) == pair);
+        self.in_flight.remove(oldest.unwrap_or(drawn))
+    }
+
+    /// Runs a handler of the block at `own`, puts in flight what it sends, and answers its timer and file requests.
+    /// Returns its other requests.
+    ///
+    /// # Panics
+    ///
+    /// Panics when the block was not added.
+    pub fn handle(
+        &mut self,
+        own: Address,
+        handler: impl FnOnce(&mut Context<'_>, &mut Outbox<S>),
+    ) -> Vec<WorldRequest> {
+        let mut outbox = Outbox::detached(own);
+        let context = self.contexts.get_mut(&own).unwrap_or_else(|| panic!("no block at {own}"));
+        handler(&mut context.at(self.now), &mut outbox);
+        for (to, signal) in outbox.take_sent() {
+            self.send(to, own, signal);
+        }
+        outbox.take_requests().into_iter().filter_map(|request| self.carry_out(own, request)).collect()
+    }
+
+    /// Carries out a request; returns one that concerns neither timers nor files.
+    fn carry_out(&mut self, own: Address, request: WorldRequest) -> Option<WorldRequest> {
+        let (token, outcome, bytes) = match request {
+            WorldRequest::StartTimer { after, token } => {
+                self.timers.push((self.now.plus(after), own, token));
+                return None;
+            }
+            WorldRequest::OpenFile { token, .. } => {
+                self.next_file += 1;
+                (token, FileOutcome::Opened { file: FileId(self.next_file), length: 0 }, Buffer::new())
+            }
+            WorldRequest::AppendFile { bytes, token, .. } => {
+                self.appended.extend_from_slice(&bytes);
+                (token, FileOutcome::Written { offset: 0, length: bytes.len() as u32 }, bytes)
+            }
+            WorldRequest::SyncFile { token, .. } => (token, FileOutcome::Synced, Buffer::new()),
+            WorldRequest::CloseFile { token, .. } => (token, FileOutcome::Closed, Buffer::new()),
+            WorldRequest::DeleteFile { token, .. } => (token, FileOutcome::Deleted, Buffer::new()),
+            other => return Some(other),
+        };
+        let done = S::from_world(WorldEvent::FileDone { token, result: Ok(outcome), bytes });
+        match self.holds_files {
+            true => self.held_files.push((own, done)),
+            false => self.send(own, own, done),
+        }
+        None
+    }
+
+    /// Moves time to the earliest timer that is due by `end` and puts its event in flight. False when none is due.
+    pub fn fire_timer_until(&mut self, end: Time) -> bool {
+        let due = self.timers.iter().enumerate().filter(|(_, timer)| timer.0 <= end);
+        let Some((position, _)) = due.min_by_key(|(position, timer)| (timer.0, *position)) else { return false };
+        let (due, own, token) = self.timers.remove(position);
+        self.now = self.now.max(due);
+        self.send(own, own, S::from_world(WorldEvent::Timer { token }));
+        true
+    }
+
+    /// Takes the timers that were started and did not fire, as (block, token), in the order started.
+    pub fn take_timers(&mut self) -> Vec<(Address, u64)> {
+        std::mem::take(&mut self.timers).into_iter().map(|(_, own, token)| (own, token)).collect()
+    }
+}
