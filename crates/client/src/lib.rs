@@ -1,71 +1,69 @@
-//! [`api`]: the client for programs in Rust. Start there.
+//! The client of a node, in the same process or over the network.
 //!
-//! All else is the node's own: the typed way of its sessions into the data plane, where what a session asks becomes signals and replies
-//! become events. The choice of where a read runs is in `route`, nowhere else. [`wire`] has the bytes of the native protocol.
+//! A [`Connection`] is one session: it runs statements and operations one after the other, in the order in which they were asked for.
+//! Everything is `async` and tied to no runtime; whatever polls the futures does, for one [`block_on`]. Requests that are
+//! under way at the same time (`join!`) are sent without waiting for each other's answers; for work in parallel, open several connections.
+//!
+//! ```no_run
+//! use junctor_client::{Connection, Options, block_on, column, params};
+//!
+//! # fn main() -> junctor_client::Result<()> {
+//! block_on(async {
+//!     let mut connection = Connection::connect("127.0.0.1:3308", &Options::new("root").database("shop")).await?;
+//!     connection.execute("CREATE TABLE item (id INT PRIMARY KEY, name VARCHAR(40), price INT)", params![]).await?;
+//!
+//!     let items = connection.table("item");
+//!     items.insert(&[("id", &1), ("name", &"cup"), ("price", &250)]).await?;
+//!     let cheap = items.select(&["id", "name"]).filter(column("price").less_than(300)).rows().await?;
+//!     for row in &cheap {
+//!         println!("{} {}", row.get::<i64>("id")?, row.get::<&str>("name")?);
+//!     }
+//!
+//!     // Many rows by their primary keys, which is the cheapest way to read.
+//!     let reader = connection.key_reader("item", &["price"]).await?;
+//!     let found = reader.read_many(&[1, 2, 3]).await?;
+//!     assert!(found.get(0).is_some() && found.get(1).is_none());
+//!
+//!     let transaction = connection.begin().await?;
+//!     transaction.execute("UPDATE item SET price = price + ? WHERE id = ?", params![10, 1]).await?;
+//!     transaction.commit().await
+//! })
+//! # }
+//! ```
+//!
+//! What statements mean, which errors there are and what locks do is the same as for clients of the MySQL protocol: operations of a
+//! [`Table`] are planned as the statements that they stand for.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub mod api;
-pub mod wire;
+mod error;
+mod transport;
+mod pipeline;
+mod value;
+mod row;
+mod connection;
+mod statement;
+mod transaction;
+mod batch;
+mod condition;
+mod table;
+mod select;
+mod key_reader;
 
-#[doc(hidden)]
-pub mod door;
-#[doc(hidden)]
-pub mod transaction;
-#[doc(hidden)]
-pub mod operation;
-#[doc(hidden)]
-pub mod event;
-#[doc(hidden)]
-pub mod keys;
-#[doc(hidden)]
-pub mod route;
-#[doc(hidden)]
-pub mod client;
-mod read;
-mod schema;
+#[cfg(test)]
+mod scripted;
 
-#[doc(hidden)]
-pub use client::Client;
-#[doc(hidden)]
-pub use door::Door;
-#[doc(hidden)]
-pub use event::Event;
-#[doc(hidden)]
-pub use junctor_kernel::{SendAssistance, SendSettings, SendStatus};
-#[doc(hidden)]
-pub use keys::{PartitionInputs, PartitionScope};
-#[doc(hidden)]
-pub use operation::RowBound;
-#[doc(hidden)]
-pub use transaction::Transaction;
-
-#[doc(hidden)]
-pub use junctor_kernel::scheduler::load::ThreadState;
-#[doc(hidden)]
-pub use junctor_kernel::{SpinChoice, SpinMethod, Time, Usage as ThreadUsage, Window};
-#[doc(hidden)]
-pub use junctor_signals::counter;
-#[doc(hidden)]
-pub use junctor_signals::program;
-#[doc(hidden)]
-pub use junctor_signals::read_rows::OperationId;
-#[doc(hidden)]
-pub use junctor_signals::remarks;
-#[doc(hidden)]
-pub use junctor_signals::set_globals::GlobalValues;
-#[doc(hidden)]
-pub use junctor_signals::use_user_lock::UserLockAction;
-#[doc(hidden)]
-pub use junctor_signals::{block_tables, change_schema, end_transaction::Ending, input, read_status::StatusTable};
-
-/// The signals between recv and sql, and the inboxes, for the blocks of crate `front`.
-#[doc(hidden)]
-pub mod block_signals {
-    pub use junctor_signals::block_tables::*;
-    pub use junctor_signals::client_command::*;
-    pub use junctor_signals::inbox::{ContinueWork, RecvSignal, Signal, SqlSignal};
-    pub use junctor_signals::interrupt_session::*;
-    pub use junctor_signals::read_status::*;
-    pub use junctor_signals::set_globals::*;
-}
+pub use async_io::block_on;
+pub use batch::Batch;
+pub use condition::{Column, Condition, column, not};
+pub use connection::{Connection, Options};
+pub use error::{Error, ErrorKind, Result};
+pub use junctor_model::value::{Decimal, Value, ValueRef};
+pub use key_reader::{FoundRows, Key, KeyReader};
+pub use row::{ColumnDescription, ColumnName, Columns, Outcome, Row, Rows};
+pub use select::{Aggregate, Direction, Select, average, count, maximum, minimum, sum};
+pub use statement::Statement;
+pub use table::{Delete, Table, Update};
+pub use transaction::{Isolation, Transaction, TransactionOptions};
+pub use transport::{TcpTransport, Transport};
+pub use value::{FromValue, ToValue};

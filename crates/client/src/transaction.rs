@@ -1,112 +1,232 @@
-//! What a session knows of its transaction. Locks and participants are tc's business.
+//! Transactions.
 
-use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TableId, TransactionId};
-use junctor_signals::execute_statement::Reading;
-use junctor_storage::snapshot::SnapshotHandle;
+use std::ops::Deref;
 
-use crate::client::WriteOptions;
+use super::connection::Connection;
+use super::error::Result;
+use super::table::push_quoted;
+use junctor_wire::Request;
 
-/// Which snapshot a statement reads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The isolation level of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// A snapshot per statement; READ UNCOMMITTED is served so too.
+    /// Each statement sees what was committed when it began.
     ReadCommitted,
-    /// One snapshot per transaction, taken at its first read.
-    #[default]
+    /// All statements see what was committed when the first one read; the default.
     RepeatableRead,
-    /// As REPEATABLE READ; what its statements read in a transaction of several, they lock.
+    /// As REPEATABLE READ, and what is read stays as it is until the end.
     Serializable,
 }
 
-/// The data plane's side of a session's transaction; `Default` is "none begun".
-#[derive(Debug, Default)]
-pub struct Transaction {
-    pub(crate) id: TransactionId,
-    pub(crate) snapshot: Option<(SnapshotHandle, CommitNumber)>,
-    /// The newest table when the snapshot was taken.
-    pub(crate) newest_table: TableId,
-    pub(crate) written: Vec<PartitionId>,
-    /// The last statement that tc has executed for it; 0 before the first.
-    pub(crate) statement: StatementNumber,
-    /// Whether statements outside BEGIN commit by themselves; false between BEGIN and its end, and with autocommit off.
-    pub explicit: bool,
-    /// Which snapshots its statements read.
-    pub isolation: Isolation,
-    /// The last write was the victim of a deadlock or another failure that rolled back everything.
-    pub(crate) ended: bool,
+/// How a transaction begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TransactionOptions {
+    isolation: Option<Isolation>,
+    is_read_only: bool,
+    takes_snapshot: bool,
 }
 
-impl Transaction {
-    /// The id at tc; none while nothing has been written or locked.
-    pub fn id(&self) -> TransactionId {
-        self.id
+impl TransactionOptions {
+    /// As the session's variables say.
+    pub fn new() -> TransactionOptions {
+        TransactionOptions::default()
     }
 
-    /// Whether tc holds anything for it.
-    pub fn has_begun(&self) -> bool {
-        self.id.is_some()
+    /// With this isolation level.
+    pub fn isolation(self, isolation: Isolation) -> TransactionOptions {
+        TransactionOptions { isolation: Some(isolation), ..self }
     }
 
-    /// The last of its statements: what a savepoint that is set now keeps.
-    pub fn statement(&self) -> StatementNumber {
-        self.statement
+    /// Writes are refused with error 1792.
+    pub fn read_only(self) -> TransactionOptions {
+        TransactionOptions { is_read_only: true, ..self }
     }
 
-    /// What its statements ask of the rows that they lock or change. A statement that is a transaction by itself locks ranges too: it
-    /// looks at its partitions one after the other, and waits, so it could see one row of another transaction and miss an earlier one.
-    #[inline]
-    pub(crate) fn reading(&self, options: &WriteOptions) -> Reading {
-        let WriteOptions { keeps_to_snapshot, rows_max, warnings_max, .. } = *options;
-        let keeps_to_snapshot = match self.isolation {
-            Isolation::ReadCommitted => false,
-            Isolation::RepeatableRead => keeps_to_snapshot && self.explicit,
-            Isolation::Serializable => keeps_to_snapshot,
+    /// It sees what is committed now, and not when it reads first.
+    pub fn with_snapshot(self) -> TransactionOptions {
+        TransactionOptions { takes_snapshot: true, ..self }
+    }
+}
+
+/// A transaction; all of its connection's methods are its own. Dropping it rolls it back: the request is sent at once, or with the next
+/// one of the connection.
+#[derive(Debug)]
+#[must_use = "a transaction that is dropped is rolled back"]
+pub struct Transaction<'c> {
+    connection: &'c mut Connection,
+    is_ended: bool,
+}
+
+impl<'c> Transaction<'c> {
+    pub(crate) async fn begin(connection: &'c mut Connection, options: TransactionOptions) -> Result<Transaction<'c>> {
+        let level = options.isolation.map(|isolation| match isolation {
+            Isolation::ReadCommitted => "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            Isolation::RepeatableRead => "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+            Isolation::Serializable => "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        });
+        let begin = match (options.takes_snapshot, options.is_read_only) {
+            (false, false) => "START TRANSACTION",
+            (true, false) => "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+            (false, true) => "START TRANSACTION READ ONLY",
+            (true, true) => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
         };
-        let snapshot = self.snapshot.as_ref().filter(|_| keeps_to_snapshot);
-        let changed_after = snapshot.map_or(CommitNumber(0), |(_, number)| *number);
-        let locks_ranges = self.isolation != Isolation::ReadCommitted && options.locks_ranges;
-        let rows_max = if rows_max == u32::MAX { 0 } else { rows_max };
-        Reading { locks_ranges, changed_after, rows_max, warnings_max }
+        // Who waits for room has asked for nothing yet, so there is nothing to roll back.
+        connection.pipeline.room().await?;
+        // Made before the requests, so that dropping the future on the way rolls back.
+        let transaction = Transaction { connection, is_ended: false };
+        let begun = |text| {
+            let pipeline = &transaction.connection.pipeline;
+            pipeline.begin(|number, out| Request::RunText(text).emit(number, out))
+        };
+        let level = level.map(begun).transpose()?;
+        let begin = begun(begin)?;
+        if let Some(level) = level {
+            transaction.connection.rows_of(level).await?;
+        }
+        transaction.connection.rows_of(begin).await?;
+        Ok(transaction)
     }
 
-    /// Whether the transaction's snapshot was taken before the table was made: what it would see of it is not what was
-    /// there.
-    pub fn is_older_than(&self, table: TableId) -> bool {
-        self.snapshot.is_some() && table > self.newest_table
+    /// Commits.
+    ///
+    /// # Errors
+    /// What the commit failed with; the transaction is rolled back then. When the connection is lost, it is not known whether it was
+    /// committed.
+    pub async fn commit(self) -> Result<()> {
+        self.end("COMMIT").await
     }
 
-    pub(crate) fn has_written(&self, partition: PartitionId) -> bool {
-        self.written.contains(&partition)
+    /// Rolls back, and waits until that is done.
+    ///
+    /// # Errors
+    /// The connection is lost; the node rolls back then by itself.
+    pub async fn rollback(self) -> Result<()> {
+        self.end("ROLLBACK").await
+    }
+
+    /// Sets a savepoint; one of the same name is replaced.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub async fn savepoint(&self, name: &str) -> Result<()> {
+        self.run_with_name("SAVEPOINT ", name).await
+    }
+
+    /// Undoes what was done since a savepoint was set, and keeps the savepoint.
+    ///
+    /// # Errors
+    /// 1305 when there is none of that name.
+    pub async fn rollback_to(&self, name: &str) -> Result<()> {
+        self.run_with_name("ROLLBACK TO SAVEPOINT ", name).await
+    }
+
+    /// Forgets a savepoint and those set after it.
+    ///
+    /// # Errors
+    /// 1305 when there is none of that name.
+    pub async fn release(&self, name: &str) -> Result<()> {
+        self.run_with_name("RELEASE SAVEPOINT ", name).await
+    }
+
+    async fn end(mut self, statement: &str) -> Result<()> {
+        let pipeline = &self.connection.pipeline;
+        pipeline.room().await?;
+        let answer = pipeline.begin(|number, out| Request::RunText(statement).emit(number, out))?;
+        self.is_ended = true;
+        self.connection.rows_of(answer).await.map(drop)
+    }
+
+    async fn run_with_name(&self, statement: &str, name: &str) -> Result<()> {
+        let mut text = String::from(statement);
+        push_quoted(name, &mut text);
+        self.request(&Request::RunText(&text)).await.map(drop)
+    }
+}
+
+impl Deref for Transaction<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if !self.is_ended {
+            let pipeline = &self.connection.pipeline;
+            pipeline.begin_and_forget(|number, out| Request::RunText("ROLLBACK").emit(number, out));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use junctor_signals::program::RowProtocol;
+    use std::pin::pin;
 
     use super::*;
+    use crate::scripted::{Line, connected, poll};
 
-    fn locks_ranges(isolation: Isolation, explicit: bool, may_lock: bool) -> bool {
-        let options = WriteOptions {
-            protocol: RowProtocol::Text,
-            lock_wait_ms: 1,
-            timeout_ends: false,
-            keeps_to_snapshot: true,
-            rows_max: u32::MAX,
-            locks_ranges: may_lock,
-            savepoint: StatementNumber(0),
-            warnings_max: 0,
-        };
-        Transaction { isolation, explicit, ..Transaction::default() }.reading(&options).locks_ranges
+    /// More than may wait to be sent.
+    fn fill(connection: &Connection) {
+        let text = "x".repeat(2 << 20);
+        let answer = connection.pipeline.begin(|number, out| Request::RunText(&text).emit(number, out));
+        drop(answer.expect("it fits a request"));
+    }
+
+    fn under_way(connection: &Connection) -> String {
+        format!("{:?}", connection.pipeline)
     }
 
     #[test]
-    fn what_was_looked_at_is_kept_from_repeatable_read_on_by_statements_alone_too() {
-        for explicit in [false, true] {
-            assert!(!locks_ranges(Isolation::ReadCommitted, explicit, true));
-            assert!(locks_ranges(Isolation::RepeatableRead, explicit, true));
-            assert!(locks_ranges(Isolation::Serializable, explicit, true));
-            assert!(!locks_ranges(Isolation::Serializable, explicit, false));
+    fn a_transaction_begins_when_there_is_room() {
+        let (line, mut connection) = connected();
+        line.stop();
+        fill(&connection);
+        let before = under_way(&connection);
+        assert!(poll(pin!(connection.begin())).is_none());
+        assert_eq!(under_way(&connection), before, "it has asked for nothing, and dropped it asks for nothing");
+        line.go_on();
+        line.answer(Line::done);
+        line.answer(Line::done);
+        let transaction = poll(pin!(connection.begin())).expect("it is answered").expect("it begins");
+        drop(transaction);
+        assert!(line.sent().ends_with("START TRANSACTION...ROLLBACK"), "{}", line.sent());
+    }
+
+    #[test]
+    fn a_transaction_ends_when_there_is_room_and_dropped_on_the_way_it_is_rolled_back() {
+        for commits in [true, false] {
+            let (line, mut connection) = connected();
+            line.answer(Line::done);
+            let transaction = poll(pin!(connection.begin())).expect("it is answered").expect("it begins");
+            line.stop();
+            fill(&transaction);
+            let pipeline = std::sync::Arc::clone(&transaction.connection.pipeline);
+            let before = format!("{pipeline:?}");
+            {
+                let mut end = pin!(async move {
+                    match commits {
+                        true => transaction.commit().await,
+                        false => transaction.rollback().await,
+                    }
+                });
+                assert!(poll(end.as_mut()).is_none());
+                assert_eq!(format!("{pipeline:?}"), before, "it has asked for nothing");
+                if commits {
+                    line.go_on();
+                    line.answer(Line::done);
+                    line.answer(Line::done);
+                    assert!(poll(end).expect("it is answered").is_ok());
+                    assert!(line.sent().ends_with("...COMMIT"), "{}", line.sent());
+                    continue;
+                }
+            }
+            line.go_on();
+            line.answer(Line::done);
+            line.answer(Line::done);
+            assert!(poll(pin!(connection.ping())).is_none());
+            assert!(line.sent().contains("...ROLLBACK"), "{}", line.sent());
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-use junctor_client::api;
 use junctor_kernel::{ConnectError, MemoryStream};
 
 use crate::setting::NodeConfig;
@@ -99,7 +98,10 @@ impl Node {
     /// # Errors
     /// 1045 for a wrong user or password, 1049 for an unknown database, 1040 when there are too many connections, 2003 when
     /// the node stops.
-    pub async fn connect(&self, options: &api::Options) -> api::Result<api::Connection> {
+    pub async fn connect(
+        &self,
+        options: &junctor_client::Options,
+    ) -> junctor_client::Result<junctor_client::Connection> {
         self.connector().open(options).await
     }
 

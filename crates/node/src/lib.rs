@@ -7,13 +7,15 @@ pub mod machine;
 pub mod role;
 pub mod start;
 pub mod embedded;
+mod memory_transport;
 
 pub use config_file::ConfigError;
 pub use embedded::{Node, NodeBuilder};
+pub use memory_transport::MemoryTransport;
 pub use role::{NodeHost, Shared};
 pub use setting::NodeConfig;
 pub use start::{Connector, Protocol, RunningServer, StartError, start};
 
 /// The typed client, and what it needs of the streams of [`RunningServer::connect`].
-pub use junctor_client::api as client;
+pub use junctor_client as client;
 pub use junctor_kernel::{ConnectError, MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};

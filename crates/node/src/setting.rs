@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use junctor_client::route::ReadRule;
+use junctor_gateway::route::ReadRule;
 use junctor_kernel::{SendAssistance, SendSettings, SpinChoice, SpinMethod};
 
 /// The configuration of a node, all values checked.

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use junctor_client::api;
 use junctor_front::mysql::auth::{Account, Accounts};
 use junctor_front::native::NATIVE_LISTENER;
 use junctor_kernel::placement::{PlacementPlan, ThreadConfig, Topology};
@@ -14,6 +13,7 @@ use junctor_kernel::{ConnectError, MemoryStream, NodeLayout};
 use junctor_signals::Signal;
 
 use crate::machine;
+use crate::memory_transport::MemoryTransport;
 use crate::role::{NodeHost, Shared};
 use crate::setting::{NodeConfig, show_bytes};
 
@@ -71,10 +71,10 @@ impl Connector {
     /// A session of the typed client.
     ///
     /// # Errors
-    /// As [`api::Connection::open`]; 2003 when the node stops or has too many connections.
-    pub async fn open(&self, options: &api::Options) -> api::Result<api::Connection> {
-        let stream = self.connect(Protocol::Native).map_err(|error| api::Error::not_connected(&error))?;
-        api::Connection::open(Box::new(stream), options).await
+    /// As [`junctor_client::Connection::open`]; 2003 when the node stops or has too many connections.
+    pub async fn open(&self, options: &junctor_client::Options) -> junctor_client::Result<junctor_client::Connection> {
+        let stream = self.connect(Protocol::Native).map_err(|error| junctor_client::Error::not_connected(&error))?;
+        junctor_client::Connection::open(Box::new(MemoryTransport(stream)), options).await
     }
 }
 

@@ -5,14 +5,14 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use futures_lite::future::{block_on as park_on, poll_once, zip};
-use junctor_client::api::{
+use junctor_client::{
     Connection, Direction, ErrorKind, Isolation, Key, Options, Result, TransactionOptions, Value, block_on, column,
     count, maximum, not, params, sum,
 };
-use junctor_client::wire::reply::is_last;
-use junctor_client::wire::request::Login;
-use junctor_client::wire::{KEYS_MAX, Reply, Request, VERSION, next_frame};
 use junctor_node::{NodeConfig, RunningServer, start};
+use junctor_wire::reply::is_last;
+use junctor_wire::request::Login;
+use junctor_wire::{KEYS_MAX, Reply, Request, VERSION, next_frame};
 
 fn node() -> RunningServer {
     let folder = std::env::temp_dir().join(format!("junctor-native-protocol-{}", std::process::id()));
@@ -93,12 +93,12 @@ fn operations_on_a_table_give_what_their_statements_give() {
         assert_eq!(items.delete().filter(column("id").less_than(3)).run().await?.affected_rows, 2);
         assert_eq!(items.select(&["id"]).filter(column("id").equals(1)).value::<i64>().await?, None);
         let numbers: Vec<i64> = (100..300).collect();
-        let rows: Vec<[&dyn junctor_client::api::ToValue; 1]> =
-            numbers.iter().map(|id| [id as &dyn junctor_client::api::ToValue]).collect();
-        let rows: Vec<&[&dyn junctor_client::api::ToValue]> = rows.iter().map(|row| row.as_slice()).collect();
+        let rows: Vec<[&dyn junctor_client::ToValue; 1]> =
+            numbers.iter().map(|id| [id as &dyn junctor_client::ToValue]).collect();
+        let rows: Vec<&[&dyn junctor_client::ToValue]> = rows.iter().map(|row| row.as_slice()).collect();
         assert_eq!(items.insert_many(&["id"], &rows).await?.affected_rows, 200);
         assert_eq!(items.select(&[]).count().await?, 202);
-        Ok::<_, junctor_client::api::Error>(())
+        Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
     assert!(node.stop());
@@ -130,7 +130,7 @@ fn keys_are_answered_in_their_order_found_or_not() {
             assert_eq!(errno(connection.key_reader(&name, &["id"]).await), 1059);
             assert_eq!(errno(connection.key_reader("item", &["id", &name]).await), 1059);
         }
-        Ok::<_, junctor_client::api::Error>(())
+        Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
     assert!(node.stop());
@@ -150,7 +150,7 @@ fn keys_of_every_kind_are_read() {
         parts.insert(&[("code", &"b"), ("side", &255), ("note", &None::<i64>)]).await?;
         let reader = connection.key_reader("shop.part", &["note"]).await?;
         assert_eq!(reader.key_columns(), 2);
-        async fn found<K: Key>(reader: &junctor_client::api::KeyReader, keys: &[K]) -> Result<Vec<Option<usize>>> {
+        async fn found<K: Key>(reader: &junctor_client::KeyReader, keys: &[K]) -> Result<Vec<Option<usize>>> {
             let found = reader.read_many(keys).await?;
             let lengths = found.iter().map(|row| {
                 row.map(|row| row.get::<Option<&str>>(0usize).map(|note| note.map_or(0, str::len))).transpose()
@@ -178,7 +178,7 @@ fn keys_of_every_kind_are_read() {
         assert_eq!(errno(connection.key_reader("part", &["size"]).await), 1054);
         assert_eq!(errno(connection.key_reader("parts", &["note"]).await), 1146);
         assert_eq!(errno(connection.key_reader("information_schema.tables", &["table_name"]).await), 1235);
-        Ok::<_, junctor_client::api::Error>(())
+        Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
     assert!(node.stop());
@@ -212,7 +212,7 @@ fn a_reader_sees_the_transaction_s_own_writes_and_its_snapshot() {
         assert_eq!(errno(reader.read_many(&[1]).await), 1235);
         transaction.commit().await?;
         assert_eq!(price(1).await?, Some(7));
-        Ok::<_, junctor_client::api::Error>(())
+        Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
     assert!(node.stop());
@@ -241,7 +241,7 @@ fn a_reader_follows_changes_of_the_schema() {
         // The same columns are read, but by another key.
         other.execute("CREATE TABLE item (number INT PRIMARY KEY, weight INT)", params![]).await?;
         assert_eq!(errno(reader.read_many(&[1]).await), 1615);
-        Ok::<_, junctor_client::api::Error>(())
+        Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
     assert!(node.stop());
@@ -281,7 +281,7 @@ fn transactions_are_all_or_nothing() {
         let errors: Vec<u16> =
             results.iter().map(|result| result.as_ref().map_or_else(|error| error.errno(), |_| 0)).collect();
         assert_eq!(errors, [0, 1062, 1054, 0]);
-        Ok::<_, junctor_client::api::Error>(())
+        Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
     assert!(node.stop());
@@ -323,7 +323,7 @@ fn a_deadlock_is_tried_again() {
             left.table("item").select(&["price"]).filter(column("id").equals(2)).value::<i64>().await?,
             Some(260)
         );
-        Ok::<_, junctor_client::api::Error>(())
+        Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
     assert!(node.stop());
@@ -344,14 +344,14 @@ fn requests_under_way_together_are_answered_each() {
                     .get(0)
                     .map_or(Ok(0), |row| row.get::<i64>(0usize))?;
             }
-            Ok::<_, junctor_client::api::Error>(sum)
+            Ok::<_, junctor_client::Error>(sum)
         };
         let two = async {
             let mut found = 0;
             for id in 0..50i64 {
                 found += reader.read_many(&[id, id + 1]).await?.iter().flatten().count();
             }
-            Ok::<_, junctor_client::api::Error>(found)
+            Ok::<_, junctor_client::Error>(found)
         };
         let (one, two) = zip(one, two).await;
         assert_eq!((one?, two?), (1225, 8));
@@ -374,7 +374,7 @@ fn requests_under_way_together_are_answered_each() {
             let rows = rows.as_ref().expect("it is right");
             assert_eq!(rows.get(0).expect("one row").get::<u64>(0usize)?, number as u64);
         }
-        Ok::<_, junctor_client::api::Error>(())
+        Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
     assert!(node.stop());
@@ -412,7 +412,7 @@ fn a_statement_whose_preparation_failed_unseen_is_prepared_again() {
             let rows = connection.query(&format!("SELECT ? + {number}"), params![1]).await?;
             assert_eq!(rows.get(0).expect("one row").get::<i64>(0usize)?, number + 1);
         }
-        Ok::<_, junctor_client::api::Error>(())
+        Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
     assert!(node.stop());
@@ -478,7 +478,7 @@ fn what_sessions_prepare_alike_they_share_and_nothing_else() {
         // One that is forgotten leaves the others theirs.
         drop(statements.remove(0));
         assert_eq!(statements[0].query(params!["pan"]).await?.len(), 1);
-        Ok::<_, junctor_client::api::Error>(())
+        Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
     assert!(node.stop());
@@ -504,7 +504,7 @@ fn a_future_that_is_dropped_loses_only_its_own_answer() {
         let second = connection.query("SELECT 2", params![]);
         let racing = zip(async { _ = poll_once(first).await }, second);
         assert_eq!(racing.await.1?.len(), 1);
-        Ok::<_, junctor_client::api::Error>(())
+        Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
     assert!(node.stop());

@@ -39,6 +39,6 @@
 
 pub use junctor_node::client;
 pub use junctor_node::{
-    ConnectError, Connector, MemoryReceiver, MemorySender, MemoryStream, Node, NodeBuilder, NodeConfig, Protocol,
-    StartError, StreamClosed, TrySendError,
+    ConnectError, Connector, MemoryReceiver, MemorySender, MemoryStream, MemoryTransport, Node, NodeBuilder,
+    NodeConfig, Protocol, StartError, StreamClosed, TrySendError,
 };

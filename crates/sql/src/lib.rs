@@ -1,4 +1,4 @@
-//! MySQL statements: parse, bind, plan, execute through the client.
+//! MySQL statements: parse, bind, plan, execute through the gateway.
 
 #![forbid(unsafe_code)]
 
@@ -6,12 +6,11 @@ pub mod bind;
 pub mod definition;
 pub mod engine;
 mod execute;
+pub mod mysql_catalog;
 pub mod parse;
 pub mod plan;
 pub mod result;
 pub mod session;
-pub mod show;
-pub mod variable;
 
 pub use engine::{Engine, KeyReaderRequest, ServerSettings, SqlCommand};
 pub use session::{Session, SessionOpening};

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use junctor_client::Transaction;
-use junctor_client::program::RowProtocol;
-use junctor_client::remarks::{self, Remarks};
-use junctor_client::transaction::Isolation;
 use junctor_expression::Scratch;
+use junctor_gateway::Transaction;
+use junctor_gateway::transaction::Isolation;
 use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
 use junctor_model::schema::Dictionary;
+use junctor_signals::program::RowProtocol;
+use junctor_signals::remarks::{self, Remarks};
 
 use crate::bind::ParameterKind;
 use crate::engine::KeyReader;
@@ -19,11 +19,11 @@ use crate::engine::OperationKind;
 use crate::engine::TableLocks;
 use crate::engine::TableUse;
 use crate::execute::{Execution, Savepoint};
+use crate::mysql_catalog::show::{Warning, WarningLevel};
+use crate::mysql_catalog::variable::SessionVariables;
 use crate::parse::Statement;
 use crate::plan::Plan;
 use crate::result::Completion;
-use crate::show::{Warning, WarningLevel};
-use crate::variable::SessionVariables;
 
 /// What a login settled.
 #[derive(Clone, Copy, Debug)]

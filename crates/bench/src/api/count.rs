@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use junctor_client::api::block_on;
+use junctor_client::block_on;
 
 use super::ApiOptions;
 use super::load::{Bench, Transport, Way, Window};

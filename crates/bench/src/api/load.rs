@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::pin::Pin;
 
 use futures_lite::future::poll_once;
-use junctor_client::api::{Connection, KeyReader, Options, Row, Statement, ToValue, params};
-use junctor_node::{NodeConfig, Protocol, RunningServer};
+use junctor_client::{Connection, KeyReader, Options, Row, Statement, ToValue, params};
+use junctor_node::{MemoryTransport, NodeConfig, Protocol, RunningServer};
 
 use crate::fill::push_groups;
 use crate::random::Random;
@@ -116,7 +116,7 @@ async fn connect(node: &RunningServer, transport: Transport) -> Outcome<Connecti
     let connected = match transport {
         Transport::Memory => {
             let stream = node.connect(Protocol::Native).map_err(|error| Failure::new(error.to_string()))?;
-            Connection::open(Box::new(stream), &options).await
+            Connection::open(Box::new(MemoryTransport(stream)), &options).await
         }
         Transport::Tcp => {
             let address = node.native_address().ok_or_else(|| Failure::new("the node does not listen"))?;
@@ -252,6 +252,6 @@ fn look_at(row: Row<'_>) -> Outcome<i64> {
     Ok(number.wrapping_add(i64::from(last.is_null())))
 }
 
-fn failed(error: junctor_client::api::Error) -> Failure {
+fn failed(error: junctor_client::Error) -> Failure {
     Failure::new(error.to_string())
 }

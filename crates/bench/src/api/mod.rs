@@ -8,7 +8,7 @@ mod count;
 
 use std::time::{Duration, Instant};
 
-use junctor_client::api::block_on;
+use junctor_client::block_on;
 
 use crate::process::measure::cpu_time;
 use crate::report::{Table, Verdict, print_verdicts};

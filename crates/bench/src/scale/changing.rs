@@ -1,6 +1,6 @@
 //! A workload that changes each second between phases whose best static rules differ, at 16 CPUs.
 
-use junctor_client::route::ReadRule;
+use junctor_gateway::route::ReadRule;
 use junctor_kernel::Module;
 
 use super::demand::Demands;

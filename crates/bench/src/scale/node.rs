@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use junctor_client::route::ReadRule;
+use junctor_gateway::route::ReadRule;
 
 use super::demand::{Demand, Demands};
 use super::engine::{Engine, Event, From, Hops, KINDS_MAX, Task};

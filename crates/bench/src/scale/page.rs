@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use junctor_client::route::ReadRule;
+use junctor_gateway::route::ReadRule;
 
 use super::changing::{self, PHASES, SLICE_NS, Setup};
 use super::demand::MEASURED;

@@ -1,11 +1,11 @@
-//! Where reads go: the real controller, weights and rule of `junctor_client::route`, fed with simulated loads.
+//! Where reads go: the real controller, weights and rule of `junctor_gateway::route`, fed with simulated loads.
 //!
 //! What is here does for a simulated thread what `Route` (`crates/client/src/route/choice.rs`) does for a real one: it asks
 //! the controller, keeps the cheapest other query block of each owner, and renews prices and weights at each look.
 
-use junctor_client::route::adaptive::{Away, Candidate, Controller, Decision, Load, Measurement, Place};
-use junctor_client::route::weighted::{ThreadBusy, WeightedRule, Weights};
-use junctor_client::route::{Charge, ReadRule};
+use junctor_gateway::route::adaptive::{Away, Candidate, Controller, Decision, Load, Measurement, Place};
+use junctor_gateway::route::weighted::{ThreadBusy, WeightedRule, Weights};
+use junctor_gateway::route::{Charge, ReadRule};
 
 use junctor_kernel::scheduler::load::ThreadState;
 

@@ -1,6 +1,6 @@
 //! Which numbers of threads are best for a number of CPUs, and how far ours are from it when the demands are wrong.
 
-use junctor_client::route::ReadRule;
+use junctor_gateway::route::ReadRule;
 use junctor_kernel::Module;
 
 use super::demand::{Change, Demands};

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use junctor_client::route::ReadRule;
+use junctor_gateway::route::ReadRule;
 
 use super::demand::{Change, Demand, Demands};
 use super::engine::{Engine, Event, From, Hops, Task};

@@ -6,14 +6,16 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use junctor_client::block_signals::*;
-use junctor_client::counter::{RecvCounters, counter_rows};
-use junctor_client::wire::reply::Greeting;
-use junctor_client::wire::{LOGIN_PAYLOAD_BYTES_MAX, SALT_BYTES, VERSION, frame};
 use junctor_kernel::{
     Address, Buffer, Context, Directory, Duration, Module, Outbox, SocketId, Time, WorldEvent, WorldRequest,
 };
 use junctor_model::id::ConnectionId;
+use junctor_signals::client_command::*;
+use junctor_signals::counter::{RecvCounters, counter_rows};
+use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
+use junctor_signals::read_status::*;
+use junctor_wire::reply::Greeting;
+use junctor_wire::{LOGIN_PAYLOAD_BYTES_MAX, SALT_BYTES, VERSION, frame};
 
 use super::auth::{
     Accounts, Authenticated, Handshake, HandshakeStep, Peer, Refusal, emit_too_many_connections, salt_from_random,

@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 
-use junctor_client::Door;
-use junctor_client::block_signals::*;
-use junctor_client::counter::counter_rows;
+use junctor_gateway::TurnContext;
 use junctor_kernel::{Duration, Time};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
 use junctor_model::value::Value;
+use junctor_signals::client_command::*;
+use junctor_signals::counter::counter_rows;
+use junctor_signals::inbox::{Signal, SqlSignal};
+use junctor_signals::interrupt_session::*;
+use junctor_signals::read_status::*;
 use junctor_sql::result::{Progress, ResultSink};
 
 use super::sql_block::{CommandState, SessionRecord, SqlBlock, Turn, after};
@@ -30,35 +33,35 @@ pub(super) struct Looks {
 
 impl Looks {
     /// A session has begun.
-    pub fn add(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
+    pub fn add(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         self.order.push_back(connection);
-        self.start_timer(door);
+        self.start_timer(turn);
     }
 
-    fn start_timer(&mut self, door: &mut Door<'_>) {
+    fn start_timer(&mut self, turn: &mut TurnContext<'_>) {
         if !self.timer_runs && !self.order.is_empty() {
             self.timer_runs = true;
             let turns = self.order.len().div_ceil(LOOKS_MAX) as u64;
-            door.start_timer(Duration::from_millis(LOOK_MS / turns.min(LOOK_MS)), 0);
+            turn.start_timer(Duration::from_millis(LOOK_MS / turns.min(LOOK_MS)), 0);
         }
     }
 }
 
 impl SqlBlock {
     /// Stops what a session does, if it is one of this block.
-    pub(super) fn on_interrupt_session(&mut self, signal: InterruptSession, door: &mut Door<'_>) {
+    pub(super) fn on_interrupt_session(&mut self, signal: InterruptSession, turn: &mut TurnContext<'_>) {
         let InterruptSession { operation, reply_to, connection, ends } = signal;
         let is_known = self.sessions.get(&connection).is_some_and(|record| !record.closing && !record.is_ending);
         if is_known {
-            self.stop(connection, ends, None, door);
+            self.stop(connection, ends, None, turn);
         }
         let reply = InterruptSessionReply { operation, is_known };
-        door.outbox.send(reply_to, Signal::Sql(SqlSignal::InterruptSessionReply(reply)));
+        turn.outbox.send(reply_to, Signal::Sql(SqlSignal::InterruptSessionReply(reply)));
     }
 
     /// Stops the command of a session, and with `ends` the session. Its client gets the answer of the command, or between
     /// commands the `farewell`.
-    fn stop(&mut self, connection: ConnectionId, ends: bool, farewell: Option<Box<Error>>, door: &mut Door<'_>) {
+    fn stop(&mut self, connection: ConnectionId, ends: bool, farewell: Option<Box<Error>>, turn: &mut TurnContext<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         record.is_ending |= ends;
         let SessionRecord { session, dialect, answer, result_start, command, .. } = &mut **record;
@@ -75,12 +78,12 @@ impl SqlBlock {
             }
             CommandState::Running => {
                 *command = CommandState::Running;
-                self.engine.interrupt_statement(session, door, &mut sink)
+                self.engine.interrupt_statement(session, turn, &mut sink)
             }
             CommandState::WaitingAgain => {
                 self.admission.forget(connection);
                 *command = CommandState::Running;
-                self.engine.interrupt_statement(session, door, &mut sink)
+                self.engine.interrupt_statement(session, turn, &mut sink)
             }
             CommandState::Between(turn) => {
                 if turn == Turn::Admission {
@@ -91,55 +94,55 @@ impl SqlBlock {
             }
             CommandState::Waiting(command) => {
                 self.admission.forget(connection);
-                door.buffers.give(command.bytes);
+                turn.buffers.give(command.bytes);
                 self.engine.refuse_command(session, &mut sink)
             }
         };
-        after(&mut self.engine, record, progress, door);
-        self.settle(connection, door);
-        self.admit_waiting(door);
+        after(&mut self.engine, record, progress, turn);
+        self.settle(connection, turn);
+        self.admit_waiting(turn);
     }
 
     /// Ends sessions that have waited for a command, or kept a transaction open, for longer than they may.
-    pub(super) fn on_look(&mut self, door: &mut Door<'_>) {
+    pub(super) fn on_look(&mut self, turn: &mut TurnContext<'_>) {
         self.looks.timer_runs = false;
         for _ in 0..self.looks.order.len().min(LOOKS_MAX) {
             let Some(connection) = self.looks.order.pop_front() else { break };
             let Some(record) = self.sessions.get_mut(&connection) else { continue };
             self.looks.order.push_back(connection);
-            if let Some(error) = record.overdue(door.now) {
-                self.stop(connection, true, Some(error), door);
+            if let Some(error) = record.overdue(turn.now) {
+                self.stop(connection, true, Some(error), turn);
             }
         }
-        self.looks.start_timer(door);
+        self.looks.start_timer(turn);
     }
 
     /// The sessions of this block: what they do, or which tables they use.
-    pub(super) fn on_read_status(&mut self, request: ReadStatus, door: &mut Door<'_>) {
+    pub(super) fn on_read_status(&mut self, request: ReadStatus, turn: &mut TurnContext<'_>) {
         match request.table {
-            StatusTable::MetadataLocks => return self.on_read_metadata_locks(request, door),
+            StatusTable::MetadataLocks => return self.on_read_metadata_locks(request, turn),
             StatusTable::Routing => {
                 let rows = self.engine.routing_rows(self.own.instance);
                 let reply = ReadStatusReply { operation: request.operation, rows };
-                return door.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+                return turn.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
             }
             StatusTable::OperationLatency | StatusTable::OperationLatencyBuckets => {
                 let rows = self.engine.latency_rows(self.own.instance);
                 let reply = ReadStatusReply { operation: request.operation, rows };
-                return door.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+                return turn.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
             }
             StatusTable::Counters => {
-                let rows = counter_rows(&self.engine.counters, self.own, self.engine.client.route().thread());
+                let rows = counter_rows(&self.engine.counters, self.own, self.engine.gateway.route().thread());
                 let reply = ReadStatusReply { operation: request.operation, rows };
-                return door.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+                return turn.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
             }
             _ => {}
         }
         let mut records: Vec<_> = self.sessions.values().filter(|record| !record.closing).collect();
         records.sort_unstable_by_key(|record| record.session.connection());
-        let rows = records.into_iter().map(|record| self.process_row(record, door.now)).collect();
+        let rows = records.into_iter().map(|record| self.process_row(record, turn.now)).collect();
         let reply = ReadStatusReply { operation: request.operation, rows };
-        door.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+        turn.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
     }
 
     fn process_row(&self, record: &SessionRecord, now: Time) -> Vec<Value> {

@@ -3,12 +3,13 @@
 //! client library of the data plane sends for the sessions, answers to recv. It never touches storage or sockets.
 
 use hashbrown::HashMap;
-use junctor_client::block_signals::*;
-use junctor_client::program::RowProtocol;
-use junctor_client::{Door, Event};
+use junctor_gateway::{Event, TurnContext};
 use junctor_kernel::{Address, Buffer, Context, Outbox, SocketId, Time, WorldEvent};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
+use junctor_signals::client_command::*;
+use junctor_signals::inbox::{ContinueWork, RecvSignal, Signal, SqlSignal};
+use junctor_signals::program::RowProtocol;
 use junctor_sql::result::{Progress, ResultSink};
 use junctor_sql::{Engine, Session, SessionOpening, SqlCommand};
 
@@ -136,47 +137,47 @@ impl SqlBlock {
             ("sessions", self.sessions.len()),
             ("tickets of admission", admitted),
             ("sessions waiting for admission", waiting),
-            ("operations", self.engine.client.operations_under_way()),
-            ("snapshots", self.engine.client.snapshots_held()),
+            ("operations", self.engine.gateway.operations_under_way()),
+            ("snapshots", self.engine.gateway.snapshots_held()),
         ]
     }
 
     /// Takes one signal.
     pub fn handle(&mut self, signal: SqlSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let mut door = Door::new(context, outbox);
+        let mut turn = TurnContext::new(context, outbox);
         self.engine.counters.signals += 1;
         match signal {
-            SqlSignal::ExecuteCommand(command) => self.on_execute_command(command, &mut door),
+            SqlSignal::ExecuteCommand(command) => self.on_execute_command(command, &mut turn),
             SqlSignal::ReadRowsReply(reply) => {
-                if let Some((connection, event)) = self.engine.client.on_read_rows_reply(reply, from, &mut door) {
-                    self.resume(connection, event, &mut door);
+                if let Some((connection, event)) = self.engine.gateway.on_read_rows_reply(reply, from, &mut turn) {
+                    self.resume(connection, event, &mut turn);
                 }
             }
             SqlSignal::ExecuteStatementReply(reply) => {
-                let Some(connection) = self.engine.client.session_of(reply.operation) else { return };
+                let Some(connection) = self.engine.gateway.session_of(reply.operation) else { return };
                 let Some(record) = self.sessions.get_mut(&connection) else { return };
                 let transaction = record.session.transaction_mut();
-                if let Some(event) = self.engine.client.on_execute_statement_reply(reply, transaction) {
-                    self.resume(connection, event, &mut door);
+                if let Some(event) = self.engine.gateway.on_execute_statement_reply(reply, transaction) {
+                    self.resume(connection, event, &mut turn);
                 }
             }
-            SqlSignal::OpenSession(opening) => self.on_open_session(opening, &mut door),
-            SqlSignal::ContinueCommand(signal) => self.on_continue_command(signal.connection, &mut door),
-            SqlSignal::CloseSession(signal) => self.on_close_session(signal.connection, &mut door),
-            SqlSignal::InterruptSession(signal) => self.on_interrupt_session(signal, &mut door),
-            SqlSignal::ReadStatus(signal) => self.on_read_status(signal, &mut door),
-            SqlSignal::ApplyGlobals(signal) => self.engine.on_apply_globals(signal, &mut door),
-            SqlSignal::PublishCatalog(signal) => self.engine.on_publish_catalog(signal, &mut door),
-            SqlSignal::BlockTables(signal) => self.on_block_tables(signal, &mut door),
-            SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, &mut door),
+            SqlSignal::OpenSession(opening) => self.on_open_session(opening, &mut turn),
+            SqlSignal::ContinueCommand(signal) => self.on_continue_command(signal.connection, &mut turn),
+            SqlSignal::CloseSession(signal) => self.on_close_session(signal.connection, &mut turn),
+            SqlSignal::InterruptSession(signal) => self.on_interrupt_session(signal, &mut turn),
+            SqlSignal::ReadStatus(signal) => self.on_read_status(signal, &mut turn),
+            SqlSignal::ApplyGlobals(signal) => self.engine.on_apply_globals(signal, &mut turn),
+            SqlSignal::PublishCatalog(signal) => self.engine.on_publish_catalog(signal, &mut turn),
+            SqlSignal::BlockTables(signal) => self.on_block_tables(signal, &mut turn),
+            SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, &mut turn),
             SqlSignal::ChangeSchemaStarted(signal) => self.on_change_schema_started(signal),
-            SqlSignal::HastenTransaction(signal) => self.on_hasten_transaction(signal, &mut door),
-            SqlSignal::ContinueWork(ContinueWork { work: TABLE_WORK }) => self.begin_waiting(&mut door),
-            SqlSignal::ContinueWork(ContinueWork { work: STATEMENT_WORK }) => self.begin_next_statement(&mut door),
+            SqlSignal::HastenTransaction(signal) => self.on_hasten_transaction(signal, &mut turn),
+            SqlSignal::ContinueWork(ContinueWork { work: TABLE_WORK }) => self.begin_waiting(&mut turn),
+            SqlSignal::ContinueWork(ContinueWork { work: STATEMENT_WORK }) => self.begin_next_statement(&mut turn),
             SqlSignal::ContinueWork(_) => {}
             reply => {
-                if let Some((connection, event)) = self.engine.client.on_reply(reply) {
-                    self.resume(connection, event, &mut door);
+                if let Some((connection, event)) = self.engine.gateway.on_reply(reply) {
+                    self.resume(connection, event, &mut turn);
                 }
             }
         }
@@ -186,9 +187,11 @@ impl SqlBlock {
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.engine.counters.signals += 1;
         match event {
-            WorldEvent::Timer { token: TABLE_TIMER } => self.on_table_timer(&mut Door::new(context, outbox)),
-            WorldEvent::Timer { token: STATEMENT_TIMER } => self.on_statement_timer(&mut Door::new(context, outbox)),
-            WorldEvent::Timer { .. } => self.on_look(&mut Door::new(context, outbox)),
+            WorldEvent::Timer { token: TABLE_TIMER } => self.on_table_timer(&mut TurnContext::new(context, outbox)),
+            WorldEvent::Timer { token: STATEMENT_TIMER } => {
+                self.on_statement_timer(&mut TurnContext::new(context, outbox))
+            }
+            WorldEvent::Timer { .. } => self.on_look(&mut TurnContext::new(context, outbox)),
             _ => {}
         }
     }
@@ -199,7 +202,7 @@ impl SqlBlock {
         self.engine.end_turn(began, ended);
     }
 
-    fn on_open_session(&mut self, signal: OpenSession, door: &mut Door<'_>) {
+    fn on_open_session(&mut self, signal: OpenSession, turn: &mut TurnContext<'_>) {
         let OpenSession { connection, reply_to, socket, reset, login } = signal;
         let capabilities = Capabilities::from_bits(login.capabilities);
         let (dialect, text_protocol) = match login.is_native {
@@ -210,7 +213,7 @@ impl SqlBlock {
         if reset && let Some(mut old) = self.sessions.remove(&connection) {
             // COM_SET_OPTION outlives a change of the user.
             multi_statements = old.session.allows_several_statements();
-            self.engine.close_session(&mut old.session, door);
+            self.engine.close_session(&mut old.session, turn);
             self.leave_admission(&mut old);
         }
         let opening = SessionOpening {
@@ -224,9 +227,9 @@ impl SqlBlock {
             is_interactive: capabilities.contains(Capabilities::INTERACTIVE),
             text_protocol,
         };
-        let mut answer = door.buffers.take(64);
+        let mut answer = turn.buffers.take(64);
         let mut sink = AnswerSink::new(dialect, &mut answer, Some(0));
-        let after = match self.engine.open_session(&opening, door) {
+        let after = match self.engine.open_session(&opening, turn) {
             Ok(session) => {
                 sink.complete(&session.completion());
                 let record = SessionRecord {
@@ -242,15 +245,15 @@ impl SqlBlock {
                     admitted: false,
                     command: CommandState::None,
                     running: None,
-                    since: door.now,
-                    begun: door.now,
+                    since: turn.now,
+                    begun: turn.now,
                     open_transaction: None,
                     is_ending: false,
                     closing: false,
                 };
                 self.sessions.insert(connection, Box::new(record));
                 if !reset {
-                    self.looks.add(connection, door);
+                    self.looks.add(connection, turn);
                 }
                 AfterReply::NextCommand
             }
@@ -260,18 +263,18 @@ impl SqlBlock {
             }
         };
         let reply = CommandReply { connection, socket, packets: answer, after };
-        door.outbox.send(reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
+        turn.outbox.send(reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
         // The session before may have held a ticket that others wait for.
-        self.admit_waiting(door);
+        self.admit_waiting(turn);
     }
 
-    fn on_execute_command(&mut self, command: ExecuteCommand, door: &mut Door<'_>) {
+    fn on_execute_command(&mut self, command: ExecuteCommand, turn: &mut TurnContext<'_>) {
         let connection = command.connection;
         let Some(record) = self.sessions.get_mut(&connection) else {
-            door.buffers.give(command.bytes);
+            turn.buffers.give(command.bytes);
             return;
         };
-        record.begun = door.now;
+        record.begun = turn.now;
         if let Dialect::Native { number } = &mut record.dialect {
             *number = native::command::number_of(payload_of(&command));
         }
@@ -281,82 +284,82 @@ impl SqlBlock {
                 self.admission.wait(command.connection);
                 self.engine.counters.admission_waits += 1;
                 record.command = CommandState::Waiting(command);
-                record.since = door.now;
+                record.since = turn.now;
                 return;
             }
             record.admitted = true;
         }
-        run(&mut self.engine, &mut self.parameters, record, command, door);
-        self.settle(connection, door);
-        self.admit_waiting(door);
+        run(&mut self.engine, &mut self.parameters, record, command, turn);
+        self.settle(connection, turn);
+        self.admit_waiting(turn);
     }
 
-    fn resume(&mut self, connection: ConnectionId, event: Event, door: &mut Door<'_>) {
+    fn resume(&mut self, connection: ConnectionId, event: Event, turn: &mut TurnContext<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         let SessionRecord { session, dialect, answer, result_start, .. } = &mut **record;
         let mut sink = AnswerSink::new(*dialect, answer, *result_start);
-        let progress = self.engine.resume(session, event, door, &mut sink);
-        after(&mut self.engine, record, progress, door);
-        self.settle(connection, door);
-        self.admit_waiting(door);
+        let progress = self.engine.resume(session, event, turn, &mut sink);
+        after(&mut self.engine, record, progress, turn);
+        self.settle(connection, turn);
+        self.admit_waiting(turn);
     }
 
-    fn on_continue_command(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
+    fn on_continue_command(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         record.unsent.sent = None;
         match record.command {
-            CommandState::Running => record.send_results(door),
-            CommandState::Between(Turn::Admission) => return record.send_results(door),
+            CommandState::Running => record.send_results(turn),
+            CommandState::Between(Turn::Admission) => return record.send_results(turn),
             CommandState::Between(Turn::NeedsRoom) => {
                 record.command = CommandState::Between(Turn::Due);
-                return self.settle(connection, door);
+                return self.settle(connection, turn);
             }
             // The answer was cut short by KILL.
             _ => return,
         }
-        record.take_answer(door);
+        record.take_answer(turn);
         let SessionRecord { session, dialect, answer, result_start, .. } = &mut **record;
         let mut sink = AnswerSink::new(*dialect, answer, *result_start);
-        let progress = self.engine.continue_output(session, door, &mut sink);
-        after(&mut self.engine, record, progress, door);
-        self.settle(connection, door);
-        self.admit_waiting(door);
+        let progress = self.engine.continue_output(session, turn, &mut sink);
+        after(&mut self.engine, record, progress, turn);
+        self.settle(connection, turn);
+        self.admit_waiting(turn);
     }
 
-    fn on_close_session(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
+    fn on_close_session(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         match std::mem::replace(&mut record.command, CommandState::None) {
             CommandState::Waiting(command) => {
                 self.admission.forget(connection);
-                door.buffers.give(command.bytes);
+                turn.buffers.give(command.bytes);
             }
             CommandState::WaitingAgain | CommandState::Between(Turn::Admission) => self.admission.forget(connection),
             CommandState::None | CommandState::Running | CommandState::Between(_) => {}
         }
         record.closing = true;
-        self.engine.interrupt(&mut record.session, door);
-        self.settle(connection, door);
-        self.admit_waiting(door);
+        self.engine.interrupt(&mut record.session, turn);
+        self.settle(connection, turn);
+        self.admit_waiting(turn);
     }
 
     /// After every step of a session: gives its ticket back when nothing of it is in the data plane, and forgets it when its
     /// connection is gone and nothing is under way.
-    pub(super) fn settle(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
+    pub(super) fn settle(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         let Some(mut record) = self.sessions.get_mut(&connection) else { return };
         let idle = !self.engine.is_busy(&record.session);
         record.closing |= record.is_ending && idle;
         if self.engine.watches_tables() {
-            self.engine.note_table_step(&record.session, door);
-            self.start_table_timer(door);
+            self.engine.note_table_step(&record.session, turn);
+            self.start_table_timer(turn);
             let Some(again) = self.sessions.get_mut(&connection) else { return };
             record = again;
         }
         if record.closing && idle {
-            self.engine.close_session(&mut record.session, door);
+            self.engine.close_session(&mut record.session, turn);
             if let Some(mut record) = self.sessions.remove(&connection) {
-                door.buffers.give(std::mem::take(&mut record.answer));
+                turn.buffers.give(std::mem::take(&mut record.answer));
                 if let Some(command) = record.running.take() {
-                    door.buffers.give(command.bytes);
+                    turn.buffers.give(command.bytes);
                 }
                 self.leave_admission(&mut record);
             }
@@ -367,7 +370,7 @@ impl SqlBlock {
             CommandState::None if idle => true,
             CommandState::Between(Turn::Due) => {
                 record.command = CommandState::Between(Turn::Queued);
-                return self.next_statement_later(connection, door);
+                return self.next_statement_later(connection, turn);
             }
             _ => record.session.waits_for_tables(),
         };
@@ -390,7 +393,7 @@ impl SqlBlock {
     }
 
     /// Lets in who waits, as long as tickets are free.
-    pub(super) fn admit_waiting(&mut self, door: &mut Door<'_>) {
+    pub(super) fn admit_waiting(&mut self, turn: &mut TurnContext<'_>) {
         while let Some(connection) = self.admission.admit_next() {
             let Some(record) = self.sessions.get_mut(&connection) else {
                 self.admission.leave();
@@ -399,18 +402,18 @@ impl SqlBlock {
             match std::mem::replace(&mut record.command, CommandState::None) {
                 CommandState::Waiting(command) => {
                     record.admitted = true;
-                    run(&mut self.engine, &mut self.parameters, record, command, door);
-                    self.settle(connection, door);
+                    run(&mut self.engine, &mut self.parameters, record, command, turn);
+                    self.settle(connection, turn);
                 }
                 CommandState::WaitingAgain => {
                     record.admitted = true;
                     record.command = CommandState::Running;
-                    self.go_on(connection, door, Engine::retry_tables);
+                    self.go_on(connection, turn, Engine::retry_tables);
                 }
                 CommandState::Between(Turn::Admission) => {
                     record.admitted = true;
                     record.command = CommandState::Between(Turn::Queued);
-                    self.next_statement_later(connection, door);
+                    self.next_statement_later(connection, turn);
                 }
                 other => {
                     record.command = other;
@@ -427,32 +430,32 @@ fn run(
     decoded: &mut DecodedParameters,
     record: &mut SessionRecord,
     command: ExecuteCommand,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) {
     record.command = CommandState::Running;
-    record.answer = door.buffers.take(512);
+    record.answer = turn.buffers.take(512);
     record.result_start = Some(0);
     let payload = command.bytes.get(command.start as usize..command.end as usize).unwrap_or(&[]);
-    let progress = match execute(engine, decoded, record, payload, door) {
+    let progress = match execute(engine, decoded, record, payload, turn) {
         Outcome::Progress(progress) => progress,
         Outcome::Silent => Progress::Done,
     };
-    record.since = door.now;
+    record.since = turn.now;
     match progress {
         Progress::Waiting | Progress::MoreOutput => record.running = Some(command),
         Progress::Done if record.session.has_more_statements() => record.running = Some(command),
-        Progress::Done | Progress::Close => door.buffers.give(command.bytes),
+        Progress::Done | Progress::Close => turn.buffers.give(command.bytes),
     }
-    after(engine, record, progress, door);
+    after(engine, record, progress, turn);
 }
 
 /// Sends what an answer came to, and notes that the command is over when it is.
-pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: Progress, door: &mut Door<'_>) {
+pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: Progress, turn: &mut TurnContext<'_>) {
     let after = match progress {
         Progress::Waiting => return,
         Progress::MoreOutput => AfterReply::MoreParts,
         Progress::Done if record.session.has_more_statements() && !record.is_ending => {
-            return after_statement(engine, record, door);
+            return after_statement(engine, record, turn);
         }
         _ if record.is_ending => AfterReply::Close,
         Progress::Done => AfterReply::NextCommand,
@@ -461,18 +464,18 @@ pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: P
     if progress == Progress::MoreOutput {
         record.result_start = None;
     } else {
-        engine.note_done(&mut record.session, record.begun, door.now);
+        engine.note_done(&mut record.session, record.begun, turn.now);
         record.command = CommandState::None;
-        record.since = door.now;
+        record.since = turn.now;
         if let Some(command) = record.running.take() {
-            door.buffers.give(command.bytes);
+            turn.buffers.give(command.bytes);
         }
     }
     if record.closing {
         if progress == Progress::MoreOutput {
-            engine.interrupt(&mut record.session, door);
+            engine.interrupt(&mut record.session, turn);
         }
-        door.buffers.give(std::mem::take(&mut record.answer));
+        turn.buffers.give(std::mem::take(&mut record.answer));
         return;
     }
     let reply = CommandReply {
@@ -481,15 +484,15 @@ pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: P
         packets: std::mem::take(&mut record.answer),
         after,
     };
-    door.outbox.send(record.reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
+    turn.outbox.send(record.reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
     if after == AfterReply::MoreParts {
-        mark_part(record.reply_to, door);
+        mark_part(record.reply_to, turn);
     }
 }
 
 /// A part of an answer was sent that is written before more is asked for: the thread of the socket does both itself.
-pub(super) fn mark_part(recv: Address, door: &mut Door<'_>) {
-    door.outbox.mark_much(recv);
+pub(super) fn mark_part(recv: Address, turn: &mut TurnContext<'_>) {
+    turn.outbox.mark_much(recv);
 }
 
 fn execute(
@@ -497,10 +500,10 @@ fn execute(
     decoded: &mut DecodedParameters,
     record: &mut SessionRecord,
     payload: &[u8],
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Outcome {
     let Dialect::MySql(capabilities) = record.dialect else {
-        return Outcome::Progress(execute_native(engine, record, payload, door));
+        return Outcome::Progress(execute_native(engine, record, payload, turn));
     };
     let SessionRecord { session, parameters, answer, .. } = record;
     let mut sink = PacketSink { out: answer, capabilities, result_start: Some(0) };
@@ -519,7 +522,7 @@ fn execute(
                 return refuse(error, &mut sink);
             }
             let statement = execution.statement_id;
-            let progress = engine.execute_prepared(session, statement, decoded.bytes(), door, &mut sink);
+            let progress = engine.execute_prepared(session, statement, decoded.bytes(), turn, &mut sink);
             decoded.trim();
             return Outcome::Progress(progress);
         }
@@ -564,14 +567,19 @@ fn execute(
             return Outcome::Progress(Progress::Done);
         }
     };
-    Outcome::Progress(engine.command(session, sql_command, door, &mut sink))
+    Outcome::Progress(engine.command(session, sql_command, turn, &mut sink))
 }
 
-fn execute_native(engine: &mut Engine, record: &mut SessionRecord, payload: &[u8], door: &mut Door<'_>) -> Progress {
+fn execute_native(
+    engine: &mut Engine,
+    record: &mut SessionRecord,
+    payload: &[u8],
+    turn: &mut TurnContext<'_>,
+) -> Progress {
     let (number, request) = native::command::parse(payload);
     let SessionRecord { session, native, answer, .. } = record;
     let mut sink = NativeSink { out: answer, number, result_start: Some(0), prepared: None };
-    native::command::execute(engine, session, native, (request, payload), door, &mut sink)
+    native::command::execute(engine, session, native, (request, payload), turn, &mut sink)
 }
 
 /// A malformed packet ends its connection, after its error.

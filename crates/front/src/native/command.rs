@@ -1,12 +1,12 @@
 //! Hot path, budget 150 instructions a request besides its execution: requests of sessions.
 
-use junctor_client::Door;
-use junctor_client::wire::request::{kind, parse_values};
-use junctor_client::wire::{Malformed, Request};
+use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::value::ValueRef;
 use junctor_sql::result::{Progress, ResultSink};
 use junctor_sql::{Engine, KeyReaderRequest, Session, SqlCommand};
+use junctor_wire::request::{kind, parse_values};
+use junctor_wire::{Malformed, Request};
 
 use super::{NativeSink, NativeStatements};
 
@@ -36,16 +36,16 @@ pub(crate) fn execute(
     session: &mut Session,
     known: &mut NativeStatements,
     (request, bytes): (Result<Option<Request<'_>>, Malformed>, &[u8]),
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut NativeSink<'_>,
 ) -> Progress {
     let command = match request {
         Ok(Some(Request::ReadKeys { reader, keys })) => {
             let raw = bytes.get(BEFORE_KEYS_BYTES..).unwrap_or(&[]);
-            return engine.read_keys(session, reader, (keys, raw), door, sink);
+            return engine.read_keys(session, reader, (keys, raw), turn, sink);
         }
         Ok(Some(Request::Execute { handle, count, values })) => {
-            return execute_prepared(engine, session, known, (handle, count, values), door, sink);
+            return execute_prepared(engine, session, known, (handle, count, values), turn, sink);
         }
         Ok(Some(Request::RunText(text))) => SqlCommand::Query(text.as_bytes()),
         Ok(Some(Request::Ping)) => SqlCommand::Ping,
@@ -55,7 +55,7 @@ pub(crate) fn execute(
         }
         Ok(Some(Request::Prepare { handle, text })) => {
             close(engine, session, known, handle);
-            let progress = engine.command(session, SqlCommand::Prepare(text.as_bytes()), door, sink);
+            let progress = engine.command(session, SqlCommand::Prepare(text.as_bytes()), turn, sink);
             if let Some(statement) = sink.prepared {
                 known.statements.insert(handle, statement);
             }
@@ -67,7 +67,7 @@ pub(crate) fn execute(
         }
         Ok(Some(Request::PrepareReader { reader, database, table, columns })) => {
             let request = KeyReaderRequest { database, table, columns: &columns };
-            return engine.prepare_reader(session, reader, &request, door, sink);
+            return engine.prepare_reader(session, reader, &request, turn, sink);
         }
         Ok(Some(Request::CloseReader { reader })) => {
             engine.close_reader(session, reader);
@@ -79,7 +79,7 @@ pub(crate) fn execute(
         }
         Err(error) => return refuse(error, sink),
     };
-    engine.command(session, command, door, sink)
+    engine.command(session, command, turn, sink)
 }
 
 /// Says that something was forgotten; ROW_COUNT() and the warnings of the statement before stay.
@@ -99,7 +99,7 @@ fn execute_prepared(
     session: &mut Session,
     known: &mut NativeStatements,
     (handle, count, values): (u32, u16, &[u8]),
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut NativeSink<'_>,
 ) -> Progress {
     let NativeStatements { statements, builder, decoded } = known;
@@ -124,7 +124,7 @@ fn execute_prepared(
         sink.error(&error);
         return Progress::Done;
     }
-    let progress = engine.execute_prepared(session, *statement, decoded, door, sink);
+    let progress = engine.execute_prepared(session, *statement, decoded, turn, sink);
     if decoded.capacity() > DECODED_BYTES_KEPT {
         (*builder, *decoded) = Default::default();
     }

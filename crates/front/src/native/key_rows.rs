@@ -1,10 +1,10 @@
 //! Hot path, budget 20 instructions a key: the answers of partitions as one frame, with the place of each key's row.
 
-use junctor_client::wire::frame;
-use junctor_client::wire::reply::{KEY_ROWS_HEAD_BYTES, NOT_FOUND, begin_key_rows, end_key_rows};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
 use junctor_sql::result::{KeyRows, NO_PARTITION};
+use junctor_wire::frame;
+use junctor_wire::reply::{KEY_ROWS_HEAD_BYTES, NOT_FOUND, begin_key_rows, end_key_rows};
 
 /// Makes the frame in `out`, which is empty. Where the first answer has room for the frame's head, its buffer becomes the frame's.
 ///
@@ -66,8 +66,8 @@ fn too_long() -> Box<Error> {
 
 #[cfg(test)]
 mod tests {
-    use junctor_client::wire::next_frame;
-    use junctor_client::wire::reply::{KeyRows as Parsed, Reply};
+    use junctor_wire::next_frame;
+    use junctor_wire::reply::{KeyRows as Parsed, Reply};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Logins: the same users, and the same rules about where they may come from, as in the MySQL protocol.
 
-use junctor_client::wire::request::{Login, kind};
-use junctor_client::wire::{SALT_BYTES, VERSION, reply};
+use junctor_wire::request::{Login, kind};
+use junctor_wire::{SALT_BYTES, VERSION, reply};
 
 use crate::mysql::auth::{Accounts, Peer, Refusal, judge};
 

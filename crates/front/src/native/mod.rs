@@ -1,5 +1,5 @@
 //! The native protocol's side of the server: frames and logins for the block recv, requests and answers for the block sql. The bytes
-//! themselves are in `junctor_client::wire`, which clients use too. A session behaves as one of the MySQL protocol does; its rows
+//! themselves are in `junctor_wire`, which clients use too. A session behaves as one of the MySQL protocol does; its rows
 //! are always binary, and it may read rows by their keys without a statement.
 
 mod login;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use junctor_client::wire::reply::{self, Done};
 use junctor_expression::ParametersBuilder;
 use junctor_model::error::{Error, Result};
 use junctor_model::row_encoding::ResultColumn;
 use junctor_sql::result::{Completion, KeyRows, ResultHeader, ResultSink};
+use junctor_wire::reply::{self, Done};
 
 use super::key_rows;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use junctor_client::Client;
 use junctor_cluster::{MainBlock, RepBlock};
 use junctor_front::mysql::{RecvBlock, RecvSettings, SqlBlock};
+use junctor_gateway::Gateway;
 use junctor_kernel::{Address, Context, Duration, Host, Module, Outbox, ThreadSeat, Time, WorldEvent};
 use junctor_signals::Signal;
 use junctor_sql::Engine;
@@ -150,8 +150,8 @@ fn sql_block(own: Address, seat: &ThreadSeat, shared: &Shared) -> SqlBlock {
     let owners = 0..seat.directory.instances(Module::Ldm);
     let thread = |owner| seat.directory.thread_of(Module::Ldm, owner).unwrap_or(seat.thread);
     let readers = owners.map(|owner| shared.readers_of(thread(owner))).collect();
-    let client = Client::new(own, &seat.directory, (shared.config.read_routing, &readers), snapshots, OPERATIONS_MAX);
+    let gateway = Gateway::new(own, &seat.directory, (shared.config.read_routing, &readers), snapshots, OPERATIONS_MAX);
     let instances = usize::from(seat.directory.instances(Module::Sql).max(1));
     let admitted_max = (shared.config.transactions_max as usize / instances).max(1);
-    SqlBlock::new(own, Engine::new(client, Arc::clone(&shared.settings)), admitted_max)
+    SqlBlock::new(own, Engine::new(gateway, Arc::clone(&shared.settings)), admitted_max)
 }

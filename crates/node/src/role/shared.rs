@@ -8,7 +8,7 @@ use junctor_kernel::placement::{CpuBinding, PlacementPlan, ThreadPlan};
 use junctor_kernel::{Module, NodeId, ThreadSeat};
 use junctor_model::id::CommitNumber;
 use junctor_sql::ServerSettings;
-use junctor_sql::show::ThreadFacts;
+use junctor_sql::mysql_catalog::show::ThreadFacts;
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::guard::{ReadGroup, ReaderSlot};
 use junctor_storage::page::PagePool;

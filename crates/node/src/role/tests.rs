@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use junctor_client::block_signals::*;
 use junctor_front::mysql::auth::Accounts;
 use junctor_kernel::placement::{PlacementPlan, ThreadConfig, Topology};
 use junctor_kernel::simulated::{Delivery, InFlight};
@@ -12,6 +11,8 @@ use junctor_kernel::{
     WorldRequest,
 };
 use junctor_model::id::ConnectionId;
+use junctor_signals::client_command::*;
+use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
 
 use super::{NodeHost, Shared};
 use crate::NodeConfig;

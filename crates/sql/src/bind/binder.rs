@@ -1,10 +1,10 @@
 //! One expression after the other: names resolved, types given.
 
-use junctor_client::program::{Aggregate, Projection};
 use junctor_expression::{Expression, IsTest};
 use junctor_model::collation::{CharacterSet, CollationId, CollationLookupError};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnIndex;
+use junctor_signals::program::{Aggregate, Projection};
 
 use super::column_default::default_of;
 use super::literal::{among_numbers, bind_literal};

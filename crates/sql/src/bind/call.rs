@@ -1,9 +1,9 @@
 //! Function calls: session functions, aggregates, and the functions of the table.
 
-use junctor_client::program::Aggregate;
 use junctor_expression::aggregate::AggregateKind;
 use junctor_expression::{Expression, ResultType};
 use junctor_model::error::{Error, Result};
+use junctor_signals::program::Aggregate;
 
 use super::{Aggregation, Binder, message};
 use crate::parse::expression as ast;

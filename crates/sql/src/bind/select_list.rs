@@ -1,8 +1,8 @@
 //! What a query returns: values with their names.
 
-use junctor_client::program::{Aggregate, Projection};
 use junctor_expression::Expression;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_signals::program::{Aggregate, Projection};
 
 use super::{Aggregation, Binder, Clause, RowSource, message};
 use crate::parse::expression as ast;

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use junctor_client::change_schema::SchemaChange;
 use junctor_model::alteration::{Alteration, altered, take_away, without_building};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::ForeignKey;
 use junctor_model::schema::{IndexDefinition, TableDefinition};
+use junctor_signals::change_schema::SchemaChange;
 
 use super::structure::{Defined, DefinitionContext, check_name};
 use super::{foreign_key, index};
+use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
 use crate::parse::definition::TableChange;
-use crate::variable::Note;
 
 /// MySQL's number of "Table storage engine ... doesn't have this option".
 const OPTION_UNKNOWN_TO_ENGINE: u16 = 1031;

@@ -6,9 +6,9 @@ use junctor_model::schema::{ColumnDefinition, ColumnType};
 
 use super::message;
 use super::structure::check_name;
+use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
 use crate::parse::definition::{LongSize, TypeKind};
-use crate::variable::{Note, collation_of};
 
 /// Most bytes of VARBINARY, and of a VARCHAR counted with the longest characters.
 const VARIABLE_BYTES_MAX: usize = 65_535;

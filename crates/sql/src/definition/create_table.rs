@@ -1,6 +1,5 @@
 //! CREATE TABLE.
 
-use junctor_client::change_schema::SchemaChange;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
@@ -8,12 +7,13 @@ use junctor_model::limit::{COLUMNS_MAX, INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
 use junctor_model::schema::{
     ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
 };
+use junctor_signals::change_schema::SchemaChange;
 
 use super::structure::{Defined, DefinitionContext, check_name};
 use super::{column, default_value, foreign_key, index, message};
+use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
 use crate::parse::definition::TableOption;
-use crate::variable::{Note, collation_of};
 
 /// The name of the key column of a table without a primary key. Statements cannot see it.
 pub const HIDDEN_KEY_NAME: &str = "#row";

@@ -6,8 +6,8 @@ use junctor_model::schema::{ColumnDefinition, ColumnType};
 use junctor_model::value::Value;
 
 use super::message;
+use crate::mysql_catalog::variable::ConnectionCharacterSet;
 use crate::parse::expression::{Expression, FunctionCall, Literal};
-use crate::variable::ConnectionCharacterSet;
 
 /// The default of a column whose type and nullability are known: what is written, else NULL where NULL is allowed.
 ///

@@ -7,8 +7,8 @@ use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, Index
 
 use super::column::key_bytes;
 use super::message;
+use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
-use crate::variable::Note;
 
 /// The name of the primary key.
 pub(super) const PRIMARY: &str = "PRIMARY";

@@ -1,4 +1,4 @@
-//! CREATE, ALTER, DROP, RENAME and TRUNCATE: from what was written to a [`SchemaChange`](junctor_client::change_schema::SchemaChange),
+//! CREATE, ALTER, DROP, RENAME and TRUNCATE: from what was written to a [`SchemaChange`](junctor_signals::change_schema::SchemaChange),
 //! every rule of MySQL checked that needs nothing but the statement and the dictionary. Main gives ids and versions, and
 //! decides what exists.
 

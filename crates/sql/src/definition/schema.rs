@@ -1,13 +1,13 @@
 //! CREATE and DROP of databases; DROP, TRUNCATE and RENAME TABLE.
 
-use junctor_client::change_schema::{SchemaChange, TableRename};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_signals::change_schema::{SchemaChange, TableRename};
 
 use super::structure::{Defined, DefinitionContext, check_name};
+use crate::mysql_catalog::variable::collation_of;
 use crate::parse::definition as ast;
 use crate::parse::statement::ObjectName;
-use crate::variable::collation_of;
 
 /// CREATE DATABASE.
 ///

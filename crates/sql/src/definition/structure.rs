@@ -1,13 +1,13 @@
 //! What definitions are made from and what they become.
 
-use junctor_client::change_schema::SchemaChange;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
 use junctor_model::schema::{DatabaseDefinition, Dictionary, TableLayout};
+use junctor_signals::change_schema::SchemaChange;
 
 use super::message;
+use crate::mysql_catalog::variable::Note;
 use crate::parse::statement::ObjectName;
-use crate::variable::Note;
 
 /// What a definition is checked against.
 #[derive(Clone, Copy, Debug)]

@@ -3,16 +3,16 @@
 
 use std::fmt::Write;
 
-use junctor_client::change_schema::SchemaChange;
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::id::{IndexId, TableId};
 use junctor_model::schema::{DatabaseDefinition, Dictionary, IndexKind, TableDefinition};
 use junctor_model::value::Value;
+use junctor_signals::change_schema::SchemaChange;
 
 use super::*;
+use crate::mysql_catalog::show::create_table_text;
 use crate::parse::{Statement, parse};
-use crate::show::create_table_text;
 
 fn context(dictionary: &Dictionary) -> DefinitionContext<'_> {
     DefinitionContext {

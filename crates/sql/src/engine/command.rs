@@ -1,19 +1,19 @@
 //! Commands of the protocol.
 
-use junctor_client::Door;
-use junctor_client::Ending;
+use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
 use junctor_model::row_encoding::{ResultColumn, append_text_value};
 use junctor_model::value::Value;
+use junctor_signals::end_transaction::Ending;
 
 use super::Engine;
 use crate::bind::message;
 use crate::execute::{AfterEnding, Changed, end_transaction, fail, ok};
+use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::PlanKey;
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
-use crate::variable::SessionVariables;
 
 /// A command of the protocol, besides the execution of prepared statements.
 #[derive(Clone, Copy, Debug)]
@@ -49,12 +49,12 @@ impl Engine {
         &mut self,
         session: &mut Session,
         command: SqlCommand<'_>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         match command {
-            SqlCommand::Query(text) => self.query(session, text, door, sink),
-            SqlCommand::Prepare(text) => self.prepare(session, text, door, sink),
+            SqlCommand::Query(text) => self.query(session, text, turn, sink),
+            SqlCommand::Prepare(text) => self.prepare(session, text, turn, sink),
             SqlCommand::UseDatabase(name) => {
                 session.clear_diagnostics();
                 let outcome = utf8(name).and_then(|name| self.use_database(session, name));
@@ -71,11 +71,11 @@ impl Engine {
                 }
             }
             SqlCommand::Statistics => {
-                sink.plain_text(&self.statistics(door));
+                sink.plain_text(&self.statistics(turn));
                 Progress::Done
             }
             SqlCommand::Ping => answer(session, Ok(()), sink),
-            SqlCommand::ResetConnection => self.reset_connection(session, door, sink),
+            SqlCommand::ResetConnection => self.reset_connection(session, turn, sink),
             SqlCommand::SetMultiStatements(on) => {
                 session.multi_statements = on;
                 session.clear_diagnostics();
@@ -84,7 +84,7 @@ impl Engine {
             }
             SqlCommand::Kill(connection) => {
                 session.clear_diagnostics();
-                self.kill(session, connection, false, door, sink)
+                self.kill(session, connection, false, turn, sink)
             }
         }
     }
@@ -106,7 +106,7 @@ impl Engine {
         let Some(database) = session.database() else {
             return Err(Error::new(ErrorCode::NoDatabaseSelected, "No database selected"));
         };
-        let dictionary = &self.client.catalog().dictionary;
+        let dictionary = &self.gateway.catalog().dictionary;
         let layout = dictionary.table_named(database, table).ok_or_else(|| message::no_such_table(database, table))?;
         let definition = &layout.definition;
         let collation = junctor_model::collation::CollationId::UTF8MB4_GENERAL_CI;
@@ -123,10 +123,10 @@ impl Engine {
         Ok(columns)
     }
 
-    fn statistics(&self, door: &Door<'_>) -> String {
-        let uptime_s = door.now.0 / 1_000_000_000;
+    fn statistics(&self, turn: &TurnContext<'_>) -> String {
+        let uptime_s = turn.now.0 / 1_000_000_000;
         let questions = self.counters.questions;
-        let tables = self.client.catalog().dictionary.tables().count();
+        let tables = self.gateway.catalog().dictionary.tables().count();
         let per_second = questions as f64 / uptime_s.max(1) as f64;
         format!(
             "Uptime: {uptime_s}  Threads: {}  Questions: {questions}  Slow queries: 0  Opens: {tables}  Flush tables: 0  \
@@ -136,11 +136,16 @@ impl Engine {
     }
 
     /// The session as it was after the login, transaction and prepared statements gone.
-    fn reset_connection(&mut self, session: &mut Session, door: &mut Door<'_>, sink: &mut dyn ResultSink) -> Progress {
+    fn reset_connection(
+        &mut self,
+        session: &mut Session,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
         session.clear_diagnostics();
         self.forget_prepared(session);
-        self.release_user_locks(session, door);
-        self.release_table_locks(session, door);
+        self.release_user_locks(session, turn);
+        self.release_table_locks(session, turn);
         let collation = session.variables.collation_connection.number;
         session.variables = SessionVariables::new(&self.globals, session.is_interactive);
         session.variables.choose_collation(collation);
@@ -148,7 +153,7 @@ impl Engine {
         session.insert_id_argument = None;
         session.found_rows = 0;
         let after = AfterEnding::Complete { chain: false, release: false };
-        end_transaction(self, session, Ending::Rollback, after, door, sink)
+        end_transaction(self, session, Ending::Rollback, after, turn, sink)
     }
 
     /// The key of a shape in the plan cache.

@@ -1,33 +1,34 @@
 //! What statements can ask of the session and the server.
 
-use junctor_client::{Door, StatusTable, Window};
+use junctor_gateway::{TurnContext, threads::Window};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::value::Value;
+use junctor_signals::read_status::StatusTable;
 
 use super::Engine;
 use crate::bind::{Environment, Folded, ParameterKind};
-use crate::parse::Expression;
-use crate::plan::{ComputeSource, VirtualSource};
-use crate::session::Session;
-use crate::show::{
+use crate::mysql_catalog::show::{
     ShowFacts, TableNumbers, ThreadStatus, cpustat_rows, cpustat_window, sending_row, status_table, thread_block_rows,
     thread_rows, thread_status_rows, virtual_table,
 };
-use crate::variable::{SessionFacts, fold_session_expression};
+use crate::mysql_catalog::variable::{SessionFacts, fold_session_expression};
+use crate::parse::Expression;
+use crate::plan::{ComputeSource, VirtualSource};
+use crate::session::Session;
 
 /// Everything that a statement may ask for besides rows.
 pub(super) struct Facts<'a, 'd> {
     pub engine: &'a Engine,
     pub session: &'a Session,
-    pub door: &'a Door<'d>,
+    pub turn: &'a TurnContext<'d>,
 }
 
 impl Facts<'_, '_> {
     /// What concerns the session.
     pub(super) fn session_facts(&self) -> SessionFacts<'_> {
-        let Facts { engine, session, door } = self;
-        let dictionary = &engine.client.catalog().dictionary;
+        let Facts { engine, session, turn } = self;
+        let dictionary = &engine.gateway.catalog().dictionary;
         let database = session.database.as_deref();
         let collation = database.and_then(|name| dictionary.database(name)).map(|database| database.collation);
         SessionFacts {
@@ -44,7 +45,7 @@ impl Facts<'_, '_> {
             found_rows: session.found_rows,
             warning_count: session.warning_count,
             error_count: session.error_count,
-            wall_clock_us: door.wall_clock_us,
+            wall_clock_us: turn.wall_clock_us,
         }
     }
 
@@ -55,7 +56,7 @@ impl Facts<'_, '_> {
         let ranges = &self.engine.ranges;
         let numbers = |table| TableNumbers { auto_increment: ranges.next_of(table), ..TableNumbers::default() };
         let facts = ShowFacts {
-            dictionary: &self.engine.client.catalog().dictionary,
+            dictionary: &self.engine.gateway.catalog().dictionary,
             session: &session_facts,
             numbers: &numbers,
             status: &status,
@@ -84,7 +85,7 @@ impl Facts<'_, '_> {
             ("Questions", counters.questions),
             ("Threads_connected", engine.session_count as u64),
             ("Threads_running", 1),
-            ("Uptime", self.door.now.0 / 1_000_000_000),
+            ("Uptime", self.turn.now.0 / 1_000_000_000),
         ];
         numbers.into_iter().map(|(name, number)| (name, number.to_string())).collect()
     }
@@ -115,7 +116,7 @@ impl Facts<'_, '_> {
     }
 
     fn cpustat(&self, window: Window) -> Vec<Vec<Value>> {
-        let loads = self.door.loads;
+        let loads = self.turn.loads;
         let rows = |number: usize| {
             let slots = loads.history(number as u16, window).unwrap_or_default();
             cpustat_rows(number as u32, &self.thread_name(number), &slots)
@@ -124,7 +125,7 @@ impl Facts<'_, '_> {
     }
 
     fn sending(&self) -> Vec<Vec<Value>> {
-        let loads = self.door.loads;
+        let loads = self.turn.loads;
         let row = |number: usize| {
             let status = loads.sending().thread(number as u16)?;
             Some(sending_row(number as u32, &self.thread_name(number), &status))
@@ -138,7 +139,7 @@ impl Facts<'_, '_> {
     }
 
     fn thread_status(&self) -> Vec<ThreadStatus> {
-        let loads = self.door.loads;
+        let loads = self.turn.loads;
         let status = |number: usize| {
             let load = loads.thread(number as u16)?;
             Some(ThreadStatus {
@@ -170,7 +171,7 @@ pub(super) fn with_environment<T>(
         Ok(folded.map(|value| Folded { value, is_volatile: true }))
     };
     use_environment(&Environment {
-        dictionary: &facts.engine.client.catalog().dictionary,
+        dictionary: &facts.engine.gateway.catalog().dictionary,
         database,
         collation: facts.session.variables.collation_connection.computed_as,
         parameters,

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use junctor_client::Door;
-use junctor_client::program::{Access, Output, ReadProgram};
-use junctor_client::wire::field::Fields;
-use junctor_client::wire::request::parse_keys;
-use junctor_client::wire::{KEYS_MAX, KeyValues};
+use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::ResultColumn;
+use junctor_signals::program::{Access, Output, ReadProgram};
+use junctor_wire::field::Fields;
+use junctor_wire::request::parse_keys;
+use junctor_wire::{KEYS_MAX, KeyValues};
 
 use super::{Engine, OperationKind};
 use crate::bind::message;
@@ -18,7 +18,7 @@ use crate::parse::parse;
 use crate::plan::{AccessPath, Gather, Plan, SelectPlan};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
-use junctor_client::program::RowProtocol;
+use junctor_signals::program::RowProtocol;
 
 /// What a reader is to read.
 #[derive(Clone, Copy, Debug)]
@@ -52,13 +52,13 @@ impl Engine {
         session: &mut Session,
         reader: u32,
         request: &KeyReaderRequest<'_>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         self.counters.prepares += 1;
         session.clear_diagnostics();
         self.close_reader(session, reader);
-        match self.try_prepare_reader(session, request, door) {
+        match self.try_prepare_reader(session, request, turn) {
             Ok(prepared) => {
                 let Plan::Select(select) = &*prepared.plan else { return Progress::Done };
                 let columns = select.table.definition.primary().columns.len() as u16;
@@ -85,12 +85,12 @@ impl Engine {
         session: &mut Session,
         reader: u32,
         (keys, bytes): (KeyValues<'_>, &[u8]),
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         self.counters.questions += 1;
         self.counters.selects += 1;
-        self.run_key_read(session, reader, keys, Again::Keys(reader, bytes), door, sink)
+        self.run_key_read(session, reader, keys, Again::Keys(reader, bytes), turn, sink)
     }
 
     /// Reads again what had to wait, or met a change of the schema.
@@ -100,13 +100,13 @@ impl Engine {
         reader: u32,
         bytes: &[u8],
         repeats: bool,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         // They were whole the first time.
         let keys = parse_keys(&mut Fields::new(bytes)).unwrap_or(KeyValues::Integers(&[]));
         let again = if repeats { Again::Keys(reader, bytes) } else { Again::KeysOnce(reader, bytes) };
-        self.run_key_read(session, reader, keys, again, door, sink)
+        self.run_key_read(session, reader, keys, again, turn, sink)
     }
 
     fn run_key_read(
@@ -115,7 +115,7 @@ impl Engine {
         reader: u32,
         keys: KeyValues<'_>,
         again: Again<'_>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         if session.has_remarks() {
@@ -124,40 +124,40 @@ impl Engine {
         if keys.len() > KEYS_MAX {
             return fail(session, &Error::new(ErrorCode::PacketTooLarge, "Too many keys in one read"), sink);
         }
-        let read = match self.current_reader(session, reader, door) {
+        let read = match self.current_reader(session, reader, turn) {
             Ok(read) => read,
             Err(error) => return fail(session, &error, sink),
         };
         if session.transaction.explicit || self.tables.any() {
             self.work.parameters.clear();
             let run = Run { protocol: RowProtocol::Binary, shaped_text: None, again };
-            if let Some(progress) = self.enter_tables(session, &read.plan, &run, door, sink) {
+            if let Some(progress) = self.enter_tables(session, &read.plan, &run, turn, sink) {
                 return progress;
             }
         }
         session.operation = if keys.len() > 1 { OperationKind::BatchRead } else { OperationKind::PointRead };
-        start_key_read(self, session, read, keys, again, door, sink)
+        start_key_read(self, session, read, keys, again, turn, sink)
     }
 
     /// The plan of a reader for the schema and settings as they are now. Errors: 1243; 1615 when its columns are others than the
     /// client was told; 1235 in SERIALIZABLE transactions, whose reads lock.
     #[inline]
-    fn current_reader(&self, session: &mut Session, reader: u32, door: &Door<'_>) -> Result<KeyRead> {
+    fn current_reader(&self, session: &mut Session, reader: u32, turn: &TurnContext<'_>) -> Result<KeyRead> {
         let settings = session.plan_settings();
-        let dictionary = &self.client.catalog().dictionary;
+        let dictionary = &self.gateway.catalog().dictionary;
         let Some(known) = session.key_readers.get_mut(&reader) else { return Err(unknown_reader(reader)) };
         let is_current = known.dictionary_version == dictionary.version || known.plan.is_current(dictionary);
         if is_current && known.settings == settings {
             known.dictionary_version = dictionary.version;
             return Ok(KeyRead { plan: Arc::clone(&known.plan), program: Arc::clone(&known.program) });
         }
-        self.replan_reader(session, reader, door)
+        self.replan_reader(session, reader, turn)
     }
 
     #[cold]
-    fn replan_reader(&self, session: &mut Session, reader: u32, door: &Door<'_>) -> Result<KeyRead> {
+    fn replan_reader(&self, session: &mut Session, reader: u32, turn: &TurnContext<'_>) -> Result<KeyRead> {
         let Some(known) = session.key_readers.get(&reader) else { return Err(unknown_reader(reader)) };
-        let planned = self.plan_reader(session, &known.text, known.database.as_deref(), door)?;
+        let planned = self.plan_reader(session, &known.text, known.database.as_deref(), turn)?;
         let same = |left: &ResultColumn, right: &ResultColumn| {
             (left.wire_type, left.flags, left.charset) == (right.wire_type, right.flags, right.charset)
         };
@@ -175,7 +175,7 @@ impl Engine {
         &self,
         session: &Session,
         request: &KeyReaderRequest<'_>,
-        door: &Door<'_>,
+        turn: &TurnContext<'_>,
     ) -> Result<KeyReader> {
         if self.prepared_count >= self.settings.prepared_statements_max {
             return Err(message::too_many_prepared(self.settings.prepared_statements_max));
@@ -191,12 +191,18 @@ impl Engine {
             text.push('.');
         }
         push_quoted(request.table, &mut text);
-        self.plan_reader(session, &text, session.database(), door)
+        self.plan_reader(session, &text, session.database(), turn)
     }
 
-    fn plan_reader(&self, session: &Session, text: &str, database: Option<&str>, door: &Door<'_>) -> Result<KeyReader> {
+    fn plan_reader(
+        &self,
+        session: &Session,
+        text: &str,
+        database: Option<&str>,
+        turn: &TurnContext<'_>,
+    ) -> Result<KeyReader> {
         let parsed = parse(text.as_bytes()).map_err(|error| message::of_parse_error(&error))?;
-        let planned = self.plan_without_parameters(session, &parsed.statement, database, door)?;
+        let planned = self.plan_without_parameters(session, &parsed.statement, database, turn)?;
         let plan = match planned.map(|planned| planned.plan) {
             Some(plan @ Plan::Select(_)) => plan,
             _ => return Err(Error::not_supported("reads by key of a table that is none of rows")),
@@ -209,7 +215,7 @@ impl Engine {
             program,
             plan: Arc::new(plan),
             settings: session.plan_settings(),
-            dictionary_version: self.client.catalog().dictionary.version,
+            dictionary_version: self.gateway.catalog().dictionary.version,
         })
     }
 }

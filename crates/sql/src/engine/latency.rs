@@ -2,7 +2,7 @@
 //! turn was over in which it was done, its answer written if that is this thread's work. So no clock is read but those that the
 //! turns need, and what waited for others in its turn counts as its client saw it.
 
-use junctor_client::Time;
+use junctor_gateway::threads::Time;
 use junctor_model::value::Value;
 
 use super::Engine;

@@ -1,10 +1,11 @@
 //! LOCK TABLES and UNLOCK TABLES. Main keeps other sessions from the tables; here the session itself is kept from all others.
 
-use junctor_client::change_schema::{SchemaChange, TableLockRequest};
-use junctor_client::{Door, Ending};
+use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::{RelatedTables, related_tables};
 use junctor_model::id::TableId;
+use junctor_signals::change_schema::{SchemaChange, TableLockRequest};
+use junctor_signals::end_transaction::Ending;
 
 use super::Engine;
 use crate::bind::message;
@@ -43,26 +44,26 @@ impl Engine {
         &mut self,
         session: &mut Session,
         locks: &[TableLock],
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         let requests = self.requests_of(session, locks);
         match requests {
             Ok(locks) => {
-                self.release_table_locks(session, door);
+                self.release_table_locks(session, turn);
                 let change = SchemaChange::LockTables { tables: locks.requests.clone() };
                 session.table_locks = Some(Box::new(locks));
-                start_schema_change(self, session, change, Vec::new(), door, sink)
+                start_schema_change(self, session, change, Vec::new(), turn, sink)
             }
             Err(error) => {
                 let after = AfterEnding::UnlockTables { error: Some(error) };
-                end_transaction(self, session, Ending::Commit, after, door, sink)
+                end_transaction(self, session, Ending::Commit, after, turn, sink)
             }
         }
     }
 
     fn requests_of(&self, session: &Session, locks: &[TableLock]) -> Result<TableLocks> {
-        let dictionary = &self.client.catalog().dictionary;
+        let dictionary = &self.gateway.catalog().dictionary;
         let mut requests: Vec<TableLockRequest> = Vec::new();
         let mut wanted: Vec<TableLocked> = Vec::new();
         let mut reached = Vec::new();
@@ -110,7 +111,7 @@ impl Engine {
             session.table_locks = None;
             return;
         }
-        let dictionary = &self.client.catalog().dictionary;
+        let dictionary = &self.gateway.catalog().dictionary;
         let held = locks.wanted.iter().filter_map(|wanted| {
             let layout = dictionary.table_named(&wanted.name.0, &wanted.name.1)?;
             Some((layout.definition.id, wanted.clone()))
@@ -122,20 +123,20 @@ impl Engine {
     pub(super) fn unlock_tables(
         &mut self,
         session: &mut Session,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         if session.table_locks.is_none() {
             return super::command::answer(session, Ok(()), sink);
         }
         let after = AfterEnding::UnlockTables { error: None };
-        end_transaction(self, session, Ending::Commit, after, door, sink)
+        end_transaction(self, session, Ending::Commit, after, turn, sink)
     }
 
     /// Gives back what LOCK TABLES has got.
-    pub(crate) fn release_table_locks(&mut self, session: &mut Session, door: &mut Door<'_>) {
+    pub(crate) fn release_table_locks(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         if session.table_locks.take().is_some() {
-            self.client.unlock_tables(session.connection, door);
+            self.gateway.unlock_tables(session.connection, turn);
         }
     }
 
@@ -159,7 +160,7 @@ impl Engine {
                 *table == used.table && shown.is_none_or(is_called_so)
             };
             let name = || {
-                let layout = self.client.catalog().dictionary.table(used.table);
+                let layout = self.gateway.catalog().dictionary.table(used.table);
                 shown.unwrap_or(layout.map_or("", |layout| &layout.definition.name))
             };
             let mut held = locks.held.iter().filter(is_it).peekable();

@@ -22,17 +22,17 @@ mod table_use;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use junctor_client::change_schema::PublishCatalog;
-use junctor_client::counter::SqlCounters;
-use junctor_client::{Client, Door};
+use junctor_gateway::{Gateway, TurnContext};
 use junctor_model::error::Result;
+use junctor_signals::change_schema::PublishCatalog;
+use junctor_signals::counter::SqlCounters;
 
 use crate::bind::message;
 use crate::execute::{Execution, NumberRanges, Workspace};
+use crate::mysql_catalog::variable::{GlobalVariables, SessionVariables};
 use crate::parse::Shape;
 use crate::plan::PlanCache;
 use crate::session::{Session, SessionOpening};
-use crate::variable::{GlobalVariables, SessionVariables};
 
 use user_locks::LockCalls;
 
@@ -57,7 +57,7 @@ const SPARE_SHAPES_MAX: usize = 4;
 /// The statements of one sql block.
 pub struct Engine {
     /// The way into the data plane.
-    pub client: Client,
+    pub gateway: Gateway,
     pub(crate) settings: Arc<ServerSettings>,
     pub(crate) globals: GlobalVariables,
     pub(crate) cache: PlanCache,
@@ -78,10 +78,10 @@ pub struct Engine {
 
 impl Engine {
     /// An engine over a client.
-    pub fn new(client: Client, settings: Arc<ServerSettings>) -> Engine {
+    pub fn new(gateway: Gateway, settings: Arc<ServerSettings>) -> Engine {
         let globals = settings.globals();
         Engine {
-            client,
+            gateway,
             settings,
             globals,
             cache: PlanCache::default(),
@@ -103,7 +103,7 @@ impl Engine {
     ///
     /// # Errors
     /// 1049 for an unknown database.
-    pub fn open_session(&mut self, opening: &SessionOpening<'_>, _door: &mut Door<'_>) -> Result<Session> {
+    pub fn open_session(&mut self, opening: &SessionOpening<'_>, _door: &mut TurnContext<'_>) -> Result<Session> {
         if let Some(database) = opening.database {
             self.check_database(database)?;
         }
@@ -151,11 +151,11 @@ impl Engine {
     }
 
     /// Ends a session that is not busy: rolls back, without waiting for the answer.
-    pub fn close_session(&mut self, session: &mut Session, door: &mut Door<'_>) {
-        self.forget_table_user(session.connection, door);
-        self.client.abandon(&mut session.transaction, door);
-        self.release_user_locks(session, door);
-        self.release_table_locks(session, door);
+    pub fn close_session(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
+        self.forget_table_user(session.connection, turn);
+        self.gateway.abandon(&mut session.transaction, turn);
+        self.release_user_locks(session, turn);
+        self.release_table_locks(session, turn);
         self.forget_prepared(session);
         self.session_count = self.session_count.saturating_sub(1);
     }
@@ -171,9 +171,9 @@ impl Engine {
     }
 
     /// The schema has changed.
-    pub fn on_publish_catalog(&mut self, signal: PublishCatalog, door: &mut Door<'_>) {
-        self.client.on_publish_catalog(signal, door);
-        let dictionary = &self.client.catalog().dictionary;
+    pub fn on_publish_catalog(&mut self, signal: PublishCatalog, turn: &mut TurnContext<'_>) {
+        self.gateway.on_publish_catalog(signal, turn);
+        let dictionary = &self.gateway.catalog().dictionary;
         self.cache.forget_stale(dictionary);
         self.shared_statements.forget_stale(dictionary);
         self.ranges.forget_missing(dictionary);
@@ -181,7 +181,7 @@ impl Engine {
 
     /// Error 1049 for a database that does not exist.
     pub(crate) fn check_database(&self, name: &str) -> Result<()> {
-        let exists = self.client.catalog().dictionary.database(name).is_some();
+        let exists = self.gateway.catalog().dictionary.database(name).is_some();
         if exists || crate::definition::is_system_database(name) {
             Ok(())
         } else {

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use junctor_client::Door;
-use junctor_client::program::RowProtocol;
 use junctor_expression::{Kind, Parameters};
+use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_signals::program::RowProtocol;
 
 use super::Engine;
 use super::query::keeps_diagnostics;
@@ -36,12 +36,12 @@ impl Engine {
         &mut self,
         session: &mut Session,
         text: &[u8],
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         self.counters.prepares += 1;
         session.clear_diagnostics();
-        match self.try_prepare(session, text, door) {
+        match self.try_prepare(session, text, turn) {
             Ok((id, plan)) => {
                 let parameters = session.statements.get(id).map_or(0, |statement| statement.parameter_count);
                 let no_columns = ResultHeader::default();
@@ -53,7 +53,12 @@ impl Engine {
         }
     }
 
-    fn try_prepare(&mut self, session: &mut Session, text: &[u8], door: &Door<'_>) -> Result<(u32, Option<Arc<Plan>>)> {
+    fn try_prepare(
+        &mut self,
+        session: &mut Session,
+        text: &[u8],
+        turn: &TurnContext<'_>,
+    ) -> Result<(u32, Option<Arc<Plan>>)> {
         if self.prepared_count >= self.settings.prepared_statements_max {
             return Err(message::too_many_prepared(self.settings.prepared_statements_max));
         }
@@ -61,7 +66,7 @@ impl Engine {
             return Err(Error::not_supported("a prepared statement of more than 1 MiB"));
         }
         let key = StatementKey { text, database: session.database(), settings: session.plan_settings() };
-        let dictionary = &self.client.catalog().dictionary;
+        let dictionary = &self.gateway.catalog().dictionary;
         let is_unbound = |kinds: &[ParameterKind]| kinds.iter().all(|kind| *kind == UNBOUND);
         if let Some(statement) = self.shared_statements.get(&key, is_unbound, dictionary) {
             let plan = statement.plan.clone();
@@ -73,7 +78,7 @@ impl Engine {
         self.work.kinds.clear();
         self.work.kinds.resize(usize::from(parameter_count), UNBOUND);
         self.set_lock_calls(LockCallMode::Described);
-        let planned = self.plan(session, &parsed.statement, session.database(), door);
+        let planned = self.plan(session, &parsed.statement, session.database(), turn);
         self.set_lock_calls(LockCallMode::Refused);
         let planned = planned?;
         let (plan, lasting) = match planned {
@@ -91,7 +96,7 @@ impl Engine {
             plan: lasting,
             kinds: self.work.kinds.clone(),
             settings: key.settings,
-            dictionary_version: AtomicU64::new(self.client.catalog().dictionary.version),
+            dictionary_version: AtomicU64::new(self.gateway.catalog().dictionary.version),
             database: session.database.clone(),
         });
         self.shared_statements.put(&key, &statement);
@@ -135,12 +140,12 @@ impl Engine {
         session: &mut Session,
         statement: u32,
         parameters: &[u8],
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         self.counters.questions += 1;
         self.counters.executes += 1;
-        self.run_prepared(session, statement, parameters, Again::Prepared(statement), door, sink)
+        self.run_prepared(session, statement, parameters, Again::Prepared(statement), turn, sink)
     }
 
     pub(super) fn run_prepared(
@@ -149,7 +154,7 @@ impl Engine {
         id: u32,
         parameters: &[u8],
         again: Again<'_>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         self.work.parameters.clear();
@@ -163,7 +168,7 @@ impl Engine {
         if values.count() != usize::from(statement.parameter_count) {
             return fail(session, &message::wrong_arguments("mysqld_stmt_execute"), sink);
         }
-        let dictionary = &self.client.catalog().dictionary;
+        let dictionary = &self.gateway.catalog().dictionary;
         let run = Run { protocol: RowProtocol::Binary, shaped_text: None, again };
         if let Some(plan) = &statement.plan
             && statement.settings == settings
@@ -174,9 +179,9 @@ impl Engine {
             if session.has_remarks() {
                 session.clear_diagnostics();
             }
-            return self.run_plan(session, &plan, &run, door, sink);
+            return self.run_plan(session, &plan, &run, turn, sink);
         }
-        self.plan_and_run_prepared(session, id, &run, door, sink)
+        self.plan_and_run_prepared(session, id, &run, turn, sink)
     }
 
     /// Plans a prepared statement for the values of this execution, and executes it.
@@ -186,7 +191,7 @@ impl Engine {
         session: &mut Session,
         id: u32,
         run: &Run<'_>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         let Some(prepared) = session.statements.get(id).cloned() else { return Progress::Done };
@@ -204,17 +209,17 @@ impl Engine {
         }
         let key = StatementKey { text: &prepared.text, database: prepared.database.as_deref(), settings };
         let has_kinds = |kinds: &[ParameterKind]| *kinds == *self.work.kinds;
-        let dictionary = &self.client.catalog().dictionary;
+        let dictionary = &self.gateway.catalog().dictionary;
         if let Some(known) = self.shared_statements.get(&key, has_kinds, dictionary)
             && let Some(plan) = known.plan.clone()
         {
             session.statements.insert(id, known);
             session.clear_diagnostics();
-            return self.run_plan(session, &plan, run, door, sink);
+            return self.run_plan(session, &plan, run, turn, sink);
         }
         self.counters.plans += 1;
         self.set_lock_calls(LockCallMode::Collected);
-        let progress = match self.plan(session, &prepared.statement, prepared.database.as_deref(), door) {
+        let progress = match self.plan(session, &prepared.statement, prepared.database.as_deref(), turn) {
             Ok(Some(planned)) if self.has_unanswered_lock_calls() => refuse_lock_calls(session, &planned.plan, sink),
             Err(error) => {
                 session.clear_diagnostics();
@@ -224,7 +229,7 @@ impl Engine {
                 if !keeps_diagnostics(&prepared.statement) {
                     session.clear_diagnostics();
                 }
-                self.run_without_plan(session, &prepared.statement, run.protocol, door, sink)
+                self.run_without_plan(session, &prepared.statement, run.protocol, turn, sink)
             }
             Ok(Some(planned)) => {
                 session.clear_diagnostics();
@@ -237,16 +242,16 @@ impl Engine {
                         plan: Some(Arc::clone(&plan)),
                         kinds: self.work.kinds.clone(),
                         settings,
-                        dictionary_version: AtomicU64::new(self.client.catalog().dictionary.version),
+                        dictionary_version: AtomicU64::new(self.gateway.catalog().dictionary.version),
                         database: prepared.database.clone(),
                     });
                     self.shared_statements.put(&key, &statement);
                     session.statements.insert(id, statement);
                 }
-                self.run_plan(session, &plan, run, door, sink)
+                self.run_plan(session, &plan, run, turn, sink)
             }
         };
-        self.after_lock_calls(session, progress, run.again, door, sink)
+        self.after_lock_calls(session, progress, run.again, turn, sink)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use junctor_client::Door;
+use junctor_gateway::TurnContext;
 use junctor_model::error::Result;
 
 use super::facts::{Facts, with_environment};
@@ -25,11 +25,11 @@ impl Engine {
         &mut self,
         session: &mut Session,
         text: &[u8],
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         self.counters.questions += 1;
-        self.run_text(session, text, Again::Text(text), door, sink)
+        self.run_text(session, text, Again::Text(text), turn, sink)
     }
 
     pub(super) fn run_text(
@@ -37,20 +37,20 @@ impl Engine {
         session: &mut Session,
         text: &[u8],
         again: Again<'_>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         if scan(text, &mut self.shape) == ShapeOutcome::Cacheable {
-            let found = self.cache.get(&Self::plan_key(&self.shape, session), &self.client.catalog().dictionary);
+            let found = self.cache.get(&Self::plan_key(&self.shape, session), &self.gateway.catalog().dictionary);
             let plan = match found {
                 Some(plan) => Ok(Some(plan)),
-                None => self.plan_shape(session, text, door),
+                None => self.plan_shape(session, text, turn),
             };
             match plan {
                 Ok(Some(plan)) if self.fill_parameters(text, &plan) => {
                     session.clear_diagnostics();
                     let run = Run { protocol: session.text_protocol, shaped_text: Some(text), again };
-                    return self.run_plan(session, &plan, &run, door, sink);
+                    return self.run_plan(session, &plan, &run, turn, sink);
                 }
                 Ok(_) => {}
                 Err(error) => {
@@ -59,12 +59,12 @@ impl Engine {
                 }
             }
         }
-        self.run_unshaped(session, text, again, door, sink)
+        self.run_unshaped(session, text, again, turn, sink)
     }
 
     /// Plans a shape that is not known yet; `None` when its literals matter or the statement has no plan that lasts.
     #[cold]
-    fn plan_shape(&mut self, session: &Session, text: &[u8], door: &Door<'_>) -> Result<Option<Arc<Plan>>> {
+    fn plan_shape(&mut self, session: &Session, text: &[u8], turn: &TurnContext<'_>) -> Result<Option<Arc<Plan>>> {
         let statement = match parse_with_parameters(text, &self.shape) {
             Ok(Parameterised::Statement(statement)) => statement,
             Ok(Parameterised::LiteralsMatter) => return Ok(None),
@@ -72,7 +72,7 @@ impl Engine {
         };
         kinds_of_shape(&self.shape, &mut self.work.kinds);
         self.set_lock_calls(LockCallMode::Described);
-        let planned = self.plan(session, &statement, session.database(), door);
+        let planned = self.plan(session, &statement, session.database(), turn);
         self.set_lock_calls(LockCallMode::Refused);
         let Some(planned) = planned? else { return Ok(None) };
         if planned.is_volatile {
@@ -81,7 +81,7 @@ impl Engine {
         }
         self.counters.plans += 1;
         let plan = Arc::new(planned.plan);
-        self.cache.put(&Self::plan_key(&self.shape, session), Arc::clone(&plan), &self.client.catalog().dictionary);
+        self.cache.put(&Self::plan_key(&self.shape, session), Arc::clone(&plan), &self.gateway.catalog().dictionary);
         Ok(Some(plan))
     }
 
@@ -91,9 +91,9 @@ impl Engine {
         session: &Session,
         statement: &Statement,
         database: Option<&str>,
-        door: &Door<'_>,
+        turn: &TurnContext<'_>,
     ) -> Result<Option<Planned>> {
-        self.plan_for_kinds(session, statement, database, &self.work.kinds, door)
+        self.plan_for_kinds(session, statement, database, &self.work.kinds, turn)
     }
 
     /// Plans a statement that has no parameters.
@@ -102,9 +102,9 @@ impl Engine {
         session: &Session,
         statement: &Statement,
         database: Option<&str>,
-        door: &Door<'_>,
+        turn: &TurnContext<'_>,
     ) -> Result<Option<Planned>> {
-        self.plan_for_kinds(session, statement, database, &[], door)
+        self.plan_for_kinds(session, statement, database, &[], turn)
     }
 
     fn plan_for_kinds(
@@ -113,10 +113,10 @@ impl Engine {
         statement: &Statement,
         database: Option<&str>,
         kinds: &[ParameterKind],
-        door: &Door<'_>,
+        turn: &TurnContext<'_>,
     ) -> Result<Option<Planned>> {
         self.lock_calls.borrow_mut().restart();
-        let facts = Facts { engine: self, session, door };
+        let facts = Facts { engine: self, session, turn };
         with_environment(&facts, database, kinds, &mut |environment: &Environment<'_>| {
             plan_statement(environment, statement, &|database, name| facts.find_virtual(database, name))
         })
@@ -145,13 +145,13 @@ impl Engine {
         session: &mut Session,
         text: &[u8],
         again: Again<'_>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         if session.multi_statements
             && let Some(end) = first_statement_end(text)
         {
-            return self.run_first(session, text, (0, end), door, sink);
+            return self.run_first(session, text, (0, end), turn, sink);
         }
         let parsed = match parse(text) {
             Ok(parsed) => parsed,
@@ -166,7 +166,7 @@ impl Engine {
         }
         self.work.kinds.clear();
         self.work.parameters.clear();
-        self.run_statement(session, &parsed.statement, again, door, sink)
+        self.run_statement(session, &parsed.statement, again, turn, sink)
     }
 
     /// Plans and executes a statement once.
@@ -175,14 +175,14 @@ impl Engine {
         session: &mut Session,
         statement: &Statement,
         again: Again<'_>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         let database = session.database.clone();
         self.set_lock_calls(LockCallMode::Collected);
         self.counters.plans += 1;
         // It may ask how many warnings the statement before had.
-        let planned = self.plan(session, statement, database.as_deref(), door);
+        let planned = self.plan(session, statement, database.as_deref(), turn);
         if !keeps_diagnostics(statement) {
             session.clear_diagnostics();
         }
@@ -190,12 +190,12 @@ impl Engine {
             Ok(Some(planned)) if self.has_unanswered_lock_calls() => refuse_lock_calls(session, &planned.plan, sink),
             Ok(Some(planned)) => {
                 let run = Run { protocol: session.text_protocol, shaped_text: None, again };
-                self.run_plan(session, &Arc::new(planned.plan), &run, door, sink)
+                self.run_plan(session, &Arc::new(planned.plan), &run, turn, sink)
             }
-            Ok(None) => self.run_without_plan(session, statement, session.text_protocol, door, sink),
+            Ok(None) => self.run_without_plan(session, statement, session.text_protocol, turn, sink),
             Err(error) => fail(session, &error, sink),
         };
-        self.after_lock_calls(session, progress, again, door, sink)
+        self.after_lock_calls(session, progress, again, turn, sink)
     }
 
     /// Executes a plan with the parameters of the workspace.
@@ -205,11 +205,11 @@ impl Engine {
         session: &mut Session,
         plan: &Arc<Plan>,
         run: &Run<'_>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         if (session.transaction.explicit || self.tables.any())
-            && let Some(progress) = self.enter_tables(session, plan, run, door, sink)
+            && let Some(progress) = self.enter_tables(session, plan, run, turn, sink)
         {
             return progress;
         }
@@ -217,12 +217,12 @@ impl Engine {
             Plan::Select(select) => {
                 session.operation = select.operation;
                 self.counters.selects += 1;
-                start_select(self, session, plan, run, door, sink)
+                start_select(self, session, plan, run, turn, sink)
             }
             Plan::Insert(_) => {
                 session.operation = OperationKind::Insert;
                 self.counters.inserts += 1;
-                start_insert(self, session, plan, run, door, sink)
+                start_insert(self, session, plan, run, turn, sink)
             }
             Plan::Change(change) => {
                 session.operation = match change.kind {
@@ -233,12 +233,12 @@ impl Engine {
                     ChangeKind::Update => self.counters.updates += 1,
                     ChangeKind::Delete => self.counters.deletes += 1,
                 }
-                start_change(self, session, plan, run, door, sink)
+                start_change(self, session, plan, run, turn, sink)
             }
             Plan::Compute(_) => {
                 session.operation = OperationKind::Other;
                 self.counters.selects += 1;
-                compute_now(self, session, plan, run.protocol, door, sink)
+                compute_now(self, session, plan, run.protocol, turn, sink)
             }
             Plan::Control(control) => {
                 session.operation = match control {
@@ -251,7 +251,7 @@ impl Engine {
                     ControlPlan::Commit(_) => self.counters.commits += 1,
                     ControlPlan::Rollback(_) => self.counters.rollbacks += 1,
                 }
-                run_control(self, session, *control, door, sink)
+                run_control(self, session, *control, turn, sink)
             }
         }
     }
@@ -261,24 +261,24 @@ impl Engine {
         &mut self,
         session: &mut Session,
         origin: Origin,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         match origin {
             Origin::Text(text) => {
-                let progress = self.run_text(session, &text, Again::TextOnce(&text), door, sink);
-                door.buffers.give(text);
+                let progress = self.run_text(session, &text, Again::TextOnce(&text), turn, sink);
+                turn.buffers.give(text);
                 progress
             }
             Origin::Prepared(statement, parameters) => {
                 let progress =
-                    self.run_prepared(session, statement, &parameters, Again::PreparedOnce(statement), door, sink);
-                door.buffers.give(parameters);
+                    self.run_prepared(session, statement, &parameters, Again::PreparedOnce(statement), turn, sink);
+                turn.buffers.give(parameters);
                 progress
             }
             Origin::Keys(reader, keys) => {
-                let progress = self.read_keys_again(session, reader, &keys, false, door, sink);
-                door.buffers.give(keys);
+                let progress = self.read_keys_again(session, reader, &keys, false, turn, sink);
+                turn.buffers.give(keys);
                 progress
             }
             Origin::None => Progress::Done,

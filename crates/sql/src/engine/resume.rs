@@ -3,8 +3,10 @@
 
 use std::borrow::Cow;
 
-use junctor_client::{Door, Event, OperationId, StatusTable};
+use junctor_gateway::{Event, TurnContext};
 use junctor_model::value::Value;
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::read_status::StatusTable;
 
 use super::Engine;
 use super::latency::{bucket_rows, summary_rows};
@@ -14,10 +16,10 @@ use crate::execute::{
     on_key_rows, on_numbers, on_read_failed, on_rows, on_schema_changed, on_source_event, on_statement, on_undone,
     pump,
 };
+use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ComputeSource, Plan};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
-use crate::show::WarningLevel;
 
 impl Engine {
     /// Goes on with what a session waits for.
@@ -25,25 +27,25 @@ impl Engine {
         &mut self,
         session: &mut Session,
         event: Event,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         if is_filling(session) {
-            return self.resume_fill(session, event, door, sink);
+            return self.resume_fill(session, event, turn, sink);
         }
         if is_checking(session) {
-            let progress = on_check_event(self, session, event, door, sink);
+            let progress = on_check_event(self, session, event, turn, sink);
             return self.end_of_step(session, progress);
         }
         if let Execution::Compound(state) = &session.execution
             && state.is_of_source(operation_of(&event))
         {
-            return on_source_event(self, session, event, door, sink);
+            return on_source_event(self, session, event, turn, sink);
         }
         if !session.execution.awaits(operation_of(&event)) {
             // The session has gone on without this answer.
             if let Event::Rows { output, .. } = event {
-                door.buffers.give(output);
+                turn.buffers.give(output);
             }
             return Progress::Waiting;
         }
@@ -51,32 +53,32 @@ impl Engine {
             Event::Rows { output, is_prefixed, partition, next, .. }
                 if matches!(session.execution, Execution::Keys(_)) =>
             {
-                on_key_rows(self, session, (partition, is_prefixed, output), next, door, sink)
+                on_key_rows(self, session, (partition, is_prefixed, output), next, turn, sink)
             }
             Event::ReadFailed { error, .. } if matches!(session.execution, Execution::Keys(_)) => {
-                on_key_read_failed(self, session, &error, door, sink)
+                on_key_read_failed(self, session, &error, turn, sink)
             }
             Event::Rows { output, is_prefixed, rows, remarks, next, .. } => {
                 if let Some(remarks) = remarks {
                     session.note_remarks(WarningLevel::Warning, *remarks);
                 }
-                on_rows(self, session, PartRows { output, is_prefixed, count: rows, next }, door, sink)
+                on_rows(self, session, PartRows { output, is_prefixed, count: rows, next }, turn, sink)
             }
-            Event::ReadFailed { remarks, error, .. } => on_read_failed(self, session, (&error, remarks), door, sink),
+            Event::ReadFailed { remarks, error, .. } => on_read_failed(self, session, (&error, remarks), turn, sink),
             Event::Statement { matched, changed, remarks, outputs, error, .. } => {
                 let outcome = StatementOutcome { matched, changed, remarks, outputs, error };
-                on_statement(self, session, outcome, door, sink)
+                on_statement(self, session, outcome, turn, sink)
             }
-            Event::Ended { error, .. } => on_ended(self, session, error, door, sink),
-            Event::Undone { .. } => on_undone(session, door, sink),
+            Event::Ended { error, .. } => on_ended(self, session, error, turn, sink),
+            Event::Undone { .. } => on_undone(session, turn, sink),
             Event::Interrupted { is_known, .. } => on_interrupted(session, is_known, sink),
-            Event::GlobalsSet { .. } => self.on_globals_set(session, door, sink),
-            Event::UserLock { value, error, .. } => self.on_user_lock(session, value, error, door, sink),
-            Event::SchemaChanged { notes, error, .. } => on_schema_changed(self, session, notes, error, door, sink),
+            Event::GlobalsSet { .. } => self.on_globals_set(session, turn, sink),
+            Event::UserLock { value, error, .. } => self.on_user_lock(session, value, error, turn, sink),
+            Event::SchemaChanged { notes, error, .. } => on_schema_changed(self, session, notes, error, turn, sink),
             Event::AutoIncrement { first, count, error, .. } => {
-                on_numbers(self, session, (first, count), error, door, sink)
+                on_numbers(self, session, (first, count), error, turn, sink)
             }
-            Event::Status { rows, .. } => self.on_status(session, &rows, door, sink),
+            Event::Status { rows, .. } => self.on_status(session, &rows, turn, sink),
         };
         self.end_of_step(session, progress)
     }
@@ -85,17 +87,17 @@ impl Engine {
         &mut self,
         session: &mut Session,
         event: Event,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         let progress = match event {
-            Event::Rows { output, next, .. } => on_fill_rows(self, session, output, next, door, sink),
-            Event::ReadFailed { error, .. } => on_fill_read_failed(self, session, error, door, sink),
+            Event::Rows { output, next, .. } => on_fill_rows(self, session, output, next, turn, sink),
+            Event::ReadFailed { error, .. } => on_fill_read_failed(self, session, error, turn, sink),
             Event::Statement { matched, changed, remarks, outputs, error, .. } => {
                 let outcome = StatementOutcome { matched, changed, remarks, outputs, error };
-                on_fill_statement(self, session, outcome, door, sink)
+                on_fill_statement(self, session, outcome, turn, sink)
             }
-            Event::Ended { error, .. } => on_fill_ended(self, session, error, door, sink),
+            Event::Ended { error, .. } => on_fill_ended(self, session, error, turn, sink),
             // None of these is asked for while an index is filled.
             _ => Progress::Waiting,
         };
@@ -114,7 +116,7 @@ impl Engine {
         &mut self,
         session: &mut Session,
         rows: &[Vec<Value>],
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         let Execution::Status(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
@@ -129,7 +131,7 @@ impl Engine {
             }
             _ => Progress::Done,
         };
-        door.buffers.give(state.parameters);
+        turn.buffers.give(state.parameters);
         progress
     }
 
@@ -137,14 +139,14 @@ impl Engine {
     pub fn continue_output(
         &mut self,
         session: &mut Session,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         match &mut session.execution {
             Execution::Sorted(_) => pump(self, session, sink),
             Execution::Read(state) if state.awaits_room => {
                 state.awaits_room = false;
-                self.client.continue_read(state.operation, door);
+                self.gateway.continue_read(state.operation, turn);
                 Progress::Waiting
             }
             Execution::Idle => Progress::Done,

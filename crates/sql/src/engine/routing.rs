@@ -1,6 +1,6 @@
 //! Where reads run: the variable that names the rule, and the rows of `junctor_info.routing`.
 
-use junctor_client::route::{ReadRule, RoutingRow};
+use junctor_gateway::route::{ReadRule, RoutingRow};
 use junctor_model::value::Value;
 
 use super::Engine;
@@ -14,22 +14,22 @@ impl Engine {
         if let Value::Bytes(name) = self.globals.value_named(READ_ROUTING)
             && let Some(rule) = std::str::from_utf8(&name).ok().and_then(ReadRule::named)
         {
-            self.client.route().set_rule(rule);
+            self.gateway.route().set_rule(rule);
         }
     }
 
     /// The rows of `junctor_info.routing` of this block: one for each kind of reads that a place was chosen for.
     pub fn routing_rows(&mut self, instance: u16) -> Vec<Vec<Value>> {
-        let route = self.client.route();
+        let route = self.gateway.route();
         let (thread, rule, rows) = (route.thread(), route.rule(), route.rows());
         rows.iter().map(|row| self.routing_row(instance, thread, rule, row)).collect()
     }
 
     fn routing_row(&self, instance: u16, thread: u16, rule: ReadRule, row: &RoutingRow) -> Vec<Value> {
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
-        let layout = self.client.catalog().dictionary.table(row.table);
+        let layout = self.gateway.catalog().dictionary.table(row.table);
         let figures = &row.figures;
-        let measured = |mean: &junctor_client::route::estimate::Mean| match mean.samples() {
+        let measured = |mean: &junctor_gateway::route::estimate::Mean| match mean.samples() {
             0 => Value::Null,
             _ => Value::UInt(mean.value()),
         };

@@ -1,10 +1,13 @@
 //! How threads send: the variables that say it, and what they begin with.
 
-use junctor_client::{Door, SendAssistance, SendSettings};
+use junctor_gateway::{
+    TurnContext,
+    threads::{SendAssistance, SendSettings},
+};
 use junctor_model::value::Value;
 
 use super::Engine;
-use crate::variable::GlobalVariables;
+use crate::mysql_catalog::variable::GlobalVariables;
 
 /// The system variables of sending.
 const NAMES: [&str; 2] = ["send_assistance", "max_send_delay_us"];
@@ -20,9 +23,9 @@ pub(super) fn values(settings: &SendSettings) -> [(&'static str, Value); 2] {
 
 impl Engine {
     /// Tells the threads what the variables say, if one of those that were set is about sending.
-    pub(super) fn apply_sending<'a>(&self, mut set: impl Iterator<Item = &'a str>, door: &mut Door<'_>) {
+    pub(super) fn apply_sending<'a>(&self, mut set: impl Iterator<Item = &'a str>, turn: &mut TurnContext<'_>) {
         if set.any(|name| NAMES.contains(&name)) {
-            door.set_sending(settings(&self.globals));
+            turn.set_sending(settings(&self.globals));
         }
     }
 }

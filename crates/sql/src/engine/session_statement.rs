@@ -1,13 +1,15 @@
 //! Statements without a plan: definitions, SHOW, SET and the like.
 
-use junctor_client::block_signals::{ApplyGlobals, ApplyGlobalsReply, Signal, SqlSignal};
-use junctor_client::program::RowProtocol;
-use junctor_client::{Door, Ending};
 use junctor_expression::{Parameters, Scratch};
+use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, Result};
 use junctor_model::id::ConnectionId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::Value;
+use junctor_signals::end_transaction::Ending;
+use junctor_signals::inbox::{Signal, SqlSignal};
+use junctor_signals::program::RowProtocol;
+use junctor_signals::set_globals::{ApplyGlobals, ApplyGlobalsReply};
 
 use super::command::answer;
 use super::facts::{Facts, with_environment};
@@ -19,13 +21,13 @@ use crate::execute::{
     AfterEnding, Execution, append_row, end_transaction, fail, finish, in_read_only_transaction, no_such_thread,
     release_savepoint, roll_back_to_savepoint, set_savepoint, start_schema_change,
 };
+use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
+use crate::mysql_catalog::variable::{GlobalChange, SessionFacts, VariableId, fold_session_expression, set};
 use crate::parse::statement::{Explain, SetItem};
 use crate::parse::{Expression, Statement};
 use crate::plan::{explain_plan, type_of_column};
 use crate::result::{Progress, ResultHeader, ResultSink};
 use crate::session::Session;
-use crate::show::{VirtualTable, WarningLevel, describe, show};
-use crate::variable::{GlobalChange, SessionFacts, VariableId, fold_session_expression, set};
 
 impl Engine {
     /// Executes a statement that has no plan.
@@ -34,28 +36,28 @@ impl Engine {
         session: &mut Session,
         statement: &Statement,
         protocol: RowProtocol,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         session.operation = if is_definition(statement) { OperationKind::Definition } else { OperationKind::Other };
         match statement {
             // Nothing but comments is done at once; a text without even these is refused by the parser.
             Statement::Empty => answer(session, Ok(()), sink),
-            Statement::LockTables(locks) => self.lock_tables(session, locks, door, sink),
-            Statement::UnlockTables => self.unlock_tables(session, door, sink),
+            Statement::LockTables(locks) => self.lock_tables(session, locks, turn, sink),
+            Statement::UnlockTables => self.unlock_tables(session, turn, sink),
             Statement::Use(name) => {
                 let outcome = self.use_database(session, name);
                 answer(session, outcome, sink)
             }
             Statement::Show(_) | Statement::Describe(_) | Statement::Explain(_) => {
-                self.run_computed(session, statement, protocol, door, sink)
+                self.run_computed(session, statement, protocol, turn, sink)
             }
-            Statement::Set(items) => self.run_set(session, items, door, sink),
+            Statement::Set(items) => self.run_set(session, items, turn, sink),
             Statement::Do(expressions) => {
                 let mut scratch = Scratch::new();
                 let outcome = expressions
                     .iter()
-                    .try_for_each(|expression| self.evaluate_once(session, expression, &scratch, door).map(|_| ()));
+                    .try_for_each(|expression| self.evaluate_once(session, expression, &scratch, turn).map(|_| ()));
                 if self.has_unanswered_lock_calls() {
                     return Progress::Waiting;
                 }
@@ -63,15 +65,15 @@ impl Engine {
                 answer(session, outcome, sink)
             }
             _ if is_definition(statement) => match self.define(session, statement) {
-                Ok(Defined { change, notes }) => start_schema_change(self, session, change, notes, door, sink),
+                Ok(Defined { change, notes }) => start_schema_change(self, session, change, notes, turn, sink),
                 // A refused definition has committed the open transaction too.
-                Err(error) => end_transaction(self, session, Ending::Commit, AfterEnding::Fail(error), door, sink),
+                Err(error) => end_transaction(self, session, Ending::Commit, AfterEnding::Fail(error), turn, sink),
             },
             Statement::Savepoint(name) => set_savepoint(session, name, sink),
-            Statement::RollbackToSavepoint(name) => roll_back_to_savepoint(self, session, name, door, sink),
+            Statement::RollbackToSavepoint(name) => roll_back_to_savepoint(self, session, name, turn, sink),
             Statement::ReleaseSavepoint(name) => release_savepoint(session, name, sink),
-            Statement::Kill(kill) => match self.connection_to_kill(session, &kill.connection, door) {
-                Ok(connection) => self.kill(session, connection, kill.query_only, door, sink),
+            Statement::Kill(kill) => match self.connection_to_kill(session, &kill.connection, turn) {
+                Ok(connection) => self.kill(session, connection, kill.query_only, turn, sink),
                 Err(error) => fail(session, &error, sink),
             },
             statement => fail(session, &Error::not_supported(name_of(statement)), sink),
@@ -79,8 +81,13 @@ impl Engine {
     }
 
     /// The connection that KILL names. Error: 1094 for what is no number of a connection.
-    fn connection_to_kill(&self, session: &Session, named: &Expression, door: &Door<'_>) -> Result<ConnectionId> {
-        let id = match self.evaluate_once(session, named, &Scratch::new(), door)? {
+    fn connection_to_kill(
+        &self,
+        session: &Session,
+        named: &Expression,
+        turn: &TurnContext<'_>,
+    ) -> Result<ConnectionId> {
+        let id = match self.evaluate_once(session, named, &Scratch::new(), turn)? {
             Value::Int(id) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
             Value::UInt(id) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
             _ => Err(no_such_thread(&0)),
@@ -94,10 +101,10 @@ impl Engine {
         session: &mut Session,
         statement: &Statement,
         protocol: RowProtocol,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
-        let table = match self.computed_answer(session, statement, door) {
+        let table = match self.computed_answer(session, statement, turn) {
             Ok(table) => table,
             Err(error) => return fail(session, &error, sink),
         };
@@ -109,8 +116,13 @@ impl Engine {
     }
 
     /// The rows of SHOW, DESCRIBE and EXPLAIN.
-    fn computed_answer(&self, session: &Session, statement: &Statement, door: &Door<'_>) -> Result<VirtualTable> {
-        let facts = Facts { engine: self, session, door };
+    fn computed_answer(
+        &self,
+        session: &Session,
+        statement: &Statement,
+        turn: &TurnContext<'_>,
+    ) -> Result<VirtualTable> {
+        let facts = Facts { engine: self, session, turn };
         match statement {
             Statement::Show(statement) => facts.with_show_facts(|show_facts| {
                 show(statement, show_facts, &mut |condition, table, row| {
@@ -118,7 +130,7 @@ impl Engine {
                 })
             }),
             Statement::Describe(statement) => facts.with_show_facts(|show_facts| describe(statement, show_facts)),
-            Statement::Explain(explain) => self.explain(session, explain, door),
+            Statement::Explain(explain) => self.explain(session, explain, turn),
             _ => Err(Error::not_supported("this statement")),
         }
     }
@@ -148,14 +160,14 @@ impl Engine {
         })
     }
 
-    fn explain(&self, session: &Session, explain: &Explain, door: &Door<'_>) -> Result<VirtualTable> {
+    fn explain(&self, session: &Session, explain: &Explain, turn: &TurnContext<'_>) -> Result<VirtualTable> {
         if explain.analyze {
             return Err(Error::not_supported("EXPLAIN ANALYZE"));
         }
         if let Some(format) = explain.format.as_deref().filter(|format| !format.eq_ignore_ascii_case("traditional")) {
             return Err(Error::not_supported(&format!("EXPLAIN FORMAT={format}")));
         }
-        match self.plan(session, &explain.statement, session.database(), door)? {
+        match self.plan(session, &explain.statement, session.database(), turn)? {
             Some(planned) => {
                 let (columns, rows) = explain_plan(&planned.plan);
                 Ok(VirtualTable { columns, rows })
@@ -174,7 +186,7 @@ impl Engine {
         }
         let account = format!("'{}'@'{}'", session.user, session.host);
         let context = DefinitionContext {
-            dictionary: &self.client.catalog().dictionary,
+            dictionary: &self.gateway.catalog().dictionary,
             database: session.database(),
             default_partition_count: self.settings.partition_count_default,
             account: &account,
@@ -198,13 +210,13 @@ impl Engine {
         &mut self,
         session: &mut Session,
         items: &[SetItem],
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         let mut variables = session.variables.clone();
         let mut globals = self.globals.clone();
         let mut scratch = Scratch::new();
-        let facts = Facts { engine: self, session, door };
+        let facts = Facts { engine: self, session, turn };
         let effects =
             set(items, &mut variables, &mut globals, session.is_open, &mut |expression, variables, globals| {
                 let session_facts = SessionFacts { variables, globals, ..facts.session_facts() };
@@ -232,7 +244,7 @@ impl Engine {
         }
         if !effects.global.is_empty() {
             let values = effects.global.into_iter().map(|change| (change.id.0, change.value)).collect();
-            return match self.client.set_globals(session.connection, values, door) {
+            return match self.gateway.set_globals(session.connection, values, turn) {
                 Ok(operation) => {
                     let commits = effects.commits;
                     session.execution = Execution::SettingGlobals { operation, commits };
@@ -241,45 +253,45 @@ impl Engine {
                 Err(error) => fail(session, &error, sink),
             };
         }
-        self.end_set(session, effects.commits, door, sink)
+        self.end_set(session, effects.commits, turn, sink)
     }
 
     /// Every sql block has the new values of the server's variables.
     pub(super) fn on_globals_set(
         &mut self,
         session: &mut Session,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         match std::mem::take(&mut session.execution) {
-            Execution::SettingGlobals { commits, .. } => self.end_set(session, commits, door, sink),
+            Execution::SettingGlobals { commits, .. } => self.end_set(session, commits, turn, sink),
             _ => Progress::Waiting,
         }
     }
 
     /// Takes what a session of any sql block has set, and says so.
-    pub fn on_apply_globals(&mut self, signal: ApplyGlobals, door: &mut Door<'_>) {
+    pub fn on_apply_globals(&mut self, signal: ApplyGlobals, turn: &mut TurnContext<'_>) {
         for (variable, value) in signal.values.iter() {
             self.globals.apply(&GlobalChange { id: VariableId(*variable), value: value.clone() });
         }
         self.apply_read_routing();
         let names = || signal.values.iter().map(|(variable, _)| VariableId(*variable).variable().name);
-        self.apply_spinning(names(), door);
-        self.apply_sending(names(), door);
+        self.apply_spinning(names(), turn);
+        self.apply_sending(names(), turn);
         let reply = SqlSignal::ApplyGlobalsReply(ApplyGlobalsReply { operation: signal.operation });
-        door.outbox.send(signal.reply_to, Signal::Sql(reply));
+        turn.outbox.send(signal.reply_to, Signal::Sql(reply));
     }
 
     fn end_set(
         &mut self,
         session: &mut Session,
         commits: bool,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         if commits {
             let after = AfterEnding::Complete { chain: false, release: false };
-            return end_transaction(self, session, Ending::Commit, after, door, sink);
+            return end_transaction(self, session, Ending::Commit, after, turn, sink);
         }
         session.transaction.explicit = session.is_open || !session.variables.autocommit;
         answer(session, Ok(()), sink)
@@ -291,9 +303,9 @@ impl Engine {
         session: &Session,
         expression: &Expression,
         scratch: &Scratch,
-        door: &Door<'_>,
+        turn: &TurnContext<'_>,
     ) -> Result<Value> {
-        let facts = Facts { engine: self, session, door };
+        let facts = Facts { engine: self, session, turn };
         self.evaluate(&facts.session_facts(), session, expression, scratch)
     }
 
@@ -312,7 +324,7 @@ impl Engine {
             Ok(folded.map(|value| Folded { value, is_volatile: true }))
         };
         let environment = Environment {
-            dictionary: &self.client.catalog().dictionary,
+            dictionary: &self.gateway.catalog().dictionary,
             database: session.database(),
             collation: session_facts.variables.collation_connection.computed_as,
             parameters: &self.work.kinds,

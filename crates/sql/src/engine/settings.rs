@@ -1,12 +1,12 @@
 //! What the node tells its engines, and what they count.
 
-use junctor_client::route::ReadRule;
-use junctor_client::{SendSettings, SpinChoice};
+use junctor_gateway::route::ReadRule;
+use junctor_gateway::threads::{SendSettings, SpinChoice};
 
 use super::routing::READ_ROUTING;
 use super::{sending, spinning};
-use crate::show::ThreadFacts;
-use crate::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
+use crate::mysql_catalog::show::ThreadFacts;
+use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
 use junctor_model::value::Value;
 
 /// What the node tells its engines.

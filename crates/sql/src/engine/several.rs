@@ -1,7 +1,7 @@
 //! Texts of several statements. The session knows where those begin that are still to come; the text itself stays with the
 //! command, and each statement of it is executed as if it had come alone.
 
-use junctor_client::Door;
+use junctor_gateway::TurnContext;
 
 use super::Engine;
 use crate::bind::message;
@@ -16,7 +16,7 @@ impl Engine {
         &mut self,
         session: &mut Session,
         text: &[u8],
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         let from = std::mem::take(&mut session.rest_at) as usize;
@@ -27,8 +27,8 @@ impl Engine {
         self.counters.questions += 1;
         let rest = text.get(from..).unwrap_or(&[]);
         match first_statement_end(rest) {
-            Some(end) => self.run_first(session, rest, (from, end), door, sink),
-            None => self.run_text(session, rest, Again::Text(rest), door, sink),
+            Some(end) => self.run_first(session, rest, (from, end), turn, sink),
+            None => self.run_text(session, rest, Again::Text(rest), turn, sink),
         }
     }
 
@@ -40,12 +40,12 @@ impl Engine {
         session: &mut Session,
         text: &[u8],
         (from, end): (usize, usize),
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         let statement = &text[..end - 1];
         let is_known = scan(statement, &mut self.shape) == ShapeOutcome::Cacheable
-            && self.cache.get(&Self::plan_key(&self.shape, session), &self.client.catalog().dictionary).is_some();
+            && self.cache.get(&Self::plan_key(&self.shape, session), &self.gateway.catalog().dictionary).is_some();
         // An error is told with the text that follows it.
         if !is_known && let Err(error) = parse_next(text, 0) {
             session.clear_diagnostics();
@@ -53,6 +53,6 @@ impl Engine {
         }
         session.rest_is_stopped = false;
         session.rest_at = (from + end) as u32;
-        self.run_text(session, statement, Again::Text(statement), door, sink)
+        self.run_text(session, statement, Again::Text(statement), turn, sink)
     }
 }

@@ -1,10 +1,13 @@
 //! How threads spin: the variables that say it, and what they begin with.
 
-use junctor_client::{Door, SpinChoice, SpinMethod};
+use junctor_gateway::{
+    TurnContext,
+    threads::{SpinChoice, SpinMethod},
+};
 use junctor_model::value::Value;
 
 use super::Engine;
-use crate::variable::GlobalVariables;
+use crate::mysql_catalog::variable::GlobalVariables;
 
 /// The system variables of spinning.
 const NAMES: [&str; 5] = [
@@ -30,9 +33,9 @@ pub(super) fn values(choice: &SpinChoice) -> [(&'static str, Value); 5] {
 
 impl Engine {
     /// Tells the threads what the variables say, if one of those that were set is about spinning.
-    pub(super) fn apply_spinning<'a>(&self, mut set: impl Iterator<Item = &'a str>, door: &mut Door<'_>) {
+    pub(super) fn apply_spinning<'a>(&self, mut set: impl Iterator<Item = &'a str>, turn: &mut TurnContext<'_>) {
         if set.any(|name| NAMES.contains(&name)) {
-            door.set_spinning(choice(&self.globals).settings());
+            turn.set_spinning(choice(&self.globals).settings());
         }
     }
 }

@@ -9,11 +9,12 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use junctor_client::block_tables::{BlockTables, BlockedTable, Exclusion, TableUsers, UnblockTables};
-use junctor_client::{Door, OperationId, Time};
+use junctor_gateway::{TurnContext, threads::Time};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ConnectionId, TableId, TransactionId};
 use junctor_model::value::Value;
+use junctor_signals::block_tables::{BlockTables, BlockedTable, Exclusion, TableUsers, UnblockTables};
+use junctor_signals::read_rows::OperationId;
 
 use super::Engine;
 use crate::execute::{Again, Execution, Origin, Run, TableWait, fail, on_schema_started};
@@ -146,7 +147,7 @@ impl Engine {
         session: &mut Session,
         plan: &Plan,
         run: &Run<'_>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Option<Progress> {
         if let Err(error) = self.check_table_locks(session, plan) {
@@ -159,7 +160,7 @@ impl Engine {
         if self.tables.any() && !blocked.is_empty() {
             let standing = Standing::of(session);
             if self.tables.is_kept_out(session.connection, &standing, &blocked) {
-                return Some(self.wait_for_tables(session, blocked, standing, run, door, sink));
+                return Some(self.wait_for_tables(session, blocked, standing, run, turn, sink));
             }
             self.tables.note_users(session.connection, &blocked);
         }
@@ -189,27 +190,27 @@ impl Engine {
         wanted: Vec<TableUse>,
         standing: Standing,
         run: &Run<'_>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
-        let Some((origin, repeats)) = run.again.copy(&self.work.parameters, door) else {
+        let Some((origin, repeats)) = run.again.copy(&self.work.parameters, turn) else {
             let message = "Table definition has changed, please retry transaction";
             return fail(session, &Error::new(ErrorCode::TableDefinitionChanged, message), sink);
         };
         let connection = session.connection;
-        self.recall_changes(connection, &standing, &wanted, door);
+        self.recall_changes(connection, &standing, &wanted, turn);
         let noted = session.transaction.has_begun().then(|| session.transaction.id());
         if let Some(transaction) = noted {
-            self.client.note_table_wait(connection, transaction, true, door);
+            self.gateway.note_table_wait(connection, transaction, true, turn);
         }
         // Who has rows or tables that others may wait for does not wait longer than for a row.
         let mut seconds = session.variables.table_wait_seconds();
         if standing.since.is_some() || session.transaction.has_begun() {
             seconds = seconds.min(u64::from(session.variables.lock_wait_seconds));
         }
-        let deadline = Time(door.now.0.saturating_add(seconds.saturating_mul(SECOND_NS)));
+        let deadline = Time(turn.now.0.saturating_add(seconds.saturating_mul(SECOND_NS)));
         self.tables.waiters.push_back(TableWaiter { connection, wanted, standing, deadline, noted });
-        session.execution = Execution::Tables(Box::new(TableWait { origin, repeats, since: door.now }));
+        session.execution = Execution::Tables(Box::new(TableWait { origin, repeats, since: turn.now }));
         Progress::Waiting
     }
 
@@ -219,40 +220,40 @@ impl Engine {
         connection: ConnectionId,
         standing: &Standing,
         wanted: &[TableUse],
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
     ) {
         for block in self.tables.blocks.iter_mut().filter(|block| block.answered && !block.recalled) {
             let concerned = |used: &TableUse| block.owner != connection && block.concerns(*used);
             if wanted.iter().any(|used| concerned(used) && block.is_younger_than(standing, *used)) {
                 block.recalled = true;
-                self.client.recall_tables(block.change, door);
+                self.gateway.recall_tables(block.change, turn);
             }
         }
     }
 
     /// Somebody waits for what the transaction of a session has locked: it is older than every change from now on.
-    pub fn hasten(&mut self, session: &mut Session, transaction: TransactionId, door: &mut Door<'_>) {
+    pub fn hasten(&mut self, session: &mut Session, transaction: TransactionId, turn: &mut TurnContext<'_>) {
         let connection = session.connection;
         let is_it = |waiter: &&mut TableWaiter| waiter.connection == connection && waiter.noted == Some(transaction);
         let Some(waiter) = self.tables.waiters.iter_mut().find(is_it) else { return };
         waiter.standing.since = Some(0);
         session.tables_since = 0;
         let (standing, wanted) = (waiter.standing.clone(), waiter.wanted.clone());
-        self.recall_changes(connection, &standing, &wanted, door);
+        self.recall_changes(connection, &standing, &wanted, turn);
     }
 
     /// A session waits for tables no more.
-    fn end_wait(&mut self, position: usize, door: &mut Door<'_>) -> Option<ConnectionId> {
+    fn end_wait(&mut self, position: usize, turn: &mut TurnContext<'_>) -> Option<ConnectionId> {
         let TableWaiter { connection, noted, .. } = self.tables.waiters.remove(position)?;
         if let Some(transaction) = noted {
-            self.client.note_table_wait(connection, transaction, false, door);
+            self.gateway.note_table_wait(connection, transaction, false, turn);
         }
         Some(connection)
     }
 
-    fn end_wait_of(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
+    fn end_wait_of(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         if let Some(position) = self.tables.waiters.iter().position(|waiter| waiter.connection == connection) {
-            self.end_wait(position, door);
+            self.end_wait(position, turn);
         }
     }
 
@@ -272,7 +273,7 @@ impl Engine {
         &mut self,
         signal: BlockTables,
         sessions: impl Iterator<Item = &'s Session>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
     ) {
         self.tables.blocks.retain(|block| block.change != signal.operation);
         self.tables.last += 1;
@@ -296,7 +297,7 @@ impl Engine {
             }
         }
         self.tables.blocks.push(block);
-        self.answer_blocks(door);
+        self.answer_blocks(turn);
     }
 
     /// A change is over.
@@ -305,7 +306,7 @@ impl Engine {
     }
 
     /// After a step of a session: it may use a table no more.
-    pub fn note_table_step(&mut self, session: &Session, door: &mut Door<'_>) {
+    pub fn note_table_step(&mut self, session: &Session, turn: &mut TurnContext<'_>) {
         // A transaction that waits for a table has still to come to it.
         let waits = matches!(session.execution, Execution::Tables(_)) && !session.tables.is_empty();
         if !waits {
@@ -313,42 +314,47 @@ impl Engine {
                 block.users.remove(&session.connection);
             }
         }
-        self.answer_blocks(door);
+        self.answer_blocks(turn);
     }
 
     /// A session is gone.
-    pub fn forget_table_user(&mut self, connection: ConnectionId, door: &mut Door<'_>) {
-        self.end_wait_of(connection, door);
+    pub fn forget_table_user(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
+        self.end_wait_of(connection, turn);
         for block in &mut self.tables.blocks {
             block.users.remove(&connection);
         }
-        self.answer_blocks(door);
+        self.answer_blocks(turn);
     }
 
-    fn answer_blocks(&mut self, door: &mut Door<'_>) {
+    fn answer_blocks(&mut self, turn: &mut TurnContext<'_>) {
         for block in self.tables.blocks.iter_mut().filter(|block| !block.answered && block.users.is_empty()) {
             block.answered = true;
-            self.client.tables_are_free(block.change, door);
+            self.gateway.tables_are_free(block.change, turn);
         }
     }
 
     /// The next session whose statement may begin now.
-    pub fn next_table_waiter(&mut self, door: &mut Door<'_>) -> Option<ConnectionId> {
+    pub fn next_table_waiter(&mut self, turn: &mut TurnContext<'_>) -> Option<ConnectionId> {
         let tables = &self.tables;
         let may_begin = |waiter: &TableWaiter| !tables.is_kept_out(waiter.connection, &waiter.standing, &waiter.wanted);
         let position = tables.waiters.iter().position(may_begin)?;
-        self.end_wait(position, door)
+        self.end_wait(position, turn)
     }
 
     /// The next session that has waited too long; its statement fails with `fail_table_wait`.
-    pub fn next_late_table_waiter(&mut self, door: &mut Door<'_>) -> Option<ConnectionId> {
-        let now = door.now;
+    pub fn next_late_table_waiter(&mut self, turn: &mut TurnContext<'_>) -> Option<ConnectionId> {
+        let now = turn.now;
         let position = self.tables.waiters.iter().position(|waiter| waiter.deadline <= now)?;
-        self.end_wait(position, door)
+        self.end_wait(position, turn)
     }
 
     /// Begins the statement of a session that waited for tables.
-    pub fn retry_tables(&mut self, session: &mut Session, door: &mut Door<'_>, sink: &mut dyn ResultSink) -> Progress {
+    pub fn retry_tables(
+        &mut self,
+        session: &mut Session,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
         let wait = match std::mem::take(&mut session.execution) {
             Execution::Tables(wait) => wait,
             other => {
@@ -360,19 +366,19 @@ impl Engine {
         match wait.origin {
             Origin::Text(text) => {
                 let again = if repeats { Again::Text(&text) } else { Again::TextOnce(&text) };
-                let progress = self.run_text(session, &text, again, door, sink);
-                door.buffers.give(text);
+                let progress = self.run_text(session, &text, again, turn, sink);
+                turn.buffers.give(text);
                 progress
             }
             Origin::Prepared(statement, parameters) => {
                 let again = if repeats { Again::Prepared(statement) } else { Again::PreparedOnce(statement) };
-                let progress = self.run_prepared(session, statement, &parameters, again, door, sink);
-                door.buffers.give(parameters);
+                let progress = self.run_prepared(session, statement, &parameters, again, turn, sink);
+                turn.buffers.give(parameters);
                 progress
             }
             Origin::Keys(reader, keys) => {
-                let progress = self.read_keys_again(session, reader, &keys, repeats, door, sink);
-                door.buffers.give(keys);
+                let progress = self.read_keys_again(session, reader, &keys, repeats, turn, sink);
+                turn.buffers.give(keys);
                 progress
             }
             Origin::None => Progress::Done,
@@ -383,12 +389,12 @@ impl Engine {
     pub fn fail_table_wait(
         &mut self,
         session: &mut Session,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         let message = "Lock wait timeout exceeded; try restarting transaction";
         let error = Error::new(ErrorCode::LockWaitTimeout, message);
-        self.end_table_wait(session, &error, door, sink)
+        self.end_table_wait(session, &error, turn, sink)
     }
 
     /// Ends the wait of a session for tables with an error.
@@ -396,19 +402,19 @@ impl Engine {
         &mut self,
         session: &mut Session,
         error: &Error,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
-        self.forget_table_wait(session, door);
+        self.forget_table_wait(session, turn);
         fail(session, error, sink)
     }
 
     /// Forgets that a session waits for tables.
-    pub(crate) fn forget_table_wait(&mut self, session: &mut Session, door: &mut Door<'_>) {
+    pub(crate) fn forget_table_wait(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         let connection = session.connection;
-        self.end_wait_of(connection, door);
+        self.end_wait_of(connection, turn);
         if let Execution::Tables(wait) = std::mem::take(&mut session.execution) {
-            wait.origin.release(door);
+            wait.origin.release(turn);
         }
     }
 
@@ -426,7 +432,7 @@ impl Engine {
         rows_max: usize,
         rows: &mut Vec<Vec<Value>>,
     ) {
-        let dictionary = &self.client.catalog().dictionary;
+        let dictionary = &self.gateway.catalog().dictionary;
         let mut append = |table: TableId, mode: &str, since: Option<Time>| {
             let Some(layout) = dictionary.table(table).filter(|_| rows.len() < rows_max) else { return };
             let waited_ms = since.map_or(Value::Null, |since| Value::UInt(now.0.saturating_sub(since.0) / 1_000_000));

@@ -4,19 +4,21 @@
 
 use std::collections::VecDeque;
 
-use junctor_client::{Door, OperationId, UserLockAction};
 use junctor_expression::Scratch;
+use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::Value;
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::use_user_lock::UserLockAction;
 
 use super::Engine;
 use crate::execute::{Again, Execution, Origin, fail};
+use crate::mysql_catalog::variable::{SessionFacts, text_of};
 use crate::parse::Expression;
 use crate::parse::expression::FunctionCall;
 use crate::plan::Plan;
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
-use crate::variable::{SessionFacts, text_of};
 
 /// Characters of a lock's name.
 const NAME_CHARACTERS_MAX: usize = 64;
@@ -89,7 +91,7 @@ impl Engine {
         session: &mut Session,
         progress: Progress,
         again: Again<'_>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         let is_to_ask = progress == Progress::Waiting && self.has_unanswered_lock_calls();
@@ -98,8 +100,8 @@ impl Engine {
         if !is_to_ask {
             return progress;
         }
-        let origin = again.keep(false, &self.work.parameters, door);
-        self.start_user_locks(session, actions, origin, door, sink)
+        let origin = again.keep(false, &self.work.parameters, turn);
+        self.start_user_locks(session, actions, origin, turn, sink)
     }
 
     /// The value of a call of one of the functions; `None` for every other expression.
@@ -165,13 +167,13 @@ impl Engine {
         session: &mut Session,
         actions: Vec<UserLockAction>,
         origin: Origin,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         if matches!(origin, Origin::None) {
             return fail(session, &Error::not_supported("GET_LOCK in a statement of more than 16 KiB"), sink);
         }
-        self.ask_for_lock(session, actions.into(), Vec::new(), origin, door, sink)
+        self.ask_for_lock(session, actions.into(), Vec::new(), origin, turn, sink)
     }
 
     fn ask_for_lock(
@@ -180,24 +182,24 @@ impl Engine {
         mut rest: VecDeque<UserLockAction>,
         results: Vec<Value>,
         origin: Origin,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         let Some(action) = rest.pop_front() else {
             *self.lock_calls.get_mut() = LockCalls { mode: LockCallMode::Answered, results, ..LockCalls::default() };
-            let progress = self.execute_again(session, origin, door, sink);
+            let progress = self.execute_again(session, origin, turn, sink);
             *self.lock_calls.get_mut() = LockCalls::default();
             return progress;
         };
         let is_get = matches!(action, UserLockAction::Get { .. });
-        match self.client.use_user_lock(session.connection, action, door) {
+        match self.gateway.use_user_lock(session.connection, action, turn) {
             Ok(operation) => {
                 let state = UserLockState { operation, is_get, rest, results, origin };
                 session.execution = Execution::UserLock(Box::new(state));
                 Progress::Waiting
             }
             Err(error) => {
-                origin.release(door);
+                origin.release(turn);
                 fail(session, &error, sink)
             }
         }
@@ -209,28 +211,28 @@ impl Engine {
         session: &mut Session,
         value: Value,
         error: Option<Box<Error>>,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         let Execution::UserLock(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
         let UserLockState { is_get, rest, mut results, origin, .. } = *state;
         if let Some(error) = error {
-            origin.release(door);
+            origin.release(turn);
             return fail(session, &error, sink);
         }
         session.holds_user_locks |= is_get && value == Value::Int(1);
         if session.interrupted {
-            origin.release(door);
+            origin.release(turn);
             return Progress::Done;
         }
         results.push(value);
-        self.ask_for_lock(session, rest, results, origin, door, sink)
+        self.ask_for_lock(session, rest, results, origin, turn, sink)
     }
 
     /// Gives back what a session holds that ends or begins anew.
-    pub(super) fn release_user_locks(&mut self, session: &mut Session, door: &mut Door<'_>) {
+    pub(super) fn release_user_locks(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         if std::mem::take(&mut session.holds_user_locks) {
-            self.client.release_user_locks(session.connection, door);
+            self.gateway.release_user_locks(session.connection, turn);
         }
     }
 }

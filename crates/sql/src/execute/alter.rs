@@ -8,12 +8,13 @@
 
 use std::sync::Arc;
 
-use junctor_client::change_schema::SchemaChange;
-use junctor_client::{Door, OperationId};
+use junctor_gateway::TurnContext;
 use junctor_model::alteration::{Alteration, building_indexes};
 use junctor_model::error::Error;
 use junctor_model::id::{IndexId, TableId};
 use junctor_model::schema::{IndexDefinition, TableLayout};
+use junctor_signals::change_schema::SchemaChange;
+use junctor_signals::read_rows::OperationId;
 
 use super::check_rows::begin_check;
 use super::completion::{Changed, fail, ok};
@@ -73,13 +74,13 @@ pub(super) fn begin_alteration(
     session: &mut Session,
     table: TableId,
     alteration: Arc<Alteration>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    let Some(layout) = engine.client.catalog().dictionary.table(table).cloned() else {
+    let Some(layout) = engine.gateway.catalog().dictionary.table(table).cloned() else {
         return fail(session, &index_is_gone(), sink);
     };
-    let operation = match engine.client.open_schema(session.connection, true) {
+    let operation = match engine.gateway.open_schema(session.connection, true) {
         Ok(operation) => operation,
         Err(error) => return fail(session, &error, sink),
     };
@@ -98,9 +99,9 @@ pub(super) fn begin_alteration(
     };
     if !altering.has_indexes() {
         altering.step = AlterStep::Holding;
-        return ask(engine, session, altering, SchemaChange::HoldTables { table, alteration }, door);
+        return ask(engine, session, altering, SchemaChange::HoldTables { table, alteration }, turn);
     }
-    ask(engine, session, altering, SchemaChange::AlterTable { table, alteration }, door)
+    ask(engine, session, altering, SchemaChange::AlterTable { table, alteration }, turn)
 }
 
 fn ask(
@@ -108,12 +109,12 @@ fn ask(
     session: &mut Session,
     altering: Altering,
     change: SchemaChange,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Progress {
     let operation = altering.operation;
-    ask_main(engine, session, operation, change, door);
+    ask_main(engine, session, operation, change, turn);
     // What is kept already is not waited for.
-    let waits = if altering.is_held { ChangeWait::Over } else { ChangeWait::Since(door.now) };
+    let waits = if altering.is_held { ChangeWait::Over } else { ChangeWait::Since(turn.now) };
     wait_for_main(session, operation, SchemaStep::Altering(Box::new(altering)), waits)
 }
 
@@ -123,27 +124,27 @@ pub(super) fn on_altered(
     session: &mut Session,
     mut altering: Altering,
     error: Option<Box<Error>>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     match (altering.step, error) {
         (AlterStep::Ending, error) => {
             altering.error = altering.error.take().or(error);
-            close(engine, session, altering, door, sink)
+            close(engine, session, altering, turn, sink)
         }
         (AlterStep::Beginning, Some(error)) => {
             altering.error = Some(error);
-            close(engine, session, altering, door, sink)
+            close(engine, session, altering, turn, sink)
         }
-        (AlterStep::Holding, Some(error)) => take_back(engine, session, altering, error, door, sink),
+        (AlterStep::Holding, Some(error)) => take_back(engine, session, altering, error, turn, sink),
         (step, None) => {
             altering.is_held |= step == AlterStep::Holding;
             let (database, name) = &altering.name;
-            match engine.client.catalog().dictionary.table_named(database, name) {
+            match engine.gateway.catalog().dictionary.table_named(database, name) {
                 Some(layout) => altering.table = layout.definition.id,
-                None => return take_back(engine, session, altering, index_is_gone(), door, sink),
+                None => return take_back(engine, session, altering, index_is_gone(), turn, sink),
             }
-            next_step(engine, session, altering, door, sink)
+            next_step(engine, session, altering, turn, sink)
         }
     }
 }
@@ -153,26 +154,26 @@ pub(super) fn next_step(
     engine: &mut Engine,
     session: &mut Session,
     mut altering: Altering,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    let Some(layout) = engine.client.catalog().dictionary.table(altering.table).cloned() else {
-        return take_back(engine, session, altering, index_is_gone(), door, sink);
+    let Some(layout) = engine.gateway.catalog().dictionary.table(altering.table).cloned() else {
+        return take_back(engine, session, altering, index_is_gone(), turn, sink);
     };
     if let Some(index) = unfilled(&layout, &altering.filled) {
         altering.filled.push(index);
-        return begin_fill(engine, session, altering, layout, index, door, sink);
+        return begin_fill(engine, session, altering, layout, index, turn, sink);
     }
     let (table, alteration) = (altering.table, Arc::clone(&altering.alteration));
     if alteration.checks_rows() && !altering.is_held {
         altering.step = AlterStep::Holding;
-        return ask(engine, session, altering, SchemaChange::HoldTables { table, alteration }, door);
+        return ask(engine, session, altering, SchemaChange::HoldTables { table, alteration }, turn);
     }
     if alteration.checks_rows() && altering.checked < alteration.add_foreign_keys.len() {
-        return begin_check(engine, session, altering, layout, door, sink);
+        return begin_check(engine, session, altering, layout, turn, sink);
     }
     altering.step = AlterStep::Ending;
-    ask(engine, session, altering, SchemaChange::FinishAlteration { table, alteration }, door)
+    ask(engine, session, altering, SchemaChange::FinishAlteration { table, alteration }, turn)
 }
 
 fn unfilled(layout: &TableLayout, filled: &[IndexId]) -> Option<IndexId> {
@@ -186,16 +187,16 @@ pub(super) fn take_back(
     session: &mut Session,
     mut altering: Altering,
     error: Box<Error>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     altering.error = Some(error);
     if !altering.has_indexes() {
-        return close(engine, session, altering, door, sink);
+        return close(engine, session, altering, turn, sink);
     }
     altering.step = AlterStep::Ending;
     let table = altering.table;
-    ask(engine, session, altering, SchemaChange::UndoAlteration { table }, door)
+    ask(engine, session, altering, SchemaChange::UndoAlteration { table }, turn)
 }
 
 /// Everything is done, or taken back.
@@ -203,12 +204,12 @@ fn close(
     engine: &mut Engine,
     session: &mut Session,
     altering: Altering,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    engine.client.close_schema(altering.operation);
+    engine.gateway.close_schema(altering.operation);
     if altering.is_held {
-        engine.client.unlock_tables(session.connection, door);
+        engine.gateway.unlock_tables(session.connection, turn);
     }
     match altering.error {
         Some(error) => fail(session, &error, sink),

@@ -4,12 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use junctor_client::client::ReadOptions;
-use junctor_client::event::Next;
-use junctor_client::input::KeyRange;
-use junctor_client::program::{Access, Output, ReadProgram};
-use junctor_client::transaction::Isolation;
-use junctor_client::{Door, Event, OperationId, PartitionScope, RowBound};
+use junctor_gateway::event::Next;
+use junctor_gateway::gateway::ReadOptions;
+use junctor_gateway::transaction::Isolation;
+use junctor_gateway::{Event, PartitionScope, RowBound, TurnContext};
 use junctor_model::error::{Error, Result};
 use junctor_model::foreign_key::{ParentKey, ParentLookup, ParentTable, key_of_parent, no_parent};
 use junctor_model::id::{ColumnIndex, TableId};
@@ -17,6 +15,9 @@ use junctor_model::key::{append_escaped, append_row_key};
 use junctor_model::row::RowView;
 use junctor_model::schema::TableLayout;
 use junctor_model::value::ValueRef;
+use junctor_signals::input::KeyRange;
+use junctor_signals::program::{Access, Output, ReadProgram};
+use junctor_signals::read_rows::OperationId;
 
 use super::alter::{Altering, next_step, take_back};
 use super::completion::interrupted;
@@ -71,20 +72,20 @@ pub(super) fn begin_check(
     session: &mut Session,
     altering: Altering,
     child: Arc<TableLayout>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    let dictionary = &engine.client.catalog().dictionary;
+    let dictionary = &engine.gateway.catalog().dictionary;
     let defined = &altering.alteration.add_foreign_keys[altering.checked];
     let key = ParentKey::of(dictionary, &child.definition, defined);
     let Some(parent) = key.parent.clone() else {
         let error = no_parent(&key.shown);
-        return take_back(engine, session, altering, error, door, sink);
+        return take_back(engine, session, altering, error, turn, sink);
     };
     let inputs = &mut engine.work.inputs;
-    inputs.begin(child.definition.partition_count, door.buffers);
-    inputs.push_all(PartitionScope::All, &[], door.buffers);
-    match read(engine, session, &child, Access::AllRows, door) {
+    inputs.begin(child.definition.partition_count, turn.buffers);
+    inputs.push_all(PartitionScope::All, &[], turn.buffers);
+    match read(engine, session, &child, Access::AllRows, turn) {
         Ok(read) => {
             let (next, batches, wanted) = (Next::Coming, Vec::new(), BTreeSet::new());
             let (lookup, is_interrupted) = (None, false);
@@ -93,7 +94,7 @@ pub(super) fn begin_check(
                 RowCheck { altering, child, key, parent, read, next, batches, lookup, wanted, is_interrupted },
             )
         }
-        Err(error) => take_back(engine, session, altering, error, door, sink),
+        Err(error) => take_back(engine, session, altering, error, turn, sink),
     }
 }
 
@@ -103,7 +104,7 @@ fn read(
     session: &mut Session,
     table: &Arc<TableLayout>,
     access: Access,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Result<OperationId> {
     let program = Arc::new(ReadProgram {
         table: Arc::clone(table),
@@ -118,9 +119,9 @@ fn read(
     (transaction.explicit, transaction.isolation) = (false, Isolation::ReadCommitted);
     let inputs = &mut engine.work.inputs;
     let options = ReadOptions { protocol: TEXT, bound: RowBound::Reply(BATCH_ROWS), warnings_max: 0 };
-    let sent = engine.client.read(session.connection, transaction, &program, options, inputs, door);
+    let sent = engine.gateway.read(session.connection, transaction, &program, options, inputs, turn);
     if sent.is_err() {
-        inputs.clear(door.buffers);
+        inputs.clear(turn.buffers);
     }
     sent
 }
@@ -137,7 +138,7 @@ pub(crate) fn on_check_event(
     engine: &mut Engine,
     session: &mut Session,
     event: Event,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let mut check = match std::mem::take(&mut session.execution) {
@@ -156,36 +157,36 @@ pub(crate) fn on_check_event(
     match event {
         Event::Rows { operation, output, next, .. } if operation == check.read => {
             if output.is_empty() {
-                door.buffers.give(output)
+                turn.buffers.give(output)
             } else {
                 check.batches.push(output)
             }
             check.next = next;
-            if next == Next::Coming { wait(session, check) } else { work(engine, session, check, door, sink) }
+            if next == Next::Coming { wait(session, check) } else { work(engine, session, check, turn, sink) }
         }
         Event::Rows { operation, output, next, .. } if check.lookup == Some(operation) => {
             let taken = check.take_parents(&output);
-            door.buffers.give(output);
+            turn.buffers.give(output);
             if let Err(error) = taken {
-                return end(engine, session, check, Some(error), door, sink);
+                return end(engine, session, check, Some(error), turn, sink);
             }
             match next {
                 Next::Coming => wait(session, check),
                 Next::Ask if !check.wanted.is_empty() && !check.is_interrupted => {
-                    engine.client.continue_read(operation, door);
+                    engine.gateway.continue_read(operation, turn);
                     wait(session, check)
                 }
                 Next::Ask | Next::Done => {
                     if next == Next::Ask {
-                        engine.client.end_read(operation, door);
+                        engine.gateway.end_read(operation, turn);
                     }
                     check.lookup = None;
-                    work(engine, session, check, door, sink)
+                    work(engine, session, check, turn, sink)
                 }
             }
         }
         Event::Rows { output, .. } => {
-            door.buffers.give(output);
+            turn.buffers.give(output);
             wait(session, check)
         }
         Event::ReadFailed { operation, error, .. } => {
@@ -193,7 +194,7 @@ pub(crate) fn on_check_event(
                 true => check.next = Next::Done,
                 false => check.lookup = None,
             }
-            end(engine, session, check, Some(error), door, sink)
+            end(engine, session, check, Some(error), turn, sink)
         }
         // None of these is asked for meanwhile.
         _ => wait(session, check),
@@ -205,43 +206,48 @@ fn work(
     engine: &mut Engine,
     session: &mut Session,
     mut check: RowCheck,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     if check.is_interrupted {
-        return end(engine, session, check, Some(interrupted()), door, sink);
+        return end(engine, session, check, Some(interrupted()), turn, sink);
     }
     if !check.wanted.is_empty() {
         let error = no_parent(&check.key.shown);
-        return end(engine, session, check, Some(error), door, sink);
+        return end(engine, session, check, Some(error), turn, sink);
     }
     while let Some(batch) = check.batches.pop() {
         let taken = check.take_children(&batch);
-        door.buffers.give(batch);
+        turn.buffers.give(batch);
         if let Err(error) = taken {
-            return end(engine, session, check, Some(error), door, sink);
+            return end(engine, session, check, Some(error), turn, sink);
         }
         if check.wanted.is_empty() {
             continue;
         }
-        return match look_up(engine, session, &check, door) {
+        return match look_up(engine, session, &check, turn) {
             Ok(operation) => {
                 check.lookup = Some(operation);
                 wait(session, check)
             }
-            Err(error) => end(engine, session, check, Some(error), door, sink),
+            Err(error) => end(engine, session, check, Some(error), turn, sink),
         };
     }
     if check.next == Next::Ask {
         check.next = Next::Coming;
-        engine.client.continue_read(check.read, door);
+        engine.gateway.continue_read(check.read, turn);
         return wait(session, check);
     }
-    end(engine, session, check, None, door, sink)
+    end(engine, session, check, None, turn, sink)
 }
 
 /// Reads the parents of a batch.
-fn look_up(engine: &mut Engine, session: &mut Session, check: &RowCheck, door: &mut Door<'_>) -> Result<OperationId> {
+fn look_up(
+    engine: &mut Engine,
+    session: &mut Session,
+    check: &RowCheck,
+    turn: &mut TurnContext<'_>,
+) -> Result<OperationId> {
     let ParentTable { layout, lookup, .. } = &check.parent;
     let (table, access) = match lookup {
         ParentLookup::Primary | ParentLookup::PrimaryAnywhere => (layout, Access::PrimaryKeys),
@@ -249,28 +255,28 @@ fn look_up(engine: &mut Engine, session: &mut Session, check: &RowCheck, door: &
         ParentLookup::Range(index) => (layout, Access::IndexRanges { index: *index, descending: false }),
     };
     let inputs = &mut engine.work.inputs;
-    inputs.begin(table.definition.partition_count, door.buffers);
+    inputs.begin(table.definition.partition_count, turn.buffers);
     let mut entry_key = Vec::new();
     for key in &check.wanted {
         match lookup {
-            ParentLookup::Primary => inputs.push_key(key, &[], door.buffers),
+            ParentLookup::Primary => inputs.push_key(key, &[], turn.buffers),
             ParentLookup::PrimaryAnywhere => {
                 for partition in 0..table.definition.partition_count {
-                    inputs.push_key_at(partition, key, &[], door.buffers);
+                    inputs.push_key_at(partition, key, &[], turn.buffers);
                 }
             }
             ParentLookup::Unique(_) => {
                 entry_key.clear();
                 append_escaped(key, &mut entry_key);
-                inputs.push_key(&entry_key, &[], door.buffers);
+                inputs.push_key(&entry_key, &[], turn.buffers);
             }
             ParentLookup::Range(_) => {
                 let range = KeyRange { lower: Some((key, true)), upper: Some((key, true)) };
-                inputs.push_range(PartitionScope::All, range, &[], door.buffers);
+                inputs.push_range(PartitionScope::All, range, &[], turn.buffers);
             }
         }
     }
-    read(engine, session, table, access, door)
+    read(engine, session, table, access, turn)
 }
 
 /// All rows have their parents, or one has none.
@@ -279,23 +285,23 @@ fn end(
     session: &mut Session,
     mut check: RowCheck,
     error: Option<Box<Error>>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     if check.next != Next::Done {
-        engine.client.end_read(check.read, door);
+        engine.gateway.end_read(check.read, turn);
     }
     if let Some(lookup) = check.lookup {
-        engine.client.end_read(lookup, door);
+        engine.gateway.end_read(lookup, turn);
     }
     for batch in check.batches.drain(..) {
-        door.buffers.give(batch);
+        turn.buffers.give(batch);
     }
     session.transaction_ended();
     check.altering.checked += 1;
     match error {
-        None => next_step(engine, session, check.altering, door, sink),
-        Some(error) => take_back(engine, session, check.altering, error, door, sink),
+        None => next_step(engine, session, check.altering, turn, sink),
+        Some(error) => take_back(engine, session, check.altering, error, turn, sink),
     }
 }
 

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use junctor_client::Door;
-use junctor_client::program::{RowProtocol, SortKey};
 use junctor_expression::{Parameters, ParametersBuilder, Scratch, compare_values};
+use junctor_gateway::TurnContext;
 use junctor_model::error::Result;
 use junctor_model::value::{Value, ValueRef};
+use junctor_signals::program::{RowProtocol, SortKey};
 
 use super::completion::{fail, finish};
 use super::packets::append_row;
 use super::read::{accumulators, append_projection, window_of, wrong_plan};
 use super::state::{Execution, StatusState};
 use crate::engine::Engine;
+use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ComputePlan, ComputeSource, Plan};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
-use crate::show::WarningLevel;
 
 /// Answers a query over these rows.
 pub(crate) fn compute_rows(
@@ -54,7 +54,7 @@ pub(crate) fn compute_now(
     session: &mut Session,
     plan: &Arc<Plan>,
     protocol: RowProtocol,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Plan::Compute(compute) = &**plan else { return fail(session, &wrong_plan(), sink) };
@@ -67,9 +67,9 @@ pub(crate) fn compute_now(
         }
         ComputeSource::Status(status) => *status,
     };
-    match engine.client.read_status(session.connection, status, door) {
+    match engine.gateway.read_status(session.connection, status, turn) {
         Ok(operation) => {
-            let mut parameters = door.buffers.take(engine.work.parameters.len());
+            let mut parameters = turn.buffers.take(engine.work.parameters.len());
             parameters.extend_from_slice(&engine.work.parameters);
             let plan = Arc::clone(plan);
             session.execution = Execution::Status(Box::new(StatusState { plan, operation, protocol, parameters }));

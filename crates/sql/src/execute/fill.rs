@@ -10,12 +10,10 @@
 
 use std::sync::Arc;
 
-use junctor_client::client::ReadOptions;
-use junctor_client::event::Next;
-use junctor_client::input::{HashedKey, KeyRange, KeyedImage};
-use junctor_client::program::{Access, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram};
-use junctor_client::transaction::Isolation;
-use junctor_client::{Door, Ending, OperationId, PartitionScope, RowBound};
+use junctor_gateway::event::Next;
+use junctor_gateway::gateway::ReadOptions;
+use junctor_gateway::transaction::Isolation;
+use junctor_gateway::{PartitionScope, RowBound, TurnContext};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnIndex, IndexId, TableId};
 use junctor_model::key::{append_escaped, append_row_key};
@@ -24,6 +22,10 @@ use junctor_model::row::RowView;
 use junctor_model::row_encoding::{append_double, append_signed, append_unsigned};
 use junctor_model::schema::{IndexKind, TableLayout};
 use junctor_model::value::ValueRef;
+use junctor_signals::end_transaction::Ending;
+use junctor_signals::input::{HashedKey, KeyRange, KeyedImage};
+use junctor_signals::program::{Access, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram};
+use junctor_signals::read_rows::OperationId;
 
 use super::alter::{Altering, next_step, take_back};
 use super::completion::interrupted;
@@ -103,17 +105,17 @@ pub(super) fn begin_fill(
     altering: Altering,
     layout: Arc<TableLayout>,
     index: IndexId,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    let dictionary = &engine.client.catalog().dictionary;
+    let dictionary = &engine.gateway.catalog().dictionary;
     let definition = layout.definition.index(index);
     let entries = definition.and_then(|definition| match definition.kind {
         IndexKind::Unique { entries, .. } => dictionary.table(entries).cloned(),
         _ => None,
     });
     let (Some(definition), Some(entries_layout)) = (definition, entries) else {
-        return take_back(engine, session, altering, index_is_gone(), door, sink);
+        return take_back(engine, session, altering, index_is_gone(), turn, sink);
     };
     let in_order = layout.definition.primary().is_ordered();
     let base_access = match in_order {
@@ -165,7 +167,7 @@ pub(super) fn begin_fill(
         statement: OperationId::default(),
         is_interrupted: false,
     };
-    start_read(engine, session, fill, door, sink)
+    start_read(engine, session, fill, turn, sink)
 }
 
 /// Reads the whole table.
@@ -173,7 +175,7 @@ fn start_read(
     engine: &mut Engine,
     session: &mut Session,
     mut fill: Fill,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let layout = Arc::clone(&fill.layout);
@@ -181,25 +183,25 @@ fn start_read(
     let in_order = layout.definition.primary().is_ordered();
     if !in_order {
         fill.next = Next::Done;
-        return next_batch(engine, session, fill, door, sink);
+        return next_batch(engine, session, fill, turn, sink);
     }
     let inputs = &mut engine.work.inputs;
-    inputs.begin(layout.definition.partition_count, door.buffers);
-    inputs.push_range(PartitionScope::All, KeyRange { lower: None, upper: None }, &[], door.buffers);
+    inputs.begin(layout.definition.partition_count, turn.buffers);
+    inputs.push_range(PartitionScope::All, KeyRange { lower: None, upper: None }, &[], turn.buffers);
     let transaction = &mut session.transaction;
     transaction.explicit = false;
     // Rows that come while it works make their entries themselves, so no range has to be kept free.
     transaction.isolation = Isolation::ReadCommitted;
     let options = ReadOptions { protocol: TEXT, bound: RowBound::Reply(BATCH_ROWS), warnings_max: 0 };
-    match engine.client.read(session.connection, transaction, &read, options, inputs, door) {
+    match engine.gateway.read(session.connection, transaction, &read, options, inputs, turn) {
         Ok(operation) => {
             fill.read = operation;
             fill.step = FillStep::Reading;
             wait(session, fill)
         }
         Err(error) => {
-            engine.work.inputs.clear(door.buffers);
-            end(engine, session, fill, FillEnd::Failed(error), door, sink)
+            engine.work.inputs.clear(turn.buffers);
+            end(engine, session, fill, FillEnd::Failed(error), turn, sink)
         }
     }
 }
@@ -234,17 +236,17 @@ pub(crate) fn on_fill_rows(
     session: &mut Session,
     output: Vec<u8>,
     next: Next,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Some(mut fill) = take_fill(session) else { return Progress::Waiting };
     if output.is_empty() {
-        door.buffers.give(output);
+        turn.buffers.give(output);
     } else {
         fill.batches.push(output);
     }
     fill.next = next;
-    if next == Next::Coming { wait(session, fill) } else { next_batch(engine, session, fill, door, sink) }
+    if next == Next::Coming { wait(session, fill) } else { next_batch(engine, session, fill, turn, sink) }
 }
 
 /// The read of the table failed.
@@ -252,11 +254,11 @@ pub(crate) fn on_fill_read_failed(
     engine: &mut Engine,
     session: &mut Session,
     error: Box<Error>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Some(fill) = take_fill(session) else { return Progress::Waiting };
-    end(engine, session, fill, FillEnd::Failed(error), door, sink)
+    end(engine, session, fill, FillEnd::Failed(error), turn, sink)
 }
 
 /// Locks the rows of the next batch, asks for more rows, or is done.
@@ -264,42 +266,42 @@ fn next_batch(
     engine: &mut Engine,
     session: &mut Session,
     mut fill: Fill,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     if fill.is_interrupted {
-        return end(engine, session, fill, FillEnd::Failed(interrupted()), door, sink);
+        return end(engine, session, fill, FillEnd::Failed(interrupted()), turn, sink);
     }
     let inputs = &mut engine.work.inputs;
-    inputs.begin(fill.layout.definition.partition_count, door.buffers);
+    inputs.begin(fill.layout.definition.partition_count, turn.buffers);
     if let Some(batch) = fill.batches.last() {
         let (partition, last) = match fill.last_key(batch) {
             Ok(last) => last,
-            Err(error) => return end(engine, session, fill, FillEnd::Failed(error), door, sink),
+            Err(error) => return end(engine, session, fill, FillEnd::Failed(error), turn, sink),
         };
         let range = KeyRange { lower: fill.covered_key(partition), upper: Some((&last, true)) };
-        inputs.push_range(PartitionScope::One(partition), range, &[], door.buffers);
+        inputs.push_range(PartitionScope::One(partition), range, &[], turn.buffers);
     } else if fill.next == Next::Ask {
         fill.step = FillStep::Reading;
-        engine.client.continue_read(fill.read, door);
+        engine.gateway.continue_read(fill.read, turn);
         return wait(session, fill);
     } else if fill.at_end && fill.attempts == 0 {
-        return end(engine, session, fill, FillEnd::Complete, door, sink);
+        return end(engine, session, fill, FillEnd::Complete, turn, sink);
     } else {
         fill.at_end = true;
         for partition in 0..fill.layout.definition.partition_count {
             if fill.layout.definition.primary().is_ordered() {
                 let range = KeyRange { lower: fill.covered_key(partition), upper: None };
-                inputs.push_range(PartitionScope::One(partition), range, &[], door.buffers);
+                inputs.push_range(PartitionScope::One(partition), range, &[], turn.buffers);
             } else {
-                inputs.push_all(PartitionScope::One(partition), &[], door.buffers);
+                inputs.push_all(PartitionScope::One(partition), &[], turn.buffers);
             }
         }
     }
     fill.step = FillStep::LockingRows;
     session.transaction.explicit = true;
-    let sent = send(engine, session, &fill.lock_rows, TEXT, door).map(|operation| fill.statement = operation);
-    go_on(engine, session, fill, sent, door, sink)
+    let sent = send(engine, session, &fill.lock_rows, TEXT, turn).map(|operation| fill.statement = operation);
+    go_on(engine, session, fill, sent, turn, sink)
 }
 
 /// A step was sent, or could not be.
@@ -308,14 +310,14 @@ fn go_on(
     session: &mut Session,
     fill: Fill,
     sent: Result<()>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     match sent {
         Ok(()) => wait(session, fill),
         Err(error) => {
-            engine.work.inputs.clear(door.buffers);
-            roll_back(engine, session, fill, Some(error), door, sink)
+            engine.work.inputs.clear(turn.buffers);
+            roll_back(engine, session, fill, Some(error), turn, sink)
         }
     }
 }
@@ -325,29 +327,29 @@ pub(crate) fn on_fill_statement(
     engine: &mut Engine,
     session: &mut Session,
     outcome: StatementOutcome,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Some(mut fill) = take_fill(session) else { return Progress::Waiting };
     if let Some(error) = outcome.error {
-        note_lost_transaction(&mut engine.client, session);
-        return after_error(engine, session, fill, error, door, sink);
+        note_lost_transaction(&mut engine.gateway, session);
+        return after_error(engine, session, fill, error, turn, sink);
     }
     let images = outcome.outputs;
     let sent = match fill.step {
-        FillStep::LockingRows => fill.take_rows(&images).and_then(|()| lock_entries(engine, session, &mut fill, door)),
-        FillStep::LockingEntries => fill.take_existing(&images).and_then(|()| insert(engine, session, &mut fill, door)),
+        FillStep::LockingRows => fill.take_rows(&images).and_then(|()| lock_entries(engine, session, &mut fill, turn)),
+        FillStep::LockingEntries => fill.take_existing(&images).and_then(|()| insert(engine, session, &mut fill, turn)),
         _ => Ok(false),
     };
     for image in images {
-        door.buffers.give(image);
+        turn.buffers.give(image);
     }
     match sent {
         Ok(true) => wait(session, fill),
-        Ok(false) => commit(engine, session, fill, door, sink),
+        Ok(false) => commit(engine, session, fill, turn, sink),
         Err(error) => {
-            engine.work.inputs.clear(door.buffers);
-            roll_back(engine, session, fill, Some(error), door, sink)
+            engine.work.inputs.clear(turn.buffers);
+            roll_back(engine, session, fill, Some(error), turn, sink)
         }
     }
 }
@@ -358,46 +360,51 @@ fn after_error(
     session: &mut Session,
     mut fill: Fill,
     error: Box<Error>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     fill.attempts += 1;
     let may_repeat = matches!(error.code, ErrorCode::Deadlock | ErrorCode::LockWaitTimeout | ErrorCode::DuplicateEntry);
     if fill.attempts > ATTEMPTS_MAX || !may_repeat {
-        return roll_back(engine, session, fill, Some(error), door, sink);
+        return roll_back(engine, session, fill, Some(error), turn, sink);
     }
     if error.code == ErrorCode::DuplicateEntry {
-        return match lock_entries(engine, session, &mut fill, door) {
+        return match lock_entries(engine, session, &mut fill, turn) {
             Ok(_) => wait(session, fill),
-            Err(error) => roll_back(engine, session, fill, Some(error), door, sink),
+            Err(error) => roll_back(engine, session, fill, Some(error), turn, sink),
         };
     }
-    roll_back(engine, session, fill, None, door, sink)
+    roll_back(engine, session, fill, None, turn, sink)
 }
 
 /// Locks the entries of the batch that exist; false when the batch needs none.
-fn lock_entries(engine: &mut Engine, session: &mut Session, fill: &mut Fill, door: &mut Door<'_>) -> Result<bool> {
+fn lock_entries(
+    engine: &mut Engine,
+    session: &mut Session,
+    fill: &mut Fill,
+    turn: &mut TurnContext<'_>,
+) -> Result<bool> {
     if fill.entries.is_empty() {
         return Ok(false);
     }
     let inputs = &mut engine.work.inputs;
-    inputs.begin(fill.entries_layout.definition.partition_count, door.buffers);
+    inputs.begin(fill.entries_layout.definition.partition_count, turn.buffers);
     let mut key = Vec::new();
     for entry in &fill.entries {
         key.clear();
         append_escaped(&entry.key, &mut key);
-        inputs.push_key(&key, &[], door.buffers);
+        inputs.push_key(&key, &[], turn.buffers);
     }
     fill.step = FillStep::LockingEntries;
-    fill.statement = send(engine, session, &fill.lock_entries, TEXT, door)?;
+    fill.statement = send(engine, session, &fill.lock_entries, TEXT, turn)?;
     Ok(true)
 }
 
 /// Inserts the entries that are missing; false when none is.
-fn insert(engine: &mut Engine, session: &mut Session, fill: &mut Fill, door: &mut Door<'_>) -> Result<bool> {
+fn insert(engine: &mut Engine, session: &mut Session, fill: &mut Fill, turn: &mut TurnContext<'_>) -> Result<bool> {
     let layout = &fill.entries_layout;
     let inputs = &mut engine.work.inputs;
-    inputs.begin(layout.definition.partition_count, door.buffers);
+    inputs.begin(layout.definition.partition_count, turn.buffers);
     let (mut key, mut image) = (Vec::new(), Vec::new());
     for entry in fill.entries.iter().filter(|entry| !entry.exists) {
         key.clear();
@@ -407,13 +414,13 @@ fn insert(engine: &mut Engine, session: &mut Session, fill: &mut Fill, door: &mu
         let hash = key_hash(&key);
         let partition = partition_of(hash, layout.definition.partition_count);
         let row = KeyedImage { key: HashedKey { hash, key: &key }, image: &image };
-        inputs.push_image(partition, row, &[], door.buffers);
+        inputs.push_image(partition, row, &[], turn.buffers);
     }
     if inputs.is_empty() {
         return Ok(false);
     }
     fill.step = FillStep::Inserting;
-    fill.statement = send(engine, session, &fill.insert, TEXT, door)?;
+    fill.statement = send(engine, session, &fill.insert, TEXT, turn)?;
     Ok(true)
 }
 
@@ -421,14 +428,14 @@ fn commit(
     engine: &mut Engine,
     session: &mut Session,
     mut fill: Fill,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     fill.step = FillStep::Committing;
-    match engine.client.end(session.connection, &mut session.transaction, Ending::Commit, door) {
+    match engine.gateway.end(session.connection, &mut session.transaction, Ending::Commit, turn) {
         Ok(Some(_)) => wait(session, fill),
-        Ok(None) => batch_done(engine, session, fill, door, sink),
-        Err(error) => roll_back(engine, session, fill, Some(error), door, sink),
+        Ok(None) => batch_done(engine, session, fill, turn, sink),
+        Err(error) => roll_back(engine, session, fill, Some(error), turn, sink),
     }
 }
 
@@ -438,15 +445,15 @@ fn roll_back(
     session: &mut Session,
     mut fill: Fill,
     error: Option<Box<Error>>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     fill.failure = error;
     fill.step = FillStep::RollingBack;
-    match engine.client.end(session.connection, &mut session.transaction, Ending::Rollback, door) {
+    match engine.gateway.end(session.connection, &mut session.transaction, Ending::Rollback, turn) {
         Ok(Some(_)) => wait(session, fill),
-        Ok(None) => rolled_back(engine, session, fill, door, sink),
-        Err(error) => end(engine, session, fill, FillEnd::Failed(error), door, sink),
+        Ok(None) => rolled_back(engine, session, fill, turn, sink),
+        Err(error) => end(engine, session, fill, FillEnd::Failed(error), turn, sink),
     }
 }
 
@@ -454,12 +461,12 @@ fn rolled_back(
     engine: &mut Engine,
     session: &mut Session,
     mut fill: Fill,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     match fill.failure.take() {
-        Some(error) => end(engine, session, fill, FillEnd::Failed(error), door, sink),
-        None => next_batch(engine, session, fill, door, sink),
+        Some(error) => end(engine, session, fill, FillEnd::Failed(error), turn, sink),
+        None => next_batch(engine, session, fill, turn, sink),
     }
 }
 
@@ -467,18 +474,18 @@ fn batch_done(
     engine: &mut Engine,
     session: &mut Session,
     mut fill: Fill,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     if let Some(batch) = fill.batches.pop() {
         if let Ok((partition, last)) = fill.last_key(&batch) {
             fill.covered[usize::from(partition)] = Some(last);
         }
-        door.buffers.give(batch);
+        turn.buffers.give(batch);
     }
     fill.entries.clear();
     fill.attempts = 0;
-    next_batch(engine, session, fill, door, sink)
+    next_batch(engine, session, fill, turn, sink)
 }
 
 /// COMMIT or ROLLBACK of a batch was answered.
@@ -486,17 +493,17 @@ pub(crate) fn on_fill_ended(
     engine: &mut Engine,
     session: &mut Session,
     error: Option<Box<Error>>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Some(mut fill) = take_fill(session) else { return Progress::Waiting };
     session.transaction_ended();
     match (fill.step, error) {
-        (FillStep::RollingBack, _) => rolled_back(engine, session, fill, door, sink),
-        (_, None) => batch_done(engine, session, fill, door, sink),
+        (FillStep::RollingBack, _) => rolled_back(engine, session, fill, turn, sink),
+        (_, None) => batch_done(engine, session, fill, turn, sink),
         (_, Some(error)) => {
             fill.failure = Some(error);
-            rolled_back(engine, session, fill, door, sink)
+            rolled_back(engine, session, fill, turn, sink)
         }
     }
 }
@@ -506,19 +513,19 @@ fn end(
     session: &mut Session,
     mut fill: Fill,
     end: FillEnd,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     if fill.next != Next::Done && fill.read != OperationId::default() {
-        engine.client.end_read(fill.read, door);
+        engine.gateway.end_read(fill.read, turn);
     }
     for batch in fill.batches.drain(..) {
-        door.buffers.give(batch);
+        turn.buffers.give(batch);
     }
     session.transaction_ended();
     match end {
-        FillEnd::Complete => next_step(engine, session, fill.altering, door, sink),
-        FillEnd::Failed(error) => take_back(engine, session, fill.altering, error, door, sink),
+        FillEnd::Complete => next_step(engine, session, fill.altering, turn, sink),
+        FillEnd::Failed(error) => take_back(engine, session, fill.altering, error, turn, sink),
     }
 }
 

@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use junctor_client::input::{HashedKey, KeyedImage};
-use junctor_client::remarks;
-use junctor_client::{Door, OperationId, PartitionInputs};
 use junctor_expression::store::{StoreMode, StoreTarget};
 use junctor_expression::{Parameters, ParametersBuilder, Scratch};
+use junctor_gateway::{PartitionInputs, TurnContext};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnIndex;
 use junctor_model::key::append_value;
@@ -15,6 +13,9 @@ use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnDefinition, TableDefinition};
 use junctor_model::value::{Value, ValueRef};
+use junctor_signals::input::{HashedKey, KeyedImage};
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::remarks;
 
 use super::completion::fail;
 use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
@@ -26,19 +27,19 @@ use super::state::{Again, Execution, Run, Workspace, WriteState};
 use super::write::{check_writable, send};
 use crate::bind::empty_value;
 use crate::engine::Engine;
+use crate::mysql_catalog::show::WarningLevel;
 use crate::parse::shape::LiftedLiteral;
 use crate::parse::{Ordinal, Shape};
 use crate::plan::{AutoColumn, Conflict, FoldedForm, InsertPlan, InsertValue, Plan};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
-use crate::show::WarningLevel;
 
 /// An INSERT that waits for numbers.
 #[derive(Debug)]
 pub(crate) struct InsertState {
     pub plan: Arc<Plan>,
     pub operation: OperationId,
-    pub protocol: junctor_client::program::RowProtocol,
+    pub protocol: junctor_signals::program::RowProtocol,
     /// The statement, for rows that come with the execution, and the shape that was scanned of it.
     pub text: Option<(Vec<u8>, Shape)>,
     pub parameters: Vec<u8>,
@@ -107,22 +108,22 @@ pub(crate) fn start_insert(
     session: &mut Session,
     plan: &Arc<Plan>,
     run: &Run<'_>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     if let Plan::Insert(InsertPlan { select: Some(_), .. }) = &**plan {
-        return start_insert_select((engine, session, door), plan, run, sink);
+        return start_insert_select((engine, session, turn), plan, run, sink);
     }
-    match try_insert(engine, session, plan, run, door) {
+    match try_insert(engine, session, plan, run, turn) {
         Ok(Started::Waits) => Progress::Waiting,
         Ok(Started::Kept(rows, numbered)) => {
-            start_insert_rows((engine, session, door), plan, run, rows, numbered, sink)
+            start_insert_rows((engine, session, turn), plan, run, rows, numbered, sink)
         }
         Err(error) => {
             if let Plan::Insert(insert) = &**plan {
                 session.note_evaluated(level_of_mode(insert.mode), &mut engine.work.scratch);
             }
-            engine.work.inputs.clear(door.buffers);
+            engine.work.inputs.clear(turn.buffers);
             fail(session, &error, sink)
         }
     }
@@ -141,7 +142,7 @@ fn try_insert(
     session: &mut Session,
     plan: &Arc<Plan>,
     run: &Run<'_>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Result<Started> {
     let Plan::Insert(insert) = &**plan else { return Err(wrong_plan()) };
     check_writable(session)?;
@@ -157,8 +158,8 @@ fn try_insert(
     let mut kept = is_kept.then(RowList::default);
     work.scratch.set_warnings_max(session.variables.warnings_max);
     let range = ranges.of(insert.table.definition.id);
-    match make(rows, range, settings.auto_increment_prefetch, kept.as_mut(), work, door)? {
-        Made::Asks(asked) => fetch_numbers(engine, session, plan, run, asked, door).map(|()| Started::Waits),
+    match make(rows, range, settings.auto_increment_prefetch, kept.as_mut(), work, turn)? {
+        Made::Asks(asked) => fetch_numbers(engine, session, plan, run, asked, turn).map(|()| Started::Waits),
         Made::Rows(numbered @ Numbered { rows, first_number, answer_number }) => {
             if engine.work.scratch.has_remarks() || !insert.warnings.is_empty() {
                 say_warnings(session, insert, &mut engine.work.scratch);
@@ -166,8 +167,8 @@ fn try_insert(
             if let Some(kept) = kept {
                 return Ok(Started::Kept(kept, numbered));
             }
-            let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
-            let operation = send(engine, session, &insert.program, run.protocol, door)?;
+            let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, turn);
+            let operation = send(engine, session, &insert.program, run.protocol, turn)?;
             session.execution = Execution::Write(WriteState {
                 plan: Arc::clone(plan),
                 operation,
@@ -199,13 +200,13 @@ pub(super) fn make_selected(
     insert: &InsertPlan,
     (selected, first_row): (&SelectedRows, u64),
     kept: &mut RowList,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Result<MadeSelected> {
     let Engine { work, ranges, settings, .. } = engine;
     let rows = Rows { plan: insert, parameters: Parameters::NONE, folded: None, selected: Some(selected), first_row };
     work.scratch.set_warnings_max(session.variables.warnings_max);
     let range = ranges.of(insert.table.definition.id);
-    match make(rows, range, settings.auto_increment_prefetch, Some(kept), work, door)? {
+    match make(rows, range, settings.auto_increment_prefetch, Some(kept), work, turn)? {
         Made::Asks(Asked { needed, count, beyond }) => Ok(MadeSelected::Asks { needed, count, beyond }),
         Made::Rows(numbered) => {
             if engine.work.scratch.has_remarks() || first_row == 0 && !insert.warnings.is_empty() {
@@ -239,20 +240,21 @@ fn fetch_numbers(
     plan: &Arc<Plan>,
     run: &Run<'_>,
     asked: Asked,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Result<()> {
     let Plan::Insert(insert) = &**plan else { return Err(wrong_plan()) };
     let table = insert.table.definition.id;
-    let operation = engine.client.reserve_auto_increment(session.connection, table, asked.count, asked.beyond, door)?;
+    let operation =
+        engine.gateway.reserve_auto_increment(session.connection, table, asked.count, asked.beyond, turn)?;
     let text = match (insert.folded, run.shaped_text) {
         (Some(_), Some(text)) => {
-            let mut copy = door.buffers.take(text.len());
+            let mut copy = turn.buffers.take(text.len());
             copy.extend_from_slice(text);
             Some((copy, engine.take_shape()))
         }
         _ => None,
     };
-    let mut parameters = door.buffers.take(engine.work.parameters.len());
+    let mut parameters = turn.buffers.take(engine.work.parameters.len());
     parameters.extend_from_slice(&engine.work.parameters);
     session.execution = Execution::Numbers(Box::new(InsertState {
         plan: Arc::clone(plan),
@@ -271,14 +273,14 @@ pub(crate) fn on_numbers(
     session: &mut Session,
     (first, count): (u64, u64),
     error: Option<Box<Error>>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let state = match std::mem::take(&mut session.execution) {
         Execution::Numbers(state) => state,
         other => {
             session.execution = other;
-            return super::compound::on_numbers(engine, session, (first, count), error, door, sink);
+            return super::compound::on_numbers(engine, session, (first, count), error, turn, sink);
         }
     };
     let InsertState { plan, protocol, text, parameters, asked, .. } = *state;
@@ -290,7 +292,7 @@ pub(crate) fn on_numbers(
     }
     engine.work.parameters.clear();
     engine.work.parameters.extend_from_slice(&parameters);
-    door.buffers.give(parameters);
+    turn.buffers.give(parameters);
     let (text, shape) = text.unzip();
     if let Some(shape) = shape {
         engine.give_shape(shape);
@@ -300,11 +302,11 @@ pub(crate) fn on_numbers(
         None if session.interrupted => super::completion::ok(session, super::completion::Changed::default(), sink),
         None => {
             let run = Run { protocol, shaped_text: text.as_deref(), again: Again::No };
-            start_insert(engine, session, &plan, &run, door, sink)
+            start_insert(engine, session, &plan, &run, turn, sink)
         }
     };
     if let Some(text) = text {
-        door.buffers.give(text);
+        turn.buffers.give(text);
     }
     progress
 }
@@ -317,7 +319,7 @@ fn make(
     prefetch: u64,
     kept: Option<&mut RowList>,
     work: &mut Workspace,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Result<Made> {
     let mut maker = RowMaker {
         kept,
@@ -341,7 +343,7 @@ fn make(
     maker.scratch.set_strict(rows.plan.mode == StoreMode::Strict);
     let outcome = match missing_numbers(rows, range, prefetch, maker) {
         Ok(Some(asked)) => Ok(Made::Asks(asked)),
-        Ok(None) => make_rows(rows, range, maker, inputs, door),
+        Ok(None) => make_rows(rows, range, maker, inputs, turn),
         Err(error) => Err(error),
     };
     maker.scratch.set_strict(false);
@@ -353,10 +355,10 @@ fn make_rows(
     range: &mut NumberRange,
     maker: &mut RowMaker<'_>,
     inputs: &mut PartitionInputs,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Result<Made> {
     let definition = &rows.plan.table.definition;
-    inputs.begin(definition.partition_count, door.buffers);
+    inputs.begin(definition.partition_count, turn.buffers);
     let mut first_number = 0;
     for row in 0..rows.count() {
         let generated = maker.row(rows, row, range)?;
@@ -372,7 +374,7 @@ fn make_rows(
             false => partition_of(key_hash(maker.partition_key), definition.partition_count),
         };
         let image = KeyedImage { key: HashedKey { hash, key: maker.key }, image: maker.image };
-        inputs.push_image(partition, image, &[], door.buffers);
+        inputs.push_image(partition, image, &[], turn.buffers);
         if maker.kept.is_some() {
             maker.keep(rows, row, (hash, partition), generated)?;
         }

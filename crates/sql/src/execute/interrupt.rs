@@ -1,9 +1,10 @@
 //! Statements that are stopped: because their client is gone, or by KILL. What only makes output ends at once; a write is undone
 //! first, and its answer is the error; a commit or a change of the schema goes on to its end.
 
-use junctor_client::{Door, OperationId};
+use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
+use junctor_signals::read_rows::OperationId;
 
 use super::completion::{Changed, fail, interrupted, ok};
 use super::keys::abandon_key_read;
@@ -22,10 +23,10 @@ pub(crate) struct KillState {
 
 impl Engine {
     /// The client is gone: what is under way and cannot be stopped at once is waited for, and nothing is said.
-    pub fn interrupt(&mut self, session: &mut Session, door: &mut Door<'_>) {
+    pub fn interrupt(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         session.interrupted = true;
         session.rest_at = 0;
-        self.stop(session, door);
+        self.stop(session, turn);
     }
 
     /// KILL: the statement under way fails with error 1317, now or as soon as it is undone. Nothing happens when the session is
@@ -33,10 +34,10 @@ impl Engine {
     pub fn interrupt_statement(
         &mut self,
         session: &mut Session,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
-        match self.stop(session, door) {
+        match self.stop(session, turn) {
             true => fail(session, &interrupted(), sink),
             false => {
                 session.rest_is_stopped = session.has_more_statements();
@@ -52,59 +53,59 @@ impl Engine {
     }
 
     /// True when nothing is under way any more that was before.
-    fn stop(&mut self, session: &mut Session, door: &mut Door<'_>) -> bool {
+    fn stop(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) -> bool {
         match std::mem::take(&mut session.execution) {
             Execution::Idle => return false,
             Execution::Read(state) => {
-                self.client.end_read(state.operation, door);
-                state.origin.release(door);
+                self.gateway.end_read(state.operation, turn);
+                state.origin.release(turn);
                 if !session.transaction.explicit {
-                    self.client.forget(&mut session.transaction);
+                    self.gateway.forget(&mut session.transaction);
                 }
             }
             Execution::Keys(state) => {
-                self.client.end_read(state.operation, door);
+                self.gateway.end_read(state.operation, turn);
                 session.execution = Execution::Keys(state);
-                abandon_key_read(self, session, door);
+                abandon_key_read(self, session, turn);
                 if !session.transaction.explicit {
-                    self.client.forget(&mut session.transaction);
+                    self.gateway.forget(&mut session.transaction);
                 }
             }
             Execution::Sorted(state) => state.sorter.retire(&mut self.work.sorters),
             // Whoever answers them is not waited for: numbers that come too late are not used.
-            Execution::Numbers(state) => door.buffers.give(state.parameters),
-            Execution::Status(state) => door.buffers.give(state.parameters),
+            Execution::Numbers(state) => turn.buffers.give(state.parameters),
+            Execution::Status(state) => turn.buffers.give(state.parameters),
             Execution::Tables(wait) => {
                 session.execution = Execution::Tables(wait);
-                self.forget_table_wait(session, door);
+                self.forget_table_wait(session, turn);
             }
             Execution::Write(state) => {
-                self.client.interrupt_statement(state.operation, door);
+                self.gateway.interrupt_statement(state.operation, turn);
                 session.execution = Execution::Write(state);
                 return false;
             }
             Execution::UserLock(state) => {
-                self.client.cancel_user_lock(session.connection, door);
+                self.gateway.cancel_user_lock(session.connection, turn);
                 session.execution = Execution::UserLock(state);
                 return false;
             }
             Execution::Schema(mut state) => {
                 match &mut state.step {
                     SchemaStep::Filling(fill) if !session.interrupted => {
-                        self.client.interrupt_statement(fill.interrupt(), door);
+                        self.gateway.interrupt_statement(fill.interrupt(), turn);
                     }
                     SchemaStep::Checking(check) if !session.interrupted => check.interrupt(),
                     _ => {}
                 }
                 if let Some(operation) = state.may_be_cancelled() {
-                    self.client.cancel_schema_change(operation, door);
+                    self.gateway.cancel_schema_change(operation, turn);
                 }
                 session.execution = Execution::Schema(state);
                 return false;
             }
             Execution::Compound(mut state) => {
                 if let Some(operation) = state.stop() {
-                    self.client.interrupt_statement(operation, door);
+                    self.gateway.interrupt_statement(operation, turn);
                 }
                 session.execution = Execution::Compound(state);
                 return false;
@@ -123,14 +124,14 @@ impl Engine {
         session: &mut Session,
         connection: ConnectionId,
         query_only: bool,
-        door: &mut Door<'_>,
+        turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
         if connection == session.connection {
             fail(session, &interrupted(), sink);
             return if query_only { Progress::Done } else { Progress::Close };
         }
-        match self.client.interrupt_session(session.connection, connection, !query_only, door) {
+        match self.gateway.interrupt_session(session.connection, connection, !query_only, turn) {
             Ok(operation) => {
                 session.execution = Execution::Killing(KillState { operation, connection });
                 Progress::Waiting

@@ -3,15 +3,15 @@
 
 use std::ops::Range;
 
-use junctor_client::input::KeyRange;
-use junctor_client::{Door, PartitionInputs, PartitionScope};
 use junctor_expression::{Parameters, Scratch};
+use junctor_gateway::{PartitionInputs, PartitionScope, TurnContext};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnIndex;
 use junctor_model::key::{IntegerKeys, append_escaped};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::{ColumnDefinition, ColumnType, TableDefinition};
 use junctor_model::value::ValueRef;
+use junctor_signals::input::KeyRange;
 
 use super::bound::{Place, append_place};
 use crate::plan::{Interval, KeyTemplate, KeyValues, Operand, Piece, RangeTemplate, ScopeTemplate};
@@ -585,9 +585,9 @@ pub(crate) fn push_keys(
     values: &Values<'_>,
     sent: &[u8],
     inputs: &mut PartitionInputs,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Result<()> {
-    let buffers = &mut *door.buffers;
+    let buffers = &mut *turn.buffers;
     let KeyMaker { integers: gathered, seen, order, .. } = &mut *maker;
     if let Some((bytes, keys, integers)) = integer_list(definition, template, values, gathered) {
         let memory = (seen, order);

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use junctor_client::client::ReadOptions;
-use junctor_client::event::Next;
-use junctor_client::program::{ReadProgram, RowProtocol};
-use junctor_client::wire::KeyValues;
-use junctor_client::wire::field::{Fields, Malformed};
-use junctor_client::wire::value::read_value;
-use junctor_client::{Door, OperationId, PartitionInputs, RowBound};
+use junctor_gateway::event::Next;
+use junctor_gateway::gateway::ReadOptions;
+use junctor_gateway::{PartitionInputs, RowBound, TurnContext};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::key::IntegerKeys;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::{ColumnType, TableDefinition};
 use junctor_model::value::ValueRef;
+use junctor_signals::program::{ReadProgram, RowProtocol};
+use junctor_signals::read_rows::OperationId;
+use junctor_wire::KeyValues;
+use junctor_wire::field::{Fields, Malformed};
+use junctor_wire::value::read_value;
 
 use super::bound::{Place, append_place};
 use super::completion::fail;
@@ -58,22 +59,22 @@ pub(crate) fn start_key_read(
     read: KeyRead,
     keys: KeyValues<'_>,
     again: Again<'_>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     session.enter_statement();
     let mut rows = engine.work.key_rows.pop().unwrap_or_default();
-    let started = try_start(engine, session, read, keys, &mut rows, again, door, sink);
+    let started = try_start(engine, session, read, keys, &mut rows, again, turn, sink);
     match started {
         Ok(Some((plan, operation, origin))) => {
             let state = KeyReadState { plan, operation, origin, rows, bytes: 0 };
             session.execution = Execution::Keys(state);
             Progress::Waiting
         }
-        Ok(None) => say(engine, session, rows, door, sink),
+        Ok(None) => say(engine, session, rows, turn, sink),
         Err(error) => {
-            engine.work.inputs.clear(door.buffers);
-            retire(engine, rows, door);
+            engine.work.inputs.clear(turn.buffers);
+            retire(engine, rows, turn);
             fail(session, &error, sink)
         }
     }
@@ -87,33 +88,33 @@ fn try_start(
     keys: KeyValues<'_>,
     rows: &mut KeyRows,
     again: Again<'_>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Result<Option<(Arc<Plan>, OperationId, Origin)>> {
     let KeyRead { plan, program } = read;
     let Plan::Select(select) = &*plan else { return Err(wrong_plan()) };
-    push_keys(&mut engine.work, &select.table.definition, keys, &mut rows.order, door)?;
+    push_keys(&mut engine.work, &select.table.definition, keys, &mut rows.order, turn)?;
     let Some(input) = engine.work.inputs.last() else { return Ok(None) };
     let inputs = engine.work.inputs.len();
     // Of many partitions each makes room for its own rows.
     let together = if inputs > HEADERS_MAX { 1 } else { inputs };
-    let room = engine.client.reply_room(&program, input) * together + rows.order.len() * 4;
-    let mut output = door.buffers.take(room.min(ROOM_BYTES_MAX));
+    let room = engine.gateway.reply_room(&program, input) * together + rows.order.len() * 4;
+    let mut output = turn.buffers.take(room.min(ROOM_BYTES_MAX));
     sink.begin_key_rows(&mut output);
     rows.head_bytes = output.len();
     engine.work.inputs.set_output(output);
-    let origin = again.keep(session.transaction.explicit, &[], door);
+    let origin = again.keep(session.transaction.explicit, &[], turn);
     let options = ReadOptions {
         protocol: RowProtocol::Binary,
         bound: RowBound::Partition(u32::MAX),
         warnings_max: session.variables.warnings_max,
     };
     let transaction = &mut session.transaction;
-    let sent = engine.client.read(session.connection, transaction, &program, options, &mut engine.work.inputs, door);
+    let sent = engine.gateway.read(session.connection, transaction, &program, options, &mut engine.work.inputs, turn);
     match sent {
         Ok(operation) => Ok(Some((plan, operation, origin))),
         Err(error) => {
-            origin.release(door);
+            origin.release(turn);
             Err(error)
         }
     }
@@ -125,10 +126,10 @@ fn push_keys(
     definition: &TableDefinition,
     keys: KeyValues<'_>,
     order: &mut Vec<u16>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Result<()> {
     let Workspace { inputs, .. } = work;
-    inputs.begin(definition.partition_count, door.buffers);
+    inputs.begin(definition.partition_count, turn.buffers);
     let primary = &definition.primary().columns;
     let by_hash = definition.partition_columns == *primary;
     if let (KeyValues::Integers(integers), [column], true) = (keys, primary.as_slice(), by_hash) {
@@ -136,16 +137,16 @@ fn push_keys(
         if let (ColumnType::Integer { bytes, unsigned }, false) = (column.column_type, column.nullable) {
             let made = IntegerKeys::new(bytes, unsigned);
             match bytes {
-                8 => push_integers::<8>(made, integers, definition.partition_count, inputs, order, door),
-                4 => push_integers::<4>(made, integers, definition.partition_count, inputs, order, door),
-                3 => push_integers::<3>(made, integers, definition.partition_count, inputs, order, door),
-                2 => push_integers::<2>(made, integers, definition.partition_count, inputs, order, door),
-                _ => push_integers::<1>(made, integers, definition.partition_count, inputs, order, door),
+                8 => push_integers::<8>(made, integers, definition.partition_count, inputs, order, turn),
+                4 => push_integers::<4>(made, integers, definition.partition_count, inputs, order, turn),
+                3 => push_integers::<3>(made, integers, definition.partition_count, inputs, order, turn),
+                2 => push_integers::<2>(made, integers, definition.partition_count, inputs, order, turn),
+                _ => push_integers::<1>(made, integers, definition.partition_count, inputs, order, turn),
             }
             return Ok(());
         }
     }
-    push_values(work, definition, keys, order, door)
+    push_values(work, definition, keys, order, turn)
 }
 
 #[inline(never)]
@@ -155,13 +156,13 @@ fn push_integers<const BYTES: usize>(
     partition_count: u16,
     inputs: &mut PartitionInputs,
     order: &mut Vec<u16>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) {
     order.extend(integers.iter().map(|integer| {
         let Some(key) = made.key::<BYTES>(i64::from_le_bytes(*integer)) else { return NO_PARTITION };
         let hash = key_hash(&key);
         let partition = partition_of(hash, partition_count);
-        inputs.push_hashed_key_at(partition, hash, &key, door.buffers);
+        inputs.push_hashed_key_at(partition, hash, &key, turn.buffers);
         partition
     }));
 }
@@ -172,7 +173,7 @@ fn push_values(
     definition: &TableDefinition,
     keys: KeyValues<'_>,
     order: &mut Vec<u16>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Result<()> {
     let Workspace { inputs, key, partition_key, .. } = work;
     let primary = &definition.primary().columns;
@@ -201,7 +202,7 @@ fn push_values(
             continue;
         }
         let partition = partition_of_key(definition, primary, key, partition_key);
-        inputs.push_hashed_key_at(partition, key_hash(key), key, door.buffers);
+        inputs.push_hashed_key_at(partition, key_hash(key), key, turn.buffers);
         order.push(partition);
     }
     fields.end().map_err(malformed)
@@ -224,32 +225,32 @@ pub(crate) fn on_key_rows(
     session: &mut Session,
     (partition, is_prefixed, output): (u16, bool, Vec<u8>),
     next: Next,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Execution::Keys(state) = &mut session.execution else {
-        door.buffers.give(output);
+        turn.buffers.give(output);
         return Progress::Waiting;
     };
     state.bytes += output.len();
     state.rows.parts.push((partition, is_prefixed, output));
     if state.bytes > ANSWER_BYTES_MAX {
         if next != Next::Done {
-            engine.client.end_read(state.operation, door);
+            engine.gateway.end_read(state.operation, turn);
         }
         let message = "The rows of these keys are longer than one answer may be: read fewer at once";
-        return give_up(engine, session, &Error::new(ErrorCode::PacketTooLarge, message), door, sink);
+        return give_up(engine, session, &Error::new(ErrorCode::PacketTooLarge, message), turn, sink);
     }
     match next {
         Next::Coming => Progress::Waiting,
         Next::Ask => {
-            engine.client.continue_read(state.operation, door);
+            engine.gateway.continue_read(state.operation, turn);
             Progress::Waiting
         }
         Next::Done => {
             let Execution::Keys(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
-            state.origin.release(door);
-            say(engine, session, state.rows, door, sink)
+            state.origin.release(turn);
+            say(engine, session, state.rows, turn, sink)
         }
     }
 }
@@ -259,13 +260,13 @@ fn say(
     engine: &mut Engine,
     session: &mut Session,
     mut rows: KeyRows,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     session.execution = Execution::Idle;
     session.row_count = -1;
     let said = if session.interrupted { Ok(()) } else { sink.key_rows(&mut rows, &session.completion()) };
-    retire(engine, rows, door);
+    retire(engine, rows, turn);
     match said {
         Ok(()) => Progress::Done,
         Err(error) => fail(session, &error, sink),
@@ -277,42 +278,42 @@ pub(crate) fn on_key_read_failed(
     engine: &mut Engine,
     session: &mut Session,
     error: &Error,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Execution::Keys(state) = &mut session.execution else { return Progress::Waiting };
     if error.code == ErrorCode::TableDefinitionChanged && !session.interrupted {
         let origin = std::mem::take(&mut state.origin);
         if !matches!(origin, Origin::None) {
-            abandon_key_read(engine, session, door);
-            return engine.execute_again(session, origin, door, sink);
+            abandon_key_read(engine, session, turn);
+            return engine.execute_again(session, origin, turn, sink);
         }
     }
-    give_up(engine, session, error, door, sink)
+    give_up(engine, session, error, turn, sink)
 }
 
 fn give_up(
     engine: &mut Engine,
     session: &mut Session,
     error: &Error,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    abandon_key_read(engine, session, door);
+    abandon_key_read(engine, session, turn);
     fail(session, error, sink)
 }
 
 /// Forgets a read whose rows nobody wants any more; the data plane has been told.
-pub(crate) fn abandon_key_read(engine: &mut Engine, session: &mut Session, door: &mut Door<'_>) {
+pub(crate) fn abandon_key_read(engine: &mut Engine, session: &mut Session, turn: &mut TurnContext<'_>) {
     if let Execution::Keys(state) = std::mem::take(&mut session.execution) {
-        state.origin.release(door);
-        retire(engine, state.rows, door);
+        state.origin.release(turn);
+        retire(engine, state.rows, turn);
     }
 }
 
-fn retire(engine: &mut Engine, mut rows: KeyRows, door: &mut Door<'_>) {
+fn retire(engine: &mut Engine, mut rows: KeyRows, turn: &mut TurnContext<'_>) {
     rows.order.clear();
-    rows.parts.drain(..).for_each(|(_, _, bytes)| door.buffers.give(bytes));
+    rows.parts.drain(..).for_each(|(_, _, bytes)| turn.buffers.give(bytes));
     if engine.work.key_rows.len() < IDLE_MAX {
         engine.work.key_rows.push(rows);
     }

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use junctor_client::program::RowProtocol;
 use junctor_expression::parameter::append_value;
 use junctor_model::row_encoding::{PACKET_PAYLOAD_MAX, append_text_value, begin_binary_row, begin_packet, end_packet};
 use junctor_model::value::ValueRef;
+use junctor_signals::program::RowProtocol;
 
 const HEADER_BYTES: usize = 4;
 

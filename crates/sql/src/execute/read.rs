@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 
-use junctor_client::client::ReadOptions;
-use junctor_client::event::Next;
-use junctor_client::program::{Aggregate, Projection, ReadProgram, RowProtocol};
-use junctor_client::remarks::Remarks;
-use junctor_client::{Door, OperationId, RowBound};
 use junctor_expression::aggregate::Accumulator;
 use junctor_expression::{Expression, Parameters, ParametersBuilder, Scratch};
+use junctor_gateway::event::Next;
+use junctor_gateway::gateway::ReadOptions;
+use junctor_gateway::{RowBound, TurnContext};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnIndex;
 use junctor_model::row::RowView;
 use junctor_model::value::ValueRef;
+use junctor_signals::program::{Aggregate, Projection, ReadProgram, RowProtocol};
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::remarks::Remarks;
 
 use super::completion::{fail, finish};
 use super::key::{Values, push_keys};
@@ -23,10 +24,10 @@ use super::state::{Execution, GatherState, Origin, ReadState, Run, SortedState, 
 use super::write::{check_writable, locks_exclusively, start_lock_read};
 use crate::bind::{message, operand_type};
 use crate::engine::Engine;
+use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{AccessPath, Gather, LimitTemplate, Plan, Quantity, SelectPlan};
 use crate::result::{OUTPUT_PART_BYTES, Progress, ResultSink};
 use crate::session::Session;
-use crate::show::WarningLevel;
 
 /// Partitions of which each may be the first to answer, so that each says the columns.
 pub(super) const HEADERS_MAX: usize = 4;
@@ -48,23 +49,23 @@ pub(crate) fn start_select(
     session: &mut Session,
     plan: &Arc<Plan>,
     run: &Run<'_>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    match try_start(engine, session, plan, run, door, sink) {
+    match try_start(engine, session, plan, run, turn, sink) {
         Ok(Start::Sent) => {
             session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
             Progress::Waiting
         }
         Ok(Start::Empty(state)) => {
             session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
-            let progress = settle(engine, session, *state, door, sink);
-            engine.work.inputs.clear(door.buffers);
+            let progress = settle(engine, session, *state, turn, sink);
+            engine.work.inputs.clear(turn.buffers);
             progress
         }
         Err(error) => {
             session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
-            engine.work.inputs.clear(door.buffers);
+            engine.work.inputs.clear(turn.buffers);
             fail(session, &error, sink)
         }
     }
@@ -81,7 +82,7 @@ fn try_start(
     session: &mut Session,
     plan: &Arc<Plan>,
     run: &Run<'_>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Result<Start> {
     let Plan::Select(select) = &**plan else { return Err(wrong_plan()) };
@@ -113,20 +114,20 @@ fn try_start(
     if is_empty || guarded {
         return Ok(Start::Empty(Box::new(state)));
     }
-    let is_lookup = push_inputs(&mut engine.work, select, door)?;
+    let is_lookup = push_inputs(&mut engine.work, select, turn)?;
     if engine.work.inputs.is_empty() {
         return Ok(Start::Empty(Box::new(state)));
     }
     if is_lookup || needs_parameters(&select.gather) {
-        state.parameters = door.buffers.take(engine.work.parameters.len());
+        state.parameters = turn.buffers.take(engine.work.parameters.len());
         state.parameters.extend_from_slice(&engine.work.parameters);
     }
     if let Some(lock) = &select.lock {
-        start_lock_read(engine, session, plan, lock, state, run, door)?;
+        start_lock_read(engine, session, plan, lock, state, run, turn)?;
         return Ok(Start::Sent);
     }
     state.is_lookup = is_lookup;
-    send_first_read(engine, session, select, state, run, door, sink)?;
+    send_first_read(engine, session, select, state, run, turn, sink)?;
     Ok(Start::Sent)
 }
 
@@ -137,27 +138,27 @@ fn send_first_read(
     select: &SelectPlan,
     mut state: ReadState,
     run: &Run<'_>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Result<()> {
     let program = match &select.path {
         AccessPath::UniqueKeys { lookup, .. } => {
             // Entry and row are two reads, and must be of one moment.
-            engine.client.take_snapshot(&mut session.transaction)?;
+            engine.gateway.take_snapshot(&mut session.transaction)?;
             lookup
         }
         _ => &select.program,
     };
     let bound = RowBound::Partition(if state.is_lookup { u32::MAX } else { state.rows_max });
-    state.origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
-    say_header_in_advance(engine, session, select, program, &mut state, door, sink);
-    let sent = engine.client.read(
+    state.origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, turn);
+    say_header_in_advance(engine, session, select, program, &mut state, turn, sink);
+    let sent = engine.gateway.read(
         session.connection,
         &mut session.transaction,
         program,
         ReadOptions { protocol: run.protocol, bound, warnings_max: session.variables.warnings_max },
         &mut engine.work.inputs,
-        door,
+        turn,
     );
     match sent {
         Ok(operation) => {
@@ -180,7 +181,7 @@ fn say_header_in_advance(
     select: &SelectPlan,
     program: &ReadProgram,
     state: &mut ReadState,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) {
     let inputs = &mut engine.work.inputs;
@@ -188,8 +189,8 @@ fn say_header_in_advance(
         return;
     }
     let Some(input) = inputs.last() else { return };
-    let room = engine.client.reply_room(program, input);
-    make_room(sink, room * inputs.len(), door);
+    let room = engine.gateway.reply_room(program, input);
+    make_room(sink, room * inputs.len(), turn);
     if inputs.len() > HEADERS_MAX {
         return;
     }
@@ -201,34 +202,34 @@ fn say_header_in_advance(
 
 /// Gives an output that is still empty room for so many bytes, within reason.
 #[inline]
-fn make_room(sink: &mut dyn ResultSink, bytes: usize, door: &mut Door<'_>) {
+fn make_room(sink: &mut dyn ResultSink, bytes: usize, turn: &mut TurnContext<'_>) {
     let output = sink.output();
     let bytes = bytes.min(ROOM_BYTES_MAX);
     if output.is_empty() && output.capacity() < bytes {
-        let roomy = door.buffers.take(bytes);
-        door.buffers.give(std::mem::replace(output, roomy));
+        let roomy = turn.buffers.take(bytes);
+        turn.buffers.give(std::mem::replace(output, roomy));
     }
 }
 
 /// Fills the inputs; true when they are for the entries of a unique index.
-fn push_inputs(work: &mut Workspace, select: &SelectPlan, door: &mut Door<'_>) -> Result<bool> {
+fn push_inputs(work: &mut Workspace, select: &SelectPlan, turn: &mut TurnContext<'_>) -> Result<bool> {
     let Workspace { inputs, parameters, scratch, keys, key, .. } = work;
     let sent: &[u8] = if select.program.reads_parameters { parameters } else { &[] };
     let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
     let definition = &select.table.definition;
     match &select.path {
         AccessPath::UniqueKeys { lookup, keys: template, .. } => {
-            inputs.begin(lookup.table.definition.partition_count, door.buffers);
+            inputs.begin(lookup.table.definition.partition_count, turn.buffers);
             keys.keys(definition, template, &values, &mut |_, _, entry| {
                 // The key of an entry is the key bytes as a binary string.
                 key.clear();
                 junctor_model::key::append_escaped(entry, key);
-                inputs.push_key(key, &[], door.buffers);
+                inputs.push_key(key, &[], turn.buffers);
             })?;
             Ok(true)
         }
         path => {
-            push_path(inputs, keys, definition, path, &values, sent, door)?;
+            push_path(inputs, keys, definition, path, &values, sent, turn)?;
             Ok(false)
         }
     }
@@ -236,27 +237,27 @@ fn push_inputs(work: &mut Workspace, select: &SelectPlan, door: &mut Door<'_>) -
 
 /// Fills the inputs for a way that takes one step.
 pub(super) fn push_path(
-    inputs: &mut junctor_client::PartitionInputs,
+    inputs: &mut junctor_gateway::PartitionInputs,
     keys: &mut super::KeyMaker,
     definition: &junctor_model::schema::TableDefinition,
     path: &AccessPath,
     values: &Values<'_>,
     sent: &[u8],
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Result<()> {
-    inputs.begin(definition.partition_count, door.buffers);
+    inputs.begin(definition.partition_count, turn.buffers);
     match path {
         AccessPath::Nothing | AccessPath::UniqueKeys { .. } => Ok(()),
-        AccessPath::PrimaryKeys(template) => push_keys(keys, definition, template, values, sent, inputs, door),
+        AccessPath::PrimaryKeys(template) => push_keys(keys, definition, template, values, sent, inputs, turn),
         AccessPath::Ranges { ranges, descending, scope, .. } => {
             let Some(scope) = keys.scope(definition, scope, values)? else { return Ok(()) };
             keys.ranges(definition, ranges, *descending, values, &mut |range| {
-                inputs.push_range(scope, range, sent, door.buffers);
+                inputs.push_range(scope, range, sent, turn.buffers);
             })
         }
         AccessPath::AllRows(scope) => {
             if let Some(scope) = keys.scope(definition, scope, values)? {
-                inputs.push_all(scope, sent, door.buffers);
+                inputs.push_all(scope, sent, turn.buffers);
             }
             Ok(())
         }
@@ -332,34 +333,34 @@ pub(crate) fn on_rows(
     engine: &mut Engine,
     session: &mut Session,
     mut rows: PartRows,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Execution::Read(mut state) = std::mem::take(&mut session.execution) else {
-        door.buffers.give(rows.output);
+        turn.buffers.give(rows.output);
         return Progress::Waiting;
     };
     let taken = take_rows(session, &mut state, &mut rows, sink);
     let PartRows { output, next, .. } = rows;
-    door.buffers.give(output);
+    turn.buffers.give(output);
     if let Err(error) = taken {
         if next != Next::Done {
-            engine.client.end_read(state.operation, door);
+            engine.gateway.end_read(state.operation, turn);
         }
-        return give_up(engine, session, state, &error, door, sink);
+        return give_up(engine, session, state, &error, turn, sink);
     }
     match next {
-        Next::Done if state.is_lookup => start_row_read(engine, session, state, door, sink),
-        Next::Done => settle(engine, session, state, door, sink),
+        Next::Done if state.is_lookup => start_row_read(engine, session, state, turn, sink),
+        Next::Done => settle(engine, session, state, turn, sink),
         _ if is_satisfied(&state) => {
-            engine.client.end_read(state.operation, door);
-            settle(engine, session, state, door, sink)
+            engine.gateway.end_read(state.operation, turn);
+            settle(engine, session, state, turn, sink)
         }
         Next::Coming => {
             session.execution = Execution::Read(state);
             Progress::Waiting
         }
-        Next::Ask => go_on(engine, session, state, door, sink),
+        Next::Ask => go_on(engine, session, state, turn, sink),
     }
 }
 
@@ -368,7 +369,7 @@ fn go_on(
     engine: &mut Engine,
     session: &mut Session,
     mut state: ReadState,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     state.awaits_room = !session.interrupted && sink.pending_bytes() >= OUTPUT_PART_BYTES;
@@ -378,7 +379,7 @@ fn go_on(
     if awaits_room {
         return Progress::MoreOutput;
     }
-    engine.client.continue_read(operation, door);
+    engine.gateway.continue_read(operation, turn);
     Progress::Waiting
 }
 
@@ -458,14 +459,14 @@ fn start_row_read(
     engine: &mut Engine,
     session: &mut Session,
     mut state: ReadState,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     state.is_lookup = false;
     let plan = Arc::clone(&state.plan);
     let Plan::Select(select) = &*plan else { return fail(session, &wrong_plan(), sink) };
     let inputs = &mut engine.work.inputs;
-    inputs.begin(select.table.definition.partition_count, door.buffers);
+    inputs.begin(select.table.definition.partition_count, turn.buffers);
     let sent: &[u8] = if select.program.reads_parameters { &state.parameters } else { &[] };
     let mut rest = state.references.as_slice();
     while let Some((length, after)) = rest.split_first_chunk() {
@@ -473,15 +474,15 @@ fn start_row_read(
         if let Some((partition, key)) = reference.split_first_chunk() {
             let partition = u16::from_be_bytes(*partition);
             if partition < select.table.definition.partition_count {
-                inputs.push_key_at(partition, key, sent, door.buffers);
+                inputs.push_key_at(partition, key, sent, turn.buffers);
             }
         }
         rest = after;
     }
     if inputs.is_empty() {
-        return settle(engine, session, state, door, sink);
+        return settle(engine, session, state, turn, sink);
     }
-    let sent = engine.client.read(
+    let sent = engine.gateway.read(
         session.connection,
         &mut session.transaction,
         &select.program,
@@ -491,7 +492,7 @@ fn start_row_read(
             warnings_max: session.variables.warnings_max,
         },
         inputs,
-        door,
+        turn,
     );
     match sent {
         Ok(operation) => {
@@ -500,8 +501,8 @@ fn start_row_read(
             Progress::Waiting
         }
         Err(error) => {
-            engine.work.inputs.clear(door.buffers);
-            give_up(engine, session, state, &error, door, sink)
+            engine.work.inputs.clear(turn.buffers);
+            give_up(engine, session, state, &error, turn, sink)
         }
     }
 }
@@ -511,10 +512,10 @@ pub(super) fn settle(
     engine: &mut Engine,
     session: &mut Session,
     mut state: ReadState,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    release(engine, session, &mut state, door);
+    release(engine, session, &mut state, turn);
     let plan = Arc::clone(&state.plan);
     let Plan::Select(select) = &*plan else { return fail(session, &wrong_plan(), sink) };
     let parameters = std::mem::take(&mut state.parameters);
@@ -527,7 +528,7 @@ pub(super) fn settle(
         }
         GatherState::Sort(mut sorter) => {
             sorter.sort();
-            make_room(sink, sorter.bytes(), door);
+            make_room(sink, sorter.bytes(), turn);
             sink.header(&select.header, &session.completion());
             let found = sorter.len() as u64;
             let in_window = found.saturating_sub(state.window.offset).min(state.window.remaining);
@@ -552,7 +553,7 @@ pub(super) fn settle(
             }
         }
     };
-    door.buffers.give(parameters);
+    turn.buffers.give(parameters);
     progress
 }
 
@@ -615,27 +616,27 @@ pub(crate) fn on_read_failed(
     engine: &mut Engine,
     session: &mut Session,
     (error, remarks): (&Error, Option<Box<Remarks>>),
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Execution::Read(mut state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
     if error.code == ErrorCode::TableDefinitionChanged && !state.header_said && !session.interrupted {
         let origin = std::mem::take(&mut state.origin);
         if !matches!(origin, Origin::None) {
-            release(engine, session, &mut state, door);
-            return engine.execute_again(session, origin, door, sink);
+            release(engine, session, &mut state, turn);
+            return engine.execute_again(session, origin, turn, sink);
         }
     }
     if let Some(remarks) = remarks {
         session.note_remarks(WarningLevel::Warning, *remarks);
     }
-    give_up(engine, session, state, error, door, sink)
+    give_up(engine, session, state, error, turn, sink)
 }
 
 /// Gives up a read whose rows nobody wants any more; the data plane has been told.
-pub(super) fn abandon(engine: &mut Engine, session: &mut Session, mut state: ReadState, door: &mut Door<'_>) {
-    release(engine, session, &mut state, door);
-    door.buffers.give(std::mem::take(&mut state.parameters));
+pub(super) fn abandon(engine: &mut Engine, session: &mut Session, mut state: ReadState, turn: &mut TurnContext<'_>) {
+    release(engine, session, &mut state, turn);
+    turn.buffers.give(std::mem::take(&mut state.parameters));
     if let GatherState::Sort(sorter) = state.gather {
         sorter.retire(&mut engine.work.sorters);
     }
@@ -646,17 +647,17 @@ fn give_up(
     session: &mut Session,
     mut state: ReadState,
     error: &Error,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    release(engine, session, &mut state, door);
-    door.buffers.give(std::mem::take(&mut state.parameters));
+    release(engine, session, &mut state, turn);
+    turn.buffers.give(std::mem::take(&mut state.parameters));
     fail(session, error, sink)
 }
 
 /// Gives back what the read held besides its rows.
-fn release(engine: &mut Engine, session: &mut Session, state: &mut ReadState, door: &mut Door<'_>) {
-    std::mem::take(&mut state.origin).release(door);
+fn release(engine: &mut Engine, session: &mut Session, state: &mut ReadState, turn: &mut TurnContext<'_>) {
+    std::mem::take(&mut state.origin).release(turn);
     if !state.references.is_empty() {
         state.references = Vec::new();
     }
@@ -669,7 +670,7 @@ fn release(engine: &mut Engine, session: &mut Session, state: &mut ReadState, do
 
 /// Ends the snapshot that a statement of two steps took for itself.
 fn release_snapshot(engine: &mut Engine, session: &mut Session) {
-    engine.client.end_statement(&mut session.transaction);
+    engine.gateway.end_statement(&mut session.transaction);
 }
 
 pub(super) fn wrong_plan() -> Box<Error> {

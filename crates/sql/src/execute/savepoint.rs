@@ -1,7 +1,7 @@
 //! SAVEPOINT, ROLLBACK TO and RELEASE. A savepoint is the number of the last statement that it keeps, so setting one asks
 //! nobody, and going back is the undo of later statements at the transaction's tc.
 
-use junctor_client::Door;
+use junctor_gateway::TurnContext;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::StatementNumber;
@@ -50,12 +50,12 @@ pub(crate) fn roll_back_to_savepoint(
     engine: &mut Engine,
     session: &mut Session,
     name: &str,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Some(place) = find(session, name) else { return fail(session, &no_such_savepoint(name), sink) };
     let Savepoint { statement, tables, .. } = session.savepoints[place];
-    match engine.client.undo_statements(session.connection, &session.transaction, statement, door) {
+    match engine.gateway.undo_statements(session.connection, &session.transaction, statement, turn) {
         Err(error) => fail(session, &error, sink),
         Ok(operation) => {
             session.savepoints.truncate(place + 1);
@@ -75,9 +75,9 @@ pub(crate) fn roll_back_to_savepoint(
 }
 
 /// The statements after the savepoint are undone.
-pub(crate) fn on_undone(session: &mut Session, door: &mut Door<'_>, sink: &mut dyn ResultSink) -> Progress {
+pub(crate) fn on_undone(session: &mut Session, turn: &mut TurnContext<'_>, sink: &mut dyn ResultSink) -> Progress {
     if matches!(session.execution, Execution::Compound(_)) {
-        return super::compound::on_undone(session, door, sink);
+        return super::compound::on_undone(session, turn, sink);
     }
     ok(session, Changed::default(), sink)
 }

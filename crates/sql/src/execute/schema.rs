@@ -1,9 +1,10 @@
 //! Changes of the schema: the open transaction is committed, and main is asked.
 
-use junctor_client::change_schema::SchemaChange;
-use junctor_client::{Door, OperationId, Time};
+use junctor_gateway::{TurnContext, threads::Time};
 use junctor_model::alteration::Alteration;
 use junctor_model::error::{Error, ErrorCode};
+use junctor_signals::change_schema::SchemaChange;
+use junctor_signals::read_rows::OperationId;
 
 use super::alter::{Altering, begin_alteration, on_altered};
 use super::check_rows::RowCheck;
@@ -12,10 +13,10 @@ use super::fill::Fill;
 use super::state::Execution;
 use super::transaction::{AfterEnding, end_transaction};
 use crate::engine::{Engine, TableUse};
+use crate::mysql_catalog::show::WarningLevel;
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
-use crate::show::WarningLevel;
-use junctor_client::Ending;
+use junctor_signals::end_transaction::Ending;
 
 /// A change under way.
 #[derive(Debug)]
@@ -91,11 +92,11 @@ pub(crate) fn start_schema_change(
     session: &mut Session,
     change: SchemaChange,
     notes: Vec<(u16, Box<str>)>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let after = AfterEnding::Schema { change: Box::new(change), notes };
-    end_transaction(engine, session, Ending::Commit, after, door, sink)
+    end_transaction(engine, session, Ending::Commit, after, turn, sink)
 }
 
 /// Asks main; no transaction is open.
@@ -104,7 +105,7 @@ pub(super) fn send_schema_change(
     session: &mut Session,
     change: SchemaChange,
     notes: Vec<(u16, Box<str>)>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     for (errno, message) in notes {
@@ -112,24 +113,24 @@ pub(super) fn send_schema_change(
     }
     let change = match change {
         SchemaChange::AlterTable { table, alteration } if alteration.has_session_work() => {
-            return begin_alteration(engine, session, table, alteration, door, sink);
+            return begin_alteration(engine, session, table, alteration, turn, sink);
         }
         other => other,
     };
     let affected_rows = match &change {
         SchemaChange::CreateDatabase { .. } => 1,
-        SchemaChange::DropDatabase { name, .. } => engine.client.catalog().dictionary.tables_of(name).count() as u64,
+        SchemaChange::DropDatabase { name, .. } => engine.gateway.catalog().dictionary.tables_of(name).count() as u64,
         _ => 0,
     };
     let info = match &change {
         SchemaChange::AlterTable { alteration, .. } if !only_renames(alteration) => records_info(0),
         _ => String::new(),
     };
-    match engine.client.open_schema(session.connection, false) {
+    match engine.gateway.open_schema(session.connection, false) {
         Ok(operation) => {
-            ask_main(engine, session, operation, change, door);
+            ask_main(engine, session, operation, change, turn);
             let step = SchemaStep::Changing { affected_rows, info };
-            wait_for_main(session, operation, step, ChangeWait::Since(door.now))
+            wait_for_main(session, operation, step, ChangeWait::Since(turn.now))
         }
         Err(error) => fail(session, &error, sink),
     }
@@ -162,11 +163,11 @@ pub(super) fn ask_main(
     session: &Session,
     operation: OperationId,
     change: SchemaChange,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) {
     let wait_ms = session.variables.table_wait_seconds().saturating_mul(1000);
     let checks = session.variables.foreign_key_checks;
-    engine.client.change_schema(operation, session.connection, change, wait_ms, checks, door);
+    engine.gateway.change_schema(operation, session.connection, change, wait_ms, checks, turn);
 }
 
 /// The change waits for nobody any more.
@@ -182,7 +183,7 @@ pub(crate) fn on_schema_changed(
     session: &mut Session,
     notes: Vec<(u16, Box<str>)>,
     error: Option<Box<Error>>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Execution::Schema(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
@@ -190,7 +191,7 @@ pub(crate) fn on_schema_changed(
         session.warn(WarningLevel::Note, errno, message);
     }
     match (state.step, error) {
-        (SchemaStep::Altering(altering), error) => on_altered(engine, session, *altering, error, door, sink),
+        (SchemaStep::Altering(altering), error) => on_altered(engine, session, *altering, error, turn, sink),
         (_, Some(error)) => {
             engine.settle_table_locks(session, false);
             fail(session, &error, sink)

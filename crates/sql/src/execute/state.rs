@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use junctor_client::program::RowProtocol;
-use junctor_client::{Door, OperationId, PartitionInputs, Time};
 use junctor_expression::aggregate::Accumulator;
 use junctor_expression::{ParametersBuilder, Scratch};
+use junctor_gateway::{PartitionInputs, TurnContext, threads::Time};
+use junctor_signals::program::RowProtocol;
+use junctor_signals::read_rows::OperationId;
 
 use super::compound::CompoundState;
 use super::insert::InsertState;
@@ -243,9 +244,9 @@ const AGAIN_BYTES_MAX: usize = 16 * 1024;
 
 impl Again<'_> {
     /// A copy that lasts, outside transactions, where doing it again is right.
-    pub(crate) fn keep(self, explicit: bool, parameters: &[u8], door: &mut Door<'_>) -> Origin {
+    pub(crate) fn keep(self, explicit: bool, parameters: &[u8], turn: &mut TurnContext<'_>) -> Origin {
         let mut copy = |bytes: &[u8]| {
-            let mut buffer = door.buffers.take(bytes.len());
+            let mut buffer = turn.buffers.take(bytes.len());
             buffer.extend_from_slice(bytes);
             buffer
         };
@@ -260,9 +261,9 @@ impl Again<'_> {
     }
 
     /// A copy for a statement that has not begun, however long it is, and whether it may be done again after that.
-    pub(crate) fn copy(self, parameters: &[u8], door: &mut Door<'_>) -> Option<(Origin, bool)> {
+    pub(crate) fn copy(self, parameters: &[u8], turn: &mut TurnContext<'_>) -> Option<(Origin, bool)> {
         let mut copy = |bytes: &[u8]| {
-            let mut buffer = door.buffers.take(bytes.len());
+            let mut buffer = turn.buffers.take(bytes.len());
             buffer.extend_from_slice(bytes);
             buffer
         };
@@ -280,10 +281,10 @@ impl Again<'_> {
 
 impl Origin {
     /// Gives the memory back.
-    pub(crate) fn release(self, door: &mut Door<'_>) {
+    pub(crate) fn release(self, turn: &mut TurnContext<'_>) {
         match self {
             Origin::None => {}
-            Origin::Text(buffer) | Origin::Prepared(_, buffer) | Origin::Keys(_, buffer) => door.buffers.give(buffer),
+            Origin::Text(buffer) | Origin::Prepared(_, buffer) | Origin::Keys(_, buffer) => turn.buffers.give(buffer),
         }
     }
 }

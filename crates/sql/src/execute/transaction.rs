@@ -1,19 +1,20 @@
 //! BEGIN, COMMIT, ROLLBACK, and the commits that other statements imply.
 
-use junctor_client::change_schema::SchemaChange;
-use junctor_client::transaction::Isolation;
-use junctor_client::{Client, Door, Ending};
+use junctor_gateway::transaction::Isolation;
+use junctor_gateway::{Gateway, TurnContext};
 use junctor_model::error::{Error, Result};
+use junctor_signals::change_schema::SchemaChange;
+use junctor_signals::end_transaction::Ending;
 
 use super::completion::{Changed, fail, ok};
 use super::schema::send_schema_change;
 use super::state::Execution;
 use crate::engine::Engine;
+use crate::mysql_catalog::show::WarningLevel;
 use crate::parse::statement::TransactionEnd;
 use crate::plan::ControlPlan;
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
-use crate::show::WarningLevel;
 
 /// The number of the warning that a phrase was ignored.
 const UNSUPPORTED_BY_ENGINE: u16 = 138;
@@ -38,14 +39,14 @@ pub(crate) fn run_control(
     engine: &mut Engine,
     session: &mut Session,
     control: ControlPlan,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let (ending, end) = match control {
         ControlPlan::Begin { read_only, consistent_snapshot } => {
             // An open transaction is committed by the next one's beginning.
             let after = AfterEnding::Begin { read_only, consistent_snapshot };
-            return end_transaction(engine, session, Ending::Commit, after, door, sink);
+            return end_transaction(engine, session, Ending::Commit, after, turn, sink);
         }
         ControlPlan::Commit(end) => (Ending::Commit, end),
         ControlPlan::Rollback(end) => (Ending::Rollback, end),
@@ -58,7 +59,7 @@ pub(crate) fn run_control(
     }
     session.variables.forget_next_transaction();
     let after = AfterEnding::Complete { chain: chain == Some(true), release: release == Some(true) };
-    end_transaction(engine, session, ending, after, door, sink)
+    end_transaction(engine, session, ending, after, turn, sink)
 }
 
 /// Ends the transaction if one is open, and goes on with what follows.
@@ -67,17 +68,17 @@ pub(crate) fn end_transaction(
     session: &mut Session,
     ending: Ending,
     after: AfterEnding,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    match engine.client.end(session.connection, &mut session.transaction, ending, door) {
+    match engine.gateway.end(session.connection, &mut session.transaction, ending, turn) {
         Err(error) => {
             engine.settle_table_locks(session, false);
             fail(session, &error, sink)
         }
         Ok(None) => {
             session.transaction_ended();
-            after_ending(engine, session, after, door, sink)
+            after_ending(engine, session, after, turn, sink)
         }
         Ok(Some(operation)) => {
             session.execution = Execution::Ending(operation, after);
@@ -91,14 +92,14 @@ pub(crate) fn on_ended(
     engine: &mut Engine,
     session: &mut Session,
     error: Option<Box<Error>>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let after = match std::mem::take(&mut session.execution) {
         Execution::Ending(_, after) => after,
         other => {
             session.execution = other;
-            return super::compound::on_ended(engine, session, error, door, sink);
+            return super::compound::on_ended(engine, session, error, turn, sink);
         }
     };
     session.transaction_ended();
@@ -107,7 +108,7 @@ pub(crate) fn on_ended(
             engine.settle_table_locks(session, false);
             fail(session, &error, sink)
         }
-        None => after_ending(engine, session, after, door, sink),
+        None => after_ending(engine, session, after, turn, sink),
     }
 }
 
@@ -115,7 +116,7 @@ fn after_ending(
     engine: &mut Engine,
     session: &mut Session,
     after: AfterEnding,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     match after {
@@ -127,25 +128,30 @@ fn after_ending(
             if release { Progress::Close } else { progress }
         }
         AfterEnding::UnlockTables { error } => {
-            engine.release_table_locks(session, door);
+            engine.release_table_locks(session, turn);
             match error {
                 Some(error) => fail(session, &error, sink),
                 None => ok(session, Changed::default(), sink),
             }
         }
         AfterEnding::Begin { read_only, consistent_snapshot } => {
-            engine.release_table_locks(session, door);
-            match begin(&mut engine.client, session, read_only, consistent_snapshot) {
+            engine.release_table_locks(session, turn);
+            match begin(&mut engine.gateway, session, read_only, consistent_snapshot) {
                 Ok(()) => ok(session, Changed::default(), sink),
                 Err(error) => fail(session, &error, sink),
             }
         }
-        AfterEnding::Schema { change, notes } => send_schema_change(engine, session, *change, notes, door, sink),
+        AfterEnding::Schema { change, notes } => send_schema_change(engine, session, *change, notes, turn, sink),
         AfterEnding::Fail(error) => fail(session, &error, sink),
     }
 }
 
-fn begin(client: &mut Client, session: &mut Session, read_only: Option<bool>, consistent_snapshot: bool) -> Result<()> {
+fn begin(
+    gateway: &mut Gateway,
+    session: &mut Session,
+    read_only: Option<bool>,
+    consistent_snapshot: bool,
+) -> Result<()> {
     session.begin_transaction(read_only);
     if !consistent_snapshot {
         return Ok(());
@@ -157,13 +163,13 @@ fn begin(client: &mut Client, session: &mut Session, read_only: Option<bool>, co
         session.warn(WarningLevel::Warning, UNSUPPORTED_BY_ENGINE, message.into());
         return Ok(());
     }
-    client.take_snapshot(&mut session.transaction)
+    gateway.take_snapshot(&mut session.transaction)
 }
 
 /// After a failed statement: the transaction may have ended with it (a deadlock's victim is rolled back whole).
-pub(crate) fn note_lost_transaction(client: &mut Client, session: &mut Session) {
-    if client.take_ended(&mut session.transaction) {
-        client.forget(&mut session.transaction);
+pub(crate) fn note_lost_transaction(gateway: &mut Gateway, session: &mut Session) {
+    if gateway.take_ended(&mut session.transaction) {
+        gateway.forget(&mut session.transaction);
         session.transaction_ended();
     }
 }

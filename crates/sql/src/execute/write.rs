@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use junctor_client::client::WriteOptions;
-use junctor_client::program::{LockMode, Output, Returning, RowProtocol, WriteAction, WriteProgram};
-use junctor_client::remarks::Remarks;
-use junctor_client::{Door, OperationId};
 use junctor_expression::Parameters;
+use junctor_gateway::TurnContext;
+use junctor_gateway::gateway::WriteOptions;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::append_unsigned;
+use junctor_signals::program::{LockMode, Output, Returning, RowProtocol, WriteAction, WriteProgram};
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::remarks::Remarks;
 
 use super::completion::{Changed, fail, finish, ok};
 use super::compound::start_ordered_change;
@@ -20,10 +21,10 @@ use super::sorter::Sorter;
 use super::state::{Execution, GatherState, Origin, ReadState, Run, Workspace, WriteState};
 use super::transaction::note_lost_transaction;
 use crate::engine::Engine;
+use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ChangeKind, ChangePlan, Plan};
 use crate::result::{Progress, ResultHeader, ResultSink};
 use crate::session::Session;
-use crate::show::WarningLevel;
 
 /// What a write is asked with.
 pub(super) fn write_options(engine: &Engine, session: &Session, protocol: RowProtocol) -> WriteOptions {
@@ -64,16 +65,16 @@ pub(crate) fn start_change(
     session: &mut Session,
     plan: &Arc<Plan>,
     run: &Run<'_>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    let found = try_change(engine, session, plan, run, door);
+    let found = try_change(engine, session, plan, run, turn);
     session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
     match found {
         Ok(Found::Sent) => Progress::Waiting,
         Ok(Found::Ordered(limit)) => match &**plan {
             Plan::Change(ChangePlan { ordered: Some(ordered), .. }) => {
-                start_ordered_change((engine, session, door), plan, ordered, run, limit, sink)
+                start_ordered_change((engine, session, turn), plan, ordered, run, limit, sink)
             }
             _ => fail(session, &wrong_plan(), sink),
         },
@@ -82,7 +83,7 @@ pub(crate) fn start_change(
             _ => fail(session, &wrong_plan(), sink),
         },
         Err(error) => {
-            engine.work.inputs.clear(door.buffers);
+            engine.work.inputs.clear(turn.buffers);
             fail(session, &error, sink)
         }
     }
@@ -104,7 +105,7 @@ fn try_change(
     session: &mut Session,
     plan: &Arc<Plan>,
     run: &Run<'_>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Result<Found> {
     let Plan::Change(change) = &**plan else { return Err(wrong_plan()) };
     check_writable(session)?;
@@ -121,15 +122,15 @@ fn try_change(
     if limit == Some(0) || !all_true(&change.guards, values.parameters, scratch)? {
         return Ok(Found::Nothing);
     }
-    push_path(inputs, keys, &change.table.definition, &change.path, &values, sent, door)?;
+    push_path(inputs, keys, &change.table.definition, &change.path, &values, sent, turn)?;
     if inputs.is_empty() {
         return Ok(Found::Nothing);
     }
     if change.ordered.is_some() {
         return Ok(Found::Ordered(limit));
     }
-    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
-    let operation = send(engine, session, &change.program, run.protocol, door)?;
+    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, turn);
+    let operation = send(engine, session, &change.program, run.protocol, turn)?;
     session.execution = Execution::Write(WriteState {
         plan: Arc::clone(plan),
         operation,
@@ -150,11 +151,11 @@ pub(super) fn send(
     session: &mut Session,
     program: &Arc<WriteProgram>,
     protocol: RowProtocol,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Result<OperationId> {
     let options = write_options(engine, session, protocol);
     let connection = session.connection;
-    engine.client.execute(connection, &mut session.transaction, program, options, &mut engine.work.inputs, door)
+    engine.gateway.execute(connection, &mut session.transaction, program, options, &mut engine.work.inputs, turn)
 }
 
 /// Sends a locking read whose inputs are in the workspace.
@@ -165,13 +166,13 @@ pub(super) fn start_lock_read(
     program: &Arc<WriteProgram>,
     state: ReadState,
     run: &Run<'_>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
 ) -> Result<()> {
-    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
+    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, turn);
     let options = WriteOptions { rows_max: state.rows_max, ..write_options(engine, session, run.protocol) };
     let connection = session.connection;
     let inputs = &mut engine.work.inputs;
-    let operation = engine.client.execute(connection, &mut session.transaction, program, options, inputs, door)?;
+    let operation = engine.gateway.execute(connection, &mut session.transaction, program, options, inputs, turn)?;
     session.execution = Execution::Write(WriteState {
         plan: Arc::clone(plan),
         operation,
@@ -201,29 +202,29 @@ pub(crate) fn on_statement(
     engine: &mut Engine,
     session: &mut Session,
     mut outcome: StatementOutcome,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let mut state = match std::mem::take(&mut session.execution) {
         Execution::Write(state) => state,
         other => {
             session.execution = other;
-            return super::compound::on_statement(engine, session, outcome, door, sink);
+            return super::compound::on_statement(engine, session, outcome, turn, sink);
         }
     };
     let origin = std::mem::take(&mut state.origin);
     if let Some(error) = outcome.error.take() {
-        note_lost_transaction(&mut engine.client, session);
+        note_lost_transaction(&mut engine.gateway, session);
         let is_taken = state.first_number != 0 && forget_taken_numbers(engine, &state.plan, &error);
         let again = (is_taken || error.code == ErrorCode::TableDefinitionChanged) && !session.interrupted;
         if again && !matches!(origin, Origin::None) {
-            return engine.execute_again(session, origin, door, sink);
+            return engine.execute_again(session, origin, turn, sink);
         }
-        origin.release(door);
+        origin.release(turn);
         note_outcome(session, &state.plan, &mut outcome);
         return fail(session, &error, sink);
     }
-    origin.release(door);
+    origin.release(turn);
     let plan = Arc::clone(&state.plan);
     note_outcome(session, &plan, &mut outcome);
     match &*plan {
@@ -233,7 +234,7 @@ pub(crate) fn on_statement(
             say_changed(engine, session, change, ChangedRows { matched, changed, outputs }, sink)
         }
         Plan::Insert(_) => say_inserted(engine, session, &state, sink),
-        Plan::Select(_) => say_locked(engine, session, state, outcome.outputs, door, sink),
+        Plan::Select(_) => say_locked(engine, session, state, outcome.outputs, turn, sink),
         Plan::Compute(_) | Plan::Control(_) => fail(session, &wrong_plan(), sink),
     }
 }
@@ -373,7 +374,7 @@ fn say_locked(
     session: &mut Session,
     state: WriteState,
     outputs: Vec<Vec<u8>>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let plan = Arc::clone(&state.plan);
@@ -417,11 +418,11 @@ fn say_locked(
         }
     }
     for output in outputs {
-        door.buffers.give(output);
+        turn.buffers.give(output);
     }
     match failed {
         Some(error) => fail(session, &error, sink),
-        None => settle(engine, session, read, door, sink),
+        None => settle(engine, session, read, turn, sink),
     }
 }
 

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use junctor_client::program::{Access, Output, ReadProgram};
 use junctor_expression::Expression;
 use junctor_model::error::Result;
 use junctor_model::id::{ColumnIndex, IndexId};
 use junctor_model::schema::{Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout};
+use junctor_signals::program::{Access, Output, ReadProgram};
 
 use super::operand::{Interval, KeyValues, Operand, Piece};
 use super::restriction::{Restriction, alternatives_of, restrictions_of};

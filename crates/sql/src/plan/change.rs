@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use junctor_client::program::{
-    Access, Assignment, LockMode, Output, Projection, Returning, SortKey, WhenLocked, WriteAction, WriteProgram,
-};
 use junctor_expression::Expression;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
 use junctor_model::id::{ColumnIndex, IndexId};
 use junctor_model::schema::{Dictionary, IndexKind, TableDefinition, TableLayout};
+use junctor_signals::program::{
+    Access, Assignment, LockMode, Output, Projection, Returning, SortKey, WhenLocked, WriteAction, WriteProgram,
+};
 
 use super::access::{AccessPath, Wanted, choose};
 use super::conflict::{clustered_columns, touches_unique};

@@ -1,12 +1,12 @@
 //! Queries whose rows the session itself has: none at all (SELECT 1), or those of a virtual table.
 
-use junctor_client::StatusTable;
-use junctor_client::program::{Aggregate, Projection, SortKey};
 use junctor_expression::{Coercibility, Expression, Kind, ResultType};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::row_encoding::{ResultColumn, column_flag, wire_type};
 use junctor_model::value::Value;
+use junctor_signals::program::{Aggregate, Projection, SortKey};
+use junctor_signals::read_status::StatusTable;
 
 use super::Plan;
 use super::operand::LimitTemplate;

@@ -3,14 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use junctor_client::program::{
-    Access, Assignment, LockMode, Output, Projection, Returning, WhenLocked, WriteAction, WriteProgram,
-};
 use junctor_expression::{Expression, Node};
 use junctor_model::error::Result;
 use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
 use junctor_model::id::{ColumnIndex, IndexId};
 use junctor_model::schema::{Dictionary, IndexDefinition, IndexKind, TableDefinition, TableLayout};
+use junctor_signals::program::{
+    Access, Assignment, LockMode, Output, Projection, Returning, WhenLocked, WriteAction, WriteProgram,
+};
 
 use super::change::{bind_assignments, foreign_keys, unique_entries};
 use crate::bind::{Binder, Environment, InsertedRow, Scope, SelectedRow, message};

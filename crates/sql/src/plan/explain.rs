@@ -1,11 +1,11 @@
 //! EXPLAIN: a plan in MySQL's columns.
 
-use junctor_client::program::{Output, ReadProgram};
 use junctor_expression::{Coercibility, ResultType};
 use junctor_model::collation::CollationId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, TableLayout};
 use junctor_model::value::Value;
+use junctor_signals::program::{Output, ReadProgram};
 
 use super::access::{AccessPath, KeyTemplate, ScopeTemplate};
 use super::{ChangeKind, ComputeSource, Gather, KeyValues, Plan};

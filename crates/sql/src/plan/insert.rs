@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use junctor_client::program::{Access, Projection, WriteProgram};
 use junctor_expression::store::{StoreMode, StoreTarget};
 use junctor_expression::{Expression, Node, Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -11,6 +10,7 @@ use junctor_model::foreign_key::RowWrite;
 use junctor_model::id::ColumnIndex;
 use junctor_model::schema::{ColumnDefinition, ColumnType, TableDefinition, TableLayout};
 use junctor_model::value::Value;
+use junctor_signals::program::{Access, Projection, WriteProgram};
 
 use super::Plan;
 use super::change::{foreign_keys, unique_entries};

@@ -1,9 +1,9 @@
 //! ORDER BY: which values it means, and whether an index gives the order for nothing.
 
-use junctor_client::program::{Projection, SortKey};
 use junctor_expression::Node;
 use junctor_model::error::Result;
 use junctor_model::id::ColumnIndex;
+use junctor_signals::program::{Projection, SortKey};
 
 use crate::bind::{Binder, Clause, item_named, message};
 use crate::parse::expression as ast;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use junctor_client::program::{
-    Aggregate, LockMode, Output, Projection, ReadProgram, SortKey, WhenLocked, WriteAction, WriteProgram,
-};
 use junctor_expression::Expression;
 use junctor_model::error::{Error, Result};
 use junctor_model::id::ColumnIndex;
 use junctor_model::schema::{ColumnType, TableLayout};
 use junctor_model::value::Value;
+use junctor_signals::program::{
+    Aggregate, LockMode, Output, Projection, ReadProgram, SortKey, WhenLocked, WriteAction, WriteProgram,
+};
 
 use super::Plan;
 use super::access::{AccessPath, Choice, ScopeTemplate, Wanted, choose, order_is_served};

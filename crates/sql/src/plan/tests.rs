@@ -4,8 +4,6 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use junctor_client::change_schema::SchemaChange;
-use junctor_client::program::{Output, ReadProgram, SortKey, WhenLocked, WriteAction};
 use junctor_expression::{Expression, Kind, Parameters};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnIndex, IndexId, TableId};
@@ -14,6 +12,8 @@ use junctor_model::schema::{
     TableDefinition, TableKind,
 };
 use junctor_model::value::Value;
+use junctor_signals::change_schema::SchemaChange;
+use junctor_signals::program::{Output, ReadProgram, SortKey, WhenLocked, WriteAction};
 
 use super::*;
 use crate::bind::{Environment, ParameterKind, message};

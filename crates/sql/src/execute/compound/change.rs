@@ -4,15 +4,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use junctor_client::program::{Output, WriteAction};
-use junctor_client::{Door, remarks};
 use junctor_expression::Parameters;
 use junctor_expression::parameter::read_value;
+use junctor_gateway::TurnContext;
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::key::append_value;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::TableDefinition;
 use junctor_model::value::ValueRef;
+use junctor_signals::program::{Output, WriteAction};
+use junctor_signals::remarks;
 
 use super::drive::{Next, Parties, may_leave_out, may_repeat, settle, take_transaction};
 use super::insert::send_step;
@@ -25,24 +26,24 @@ use crate::execute::read::{broken_reply, push_path, wrong_plan};
 use crate::execute::sorter::Sorter;
 use crate::execute::state::{Run, Workspace};
 use crate::execute::write::{StatementOutcome, level_of};
+use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ChangePlan, OrderedChange, Plan, row_key_columns};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
-use crate::show::WarningLevel;
 
 /// Locks the rows of a change. The inputs are in the engine's workspace, as for the change itself.
 pub(in crate::execute) fn start_ordered_change(
-    parties: (&mut Engine, &mut Session, &mut Door<'_>),
+    parties: (&mut Engine, &mut Session, &mut TurnContext<'_>),
     plan: &Arc<Plan>,
     ordered: &OrderedChange,
     run: &Run<'_>,
     limit: Option<u64>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    let (engine, session, door) = parties;
-    let mut parameters = door.buffers.take(engine.work.parameters.len());
+    let (engine, session, turn) = parties;
+    let mut parameters = turn.buffers.take(engine.work.parameters.len());
     parameters.extend_from_slice(&engine.work.parameters);
-    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
+    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, turn);
     let before = session.transaction.statement();
     let mut state = Box::new(CompoundState {
         plan: Arc::clone(plan),
@@ -68,7 +69,7 @@ pub(in crate::execute) fn start_ordered_change(
         source: None,
         is_stopped: false,
     });
-    let mut parties = Parties { engine, session, door };
+    let mut parties = Parties { engine, session, turn };
     let next = match (ordered.after_duplicate, &**plan) {
         (true, Plan::Change(change)) => send_step(&mut parties, &mut state, &change.program, Step::WriteAll),
         _ => send_step(&mut parties, &mut state, &ordered.lock, Step::Lock),
@@ -83,13 +84,13 @@ fn begin_in_turn(
     plan: &ChangePlan,
     ordered: &OrderedChange,
 ) -> Result<Next> {
-    std::mem::take(&mut state.origin).release(parties.door);
+    std::mem::take(&mut state.origin).release(parties.turn);
     state.owns_transaction = take_transaction(parties.session);
     state.before = parties.session.transaction.statement();
     let Workspace { inputs, scratch, keys, .. } = &mut parties.engine.work;
     let sent: &[u8] = if ordered.lock.reads_parameters { &state.parameters } else { &[] };
     let values = Values { parameters: Parameters::from_bytes(&state.parameters), scratch };
-    let pushed = push_path(inputs, keys, &plan.table.definition, &plan.path, &values, sent, parties.door);
+    let pushed = push_path(inputs, keys, &plan.table.definition, &plan.path, &values, sent, parties.turn);
     // The same was said when the statement began.
     remarks::take(&mut parties.engine.work.scratch);
     pushed?;
@@ -153,7 +154,7 @@ pub(super) fn on_answer(
             let mut returned = work.outputs.pop().unwrap_or_default();
             for output in outputs.drain(..) {
                 returned.extend_from_slice(&output);
-                parties.door.buffers.give(output);
+                parties.turn.buffers.give(output);
             }
             check_returned(returned.len())?;
             work.outputs.push(returned);
@@ -257,7 +258,7 @@ fn write_rows(
     let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
     let Some(rows) = work.rows.get(range) else { return Err(wrong_plan()) };
     let sent: &[u8] = if ordered.write.reads_parameters { &state.parameters } else { &[] };
-    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.door.buffers);
+    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.turn.buffers);
     inputs.begin(plan.table.definition.partition_count, buffers);
     for (partition, key) in rows {
         inputs.push_key_at(*partition, key, sent, buffers);

@@ -1,7 +1,8 @@
 //! From step to step: what follows an answer, and how the statement ends.
 
-use junctor_client::{Door, Ending};
+use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_signals::end_transaction::Ending;
 
 use super::state::{ChangeWork, CompoundState, Step, Work};
 use super::{change, insert};
@@ -18,7 +19,7 @@ use crate::session::Session;
 pub(super) struct Parties<'p, 'd> {
     pub engine: &'p mut Engine,
     pub session: &'p mut Session,
-    pub door: &'p mut Door<'d>,
+    pub turn: &'p mut TurnContext<'d>,
 }
 
 /// What follows an answer.
@@ -53,16 +54,16 @@ pub(super) fn settle(
         Ok(Next::Done) => finish(parties, state, sink),
         Ok(Next::Again) => {
             let origin = std::mem::take(&mut state.origin);
-            parties.door.buffers.give(std::mem::take(&mut state.parameters));
+            parties.turn.buffers.give(std::mem::take(&mut state.parameters));
             if state.owns_transaction {
                 // It holds a snapshot at most.
-                parties.engine.client.forget(&mut parties.session.transaction);
+                parties.engine.gateway.forget(&mut parties.session.transaction);
                 parties.session.transaction_ended();
             }
-            parties.engine.execute_again(parties.session, origin, parties.door, sink)
+            parties.engine.execute_again(parties.session, origin, parties.turn, sink)
         }
         Err(error) => {
-            parties.engine.work.inputs.clear(parties.door.buffers);
+            parties.engine.work.inputs.clear(parties.turn.buffers);
             if let Some(source) = state.source.take() {
                 source.stop(&mut parties);
             }
@@ -76,14 +77,14 @@ pub(crate) fn on_statement(
     engine: &mut Engine,
     session: &mut Session,
     mut outcome: StatementOutcome,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Execution::Compound(mut state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
     let plan = std::sync::Arc::clone(&state.plan);
-    let mut parties = Parties { engine, session, door };
+    let mut parties = Parties { engine, session, turn };
     if outcome.error.is_some() {
-        note_lost_transaction(&mut parties.engine.client, parties.session);
+        note_lost_transaction(&mut parties.engine.gateway, parties.session);
     }
     let mut outputs = std::mem::take(&mut outcome.outputs);
     // What has committed by itself cannot be stopped any more.
@@ -95,7 +96,7 @@ pub(crate) fn on_statement(
         _ => Err(crate::execute::read::wrong_plan()),
     };
     for output in outputs {
-        parties.door.buffers.give(output);
+        parties.turn.buffers.give(output);
     }
     settle(parties, state, next, sink)
 }
@@ -108,11 +109,11 @@ fn error_of_stopped(error: Option<Box<Error>>) -> Box<Error> {
 
 /// Everything is written: commits if the transaction is the statement's own.
 fn finish(parties: Parties<'_, '_>, mut state: Box<CompoundState>, sink: &mut dyn ResultSink) -> Progress {
-    let Parties { engine, session, door } = parties;
+    let Parties { engine, session, turn } = parties;
     if !state.owns_transaction {
-        return say(Parties { engine, session, door }, state, sink);
+        return say(Parties { engine, session, turn }, state, sink);
     }
-    match engine.client.end(session.connection, &mut session.transaction, Ending::Commit, door) {
+    match engine.gateway.end(session.connection, &mut session.transaction, Ending::Commit, turn) {
         Ok(Some(operation)) => {
             state.operation = operation;
             state.step = Step::Commit;
@@ -121,9 +122,9 @@ fn finish(parties: Parties<'_, '_>, mut state: Box<CompoundState>, sink: &mut dy
         }
         Ok(None) => {
             session.transaction_ended();
-            say(Parties { engine, session, door }, state, sink)
+            say(Parties { engine, session, turn }, state, sink)
         }
-        Err(error) => undo(Parties { engine, session, door }, state, error, sink),
+        Err(error) => undo(Parties { engine, session, turn }, state, error, sink),
     }
 }
 
@@ -134,10 +135,10 @@ fn undo(
     error: Box<Error>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    let Parties { engine, session, door } = parties;
+    let Parties { engine, session, turn } = parties;
     let asked = match state.owns_transaction {
-        true => engine.client.end(session.connection, &mut session.transaction, Ending::Rollback, door),
-        false => engine.client.undo_statements(session.connection, &session.transaction, state.before, door),
+        true => engine.gateway.end(session.connection, &mut session.transaction, Ending::Rollback, turn),
+        false => engine.gateway.undo_statements(session.connection, &session.transaction, state.before, turn),
     };
     match asked {
         Ok(Some(operation)) => {
@@ -150,12 +151,12 @@ fn undo(
             if state.owns_transaction {
                 session.transaction_ended();
             }
-            release(state, door);
+            release(state, turn);
             fail(session, &error, sink)
         }
         Err(refused) => {
             // What was done can only go with its session.
-            release(state, door);
+            release(state, turn);
             fail(session, &refused, sink);
             Progress::Close
         }
@@ -167,35 +168,35 @@ pub(crate) fn on_ended(
     engine: &mut Engine,
     session: &mut Session,
     error: Option<Box<Error>>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Execution::Compound(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
     session.transaction_ended();
     match (&state.step, error) {
-        (Step::Undo(_), _) => say_undone(session, state, door, sink),
+        (Step::Undo(_), _) => say_undone(session, state, turn, sink),
         (_, Some(error)) => {
-            release(state, door);
+            release(state, turn);
             fail(session, &error, sink)
         }
-        (_, None) => say(Parties { engine, session, door }, state, sink),
+        (_, None) => say(Parties { engine, session, turn }, state, sink),
     }
 }
 
 /// What the statement had done in an open transaction is undone.
-pub(crate) fn on_undone(session: &mut Session, door: &mut Door<'_>, sink: &mut dyn ResultSink) -> Progress {
+pub(crate) fn on_undone(session: &mut Session, turn: &mut TurnContext<'_>, sink: &mut dyn ResultSink) -> Progress {
     let Execution::Compound(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
-    say_undone(session, state, door, sink)
+    say_undone(session, state, turn, sink)
 }
 
 fn say_undone(
     session: &mut Session,
     mut state: Box<CompoundState>,
-    door: &mut Door<'_>,
+    turn: &mut TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let step = std::mem::replace(&mut state.step, Step::Commit);
-    release(state, door);
+    release(state, turn);
     match step {
         Step::Undo(error) => fail(session, &error, sink),
         _ => Progress::Waiting,
@@ -203,10 +204,10 @@ fn say_undone(
 }
 
 fn say(parties: Parties<'_, '_>, mut state: Box<CompoundState>, sink: &mut dyn ResultSink) -> Progress {
-    let Parties { engine, session, door } = parties;
+    let Parties { engine, session, turn } = parties;
     let plan = std::sync::Arc::clone(&state.plan);
-    std::mem::take(&mut state.origin).release(door);
-    door.buffers.give(std::mem::take(&mut state.parameters));
+    std::mem::take(&mut state.origin).release(turn);
+    turn.buffers.give(std::mem::take(&mut state.parameters));
     match (&*plan, &mut state.work) {
         (Plan::Insert(plan), Work::Insert(work)) => {
             let rows_before = state.source.as_ref().map(|source| source.rows_before);
@@ -217,17 +218,17 @@ fn say(parties: Parties<'_, '_>, mut state: Box<CompoundState>, sink: &mut dyn R
             let outputs = std::mem::take(&mut work.outputs);
             let rows = ChangedRows { matched, changed, outputs: &outputs };
             let progress = say_changed(engine, session, plan, rows, sink);
-            outputs.into_iter().for_each(|output| door.buffers.give(output));
+            outputs.into_iter().for_each(|output| turn.buffers.give(output));
             progress
         }
         _ => fail(session, &crate::execute::read::wrong_plan(), sink),
     }
 }
 
-fn release(state: Box<CompoundState>, door: &mut Door<'_>) {
+fn release(state: Box<CompoundState>, turn: &mut TurnContext<'_>) {
     let CompoundState { origin, parameters, .. } = *state;
-    origin.release(door);
-    door.buffers.give(parameters);
+    origin.release(turn);
+    turn.buffers.give(parameters);
 }
 
 /// Whether an error that came before anything was written is that of an old plan, and the statement can be done again.

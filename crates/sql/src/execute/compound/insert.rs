@@ -8,14 +8,14 @@
 
 use std::sync::Arc;
 
-use junctor_client::client::WriteOptions;
-use junctor_client::program::{RowProtocol, WriteProgram};
+use junctor_gateway::gateway::WriteOptions;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnIndex;
 use junctor_model::key::{append_escaped, append_row_key};
 use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnType, TableLayout};
 use junctor_model::value::ValueRef;
+use junctor_signals::program::{RowProtocol, WriteProgram};
 
 use super::drive::{Next, Parties, may_leave_out, may_repeat, settle, take_transaction};
 use super::returned::{Returned, cannot_fail};
@@ -28,10 +28,10 @@ use crate::execute::insert::{Numbered, level_of_mode, number_of};
 use crate::execute::read::{broken_reply, wrong_plan};
 use crate::execute::state::{Origin, Run};
 use crate::execute::write::{StatementOutcome, check_writable, forget_taken_numbers, write_options};
+use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{Conflict, InsertPlan, InsertReturning, KeyLock, Plan};
 use crate::result::{Progress, ResultSink};
 use crate::session::Session;
-use crate::show::WarningLevel;
 
 /// How often the keys of one row are looked at before the statement gives up with error 1205: each time another transaction has
 /// put the key there between the look and the insert, and taken it away again before the next look.
@@ -39,18 +39,18 @@ const ATTEMPTS_MAX: u32 = 100;
 
 /// Inserts rows that were made. They are in the engine's inputs too.
 pub(in crate::execute) fn start_insert_rows(
-    parties: (&mut Engine, &mut Session, &mut junctor_client::Door<'_>),
+    parties: (&mut Engine, &mut Session, &mut junctor_gateway::TurnContext<'_>),
     plan: &Arc<Plan>,
     run: &Run<'_>,
     rows: RowList,
     numbered: Numbered,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    let (engine, session, door) = parties;
+    let (engine, session, turn) = parties;
     let Plan::Insert(insert) = &**plan else {
         return crate::execute::completion::fail(session, &wrong_plan(), sink);
     };
-    let mut parameters = door.buffers.take(engine.work.parameters.len());
+    let mut parameters = turn.buffers.take(engine.work.parameters.len());
     parameters.extend_from_slice(&engine.work.parameters);
     let mut state = Box::new(CompoundState {
         plan: Arc::clone(plan),
@@ -60,7 +60,7 @@ pub(in crate::execute) fn start_insert_rows(
         owns_transaction: false,
         before: session.transaction.statement(),
         parameters,
-        origin: run.again.keep(session.transaction.explicit, &engine.work.parameters, door),
+        origin: run.again.keep(session.transaction.explicit, &engine.work.parameters, turn),
         work: Work::Insert(InsertWork {
             rows,
             next: 0,
@@ -81,19 +81,19 @@ pub(in crate::execute) fn start_insert_rows(
         // What RETURNING cannot say undoes the statement.
         state.owns_transaction = !is_safe && take_transaction(session);
     }
-    let mut parties = Parties { engine, session, door };
+    let mut parties = Parties { engine, session, turn };
     let next = send_step(&mut parties, &mut state, &insert.program, Step::Batch);
     settle(parties, state, next, sink)
 }
 
 /// Inserts the rows of a query. The parameters are in the engine's workspace.
 pub(in crate::execute) fn start_insert_select(
-    parties: (&mut Engine, &mut Session, &mut junctor_client::Door<'_>),
+    parties: (&mut Engine, &mut Session, &mut junctor_gateway::TurnContext<'_>),
     plan: &Arc<Plan>,
     run: &Run<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
-    let (engine, session, door) = parties;
+    let (engine, session, turn) = parties;
     let Plan::Insert(insert) = &**plan else {
         return crate::execute::completion::fail(session, &wrong_plan(), sink);
     };
@@ -108,9 +108,9 @@ pub(in crate::execute) fn start_insert_select(
         .and_then(|select| select.table())
         .is_some_and(|table| table.definition.id == insert.table.definition.id);
     let collects = reads_own_table && session.transaction.has_begun();
-    let mut parameters = door.buffers.take(engine.work.parameters.len());
+    let mut parameters = turn.buffers.take(engine.work.parameters.len());
     parameters.extend_from_slice(&engine.work.parameters);
-    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, door);
+    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, turn);
     let before = session.transaction.statement();
     let mut state = Box::new(CompoundState {
         plan: Arc::clone(plan),
@@ -135,7 +135,7 @@ pub(in crate::execute) fn start_insert_select(
         source: Some(Box::new(Source::new(collects))),
         is_stopped: false,
     });
-    let mut parties = Parties { engine, session, door };
+    let mut parties = Parties { engine, session, turn };
     let next = start_source(&mut parties, &mut state, insert);
     settle(parties, state, next, sink)
 }
@@ -147,7 +147,7 @@ pub(super) fn send_step(
     program: &Arc<WriteProgram>,
     step: Step,
 ) -> Result<Next> {
-    let Parties { engine, session, door } = parties;
+    let Parties { engine, session, turn } = parties;
     // Keys of rows that are not there stay free: those who insert them wait for each other as it is.
     let (locks_ranges, rows_max) = match (&step, &state.work) {
         (Step::Lock, Work::Change(work)) => (true, work.locked_max),
@@ -163,7 +163,7 @@ pub(super) fn send_step(
     let options = WriteOptions { locks_ranges, rows_max, savepoint, ..options };
     let inputs = &mut engine.work.inputs;
     let connection = session.connection;
-    state.operation = engine.client.execute(connection, &mut session.transaction, program, options, inputs, door)?;
+    state.operation = engine.gateway.execute(connection, &mut session.transaction, program, options, inputs, turn)?;
     state.step = step;
     Ok(Next::Wait)
 }
@@ -299,7 +299,7 @@ fn add_returned(
 
 /// The insert of all rows was refused and is undone: they are taken one by one.
 fn begin_rows(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
-    std::mem::take(&mut state.origin).release(parties.door);
+    std::mem::take(&mut state.origin).release(parties.turn);
     if state.source.is_none() && !state.owns_transaction {
         state.owns_transaction = take_transaction(parties.session);
         state.before = parties.session.transaction.statement();
@@ -392,7 +392,7 @@ fn ask_key(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &Inse
     let columns = &plan.table.definition.columns;
     let crate::execute::state::Workspace { inputs, key, partition_key, .. } = &mut parties.engine.work;
     for (place, KeyLock { index, columns: key_columns, lock }) in plan.conflict.keys().iter().enumerate().skip(first) {
-        let buffers = &mut *parties.door.buffers;
+        let buffers = &mut *parties.turn.buffers;
         inputs.begin(lock.table.definition.partition_count, buffers);
         if index.is_none() {
             // A row with the same primary key is in the same partition.
@@ -508,7 +508,7 @@ fn write_row(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &In
 }
 
 fn push_found(parties: &mut Parties<'_, '_>, work: &InsertWork, plan: &InsertPlan, parameters: &[u8]) {
-    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.door.buffers);
+    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.turn.buffers);
     inputs.begin(plan.table.definition.partition_count, buffers);
     for (partition, key) in &work.found {
         inputs.push_key_at(*partition, key, parameters, buffers);
@@ -518,7 +518,7 @@ fn push_found(parties: &mut Parties<'_, '_>, work: &InsertWork, plan: &InsertPla
 fn insert_row(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     let row = work.rows.get(work.next);
-    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.door.buffers);
+    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.turn.buffers);
     inputs.begin(plan.table.definition.partition_count, buffers);
     inputs.push_image(row.partition, row.image, &[], buffers);
     send_step(parties, state, &plan.program, Step::Insert)

@@ -1,10 +1,10 @@
 //! The rows that RETURNING of an INSERT answers with. They are made here, where the images are, and kept until the statement is
 //! over.
 
-use junctor_client::program::RowProtocol;
 use junctor_expression::{Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row::RowView;
+use junctor_signals::program::RowProtocol;
 
 use crate::execute::read::append_projection;
 use crate::plan::InsertPlan;

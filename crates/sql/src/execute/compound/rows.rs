@@ -1,6 +1,6 @@
 //! Rows that were made for an INSERT and may be needed again, in the order of the statement.
 
-use junctor_client::input::{HashedKey, KeyedImage};
+use junctor_signals::input::{HashedKey, KeyedImage};
 
 /// The rows.
 #[derive(Debug, Default)]

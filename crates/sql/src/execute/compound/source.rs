@@ -1,12 +1,13 @@
 //! The query of INSERT ... SELECT. It runs as any other query of the session does, but what it says is caught: its rows come as tagged
 //! values, and are inserted in batches. A query that has more waits until the rows caught are inserted.
 
-use junctor_client::program::RowProtocol;
-use junctor_client::{Event, OperationId};
 use junctor_expression::ParametersBuilder;
 use junctor_expression::parameter::read_value;
+use junctor_gateway::Event;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::ResultColumn;
+use junctor_signals::program::RowProtocol;
+use junctor_signals::read_rows::OperationId;
 
 use super::drive::{Next, Parties, settle};
 use super::insert;
@@ -115,8 +116,8 @@ impl Source {
     pub fn stop(self, parties: &mut Parties<'_, '_>) {
         match self.inner {
             Execution::Read(state) => {
-                parties.engine.client.end_read(state.operation, parties.door);
-                abandon(parties.engine, parties.session, state, parties.door);
+                parties.engine.gateway.end_read(state.operation, parties.turn);
+                abandon(parties.engine, parties.session, state, parties.turn);
             }
             Execution::Sorted(state) => state.sorter.retire(&mut parties.engine.work.sorters),
             // Whatever else is awaited, its answer is dropped when it comes.
@@ -128,13 +129,13 @@ impl Source {
     fn run(
         &mut self,
         parties: &mut Parties<'_, '_>,
-        step: impl FnOnce(&mut Engine, &mut Session, &mut junctor_client::Door<'_>, &mut dyn ResultSink) -> Progress,
+        step: impl FnOnce(&mut Engine, &mut Session, &mut junctor_gateway::TurnContext<'_>, &mut dyn ResultSink) -> Progress,
     ) {
-        let Parties { engine, session, door } = parties;
+        let Parties { engine, session, turn } = parties;
         let noted = (session.warning_count, session.error_count, session.diagnostics.len());
         session.execution = std::mem::take(&mut self.inner);
         let mut sink = Caught { rows: Vec::new(), error: None, collects: self.collects };
-        let progress = step(engine, session, door, &mut sink);
+        let progress = step(engine, session, turn, &mut sink);
         self.inner = std::mem::take(&mut session.execution);
         self.has_ended = matches!(progress, Progress::Done | Progress::Close);
         match self.caught.is_empty() {
@@ -160,11 +161,11 @@ pub(super) fn start_source(
     let select = std::sync::Arc::clone(select);
     // The limit of queries is one of what clients get.
     let select_limit = std::mem::replace(&mut parties.session.variables.select_limit, u64::MAX);
-    source.run(parties, |engine, session, door, sink| {
+    source.run(parties, |engine, session, turn, sink| {
         let run = Run { protocol: RowProtocol::Values, shaped_text: None, again: Again::No };
         match &*select {
-            Plan::Select(_) => start_select(engine, session, &select, &run, door, sink),
-            _ => crate::execute::compute_now(engine, session, &select, run.protocol, door, sink),
+            Plan::Select(_) => start_select(engine, session, &select, &run, turn, sink),
+            _ => crate::execute::compute_now(engine, session, &select, run.protocol, turn, sink),
         }
     });
     parties.session.variables.select_limit = select_limit;
@@ -177,16 +178,16 @@ pub(crate) fn on_source_event(
     engine: &mut Engine,
     session: &mut Session,
     event: Event,
-    door: &mut junctor_client::Door<'_>,
+    turn: &mut junctor_gateway::TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Execution::Compound(mut state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
     let plan = std::sync::Arc::clone(&state.plan);
-    let mut parties = Parties { engine, session, door };
+    let mut parties = Parties { engine, session, turn };
     let (Plan::Insert(insert), Some(mut source)) = (&*plan, state.source.take()) else {
         return settle(parties, state, Err(wrong_plan()), sink);
     };
-    source.run(&mut parties, |engine, session, door, sink| engine.resume(session, event, door, sink));
+    source.run(&mut parties, |engine, session, turn, sink| engine.resume(session, event, turn, sink));
     state.source = Some(source);
     if !matches!(state.step, Step::Select) {
         // Rows are being inserted; what has come is looked at when that is done.
@@ -226,7 +227,7 @@ pub(super) fn advance(parties: &mut Parties<'_, '_>, state: &mut CompoundState, 
             return Ok(Next::Wait);
         }
         let mut source = state.source.take().unwrap_or_default();
-        source.run(parties, |engine, session, door, sink| engine.continue_output(session, door, sink));
+        source.run(parties, |engine, session, turn, sink| engine.continue_output(session, turn, sink));
         state.source = Some(source);
     }
 }
@@ -252,7 +253,7 @@ pub(super) fn make_batch(parties: &mut Parties<'_, '_>, state: &mut CompoundStat
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     work.rows.clear();
     let batch = (&source.batch, source.rows_before);
-    let made = make_selected(parties.engine, parties.session, plan, batch, &mut work.rows, parties.door);
+    let made = make_selected(parties.engine, parties.session, plan, batch, &mut work.rows, parties.turn);
     if made.is_err() {
         parties.session.note_evaluated(level_of_mode(plan.mode), &mut parties.engine.work.scratch);
     }
@@ -260,8 +261,8 @@ pub(super) fn make_batch(parties: &mut Parties<'_, '_>, state: &mut CompoundStat
         MadeSelected::Asks { needed, count, beyond } => {
             let table = plan.table.definition.id;
             let connection = parties.session.connection;
-            let client = &mut parties.engine.client;
-            state.operation = client.reserve_auto_increment(connection, table, count, beyond, parties.door)?;
+            let gateway = &mut parties.engine.gateway;
+            state.operation = gateway.reserve_auto_increment(connection, table, count, beyond, parties.turn)?;
             state.step = Step::Numbers { needed, beyond };
             Ok(Next::Wait)
         }
@@ -279,12 +280,12 @@ pub(crate) fn on_numbers(
     session: &mut Session,
     (first, count): (u64, u64),
     error: Option<Box<Error>>,
-    door: &mut junctor_client::Door<'_>,
+    turn: &mut junctor_gateway::TurnContext<'_>,
     sink: &mut dyn ResultSink,
 ) -> Progress {
     let Execution::Compound(mut state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
     let plan = std::sync::Arc::clone(&state.plan);
-    let mut parties = Parties { engine, session, door };
+    let mut parties = Parties { engine, session, turn };
     let next = match (&*plan, &state.step, error) {
         (_, _, Some(error)) => Err(error),
         _ if state.is_stopped => Err(interrupted()),

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use junctor_client::OperationId;
-use junctor_client::program::RowProtocol;
 use junctor_model::error::Error;
 use junctor_model::id::StatementNumber;
+use junctor_signals::program::RowProtocol;
+use junctor_signals::read_rows::OperationId;
 
 use super::returned::Returned;
 use super::rows::RowList;

@@ -1,0 +1,426 @@
+//! Hot path, budget 20 instructions a value: rows as they came, read in place.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use junctor_model::row_encoding::{column_flag, wire_type};
+use junctor_model::value::{Decimal, ValueRef};
+
+use super::error::{Error, Result};
+use super::value::FromValue;
+use junctor_wire::reply::ColumnView;
+use junctor_wire::{self, Frame, Malformed, Reply, frame, next_frame};
+
+/// One column of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnDescription {
+    name: Box<str>,
+    wire_type: u8,
+    flags: u16,
+    charset: u16,
+    /// Bytes of a value; 0 when it has its length before it.
+    bytes: u8,
+}
+
+impl ColumnDescription {
+    fn new(column: ColumnView<'_>) -> ColumnDescription {
+        let bytes = match column.wire_type {
+            wire_type::TINY => 1,
+            wire_type::SHORT => 2,
+            wire_type::LONG | wire_type::INT24 => 4,
+            wire_type::LONGLONG | wire_type::DOUBLE => 8,
+            _ => 0,
+        };
+        let ColumnView { wire_type, flags, charset, name, .. } = column;
+        ColumnDescription { name: name.into(), wire_type, flags, charset, bytes }
+    }
+
+    /// The name or alias.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The type, as SQL calls it.
+    pub fn type_name(&self) -> &'static str {
+        match (self.wire_type, self.charset) {
+            (wire_type::TINY, _) => "TINYINT",
+            (wire_type::SHORT, _) => "SMALLINT",
+            (wire_type::INT24, _) => "MEDIUMINT",
+            (wire_type::LONG, _) => "INT",
+            (wire_type::LONGLONG, _) => "BIGINT",
+            (wire_type::DOUBLE, _) => "DOUBLE",
+            (wire_type::NEWDECIMAL, _) => "DECIMAL",
+            (wire_type::NULL, _) => "NULL",
+            (wire_type::BLOB, 63) => "BLOB",
+            (wire_type::BLOB, _) => "TEXT",
+            (wire_type::STRING, 63) => "BINARY",
+            (wire_type::STRING, _) => "CHAR",
+            (_, 63) => "VARBINARY",
+            _ => "VARCHAR",
+        }
+    }
+
+    /// Whether it is an integer without a sign.
+    pub fn is_unsigned(&self) -> bool {
+        self.flags & column_flag::UNSIGNED != 0
+    }
+
+    /// Whether it is never NULL.
+    pub fn is_never_null(&self) -> bool {
+        self.flags & column_flag::NOT_NULL != 0
+    }
+}
+
+/// The columns of a result.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    columns: Box<[ColumnDescription]>,
+    /// Bytes of a row before its values.
+    head_bytes: usize,
+}
+
+impl Columns {
+    pub(crate) fn new(columns: junctor_wire::Columns<'_>) -> Columns {
+        let columns: Box<[_]> = columns.iter().map(ColumnDescription::new).collect();
+        let head_bytes = 1 + (columns.len() + 2).div_ceil(8);
+        Columns { columns, head_bytes }
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &ColumnDescription> {
+        self.columns.iter()
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there are none, as in the answer of a statement that gives no rows.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+}
+
+/// Names a column: its position from 0 on, or its name.
+pub trait ColumnName: fmt::Display {
+    /// The position.
+    fn position(&self, columns: &Columns) -> Option<usize>;
+}
+
+impl ColumnName for usize {
+    #[inline]
+    fn position(&self, columns: &Columns) -> Option<usize> {
+        (*self < columns.len()).then_some(*self)
+    }
+}
+
+impl ColumnName for &str {
+    fn position(&self, columns: &Columns) -> Option<usize> {
+        columns.iter().position(|column| column.name.eq_ignore_ascii_case(self))
+    }
+}
+
+/// A row, borrowed from its answer.
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    columns: &'a Columns,
+    bytes: &'a [u8],
+}
+
+impl<'a> Row<'a> {
+    #[inline]
+    pub(crate) fn new(columns: &'a Columns, bytes: &'a [u8]) -> Row<'a> {
+        Row { columns, bytes }
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> &'a Columns {
+        self.columns
+    }
+
+    /// The value of a column, by position or name, as a type of Rust.
+    ///
+    /// # Errors
+    /// There is no such column, or the value is not of the type.
+    #[inline]
+    pub fn get<T: FromValue<'a>>(&self, column: impl ColumnName) -> Result<T> {
+        let position = column.position(self.columns).ok_or_else(|| no_column(&column))?;
+        T::from_value(self.value(position)?)
+    }
+
+    /// The value of the column at a position.
+    ///
+    /// # Errors
+    /// There is no such column, or the row is malformed.
+    #[inline]
+    pub fn value(&self, position: usize) -> Result<ValueRef<'a>> {
+        let columns = &*self.columns.columns;
+        let wanted = columns.get(position).ok_or_else(|| no_column(&position))?;
+        let nulls = self.bytes.get(1..self.columns.head_bytes).ok_or(MALFORMED)?;
+        let is_null = |position: usize| {
+            let bit = position + 2;
+            nulls[bit / 8] >> (bit % 8) & 1 != 0
+        };
+        if is_null(position) {
+            return Ok(ValueRef::Null);
+        }
+        let mut rest = &self.bytes[self.columns.head_bytes..];
+        for (before, column) in columns[..position].iter().enumerate() {
+            if !is_null(before) {
+                rest = skip(column, rest)?;
+            }
+        }
+        Ok(read(wanted, rest)?)
+    }
+
+    /// All values.
+    ///
+    /// # Errors
+    /// The row is malformed.
+    pub fn values(&self) -> Result<Vec<ValueRef<'a>>> {
+        (0..self.columns.len()).map(|position| self.value(position)).collect()
+    }
+}
+
+impl fmt::Debug for Row<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values =
+            self.columns.iter().enumerate().map(|(position, column)| (column.name(), self.value(position).ok()));
+        formatter.debug_map().entries(values).finish()
+    }
+}
+
+const MALFORMED: Malformed = Malformed { field: "row" };
+
+#[cold]
+fn no_column(column: &dyn fmt::Display) -> Error {
+    Error::value(format!("The result has no column {column}"))
+}
+
+#[inline]
+fn skip<'a>(column: &ColumnDescription, bytes: &'a [u8]) -> std::result::Result<&'a [u8], Malformed> {
+    match (column.bytes, column.wire_type) {
+        (0, wire_type::NULL) => Ok(bytes),
+        (0, _) => text(bytes).map(|(_, rest)| rest),
+        (count, _) => bytes.get(usize::from(count)..).ok_or(MALFORMED),
+    }
+}
+
+/// A string with its length before it, and what comes behind.
+#[inline]
+fn text(bytes: &[u8]) -> std::result::Result<(&[u8], &[u8]), Malformed> {
+    let (&first, rest) = bytes.split_first().ok_or(MALFORMED)?;
+    let (length, rest) = match first {
+        0..251 => (usize::from(first), rest),
+        _ => long_length(first, rest)?,
+    };
+    rest.split_at_checked(length).ok_or(MALFORMED)
+}
+
+fn long_length(first: u8, rest: &[u8]) -> std::result::Result<(usize, &[u8]), Malformed> {
+    let count = match first {
+        0xFC => 2,
+        0xFD => 3,
+        0xFE => 8,
+        _ => return Err(MALFORMED),
+    };
+    let (length, rest) = rest.split_at_checked(count).ok_or(MALFORMED)?;
+    let mut word = [0; 8];
+    word[..count].copy_from_slice(length);
+    Ok((usize::try_from(u64::from_le_bytes(word)).map_err(|_| MALFORMED)?, rest))
+}
+
+#[inline]
+fn read<'a>(column: &ColumnDescription, bytes: &'a [u8]) -> std::result::Result<ValueRef<'a>, Malformed> {
+    fn first<const N: usize>(bytes: &[u8]) -> std::result::Result<[u8; N], Malformed> {
+        bytes.first_chunk().copied().ok_or(MALFORMED)
+    }
+    let integer = |signed: i64, unsigned: u64| match column.is_unsigned() {
+        true => ValueRef::UInt(unsigned),
+        false => ValueRef::Int(signed),
+    };
+    Ok(match column.wire_type {
+        wire_type::LONG | wire_type::INT24 => {
+            let value = u32::from_le_bytes(first(bytes)?);
+            integer(i64::from(value as i32), u64::from(value))
+        }
+        wire_type::LONGLONG => {
+            let value = u64::from_le_bytes(first(bytes)?);
+            integer(value as i64, value)
+        }
+        wire_type::SHORT => {
+            let value = u16::from_le_bytes(first(bytes)?);
+            integer(i64::from(value as i16), u64::from(value))
+        }
+        wire_type::TINY => {
+            let [value] = first(bytes)?;
+            integer(i64::from(value as i8), u64::from(value))
+        }
+        wire_type::DOUBLE => ValueRef::Double(f64::from_le_bytes(first(bytes)?)),
+        wire_type::NULL => ValueRef::Null,
+        wire_type::NEWDECIMAL => ValueRef::Decimal(decimal(text(bytes)?.0)?),
+        _ => ValueRef::Bytes(text(bytes)?.0),
+    })
+}
+
+/// A decimal number from its text.
+fn decimal(text: &[u8]) -> std::result::Result<Decimal, Malformed> {
+    let text = std::str::from_utf8(text).map_err(|_| MALFORMED)?;
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = [whole, fraction].concat();
+    let mantissa = digits.parse().map_err(|_| MALFORMED)?;
+    Ok(Decimal { mantissa, scale: u8::try_from(fraction.len()).map_err(|_| MALFORMED)? })
+}
+
+/// What a statement came to that gives no rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Rows changed; those found and left as they were do not count.
+    pub affected_rows: u64,
+    /// The first AUTO_INCREMENT value that was made, or 0.
+    pub last_insert_id: u64,
+    /// How many warnings there were; SHOW WARNINGS tells them.
+    pub warnings: u16,
+    /// "Rows matched: ..." and its kin.
+    pub info: Box<str>,
+}
+
+/// The rows of a result, and what the statement came to.
+#[derive(Debug, Default)]
+pub struct Rows {
+    columns: Arc<Columns>,
+    bytes: Vec<u8>,
+    /// Where each row lies in the bytes.
+    places: Vec<Range<usize>>,
+    outcome: Outcome,
+}
+
+impl Rows {
+    /// Reads an answer; gives the status of the session too.
+    pub(crate) fn parse(mut bytes: Vec<u8>) -> Result<(Rows, u8)> {
+        let mut columns = Columns::default();
+        let mut places = Vec::new();
+        let mut long_row: Option<Vec<u8>> = None;
+        let mut long_rows: Vec<Vec<u8>> = Vec::new();
+        let mut rest = bytes.as_slice();
+        while let Some((Frame { kind, payload }, after)) = next_frame(rest) {
+            let end = bytes.len() - after.len();
+            rest = after;
+            match Reply::parse(Frame { kind, payload })?.1 {
+                Reply::Row(part) if long_row.is_some() || part.len() == frame::PAYLOAD_BYTES_MAX => {
+                    let mut row = long_row.take().unwrap_or_default();
+                    row.extend_from_slice(part);
+                    match part.len() == frame::PAYLOAD_BYTES_MAX {
+                        true => long_row = Some(row),
+                        false => {
+                            places.push(usize::MAX..long_rows.len());
+                            long_rows.push(row);
+                        }
+                    }
+                }
+                Reply::Row(row) => places.push(end - row.len()..end),
+                Reply::Columns(described) => columns = Columns::new(described),
+                Reply::Done(done) => {
+                    let outcome = Outcome {
+                        affected_rows: done.affected_rows,
+                        last_insert_id: done.last_insert_id,
+                        warnings: done.warnings,
+                        info: done.info.into(),
+                    };
+                    let status = done.status;
+                    // Rows of several frames are put together behind the others.
+                    for place in places.iter_mut().filter(|place| place.start == usize::MAX) {
+                        let row = &long_rows[place.end];
+                        *place = bytes.len()..bytes.len() + row.len();
+                        bytes.extend_from_slice(row);
+                    }
+                    return Ok((Rows { columns: Arc::new(columns), bytes, places, outcome }, status));
+                }
+                Reply::Failed { errno, sqlstate, message } => return Err(Error::server(errno, sqlstate, message)),
+                Reply::Prepared { .. } | Reply::KeyRows(_) => return Err(Error::protocol("kind")),
+            }
+        }
+        Err(Error::protocol("end"))
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// A row, by its position.
+    pub fn get(&self, position: usize) -> Option<Row<'_>> {
+        let place = self.places.get(position)?;
+        Some(Row::new(&self.columns, &self.bytes[place.clone()]))
+    }
+
+    /// Each row.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
+        self.places.iter().map(|place| Row::new(&self.columns, &self.bytes[place.clone()]))
+    }
+
+    /// What the statement came to besides.
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    pub(crate) fn into_outcome(self) -> Outcome {
+        self.outcome
+    }
+}
+
+impl<'a> IntoIterator for &'a Rows {
+    type Item = Row<'a>;
+    type IntoIter = RowsIter<'a>;
+
+    fn into_iter(self) -> RowsIter<'a> {
+        RowsIter { rows: self, position: 0 }
+    }
+}
+
+/// Goes through the rows of a result.
+#[derive(Debug)]
+pub struct RowsIter<'a> {
+    rows: &'a Rows,
+    position: usize,
+}
+
+impl<'a> Iterator for RowsIter<'a> {
+    type Item = Row<'a>;
+
+    fn next(&mut self) -> Option<Row<'a>> {
+        let row = self.rows.get(self.position)?;
+        self.position += 1;
+        Some(row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_as_an_answer_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok((rows, _)) = Rows::parse(bytes) {
+                for row in &rows {
+                    let _ = row.values();
+                }
+            }
+        }
+    }
+}

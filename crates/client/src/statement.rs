@@ -1,0 +1,94 @@
+//! Prepared statements.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+use junctor_model::value::ValueRef;
+
+use super::error::{Error, Result};
+use super::pipeline::{Answer, Pipeline};
+use super::row::{Columns, Outcome, Rows};
+use super::value::ToValue;
+use junctor_wire::request::put_values;
+use junctor_wire::{Reply, Request, next_frame};
+
+/// A statement that was prepared; dropping it forgets it. It belongs to its connection, and runs in whatever transaction that has open.
+#[derive(Debug)]
+pub struct Statement {
+    pipeline: Arc<Pipeline>,
+    handle: u32,
+    prepared: OnceLock<(u16, Columns)>,
+}
+
+impl Statement {
+    pub(crate) fn begin_preparing(pipeline: &Arc<Pipeline>, handle: u32, text: &str) -> Result<(Statement, Answer)> {
+        let request = Request::Prepare { handle, text };
+        let answer = pipeline.begin(|number, out| request.emit(number, out))?;
+        Ok((Statement { pipeline: Arc::clone(pipeline), handle, prepared: OnceLock::new() }, answer))
+    }
+
+    pub(crate) fn finish_preparing(&self, answer: Vec<u8>) -> Result<()> {
+        let prepared = parse_prepared(&answer)?;
+        // Nobody else gets the answer to its preparation.
+        let _ = self.prepared.set(prepared);
+        Ok(())
+    }
+
+    /// How many parameters it has.
+    pub fn parameter_count(&self) -> usize {
+        self.prepared.get().map_or(0, |(count, _)| usize::from(*count))
+    }
+
+    /// Executes it; for statements that give rows.
+    ///
+    /// # Errors
+    /// What it fails with; 1210 for a wrong number of parameters.
+    pub async fn query(&self, parameters: &[&dyn ToValue]) -> Result<Rows> {
+        self.pipeline.room().await?;
+        let (rows, status) = Rows::parse(self.begin(parameters)?.await?)?;
+        self.pipeline.note_status(status);
+        Ok(rows)
+    }
+
+    /// Executes it; for statements that give no rows.
+    ///
+    /// # Errors
+    /// As [`Statement::query`].
+    pub async fn execute(&self, parameters: &[&dyn ToValue]) -> Result<Outcome> {
+        self.query(parameters).await.map(Rows::into_outcome)
+    }
+
+    /// Makes the request without waiting.
+    pub(crate) fn begin(&self, parameters: &[&dyn ToValue]) -> Result<Answer> {
+        let count = u16::try_from(parameters.len()).map_err(|_| Error::too_long())?;
+        if !parameters.iter().all(|value| is_number(value.to_value())) {
+            return Err(Error::value("A value is NaN or infinite".into()));
+        }
+        let mut values = Vec::with_capacity(parameters.len() * 16);
+        put_values(parameters.iter().map(|value| value.to_value()), &mut values);
+        let request = Request::Execute { handle: self.handle, count, values: &values };
+        self.pipeline.begin(|number, out| request.emit(number, out))
+    }
+}
+
+impl Drop for Statement {
+    fn drop(&mut self) {
+        let request = Request::Close { handle: self.handle };
+        self.pipeline.begin_and_forget(|number, out| request.emit(number, out));
+    }
+}
+
+/// Whether a value is none of the doubles that are no numbers, which the protocol does not carry.
+pub(crate) fn is_number(value: ValueRef<'_>) -> bool {
+    !matches!(value, ValueRef::Double(number) if !number.is_finite())
+}
+
+/// Reads the answer to a preparation: the number of parameters, and the columns.
+pub(crate) fn parse_prepared(answer: &[u8]) -> Result<(u16, Columns)> {
+    let (frame, _) = next_frame(answer).ok_or(Error::protocol("end"))?;
+    match Reply::parse(frame)?.1 {
+        Reply::Prepared { parameters, columns } => Ok((parameters, Columns::new(columns))),
+        Reply::Failed { errno, sqlstate, message } => Err(Error::server(errno, sqlstate, message)),
+        _ => Err(Error::protocol("kind")),
+    }
+}

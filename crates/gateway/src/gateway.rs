@@ -1,0 +1,667 @@
+//! Operations of the sessions of one sql block: what they ask becomes signals, replies become events.
+
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Directory, Handle, Module, Pool};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId};
+use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
+use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
+use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
+use junctor_signals::interrupt_session::{InterruptSession, InterruptSessionReply};
+use junctor_signals::program::{RowProtocol, WriteProgram};
+use junctor_signals::read_rows::{OperationId, ReadRows};
+use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
+use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
+use junctor_signals::set_globals::{ApplyGlobalsReply, GlobalValues, SetGlobals};
+use junctor_signals::undo_statements::{UndoStatements, UndoStatementsReply};
+use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
+use junctor_signals::{LdmSignal, MainSignal, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal};
+use junctor_storage::snapshot::ActiveSnapshots;
+
+use crate::event::Event;
+use crate::keys::PartitionInputs;
+use crate::operation::{Operation, ReadWork, RowBound, Work};
+use crate::read::REPLY_BYTES_PLACES;
+use crate::route::{ReadRule, Readers, Route};
+use crate::transaction::{Isolation, Transaction};
+use crate::turn_context::TurnContext;
+
+/// The client of one sql block.
+#[derive(Debug)]
+pub struct Gateway {
+    pub(crate) own: Address,
+    pub(crate) main: Address,
+    pub(crate) tc_instances: u16,
+    ldm_instances: u16,
+    sql_instances: u16,
+    recv_instances: u16,
+    query_instances: u16,
+    local_tc: Option<u16>,
+    /// The tc on the thread of each ldm instance, if there is one.
+    tc_of_ldm: Box<[Option<u16>]>,
+    next_tc: u16,
+    pub(crate) route: Route,
+    /// The blocks of this thread that read.
+    pub(crate) here: Vec<Address>,
+    /// Parts of a read that are not sent yet.
+    pub(crate) held: Vec<(Address, ReadRows)>,
+    pub(crate) catalog: Arc<Catalog>,
+    snapshots: ActiveSnapshots,
+    pub(crate) operations: Pool<Operation>,
+    /// How long replies of longer reads were lately, by table: room that is there at once need not grow.
+    pub(crate) reply_bytes: Box<[u32; REPLY_BYTES_PLACES]>,
+}
+
+/// The name of an operation whose answer is dropped.
+const NO_OPERATION: OperationId = OperationId(u64::MAX);
+
+/// What a read is asked with, besides its rows and keys.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOptions {
+    /// The wire form of the rows.
+    pub protocol: RowProtocol,
+    /// How many rows each partition is asked for.
+    pub bound: RowBound,
+    /// Of so many warnings the text is answered.
+    pub warnings_max: u16,
+}
+
+/// What a write is asked with, besides its rows and keys.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOptions {
+    /// The wire form of the rows of a locking read.
+    pub protocol: RowProtocol,
+    /// Milliseconds that one lock is waited for.
+    pub lock_wait_ms: u32,
+    /// Whether waiting for too long undoes the whole transaction.
+    pub timeout_ends: bool,
+    /// Whether a row that has changed since the transaction's snapshot is an error.
+    pub keeps_to_snapshot: bool,
+    /// Rows of each partition after which a locking read ends; `u32::MAX` for all.
+    pub rows_max: u32,
+    /// Whether the ranges and absent keys that are looked at may be locked; the isolation level says whether they are.
+    pub locks_ranges: bool,
+    /// The last statement that [`Gateway::undo_statements`] may be asked to keep, if not an earlier one; 0 without a savepoint.
+    pub savepoint: StatementNumber,
+    /// Of so many warnings the text is answered.
+    pub warnings_max: u16,
+}
+
+impl Gateway {
+    /// The client of the sql block `own`. At most `operations_max` operations are under way at once.
+    pub fn new(
+        own: Address,
+        directory: &Directory,
+        (rule, readers): (ReadRule, &Readers),
+        snapshots: ActiveSnapshots,
+        operations_max: u32,
+    ) -> Gateway {
+        let tc_instances = directory.instances(Module::Tc);
+        let beside = |instance: &u16| directory.share_thread((own.module, own.instance), (Module::Tc, *instance));
+        let thread = directory.thread_of(own.module, own.instance);
+        let here = |module| {
+            let instance = thread.and_then(|thread| directory.instance_on(module, thread))?;
+            Some(directory.address(module, instance))
+        };
+        Gateway {
+            own,
+            main: directory.address(Module::Main, 0),
+            tc_instances,
+            ldm_instances: directory.instances(Module::Ldm),
+            sql_instances: directory.instances(Module::Sql),
+            recv_instances: directory.instances(Module::Recv),
+            query_instances: directory.instances(Module::Query),
+            local_tc: (0..tc_instances).find(beside),
+            tc_of_ldm: tc_of_ldm(directory),
+            next_tc: own.instance,
+            route: Route::new(rule, own, directory, readers),
+            here: [Module::Ldm, Module::Query].into_iter().filter_map(here).collect(),
+            held: Vec::new(),
+            catalog: Arc::new(Catalog::default()),
+            snapshots,
+            operations: Pool::new(operations_max),
+            reply_bytes: Box::new([0; REPLY_BYTES_PLACES]),
+        }
+    }
+
+    /// The schema that new statements are planned for.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// Where reads go, and what they have cost.
+    pub fn route(&mut self) -> &mut Route {
+        &mut self.route
+    }
+
+    /// How many operations are under way.
+    pub fn operations_under_way(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// How many snapshots are held.
+    pub fn snapshots_held(&self) -> usize {
+        self.snapshots.count()
+    }
+
+    /// Executes a writing or locking statement; answered by [`Event::Statement`]. Without an explicit transaction it commits.
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn execute(
+        &mut self,
+        session: ConnectionId,
+        transaction: &mut Transaction,
+        program: &Arc<WriteProgram>,
+        options: WriteOptions,
+        inputs: &mut PartitionInputs,
+        turn: &mut TurnContext<'_>,
+    ) -> Result<OperationId> {
+        let tc = match inputs.touched() {
+            [partition] if !transaction.explicit && !transaction.id.is_some() => {
+                self.tc_near(PartitionId { table: program.table.definition.id, index: *partition })
+            }
+            _ => None,
+        };
+        let tc = tc.unwrap_or_else(|| self.tc_of(transaction));
+        let operation = self.open(session, Work::Statement(tc))?;
+        let parts = take_parts(inputs);
+        let request = ExecuteStatement {
+            operation,
+            reply_to: self.own,
+            transaction: transaction.id,
+            autocommit: !transaction.explicit,
+            protocol: options.protocol,
+            lock_wait_ms: options.lock_wait_ms,
+            timeout_ends: options.timeout_ends,
+            reading: transaction.reading(&options),
+            savepoint: options.savepoint,
+            program: Arc::clone(program),
+            parts,
+        };
+        turn.outbox.send(tc, Signal::Tc(TcSignal::ExecuteStatement(request)));
+        Ok(operation)
+    }
+
+    /// Stops a statement under way: it is undone and answers with error 1317, unless it commits already. Other operations go
+    /// on.
+    pub fn interrupt_statement(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
+        let found = self.operations.get(Handle::from_u64(operation.0));
+        if let Some(Operation { work: Work::Statement(tc), .. }) = found {
+            let signal = InterruptStatement { operation, reply_to: self.own };
+            turn.outbox.send(*tc, Signal::Tc(TcSignal::InterruptStatement(signal)));
+        }
+    }
+
+    /// Stops what another session of the node does, and with `ends` the session itself; answered by [`Event::Interrupted`].
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn interrupt_session(
+        &mut self,
+        session: ConnectionId,
+        connection: ConnectionId,
+        ends: bool,
+        turn: &mut TurnContext<'_>,
+    ) -> Result<OperationId> {
+        let work = Work::Interrupt { outstanding: u32::from(self.sql_instances), is_known: false };
+        let operation = self.open(session, work)?;
+        for instance in 0..self.sql_instances {
+            let signal = InterruptSession { operation, reply_to: self.own, connection, ends };
+            let to = Address::new(self.own.node, Module::Sql, instance);
+            turn.outbox.send(to, Signal::Sql(SqlSignal::InterruptSession(signal)));
+        }
+        Ok(operation)
+    }
+
+    /// Does something with user-level locks; answered by [`Event::UserLock`].
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn use_user_lock(
+        &mut self,
+        session: ConnectionId,
+        action: UserLockAction,
+        turn: &mut TurnContext<'_>,
+    ) -> Result<OperationId> {
+        let operation = self.open(session, Work::UserLock)?;
+        let signal = UseUserLock { operation, reply_to: self.own, connection: session, action };
+        turn.outbox.send(self.main, Signal::Main(MainSignal::UseUserLock(signal)));
+        Ok(operation)
+    }
+
+    /// A session is not to wait for a user-level lock any more: it is answered with error 1317, unless it has it.
+    pub fn cancel_user_lock(&mut self, session: ConnectionId, turn: &mut TurnContext<'_>) {
+        let signal = CancelUserLock { connection: session };
+        turn.outbox.send(self.main, Signal::Main(MainSignal::CancelUserLock(signal)));
+    }
+
+    /// Gives back all user-level locks of a session that ends.
+    pub fn release_user_locks(&mut self, session: ConnectionId, turn: &mut TurnContext<'_>) {
+        let signal = ReleaseUserLocks { connection: session };
+        turn.outbox.send(self.main, Signal::Main(MainSignal::ReleaseUserLocks(signal)));
+    }
+
+    /// Gives every sql block new values of the server's variables; answered by [`Event::GlobalsSet`].
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn set_globals(
+        &mut self,
+        session: ConnectionId,
+        values: GlobalValues,
+        turn: &mut TurnContext<'_>,
+    ) -> Result<OperationId> {
+        let operation = self.open(session, Work::Globals { outstanding: u32::from(self.sql_instances) })?;
+        let signal = SetGlobals { operation, reply_to: self.own, values };
+        turn.outbox.send(self.main, Signal::Main(MainSignal::SetGlobals(signal)));
+        Ok(operation)
+    }
+
+    /// Ends a transaction; answered by [`Event::Ended`]. `None` when tc holds nothing for it: it has ended already.
+    ///
+    /// # Errors
+    /// `OutOfResources`; the transaction goes on then.
+    pub fn end(
+        &mut self,
+        session: ConnectionId,
+        transaction: &mut Transaction,
+        ending: Ending,
+        turn: &mut TurnContext<'_>,
+    ) -> Result<Option<OperationId>> {
+        if !transaction.id.is_some() {
+            self.forget(transaction);
+            return Ok(None);
+        }
+        let operation = self.open(session, Work::End)?;
+        let request = EndTransaction { operation, reply_to: self.own, transaction: transaction.id, ending };
+        let tc = self.tc_of(transaction);
+        turn.outbox.send(tc, Signal::Tc(TcSignal::EndTransaction(request)));
+        self.forget(transaction);
+        Ok(Some(operation))
+    }
+
+    /// Rolls a transaction back that nobody will hear of any more. Other than [`Gateway::end`] it is never refused, so no session leaves
+    /// locks behind.
+    pub fn abandon(&mut self, transaction: &mut Transaction, turn: &mut TurnContext<'_>) {
+        if transaction.id.is_some() {
+            let (operation, ending) = (NO_OPERATION, Ending::Rollback);
+            let request = EndTransaction { operation, reply_to: self.own, transaction: transaction.id, ending };
+            let tc = self.tc_of(transaction);
+            turn.outbox.send(tc, Signal::Tc(TcSignal::EndTransaction(request)));
+        }
+        self.forget(transaction);
+    }
+
+    /// Undoes the statements after `newer_than`, as [`Transaction::statement`] told it; answered by [`Event::Undone`]. `None`
+    /// when there are none.
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn undo_statements(
+        &mut self,
+        session: ConnectionId,
+        transaction: &Transaction,
+        newer_than: StatementNumber,
+        turn: &mut TurnContext<'_>,
+    ) -> Result<Option<OperationId>> {
+        if !transaction.id.is_some() || transaction.statement <= newer_than {
+            return Ok(None);
+        }
+        let operation = self.open(session, Work::Undo)?;
+        let request = UndoStatements { operation, reply_to: self.own, transaction: transaction.id, newer_than };
+        let tc = self.tc_of(transaction);
+        turn.outbox.send(tc, Signal::Tc(TcSignal::UndoStatements(request)));
+        Ok(Some(operation))
+    }
+
+    /// Ends the snapshot of a transaction and forgets everything of it but its isolation level.
+    pub fn forget(&mut self, transaction: &mut Transaction) {
+        let isolation = transaction.isolation;
+        let ended = std::mem::take(transaction);
+        transaction.isolation = isolation;
+        transaction.written = ended.written;
+        transaction.written.clear();
+        if let Some((handle, _)) = ended.snapshot {
+            self.end_snapshot(handle);
+        }
+    }
+
+    /// Takes the transaction's snapshot now (START TRANSACTION WITH CONSISTENT SNAPSHOT).
+    ///
+    /// # Errors
+    /// `OutOfResources` when this thread reads too many snapshots.
+    pub fn take_snapshot(&mut self, transaction: &mut Transaction) -> Result<()> {
+        if transaction.snapshot.is_none() {
+            let handle = self.snapshots.begin().map_err(|_| too_many_snapshots())?;
+            let number = handle.number();
+            transaction.snapshot = Some((handle, number));
+            transaction.newest_table = self.catalog.dictionary.newest_table();
+        }
+        Ok(())
+    }
+
+    /// Ends the snapshot that a statement of several reads has taken for all of them, unless it is the transaction's.
+    pub fn end_statement(&mut self, transaction: &mut Transaction) {
+        let is_of_transaction = transaction.explicit && transaction.isolation != Isolation::ReadCommitted;
+        if !is_of_transaction && let Some((handle, _)) = transaction.snapshot.take() {
+            self.end_snapshot(handle);
+        }
+    }
+
+    /// Takes `count` AUTO_INCREMENT numbers, all beyond `beyond`; answered by [`Event::AutoIncrement`].
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn reserve_auto_increment(
+        &mut self,
+        session: ConnectionId,
+        table: TableId,
+        count: u64,
+        beyond: u64,
+        turn: &mut TurnContext<'_>,
+    ) -> Result<OperationId> {
+        let operation = self.open(session, Work::AutoIncrement)?;
+        let request = ReserveAutoIncrement { operation, reply_to: self.own, table, count, beyond };
+        turn.outbox.send(self.main, Signal::Main(MainSignal::ReserveAutoIncrement(request)));
+        Ok(operation)
+    }
+
+    /// Reads a status table from every block that knows part of it; answered by [`Event::Status`].
+    ///
+    /// # Errors
+    /// `OutOfResources`; nothing is under way then.
+    pub fn read_status(
+        &mut self,
+        session: ConnectionId,
+        table: StatusTable,
+        turn: &mut TurnContext<'_>,
+    ) -> Result<OperationId> {
+        let modules: &[Module] = match table {
+            StatusTable::Transactions | StatusTable::LockWaits => &[Module::Tc],
+            StatusTable::Locks | StatusTable::MemoryUsage => &[Module::Ldm],
+            StatusTable::Processes
+            | StatusTable::MetadataLocks
+            | StatusTable::Routing
+            | StatusTable::OperationLatency
+            | StatusTable::OperationLatencyBuckets => &[Module::Sql],
+            StatusTable::UserLocks => &[Module::Main],
+            StatusTable::Counters => &[Module::Main, Module::Recv, Module::Sql, Module::Tc, Module::Ldm, Module::Query],
+        };
+        let known: Vec<_> = modules.iter().map(|module| (*module, self.instances_of(*module))).collect();
+        let outstanding = known.iter().map(|(_, instances)| u32::from(*instances)).sum();
+        let operation = self.open(session, Work::Status { outstanding, rows: Vec::new() })?;
+        for (module, instance) in known.into_iter().flat_map(|(module, count)| (0..count).map(move |at| (module, at))) {
+            let request = ReadStatus { operation, reply_to: self.own, table };
+            let signal = match module {
+                Module::Tc => Signal::Tc(TcSignal::ReadStatus(request)),
+                Module::Sql => Signal::Sql(SqlSignal::ReadStatus(request)),
+                Module::Main => Signal::Main(MainSignal::ReadStatus(request)),
+                Module::Recv => Signal::Recv(RecvSignal::ReadStatus(request)),
+                Module::Query => Signal::Query(QuerySignal::ReadStatus(request)),
+                _ => Signal::Ldm(LdmSignal::ReadStatus(request)),
+            };
+            turn.outbox.send(Address::new(self.own.node, module, instance), signal);
+        }
+        Ok(operation)
+    }
+
+    /// How many instances of a module tell rows of status tables.
+    fn instances_of(&self, module: Module) -> u16 {
+        match module {
+            Module::Main => 1,
+            Module::Recv => self.recv_instances,
+            Module::Sql => self.sql_instances,
+            Module::Tc => self.tc_instances,
+            Module::Ldm => self.ldm_instances,
+            Module::Query => self.query_instances,
+            Module::Rep | Module::Send | Module::Io => 0,
+        }
+    }
+
+    /// Takes a new catalog and says so.
+    pub fn on_publish_catalog(&mut self, signal: PublishCatalog, turn: &mut TurnContext<'_>) {
+        self.catalog = signal.catalog;
+        let reply = PublishCatalogReply { operation: signal.operation };
+        turn.outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
+    }
+
+    /// A statement is done: what the session knows of its transaction is brought up to date.
+    ///
+    /// `transaction` is that of the session which the operation belongs to; see [`Gateway::session_of`].
+    pub fn on_execute_statement_reply(
+        &mut self,
+        reply: ExecuteStatementReply,
+        transaction: &mut Transaction,
+    ) -> Option<Event> {
+        self.operations.remove(Handle::from_u64(reply.operation.0))?;
+        let ExecuteStatementReply {
+            operation,
+            transaction: id,
+            statement,
+            matched,
+            changed,
+            remarks,
+            outputs,
+            written,
+            error,
+        } = reply;
+        let was_open = transaction.id.is_some();
+        transaction.id = id;
+        if id.is_some() {
+            transaction.statement = transaction.statement.max(statement);
+            for partition in written {
+                if !transaction.written.contains(&partition) {
+                    transaction.written.push(partition);
+                }
+            }
+        } else {
+            transaction.written.clear();
+            transaction.statement = StatementNumber(0);
+            // A deadlock ends the transaction, its snapshot with it.
+            if (was_open || transaction.explicit) && error.is_some() {
+                transaction.ended = true;
+            }
+        }
+        Some(Event::Statement { operation, matched, changed, remarks, outputs, error })
+    }
+
+    /// Whether the last statement ended the whole transaction against the session's will (a deadlock); asking clears it.
+    pub fn take_ended(&mut self, transaction: &mut Transaction) -> bool {
+        std::mem::take(&mut transaction.ended)
+    }
+
+    /// The session of an operation that is under way.
+    pub fn session_of(&self, operation: OperationId) -> Option<ConnectionId> {
+        self.operations.get(Handle::from_u64(operation.0)).map(|operation| operation.session)
+    }
+
+    /// COMMIT or ROLLBACK is done.
+    pub fn on_end_transaction_reply(&mut self, reply: EndTransactionReply) -> Option<(ConnectionId, Event)> {
+        let operation = self.operations.remove(Handle::from_u64(reply.operation.0))?;
+        Some((operation.session, Event::Ended { operation: reply.operation, error: reply.error }))
+    }
+
+    /// The other replies, which nothing but the session waits for.
+    pub fn on_reply(&mut self, signal: SqlSignal) -> Option<(ConnectionId, Event)> {
+        match signal {
+            SqlSignal::ChangeSchemaReply(reply) => {
+                let handle = Handle::from_u64(reply.operation.0);
+                let Operation { session, work } = self.operations.get(handle)?;
+                let (session, stays) = (*session, matches!(work, Work::Schema { stays: true }));
+                if !stays {
+                    self.operations.remove(handle);
+                }
+                let event = Event::SchemaChanged { operation: reply.operation, notes: reply.notes, error: reply.error };
+                Some((session, event))
+            }
+            SqlSignal::ReserveAutoIncrementReply(ReserveAutoIncrementReply { operation, first, count, error }) => {
+                let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                Some((record.session, Event::AutoIncrement { operation, first, count, error }))
+            }
+            SqlSignal::UndoStatementsReply(UndoStatementsReply { operation }) => {
+                let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                Some((record.session, Event::Undone { operation }))
+            }
+            SqlSignal::ReadStatusReply(reply) => self.on_read_status_reply(reply),
+            SqlSignal::EndTransactionReply(reply) => self.on_end_transaction_reply(reply),
+            SqlSignal::InterruptSessionReply(reply) => self.on_interrupt_session_reply(reply),
+            SqlSignal::ApplyGlobalsReply(reply) => self.on_apply_globals_reply(reply),
+            SqlSignal::UseUserLockReply(UseUserLockReply { operation, value, error }) => {
+                let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                Some((record.session, Event::UserLock { operation, value, error }))
+            }
+            _ => None,
+        }
+    }
+
+    fn on_interrupt_session_reply(&mut self, reply: InterruptSessionReply) -> Option<(ConnectionId, Event)> {
+        let handle = Handle::from_u64(reply.operation.0);
+        let Some(Operation { session, work: Work::Interrupt { outstanding, is_known } }) =
+            self.operations.get_mut(handle)
+        else {
+            return None;
+        };
+        *is_known |= reply.is_known;
+        *outstanding -= 1;
+        if *outstanding > 0 {
+            return None;
+        }
+        let event = Event::Interrupted { operation: reply.operation, is_known: *is_known };
+        let session = *session;
+        self.operations.remove(handle);
+        Some((session, event))
+    }
+
+    fn on_apply_globals_reply(&mut self, reply: ApplyGlobalsReply) -> Option<(ConnectionId, Event)> {
+        let handle = Handle::from_u64(reply.operation.0);
+        let Some(Operation { session, work: Work::Globals { outstanding } }) = self.operations.get_mut(handle) else {
+            return None;
+        };
+        *outstanding -= 1;
+        if *outstanding > 0 {
+            return None;
+        }
+        let session = *session;
+        self.operations.remove(handle);
+        Some((session, Event::GlobalsSet { operation: reply.operation }))
+    }
+
+    fn on_read_status_reply(&mut self, reply: ReadStatusReply) -> Option<(ConnectionId, Event)> {
+        let handle = Handle::from_u64(reply.operation.0);
+        let Some(Operation { session, work: Work::Status { outstanding, rows } }) = self.operations.get_mut(handle)
+        else {
+            return None;
+        };
+        rows.extend(reply.rows);
+        *outstanding -= 1;
+        if *outstanding > 0 {
+            return None;
+        }
+        let event = Event::Status { operation: reply.operation, rows: std::mem::take(rows) };
+        let session = *session;
+        self.operations.remove(handle);
+        Some((session, event))
+    }
+
+    pub(crate) fn open(&mut self, session: ConnectionId, work: Work) -> Result<OperationId> {
+        if self.operations.len() >= self.operations.capacity() {
+            if let Work::Read(ReadWork { own_snapshot: Some(handle), .. }) = work {
+                self.end_snapshot(handle);
+            }
+            return Err(too_many_operations());
+        }
+        let handle = self.operations.insert(Operation { session, work }).map_err(|_| too_many_operations())?;
+        Ok(OperationId(handle.to_u64()))
+    }
+
+    pub(crate) fn close(&mut self, operation: OperationId) {
+        let removed = self.operations.remove(Handle::from_u64(operation.0));
+        if let Some(Operation { work: Work::Read(ReadWork { own_snapshot: Some(handle), .. }), .. }) = removed {
+            self.end_snapshot(handle);
+        }
+    }
+
+    fn end_snapshot(&mut self, handle: junctor_storage::snapshot::SnapshotHandle) {
+        // A handle is made and given back by this thread only, so it is active.
+        let _ = self.snapshots.end(handle);
+    }
+
+    pub(crate) fn snapshot_of(
+        &mut self,
+        transaction: &mut Transaction,
+    ) -> Result<(CommitNumber, Option<junctor_storage::snapshot::SnapshotHandle>)> {
+        if transaction.explicit && transaction.isolation != Isolation::ReadCommitted {
+            self.take_snapshot(transaction)?;
+        }
+        if let Some((_, number)) = &transaction.snapshot {
+            return Ok((*number, None));
+        }
+        let handle = self.snapshots.begin().map_err(|_| too_many_snapshots())?;
+        Ok((handle.number(), Some(handle)))
+    }
+
+    /// The tc on the thread that owns a partition: a statement that is a transaction by itself, of one partition, crosses threads
+    /// there and back and no more.
+    fn tc_near(&self, partition: PartitionId) -> Option<Address> {
+        let owner = self.catalog.distribution.owner(partition)?;
+        let instance = (*self.tc_of_ldm.get(usize::from(owner.instance))?)?;
+        Some(Address::new(self.own.node, Module::Tc, instance))
+    }
+
+    fn tc_of(&mut self, transaction: &Transaction) -> Address {
+        if transaction.id.is_some() {
+            return Address::new(self.own.node, Module::Tc, transaction.id.instance());
+        }
+        let instance = self.local_tc.unwrap_or_else(|| {
+            self.next_tc = (self.next_tc + 1) % self.tc_instances.max(1);
+            self.next_tc
+        });
+        Address::new(self.own.node, Module::Tc, instance)
+    }
+}
+
+/// The tc on the thread of each ldm instance.
+fn tc_of_ldm(directory: &Directory) -> Box<[Option<u16>]> {
+    let near = |ldm| directory.instance_on(Module::Tc, directory.thread_of(Module::Ldm, ldm)?);
+    (0..directory.instances(Module::Ldm)).map(near).collect()
+}
+
+fn too_many_operations() -> Box<Error> {
+    Error::new(ErrorCode::OutOfResources, "Out of resources: too many operations at once")
+}
+
+fn too_many_snapshots() -> Box<Error> {
+    Error::new(ErrorCode::OutOfResources, "Out of resources: too many snapshots at once")
+}
+
+fn take_parts(inputs: &mut PartitionInputs) -> Parts {
+    if inputs.len() == 1
+        && let Some((partition, input)) = inputs.pop()
+    {
+        return Parts::One(partition, input);
+    }
+    let mut parts = Vec::with_capacity(inputs.len());
+    while let Some(part) = inputs.pop() {
+        parts.push(part);
+    }
+    Parts::Many(parts.into_boxed_slice())
+}
+
+#[cfg(test)]
+mod tests {
+    use junctor_kernel::{NodeId, NodeLayout};
+
+    use super::*;
+
+    #[test]
+    fn the_tc_near_a_partition_is_on_the_thread_of_its_owner_if_one_is() {
+        let near = |threads: &[&[(Module, u16)]]| {
+            tc_of_ldm(&Directory::new(NodeId(1), &NodeLayout::new(threads)).expect("a layout")).to_vec()
+        };
+        let (tc, ldm) = (Module::Tc, Module::Ldm);
+        assert_eq!(near(&[&[(tc, 0), (ldm, 1)], &[(tc, 1), (ldm, 0)]]), [Some(1), Some(0)]);
+        assert_eq!(near(&[&[(tc, 0)], &[(ldm, 0)], &[(tc, 1), (ldm, 1)]]), [None, Some(1)]);
+    }
+}

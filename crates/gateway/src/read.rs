@@ -1,0 +1,315 @@
+//! Hot path, budget 150 instructions a read besides its keys: no allocation for a read that one reply answers.
+//! Reads: a part for each partition, sent where it shall run, and what comes back.
+
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Handle, Module};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{ConnectionId, PartitionId, TableId, TransactionId};
+use junctor_model::limit::REPLY_BYTES_MAX;
+use junctor_signals::program::{Access, ReadProgram};
+use junctor_signals::read_rows::{Charge, OperationId, ReadRows, ReadRowsReply};
+use junctor_signals::{LdmSignal, QuerySignal, Signal, SqlSignal};
+
+use crate::event::{Event, Next};
+use crate::gateway::{Gateway, ReadOptions};
+use crate::keys::PartitionInputs;
+use crate::operation::{CutPart, Operation, ReadWork, Work};
+use crate::route::{Choice, is_long};
+use crate::transaction::Transaction;
+use crate::turn_context::TurnContext;
+
+/// Places to remember lengths of replies; tables share them.
+pub(crate) const REPLY_BYTES_PLACES: usize = 64;
+/// Room for the reply of a read of one key, and the least room of any.
+const POINT_REPLY_BYTES: usize = 512;
+/// Bytes of input that hold more than one key.
+const POINT_INPUT_BYTES_MAX: usize = 64;
+
+impl Gateway {
+    /// Bytes that the reply of a read of one partition may well have; `input` is what the partition is asked.
+    #[inline]
+    pub fn reply_room(&self, program: &ReadProgram, input: &[u8]) -> usize {
+        let is_point = input.len() <= POINT_INPUT_BYTES_MAX && program.access == Access::PrimaryKeys;
+        let lately = self.reply_bytes[reply_place(program.table.definition.id)] as usize;
+        if is_point { POINT_REPLY_BYTES } else { lately.max(POINT_REPLY_BYTES) }
+    }
+
+    /// Reads rows of every partition that `inputs` touches; answered by [`Event::Rows`] until its `next` is `Done`, or by
+    /// [`Event::ReadFailed`].
+    ///
+    /// # Errors
+    /// `TemporaryFailure` and `OutOfResources`; nothing is under way then.
+    pub fn read(
+        &mut self,
+        session: ConnectionId,
+        transaction: &mut Transaction,
+        program: &Arc<ReadProgram>,
+        options: ReadOptions,
+        inputs: &mut PartitionInputs,
+        turn: &mut TurnContext<'_>,
+    ) -> Result<OperationId> {
+        let (snapshot, own_snapshot) = self.snapshot_of(transaction)?;
+        let work = ReadWork {
+            program: Arc::clone(program),
+            options,
+            snapshot,
+            own_snapshot,
+            transaction: transaction.id,
+            outstanding: inputs.len() as u32,
+            prefixed: if inputs.has_output() { inputs.len() as u32 } else { 0 },
+            cut: Vec::new(),
+            sample: None,
+            abandoned: false,
+        };
+        let operation = self.open(session, Work::Read(work))?;
+        let table = program.table.definition.id;
+        let several = inputs.len() > 1 && self.route.is_adaptive();
+        let mut goes_away = false;
+        while let Some((index, input)) = inputs.pop() {
+            let partition = PartitionId { table, index };
+            let Some(owner) = self.catalog.distribution.owner(partition) else {
+                // The plan is older than the catalog: the owner's answer would say the same.
+                turn.buffers.give(input);
+                self.refuse_part(operation, partition, turn);
+                continue;
+            };
+            let own_writes = transaction.id.is_some() && transaction.has_written(partition);
+            let choice = match own_writes {
+                true => Choice::of(owner),
+                false => self.route.choose(program, units_of(program, &input), owner, turn.loads, turn.now),
+            };
+            let Choice { to, charge, .. } = choice;
+            let is_sampled = choice.is_sampled && self.note_sample(operation, partition, &input, &choice, turn);
+            let output = inputs.take_output(turn.buffers);
+            let output = output.unwrap_or_else(|| turn.buffers.take(self.reply_room(program, &input)));
+            let request = ReadRows {
+                operation,
+                reply_to: self.own,
+                partition,
+                protocol: options.protocol,
+                rows_max: options.bound.left(0),
+                warnings_max: options.warnings_max,
+                is_sampled,
+                charge,
+                program: Arc::clone(program),
+                snapshot,
+                transaction: if own_writes { transaction.id } else { TransactionId::default() },
+                output,
+                input,
+                resume: None,
+            };
+            goes_away |= send_part(to, request, several, (&self.here, &mut self.held), turn);
+        }
+        if several {
+            self.send_held(goes_away, turn);
+        }
+        Ok(operation)
+    }
+
+    /// Asks every partition that was cut for its next batch.
+    pub fn continue_read(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
+        let own = self.own;
+        let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(Handle::from_u64(operation.0))
+        else {
+            return;
+        };
+        work.outstanding += work.cut.len() as u32;
+        let several = work.cut.len() > 1 && self.route.is_adaptive();
+        let mut goes_away = false;
+        for CutPart { partition, to, charge, input, resume } in work.cut.drain(..) {
+            let at_owner = to.module == Module::Ldm;
+            self.route.charge(charge);
+            let request = ReadRows {
+                operation,
+                reply_to: own,
+                partition,
+                protocol: work.options.protocol,
+                rows_max: work.options.bound.left(resume.rows),
+                warnings_max: work.options.warnings_max,
+                is_sampled: false,
+                charge,
+                program: Arc::clone(&work.program),
+                snapshot: work.snapshot,
+                transaction: if at_owner { work.transaction } else { TransactionId::default() },
+                output: turn.buffers.take(self.reply_bytes[reply_place(partition.table)] as usize),
+                input,
+                resume: Some(resume),
+            };
+            goes_away |= send_part(to, request, several, (&self.here, &mut self.held), turn);
+        }
+        if several {
+            self.send_held(goes_away, turn);
+        }
+    }
+
+    /// Gives up what is left of a read. Replies that are still coming are dropped.
+    pub fn end_read(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
+        let handle = Handle::from_u64(operation.0);
+        let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(handle) else { return };
+        work.abandoned = true;
+        for part in work.cut.drain(..) {
+            turn.buffers.give(part.input);
+        }
+        if work.outstanding == 0 {
+            self.close(operation);
+        }
+    }
+
+    /// Rows of a read arrived.
+    pub fn on_read_rows_reply(
+        &mut self,
+        reply: ReadRowsReply,
+        from: Address,
+        turn: &mut TurnContext<'_>,
+    ) -> Option<(ConnectionId, Event)> {
+        let ReadRowsReply { operation, partition, rows, service_ns, charge, input, output, resume, remarks, error } =
+            reply;
+        self.route.discharge(charge);
+        let handle = Handle::from_u64(operation.0);
+        let Some(Operation { session, work: Work::Read(work) }) = self.operations.get_mut(handle) else {
+            turn.buffers.give(input);
+            turn.buffers.give(output);
+            return None;
+        };
+        let session = *session;
+        work.outstanding -= 1;
+        if service_ns > 0
+            && let Some(sample) = work.sample.take_if(|sample| sample.0 == partition.index)
+        {
+            self.route.observe(&sample.1, from, u64::from(service_ns), turn.stamps.take(turn.now));
+        }
+        match resume {
+            Some(resume) if !work.abandoned && work.options.bound.left(resume.rows) > 0 => {
+                let charge = self.route.charge_at(charge, from);
+                work.cut.push(CutPart { partition, to: from, charge, input, resume })
+            }
+            _ => turn.buffers.give(input),
+        }
+        if output.len() > POINT_REPLY_BYTES {
+            let lately = &mut self.reply_bytes[reply_place(partition.table)];
+            *lately = (*lately - *lately / 16).max(output.len().min(REPLY_BYTES_MAX) as u32);
+        }
+        let outstanding = work.outstanding;
+        let is_prefixed = work.prefixed > 0;
+        work.prefixed -= u32::from(is_prefixed);
+        if work.abandoned || error.is_some() {
+            let told = error.filter(|_| !work.abandoned);
+            turn.buffers.give(output);
+            self.end_read(operation, turn);
+            return told.map(|error| (session, Event::ReadFailed { operation, remarks, error }));
+        }
+        let next = match (outstanding, work.cut.is_empty()) {
+            (0, true) => Next::Done,
+            (0, false) => Next::Ask,
+            _ => Next::Coming,
+        };
+        if next == Next::Done {
+            self.close(operation);
+        }
+        Some((session, Event::Rows { operation, output, is_prefixed, rows, partition: partition.index, remarks, next }))
+    }
+
+    /// Sends the parts of a read that stay on this thread; when others went away they come after those are published, so that
+    /// all threads work at the same time.
+    fn send_held(&mut self, after_publishing: bool, turn: &mut TurnContext<'_>) {
+        for (to, request) in self.held.drain(..) {
+            match after_publishing {
+                true => turn.outbox.send_next_turn(to, read_signal(to, request)),
+                false => send_read(to, request, turn),
+            }
+        }
+    }
+
+    /// Notes which part of a read is measured; one at most.
+    #[cold]
+    fn note_sample(
+        &mut self,
+        operation: OperationId,
+        partition: PartitionId,
+        input: &[u8],
+        choice: &Choice,
+        turn: &mut TurnContext<'_>,
+    ) -> bool {
+        let found = self.operations.get_mut(Handle::from_u64(operation.0));
+        let Some(Operation { work: Work::Read(work), .. }) = found else { return false };
+        if work.sample.is_some() {
+            return false;
+        }
+        let (units, sent) = (units_of(&work.program, input), turn.stamp());
+        let sample = self.route.sample(&work.program, units, choice, turn.loads, sent);
+        work.sample = Some(Box::new((partition.index, sample)));
+        true
+    }
+
+    /// Answers a part whose partition is gone as its owner would: the plan is stale.
+    fn refuse_part(&mut self, operation: OperationId, partition: PartitionId, turn: &mut TurnContext<'_>) {
+        let error =
+            Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction");
+        let reply = ReadRowsReply {
+            operation,
+            partition,
+            rows: 0,
+            service_ns: 0,
+            charge: Charge::default(),
+            input: Vec::new(),
+            output: Vec::new(),
+            resume: None,
+            remarks: None,
+            error: Some(error),
+        };
+        turn.outbox.send(self.own, Signal::Sql(SqlSignal::ReadRowsReply(reply)));
+    }
+}
+
+fn reply_place(table: TableId) -> usize {
+    table.0 as usize % REPLY_BYTES_PLACES
+}
+
+#[inline]
+fn send_read(to: Address, request: ReadRows, turn: &mut TurnContext<'_>) {
+    let is_little = request.is_little();
+    turn.outbox.send(to, read_signal(to, request));
+    if !is_little {
+        turn.outbox.mark_much(to);
+    }
+}
+
+/// Sends a part of a read. One that stays and is long waits for its turn; one of several that stays is held. Returns whether one of
+/// several went away.
+#[inline]
+fn send_part(
+    to: Address,
+    request: ReadRows,
+    several: bool,
+    (here, held): (&[Address], &mut Vec<(Address, ReadRows)>),
+    turn: &mut TurnContext<'_>,
+) -> bool {
+    let is_long = is_long(request.charge);
+    if !(several || is_long) || !here.contains(&to) {
+        send_read(to, request, turn);
+        return several;
+    }
+    match is_long {
+        true => turn.outbox.send_long(to, read_signal(to, request)),
+        false => held.push((to, request)),
+    }
+    false
+}
+
+#[inline]
+fn read_signal(to: Address, request: ReadRows) -> Signal {
+    match to.module {
+        Module::Query => Signal::Query(QuerySignal::ReadRows(request)),
+        _ => Signal::Ldm(LdmSignal::ReadRows(request)),
+    }
+}
+
+/// What a read asks of one partition: its ranges count as one; its keys are counted by their bytes, about sixteen each.
+#[inline]
+fn units_of(program: &ReadProgram, input: &[u8]) -> u32 {
+    match program.access {
+        Access::PrimaryKeys => (input.len() as u32 >> 4).max(1),
+        Access::IndexRanges { .. } | Access::AllRows => 1,
+    }
+}

@@ -1,0 +1,379 @@
+//! The rows of the tables of `information_schema`.
+
+use junctor_model::collation::CollationId;
+use junctor_model::foreign_key::columns_named;
+use junctor_model::schema::{ColumnDefinition, ColumnType, IndexKind, TableDefinition};
+use junctor_model::value::Value;
+
+use super::column_rows::{self, PRIVILEGES};
+use super::fact::ShowFacts;
+use super::layout::{Field, VirtualTable, bytes, count, yes_no};
+use super::schema_layout as layout;
+use super::server_rows;
+use super::table_rows::{create_options, database_names, show_index, storage_values};
+use super::type_text::{column_key, column_type_text, data_type, default_value, visible_columns, visible_indexes};
+use crate::mysql_catalog::variable::variable_rows;
+
+/// The only catalog.
+const CATALOG: &str = "def";
+
+type Rows = fn(&ShowFacts<'_>) -> Vec<Vec<Value>>;
+
+/// Every table by name, with its columns and its rows.
+const TABLES: &[(&str, &[Field], Rows)] = &[
+    ("CHARACTER_SETS", layout::CHARACTER_SETS, character_sets),
+    ("CHECK_CONSTRAINTS", layout::CHECK_CONSTRAINTS, nothing),
+    ("COLLATIONS", layout::COLLATIONS, |_| server_rows::collation_rows()),
+    ("COLLATION_CHARACTER_SET_APPLICABILITY", layout::COLLATION_CHARACTER_SET_APPLICABILITY, applicability),
+    ("COLUMNS", layout::COLUMNS, columns),
+    ("COLUMN_PRIVILEGES", layout::COLUMN_PRIVILEGES, nothing),
+    ("ENGINES", layout::ENGINES, |_| server_rows::engine_rows()),
+    ("EVENTS", layout::EVENTS, nothing),
+    ("FILES", layout::FILES, nothing),
+    ("GLOBAL_STATUS", layout::NAME_AND_VALUE, status),
+    ("GLOBAL_VARIABLES", layout::NAME_AND_VALUE, |facts| variables(true, facts)),
+    ("KEY_COLUMN_USAGE", layout::KEY_COLUMN_USAGE, key_column_usage),
+    ("PARAMETERS", layout::PARAMETERS, nothing),
+    ("PARTITIONS", layout::PARTITIONS, partitions),
+    ("PLUGINS", layout::PLUGINS, plugins),
+    ("PROCESSLIST", layout::PROCESSLIST, nothing),
+    ("PROFILING", layout::PROFILING, nothing),
+    ("REFERENTIAL_CONSTRAINTS", layout::REFERENTIAL_CONSTRAINTS, referential_constraints),
+    ("ROUTINES", layout::ROUTINES, nothing),
+    ("SCHEMATA", layout::SCHEMATA, schemata),
+    ("SCHEMA_PRIVILEGES", layout::SCHEMA_PRIVILEGES, nothing),
+    ("SESSION_STATUS", layout::NAME_AND_VALUE, status),
+    ("SESSION_VARIABLES", layout::NAME_AND_VALUE, |facts| variables(false, facts)),
+    ("STATISTICS", layout::STATISTICS, statistics),
+    ("ST_GEOMETRY_COLUMNS", layout::ST_GEOMETRY_COLUMNS, nothing),
+    ("SYSTEM_VARIABLES", layout::NAME_AND_VALUE, |facts| variables(true, facts)),
+    ("TABLES", layout::TABLES, tables),
+    ("TABLE_CONSTRAINTS", layout::TABLE_CONSTRAINTS, table_constraints),
+    ("TABLE_PRIVILEGES", layout::TABLE_PRIVILEGES, nothing),
+    ("TRIGGERS", layout::TRIGGERS, nothing),
+    ("USER_PRIVILEGES", layout::USER_PRIVILEGES, user_privileges),
+    ("VIEWS", layout::VIEWS, nothing),
+];
+
+/// The columns of a table by its name in any letter case.
+pub(super) fn fields(name: &str) -> Option<&'static [Field]> {
+    find(name).map(|(_, fields, _)| *fields)
+}
+
+/// The names of all tables.
+pub(super) fn names() -> Vec<&'static str> {
+    TABLES.iter().map(|(name, _, _)| *name).collect()
+}
+
+/// A table with its rows, by its name in any letter case.
+pub(super) fn table(name: &str, facts: &ShowFacts<'_>) -> Option<VirtualTable> {
+    let (name, fields, rows) = find(name)?;
+    let table = VirtualTable::new("information_schema", name, fields);
+    Some(VirtualTable { rows: rows(facts), ..table })
+}
+
+fn find(name: &str) -> Option<&'static (&'static str, &'static [Field], Rows)> {
+    TABLES.iter().find(|(known, _, _)| known.eq_ignore_ascii_case(name))
+}
+
+fn nothing(_: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    Vec::new()
+}
+
+/// All tables that users see, by database and name.
+fn base_tables<'a>(facts: &ShowFacts<'a>) -> impl Iterator<Item = &'a TableDefinition> {
+    let dictionary = facts.dictionary;
+    let databases = dictionary.databases();
+    databases.flat_map(|database| dictionary.tables_of(&database.name)).map(|table| &table.definition)
+}
+
+/// The computed tables, with database, name and columns.
+fn computed_tables() -> impl Iterator<Item = (&'static str, &'static str, &'static [Field])> {
+    let own = TABLES.iter().map(|(name, fields, _)| ("information_schema", *name, *fields));
+    let info = super::junctor_info::names().into_iter();
+    own.chain(info.filter_map(|name| Some(("junctor_info", name, super::junctor_info::fields(name)?))))
+}
+
+fn schemata(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let row = |name: String| {
+        let known = facts.dictionary.database(&name);
+        let collation = known.map_or(CollationId::UTF8MB4_GENERAL_CI, |database| database.collation);
+        vec![
+            bytes(CATALOG),
+            bytes(&name),
+            bytes(collation.character_set().name()),
+            bytes(collation.name()),
+            Value::Null,
+            bytes("NO"),
+        ]
+    };
+    database_names(facts).into_iter().map(row).collect()
+}
+
+fn tables(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for (database, name, _) in computed_tables() {
+        let mut row = vec![bytes(CATALOG), bytes(database), bytes(name), bytes("SYSTEM VIEW"), Value::Null];
+        row.resize(layout::TABLES.len(), Value::Null);
+        row[5] = Value::Int(10);
+        row[20] = bytes("");
+        rows.push(row);
+    }
+    for table in base_tables(facts) {
+        let mut row = vec![bytes(CATALOG), bytes(&table.database), bytes(&table.name), bytes("BASE TABLE")];
+        row.extend(storage_values(table, &(facts.numbers)(table.id)));
+        row.extend([bytes(table.collation.name()), Value::Null, bytes(create_options(table)), bytes(&table.comment)]);
+        rows.push(row);
+    }
+    rows
+}
+
+fn columns(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for (database, name, fields) in computed_tables() {
+        for (position, field) in fields.iter().enumerate() {
+            rows.push(column_row((database, name), position + 1, &field.definition(), "", "select"));
+        }
+    }
+    for table in base_tables(facts) {
+        for (position, column) in visible_columns(table) {
+            let key = column_key(table, position);
+            rows.push(column_row((&table.database, &table.name), position + 1, column, key, PRIVILEGES));
+        }
+    }
+    rows
+}
+
+fn column_row(
+    (database, table): (&str, &str),
+    position: usize,
+    column: &ColumnDefinition,
+    key: &str,
+    privileges: &str,
+) -> Vec<Value> {
+    let number = |value: Option<u64>| value.map_or(Value::Null, Value::UInt);
+    let collation = column_rows::collation(column);
+    let (characters, octets) = text_lengths(column.column_type).unzip();
+    let (precision, scale) = match column.column_type {
+        ColumnType::Integer { bytes, unsigned } => (Some(integer_digits(bytes, unsigned)), Some(0)),
+        ColumnType::Double => (Some(22), None),
+        _ => (None, None),
+    };
+    vec![
+        bytes(CATALOG),
+        bytes(database),
+        bytes(table),
+        bytes(&column.name),
+        count(position),
+        default_value(column),
+        yes_no(column.nullable),
+        bytes(data_type(column.column_type)),
+        characters.map_or(Value::Null, Value::Int),
+        octets.map_or(Value::Null, Value::Int),
+        number(precision),
+        number(scale),
+        Value::Null,
+        collation.map_or(Value::Null, |_| bytes("utf8mb4")),
+        collation.map_or(Value::Null, bytes),
+        bytes(column_type_text(column)),
+        bytes(key),
+        bytes(if column.auto_increment { "auto_increment" } else { "" }),
+        bytes(privileges),
+        bytes(&column.comment),
+        bytes(""),
+        Value::Null,
+    ]
+}
+
+/// Greatest lengths in characters and bytes. A TEXT has as many bytes as its length can count, in characters too.
+fn text_lengths(column_type: ColumnType) -> Option<(i64, i64)> {
+    match column_type {
+        ColumnType::Char { length, collation } | ColumnType::VarChar { length, collation } => {
+            let length = i64::from(length);
+            Some((length, length * collation.max_bytes_per_character() as i64))
+        }
+        ColumnType::Text { length_bytes, .. } => {
+            let most = (1i64 << (8 * u32::from(length_bytes.clamp(1, 4)))) - 1;
+            Some((most, most))
+        }
+        ColumnType::Integer { .. } | ColumnType::Double => None,
+    }
+}
+
+fn integer_digits(bytes: u8, unsigned: bool) -> u64 {
+    match bytes {
+        1 => 3,
+        2 => 5,
+        3 => 7,
+        4 => 10,
+        _ => 19 + u64::from(unsigned),
+    }
+}
+
+fn statistics(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in base_tables(facts) {
+        // SHOW INDEX has the same values without the catalog, the database and the index's database.
+        for mut shown in show_index(table, facts).rows {
+            let rest = shown.split_off(2);
+            let mut row = vec![bytes(CATALOG), bytes(&table.database)];
+            row.extend(shown);
+            row.push(bytes(&table.database));
+            row.extend(rest);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn key_column_usage(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in base_tables(facts) {
+        for index in visible_indexes(table).into_iter().filter(|index| index.is_unique()) {
+            for (position, part) in index.columns.iter().enumerate() {
+                let mut row = vec![bytes(CATALOG), bytes(&table.database), bytes(&index.name), bytes(CATALOG)];
+                row.extend([
+                    bytes(&table.database),
+                    bytes(&table.name),
+                    bytes(&table.columns[usize::from(part.0)].name),
+                    count(position + 1),
+                ]);
+                row.resize(layout::KEY_COLUMN_USAGE.len(), Value::Null);
+                rows.push(row);
+            }
+        }
+        for key in &table.foreign_keys {
+            for (position, (own, parent)) in key.columns.iter().zip(&key.parent_columns).enumerate() {
+                let column = &table.columns[usize::from(own.0)].name;
+                let names = [CATALOG, &table.database, &key.name, CATALOG, &table.database, &table.name, column];
+                let mut row: Vec<Value> = names.map(bytes).to_vec();
+                row.extend([count(position + 1), count(position + 1)]);
+                row.extend([bytes(&key.parent.0), bytes(&key.parent.1), bytes(parent)]);
+                rows.push(row);
+            }
+        }
+    }
+    rows
+}
+
+fn table_constraints(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in base_tables(facts) {
+        for index in visible_indexes(table).into_iter().filter(|index| index.is_unique()) {
+            let kind = if matches!(index.kind, IndexKind::Primary { .. }) { "PRIMARY KEY" } else { "UNIQUE" };
+            rows.push(vec![
+                bytes(CATALOG),
+                bytes(&table.database),
+                bytes(&index.name),
+                bytes(&table.database),
+                bytes(&table.name),
+                bytes(kind),
+                bytes("YES"),
+            ]);
+        }
+        for key in &table.foreign_keys {
+            let names = [CATALOG, &table.database, &key.name, &table.database, &table.name, "FOREIGN KEY", "YES"];
+            rows.push(names.map(bytes).to_vec());
+        }
+    }
+    rows
+}
+
+fn referential_constraints(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in base_tables(facts) {
+        for key in &table.foreign_keys {
+            let parent = facts.dictionary.table_named(&key.parent.0, &key.parent.1).map(|layout| &layout.definition);
+            let columns = parent.and_then(|parent| columns_named(parent, &key.parent_columns));
+            let unique = parent.zip(columns).and_then(|(parent, columns)| {
+                parent.indexes.iter().find(|index| index.is_unique() && index.columns == columns)
+            });
+            rows.push(vec![
+                bytes(CATALOG),
+                bytes(&table.database),
+                bytes(&key.name),
+                bytes(CATALOG),
+                bytes(&key.parent.0),
+                unique.map_or(Value::Null, |index| bytes(&index.name)),
+                bytes("NONE"),
+                bytes(key.on_update.name()),
+                bytes(key.on_delete.name()),
+                bytes(&table.name),
+                bytes(&key.parent.1),
+            ]);
+        }
+    }
+    rows
+}
+
+fn partitions(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in base_tables(facts) {
+        let numbers = (facts.numbers)(table.id);
+        let expression: Vec<String> = table
+            .partition_columns
+            .iter()
+            .map(|column| &table.columns[usize::from(column.0)])
+            .filter(|column| !column.hidden)
+            .map(|column| format!("`{}`", column.name))
+            .collect();
+        let parts = if table.partition_by_written { table.partition_count } else { 1 };
+        for part in 0..parts {
+            let mut row = vec![bytes(CATALOG), bytes(&table.database), bytes(&table.name)];
+            row.resize(layout::PARTITIONS.len(), Value::Null);
+            if table.partition_by_written {
+                row[3] = bytes(format!("p{part}"));
+                row[5] = count(usize::from(part) + 1);
+                row[7] = bytes("KEY");
+                row[9] = bytes(expression.join(","));
+            }
+            row[12] = Value::UInt(numbers.rows / u64::from(parts.max(1)));
+            row[13] = Value::UInt(numbers.data_bytes.checked_div(numbers.rows).unwrap_or(0));
+            row[14] = Value::UInt(numbers.data_bytes / u64::from(parts.max(1)));
+            row[22] = bytes("");
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn character_sets(_: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let row = |(name, collation, description, length): (&str, &str, &str, i64)| {
+        vec![bytes(name), bytes(collation), bytes(description), Value::UInt(length as u64)]
+    };
+    server_rows::character_set_rows().into_iter().map(row).collect()
+}
+
+fn applicability(_: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let cut = |mut row: Vec<Value>| {
+        row.truncate(2);
+        row
+    };
+    server_rows::collation_rows().into_iter().map(cut).collect()
+}
+
+fn plugins(_: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let row = |[name, status, kind, library, license]: [Value; 5]| {
+        let version = bytes("1.0");
+        let mut row = vec![name, version.clone(), status, kind, version, library];
+        row.extend([Value::Null, Value::Null, Value::Null, license, bytes("FORCE")]);
+        row
+    };
+    server_rows::plugin_rows().into_iter().map(row).collect()
+}
+
+fn variables(only_global: bool, facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let rows = variable_rows(only_global, facts.session).into_iter();
+    rows.map(|(name, value)| vec![bytes(name), bytes(value)]).collect()
+}
+
+fn status(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    facts.status.iter().map(|(name, value)| vec![bytes(name), bytes(value)]).collect()
+}
+
+fn user_privileges(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+    let grantee = format!("'{}'@'{}'", facts.session.user, facts.session.account_host);
+    let names = ["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "INDEX", "ALTER", "PROCESS", "SUPER"];
+    let row = |privilege: &str| vec![bytes(&grantee), bytes(CATALOG), bytes(privilege), bytes("YES")];
+    names.into_iter().map(row).collect()
+}

@@ -1,0 +1,301 @@
+//! The tables of `junctor_info`, the status of the node: columns of all of them, rows of those about threads.
+
+use junctor_gateway::threads::ThreadUsage;
+use junctor_model::value::Value;
+use junctor_signals::read_status::StatusTable;
+
+use super::layout::{Field, VirtualTable, bytes, double, int, name, text, unsigned};
+use super::schema_layout::PROCESSLIST;
+use super::sending_rows::SENDING;
+use super::thread_rows::{CPUSTAT, THREADBLOCKS};
+
+const THREADS: &[Field] =
+    &[unsigned("thread_id"), name("name"), int("cpu").or_null(), text("modules", 1024), unsigned("spin_us")];
+
+/// Totals since the start, then shares of the last 50 milliseconds, second and twenty seconds in per cent.
+const THREADSTAT: &[Field] = &[
+    unsigned("thread_id"),
+    name("name"),
+    unsigned("queue_length"),
+    unsigned("spin_now_us"),
+    unsigned("executing_us"),
+    unsigned("sending_us"),
+    unsigned("spinning_us"),
+    unsigned("sleeping_us"),
+    unsigned("signals"),
+    unsigned("turns"),
+    unsigned("hand_overs"),
+    double("executing_50ms_percent"),
+    double("sending_50ms_percent"),
+    double("spinning_50ms_percent"),
+    double("sleeping_50ms_percent"),
+    unsigned("signals_50ms"),
+    double("executing_1s_percent"),
+    double("sending_1s_percent"),
+    double("spinning_1s_percent"),
+    double("sleeping_1s_percent"),
+    unsigned("signals_1s"),
+    double("executing_20s_percent"),
+    double("sending_20s_percent"),
+    double("spinning_20s_percent"),
+    double("sleeping_20s_percent"),
+    unsigned("signals_20s"),
+    unsigned("buffer_full_us"),
+    unsigned("os_user_us"),
+    unsigned("os_system_us"),
+    unsigned("voluntary_switches"),
+    unsigned("involuntary_switches"),
+];
+
+/// One row for each partition of each ldm instance, hidden tables of unique indexes too.
+const MEMORYUSAGE: &[Field] = &[
+    unsigned("ldm_instance"),
+    unsigned("table_id"),
+    unsigned("partition_id"),
+    unsigned("live_rows"),
+    unsigned("row_versions"),
+    unsigned("purge_queue_length"),
+    unsigned("row_bytes"),
+    unsigned("row_map_bytes"),
+    unsigned("overflow_bytes"),
+    unsigned("hash_index_bytes"),
+    unsigned("ordered_index_bytes"),
+];
+
+const LOCKS: &[Field] = &[
+    unsigned("ldm_instance"),
+    unsigned("table_id"),
+    unsigned("partition_id"),
+    unsigned("row_id").or_null(),
+    unsigned("transaction_id"),
+    text("mode", 16),
+    text("state", 16),
+    unsigned("index_id").or_null(),
+    text("key_range", 256).or_null(),
+];
+
+/// One row for each transaction that waits and each that it waits for.
+const LOCK_WAITS: &[Field] = &[
+    unsigned("waiting_transaction_id"),
+    unsigned("blocking_transaction_id"),
+    unsigned("tc_instance"),
+    unsigned("ldm_instance"),
+    unsigned("table_id"),
+    unsigned("partition_id"),
+    unsigned("row_id").or_null(),
+    unsigned("waiting_ms"),
+];
+
+const TRANSACTIONS: &[Field] = &[
+    unsigned("transaction_id"),
+    text("state", 64),
+    unsigned("tc_instance"),
+    unsigned("statements"),
+    unsigned("participants"),
+    unsigned("waiting_ms").or_null(),
+];
+
+/// Who uses a table, changes it, or waits for either.
+const METADATA_LOCKS: &[Field] = &[
+    unsigned("sql_instance"),
+    unsigned("connection_id"),
+    unsigned("table_id"),
+    name("table_schema"),
+    name("table_name"),
+    text("mode", 16),
+    text("state", 16),
+    unsigned("waiting_ms").or_null(),
+];
+
+/// Who holds a lock of GET_LOCK, or waits for it.
+const USER_LOCKS: &[Field] = &[name("name"), unsigned("connection_id"), text("state", 16), unsigned("count")];
+
+/// What reads have cost, and where they went: a row for each sql block and kind of reads. What was not measured is NULL.
+const ROUTING: &[Field] = &[
+    unsigned("thread_id"),
+    unsigned("sql_instance"),
+    name("rule"),
+    name("table_name").or_null(),
+    name("operation"),
+    unsigned("here_ns").or_null(),
+    unsigned("away_ns").or_null(),
+    unsigned("here_samples"),
+    unsigned("away_samples"),
+    unsigned("chosen_here"),
+    unsigned("chosen_owner"),
+    unsigned("chosen_query"),
+    unsigned("explored"),
+    unsigned("regret_us"),
+];
+
+/// What blocks and threads have counted since the start.
+const COUNTERS: &[Field] = &[
+    unsigned("thread_id"),
+    name("module"),
+    unsigned("instance"),
+    name("name"),
+    unsigned("value"),
+    text("description", 256),
+];
+
+/// How long statements took, by kind; of all sql blocks together where the instance is NULL. Percentiles are upper bounds, at most an eighth
+/// too long.
+const OPERATION_LATENCY: &[Field] = &[
+    unsigned("sql_instance").or_null(),
+    name("operation"),
+    unsigned("count"),
+    unsigned("sum_us"),
+    double("p50_us"),
+    double("p95_us"),
+    double("p99_us"),
+    double("p999_us"),
+    double("max_us"),
+];
+
+/// The same one by one: so many took from and to so many nanoseconds, both included.
+const OPERATION_LATENCY_BUCKETS: &[Field] =
+    &[unsigned("sql_instance").or_null(), name("operation"), unsigned("from_ns"), unsigned("to_ns"), unsigned("count")];
+
+const TABLES: &[(&str, &[Field])] = &[
+    ("counters", COUNTERS),
+    ("cpustat_1sec", CPUSTAT),
+    ("cpustat_20sec", CPUSTAT),
+    ("cpustat_50ms", CPUSTAT),
+    ("lock_waits", LOCK_WAITS),
+    ("locks", LOCKS),
+    ("memoryusage", MEMORYUSAGE),
+    ("metadata_locks", METADATA_LOCKS),
+    ("operation_latency", OPERATION_LATENCY),
+    ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
+    ("routing", ROUTING),
+    ("sending", SENDING),
+    ("threadblocks", THREADBLOCKS),
+    ("threads", THREADS),
+    ("threadstat", THREADSTAT),
+    ("transactions", TRANSACTIONS),
+    ("user_locks", USER_LOCKS),
+];
+
+/// A thread of the node, as its placement made it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadFacts {
+    /// Its number, from 0.
+    pub thread: u32,
+    /// Its name.
+    pub name: Box<str>,
+    /// The CPU it is bound to.
+    pub cpu: Option<u32>,
+    /// The modules that run on it, with their instances.
+    pub modules: Box<str>,
+    /// The same one by one.
+    pub blocks: Vec<(&'static str, u16)>,
+    /// Microseconds that it looks for work before it sleeps.
+    pub spin_us: u32,
+}
+
+/// How busy a thread is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadStatus {
+    /// Its number, from 0.
+    pub thread: u32,
+    /// Its name.
+    pub name: Box<str>,
+    /// Signals that wait in its own queues.
+    pub queue_length: u32,
+    /// How long it looks for work before it sleeps, now, in nanoseconds.
+    pub spin_ns: u64,
+    /// Since the start.
+    pub total: ThreadUsage,
+    /// The last 50 milliseconds, second and twenty seconds.
+    pub windows: [ThreadUsage; 3],
+}
+
+/// The table whose rows blocks of the data plane tell.
+pub fn status_table(name: &str) -> Option<StatusTable> {
+    match name.to_ascii_lowercase().as_str() {
+        "counters" => Some(StatusTable::Counters),
+        "lock_waits" => Some(StatusTable::LockWaits),
+        "locks" => Some(StatusTable::Locks),
+        "memoryusage" => Some(StatusTable::MemoryUsage),
+        "metadata_locks" => Some(StatusTable::MetadataLocks),
+        "operation_latency" => Some(StatusTable::OperationLatency),
+        "operation_latency_buckets" => Some(StatusTable::OperationLatencyBuckets),
+        "routing" => Some(StatusTable::Routing),
+        "transactions" => Some(StatusTable::Transactions),
+        "user_locks" => Some(StatusTable::UserLocks),
+        _ => None,
+    }
+}
+
+/// The columns of such a table, without rows.
+pub fn status_columns(table: StatusTable) -> VirtualTable {
+    let (name, fields) = match table {
+        StatusTable::Counters => ("counters", COUNTERS),
+        StatusTable::LockWaits => ("lock_waits", LOCK_WAITS),
+        StatusTable::Locks => ("locks", LOCKS),
+        StatusTable::MemoryUsage => ("memoryusage", MEMORYUSAGE),
+        StatusTable::MetadataLocks => ("metadata_locks", METADATA_LOCKS),
+        StatusTable::OperationLatency => ("operation_latency", OPERATION_LATENCY),
+        StatusTable::OperationLatencyBuckets => ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
+        StatusTable::Routing => ("routing", ROUTING),
+        StatusTable::Transactions => ("transactions", TRANSACTIONS),
+        StatusTable::UserLocks => ("user_locks", USER_LOCKS),
+        StatusTable::Processes => return VirtualTable::new("information_schema", "PROCESSLIST", PROCESSLIST),
+    };
+    VirtualTable::new("junctor_info", name, fields)
+}
+
+/// The rows of `threads`.
+pub fn thread_rows(threads: &[ThreadFacts]) -> Vec<Vec<Value>> {
+    let row = |thread: &ThreadFacts| {
+        vec![
+            Value::UInt(u64::from(thread.thread)),
+            bytes(&thread.name),
+            thread.cpu.map_or(Value::Null, |cpu| Value::Int(i64::from(cpu))),
+            bytes(&thread.modules),
+            Value::UInt(u64::from(thread.spin_us)),
+        ]
+    };
+    threads.iter().map(row).collect()
+}
+
+/// The rows of `threadstat`.
+pub fn thread_status_rows(threads: &[ThreadStatus]) -> Vec<Vec<Value>> {
+    let row = |thread: &ThreadStatus| {
+        let total = &thread.total;
+        let mut row = vec![Value::UInt(u64::from(thread.thread)), bytes(&thread.name)];
+        row.extend([Value::UInt(u64::from(thread.queue_length)), Value::UInt(thread.spin_ns / 1000)]);
+        let times = [total.executing_ns, total.sending_ns, total.spinning_ns, total.sleeping_ns];
+        row.extend(times.map(|time_ns| Value::UInt(time_ns / 1000)));
+        row.extend([total.signals, total.turns, total.hand_overs].map(Value::UInt));
+        for window in &thread.windows {
+            row.extend(percents(window));
+            row.push(Value::UInt(window.signals));
+        }
+        let times = [total.buffer_full_ns, total.os_user_ns, total.os_system_ns];
+        row.extend(times.map(|time_ns| Value::UInt(time_ns / 1000)));
+        row.extend([total.voluntary_switches, total.involuntary_switches].map(Value::UInt));
+        row
+    };
+    threads.iter().map(row).collect()
+}
+
+/// Shares with one digit after the point; 0 of no time.
+fn percents(usage: &ThreadUsage) -> [Value; 4] {
+    let times = [usage.executing_ns, usage.sending_ns, usage.spinning_ns, usage.sleeping_ns];
+    let all = times.iter().fold(0u64, |sum, time| sum.saturating_add(*time));
+    times.map(|time| {
+        let per_mille = (u128::from(time) * 1000).checked_div(u128::from(all)).unwrap_or(0);
+        Value::Double(per_mille as f64 / 10.0)
+    })
+}
+
+/// The columns of a table by its name in any letter case.
+pub(super) fn fields(name: &str) -> Option<&'static [Field]> {
+    TABLES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, fields)| *fields)
+}
+
+/// The names of the tables, by name.
+pub(super) fn names() -> Vec<&'static str> {
+    TABLES.iter().map(|(name, _)| *name).collect()
+}

@@ -1,0 +1,169 @@
+//! SHOW of what the server has: engines, character sets, variables, connections, warnings.
+
+use junctor_model::error::{Error, Result};
+use junctor_model::value::Value;
+
+use super::create_text::ENGINE;
+use super::fact::{ShowFacts, WarningLevel};
+use super::layout::{Field, VirtualTable, bytes, int, number, text, unsigned};
+use crate::mysql_catalog::variable::{COLLATIONS, ConnectionCharacterSet, variable_rows};
+use crate::parse::statement::{Limit, LimitValue};
+
+const PRIVILEGES: &[(&str, &str, &str)] = &[
+    ("Alter", "Tables", "Change the definition of a table"),
+    ("Create", "Databases,Tables,Indexes", "Make databases and tables"),
+    ("Delete", "Tables", "Delete rows"),
+    ("Drop", "Databases,Tables", "Drop databases and tables"),
+    ("Index", "Tables", "Make and drop indexes"),
+    ("Insert", "Tables", "Insert rows"),
+    ("Process", "Server Admin", "See the statements of all connections"),
+    ("Select", "Tables", "Read rows"),
+    ("Show databases", "Server Admin", "See all databases"),
+    ("Super", "Server Admin", "End connections, set global variables"),
+    ("Update", "Tables", "Change rows"),
+    ("Usage", "Server Admin", "Connect, and nothing else"),
+];
+
+/// The storage engines: name, support, comment, transactions, XA, savepoints.
+pub(super) fn engine_rows() -> Vec<Vec<Value>> {
+    let comment = "Distributed, in memory first, with snapshot reads";
+    vec![[ENGINE, "DEFAULT", comment, "YES", "NO", "NO"].map(bytes).to_vec()]
+}
+
+pub(super) fn show_engines() -> VirtualTable {
+    let fields = [
+        text("Engine", 64),
+        text("Support", 8),
+        text("Comment", 80),
+        text("Transactions", 3).or_null(),
+        text("XA", 3).or_null(),
+        text("Savepoints", 3).or_null(),
+    ];
+    VirtualTable::of_show(&fields, engine_rows())
+}
+
+/// The character sets: name, default collation, description, bytes of the longest character.
+pub(super) fn character_set_rows() -> Vec<(&'static str, &'static str, &'static str, i64)> {
+    use ConnectionCharacterSet::{Binary, Utf8mb3, Utf8mb4};
+    let row = |set: ConnectionCharacterSet, description, bytes| {
+        (set.name(), set.default_collation().name, description, bytes)
+    };
+    vec![row(Binary, "Binary pseudo charset", 1), row(Utf8mb3, "UTF-8 Unicode", 3), row(Utf8mb4, "UTF-8 Unicode", 4)]
+}
+
+pub(super) fn show_character_set() -> VirtualTable {
+    let fields = [text("Charset", 64), text("Description", 2048), text("Default collation", 64), int("Maxlen")];
+    let row = |(name, collation, description, length)| {
+        vec![bytes(name), bytes(description), bytes(collation), Value::Int(length)]
+    };
+    VirtualTable::of_show(&fields, character_set_rows().into_iter().map(row).collect())
+}
+
+/// The collations that columns may have: name, character set, number, default, compiled, sort length, padding.
+pub(super) fn collation_rows() -> Vec<Vec<Value>> {
+    let exact = COLLATIONS.iter().filter(|collation| collation.is_exact());
+    exact
+        .map(|collation| {
+            vec![
+                bytes(collation.name),
+                bytes(collation.character_set.name()),
+                Value::UInt(u64::from(collation.number)),
+                bytes(if collation.is_default { "Yes" } else { "" }),
+                bytes("Yes"),
+                Value::UInt(u64::from(collation.number != 255)),
+                bytes(if collation.computed_as.pads_with_spaces() { "PAD SPACE" } else { "NO PAD" }),
+            ]
+        })
+        .collect()
+}
+
+pub(super) fn show_collation() -> VirtualTable {
+    let fields = [
+        text("Collation", 64),
+        text("Charset", 64),
+        unsigned("Id"),
+        text("Default", 3),
+        text("Compiled", 3),
+        unsigned("Sortlen"),
+        text("Pad_attribute", 9),
+    ];
+    VirtualTable::of_show(&fields, collation_rows())
+}
+
+const NAME_AND_VALUE: &[Field] = &[text("Variable_name", 64), text("Value", 1024).or_null()];
+
+pub(super) fn show_variables(only_global: bool, facts: &ShowFacts<'_>) -> VirtualTable {
+    let rows = variable_rows(only_global, facts.session);
+    let rows = rows.into_iter().map(|(name, value)| vec![bytes(name), bytes(value)]).collect();
+    VirtualTable::of_show(NAME_AND_VALUE, rows)
+}
+
+pub(super) fn show_status(facts: &ShowFacts<'_>) -> VirtualTable {
+    let rows = facts.status.iter().map(|(name, value)| vec![bytes(name), bytes(value)]).collect();
+    VirtualTable::of_show(NAME_AND_VALUE, rows)
+}
+
+/// SHOW WARNINGS, or SHOW ERRORS. Error 1235 for a limit that is a parameter.
+pub(super) fn show_warnings(only_errors: bool, limit: Option<Limit>, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+    let rows = |value: LimitValue| match value {
+        LimitValue::Rows(rows) => Ok(usize::try_from(rows).unwrap_or(usize::MAX)),
+        LimitValue::Parameter(_) => Err(Error::not_supported("SHOW WARNINGS with a parameter")),
+    };
+    let most = limit.map_or(Ok(usize::MAX), |limit| rows(limit.count))?;
+    let passed = limit.and_then(|limit| limit.offset).map_or(Ok(0), rows)?;
+    let wanted = facts.warnings.iter().filter(|warning| !only_errors || warning.level == WarningLevel::Error);
+    let row = |warning: &super::Warning| {
+        vec![bytes(warning.level.name()), Value::UInt(u64::from(warning.code)), bytes(&warning.message)]
+    };
+    let fields = [text("Level", 7), unsigned("Code"), text("Message", 512)];
+    Ok(VirtualTable::of_show(&fields, wanted.skip(passed).take(most).map(row).collect()))
+}
+
+pub(super) fn show_warning_count(only_errors: bool, facts: &ShowFacts<'_>) -> VirtualTable {
+    let (field, count) = match only_errors {
+        true => (number("@@session.error_count"), facts.session.error_count),
+        false => (number("@@session.warning_count"), facts.session.warning_count),
+    };
+    VirtualTable::of_show(&[field], vec![vec![Value::Int(i64::from(count))]])
+}
+
+/// The plugins: name, status, type, library, license.
+pub(super) fn plugin_rows() -> Vec<[Value; 5]> {
+    let row = |name, kind| [bytes(name), bytes("ACTIVE"), bytes(kind), Value::Null, bytes("Apache-2.0")];
+    vec![
+        row("caching_sha2_password", "AUTHENTICATION"),
+        row("mysql_native_password", "AUTHENTICATION"),
+        row(ENGINE, "STORAGE ENGINE"),
+    ]
+}
+
+pub(super) fn show_plugins() -> VirtualTable {
+    let fields = [
+        text("Name", 64),
+        text("Status", 10),
+        text("Type", 80),
+        text("Library", 64).or_null(),
+        text("License", 80).or_null(),
+    ];
+    VirtualTable::of_show(&fields, plugin_rows().into_iter().map(Vec::from).collect())
+}
+
+pub(super) fn show_privileges() -> VirtualTable {
+    let fields = [text("Privilege", 16), text("Context", 32), text("Comment", 64)];
+    let rows = PRIVILEGES.iter().map(|(name, context, comment)| [name, context, comment].map(bytes).to_vec());
+    VirtualTable::of_show(&fields, rows.collect())
+}
+
+pub(super) fn show_grants(account: Option<&str>, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+    let (user, host) = (facts.session.user, facts.session.account_host);
+    let own = format!("{user}@{host}");
+    let plain: String = account.unwrap_or(&own).chars().filter(|letter| !"'\"`".contains(*letter)).collect();
+    let is_own = plain == own || plain == user || plain.to_ascii_uppercase().starts_with("CURRENT_USER");
+    if !is_own {
+        return Err(Error::not_supported("SHOW GRANTS of another account"));
+    }
+    let mut table = VirtualTable::of_show(&[text("Grants", 1024)], Vec::new());
+    table.columns[0].name = format!("Grants for {own}").into();
+    table.rows.push(vec![bytes(format!("GRANT ALL PRIVILEGES ON *.* TO `{user}`@`{host}` WITH GRANT OPTION"))]);
+    Ok(table)
+}
