@@ -1,9 +1,16 @@
-//! Hot path, budget 30 instructions a number: COUNT, SUM, AVG, MIN, MAX. They are computed where the rows are, sent as
-//! partial states and merged.
+//! Hot path, budget 30 instructions a number: COUNT, SUM, AVG, MIN and MAX. Aggregates run where the rows are
+//! stored. Each partition returns a partial state, and the session merges them.
 //!
-//! A partial state is a tag byte and its content, integers little-endian: 1 count, u64; 2 distinct values, u32 count and
-//! each with u32 length; 3 exact sum, u64 count and a value; 4 double sum, u64 count and 8 bytes; 5 extreme, a value.
-//! Values are encoded as in [`crate::parameter`].
+//! A partial state is a tag byte and its content, with little-endian integers. Values are encoded as in
+//! [`crate::parameter`].
+//!
+//! | tag | state | content |
+//! |---|---|---|
+//! | 1 | count | u64 |
+//! | 2 | distinct values | u32 count, then for each value a u32 length and the bytes |
+//! | 3 | exact sum | u64 count, value |
+//! | 4 | double sum | u64 count, 8 bytes |
+//! | 5 | minimum or maximum | value |
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -18,9 +25,9 @@ use crate::parameter::{append_value, read_value};
 use crate::result_type::{DECIMAL_SCALE_MAX, DIVISION_SCALE_INCREMENT, Kind, ResultType};
 use crate::scratch::Scratch;
 
-/// Bytes of the distinct values that one accumulator may hold.
+/// Maximum memory for the distinct values of one accumulator, in bytes. Error 1041 beyond it.
 pub const DISTINCT_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// What the bookkeeping of one distinct value is counted as, in bytes.
+/// Estimated overhead of one entry of the set of distinct values, in bytes.
 const DISTINCT_OVERHEAD_BYTES: usize = 48;
 
 const TAG_COUNT: u8 = 1;
@@ -34,7 +41,7 @@ const TAG_EXTREME: u8 = 5;
 pub enum AggregateKind {
     /// COUNT(*).
     CountRows,
-    /// COUNT(e): of the values that are not NULL.
+    /// COUNT(e). NULLs do not count.
     Count,
     /// COUNT(DISTINCT e).
     CountDistinct,
@@ -66,7 +73,9 @@ enum State {
 }
 
 impl AggregateKind {
-    /// The type of the result over an operand of that type (any type for COUNT(*)).
+    /// The type of the result for an operand of type `operand`, which is ignored for COUNT(*).
+    ///
+    /// The precisions follow MySQL: SUM adds 22 digits, AVG adds 4 digits after the point.
     pub fn result_type(self, operand: &ResultType) -> ResultType {
         let exact = !is_inexact(operand);
         let (precision, scale) = (operand.precision(), operand.scale());
@@ -85,7 +94,7 @@ impl AggregateKind {
         }
     }
 
-    /// The name as SQL writes it.
+    /// The lower-case function name for error messages.
     pub fn name(self) -> &'static str {
         match self {
             AggregateKind::CountRows | AggregateKind::Count | AggregateKind::CountDistinct => "count",
@@ -98,7 +107,7 @@ impl AggregateKind {
 }
 
 impl Accumulator {
-    /// The state over no rows, for an operand of that type (any type for COUNT(*)).
+    /// The state of an empty group. `operand` is ignored for COUNT(*).
     pub fn new(kind: AggregateKind, operand: ResultType) -> Accumulator {
         let state = match kind {
             AggregateKind::CountRows | AggregateKind::Count => State::Count(0),
@@ -112,15 +121,15 @@ impl Accumulator {
         Accumulator { kind, operand, state }
     }
 
-    /// Back to the state over no rows.
+    /// Returns to the state of an empty group.
     pub fn clear(&mut self) {
         *self = Accumulator::new(self.kind, self.operand);
     }
 
-    /// Takes the value of one row; COUNT(*) counts whatever it gets.
+    /// Adds the value of one row. All aggregates except COUNT(*) skip NULL.
     ///
-    /// Errors: 1690 when an exact sum has more than 38 digits, 1041 when the distinct values take more than
-    /// [`DISTINCT_BYTES_MAX`]; in strict writes 1292 for a text that is no number.
+    /// Errors: 1690 when an exact sum exceeds 38 digits, 1041 when the distinct values exceed
+    /// [`DISTINCT_BYTES_MAX`], and in strict writes 1292 for a string that is not a number.
     #[inline]
     pub fn add(&mut self, value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
         if self.kind == AggregateKind::CountRows {
@@ -155,7 +164,8 @@ impl Accumulator {
         Ok(())
     }
 
-    /// Appends the state as bytes that tell their own end.
+    /// Appends the partial state. The encoding is self-delimiting, so that several states can follow one
+    /// another.
     pub fn append_partial(&self, out: &mut Vec<u8>) {
         match &self.state {
             State::Count(count) => {
@@ -187,10 +197,10 @@ impl Accumulator {
         }
     }
 
-    /// Takes the state at the front of `bytes`, made by an accumulator of the same kind and operand; gives how many
-    /// bytes it took.
+    /// Merges the partial state at the front of `bytes` and returns its length in bytes. An accumulator of
+    /// the same kind and operand type must have written it.
     ///
-    /// Errors: 1105 for bytes that are no such state, and those of [`Accumulator::add`].
+    /// Errors: 1105 for malformed bytes, and the errors of [`Accumulator::add`].
     pub fn merge_partial(&mut self, bytes: &[u8]) -> Result<usize> {
         let before = bytes.len();
         let Some((tag, rest)) = bytes.split_first() else { return Err(broken()) };
@@ -236,7 +246,7 @@ impl Accumulator {
         Ok(before - rest.len())
     }
 
-    /// The result over all rows taken so far. Error: 1690 when a sum of doubles is none any more.
+    /// The result over all rows added so far. Error: 1690 when a sum of doubles overflows.
     pub fn finish(&self) -> Result<Value> {
         Ok(match &self.state {
             State::Count(count) => Value::Int(*count as i64),
@@ -270,7 +280,7 @@ fn is_inexact(operand: &ResultType) -> bool {
 
 #[inline]
 fn add_exact(kind: AggregateKind, sum: &mut Decimal, value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
-    // The sum of integers stays far below the limit for as many rows as there can be.
+    // No overflow check: 2^63 rows of the largest BIGINT still sum to less than 10^38.
     if let (ValueRef::Int(value), 0) = (value, sum.scale) {
         sum.mantissa += i128::from(value);
         return Ok(());
@@ -294,7 +304,7 @@ fn keep_extreme(kind: AggregateKind, collation: CollationId, best: &mut Value, v
     }
 }
 
-/// One form for equal numbers.
+/// The canonical form of a number, so that equal numbers of different types are one key of COUNT(DISTINCT).
 fn normal(value: ValueRef<'_>) -> ValueRef<'_> {
     match value {
         ValueRef::UInt(value) if i64::try_from(value).is_ok() => ValueRef::Int(value as i64),
@@ -317,7 +327,7 @@ fn insert_distinct(keys: &mut BTreeSet<Box<[u8]>>, bytes: &mut usize, key: &[u8]
     }
     *bytes += key.len() + DISTINCT_OVERHEAD_BYTES;
     if *bytes > DISTINCT_BYTES_MAX {
-        let message = "Out of memory; the distinct values of an aggregate take too much";
+        let message = "Out of memory; the distinct values of an aggregate exceed the memory limit";
         return Err(Error::new(ErrorCode::OutOfResources, message));
     }
     keys.insert(key.into());
@@ -336,7 +346,7 @@ fn read_u32(bytes: &[u8]) -> Result<(u32, &[u8])> {
 
 #[cold]
 fn broken() -> Box<Error> {
-    Error::new(ErrorCode::UnknownError, "A partial state of an aggregate is broken")
+    Error::new(ErrorCode::UnknownError, "Malformed partial state of an aggregate")
 }
 
 #[cold]

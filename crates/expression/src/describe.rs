@@ -1,4 +1,4 @@
-//! Expressions as messages show them, close to MySQL's own words.
+//! Expressions as text for messages, close to MySQL's own format.
 
 use std::fmt::Write;
 
@@ -7,11 +7,11 @@ use junctor_model::value::ValueRef;
 use crate::parameter::Parameters;
 use crate::program::{CastTarget, Expression, IsTest, Node};
 
-/// Characters of the longest text that a message shows.
+/// Maximum number of characters of an expression in a message.
 const TEXT_CHARACTERS_MAX: usize = 1024;
 
 impl Expression {
-    /// The expression as SQL text, with the values of its parameters.
+    /// The expression as SQL text, with the parameter values filled in. It is cut after 1,024 characters.
     pub fn describe(&self, parameters: Parameters<'_>) -> String {
         let mut out = String::new();
         write_expression(self, parameters, &mut out);
@@ -23,7 +23,7 @@ impl Expression {
 }
 
 fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &mut String) {
-    // A long list need not be printed to its end.
+    // Stop early in a long list: `describe` cuts the text anyway. A character takes up to 4 bytes.
     if out.len() > TEXT_CHARACTERS_MAX * 4 {
         return;
     }

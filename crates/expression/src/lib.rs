@@ -1,4 +1,5 @@
-//! Typed programs over rows and the MySQL functions, evaluated in ldm, query and sql alike.
+//! Typed expressions over rows, MySQL's functions and aggregates. The ldm, query and sql blocks share this
+//! evaluator.
 #![forbid(unsafe_code)]
 
 pub mod aggregate;

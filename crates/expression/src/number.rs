@@ -1,19 +1,20 @@
-//! Numbers from text, MySQL's way: leading space is skipped, the longest number at the front counts, the rest is cut.
+//! Numbers from text by MySQL's rules: skip leading white space, take the longest prefix that is a number,
+//! and ignore the rest.
 
 use junctor_model::value::{Decimal, ValueRef};
 
 use crate::result_type::DECIMAL_SCALE_MAX;
 
-/// A number at the front of a text.
+/// A number parsed from the front of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Parsed<T> {
-    /// The number; 0 when there was none, `None` when it is out of the type's range.
+    /// The number: 0 if the text has none, `None` if it does not fit the type.
     pub value: T,
-    /// Whether anything but spaces stood beside the number, or there was no number.
+    /// Whether the text has no number, or characters other than white space follow the number.
     pub was_cut: bool,
-    /// Whether there was no number at all.
+    /// Whether the text has no number.
     pub is_missing: bool,
-    /// Whether the number was too large and its type's largest stands for it.
+    /// Whether the number was out of range and `value` is the nearest limit.
     pub is_out_of_range: bool,
 }
 
@@ -23,12 +24,12 @@ struct Scan<'a> {
     integer: &'a [u8],
     fraction: &'a [u8],
     exponent: i32,
-    /// The whole number without leading space.
+    /// The number without leading white space.
     text: &'a [u8],
     was_cut: bool,
 }
 
-/// A double; a number that is too large gives the largest.
+/// A double, clamped to the finite range.
 pub(crate) fn parse_double(text: &[u8]) -> Parsed<f64> {
     let scan = scan(text, true);
     let number = std::str::from_utf8(scan.text).ok().and_then(|text| text.parse::<f64>().ok());
@@ -38,8 +39,9 @@ pub(crate) fn parse_double(text: &[u8]) -> Parsed<f64> {
     Parsed { value, was_cut: scan.was_cut, is_missing: scan.is_missing(), is_out_of_range }
 }
 
-/// An integer: digits only, so that `1.9` is 1 and cut, or with `rounds`, any number, halves away from zero.
-/// A number that is too large gives the largest of its sign.
+/// An integer. Without `rounds`, only the digits before the point count: `1.9` is 1 and truncated. With
+/// `rounds`, any number is rounded half away from zero. Numbers beyond the range of `i128` give its nearest
+/// limit.
 pub(crate) fn parse_integer(text: &[u8], rounds: bool) -> Parsed<i128> {
     let scan = scan(text, rounds);
     let was_cut = scan.was_cut;
@@ -57,7 +59,7 @@ pub(crate) fn parse_integer(text: &[u8], rounds: bool) -> Parsed<i128> {
     Parsed { value, was_cut, is_missing: scan.is_missing(), is_out_of_range }
 }
 
-/// A decimal with the digits after the point that the text has, at most 30. `None` above 38 digits.
+/// A decimal with the scale of the text, at most 30. `None` beyond 38 digits.
 pub(crate) fn parse_decimal(text: &[u8]) -> Parsed<Option<Decimal>> {
     let scan = scan(text, true);
     let digits_after = (scan.fraction.len() as i64 - i64::from(scan.exponent)).clamp(0, i64::from(DECIMAL_SCALE_MAX));
@@ -65,7 +67,8 @@ pub(crate) fn parse_decimal(text: &[u8]) -> Parsed<Option<Decimal>> {
     Parsed { value, was_cut: scan.was_cut, is_missing: scan.is_missing(), is_out_of_range: value.is_none() }
 }
 
-/// The number that a text means when it meets an integer: an exact integer where it is one, else a double.
+/// The number that a text stands for when compared with an integer: an exact integer if possible, otherwise a
+/// double.
 pub(crate) fn parse_number(text: &[u8]) -> Parsed<ValueRef<'static>> {
     let scan = scan(text, true);
     if scan.fraction.is_empty() && scan.exponent == 0 && scan.integer.len() <= 20 {
@@ -93,9 +96,9 @@ impl Scan<'_> {
         if self.negative { i128::MIN } else { i128::MAX }
     }
 
-    /// The number rounded half away from zero to `scale` digits after the point; `None` above 38 digits.
+    /// The number rounded half away from zero to `scale` digits after the point; `None` beyond 38 digits.
     fn decimal(&self, scale: u8) -> Option<Decimal> {
-        // Position of the point counted in digits from the first one.
+        // Position of the decimal point, counted in digits from the first one.
         let point = self.integer.len() as i64 + i64::from(self.exponent);
         let wanted = point + i64::from(scale);
         let mut mantissa = 0i128;

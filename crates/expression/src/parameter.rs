@@ -1,10 +1,19 @@
-//! Hot path, budget 15 instructions a lookup: the parameter values of one execution in one byte string, which travels
-//! inside signals as it is.
+//! Hot path, budget 15 instructions a lookup: the parameter values of one execution, encoded as one byte
+//! string. Signals carry the byte string unchanged.
 //!
-//! `[values][offset u32 of each value][count u16]`, integers little-endian. A value is a tag byte and its content: 0 NULL;
-//! 1 signed and 2 unsigned integer, 8 bytes; 3 double, 8 bytes; 4 decimal, scale u8 and 16 bytes; 5 bytes, length u32
-//! and content; 6 list, count u32 and so many values that are no lists; 7 list of signed integers, count u32 and 8 bytes
-//! each.
+//! The layout is `[values][offset u32 of each value][count u16]`, with little-endian integers. A value is a
+//! tag byte and its content:
+//!
+//! | tag | value | content |
+//! |---|---|---|
+//! | 0 | NULL | |
+//! | 1 | signed integer | 8 bytes |
+//! | 2 | unsigned integer | 8 bytes |
+//! | 3 | double | 8 bytes |
+//! | 4 | decimal | u8 scale, 16 bytes |
+//! | 5 | bytes | u32 length, the bytes |
+//! | 6 | list | u32 count, then that many values, none of them a list |
+//! | 7 | list of signed integers | u32 count, then 8 bytes each |
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit;
@@ -19,23 +28,24 @@ const TAG_BYTES: u8 = 5;
 const TAG_LIST: u8 = 6;
 const TAG_INTEGERS: u8 = 7;
 
-/// Makes the byte string; kept and cleared by its owner so that nothing is allocated in the long run.
+/// Builds the byte string. Its owner clears and reuses it, so that encoding allocates nothing once it is
+/// warm.
 #[derive(Clone, Debug, Default)]
 pub struct ParametersBuilder {
     values: Vec<u8>,
     offsets: Vec<u32>,
-    /// Where the count of the list that is being filled stands, and the count so far.
+    /// The position of the count of the open list in `values`, and the number of its values so far.
     list: Option<(usize, u32)>,
 }
 
-/// The parameter values of one execution, borrowed. Broken bytes never fail a lookup: they read as NULL.
+/// The parameter values of one execution, borrowed. A lookup never fails: malformed bytes read as NULL.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parameters<'a> {
     values: &'a [u8],
     offsets: &'a [[u8; 4]],
 }
 
-/// The values of one folded list.
+/// The values of one list parameter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ParameterList<'a> {
     rest: &'a [u8],
@@ -44,24 +54,24 @@ pub struct ParameterList<'a> {
 }
 
 impl ParametersBuilder {
-    /// An empty one.
+    /// A builder without parameters.
     pub fn new() -> ParametersBuilder {
         ParametersBuilder::default()
     }
 
-    /// Bytes of values for which there is memory.
+    /// Allocated memory for values, in bytes.
     pub fn capacity(&self) -> usize {
         self.values.capacity()
     }
 
-    /// Forgets all values and keeps the memory.
+    /// Removes all parameters and keeps the memory.
     pub fn clear(&mut self) {
         self.values.clear();
         self.offsets.clear();
         self.list = None;
     }
 
-    /// Adds the next parameter, or the next value of the list that was begun.
+    /// Adds the next parameter, or the next value of the open list.
     #[inline]
     pub fn push(&mut self, value: ValueRef<'_>) {
         match &mut self.list {
@@ -71,7 +81,7 @@ impl ParametersBuilder {
         append_value(value, &mut self.values);
     }
 
-    /// As [`Self::push`] of a signed integer.
+    /// Equivalent to [`Self::push`] of a signed integer, without the dispatch on its type.
     #[inline]
     pub fn push_int(&mut self, value: i64) {
         match &mut self.list {
@@ -97,7 +107,7 @@ impl ParametersBuilder {
         }
     }
 
-    /// Begins a parameter that is a list: what is pushed until [`Self::end_list`] belongs to it.
+    /// Opens a parameter that is a list. Values pushed before [`Self::end_list`] belong to it.
     pub fn begin_list(&mut self) {
         self.end_list();
         self.offsets.push(self.values.len() as u32);
@@ -106,21 +116,22 @@ impl ParametersBuilder {
         self.values.extend_from_slice(&[0; 4]);
     }
 
-    /// Ends the list that was begun, if any.
+    /// Closes the open list, if there is one.
+    // The count precedes the values but is known only now.
     pub fn end_list(&mut self) {
         if let Some((at, count)) = self.list.take() {
             self.values[at..at + 4].copy_from_slice(&count.to_le_bytes());
         }
     }
 
-    /// How many parameters there are; a list counts as one.
+    /// The number of parameters. A list counts as one.
     pub fn count(&self) -> usize {
         self.offsets.len()
     }
 
     /// Appends the byte string to `out`.
     ///
-    /// Errors: 1390 above [`limit::PARAMETERS_MAX`] parameters, 1153 when the values take 4 GiB.
+    /// Errors: 1390 beyond [`limit::PARAMETERS_MAX`] parameters, 1153 when the values exceed 4 GiB.
     pub fn append_to(&mut self, out: &mut Vec<u8>) -> Result<()> {
         self.end_list();
         if self.offsets.len() > limit::PARAMETERS_MAX {
@@ -144,13 +155,14 @@ impl<'a> Parameters<'a> {
     /// No parameters.
     pub const NONE: Parameters<'static> = Parameters { values: &[], offsets: &[] };
 
-    /// A view on the byte string that [`ParametersBuilder::append_to`] made; empty bytes are no parameters.
+    /// A view of the byte string that [`ParametersBuilder::append_to`] wrote. Empty or malformed bytes have
+    /// no parameters.
     #[inline]
     pub fn from_bytes(bytes: &'a [u8]) -> Parameters<'a> {
         Parameters::split(bytes).unwrap_or(Parameters::NONE)
     }
 
-    /// Whether the byte string is whole; worth a look before bytes from another node are used.
+    /// Whether the byte string is well-formed to its end. Check this before using bytes from another node.
     pub fn is_whole(bytes: &[u8]) -> bool {
         if bytes.is_empty() {
             return true;
@@ -179,18 +191,18 @@ impl<'a> Parameters<'a> {
         })
     }
 
-    /// How many parameters there are; a list counts as one.
+    /// The number of parameters. A list counts as one.
     pub fn count(&self) -> usize {
         self.offsets.len()
     }
 
-    /// The value of one parameter; NULL for a list and for one that does not exist.
+    /// The value of one parameter. NULL for a list, and for an ordinal without a parameter.
     #[inline]
     pub fn get(&self, ordinal: u16) -> ValueRef<'a> {
         self.at(ordinal).and_then(read_value).map_or(ValueRef::Null, |(value, _)| value)
     }
 
-    /// The values of a folded list; a parameter that is no list is a list of itself.
+    /// The values of a list parameter. A parameter that is not a list yields itself as the only value.
     #[inline]
     pub fn list(&self, ordinal: u16) -> ParameterList<'a> {
         let Some(at) = self.at(ordinal) else { return ParameterList::default() };
@@ -216,7 +228,7 @@ impl<'a> Parameters<'a> {
 }
 
 impl<'a> ParameterList<'a> {
-    /// The values, little-endian, of a list that was made of signed integers only.
+    /// The values as little-endian bytes if this is a list of signed integers (tag 7).
     #[inline]
     pub fn integers(&self) -> Option<&'a [[u8; 8]]> {
         let integers = self.rest.as_chunks().0;
@@ -245,7 +257,7 @@ impl<'a> Iterator for ParameterList<'a> {
     }
 }
 
-/// Appends one value with its tag; [`read_value`] is the inverse.
+/// Appends one value with its tag. [`read_value`] is the inverse.
 #[inline]
 pub fn append_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
     let eight = |tag: u8, bytes: [u8; 8], out: &mut Vec<u8>| {
@@ -269,7 +281,8 @@ pub fn append_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// The value at the front, and what follows; `None` when the bytes are broken.
+/// Reads the value at the front and returns the bytes after it; `None` when they are malformed. Lists are not
+/// values.
 #[inline]
 pub fn read_value(bytes: &[u8]) -> Option<(ValueRef<'_>, &[u8])> {
     let (tag, rest) = bytes.split_first()?;

@@ -1,5 +1,5 @@
-//! The bound and typed tree of an expression. It is made by the constructors in `construct`, which apply MySQL's typing
-//! rules, and never changes afterwards.
+//! The typed tree of an expression. The constructors in `construct` build it and apply MySQL's typing rules.
+//! It never changes afterwards.
 
 use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnIndex;
@@ -11,142 +11,144 @@ use crate::result_type::ResultType;
 /// A typed expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
-    /// What it does.
+    /// The operation.
     pub node: Node,
-    /// What it gives: NULL or a value of `result.kind`.
+    /// The type of the value: NULL or a value of `result.kind`.
     pub result: ResultType,
 }
 
-/// What an expression does. Operands are converted to the domain that the node names when it is evaluated.
+/// An operation. It converts its operands to the comparison domain or kind that the node names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
     /// A column of the row.
     Column {
-        /// Its position in the row.
+        /// The position of the column in the row.
         index: ColumnIndex,
-        /// How messages name it.
+        /// The name of the column in messages.
         name: Box<str>,
     },
-    /// A value given with each execution.
+    /// The ordinal of a value that each execution supplies.
     Parameter(u16),
-    /// A value fixed in the statement.
+    /// A value that is fixed in the statement.
     Constant(Value),
-    /// DEFAULT of a column that has none: error 1364 under strict rules, else a warning and the value that stands for nothing.
+    /// DEFAULT of a column that has no default. In strict mode it fails with error 1364; otherwise it yields
+    /// `value` and a warning.
     MissingDefault {
         /// The name of the column.
         column: Box<str>,
-        /// What the column gets where that is a warning.
+        /// The implicit default of the column's type.
         value: Value,
     },
-    /// The operand's value as this node's kind, as assignments between kinds do it.
+    /// The operand converted to the kind of this node, as an assignment would.
     Convert(Box<Expression>),
     /// CAST and CONVERT.
     Cast(CastTarget, Box<Expression>),
-    /// COLLATE: the operand's value under another collation.
+    /// COLLATE: the operand's value with another collation.
     Collate(Box<Expression>),
-    /// A comparison of two operands.
+    /// A comparison of two operands in a domain.
     Compare(CompareOperator, Domain, Box<[Expression; 2]>),
-    /// True if all are.
+    /// True if all operands are true.
     And(Box<[Expression]>),
-    /// True if one is.
+    /// True if any operand is true.
     Or(Box<[Expression]>),
-    /// True if exactly one is.
+    /// True if exactly one operand is true.
     Xor(Box<[Expression; 2]>),
     /// True if the operand is false.
     Not(Box<Expression>),
-    /// IS [NOT] NULL, TRUE, FALSE; never NULL itself.
+    /// IS [NOT] NULL, TRUE or FALSE. Its result is never NULL.
     Is {
-        /// What is asked.
+        /// The state that the operand is tested for.
         test: IsTest,
         /// IS NOT.
         negated: bool,
-        /// The operand.
+        /// The tested operand.
         operand: Box<Expression>,
     },
-    /// BETWEEN: value, low and high, with the domains of both comparisons.
+    /// BETWEEN: value, low and high, and the domains of the two comparisons.
     Between {
         /// NOT BETWEEN.
         negated: bool,
-        /// How the value compares with low and with high.
+        /// The domains for comparing the value with low and with high.
         domains: [Domain; 2],
         /// Value, low, high.
         operands: Box<[Expression; 3]>,
     },
-    /// IN with a list of expressions, each with the domain in which it is compared.
+    /// IN with a list of expressions, each with its comparison domain.
     InList {
         /// NOT IN.
         negated: bool,
-        /// The value looked for.
+        /// The value to search for.
         operand: Box<Expression>,
-        /// Where it is looked for.
+        /// The values to search.
         list: Box<[(Domain, Expression)]>,
     },
-    /// IN with a folded list: one parameter holds all the values.
+    /// IN where one list parameter holds all values of the list.
     InParameters {
         /// NOT IN.
         negated: bool,
-        /// How the value compares with those of the list.
+        /// The domain for comparing the value with each element of the list.
         domain: Domain,
-        /// The value looked for.
+        /// The value to search for.
         operand: Box<Expression>,
-        /// The ordinal of the parameter.
+        /// The ordinal of the list parameter.
         parameter: u16,
     },
     /// LIKE.
     Like {
         /// NOT LIKE.
         negated: bool,
-        /// Which characters are equal.
+        /// The collation that decides which characters are equal.
         collation: CollationId,
-        /// The escape character; none when ESCAPE ''.
+        /// The escape character; `None` for ESCAPE ''.
         escape: Option<char>,
         /// Text and pattern.
         operands: Box<[Expression; 2]>,
     },
-    /// + - * / DIV %; the domain of the calculation is the kind of the result (of the operands for DIV).
+    /// + - * / DIV %. The calculation uses the kind of the result, or the kinds of the operands for DIV.
     Arithmetic(ArithmeticOperator, Box<[Expression; 2]>),
     /// Unary minus.
     Negate(Box<Expression>),
-    /// & | ^ << >> on unsigned integers of 64 bits.
+    /// & | ^ << >> on unsigned 64-bit integers.
     Bits(BitOperator, Box<[Expression; 2]>),
     /// ~.
     BitNot(Box<Expression>),
-    /// CASE without operand: conditions with results, and the ELSE.
+    /// CASE without an operand: conditions with their results, and the ELSE.
     Case {
         /// WHEN and THEN.
         branches: Box<[(Expression, Expression)]>,
-        /// ELSE; NULL when missing.
+        /// ELSE; NULL if absent.
         otherwise: Option<Box<Expression>>,
     },
-    /// The first that is not NULL.
+    /// The first operand that is not NULL.
     Coalesce(Box<[Expression]>),
-    /// NULL when both are equal in the domain, else the first.
+    /// NULL if the operands are equal in the domain, otherwise the first operand.
     NullIf(Domain, Box<[Expression; 2]>),
-    /// A function of the table.
+    /// A call of a function of the function table.
     Call(&'static Function, Box<[Expression]>),
 }
 
-/// How two values are compared.
+/// How to compare two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain {
     /// As integers, signed or not, exactly.
     Integer,
-    /// As exact numbers.
+    /// As exact numbers with fractions.
     Decimal,
     /// As doubles.
     Double,
-    /// As numbers of whatever kind the values turn out to be; a text that is an integer is compared exactly.
+    /// As numbers of whatever kind the values turn out to have. Two integers compare exactly even if one is a
+    /// string.
     Number,
-    /// As strings of a collation.
+    /// As strings in a collation.
     String(CollationId),
 }
 
-/// A comparison.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompareOperator {
     /// =
     Equal,
-    /// <=>: equal, where NULL equals NULL; never NULL itself.
+    /// <=>: like =, but NULL equals NULL. Its result is never NULL.
     NullSafeEqual,
     /// <> and !=
     NotEqual,
@@ -192,7 +194,7 @@ pub enum BitOperator {
     ShiftRight,
 }
 
-/// What IS asks.
+/// The test of IS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsTest {
     /// IS NULL and IS UNKNOWN.
@@ -214,27 +216,27 @@ pub enum CastTarget {
     Double,
     /// DECIMAL(precision, scale).
     Decimal {
-        /// All digits, 1 to 65.
+        /// Total number of digits, 1 to 65.
         precision: u8,
         /// Digits after the point, 0 to 30.
         scale: u8,
     },
-    /// CHAR, cut to `length` characters.
+    /// CHAR, truncated to `length` characters.
     Char {
-        /// Characters at most.
+        /// Maximum number of characters; unlimited if absent.
         length: Option<u32>,
         /// The collation of the result.
         collation: CollationId,
     },
-    /// BINARY, cut or filled with zero bytes to `length` bytes.
+    /// BINARY, truncated or padded with zero bytes to `length` bytes.
     Binary {
-        /// Bytes exactly.
+        /// Exact number of bytes; the operand's own length if absent.
         length: Option<u32>,
     },
 }
 
 impl CompareOperator {
-    /// The sign as SQL writes it.
+    /// The operator as SQL writes it.
     pub fn symbol(self) -> &'static str {
         match self {
             CompareOperator::Equal => "=",
@@ -247,7 +249,7 @@ impl CompareOperator {
         }
     }
 
-    /// The operator that gives the same with both operands exchanged.
+    /// The operator that gives the same result with the operands exchanged.
     pub fn mirrored(self) -> CompareOperator {
         match self {
             CompareOperator::Less => CompareOperator::Greater,
@@ -260,7 +262,7 @@ impl CompareOperator {
 }
 
 impl ArithmeticOperator {
-    /// The sign as SQL writes it.
+    /// The operator as SQL writes it.
     pub fn symbol(self) -> &'static str {
         match self {
             ArithmeticOperator::Add => "+",
@@ -274,7 +276,7 @@ impl ArithmeticOperator {
 }
 
 impl BitOperator {
-    /// The sign as SQL writes it.
+    /// The operator as SQL writes it.
     pub fn symbol(self) -> &'static str {
         match self {
             BitOperator::And => "&",
@@ -287,7 +289,7 @@ impl BitOperator {
 }
 
 impl Expression {
-    /// The column that this is, when it is nothing else.
+    /// The column, if the expression consists of nothing else.
     #[inline]
     pub fn as_column(&self) -> Option<ColumnIndex> {
         match &self.node {
@@ -296,13 +298,13 @@ impl Expression {
         }
     }
 
-    /// Calls `visit` for this expression and every one within it, outer ones first.
+    /// Calls `visit` for this expression and every expression in it, parents before operands.
     pub fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
         visit(self);
         self.for_each_operand(&mut |operand| operand.visit(visit));
     }
 
-    /// Whether the value is the same for every row and execution.
+    /// Whether the value is the same for every row and every execution.
     pub fn is_constant(&self) -> bool {
         let mut constant = true;
         self.visit(&mut |expression| {
@@ -317,7 +319,7 @@ impl Expression {
         constant
     }
 
-    /// Calls `visit` for each direct operand in the order of evaluation.
+    /// Calls `visit` for each direct operand, in the order of evaluation.
     pub fn for_each_operand<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
         match &self.node {
             Node::Column { .. } | Node::Parameter(_) | Node::Constant(_) | Node::MissingDefault { .. } => {}

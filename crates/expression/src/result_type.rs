@@ -1,40 +1,40 @@
-//! The static type of an expression: its kind of value, and what a client is told about it.
+//! The static type of an expression: the kind of its value, and the column metadata that a client receives.
 
 use junctor_model::collation::CollationId;
 use junctor_model::row_encoding::{DECIMALS_NOT_FIXED, ResultColumn, column_flag, wire_type};
 use junctor_model::schema::{ColumnDefinition, ColumnType};
 use junctor_model::value::ValueRef;
 
-/// Most digits that a DECIMAL type is announced with.
+/// Maximum precision that the metadata of a DECIMAL announces. Values have at most 38 digits.
 pub const DECIMAL_PRECISION_MAX: u32 = 65;
-/// Most digits after the point of a DECIMAL.
+/// Maximum number of digits after the point of a DECIMAL.
 pub const DECIMAL_SCALE_MAX: u8 = 30;
-/// Digits that division adds after the point.
+/// Number of digits that division adds after the point: the default of MySQL's `div_precision_increment`.
 pub const DIVISION_SCALE_INCREMENT: u8 = 4;
 
-/// The kind of value that an expression gives. Every value of an expression is NULL or of its kind.
+/// The kind of value that an expression yields. Every value of an expression is NULL or of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// NULL always.
+    /// Always NULL.
     Null,
     /// A signed integer of 64 bits.
     Int,
     /// An unsigned integer of 64 bits.
     UInt,
-    /// An exact number with the type's count of digits after the point.
+    /// An exact number with as many digits after the point as the type's scale.
     Decimal,
-    /// A binary floating-point number.
+    /// A double: a binary floating-point number of 64 bits, never NaN or infinite.
     Double,
     /// Text, or bytes when the collation is binary.
     String,
 }
 
-/// How strongly an expression holds to its collation; the lower one wins.
+/// MySQL's coercibility: where two collations meet, the one with the lower coercibility wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Coercibility {
     /// A COLLATE clause.
     Explicit,
-    /// A mix without a collation of its own.
+    /// The result of an operation on strings whose collations conflict.
     NoCollation,
     /// A column.
     Implicit,
@@ -53,20 +53,21 @@ pub enum Coercibility {
 pub struct ResultType {
     /// The kind of value.
     pub kind: Kind,
-    /// The collation of a string; [`CollationId::BINARY`] for numbers.
+    /// The collation of a string. [`CollationId::BINARY`] for numbers.
     pub collation: CollationId,
-    /// How strongly the collation holds.
+    /// How strongly the collation prevails over others.
     pub coercibility: Coercibility,
-    /// Most characters (bytes for binary strings) that the value takes as text, sign and point among them.
+    /// Maximum length of the value as text, including sign and point: characters, or bytes for binary
+    /// strings.
     pub length: u32,
-    /// Digits after the point; 31 for numbers without a fixed count and for strings.
+    /// Digits after the point. 31 for strings and for numbers without a fixed scale.
     pub decimals: u8,
     /// Whether the value can be NULL.
     pub nullable: bool,
 }
 
 impl ResultType {
-    /// The type of a bare NULL.
+    /// The type of the literal NULL.
     pub fn null() -> ResultType {
         ResultType { coercibility: Coercibility::Ignorable, nullable: true, ..ResultType::number(Kind::Null, 0, 0) }
     }
@@ -76,7 +77,7 @@ impl ResultType {
         ResultType::number(if unsigned { Kind::UInt } else { Kind::Int }, length, 0)
     }
 
-    /// 0 or 1.
+    /// The type of conditions: 0 or 1.
     pub fn boolean() -> ResultType {
         ResultType::integer(false, 1)
     }
@@ -86,7 +87,7 @@ impl ResultType {
         ResultType::number(Kind::Double, 23, DECIMALS_NOT_FIXED)
     }
 
-    /// DECIMAL with so many digits, `scale` of them after the point; both are cut to what MySQL announces at most.
+    /// DECIMAL(`precision`, `scale`), clamped to 65 and 30 digits.
     pub fn decimal(precision: u32, scale: u8) -> ResultType {
         let scale = scale.min(DECIMAL_SCALE_MAX);
         let precision = precision.clamp(u32::from(scale).max(1), DECIMAL_PRECISION_MAX);
@@ -105,7 +106,7 @@ impl ResultType {
         }
     }
 
-    /// The type of a column's values.
+    /// The type of a table column's values.
     pub fn of_column(column: &ColumnDefinition) -> ResultType {
         let text = |collation, length| ResultType::string(collation, Coercibility::Implicit, length);
         let result = match column.column_type {
@@ -125,7 +126,7 @@ impl ResultType {
         ResultType { nullable: column.nullable, ..result }
     }
 
-    /// The type of a literal or parameter with this value; a string has the given collation.
+    /// The type of a literal or parameter with this value. `collation` applies to strings.
     pub fn of_value(value: ValueRef<'_>, collation: CollationId) -> ResultType {
         match value {
             ValueRef::Null => ResultType::null(),
@@ -143,12 +144,12 @@ impl ResultType {
         }
     }
 
-    /// The same type, NULL allowed or not.
+    /// The same type with the given nullability.
     pub fn with_nullable(self, nullable: bool) -> ResultType {
         ResultType { nullable, ..self }
     }
 
-    /// Whether the values are numbers.
+    /// Whether the kind is numeric. The kind of NULL is not.
     pub fn is_number(&self) -> bool {
         !matches!(self.kind, Kind::String | Kind::Null)
     }
@@ -158,24 +159,25 @@ impl ResultType {
         matches!(self.kind, Kind::Int | Kind::UInt)
     }
 
-    /// Digits of an exact number, before and after the point.
+    /// Number of digits of an exact number, before and after the point.
     pub fn precision(&self) -> u32 {
+        // The length includes the sign and the point.
         let sign = u32::from(self.kind != Kind::UInt);
         let point = u32::from(self.decimals > 0 && self.decimals < DECIMALS_NOT_FIXED);
         self.length.saturating_sub(sign + point).max(1)
     }
 
-    /// Digits of an exact number before the point.
+    /// Number of digits of an exact number before the point.
     pub fn integer_digits(&self) -> u32 {
         self.precision().saturating_sub(u32::from(self.scale()))
     }
 
-    /// Digits after the point; 0 where they are not fixed.
+    /// Number of digits after the point; 0 if it is not fixed.
     pub fn scale(&self) -> u8 {
         if self.decimals == DECIMALS_NOT_FIXED { 0 } else { self.decimals }
     }
 
-    /// What a client is told about a result column of this type that is no plain table column.
+    /// The metadata of a computed result column, which belongs to no table.
     pub fn result_column(&self, name: &str) -> ResultColumn {
         let bytes_per_character = self.collation.max_bytes_per_character() as u32;
         let length = self.length.saturating_mul(bytes_per_character);
@@ -184,6 +186,7 @@ impl ResultType {
             Kind::Int | Kind::UInt => (wire_type::LONGLONG, self.length),
             Kind::Decimal => (wire_type::NEWDECIMAL, self.length),
             Kind::Double => (wire_type::DOUBLE, self.length),
+            // Clients treat strings beyond 64 KiB as BLOBs, as MySQL announces them.
             Kind::String if length > 0xFFFF => (wire_type::BLOB, length),
             Kind::String => (wire_type::VAR_STRING, length),
         };
@@ -220,7 +223,7 @@ impl ResultType {
     }
 }
 
-/// Decimal digits of a number; 1 for 0.
+/// Number of decimal digits; 1 for 0.
 fn digits(value: u128) -> u32 {
     value.checked_ilog10().unwrap_or(0) + 1
 }

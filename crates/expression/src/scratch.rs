@@ -1,43 +1,44 @@
-//! Memory of one evaluating thread: strings that live until the next row, and the warnings of the statement.
+//! Memory of one evaluating thread: strings that live until the next row, and the warnings of a statement.
 
 use std::cell::{Cell, RefCell};
 
 use bumpalo::Bump;
 use junctor_model::error::{Error, ErrorCode, Result};
 
-/// Warnings of which the text is kept unless a statement asks for another number (`max_error_count`); further ones are counted
-/// only.
+/// Default of the maximum number of warnings that keep their text (`max_error_count`). Further warnings are
+/// only counted.
 pub const WARNINGS_KEPT_DEFAULT: u16 = 1024;
-/// Bytes of the longest string that a function makes (`max_allowed_packet`); a longer one is NULL with warning 1301.
+/// Maximum length of a string that a function builds, in bytes (`max_allowed_packet`). Beyond it, the
+/// function returns NULL with warning 1301.
 pub const STRING_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Bytes of all strings that one row may need.
+/// Maximum memory for the strings of one row, in bytes.
 const ROW_BYTES_MAX: usize = 8 * STRING_BYTES_MAX;
-/// Bytes kept from row to row; more is given back at once.
+/// Maximum memory kept from row to row, in bytes. The rest is freed immediately.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Something that the user should know and that did not stop the statement.
+/// A condition that the user should know about and that did not stop the statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// The stable code.
+    /// The error code, which maps to MySQL's number.
     pub code: ErrorCode,
-    /// MySQL's words.
+    /// The text of the message, in MySQL's words.
     pub message: Box<str>,
 }
 
-/// How many warnings there were at some moment.
+/// A position in the list of warnings.
 #[derive(Clone, Copy, Debug)]
 pub struct WarningMark {
     count: u64,
     kept: usize,
 }
 
-/// Working memory for evaluation; one per thread, reset for every row.
+/// Working memory for evaluation. Each thread has its own and resets it for every row.
 #[derive(Debug)]
 pub struct Scratch {
     arena: Bump,
-    /// Whether anything is in the arena.
+    /// Whether the arena holds anything, so that a reset for a row without strings costs one test.
     is_used: Cell<bool>,
-    /// As many as evaluations were nested at most.
+    /// Free buffers for [`Scratch::build`]. Their number is the deepest nesting of builds so far.
     buffers: RefCell<Vec<Vec<u8>>>,
     warnings: RefCell<Vec<Warning>>,
     warning_count: Cell<u64>,
@@ -47,7 +48,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Empty, for a statement that only reads: what is cut or divided by zero is a warning.
+    /// Empty, with warnings as for a statement that only reads.
     pub fn new() -> Scratch {
         Scratch {
             arena: limited_arena(),
@@ -61,7 +62,7 @@ impl Scratch {
         }
     }
 
-    /// Whether the statement writes under a strict `sql_mode`, so that such warnings are errors.
+    /// Sets whether the statement writes under a strict `sql_mode`, which turns its warnings into errors.
     pub fn set_strict(&mut self, strict: bool) {
         self.strict = strict;
     }
@@ -71,13 +72,13 @@ impl Scratch {
         self.strict
     }
 
-    /// Of so many warnings the text is kept.
+    /// Sets the maximum number of warnings that keep their text.
     #[inline]
     pub fn set_warnings_max(&mut self, warnings_max: u16) {
         self.warnings_max = warnings_max;
     }
 
-    /// Frees the strings of the row before.
+    /// Frees the strings of the previous row.
     #[inline]
     pub fn reset(&mut self) {
         if self.is_used.get() {
@@ -94,45 +95,46 @@ impl Scratch {
         }
     }
 
-    /// How many warnings there were since [`Self::take_warnings`].
+    /// Number of warnings since the last [`Self::take_warnings`], including those without text.
     pub fn warning_count(&self) -> u64 {
         self.warning_count.get()
     }
 
-    /// The warnings with text, oldest first; the count starts again.
+    /// Removes and returns the warnings that kept their text, oldest first, and resets the count.
     pub fn take_warnings(&mut self) -> Vec<Warning> {
         self.warning_count.set(0);
         std::mem::take(self.warnings.get_mut())
     }
 
-    /// How many warnings there are, to forget those that follow.
+    /// The current end of the warnings, for [`Self::forget_warnings_after`].
     pub fn warning_mark(&self) -> WarningMark {
         WarningMark { count: self.warning_count.get(), kept: self.warnings.borrow().len() }
     }
 
-    /// Forgets the warnings after a mark: what was evaluated since is evaluated once more, and says them then.
+    /// Discards the warnings after `mark`. For a caller that will evaluate the same expressions again, which
+    /// would otherwise warn twice.
     pub fn forget_warnings_after(&self, mark: WarningMark) {
         self.warning_count.set(mark.count);
         self.warnings.borrow_mut().truncate(mark.kept);
     }
 
-    /// Whether there is anything to say besides the values: a warning, or what LAST_INSERT_ID(expression) has set.
+    /// Whether the statement produced a warning or a value of LAST_INSERT_ID(expression).
     #[inline]
     pub fn has_remarks(&self) -> bool {
         self.warning_count.get() != 0 || self.last_insert_id.get().is_some()
     }
 
-    /// What LAST_INSERT_ID(expression) was given last since this was asked.
+    /// Removes and returns the argument of the last LAST_INSERT_ID(expression) that was evaluated.
     pub fn take_last_insert_id(&mut self) -> Option<u64> {
         self.last_insert_id.take()
     }
 
-    /// LAST_INSERT_ID(expression) was evaluated.
+    /// Records the argument of LAST_INSERT_ID(expression).
     pub(crate) fn note_last_insert_id(&self, value: u64) {
         self.last_insert_id.set(Some(value));
     }
 
-    /// Records a warning; under strict rules it is the error instead.
+    /// Records a warning. In strict mode it returns the same condition as an error instead.
     #[cold]
     pub(crate) fn warn(&self, code: ErrorCode, message: impl FnOnce() -> String) -> Result<()> {
         if self.strict {
@@ -142,7 +144,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// Records a warning that is none the worse under strict rules.
+    /// Records a warning that does not become an error in strict mode.
     #[cold]
     pub(crate) fn note(&self, code: ErrorCode, message: impl FnOnce() -> String) {
         self.warning_count.set(self.warning_count.get() + 1);
@@ -152,7 +154,8 @@ impl Scratch {
         }
     }
 
-    /// A copy of the bytes that lives until the next row. Error: 1041 when the row needs too much.
+    /// Copies the bytes into memory that lives until the next row. Error: 1041 when the row's strings exceed
+    /// the limit.
     pub(crate) fn keep(&self, bytes: &[u8]) -> Result<&[u8]> {
         self.is_used.set(true);
         match self.arena.try_alloc_slice_copy(bytes) {
@@ -161,9 +164,11 @@ impl Scratch {
         }
     }
 
-    /// What `build` appends to the buffer it gets, as bytes that live until the next row; `None` when it says false.
-    /// `build` may evaluate further expressions.
+    /// Returns the bytes that `build` appends to the given buffer, in memory that lives until the next row;
+    /// `None` if `build` returns false. `build` may evaluate further expressions, which may themselves build
+    /// strings.
     pub(crate) fn build(&self, build: impl FnOnce(&mut Vec<u8>) -> Result<bool>) -> Result<Option<&[u8]>> {
+        // Taken out of the pool, not borrowed, because `build` may come here again.
         let mut buffer = self.buffers.borrow_mut().pop().unwrap_or_default();
         let outcome = build(&mut buffer);
         let kept = match outcome {
@@ -177,7 +182,7 @@ impl Scratch {
         kept
     }
 
-    /// Like [`Self::build`] for what cannot fail.
+    /// Like [`Self::build`], for a closure that cannot fail.
     pub(crate) fn build_text(&self, build: impl FnOnce(&mut Vec<u8>)) -> Result<&[u8]> {
         let kept = self.build(|buffer| {
             build(buffer);

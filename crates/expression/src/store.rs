@@ -1,4 +1,4 @@
-//! Values on their way into a column: converted to its type, or refused as a strict `sql_mode` wants it.
+//! Assignment of values to columns: converted to the column's type, or rejected in a strict `sql_mode`.
 
 use std::fmt::Write;
 
@@ -12,36 +12,37 @@ use crate::evaluate::{shown, to_text};
 use crate::number::{parse_double, parse_integer};
 use crate::scratch::Scratch;
 
-/// Bytes of a wrong string that a message shows.
+/// Maximum number of bytes of an invalid string that a message shows.
 const WRONG_BYTES_SHOWN: usize = 6;
 
-/// What happens to a value that does not fit its column.
+/// The treatment of a value that does not fit its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreMode {
     /// The statement fails (strict `sql_mode`).
     Strict,
-    /// The nearest value is stored, with a warning (IGNORE, or no strict mode).
+    /// The nearest value is stored, with a warning (IGNORE, or a `sql_mode` that is not strict).
     Lenient,
 }
 
-/// Where a value goes, for messages.
+/// The target of an assignment.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreTarget<'c> {
-    /// The column.
+    /// The column to store to.
     pub column: &'c ColumnDefinition,
-    /// The number of the row within the statement, from 1.
+    /// The number of the row within the statement, from 1, for messages.
     pub row_number: u64,
-    /// What happens to a value that does not fit.
+    /// The treatment of a value that does not fit.
     pub mode: StoreMode,
 }
 
 impl StoreTarget<'_> {
-    /// The value as the column stores it: an integer of its signedness, a double, or bytes without the trailing spaces
-    /// of a CHAR, a BINARY filled with zero bytes. A new string lives in the scratch memory.
+    /// The value as the column stores it: an integer of the column's signedness, a double, or bytes. CHAR
+    /// loses its trailing spaces, and BINARY is padded with zero bytes. New strings live in the scratch
+    /// memory.
     ///
-    /// Errors in strict mode (warnings in lenient mode): 1048 NULL for a NOT NULL column, 1264 a number out of range,
-    /// 1265 a text that is only partly a number, 1366 a text that is no number or not valid in the character set, 1406 a
-    /// string that is too long.
+    /// Errors in strict mode, warnings in lenient mode: 1048 for NULL in a NOT NULL column, 1264 for a number
+    /// out of range, 1265 for a string that is only partly a number, 1366 for a string that is not a number
+    /// or not valid in the character set, 1406 for a string that is too long.
     pub fn convert<'r>(&self, value: ValueRef<'r>, scratch: &'r Scratch) -> Result<ValueRef<'r>> {
         let column_type = self.column.column_type;
         match (value, column_type) {
@@ -52,7 +53,7 @@ impl StoreTarget<'_> {
             (ValueRef::UInt(number), ColumnType::Integer { bytes, unsigned }) => {
                 self.integer(number.into(), bytes, unsigned, scratch)
             }
-            // Out of range even if it rounds to 0.
+            // A negative number is out of range even if it rounds to 0.
             (ValueRef::Decimal(number), ColumnType::Integer { bytes, unsigned: true }) if number.mantissa < 0 => {
                 self.integer(-1, bytes, true, scratch)
             }
@@ -74,7 +75,7 @@ impl StoreTarget<'_> {
                 if text.len() <= bytes_max {
                     return Ok(ValueRef::Bytes(text));
                 }
-                // A character that would be cut in the middle goes too.
+                // Never split a character: drop one that crosses the limit.
                 let mut cut = bytes_max;
                 while collation != CollationId::BINARY && cut > 0 && text[cut] & 0xC0 == 0x80 {
                     cut -= 1;
@@ -85,7 +86,7 @@ impl StoreTarget<'_> {
         }
     }
 
-    /// The value of a NOT NULL column that got NULL in lenient mode: 0 or the empty string.
+    /// The value for NULL. In lenient mode a NOT NULL column stores 0 or the empty string instead.
     fn null<'r>(&self, scratch: &'r Scratch) -> Result<ValueRef<'r>> {
         if self.column.nullable {
             return Ok(ValueRef::Null);
@@ -118,7 +119,7 @@ impl StoreTarget<'_> {
         Ok(if unsigned { ValueRef::UInt(stored as u64) } else { ValueRef::Int(stored as i64) })
     }
 
-    /// The integer nearest to a number that is none, or the one that a text says.
+    /// The value as an integer: numbers are rounded, strings are parsed.
     fn integer_of(&self, value: ValueRef<'_>, scratch: &Scratch) -> Result<i128> {
         match value {
             ValueRef::Double(value) => Ok(value.round_ties_even() as i128),
@@ -157,7 +158,8 @@ impl StoreTarget<'_> {
         })
     }
 
-    /// The value as text that is valid in the character set.
+    /// The value as text that is valid in the character set. In lenient mode invalid text ends before its
+    /// first invalid byte.
     fn valid_text<'r>(&self, value: ValueRef<'r>, collation: CollationId, scratch: &'r Scratch) -> Result<&'r [u8]> {
         let text = to_text(value, scratch)?;
         if !matches!(value, ValueRef::Bytes(_)) || collation.character_set().is_valid(text) {
@@ -171,7 +173,8 @@ impl StoreTarget<'_> {
         Ok(&text[..valid])
     }
 
-    /// Valid text of at most so many characters; spaces beyond are dropped without a word but in VARBINARY.
+    /// Valid text of at most `length` characters. Excess spaces of a CHAR are dropped silently; other columns
+    /// get a warning for them, and VARBINARY treats them as data.
     fn text<'r>(
         &self,
         value: ValueRef<'r>,
@@ -180,6 +183,7 @@ impl StoreTarget<'_> {
         scratch: &'r Scratch,
     ) -> Result<&'r [u8]> {
         let text = self.valid_text(value, collation, scratch)?;
+        // At most `length` bytes are at most `length` characters.
         if text.len() <= length {
             return Ok(text);
         }
@@ -198,7 +202,7 @@ impl StoreTarget<'_> {
         Ok(fitting)
     }
 
-    /// CHAR loses its trailing spaces; BINARY is filled with zero bytes.
+    /// Removes the trailing spaces of a CHAR, or pads a BINARY with zero bytes.
     fn char<'r>(
         &self,
         text: &'r [u8],
@@ -229,7 +233,7 @@ impl StoreTarget<'_> {
         if self.mode == StoreMode::Strict {
             return Err(Error::new(code, self.message(what)));
         }
-        // A string that was cut is told so as data that was truncated.
+        // MySQL reports a string that is too long as error 1406 but as warning 1265.
         let code = if code == ErrorCode::DataTooLong { ErrorCode::DataTruncated } else { code };
         let what = if code == ErrorCode::DataTruncated { "Data truncated for column" } else { what };
         scratch.note(code, || self.message(what));
@@ -247,7 +251,7 @@ impl StoreTarget<'_> {
     }
 }
 
-/// The first bytes of an invalid string: printable ones as they are, others as `\xF0`.
+/// The first bytes of an invalid string for a message: printable characters unchanged, others as `\xF0`.
 fn wrong_bytes(bytes: &[u8]) -> String {
     let mut out = String::new();
     for byte in bytes.iter().take(WRONG_BYTES_SHOWN) {

@@ -103,7 +103,7 @@ fn a_partial_state_of_another_kind_is_refused() {
 fn operand_and_values() -> impl Strategy<Value = (ResultType, Vec<Value>)> {
     let integers = any::<i32>().prop_map(|value| Value::Int((value >> 20).into()));
     let decimals = any::<i16>().prop_map(|value| Value::Decimal(Decimal { mantissa: value.into(), scale: 2 }));
-    // Sums of such doubles are exact, whatever the order.
+    // Sums of multiples of 1/4 are exact in any order.
     let doubles = any::<i16>().prop_map(|value| Value::Double(f64::from(value) / 4.0));
     let texts = "[abAB ]{0,3}".prop_map(|text| Value::Bytes(text.into_bytes()));
     let with_nulls = |value: BoxedStrategy<Value>| {
@@ -137,7 +137,7 @@ proptest! {
             let first = merged.merge_partial(&bytes).unwrap();
             prop_assert_eq!(merged.merge_partial(&bytes[first..]).unwrap(), bytes.len() - first);
             let (merged, whole) = (merged.finish().unwrap(), whole.finish().unwrap());
-            // Of equal strings the first one seen stays, in both.
+            // Among equal strings, both keep the first one.
             prop_assert_eq!(merged, whole);
         }
     }

@@ -79,6 +79,7 @@ fn integers<'r>(
     context: &Context<'r>,
 ) -> Result<ValueRef<'r>> {
     let exact = |value| matches!(value, ValueRef::Int(_) | ValueRef::UInt(_));
+    // DIV of decimals gives an integer type although the operands are not integers.
     if !(exact(left) && exact(right)) {
         let (left, right) = (to_decimal(left, context.scratch)?, to_decimal(right, context.scratch)?);
         if right.mantissa == 0 {
@@ -86,6 +87,7 @@ fn integers<'r>(
         }
         return integer_result(whole, decimal::divide_integer(left, right), context);
     }
+    // 64-bit operands cannot overflow an i128 in a sum, so only the product needs a check.
     let (left, right) = (to_integer(left, context.scratch)?, to_integer(right, context.scratch)?);
     let result = match operator {
         ArithmeticOperator::Add => Some(left + right),
@@ -161,13 +163,14 @@ fn decimals<'r>(
     }
 }
 
-/// NULL, with warning 1365, which is an error in a strict write.
+/// NULL with warning 1365, which is an error in a strict write.
 #[cold]
 pub(super) fn divided_by_zero<'r>(context: &Context<'r>) -> Result<ValueRef<'r>> {
     context.scratch.warn(ErrorCode::DivisionByZero, || "Division by 0".into())?;
     Ok(ValueRef::Null)
 }
 
+/// The 64 bits of the nearest integer in the signed or unsigned range; negative numbers in two's complement.
 fn to_bits(value: ValueRef<'_>, context: &Context<'_>) -> Result<u64> {
     let integer = to_integer(value, context.scratch)?;
     Ok(match integer < 0 {

@@ -1,4 +1,4 @@
-//! CAST: conversions that the user asked for, and the warnings they give.
+//! CAST and its warnings.
 
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::value::{Decimal, ValueRef};
@@ -44,7 +44,7 @@ pub(super) fn cast<'r>(
 fn cast_signed(value: ValueRef<'_>, scratch: &Scratch) -> Result<i64> {
     match value {
         ValueRef::Int(value) => Ok(value),
-        // The same 64 bits.
+        // Values above the signed range wrap to the same 64 bits, as in MySQL.
         ValueRef::UInt(value) => Ok(value as i64),
         ValueRef::Bytes(text) => {
             let number = integer_of_text(text, scratch)?;
@@ -115,7 +115,7 @@ fn integer_of_text(text: &[u8], scratch: &Scratch) -> Result<i128> {
     Ok(parsed.value)
 }
 
-/// Rounds to the scale; a number with more digits than the precision is the largest of it, with warning 1264.
+/// Rounds to `scale`. A number that exceeds `precision` becomes the largest one that fits, with warning 1264.
 fn cast_decimal(number: Decimal, precision: u32, scale: u8, scratch: &Scratch) -> Result<Decimal> {
     let limit = 10u128.checked_pow(precision).unwrap_or(decimal::MANTISSA_LIMIT).min(decimal::MANTISSA_LIMIT);
     let rounded = decimal::with_scale(number, scale).filter(|number| number.mantissa.unsigned_abs() < limit);

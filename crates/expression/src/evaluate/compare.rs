@@ -10,7 +10,7 @@ use super::convert::{to_decimal, to_double, to_number, to_text};
 use crate::program::{CompareOperator, Domain, Expression, Node};
 use crate::scratch::Scratch;
 
-/// An integer or NULL, small enough to stay in registers.
+/// An integer or NULL. It is small enough to stay in registers, unlike a `ValueRef`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Integer {
     Null,
@@ -19,7 +19,7 @@ pub(super) enum Integer {
 }
 
 impl Expression {
-    /// The value of an operand of a comparison of integers.
+    /// The value of an operand of an integer comparison.
     #[inline]
     pub(super) fn integer<'r>(&'r self, context: &Context<'r>) -> Result<Integer> {
         match (&self.node, &context.row) {
@@ -42,7 +42,7 @@ impl Expression {
     }
 }
 
-/// The result of a comparison of integers; `None` for NULL.
+/// The result of an integer comparison; `None` for NULL.
 #[inline]
 pub(super) fn compare_integers(operator: CompareOperator, left: Integer, right: Integer) -> Option<bool> {
     let order = match (left, right) {
@@ -97,7 +97,7 @@ pub(super) fn compare(
     Ok(Some(holds(operator, order_in_domain(domain, left, right, scratch)?)))
 }
 
-/// Whether two values are equal; `None` when one is NULL.
+/// Whether two values are equal; `None` if either is NULL.
 #[inline]
 pub(super) fn equal_in_domain(
     domain: Domain,
@@ -114,7 +114,7 @@ pub(super) fn equal_in_domain(
     }
 }
 
-/// The order of two values that are not NULL.
+/// The order of two values, neither of which is NULL.
 #[inline]
 pub(crate) fn order_in_domain(
     domain: Domain,
@@ -132,8 +132,9 @@ pub(crate) fn order_in_domain(
     }
 }
 
-/// The number that a text is in a domain of numbers, for a value that is compared several times: what is cut of it is told
-/// once. Other values stay as they are.
+/// Converts a string to a number if the domain is numeric, and leaves other values alone. A caller that
+/// compares one value several times converts it first, so that a string that is not a number causes only one
+/// warning.
 #[inline]
 pub(super) fn number_of_text<'r>(domain: Domain, value: ValueRef<'r>, scratch: &Scratch) -> Result<ValueRef<'r>> {
     match (domain, value) {
@@ -152,7 +153,7 @@ fn order_converted(domain: Domain, left: ValueRef<'_>, right: ValueRef<'_>, scra
     }
 }
 
-/// The order of two values of one kind, as ORDER BY and MIN have it: NULL first, strings by the collation.
+/// The order of two values of one kind for ORDER BY, MIN and MAX: NULL first, strings by collation.
 pub fn compare_values(
     collation: junctor_model::collation::CollationId,
     left: ValueRef<'_>,
@@ -163,14 +164,14 @@ pub fn compare_values(
         (ValueRef::Null, ValueRef::Null) => Ordering::Equal,
         (ValueRef::Null, _) => Ordering::Less,
         (_, ValueRef::Null) => Ordering::Greater,
-        // One kind means that a string never meets a number; if it does, numbers come first.
+        // Values of one kind never mix strings and numbers. The order stays total if they do.
         (ValueRef::Bytes(_), _) => Ordering::Greater,
         (_, ValueRef::Bytes(_)) => Ordering::Less,
         (left, right) => order_numbers(left, right),
     }
 }
 
-/// The order of two numbers, exact unless one is a double. What is no number counts as 0.
+/// The order of two numbers, exact unless one is a double. Other values count as 0.
 fn order_numbers(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
     match (left, right) {
         (ValueRef::Double(left), right) => order_doubles(left, as_double(right)),
@@ -181,6 +182,7 @@ fn order_numbers(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
     }
 }
 
+/// Expressions never yield NaN, so every pair of doubles has an order.
 fn order_doubles(left: f64, right: f64) -> Ordering {
     left.partial_cmp(&right).unwrap_or(Ordering::Equal)
 }

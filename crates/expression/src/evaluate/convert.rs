@@ -1,4 +1,4 @@
-//! Conversions between the kinds of values, as operands get them. A text that is cut gives warning 1292.
+//! Implicit conversions of operands. A string that is not entirely a number causes warning 1292.
 
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::row_encoding::{append_double, append_signed, append_unsigned};
@@ -9,7 +9,7 @@ use crate::number::{parse_decimal, parse_double, parse_integer, parse_number};
 use crate::result_type::{Kind, ResultType};
 use crate::scratch::Scratch;
 
-/// Characters of a wrong value that a message shows.
+/// Maximum number of characters of a rejected value that a message shows.
 const SHOWN_CHARACTERS_MAX: usize = 128;
 
 /// The value as a double; NULL counts as 0.
@@ -31,7 +31,7 @@ pub(crate) fn to_double(value: ValueRef<'_>, scratch: &Scratch) -> Result<f64> {
     })
 }
 
-/// The value as an exact number; one that is too large for it is the largest.
+/// The value as an exact number, clamped to 38 digits; NULL counts as 0.
 pub(crate) fn to_decimal(value: ValueRef<'_>, scratch: &Scratch) -> Result<Decimal> {
     Ok(match value {
         ValueRef::Decimal(value) => value,
@@ -49,8 +49,8 @@ pub(crate) fn to_decimal(value: ValueRef<'_>, scratch: &Scratch) -> Result<Decim
     })
 }
 
-/// The value as an integer that is not yet cut to 64 bits: fractions round half away from zero (doubles half to even);
-/// of a text only the digits at its front count.
+/// The value as an integer, not yet clamped to 64 bits; NULL counts as 0. Decimals round half away from zero,
+/// doubles half to even. A string counts only up to its first character that is not a digit.
 pub(crate) fn to_integer(value: ValueRef<'_>, scratch: &Scratch) -> Result<i128> {
     Ok(match value {
         ValueRef::Int(value) => value.into(),
@@ -68,7 +68,7 @@ pub(crate) fn to_integer(value: ValueRef<'_>, scratch: &Scratch) -> Result<i128>
     })
 }
 
-/// The value as a number of the kind it is; a text is an exact integer if it can, else a double.
+/// The value as a number of its own kind. A string becomes an exact integer if possible, otherwise a double.
 pub(crate) fn to_number<'r>(value: ValueRef<'r>, scratch: &Scratch) -> Result<ValueRef<'r>> {
     let ValueRef::Bytes(text) = value else { return Ok(value) };
     let parsed = parse_number(text);
@@ -88,7 +88,7 @@ pub(crate) fn to_text<'r>(value: ValueRef<'r>, scratch: &'r Scratch) -> Result<&
     }
 }
 
-/// Appends the value as text.
+/// Appends the value as text; NULL appends nothing.
 pub(crate) fn append_text(value: ValueRef<'_>, out: &mut Vec<u8>) {
     match value {
         ValueRef::Bytes(text) => out.extend_from_slice(text),
@@ -100,7 +100,8 @@ pub(crate) fn append_text(value: ValueRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// The value as one of the type's kind; NULL stays. An integer beyond the kind's range is its nearest end.
+/// The value converted to the kind of `result`; NULL stays NULL. Integers are clamped to the range of the
+/// kind.
 pub(crate) fn to_kind<'r>(value: ValueRef<'r>, result: &ResultType, scratch: &'r Scratch) -> Result<ValueRef<'r>> {
     if value.is_null() {
         return Ok(ValueRef::Null);
@@ -113,23 +114,24 @@ pub(crate) fn to_kind<'r>(value: ValueRef<'r>, result: &ResultType, scratch: &'r
         Kind::String => ValueRef::Bytes(to_text(value, scratch)?),
         Kind::Decimal => {
             let number = to_decimal(value, scratch)?;
-            // A number whose digits do not all fit with the type's zeros keeps the digits it has.
+            // Padding with zeros to the scale can exceed 38 digits; the number then keeps its own scale.
             ValueRef::Decimal(decimal::with_scale(number, result.decimals).unwrap_or(number))
         }
     })
 }
 
-/// Warning 1292 about a text of which only the front counts.
+/// Warning 1292: only the front of the text was used as a number.
 #[cold]
 pub(crate) fn warn_cut(type_name: &str, text: &[u8], scratch: &Scratch) -> Result<()> {
     scratch.warn(ErrorCode::TruncatedWrongValue, || format!("Truncated incorrect {type_name} value: '{}'", shown(text)))
 }
 
-/// A wrong value as a message shows it.
+/// The front of a rejected value for a message.
 pub(crate) fn shown(text: &[u8]) -> String {
     String::from_utf8_lossy(text).chars().take(SHOWN_CHARACTERS_MAX).collect()
 }
 
+/// The largest decimal of 38 digits, or the smallest.
 fn largest(negative: bool) -> Decimal {
     let mantissa = (decimal::MANTISSA_LIMIT - 1) as i128;
     decimal::of_integer(if negative { -mantissa } else { mantissa })

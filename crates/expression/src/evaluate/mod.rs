@@ -1,7 +1,8 @@
-//! Hot path, budget 40 instructions a comparison of a column with a constant or parameter; nothing is allocated for
-//! numbers, columns, constants and parameters.
+//! Hot path, budget 40 instructions a comparison of a column with a constant or parameter.
+//! Numbers, columns, constants and parameters need no allocation.
 //!
-//! An expression is walked as a tree. Values borrow from the row, the parameters, the expression or the scratch memory.
+//! Evaluation walks the expression tree. Values borrow from the row, the parameters, the expression or the
+//! scratch memory.
 
 mod arithmetic;
 mod cast;
@@ -22,7 +23,7 @@ use crate::scratch::Scratch;
 pub use compare::compare_values;
 pub(crate) use convert::{append_text, shown, to_decimal, to_double, to_integer, to_kind, to_text};
 
-/// What an evaluation reads and where it keeps strings.
+/// The inputs of an evaluation, and the memory for the strings that it builds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'r> {
     pub row: Option<RowView<'r>>,
@@ -31,10 +32,12 @@ pub(crate) struct Context<'r> {
 }
 
 impl Expression {
-    /// The value for one row: NULL or a value of `self.result.kind`. Without a row the expression names no column.
+    /// The value for one row: NULL or a value of `self.result.kind`. `row` may be `None` if the expression
+    /// names no column.
     ///
-    /// Errors: 1690 when a number is out of range; under strict rules 1292, 1364 and 1365 instead of the warnings; 1041 when
-    /// the strings of one row take too much memory; 1105 for a column without a row.
+    /// Errors: 1690 when a number is out of range; 1292, 1364 and 1365 in strict writes, where other
+    /// statements get a warning; 1041 when the strings of one row exceed the memory limit; 1105 for a column
+    /// without a row.
     #[inline]
     pub fn evaluate<'r>(
         &'r self,
@@ -45,8 +48,8 @@ impl Expression {
         self.settled_value(&Context { row, parameters, scratch })
     }
 
-    /// Like [`Expression::evaluate`], but an exact number may have guard digits after those of its type: what an
-    /// aggregate takes, which rounds only in the end.
+    /// Like [`Expression::evaluate`], but an exact number may carry guard digits beyond the scale of its
+    /// type. Aggregates take this form because they round only the final result.
     #[inline]
     pub fn evaluate_unrounded<'r>(
         &'r self,
@@ -57,8 +60,9 @@ impl Expression {
         self.value(&Context { row, parameters, scratch })
     }
 
-    /// Whether the value is true: neither NULL nor 0. Of conditions joined by AND none is evaluated after the first that
-    /// is not true, so that it can neither fail nor warn. Errors as [`Expression::evaluate`].
+    /// Whether the value is true, that is neither NULL nor 0. A conjunction stops at its first condition that
+    /// is not true, so later conditions cause neither errors nor warnings. Errors as
+    /// [`Expression::evaluate`].
     #[inline]
     pub fn is_true<'r>(
         &'r self,
@@ -68,6 +72,7 @@ impl Expression {
     ) -> Result<bool> {
         let context = Context { row, parameters, scratch };
         if let Node::And(conditions) = &self.node {
+            // Unlike `truth`, this stops at NULL too: a filter drops the row for NULL as for false.
             for condition in conditions {
                 if condition.truth(&context)? != Some(true) {
                     return Ok(false);
@@ -78,7 +83,7 @@ impl Expression {
         Ok(self.truth(&context)? == Some(true))
     }
 
-    /// The value with no more digits after the point than its type has.
+    /// The value, rounded to the scale of its type.
     #[inline]
     pub(crate) fn settled_value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
         let value = self.value(context)?;
@@ -90,7 +95,7 @@ impl Expression {
         }
     }
 
-    /// The value; an exact number may have guard digits.
+    /// The value; an exact number may carry guard digits.
     #[inline]
     pub(crate) fn value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
         match &self.node {
@@ -104,6 +109,8 @@ impl Expression {
         }
     }
 
+    /// A parameter's type is fixed when the statement is planned, but each execution may send a value of
+    /// another type.
     #[inline]
     fn parameter_value<'r>(&'r self, value: ValueRef<'r>, context: &Context<'r>) -> Result<ValueRef<'r>> {
         match (value, self.result.kind) {
@@ -176,7 +183,7 @@ impl Expression {
         }
     }
 
-    /// Error 1690: a number of this type is out of range in this expression.
+    /// Error 1690: the result of this expression is out of range for `type_name`.
     #[cold]
     pub(crate) fn out_of_range(&self, type_name: &str, context: &Context<'_>) -> Box<Error> {
         let text = self.describe(context.parameters);

@@ -1,5 +1,5 @@
-//! Hot path, budget 40 instructions a comparison of integers: what is true, false or neither, with no value made of
-//! it.
+//! Hot path, budget 40 instructions a comparison of integers: conditions in three-valued logic.
+//! Conditions yield a truth value directly, without building a `ValueRef`.
 
 use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
@@ -103,7 +103,7 @@ impl Expression {
     }
 }
 
-/// Whether a value counts as true.
+/// Whether a value counts as true in a condition; `None` for NULL.
 fn truth_of(value: ValueRef<'_>, scratch: &Scratch) -> Result<Option<bool>> {
     Ok(match value {
         ValueRef::Null => None,

@@ -28,7 +28,7 @@ fn greatest(call: Call<'_>) -> Result<ValueRef<'_>> {
     choose(call, Ordering::Greater)
 }
 
-/// The first of the extreme values; NULL when any is.
+/// The smallest or largest value, the first among equals; NULL if any value is NULL.
 fn choose(call: Call<'_>, wanted: Ordering) -> Result<ValueRef<'_>> {
     let mut best = call.value(0)?;
     for position in 1..call.count() {

@@ -17,7 +17,7 @@ pub(super) const TABLE: &[Function] = &[
     function("CRC32", 1, 1, resolve_crc32, crc32),
 ];
 
-/// The remainders of every byte for the polynomial of CRC-32 (IEEE 802.3), reflected.
+/// CRC-32 (IEEE 802.3, reflected polynomial) of every byte value.
 static CRC32_TABLE: [u32; 256] = crc32_table();
 
 fn resolve_hex(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
@@ -41,7 +41,7 @@ fn resolve_crc32(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved
     Ok(Resolved { arguments, result })
 }
 
-/// The digits of the bytes of a string, or of a number as an unsigned integer.
+/// The hexadecimal digits of a string's bytes, or of a number converted to a 64-bit integer.
 fn hex(call: Call<'_>) -> Result<ValueRef<'_>> {
     match call.value(0)? {
         ValueRef::Null => Ok(ValueRef::Null),
@@ -53,7 +53,7 @@ fn hex(call: Call<'_>) -> Result<ValueRef<'_>> {
         }),
         number => {
             let integer = match number {
-                // Unlike elsewhere a half is rounded away from zero.
+                // HEX rounds halves away from zero, unlike other conversions of doubles.
                 ValueRef::Double(value) => value.round() as i128,
                 number => to_integer(number, call.scratch())?,
             };
@@ -72,6 +72,7 @@ fn hex(call: Call<'_>) -> Result<ValueRef<'_>> {
 fn unhex(call: Call<'_>) -> Result<ValueRef<'_>> {
     let Some(text) = call.text(0)? else { return Ok(ValueRef::Null) };
     let built = call.scratch().build(|buffer| {
+        // An odd number of digits: the first digit is a byte of its own.
         let (odd, pairs) = text.split_at(text.len() % 2);
         for pair in std::iter::once(odd).filter(|odd| !odd.is_empty()).chain(pairs.chunks(2)) {
             let mut byte = 0;

@@ -1,4 +1,4 @@
-//! LAST_INSERT_ID(expression), which tells the session of its argument.
+//! LAST_INSERT_ID(expression), which sets the session's last insert id to its argument.
 
 use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
@@ -9,7 +9,7 @@ use crate::evaluate::to_integer;
 use crate::program::Expression;
 use crate::result_type::ResultType;
 
-/// The call is never taken for a constant: each evaluation counts.
+/// The call is never constant, because each evaluation has a side effect on the session.
 pub(super) const TABLE: &[Function] =
     &[Function { is_deterministic: false, ..function("LAST_INSERT_ID", 1, 1, resolve, evaluate) }];
 
@@ -19,7 +19,7 @@ fn resolve(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
     Ok(Resolved { arguments, result })
 }
 
-/// NULL is 0 to LAST_INSERT_ID() afterwards, and a negative number the unsigned one of the same bits, as in MySQL.
+/// NULL sets the id to 0, and a negative number sets the unsigned number with the same bits, as in MySQL.
 fn evaluate(call: Call<'_>) -> Result<ValueRef<'_>> {
     let value = match call.value(0)? {
         ValueRef::Null => None,

@@ -1,4 +1,4 @@
-//! Mathematical functions that do not round.
+//! Mathematical functions, except those that round (see `round`).
 
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::value::ValueRef;
@@ -91,7 +91,7 @@ fn log10(call: Call<'_>) -> Result<ValueRef<'_>> {
     logarithm(call, call.double(0)?, f64::log10)
 }
 
-/// LOG(x), or LOG(base, x).
+/// LOG(x) or LOG(base, x).
 fn log(call: Call<'_>) -> Result<ValueRef<'_>> {
     if call.count() == 1 {
         return ln(call);

@@ -1,4 +1,4 @@
-//! The functions of MySQL, one file a family, in one table by name.
+//! MySQL's functions: one table for each family, one file for each table.
 
 mod choose;
 mod digest;
@@ -20,27 +20,27 @@ use crate::program::{ArithmeticOperator, Expression, Node};
 use crate::result_type::ResultType;
 use crate::scratch::Scratch;
 
-/// A function of the table: what it is called, how it types its arguments and what it does.
+/// An entry of the function table: name, number of arguments, typing rule and implementation.
 pub struct Function {
-    /// The name in capitals.
+    /// The name in upper case.
     pub name: &'static str,
-    /// Fewest arguments.
+    /// Minimum number of arguments.
     pub arguments_min: usize,
-    /// Most arguments.
+    /// Maximum number of arguments.
     pub arguments_max: usize,
-    /// Whether equal arguments give equal results.
+    /// Whether equal arguments always give the same result.
     pub is_deterministic: bool,
     pub(crate) resolve: fn(&'static str, Vec<Expression>) -> Result<Resolved>,
     pub(crate) evaluate: for<'r> fn(Call<'r>) -> Result<ValueRef<'r>>,
 }
 
-/// The arguments as the function wants them and the type of its result.
+/// The result of typing a call: the converted arguments and the type of the result.
 pub(crate) struct Resolved {
     pub arguments: Vec<Expression>,
     pub result: ResultType,
 }
 
-/// One evaluation of a function.
+/// One evaluation of a function call.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'r> {
     pub arguments: &'r [Expression],
@@ -49,10 +49,10 @@ pub(crate) struct Call<'r> {
     pub context: Context<'r>,
 }
 
-/// Any number of arguments.
+/// No upper limit on the number of arguments.
 const ANY: usize = usize::MAX;
 
-/// The function of that name in any letter case.
+/// Finds a function by its name in any letter case.
 pub fn find(name: &str) -> Option<&'static Function> {
     let families = [
         text::TABLE,
@@ -68,7 +68,8 @@ pub fn find(name: &str) -> Option<&'static Function> {
 }
 
 impl Expression {
-    /// A call of the function of that name in any letter case; IF, IFNULL, NULLIF, COALESCE and MOD are known too.
+    /// A call of a function by its name in any letter case. IF, IFNULL, NULLIF, COALESCE and MOD become nodes
+    /// of their own.
     ///
     /// Errors: 1305 for an unknown function, 1582 for a wrong number of arguments, 1267 for an illegal mix of
     /// collations.
@@ -120,7 +121,7 @@ impl<'r> Call<'r> {
         self.arguments[position].value(&self.context)
     }
 
-    /// The value with no more digits after the point than its type has, as text shows it.
+    /// The argument rounded to the scale of its type, for functions that see it as text.
     fn settled(&self, position: usize) -> Result<ValueRef<'r>> {
         self.arguments[position].settled_value(&self.context)
     }
@@ -132,7 +133,7 @@ impl<'r> Call<'r> {
         }
     }
 
-    /// An integer argument, cut to 64 bits.
+    /// The argument as an integer, clamped to 64 bits.
     fn integer(&self, position: usize) -> Result<Option<i64>> {
         match self.value(position)? {
             ValueRef::Null => Ok(None),
@@ -150,7 +151,7 @@ impl<'r> Call<'r> {
         }
     }
 
-    /// The character set in which the characters of an argument are counted; a number's text is ASCII.
+    /// The character set of an argument, for counting its characters. Numbers print as ASCII.
     fn character_set(&self, position: usize) -> CharacterSet {
         self.arguments[position].result.collation.character_set()
     }
@@ -159,7 +160,7 @@ impl<'r> Call<'r> {
         self.context.scratch.build_text(build).map(ValueRef::Bytes)
     }
 
-    /// NULL with warning 1301, for a result longer than a packet.
+    /// NULL with warning 1301, for a result longer than `max_allowed_packet`.
     fn too_long(&self, name: &str) -> Result<ValueRef<'r>> {
         warn_too_long(name, self.context.scratch)?;
         Ok(ValueRef::Null)
@@ -178,7 +179,7 @@ impl PartialEq for Function {
     }
 }
 
-/// Warning 1301: a function's result would be longer than a packet.
+/// Warning 1301: the result would be longer than `max_allowed_packet`.
 #[cold]
 pub(crate) fn warn_too_long(name: &str, scratch: &Scratch) -> Result<()> {
     scratch.warn(ErrorCode::ResultTooLong, || {
@@ -197,13 +198,13 @@ fn any_nullable(arguments: &[Expression]) -> bool {
     arguments.iter().any(|argument| argument.result.nullable)
 }
 
-/// Gives an integer of so many characters.
+/// The result is an integer of up to `LENGTH` characters.
 fn resolve_integer<const LENGTH: u32>(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
     let result = ResultType::integer(false, LENGTH).with_nullable(any_nullable(&arguments));
     Ok(Resolved { arguments, result })
 }
 
-/// Gives a string in the collation and length of the first argument.
+/// The result is a string with the collation and length of the first argument.
 fn resolve_first(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
     let collation = crate::construct::aggregate_collations("", &arguments[..1])?;
     let length = arguments[0].result.length;
@@ -212,7 +213,7 @@ fn resolve_first(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved
     Ok(Resolved { arguments, result })
 }
 
-/// Gives a string in the collation that all the string arguments agree on, as long as all of them together.
+/// The result is a string with the common collation of all string arguments and the sum of all lengths.
 fn resolve_together(name: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
     let collation = crate::construct::aggregate_collations(&name.to_ascii_lowercase(), &arguments)?;
     let length = arguments.iter().fold(0u32, |length, argument| length.saturating_add(argument.result.length));
@@ -221,10 +222,10 @@ fn resolve_together(name: &'static str, arguments: Vec<Expression>) -> Result<Re
     Ok(Resolved { arguments, result })
 }
 
-/// Gives a double that may be NULL.
+/// The result is a double that may be NULL.
 fn resolve_double(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
     Ok(Resolved { arguments, result: ResultType::double().with_nullable(true) })
 }
 
-/// The collation of text that a function makes by itself; it gives way to that of any string.
+/// The collation of text that a function generates. It gives way to the collation of any string.
 const OWN_TEXT: CollationId = CollationId::DEFAULT;

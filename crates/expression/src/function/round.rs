@@ -19,9 +19,9 @@ pub(super) const TABLE: &[Function] = &[
     function("TRUNCATE", 2, 2, resolve_places, truncate),
 ];
 
-/// Digits that always fit into a BIGINT.
+/// Number of digits that always fit a BIGINT.
 const BIGINT_DIGITS: u32 = 18;
-/// Places beyond which nothing changes any more.
+/// Rounding to more places than this changes no double, in either direction.
 const PLACES_MAX: i64 = 400;
 
 fn resolve_whole(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
@@ -120,7 +120,8 @@ fn to_places(call: Call<'_>, truncates: bool) -> Result<ValueRef<'_>> {
     })
 }
 
-/// Rounds to even at the last place that is kept; a number that is too large or too small for it stays or is 0.
+/// Rounds half to even at the last kept place. A value too large to scale is returned unchanged; a value
+/// smaller than the last place becomes 0.
 fn round_double(value: f64, places: i32, truncates: bool) -> f64 {
     let whole = |value: f64| if truncates { value.trunc() } else { value.round_ties_even() };
     let factor = 10f64.powi(places.abs());

@@ -1,4 +1,4 @@
-//! Positions in strings, and the order of strings.
+//! Positions in strings, and comparison of strings.
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
@@ -29,7 +29,7 @@ fn resolve_field(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved
     Ok(Resolved { arguments, result: ResultType::integer(false, 3) })
 }
 
-/// The collation of the arguments; that they agree on one was seen when the call was typed.
+/// The common collation of the arguments. Typing the call has already checked that they have one.
 fn collation(call: Call<'_>) -> CollationId {
     aggregate_collations("", call.arguments).map_or(CollationId::BINARY, |aggregation| aggregation.collation)
 }
@@ -46,8 +46,8 @@ fn locate(call: Call<'_>) -> Result<ValueRef<'_>> {
     Ok(ValueRef::Int(find(collation(call), text, part, start)))
 }
 
-/// The position of the first place from `start` on where the text has as many characters equal to the part; from 1, 0
-/// for none.
+/// The position in characters, from 1, of the first occurrence of `part` at or after `start`; 0 if there is
+/// none. An occurrence has the same number of characters as `part` and equals it in the collation.
 fn find(collation: CollationId, text: &[u8], part: &[u8], start: i64) -> i64 {
     let characters = collation.character_set();
     let Some(skip) = usize::try_from(start).ok().and_then(|start| start.checked_sub(1)) else { return 0 };

@@ -1,4 +1,4 @@
-//! CONCAT, parts of strings, letter case, repetition and padding.
+//! Concatenation, substrings, letter case, repetition and padding.
 
 use junctor_model::collation::CharacterSet;
 use junctor_model::error::Result;
@@ -33,7 +33,7 @@ pub(super) const TABLE: &[Function] = &[
     function("RPAD", 3, 3, resolve_long, pad_right),
 ];
 
-/// A line of a table of deterministic functions.
+/// A deterministic entry of a function table.
 pub(super) const fn function(
     name: &'static str,
     arguments_min: usize,
@@ -53,7 +53,8 @@ fn resolve_concat_ws(name: &'static str, arguments: Vec<Expression>) -> Result<R
     Ok(resolved)
 }
 
-/// The result is as long as a constant says, or its length is known at run time only; it is NULL when too long.
+/// The result has the length of a constant argument; otherwise its length is unknown until run time. It is
+/// NULL if it would exceed the limit.
 fn resolve_long(name: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
     let count = match arguments[usize::from(name != "SPACE")].as_constant() {
         Some(Value::Int(count)) => Some(u32::try_from((*count).max(0)).unwrap_or(u32::MAX)),
@@ -140,7 +141,7 @@ fn lower(call: Call<'_>) -> Result<ValueRef<'_>> {
     call.build(|buffer| call.result.collation.append_lower(text, buffer))
 }
 
-/// Positions count from 1, negative ones from the end; position 0 gives nothing.
+/// Positions count characters from 1; negative ones count from the end. Position 0 yields the empty string.
 fn substring(call: Call<'_>) -> Result<ValueRef<'_>> {
     let (text, position) = (call.text(0)?, call.integer(1)?);
     let length = if call.count() > 2 { call.integer(2)? } else { Some(i64::MAX) };
@@ -184,7 +185,8 @@ fn reverse(call: Call<'_>) -> Result<ValueRef<'_>> {
         let mut end = text.len();
         while end > 0 {
             let mut start = end - 1;
-            // The bytes after the first one of a character are 10xxxxxx; at most three belong to it.
+            // In UTF-8 the bytes after the first one of a character are 10xxxxxx, and there are at most
+            // three.
             while !is_binary && start > 0 && end - start < 4 && text[start] & 0xC0 == 0x80 {
                 start -= 1;
             }
@@ -229,7 +231,8 @@ fn pad_right(call: Call<'_>) -> Result<ValueRef<'_>> {
     })
 }
 
-/// The text cut to a length, or filled up to it by repeating the pad; `join` puts text and filling in their order.
+/// The text truncated to a length, or padded to it by repeating the pad. `join` puts text and padding in
+/// order.
 fn padded<'r>(
     call: Call<'r>,
     name: &str,

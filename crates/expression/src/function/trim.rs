@@ -1,4 +1,4 @@
-//! TRIM in its forms, and REPLACE.
+//! TRIM in all its forms, and REPLACE.
 
 use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
@@ -7,7 +7,7 @@ use super::text::function;
 use super::{Call, Function, resolve_first, resolve_together};
 use crate::scratch::STRING_BYTES_MAX;
 
-/// `TRIM(LEADING x FROM s)` is the call `TRIM_LEADING(s, x)`, TRAILING likewise, BOTH is `TRIM(s, x)`.
+/// `TRIM(LEADING x FROM s)` is the call `TRIM_LEADING(s, x)`; TRAILING is alike; BOTH is `TRIM(s, x)`.
 pub(super) const TABLE: &[Function] = &[
     function("TRIM", 1, 2, resolve_first, trim_both),
     function("TRIM_LEADING", 1, 2, resolve_first, trim_leading),
@@ -53,7 +53,7 @@ fn resolve_replace(name: &'static str, arguments: Vec<crate::program::Expression
     Ok(resolved)
 }
 
-/// Replaces byte for byte, whatever the collation.
+/// Replaces exact byte sequences, regardless of the collation, as MySQL does.
 fn replace(call: Call<'_>) -> Result<ValueRef<'_>> {
     let (Some(text), Some(from), Some(to)) = (call.text(0)?, call.text(1)?, call.text(2)?) else {
         return Ok(ValueRef::Null);

@@ -15,10 +15,10 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// What is given for one parameter.
+/// One parameter of a test.
 #[derive(Clone, Debug)]
 enum Given {
-    /// One value, or a list of none or several.
+    /// One value; or a list if there are none or several.
     Values(Vec<Value>),
     /// A list of signed integers of any length.
     Integers(Vec<i64>),
@@ -113,7 +113,7 @@ proptest! {
 #[test]
 fn a_list_of_integers_that_says_more_than_it_holds_is_not_whole() {
     let mut bytes = encoded(&[Given::Integers(vec![1, 2, 3])]);
-    // The count is behind the tag.
+    // The count follows the tag byte.
     bytes[1] += 1;
     assert!(!Parameters::is_whole(&bytes));
     let list = Parameters::from_bytes(&bytes).list(0);
