@@ -156,7 +156,7 @@ impl Accumulator {
                 let collation = self.operand.collation;
                 let key = scratch.build_text(|buffer| match value {
                     ValueRef::Bytes(text) => collation.append_weight_key(text, buffer),
-                    other => append_value(normal(other), buffer),
+                    other => append_value(canonical(other), buffer),
                 })?;
                 insert_distinct(keys, bytes, key)?;
             }
@@ -203,7 +203,7 @@ impl Accumulator {
     /// Errors: 1105 for malformed bytes, and the errors of [`Accumulator::add`].
     pub fn merge_partial(&mut self, bytes: &[u8]) -> Result<usize> {
         let before = bytes.len();
-        let Some((tag, rest)) = bytes.split_first() else { return Err(broken()) };
+        let Some((tag, rest)) = bytes.split_first() else { return Err(malformed()) };
         let rest = match (&mut self.state, *tag) {
             (State::Count(count), TAG_COUNT) => {
                 let (more, rest) = read_u64(rest)?;
@@ -214,7 +214,7 @@ impl Accumulator {
                 let (count, mut rest) = read_u32(rest)?;
                 for _ in 0..count {
                     let (length, after) = read_u32(rest)?;
-                    let (key, after) = after.split_at_checked(length as usize).ok_or_else(broken)?;
+                    let (key, after) = after.split_at_checked(length as usize).ok_or_else(malformed)?;
                     insert_distinct(keys, bytes, key)?;
                     rest = after;
                 }
@@ -222,7 +222,7 @@ impl Accumulator {
             }
             (State::Exact { count, sum }, TAG_EXACT) => {
                 let (more, rest) = read_u64(rest)?;
-                let Some((ValueRef::Decimal(value), rest)) = read_value(rest) else { return Err(broken()) };
+                let Some((ValueRef::Decimal(value), rest)) = read_value(rest) else { return Err(malformed()) };
                 *count = count.saturating_add(more);
                 *sum = decimal::add(*sum, value).ok_or_else(|| sum_out_of_range(self.kind))?;
                 rest
@@ -235,13 +235,13 @@ impl Accumulator {
                 rest
             }
             (State::Extreme(best), TAG_EXTREME) => {
-                let (value, rest) = read_value(rest).ok_or_else(broken)?;
+                let (value, rest) = read_value(rest).ok_or_else(malformed)?;
                 if !value.is_null() {
                     keep_extreme(self.kind, self.operand.collation, best, value);
                 }
                 rest
             }
-            _ => return Err(broken()),
+            _ => return Err(malformed()),
         };
         Ok(before - rest.len())
     }
@@ -305,7 +305,7 @@ fn keep_extreme(kind: AggregateKind, collation: CollationId, best: &mut Value, v
 }
 
 /// The canonical form of a number, so that equal numbers of different types are one key of COUNT(DISTINCT).
-fn normal(value: ValueRef<'_>) -> ValueRef<'_> {
+fn canonical(value: ValueRef<'_>) -> ValueRef<'_> {
     match value {
         ValueRef::UInt(value) if i64::try_from(value).is_ok() => ValueRef::Int(value as i64),
         // Adding 0 turns -0 into 0.
@@ -335,17 +335,17 @@ fn insert_distinct(keys: &mut BTreeSet<Box<[u8]>>, bytes: &mut usize, key: &[u8]
 }
 
 fn read_u64(bytes: &[u8]) -> Result<(u64, &[u8])> {
-    let (value, rest) = bytes.split_first_chunk().ok_or_else(broken)?;
+    let (value, rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
     Ok((u64::from_le_bytes(*value), rest))
 }
 
 fn read_u32(bytes: &[u8]) -> Result<(u32, &[u8])> {
-    let (value, rest) = bytes.split_first_chunk().ok_or_else(broken)?;
+    let (value, rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
     Ok((u32::from_le_bytes(*value), rest))
 }
 
 #[cold]
-fn broken() -> Box<Error> {
+fn malformed() -> Box<Error> {
     Error::new(ErrorCode::UnknownError, "Malformed partial state of an aggregate")
 }
 
@@ -355,4 +355,163 @@ fn sum_out_of_range(kind: AggregateKind) -> Box<Error> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::result_type::Coercibility;
+
+    const ALL: [AggregateKind; 7] = [
+        AggregateKind::CountRows,
+        AggregateKind::Count,
+        AggregateKind::CountDistinct,
+        AggregateKind::Sum,
+        AggregateKind::Average,
+        AggregateKind::Minimum,
+        AggregateKind::Maximum,
+    ];
+
+    fn text_type() -> ResultType {
+        ResultType::string(CollationId::UTF8MB4_GENERAL_CI, Coercibility::Implicit, 20)
+    }
+
+    /// The results of all kinds over the values, as text.
+    fn results(operand: ResultType, values: &[ValueRef<'_>]) -> Vec<String> {
+        let scratch = Scratch::new();
+        let text = |value: Value| match value {
+            Value::Null => "NULL".to_owned(),
+            value => {
+                let mut out = Vec::new();
+                crate::evaluate::append_text(value.as_ref(), &mut out);
+                String::from_utf8(out).unwrap()
+            }
+        };
+        let result = |kind| {
+            let mut accumulator = Accumulator::new(kind, operand);
+            values.iter().for_each(|value| accumulator.add(*value, &scratch).unwrap());
+            text(accumulator.finish().unwrap())
+        };
+        ALL.into_iter().map(result).collect()
+    }
+
+    #[test]
+    fn integers_are_summed_exactly_and_averaged_to_four_places() {
+        let values = [1, 2, 2, 0].map(ValueRef::Int);
+        let operand = ResultType::integer(false, 11);
+        assert_eq!(results(operand, &values), ["4", "4", "3", "5", "1.2500", "0", "2"]);
+        let big = [ValueRef::UInt(u64::MAX), ValueRef::UInt(u64::MAX), ValueRef::Null];
+        assert_eq!(
+            results(ResultType::integer(true, 20), &big),
+            [
+                "3",
+                "2",
+                "1",
+                "36893488147419103230",
+                "18446744073709551615.0000",
+                "18446744073709551615",
+                "18446744073709551615"
+            ]
+        );
+    }
+
+    #[test]
+    fn no_rows_and_only_nulls_give_null_but_for_counts() {
+        let operand = ResultType::integer(false, 11);
+        assert_eq!(results(operand, &[]), ["0", "0", "0", "NULL", "NULL", "NULL", "NULL"]);
+        assert_eq!(results(operand, &[ValueRef::Null]), ["1", "0", "0", "NULL", "NULL", "NULL", "NULL"]);
+    }
+
+    #[test]
+    fn strings_are_summed_as_doubles_and_compared_by_collation() {
+        let values = ["b", "A", "a", "3x"].map(|text| ValueRef::Bytes(text.as_bytes()));
+        assert_eq!(results(text_type(), &values), ["4", "4", "3", "3", "0.75", "3x", "b"]);
+    }
+
+    #[test]
+    fn quotients_are_summed_before_they_are_rounded() {
+        let third = ValueRef::Decimal(Decimal { mantissa: 333_333_333, scale: 9 });
+        let operand = ResultType::decimal(14, 4);
+        assert_eq!(
+            results(operand, &[third; 3]),
+            ["3", "3", "1", "1.0000", "0.33333333", "0.333333333", "0.333333333"]
+        );
+    }
+
+    #[test]
+    fn result_types_are_those_of_mysql() {
+        let int = ResultType::integer(false, 11);
+        let sum = AggregateKind::Sum.result_type(&int);
+        assert_eq!((sum.kind, sum.precision(), sum.decimals, sum.nullable), (Kind::Decimal, 32, 0, true));
+        let average = AggregateKind::Average.result_type(&int);
+        assert_eq!((average.kind, average.precision(), average.decimals), (Kind::Decimal, 14, 4));
+        assert_eq!(AggregateKind::Sum.result_type(&ResultType::integer(false, 20)).precision(), 41);
+        let count = AggregateKind::Count.result_type(&int);
+        assert_eq!((count.kind, count.length, count.nullable), (Kind::Int, 21, false));
+        assert_eq!(AggregateKind::Average.result_type(&text_type()).kind, Kind::Double);
+        assert_eq!(AggregateKind::Minimum.result_type(&text_type()), text_type().with_nullable(true));
+    }
+
+    #[test]
+    fn a_partial_state_of_another_kind_is_refused() {
+        let operand = ResultType::integer(false, 11);
+        let mut bytes = Vec::new();
+        Accumulator::new(AggregateKind::Sum, operand).append_partial(&mut bytes);
+        for kind in [AggregateKind::Count, AggregateKind::CountDistinct, AggregateKind::Minimum] {
+            assert!(Accumulator::new(kind, operand).merge_partial(&bytes).is_err());
+        }
+    }
+
+    fn operand_and_values() -> impl Strategy<Value = (ResultType, Vec<Value>)> {
+        let integers = any::<i32>().prop_map(|value| Value::Int((value >> 20).into()));
+        let decimals = any::<i16>().prop_map(|value| Value::Decimal(Decimal { mantissa: value.into(), scale: 2 }));
+        // Sums of multiples of 1/4 are exact in any order.
+        let doubles = any::<i16>().prop_map(|value| Value::Double(f64::from(value) / 4.0));
+        let texts = "[abAB ]{0,3}".prop_map(|text| Value::Bytes(text.into_bytes()));
+        let with_nulls = |value: BoxedStrategy<Value>| {
+            prop::collection::vec(prop_oneof![5 => value, 1 => Just(Value::Null)], 0..30).boxed()
+        };
+        prop_oneof![
+            (Just(ResultType::integer(false, 11)), with_nulls(integers.boxed())),
+            (Just(ResultType::decimal(10, 2)), with_nulls(decimals.boxed())),
+            (Just(ResultType::double()), with_nulls(doubles.boxed())),
+            (Just(text_type()), with_nulls(texts.boxed())),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn merged_parts_give_the_result_of_the_whole((operand, values) in operand_and_values(), cut in any::<prop::sample::Index>()) {
+            let scratch = Scratch::new();
+            let cut = cut.index(values.len() + 1);
+            for kind in ALL {
+                let mut whole = Accumulator::new(kind, operand);
+                let mut merged = Accumulator::new(kind, operand);
+                let mut bytes = Vec::new();
+                for part in [&values[..cut], &values[cut..]] {
+                    let mut accumulator = Accumulator::new(kind, operand);
+                    for value in part {
+                        accumulator.add(value.as_ref(), &scratch).unwrap();
+                        whole.add(value.as_ref(), &scratch).unwrap();
+                    }
+                    accumulator.append_partial(&mut bytes);
+                }
+                let first = merged.merge_partial(&bytes).unwrap();
+                prop_assert_eq!(merged.merge_partial(&bytes[first..]).unwrap(), bytes.len() - first);
+                let (merged, whole) = (merged.finish().unwrap(), whole.finish().unwrap());
+                // Among equal strings, both keep the first one.
+                prop_assert_eq!(merged, whole);
+            }
+        }
+
+        #[test]
+        fn broken_partial_states_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..60), tag in 1u8..6) {
+            let mut bytes = bytes;
+            bytes.insert(0, tag);
+            for kind in ALL {
+                for operand in [ResultType::integer(false, 11), ResultType::double(), text_type()] {
+                    let _ = Accumulator::new(kind, operand).merge_partial(&bytes);
+                }
+            }
+        }
+    }
+}

@@ -22,3 +22,6 @@ pub use program::{ArithmeticOperator, BitOperator, CastTarget, CompareOperator, 
 pub use result_type::{Coercibility, Kind, ResultType};
 pub use scratch::{Scratch, Warning};
 pub use store::{StoreMode, StoreTarget};
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ pub(crate) struct Parsed<T> {
     /// The number: 0 if the text has none, `None` if it does not fit the type.
     pub value: T,
     /// Whether the text has no number, or characters other than white space follow the number.
-    pub was_cut: bool,
+    pub is_truncated: bool,
     /// Whether the text has no number.
     pub is_missing: bool,
     /// Whether the number was out of range and `value` is the nearest limit.
@@ -26,7 +26,7 @@ struct Scan<'a> {
     exponent: i32,
     /// The number without leading white space.
     text: &'a [u8],
-    was_cut: bool,
+    is_truncated: bool,
 }
 
 /// A double, clamped to the finite range.
@@ -36,7 +36,7 @@ pub(crate) fn parse_double(text: &[u8]) -> Parsed<f64> {
     let number = number.unwrap_or(0.0);
     let value = number.clamp(-f64::MAX, f64::MAX);
     let is_out_of_range = value != number;
-    Parsed { value, was_cut: scan.was_cut, is_missing: scan.is_missing(), is_out_of_range }
+    Parsed { value, is_truncated: scan.is_truncated, is_missing: scan.is_missing(), is_out_of_range }
 }
 
 /// An integer. Without `rounds`, only the digits before the point count: `1.9` is 1 and truncated. With
@@ -44,11 +44,11 @@ pub(crate) fn parse_double(text: &[u8]) -> Parsed<f64> {
 /// limit.
 pub(crate) fn parse_integer(text: &[u8], rounds: bool) -> Parsed<i128> {
     let scan = scan(text, rounds);
-    let was_cut = scan.was_cut;
+    let is_truncated = scan.is_truncated;
     if rounds && (!scan.fraction.is_empty() || scan.exponent != 0) {
         let value = scan.decimal(0).map_or(scan.limit(), |decimal| decimal.mantissa);
         let is_out_of_range = value == scan.limit();
-        return Parsed { value, was_cut, is_missing: scan.is_missing(), is_out_of_range };
+        return Parsed { value, is_truncated, is_missing: scan.is_missing(), is_out_of_range };
     }
     let mut value = Some(0i128);
     for digit in scan.integer {
@@ -56,7 +56,7 @@ pub(crate) fn parse_integer(text: &[u8], rounds: bool) -> Parsed<i128> {
     }
     let value = value.map_or(scan.limit(), |value| if scan.negative { -value } else { value });
     let is_out_of_range = value == scan.limit();
-    Parsed { value, was_cut, is_missing: scan.is_missing(), is_out_of_range }
+    Parsed { value, is_truncated, is_missing: scan.is_missing(), is_out_of_range }
 }
 
 /// A decimal with the scale of the text, at most 30. `None` beyond 38 digits.
@@ -64,7 +64,7 @@ pub(crate) fn parse_decimal(text: &[u8]) -> Parsed<Option<Decimal>> {
     let scan = scan(text, true);
     let digits_after = (scan.fraction.len() as i64 - i64::from(scan.exponent)).clamp(0, i64::from(DECIMAL_SCALE_MAX));
     let value = scan.decimal(digits_after as u8);
-    Parsed { value, was_cut: scan.was_cut, is_missing: scan.is_missing(), is_out_of_range: value.is_none() }
+    Parsed { value, is_truncated: scan.is_truncated, is_missing: scan.is_missing(), is_out_of_range: value.is_none() }
 }
 
 /// The number that a text stands for when compared with an integer: an exact integer if possible, otherwise a
@@ -79,12 +79,12 @@ pub(crate) fn parse_number(text: &[u8]) -> Parsed<ValueRef<'static>> {
             _ => None,
         };
         if let Some(value) = value {
-            let (was_cut, is_missing) = (scan.was_cut, scan.is_missing());
-            return Parsed { value, was_cut, is_missing, is_out_of_range: false };
+            let (is_truncated, is_missing) = (scan.is_truncated, scan.is_missing());
+            return Parsed { value, is_truncated, is_missing, is_out_of_range: false };
         }
     }
-    let Parsed { value, was_cut, is_missing, is_out_of_range } = parse_double(text);
-    Parsed { value: ValueRef::Double(value), was_cut, is_missing, is_out_of_range }
+    let Parsed { value, is_truncated, is_missing, is_out_of_range } = parse_double(text);
+    Parsed { value: ValueRef::Double(value), is_truncated, is_missing, is_out_of_range }
 }
 
 impl Scan<'_> {
@@ -150,8 +150,8 @@ fn scan(text: &[u8], with_fraction: bool) -> Scan<'_> {
     if integer.is_empty() && fraction.is_empty() {
         end = 0;
     }
-    let was_cut = end == 0 || !text[end..].trim_ascii_end().is_empty();
-    Scan { negative, integer, fraction, exponent, text: &text[..end], was_cut }
+    let is_truncated = end == 0 || !text[end..].trim_ascii_end().is_empty();
+    Scan { negative, integer, fraction, exponent, text: &text[..end], is_truncated }
 }
 
 fn digits(text: &[u8]) -> &[u8] {

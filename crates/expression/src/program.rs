@@ -357,6 +357,3 @@ impl Expression {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

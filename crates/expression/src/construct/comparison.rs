@@ -110,7 +110,7 @@ fn for_domain(constant: Expression, domain: Domain, other: &Expression) -> Expre
         return constant;
     }
     let parsed = parse_number(text);
-    if parsed.was_cut || parsed.is_out_of_range {
+    if parsed.is_truncated || parsed.is_out_of_range {
         return constant;
     }
     let number = match (parsed.value, domain) {

@@ -10,7 +10,7 @@ use crate::program::{ArithmeticOperator, BitOperator, Expression};
 use crate::result_type::{DECIMAL_SCALE_MAX, Kind};
 
 pub(super) fn arithmetic<'r>(
-    whole: &'r Expression,
+    expression: &'r Expression,
     operator: ArithmeticOperator,
     operands: &'r [Expression; 2],
     context: &Context<'r>,
@@ -20,23 +20,23 @@ pub(super) fn arithmetic<'r>(
     if left.is_null() || right.is_null() {
         return Ok(ValueRef::Null);
     }
-    match whole.result.kind {
-        Kind::Int | Kind::UInt => integers(whole, operator, left, right, context),
-        Kind::Double => doubles(whole, operator, left, right, context),
-        Kind::Decimal => decimals(whole, operator, left, right, context),
+    match expression.result.kind {
+        Kind::Int | Kind::UInt => integers(expression, operator, left, right, context),
+        Kind::Double => doubles(expression, operator, left, right, context),
+        Kind::Decimal => decimals(expression, operator, left, right, context),
         Kind::Null | Kind::String => Ok(ValueRef::Null),
     }
 }
 
 pub(super) fn negate<'r>(
-    whole: &'r Expression,
+    expression: &'r Expression,
     operand: &'r Expression,
     context: &Context<'r>,
 ) -> Result<ValueRef<'r>> {
     let value = operand.value(context)?;
-    match (value, whole.result.kind) {
+    match (value, expression.result.kind) {
         (ValueRef::Null, _) => Ok(ValueRef::Null),
-        (value, Kind::Int) => integer_result(whole, Some(-to_integer(value, context.scratch)?), context),
+        (value, Kind::Int) => integer_result(expression, Some(-to_integer(value, context.scratch)?), context),
         (ValueRef::Decimal(value), _) => Ok(ValueRef::Decimal(decimal::negate(value))),
         (value, _) => Ok(ValueRef::Double(-to_double(value, context.scratch)?)),
     }
@@ -72,7 +72,7 @@ pub(super) fn bit_not<'r>(operand: &'r Expression, context: &Context<'r>) -> Res
 
 #[inline]
 fn integers<'r>(
-    whole: &'r Expression,
+    expression: &'r Expression,
     operator: ArithmeticOperator,
     left: ValueRef<'r>,
     right: ValueRef<'r>,
@@ -85,7 +85,7 @@ fn integers<'r>(
         if right.mantissa == 0 {
             return divided_by_zero(context);
         }
-        return integer_result(whole, decimal::divide_integer(left, right), context);
+        return integer_result(expression, decimal::divide_integer(left, right), context);
     }
     // 64-bit operands cannot overflow an i128 in a sum, so only the product needs a check.
     let (left, right) = (to_integer(left, context.scratch)?, to_integer(right, context.scratch)?);
@@ -101,24 +101,24 @@ fn integers<'r>(
         ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger => Some(left / right),
         ArithmeticOperator::Remainder => Some(left % right),
     };
-    integer_result(whole, result, context)
+    integer_result(expression, result, context)
 }
 
-fn integer_result<'r>(whole: &'r Expression, result: Option<i128>, context: &Context<'r>) -> Result<ValueRef<'r>> {
-    if whole.result.kind == Kind::UInt {
+fn integer_result<'r>(expression: &'r Expression, result: Option<i128>, context: &Context<'r>) -> Result<ValueRef<'r>> {
+    if expression.result.kind == Kind::UInt {
         return match result.and_then(|result| u64::try_from(result).ok()) {
             Some(result) => Ok(ValueRef::UInt(result)),
-            None => Err(whole.out_of_range("BIGINT UNSIGNED", context)),
+            None => Err(expression.out_of_range("BIGINT UNSIGNED", context)),
         };
     }
     match result.and_then(|result| i64::try_from(result).ok()) {
         Some(result) => Ok(ValueRef::Int(result)),
-        None => Err(whole.out_of_range("BIGINT", context)),
+        None => Err(expression.out_of_range("BIGINT", context)),
     }
 }
 
 fn doubles<'r>(
-    whole: &'r Expression,
+    expression: &'r Expression,
     operator: ArithmeticOperator,
     left: ValueRef<'r>,
     right: ValueRef<'r>,
@@ -134,13 +134,13 @@ fn doubles<'r>(
         ArithmeticOperator::Remainder => left % right,
     };
     if !result.is_finite() {
-        return Err(whole.out_of_range("DOUBLE", context));
+        return Err(expression.out_of_range("DOUBLE", context));
     }
     Ok(ValueRef::Double(result))
 }
 
 fn decimals<'r>(
-    whole: &'r Expression,
+    expression: &'r Expression,
     operator: ArithmeticOperator,
     left: ValueRef<'r>,
     right: ValueRef<'r>,
@@ -159,7 +159,7 @@ fn decimals<'r>(
     };
     match result {
         Some(result) => Ok(ValueRef::Decimal(result)),
-        None => Err(whole.out_of_range("DECIMAL", context)),
+        None => Err(expression.out_of_range("DECIMAL", context)),
     }
 }
 

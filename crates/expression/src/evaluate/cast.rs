@@ -3,7 +3,7 @@
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::value::{Decimal, ValueRef};
 
-use super::convert::{shown, to_decimal, to_double, to_integer, to_text};
+use super::convert::{excerpt, to_decimal, to_double, to_integer, to_text};
 use crate::decimal;
 use crate::number::parse_integer;
 use crate::program::CastTarget;
@@ -33,7 +33,7 @@ pub(super) fn cast<'r>(
             let cut = result.collation.character_set().prefix(text, length as usize);
             if cut.len() < text.len() {
                 let type_name = format!("CHAR({length})");
-                super::convert::warn_cut(&type_name, text, scratch)?;
+                super::convert::warn_truncated(&type_name, text, scratch)?;
             }
             Ok(ValueRef::Bytes(cut))
         }
@@ -57,7 +57,7 @@ fn cast_signed(value: ValueRef<'_>, scratch: &Scratch) -> Result<i64> {
                     Ok(number as i64)
                 }
                 _ => {
-                    super::convert::warn_cut("INTEGER", text, scratch)?;
+                    super::convert::warn_truncated("INTEGER", text, scratch)?;
                     Ok(if number < 0 { i64::MIN } else { -1 })
                 }
             }
@@ -88,7 +88,7 @@ fn cast_unsigned(value: ValueRef<'_>, scratch: &Scratch) -> Result<u64> {
             match u64::try_from(number) {
                 Ok(number) => Ok(number),
                 Err(_) => {
-                    super::convert::warn_cut("INTEGER", text, scratch)?;
+                    super::convert::warn_truncated("INTEGER", text, scratch)?;
                     Ok(if number < 0 { i64::MIN as u64 } else { u64::MAX })
                 }
             }
@@ -109,8 +109,8 @@ fn cast_unsigned(value: ValueRef<'_>, scratch: &Scratch) -> Result<u64> {
 
 fn integer_of_text(text: &[u8], scratch: &Scratch) -> Result<i128> {
     let parsed = parse_integer(text, false);
-    if parsed.was_cut {
-        super::convert::warn_cut("INTEGER", text, scratch)?;
+    if parsed.is_truncated {
+        super::convert::warn_truncated("INTEGER", text, scratch)?;
     }
     Ok(parsed.value)
 }
@@ -135,7 +135,7 @@ fn cast_binary<'r>(text: &'r [u8], length: Option<u32>, scratch: &'r Scratch) ->
         return Ok(ValueRef::Null);
     }
     if text.len() > length {
-        super::convert::warn_cut(&format!("BINARY({length})"), text, scratch)?;
+        super::convert::warn_truncated(&format!("BINARY({length})"), text, scratch)?;
     }
     if text.len() >= length {
         return Ok(ValueRef::Bytes(&text[..length]));
@@ -153,5 +153,5 @@ fn warn_range(value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
     let mut text = Vec::new();
     super::convert::append_text(value, &mut text);
     scratch
-        .warn(ErrorCode::TruncatedWrongValue, || format!("Truncated incorrect {type_name} value: '{}'", shown(&text)))
+        .warn(ErrorCode::TruncatedWrongValue, || format!("Truncated incorrect {type_name} value: '{}'", excerpt(&text)))
 }

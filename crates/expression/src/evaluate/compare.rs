@@ -29,11 +29,11 @@ impl Expression {
                 _ => Ok(Integer::Null),
             },
             (Node::Constant(Value::Int(value)), _) => Ok(Integer::Int(*value)),
-            _ => self.other_integer(context),
+            _ => self.integer_slow(context),
         }
     }
 
-    fn other_integer<'r>(&'r self, context: &Context<'r>) -> Result<Integer> {
+    fn integer_slow<'r>(&'r self, context: &Context<'r>) -> Result<Integer> {
         Ok(match self.value(context)? {
             ValueRef::Int(value) => Integer::Int(value),
             ValueRef::UInt(value) => Integer::UInt(value),

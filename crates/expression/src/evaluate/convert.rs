@@ -23,8 +23,8 @@ pub(crate) fn to_double(value: ValueRef<'_>, scratch: &Scratch) -> Result<f64> {
         ValueRef::Null => 0.0,
         ValueRef::Bytes(text) => {
             let parsed = parse_double(text);
-            if parsed.was_cut || parsed.is_out_of_range {
-                warn_cut("DOUBLE", text, scratch)?;
+            if parsed.is_truncated || parsed.is_out_of_range {
+                warn_truncated("DOUBLE", text, scratch)?;
             }
             parsed.value
         }
@@ -41,8 +41,8 @@ pub(crate) fn to_decimal(value: ValueRef<'_>, scratch: &Scratch) -> Result<Decim
         ValueRef::Double(value) => decimal::of_double(value, None).unwrap_or(largest(value < 0.0)),
         ValueRef::Bytes(text) => {
             let parsed = parse_decimal(text);
-            if parsed.was_cut || parsed.is_out_of_range {
-                warn_cut("DECIMAL", text, scratch)?;
+            if parsed.is_truncated || parsed.is_out_of_range {
+                warn_truncated("DECIMAL", text, scratch)?;
             }
             parsed.value.unwrap_or(largest(text.trim_ascii_start().starts_with(b"-")))
         }
@@ -60,8 +60,8 @@ pub(crate) fn to_integer(value: ValueRef<'_>, scratch: &Scratch) -> Result<i128>
         ValueRef::Decimal(value) => decimal::to_integer(value),
         ValueRef::Bytes(text) => {
             let parsed = parse_integer(text, false);
-            if parsed.was_cut {
-                warn_cut("INTEGER", text, scratch)?;
+            if parsed.is_truncated {
+                warn_truncated("INTEGER", text, scratch)?;
             }
             parsed.value
         }
@@ -72,8 +72,8 @@ pub(crate) fn to_integer(value: ValueRef<'_>, scratch: &Scratch) -> Result<i128>
 pub(crate) fn to_number<'r>(value: ValueRef<'r>, scratch: &Scratch) -> Result<ValueRef<'r>> {
     let ValueRef::Bytes(text) = value else { return Ok(value) };
     let parsed = parse_number(text);
-    if parsed.was_cut {
-        warn_cut("DOUBLE", text, scratch)?;
+    if parsed.is_truncated {
+        warn_truncated("DOUBLE", text, scratch)?;
     }
     Ok(parsed.value)
 }
@@ -122,12 +122,13 @@ pub(crate) fn to_kind<'r>(value: ValueRef<'r>, result: &ResultType, scratch: &'r
 
 /// Warning 1292: only the front of the text was used as a number.
 #[cold]
-pub(crate) fn warn_cut(type_name: &str, text: &[u8], scratch: &Scratch) -> Result<()> {
-    scratch.warn(ErrorCode::TruncatedWrongValue, || format!("Truncated incorrect {type_name} value: '{}'", shown(text)))
+pub(crate) fn warn_truncated(type_name: &str, text: &[u8], scratch: &Scratch) -> Result<()> {
+    scratch
+        .warn(ErrorCode::TruncatedWrongValue, || format!("Truncated incorrect {type_name} value: '{}'", excerpt(text)))
 }
 
 /// The front of a rejected value for a message.
-pub(crate) fn shown(text: &[u8]) -> String {
+pub(crate) fn excerpt(text: &[u8]) -> String {
     String::from_utf8_lossy(text).chars().take(SHOWN_CHARACTERS_MAX).collect()
 }
 

@@ -21,7 +21,7 @@ use crate::result_type::Kind;
 use crate::scratch::Scratch;
 
 pub use compare::compare_values;
-pub(crate) use convert::{append_text, shown, to_decimal, to_double, to_integer, to_kind, to_text};
+pub(crate) use convert::{append_text, excerpt, to_decimal, to_double, to_integer, to_kind, to_text};
 
 /// The inputs of an evaluation, and the memory for the strings that it builds.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ impl Expression {
         parameters: Parameters<'r>,
         scratch: &'r Scratch,
     ) -> Result<ValueRef<'r>> {
-        self.settled_value(&Context { row, parameters, scratch })
+        self.rounded_value(&Context { row, parameters, scratch })
     }
 
     /// Like [`Expression::evaluate`], but an exact number may carry guard digits beyond the scale of its
@@ -85,7 +85,7 @@ impl Expression {
 
     /// The value, rounded to the scale of its type.
     #[inline]
-    pub(crate) fn settled_value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
+    pub(crate) fn rounded_value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
         let value = self.value(context)?;
         match value {
             ValueRef::Decimal(number) if number.scale > self.result.decimals => {
@@ -132,9 +132,9 @@ impl Expression {
                 context.scratch.warn(ErrorCode::NoDefault, message)?;
                 Ok(value.as_ref())
             }
-            Node::Convert(operand) => to_kind(operand.settled_value(context)?, &self.result, context.scratch),
+            Node::Convert(operand) => to_kind(operand.rounded_value(context)?, &self.result, context.scratch),
             Node::Cast(target, operand) => {
-                cast::cast(*target, operand.settled_value(context)?, &self.result, context.scratch)
+                cast::cast(*target, operand.rounded_value(context)?, &self.result, context.scratch)
             }
             Node::Collate(operand) => operand.value(context),
             Node::Compare(..)
@@ -173,12 +173,12 @@ impl Expression {
             }
             Node::NullIf(domain, operands) => {
                 let [left, right] = &**operands;
-                let value = left.settled_value(context)?;
-                let equal = compare::equal_in_domain(*domain, value, right.settled_value(context)?, context.scratch)?;
+                let value = left.rounded_value(context)?;
+                let equal = compare::equal_in_domain(*domain, value, right.rounded_value(context)?, context.scratch)?;
                 Ok(if equal == Some(true) { ValueRef::Null } else { value })
             }
             Node::Call(function, arguments) => {
-                (function.evaluate)(Call { arguments, result: &self.result, whole: self, context: *context })
+                (function.evaluate)(Call { arguments, result: &self.result, expression: self, context: *context })
             }
         }
     }

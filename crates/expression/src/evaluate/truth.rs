@@ -22,7 +22,7 @@ impl Expression {
                         let (left, right) = (left.integer(context)?, right.integer(context)?);
                         Ok(compare_integers(*operator, left, right))
                     }
-                    _ => self.compared(*operator, *domain, left, right, context),
+                    _ => self.compare_operands(*operator, *domain, left, right, context),
                 }
             }
             Node::And(operands) => {
@@ -47,11 +47,11 @@ impl Expression {
                 }
                 Ok(result)
             }
-            _ => self.other_truth(context),
+            _ => self.truth_slow(context),
         }
     }
 
-    fn compared<'r>(
+    fn compare_operands<'r>(
         &'r self,
         operator: CompareOperator,
         domain: Domain,
@@ -59,11 +59,11 @@ impl Expression {
         right: &'r Expression,
         context: &Context<'r>,
     ) -> Result<Option<bool>> {
-        let (left, right) = (left.settled_value(context)?, right.settled_value(context)?);
+        let (left, right) = (left.rounded_value(context)?, right.rounded_value(context)?);
         compare(operator, domain, left, right, context.scratch)
     }
 
-    fn other_truth<'r>(&'r self, context: &Context<'r>) -> Result<Option<bool>> {
+    fn truth_slow<'r>(&'r self, context: &Context<'r>) -> Result<Option<bool>> {
         match &self.node {
             Node::Not(operand) => Ok(operand.truth(context)?.map(|truth| !truth)),
             Node::Xor(operands) => {
@@ -73,7 +73,7 @@ impl Expression {
             }
             Node::Is { test, negated, operand } => {
                 let answer = match test {
-                    IsTest::Null => operand.settled_value(context)?.is_null(),
+                    IsTest::Null => operand.rounded_value(context)?.is_null(),
                     IsTest::True => operand.truth(context)? == Some(true),
                     IsTest::False => operand.truth(context)? == Some(false),
                 };
@@ -90,7 +90,7 @@ impl Expression {
             }
             Node::Like { negated, collation, escape, operands } => {
                 let [text, pattern] = &**operands;
-                let (text, pattern) = (text.settled_value(context)?, pattern.settled_value(context)?);
+                let (text, pattern) = (text.rounded_value(context)?, pattern.rounded_value(context)?);
                 if text.is_null() || pattern.is_null() {
                     return Ok(None);
                 }
@@ -98,7 +98,7 @@ impl Expression {
                 let pattern = to_text(pattern, context.scratch)?;
                 Ok(Some(collation.like(text, pattern, *escape) != *negated))
             }
-            _ => truth_of(self.settled_value(context)?, context.scratch),
+            _ => truth_of(self.rounded_value(context)?, context.scratch),
         }
     }
 }
@@ -145,14 +145,14 @@ fn in_list<'r>(
     list: &'r [(Domain, Expression)],
     context: &Context<'r>,
 ) -> Result<Option<bool>> {
-    let value = operand.settled_value(context)?;
+    let value = operand.rounded_value(context)?;
     if value.is_null() {
         return Ok(None);
     }
     let mut result = Some(false);
     let mut converted = None;
     for (domain, item) in list {
-        let item = item.settled_value(context)?;
+        let item = item.rounded_value(context)?;
         let value = match (value, converted) {
             (ValueRef::Bytes(_), Some((known, number))) if known == *domain => number,
             (ValueRef::Bytes(_), _) if !item.is_null() => {
@@ -177,7 +177,7 @@ fn in_parameters<'r>(
     parameter: u16,
     context: &Context<'r>,
 ) -> Result<Option<bool>> {
-    let value = operand.settled_value(context)?;
+    let value = operand.rounded_value(context)?;
     if value.is_null() {
         return Ok(None);
     }

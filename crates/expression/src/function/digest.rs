@@ -5,7 +5,7 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::text::function;
-use super::{Call, Function, OWN_TEXT, Resolved, any_nullable};
+use super::{Call, Function, GENERATED_TEXT_COLLATION, Resolved, any_nullable};
 use crate::evaluate::to_integer;
 use crate::program::Expression;
 use crate::result_type::{Coercibility, Kind, ResultType};
@@ -26,7 +26,7 @@ fn resolve_hex(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> 
         Kind::String => operand.length.saturating_mul(operand.collation.max_bytes_per_character() as u32),
         _ => 8,
     };
-    let result = ResultType::string(OWN_TEXT, Coercibility::Numeric, bytes.saturating_mul(2));
+    let result = ResultType::string(GENERATED_TEXT_COLLATION, Coercibility::Numeric, bytes.saturating_mul(2));
     Ok(Resolved { result: result.with_nullable(true), arguments })
 }
 

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn the_argument_is_told_as_an_unsigned_number() {
+    fn the_argument_is_recorded_as_an_unsigned_number() {
         assert_eq!(evaluated(Value::Int(7)), (Value::UInt(7), Some(7)));
         assert_eq!(evaluated(Value::Int(-1)), (Value::UInt(u64::MAX), Some(u64::MAX)));
         assert_eq!(evaluated(Value::UInt(u64::MAX)), (Value::UInt(u64::MAX), Some(u64::MAX)));
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_told_once() {
+    fn a_recorded_id_is_taken_once() {
         let mut scratch = Scratch::new();
         assert!(!scratch.has_remarks());
         scratch.note_last_insert_id(5);

@@ -38,7 +38,7 @@ fn abs(call: Call<'_>) -> Result<ValueRef<'_>> {
         ValueRef::Null => ValueRef::Null,
         ValueRef::Int(value) => match value.checked_abs() {
             Some(value) => ValueRef::Int(value),
-            None => return Err(call.whole.out_of_range("BIGINT", &call.context)),
+            None => return Err(call.expression.out_of_range("BIGINT", &call.context)),
         },
         ValueRef::UInt(value) => ValueRef::UInt(value),
         ValueRef::Decimal(value) if value.mantissa < 0 => ValueRef::Decimal(decimal::negate(value)),
@@ -123,7 +123,7 @@ fn invalid_logarithm(call: Call<'_>) -> Result<ValueRef<'_>> {
 
 fn finite(call: Call<'_>, value: f64) -> Result<ValueRef<'_>> {
     if !value.is_finite() {
-        return Err(call.whole.out_of_range("DOUBLE", &call.context));
+        return Err(call.expression.out_of_range("DOUBLE", &call.context));
     }
     Ok(ValueRef::Double(value))
 }

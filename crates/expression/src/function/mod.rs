@@ -1,7 +1,7 @@
 //! MySQL's functions: one table for each family, one file for each table.
 
-mod choose;
 mod digest;
+mod extreme;
 mod insert_id;
 mod math;
 mod round;
@@ -45,7 +45,7 @@ pub(crate) struct Resolved {
 pub(crate) struct Call<'r> {
     pub arguments: &'r [Expression],
     pub result: &'r ResultType,
-    pub whole: &'r Expression,
+    pub expression: &'r Expression,
     pub context: Context<'r>,
 }
 
@@ -61,7 +61,7 @@ pub fn find(name: &str) -> Option<&'static Function> {
         digest::TABLE,
         math::TABLE,
         round::TABLE,
-        choose::TABLE,
+        extreme::TABLE,
         insert_id::TABLE,
     ];
     families.into_iter().flatten().find(|function| function.name.eq_ignore_ascii_case(name))
@@ -122,12 +122,12 @@ impl<'r> Call<'r> {
     }
 
     /// The argument rounded to the scale of its type, for functions that see it as text.
-    fn settled(&self, position: usize) -> Result<ValueRef<'r>> {
-        self.arguments[position].settled_value(&self.context)
+    fn rounded(&self, position: usize) -> Result<ValueRef<'r>> {
+        self.arguments[position].rounded_value(&self.context)
     }
 
     fn text(&self, position: usize) -> Result<Option<&'r [u8]>> {
-        match self.settled(position)? {
+        match self.rounded(position)? {
             ValueRef::Null => Ok(None),
             value => to_text(value, self.context.scratch).map(Some),
         }
@@ -228,4 +228,4 @@ fn resolve_double(_: &'static str, arguments: Vec<Expression>) -> Result<Resolve
 }
 
 /// The collation of text that a function generates. It gives way to the collation of any string.
-const OWN_TEXT: CollationId = CollationId::DEFAULT;
+const GENERATED_TEXT_COLLATION: CollationId = CollationId::DEFAULT;

@@ -59,21 +59,21 @@ fn resolve_places(_: &'static str, arguments: Vec<Expression>) -> Result<Resolve
 }
 
 fn floor(call: Call<'_>) -> Result<ValueRef<'_>> {
-    whole(call, decimal::floor, f64::floor)
+    to_whole(call, decimal::floor, f64::floor)
 }
 
 fn ceiling(call: Call<'_>) -> Result<ValueRef<'_>> {
-    whole(call, decimal::ceiling, f64::ceil)
+    to_whole(call, decimal::ceiling, f64::ceil)
 }
 
-fn whole(call: Call<'_>, of_decimal: fn(Decimal) -> i128, of_double: fn(f64) -> f64) -> Result<ValueRef<'_>> {
+fn to_whole(call: Call<'_>, of_decimal: fn(Decimal) -> i128, of_double: fn(f64) -> f64) -> Result<ValueRef<'_>> {
     Ok(match call.value(0)? {
         value @ (ValueRef::Null | ValueRef::Int(_) | ValueRef::UInt(_)) => value,
         ValueRef::Decimal(value) => {
             let integer = of_decimal(value);
             match (call.result.kind, i64::try_from(integer)) {
                 (Kind::Int, Ok(integer)) => ValueRef::Int(integer),
-                (Kind::Int, Err(_)) => return Err(call.whole.out_of_range("BIGINT", &call.context)),
+                (Kind::Int, Err(_)) => return Err(call.expression.out_of_range("BIGINT", &call.context)),
                 _ => ValueRef::Decimal(decimal::of_integer(integer)),
             }
         }
@@ -103,17 +103,17 @@ fn to_places(call: Call<'_>, truncates: bool) -> Result<ValueRef<'_>> {
         ValueRef::Null => ValueRef::Null,
         ValueRef::Int(value) => match of_integer(value.into()).map(i64::try_from) {
             Some(Ok(value)) => ValueRef::Int(value),
-            _ => return Err(call.whole.out_of_range("BIGINT", &call.context)),
+            _ => return Err(call.expression.out_of_range("BIGINT", &call.context)),
         },
         ValueRef::UInt(value) => match of_integer(value.into()).map(u64::try_from) {
             Some(Ok(value)) => ValueRef::UInt(value),
-            _ => return Err(call.whole.out_of_range("BIGINT UNSIGNED", &call.context)),
+            _ => return Err(call.expression.out_of_range("BIGINT UNSIGNED", &call.context)),
         },
         ValueRef::Decimal(value) => {
             let scaled = of_decimal(value).and_then(|value| decimal::with_scale(value, call.result.decimals));
             match scaled.or_else(|| of_decimal(value)) {
                 Some(value) => ValueRef::Decimal(value),
-                None => return Err(call.whole.out_of_range("DECIMAL", &call.context)),
+                None => return Err(call.expression.out_of_range("DECIMAL", &call.context)),
             }
         }
         other => ValueRef::Double(round_double(to_double(other, call.scratch())?, places, truncates)),

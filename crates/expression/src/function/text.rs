@@ -72,7 +72,7 @@ fn concat(call: Call<'_>) -> Result<ValueRef<'_>> {
     let mut is_too_long = false;
     let built = call.scratch().build(|buffer| {
         for position in 0..call.count() {
-            let value = call.settled(position)?;
+            let value = call.rounded(position)?;
             if value.is_null() {
                 return Ok(false);
             }
@@ -96,7 +96,7 @@ fn concat_ws(call: Call<'_>) -> Result<ValueRef<'_>> {
     let built = call.scratch().build(|buffer| {
         let mut is_first = true;
         for position in 1..call.count() {
-            let value = call.settled(position)?;
+            let value = call.rounded(position)?;
             if value.is_null() {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Expressions and what MySQL answers: each line of `cases.txt` is an expression, `=>`, the answer as a client sees it
-//! (or `ERROR` and the number), and after `!` the numbers of the warnings.
+//! Expressions with MySQL's answers. Each line of `cases.txt` is an expression, `=>`, the answer as a client sees it
+//! (or `ERROR` and its number), and the number of each warning after a `!`.
 
 mod parse;
 mod store;
@@ -24,10 +24,10 @@ fn every_expression_gives_what_mysql_gives() {
         let answer = table.answer(sql);
         count += 1;
         if answer != expected {
-            wrong.push(format!("{sql} => {answer}\n    instead of {expected}"));
+            wrong.push(format!("{sql} => {answer}\n    expected {expected}"));
         }
     }
-    assert!(wrong.is_empty(), "{} of {count} cases:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} of {count} cases are wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(count > 300);
 }
 
@@ -38,7 +38,7 @@ struct Table {
 }
 
 impl Table {
-    /// The one row that all cases see.
+    /// The single row that all cases read.
     fn new() -> Table {
         let integer = |bytes, unsigned| ColumnType::Integer { bytes, unsigned };
         let text = |collation| ColumnType::VarChar { length: 20, collation };
@@ -93,7 +93,7 @@ impl Table {
     }
 }
 
-/// A value is NULL or of the kind, scale and length that the type says.
+/// Checks that a value is NULL or has the kind, scale and maximum length of its static type.
 fn check_kind(expression: &Expression, value: ValueRef<'_>) {
     use junctor_expression::Kind;
     let kind = expression.result.kind;

@@ -1,4 +1,4 @@
-//! Expressions from text, as much SQL as the golden cases need, bound to the columns of one table.
+//! A parser for the subset of SQL expressions in the golden cases, bound to the columns of one table.
 
 use junctor_expression::{ArithmeticOperator, BitOperator, CastTarget, CompareOperator, Expression, IsTest};
 use junctor_model::collation::CollationId;
@@ -17,11 +17,11 @@ enum Token {
     Symbol(&'static str),
 }
 
-/// The expression, or the error of the constructors; a text that is no SQL panics.
+/// Parses an expression. Errors come from the constructors; text outside the subset panics.
 pub fn parse(sql: &str, columns: &[ColumnDefinition]) -> Result<Expression> {
     let mut parser = Parser { tokens: tokens(sql), position: 0, columns };
     let expression = parser.expression(0)?;
-    assert_eq!(parser.position, parser.tokens.len(), "rest of {sql}: {:?}", &parser.tokens[parser.position..]);
+    assert_eq!(parser.position, parser.tokens.len(), "unparsed rest of {sql}: {:?}", &parser.tokens[parser.position..]);
     Ok(expression)
 }
 
@@ -36,7 +36,7 @@ const SYMBOLS: [&str; 24] = [
     "(", ")", ",",
 ];
 
-/// How tightly the operators between two operands bind.
+/// The precedence of an infix operator, higher binds tighter; 0 if the token is not one.
 fn binding(token: &Token) -> u8 {
     match token {
         Token::Word(word) => match word.as_str() {
@@ -149,7 +149,7 @@ impl Parser<'_> {
             "AND" | "&&" => Ok(Expression::and(vec![left, self.expression(power)?])),
             "XOR" => Ok(Expression::xor(left, self.expression(power)?)),
             "COLLATE" => {
-                let Token::Word(name) = self.take() else { panic!("a collation") };
+                let Token::Word(name) = self.take() else { panic!("expected a collation") };
                 Expression::collate(left, CollationId::from_name(&name).unwrap())
             }
             "IS" => {
@@ -179,7 +179,7 @@ impl Parser<'_> {
             let pattern = self.expression(6)?;
             let mut escape = Some('\\');
             if self.accept("ESCAPE") {
-                let Token::Text(text) = self.take() else { panic!("an escape") };
+                let Token::Text(text) = self.take() else { panic!("expected an escape character") };
                 escape = String::from_utf8(text).unwrap().chars().next();
             }
             return Expression::like(negated, left, pattern, escape);
@@ -190,7 +190,7 @@ impl Parser<'_> {
         Expression::in_list(negated, left, list)
     }
 
-    /// Operands up to the closing bracket.
+    /// A comma-separated list up to the closing parenthesis.
     fn list(&mut self) -> Result<Vec<Expression>> {
         let mut list = Vec::new();
         while !self.accept(")") {
@@ -215,7 +215,7 @@ impl Parser<'_> {
                 self.expect(")");
                 Ok(inner)
             }
-            Token::Symbol(symbol) => panic!("{symbol} is no operand"),
+            Token::Symbol(symbol) => panic!("{symbol} is not an operand"),
             Token::Word(word) => match word.as_str() {
                 "NULL" => Ok(Expression::null()),
                 "TRUE" => constant(Value::Int(1)),
@@ -229,7 +229,7 @@ impl Parser<'_> {
                 }
                 name => {
                     let found = self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
-                    let index = found.unwrap_or_else(|| panic!("no column {name}"));
+                    let index = found.unwrap_or_else(|| panic!("unknown column {name}"));
                     Ok(Expression::column(ColumnIndex(index as u16), &self.columns[index], &format!("`t`.`{name}`")))
                 }
             },
@@ -253,7 +253,7 @@ impl Parser<'_> {
         self.expect("(");
         let operand = self.expression(0)?;
         self.expect("AS");
-        let Token::Word(name) = self.take() else { panic!("a type") };
+        let Token::Word(name) = self.take() else { panic!("expected a type") };
         let mut sizes = Vec::new();
         if self.accept("(") {
             while !self.accept(")") {
@@ -330,7 +330,7 @@ fn tokens(sql: &str) -> Vec<Token> {
             rest = &rest[length..];
         } else {
             let symbol = SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol));
-            let symbol = symbol.unwrap_or_else(|| panic!("no SQL: {rest}"));
+            let symbol = symbol.unwrap_or_else(|| panic!("not SQL: {rest}"));
             tokens.push(Token::Symbol(symbol));
             rest = &rest[symbol.len()..];
         }
@@ -366,7 +366,7 @@ fn text_token(after_quote: &str) -> (Vec<u8>, &str) {
             '\\' => match characters.next() {
                 Some((_, 'n')) => text.push('\n'),
                 Some((_, '0')) => text.push('\0'),
-                // Before a wildcard the backslash stays, for LIKE.
+                // A backslash before a wildcard stays, for LIKE.
                 Some((_, wildcard @ ('%' | '_'))) => text.extend(['\\', wildcard]),
                 Some((_, other)) => text.push(other),
                 None => break,
@@ -374,5 +374,5 @@ fn text_token(after_quote: &str) -> (Vec<u8>, &str) {
             other => text.push(other),
         }
     }
-    panic!("a string without end")
+    panic!("unterminated string")
 }

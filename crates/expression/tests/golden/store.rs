@@ -1,5 +1,6 @@
-//! What a column keeps of a value: each line of `store_cases.txt` is the mode, the column type, a literal, `=>`, and
-//! what a client reads back (bytes of binary columns in hexadecimal after an `x`), with errors and warnings by number.
+//! Assignments with MySQL's results. Each line of `store_cases.txt` is the mode, the column type, a literal, `=>`, and
+//! the value that a client reads back, with errors and warnings by number. Bytes of binary columns are hexadecimal
+//! after an `x`.
 
 use junctor_expression::{Parameters, Scratch, StoreMode, StoreTarget};
 use junctor_model::collation::CollationId;
@@ -9,7 +10,7 @@ use junctor_model::schema::ColumnType;
 const CASES: &str = include_str!("store_cases.txt");
 
 #[test]
-fn every_column_keeps_what_mysql_keeps() {
+fn every_column_stores_what_mysql_stores() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for line in CASES.lines().filter(|line| !line.starts_with('#')) {
@@ -19,10 +20,10 @@ fn every_column_keeps_what_mysql_keeps() {
         let answer = store(mode, parts[1], parts[2]);
         count += 1;
         if answer != expected {
-            wrong.push(format!("{case} => {answer}\n    instead of {expected}"));
+            wrong.push(format!("{case} => {answer}\n    expected {expected}"));
         }
     }
-    assert!(wrong.is_empty(), "{} of {count} cases:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} of {count} cases are wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(count > 100);
 }
 
@@ -72,6 +73,6 @@ fn column_type(name: &str) -> ColumnType {
         "TINYTEXT" => ColumnType::Text { length_bytes: 1, collation: general },
         "TINYBLOB" => ColumnType::Text { length_bytes: 1, collation: CollationId::BINARY },
         "TEXT" => ColumnType::Text { length_bytes: 2, collation: general },
-        other => panic!("no type {other}"),
+        other => panic!("unknown type {other}"),
     }
 }

@@ -1,13 +1,17 @@
+//! Tests of constructors and evaluation together.
+
 use proptest::prelude::*;
 
-use super::*;
 use crate::parameter::{Parameters, ParametersBuilder};
-use crate::result_type::Kind;
+use crate::program::{ArithmeticOperator, BitOperator, CastTarget, CompareOperator, Expression, IsTest};
+use crate::result_type::{Kind, ResultType};
 use crate::scratch::Scratch;
+use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
+use junctor_model::id::ColumnIndex;
 use junctor_model::row::{RowFormat, RowView};
 use junctor_model::schema::{ColumnDefinition, ColumnType};
-use junctor_model::value::{Decimal, ValueRef};
+use junctor_model::value::{Decimal, Value, ValueRef};
 
 const COLLATIONS: [CollationId; 4] = CollationId::ALL;
 
@@ -56,7 +60,7 @@ fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// How to make one expression of up to three others.
+/// Builds one expression from up to three others; missing ones are NULL.
 fn build(shape: u16, collation: u8, mut operands: Vec<Expression>) -> Result<Expression> {
     let mut next = || operands.pop().unwrap_or_else(Expression::null);
     let compare = [
@@ -139,7 +143,7 @@ fn build(shape: u16, collation: u8, mut operands: Vec<Expression>) -> Result<Exp
         13 => Expression::is([IsTest::Null, IsTest::True, IsTest::False][shape / 20 % 3], false, next()),
         14 => Expression::cast(cast_target(shape / 20, collation), next()),
         15 => Expression::collate(next(), COLLATIONS[usize::from(collation) % 4])?,
-        16 => Expression::in_parameters(false, next(), 6, crate::result_type::ResultType::integer(false, 11))?,
+        16 => Expression::in_parameters(false, next(), 6, ResultType::integer(false, 11))?,
         _ => {
             let name = names[shape / 20 % names.len()];
             let function = crate::function::find(name).unwrap();
@@ -249,7 +253,7 @@ fn programs_are_shared_between_threads() {
 }
 
 #[test]
-fn memory_is_used_again_from_row_to_row() {
+fn memory_is_reused_from_row_to_row() {
     let column = Expression::column(ColumnIndex(3), &columns()[3], "`c`");
     let expression = Expression::call("UPPER", vec![column]).unwrap();
     let format = RowFormat::new(&columns());
@@ -265,7 +269,7 @@ fn memory_is_used_again_from_row_to_row() {
 }
 
 #[test]
-fn a_strict_write_makes_errors_of_warnings() {
+fn a_strict_write_turns_warnings_into_errors() {
     let one = || Expression::constant(Value::Int(1), CollationId::DEFAULT);
     let text = Expression::constant(Value::Bytes(b"x".to_vec()), CollationId::DEFAULT);
     let by_zero = Expression::constant(Value::Int(0), CollationId::DEFAULT);
@@ -316,11 +320,8 @@ fn errors_name_the_expression_as_mysql_does() {
 #[test]
 fn nothing_is_evaluated_after_a_condition_that_is_not_true() {
     let constant = |value| Expression::constant(value, CollationId::BINARY);
-    let too_large = Expression::arithmetic(
-        crate::program::ArithmeticOperator::Multiply,
-        constant(Value::Int(i64::MAX)),
-        constant(Value::Int(2)),
-    );
+    let too_large =
+        Expression::arithmetic(ArithmeticOperator::Multiply, constant(Value::Int(i64::MAX)), constant(Value::Int(2)));
     for first in [Value::Null, Value::Int(0)] {
         let filter = Expression::and(vec![constant(first), too_large.clone()]);
         assert_eq!(filter.is_true(None, Parameters::NONE, &Scratch::new()), Ok(false));

@@ -21,15 +21,15 @@ fn resolve(name: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
 }
 
 fn least(call: Call<'_>) -> Result<ValueRef<'_>> {
-    choose(call, Ordering::Less)
+    extreme(call, Ordering::Less)
 }
 
 fn greatest(call: Call<'_>) -> Result<ValueRef<'_>> {
-    choose(call, Ordering::Greater)
+    extreme(call, Ordering::Greater)
 }
 
 /// The smallest or largest value, the first among equals; NULL if any value is NULL.
-fn choose(call: Call<'_>, wanted: Ordering) -> Result<ValueRef<'_>> {
+fn extreme(call: Call<'_>, wanted: Ordering) -> Result<ValueRef<'_>> {
     let mut best = call.value(0)?;
     for position in 1..call.count() {
         let value = call.value(position)?;
