@@ -1,46 +1,47 @@
-//! The judge: a history, a level, and everything that the level forbids and the history shows.
+//! The checker: reports every anomaly in a history, and which of them a level forbids.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::cycle::{Finding, find};
-use crate::graph::{Edge, Grain, Graph, Vertex, Why};
+use crate::graph::{Dependency, Edge, Granularity, Graph, Vertex};
 use crate::history::{History, Outcome};
 use crate::level::{Anomaly, Level};
-use crate::order::Orders;
+use crate::order::VersionOrders;
 
-/// How many violations are told in full.
+/// Maximum number of violations that a report explains.
 const VIOLATIONS_MAX: usize = 10;
 
 /// An anomaly that the level forbids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
+    /// The anomaly.
     pub anomaly: Anomaly,
-    /// What was seen, in lines: who came before whom and why, and what each of them did.
+    /// The evidence, in lines: the dependencies of the cycle, and what each transaction did.
     pub explanation: String,
 }
 
-/// What a history shows.
+/// The result of checking a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Transactions that were committed, as far as anybody knows.
+    /// Number of transactions that committed. One with an unknown outcome counts if its writes were observed.
     pub committed: u64,
-    /// Transactions that were undone.
+    /// Number of transactions that were rolled back.
     pub aborted: u64,
-    /// Transactions of whose end nothing is known and nothing was seen.
+    /// Number of transactions with an unknown outcome whose writes were not observed.
     pub unknown: u64,
-    /// How often each anomaly was seen, those that the level allows too. Of cycles with several anti-dependencies, and of
-    /// those of a broken order of commits, each component counts once.
+    /// The number of occurrences of each anomaly, including those that the level allows. For cycles with
+    /// several anti-dependencies and cycles in the commit order, each strongly connected component counts
+    /// once.
     pub anomalies: BTreeMap<Anomaly, u64>,
-    /// How many of them the level forbids.
+    /// Number of anomalies that the level forbids.
     pub forbidden: u64,
-    /// The first of those that it forbids.
+    /// The first forbidden anomalies, at most 10.
     pub violations: Vec<Violation>,
 }
 
 impl Report {
-    /// Adds what another history showed.
+    /// Adds the report of another history.
     pub fn add(&mut self, other: Self) {
         self.committed += other.committed;
         self.aborted += other.aborted;
@@ -66,7 +67,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} committed, {} undone, {} unknown", self.committed, self.aborted, self.unknown)?;
+        write!(out, "{} committed, {} aborted, {} unknown", self.committed, self.aborted, self.unknown)?;
         for (anomaly, count) in &self.anomalies {
             write!(out, "; {anomaly} {count}")?;
         }
@@ -77,9 +78,9 @@ impl fmt::Display for Report {
     }
 }
 
-/// Judges a history by a level.
+/// Checks a history against a level.
 pub fn check(history: &History, level: Level) -> Report {
-    let orders = Orders::of(history);
+    let orders = VersionOrders::of(history);
     let mut report = Report::default();
     for (record, &is_committed) in history.transactions.iter().zip(&orders.is_committed) {
         let count = match (is_committed, record.outcome) {
@@ -95,13 +96,13 @@ pub fn check(history: &History, level: Level) -> Report {
             None => fault.text.clone(),
         });
     }
-    let snapshots = if level == Level::ReadCommitted { Grain::Statements } else { Grain::Snapshots };
-    for grain in [Grain::Transactions, snapshots] {
-        let graph = Graph::of(history, &orders, grain);
-        let told = report.anomalies.clone();
-        for finding in find(&graph, grain) {
-            // Commits are in the same order in both graphs, and committed transactions see the same.
-            if grain == Grain::Transactions || !told.contains_key(&finding.anomaly) {
+    let snapshots = if level == Level::ReadCommitted { Granularity::Statements } else { Granularity::Snapshots };
+    for granularity in [Granularity::Transactions, snapshots] {
+        let graph = Graph::of(history, &orders, granularity);
+        let reported = report.anomalies.clone();
+        for finding in find(&graph, granularity) {
+            // Both graphs order commits alike and contain the committed reads. Report each anomaly only once.
+            if granularity == Granularity::Transactions || !reported.contains_key(&finding.anomaly) {
                 report.note(level, finding.anomaly, || explain(history, &graph, &finding));
             }
         }
@@ -124,7 +125,7 @@ fn explain(history: &History, graph: &Graph, finding: &Finding) -> String {
             Vertex::Moment => {}
         }
     }
-    format!("a cycle of {}\n{}", finding.cycle.len(), lines.join("\n"))
+    format!("a cycle of {} dependencies\n{}", finding.cycle.len(), lines.join("\n"))
 }
 
 fn name(graph: &Graph, vertex: u32) -> String {
@@ -138,13 +139,13 @@ fn name(graph: &Graph, vertex: u32) -> String {
 
 fn reason(edge: &Edge) -> String {
     let key = edge.key.map(|key| key.to_string()).unwrap_or_default();
-    match edge.why {
-        Why::WriteWrite => format!("wrote {key} before"),
-        Why::WriteRead => format!("wrote {key} as seen by"),
-        Why::WriteReadLocking => format!("wrote {key} as locked by"),
-        Why::LockedReadWrite => format!("locked {key} before it was written by"),
-        Why::RealTime => "was over before".to_owned(),
-        Why::ReadWrite => format!("saw {key} before it was written by"),
-        Why::PredicateReadWrite => format!("saw {key} without what was added by"),
+    match edge.dependency {
+        Dependency::WriteWrite => format!("wrote {key} before"),
+        Dependency::WriteRead => format!("wrote the version of {key} read by"),
+        Dependency::WriteReadLocking => format!("wrote the version of {key} locked by"),
+        Dependency::LockedReadWrite => format!("locked {key} before it was written by"),
+        Dependency::RealTime => "was acknowledged before".to_owned(),
+        Dependency::ReadWrite => format!("read {key} before it was written by"),
+        Dependency::PredicateReadWrite => format!("read {key} without the addition by"),
     }
 }

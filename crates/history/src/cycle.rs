@@ -1,116 +1,128 @@
-//! Cycles of a graph, and what each means.
+//! Finds and classifies the cycles of a graph.
 
 use std::collections::VecDeque;
 
-use crate::graph::{COMMITS, Edge, Grain, Graph, Reasons, Vertex, Why};
+use crate::graph::{COMMITS, Dependencies, Dependency, Edge, Granularity, Graph, Vertex};
 use crate::level::Anomaly;
 
-/// How many vertices of a component are tried as the start of a short cycle.
+/// Maximum number of vertices of a component to try as the start of a short cycle.
 const STARTS_MAX: usize = 64;
 
-/// A cycle.
+/// A cycle and its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it means.
+    /// The anomaly that the cycle proves.
     pub anomaly: Anomaly,
-    /// Its edges; each begins where the one before ends, the first where the last ends.
+    /// The edges, in order. The last one ends where the first one begins.
     pub cycle: Vec<Edge>,
 }
 
-/// The cycles of a graph: of each component the shortest one found, and one for each anti-dependency that goes back in the
-/// order of commits.
-pub fn find(graph: &Graph, grain: Grain) -> Vec<Finding> {
-    const WRITES: Reasons = Reasons::of(&[Why::WriteWrite]);
-    const INFORMATION: Reasons = Reasons::of(&[Why::WriteWrite, Why::WriteRead, Why::WriteReadLocking]);
-    const LOCKS: Reasons = Reasons::of(&[Why::WriteWrite, Why::WriteRead, Why::WriteReadLocking, Why::LockedReadWrite]);
+/// Finds cycles: the shortest one found in each strongly connected component, and one for each
+/// anti-dependency that goes back in commit order.
+pub fn find(graph: &Graph, granularity: Granularity) -> Vec<Finding> {
+    const WRITES: Dependencies = Dependencies::of(&[Dependency::WriteWrite]);
+    const INFORMATION: Dependencies =
+        Dependencies::of(&[Dependency::WriteWrite, Dependency::WriteRead, Dependency::WriteReadLocking]);
+    const LOCKS: Dependencies = Dependencies::of(&[
+        Dependency::WriteWrite,
+        Dependency::WriteRead,
+        Dependency::WriteReadLocking,
+        Dependency::LockedReadWrite,
+    ]);
     let Some(ranks) = graph.ranks() else {
         let stronger = [
             (WRITES, Anomaly::DirtyWrite),
             (INFORMATION, Anomaly::CircularInformation),
             (LOCKS, Anomaly::LockedReadOvertaken),
-            (COMMITS, Anomaly::OutOfTime),
+            (COMMITS, Anomaly::RealTimeViolation),
         ];
-        for (reasons, anomaly) in stronger {
-            let components = components(graph, reasons);
+        // The weakest set of edges that has a cycle names the anomaly; the sets grow from G0 up.
+        for (dependencies, anomaly) in stronger {
+            let components = components(graph, dependencies);
             if !components.is_empty() {
-                let finding = |component: &Vec<u32>| Finding { anomaly, cycle: shortest(graph, component, reasons) };
+                let finding =
+                    |component: &Vec<u32>| Finding { anomaly, cycle: shortest(graph, component, dependencies) };
                 return components.iter().map(finding).collect();
             }
         }
         return Vec::new();
     };
-    let mut findings = find_single(graph, grain, &ranks);
-    if grain == Grain::Transactions {
+    let mut findings = find_single(graph, granularity, &ranks);
+    if granularity == Granularity::Transactions {
         find_several(graph, &mut findings);
     }
     findings
 }
 
-/// Cycles with one anti-dependency.
-fn find_single(graph: &Graph, grain: Grain, ranks: &[u32]) -> Vec<Finding> {
+/// Cycles with one anti-dependency: the edge goes back in commit order, and a path of the other edges leads
+/// forward.
+fn find_single(graph: &Graph, granularity: Granularity, ranks: &[u32]) -> Vec<Finding> {
     let mut search = Search::new(graph);
     let mut findings = Vec::new();
     for &edge in graph.edges() {
         let goes_back = ranks[edge.to as usize] < ranks[edge.from as usize];
-        if edge.why.orders_commits() || !goes_back {
+        if edge.dependency.orders_commits() || !goes_back {
             continue;
         }
-        let allowed = |step: &Edge| step.why.orders_commits() && ranks[step.to as usize] <= ranks[edge.from as usize];
+        let allowed =
+            |step: &Edge| step.dependency.orders_commits() && ranks[step.to as usize] <= ranks[edge.from as usize];
         let enters = |step: &Edge| step.to == edge.from;
-        // The way that enters the reader by what its snapshot saw says more than any other.
-        let by_snapshot = |step: &Edge| allowed(step) && (!enters(step) || step.why.orders_snapshot());
-        let is_single = |step: &Edge| allowed(step) && !step.why.is_anti_dependency();
-        let over_own_read =
-            |step: &Edge| is_single(step) && (!enters(step) || (step.why == Why::WriteWrite && step.key == edge.key));
-        let (way, anomaly) = if let Some(way) = search.way(edge.to, edge.from, by_snapshot) {
-            (way, if grain == Grain::Statements { Anomaly::StatementSkew } else { Anomaly::ReadSkew })
-        } else if let Some(way) = search.way(edge.to, edge.from, over_own_read) {
-            (way, Anomaly::LostUpdate)
-        } else if let Some(way) = search.way(edge.to, edge.from, is_single) {
-            (way, Anomaly::SingleAntiDependency)
+        // Prefer a path that enters the reader through its snapshot: it proves more than the other paths.
+        let by_snapshot = |step: &Edge| allowed(step) && (!enters(step) || step.dependency.orders_snapshot());
+        let is_single = |step: &Edge| allowed(step) && !step.dependency.is_anti_dependency();
+        let overwrites_read = |step: &Edge| {
+            is_single(step) && (!enters(step) || (step.dependency == Dependency::WriteWrite && step.key == edge.key))
+        };
+        let (path, anomaly) = if let Some(path) = search.path(edge.to, edge.from, by_snapshot) {
+            (path, if granularity == Granularity::Statements { Anomaly::StatementSkew } else { Anomaly::ReadSkew })
+        } else if let Some(path) = search.path(edge.to, edge.from, overwrites_read) {
+            (path, Anomaly::LostUpdate)
+        } else if let Some(path) = search.path(edge.to, edge.from, is_single) {
+            (path, Anomaly::SingleAntiDependency)
         } else {
             continue;
         };
-        findings.push(Finding { anomaly, cycle: [vec![edge], way].concat() });
+        findings.push(Finding { anomaly, cycle: [vec![edge], path].concat() });
     }
     findings
 }
 
 /// Cycles that need several anti-dependencies, one for each component.
 fn find_several(graph: &Graph, findings: &mut Vec<Finding>) {
-    const ITEMS: Reasons = Reasons::of(&[
-        Why::WriteWrite,
-        Why::WriteRead,
-        Why::WriteReadLocking,
-        Why::LockedReadWrite,
-        Why::RealTime,
-        Why::ReadWrite,
+    const ITEMS: Dependencies = Dependencies::of(&[
+        Dependency::WriteWrite,
+        Dependency::WriteRead,
+        Dependency::WriteReadLocking,
+        Dependency::LockedReadWrite,
+        Dependency::RealTime,
+        Dependency::ReadWrite,
     ]);
-    const ALL: Reasons = Reasons::of(&[
-        Why::WriteWrite,
-        Why::WriteRead,
-        Why::WriteReadLocking,
-        Why::LockedReadWrite,
-        Why::RealTime,
-        Why::ReadWrite,
-        Why::PredicateReadWrite,
+    const ALL: Dependencies = Dependencies::of(&[
+        Dependency::WriteWrite,
+        Dependency::WriteRead,
+        Dependency::WriteReadLocking,
+        Dependency::LockedReadWrite,
+        Dependency::RealTime,
+        Dependency::ReadWrite,
+        Dependency::PredicateReadWrite,
     ]);
     let mut search = Search::new(graph);
-    for (reasons, why, anomaly) in
-        [(ITEMS, Why::ReadWrite, Anomaly::WriteSkew), (ALL, Why::PredicateReadWrite, Anomaly::Phantom)]
+    for (dependencies, dependency, anomaly) in
+        [(ITEMS, Dependency::ReadWrite, Anomaly::WriteSkew), (ALL, Dependency::PredicateReadWrite, Anomaly::Phantom)]
     {
-        for component in components(graph, reasons) {
+        for component in components(graph, dependencies) {
             let mut is_inside = vec![false; graph.vertices.len()];
             for &vertex in &component {
                 is_inside[vertex as usize] = true;
             }
             let edges = component.iter().flat_map(|&vertex| graph.from(vertex));
-            let starts = edges.filter(|edge| edge.why == why && is_inside[edge.to as usize]).take(STARTS_MAX);
-            let allowed = |step: &Edge| reasons.has(step.why) && is_inside[step.to as usize];
+            let starts =
+                edges.filter(|edge| edge.dependency == dependency && is_inside[edge.to as usize]).take(STARTS_MAX);
+            let allowed = |step: &Edge| dependencies.has(step.dependency) && is_inside[step.to as usize];
             for &edge in starts {
-                let way = search.way_of_dependencies(edge.to, edge.from, allowed);
-                if let Some(way) = way.filter(|way| way.iter().any(|step| step.why.is_anti_dependency())) {
-                    findings.push(Finding { anomaly, cycle: [vec![edge], way].concat() });
+                let path = search.path_with_fewest_anti_dependencies(edge.to, edge.from, allowed);
+                if let Some(path) = path.filter(|path| path.iter().any(|step| step.dependency.is_anti_dependency())) {
+                    findings.push(Finding { anomaly, cycle: [vec![edge], path].concat() });
                     break;
                 }
             }
@@ -118,26 +130,27 @@ fn find_several(graph: &Graph, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A short cycle of a component.
-fn shortest(graph: &Graph, component: &[u32], reasons: Reasons) -> Vec<Edge> {
+/// A short cycle in a component. It tries only some starts, so it need not be the shortest.
+fn shortest(graph: &Graph, component: &[u32], dependencies: Dependencies) -> Vec<Edge> {
     let mut search = Search::new(graph);
     let mut best: Vec<Edge> = Vec::new();
     for &vertex in
         component.iter().filter(|&&vertex| graph.vertices[vertex as usize] != Vertex::Moment).take(STARTS_MAX)
     {
-        for &edge in graph.from(vertex).iter().filter(|edge| reasons.has(edge.why)) {
-            if let Some(way) = search.way(edge.to, vertex, |step| reasons.has(step.why))
-                && (best.is_empty() || way.len() + 1 < best.len())
+        for &edge in graph.from(vertex).iter().filter(|edge| dependencies.has(edge.dependency)) {
+            if let Some(path) = search.path(edge.to, vertex, |step| dependencies.has(step.dependency))
+                && (best.is_empty() || path.len() + 1 < best.len())
             {
-                best = [vec![edge], way].concat();
+                best = [vec![edge], path].concat();
             }
         }
     }
     best
 }
 
-/// The components of more than one vertex by edges of these kinds (Tarjan 1972, without recursion).
-fn components(graph: &Graph, reasons: Reasons) -> Vec<Vec<u32>> {
+/// The strongly connected components of more than one vertex, over the given kinds of edges (Tarjan 1972,
+/// made iterative).
+fn components(graph: &Graph, dependencies: Dependencies) -> Vec<Vec<u32>> {
     const UNSEEN: u32 = u32::MAX;
     let count = graph.vertices.len();
     let (mut numbers, mut lowest) = (vec![UNSEEN; count], vec![0_u32; count]);
@@ -159,7 +172,7 @@ fn components(graph: &Graph, reasons: Reasons) -> Vec<Vec<u32>> {
             if let Some(edge) = graph.from(*vertex).get(*position) {
                 *position += 1;
                 let to = edge.to as usize;
-                match reasons.has(edge.why) {
+                match dependencies.has(edge.dependency) {
                     true if numbers[to] == UNSEEN => path.push((edge.to, 0)),
                     true if is_open[to] => lowest[at] = lowest[at].min(numbers[to]),
                     _ => {}
@@ -185,14 +198,14 @@ fn components(graph: &Graph, reasons: Reasons) -> Vec<Vec<u32>> {
     found
 }
 
-/// Searches for ways through one graph; its memory is kept from one to the next.
+/// Path searches in one graph. Reusing the memory makes many small searches cheap.
 struct Search<'a> {
     graph: &'a Graph,
-    /// The search that reached each vertex, and by which edge.
+    /// For each vertex, the last search that reached it and the edge it came by.
     reached: Vec<(u32, Option<Edge>)>,
     searches: u32,
     queue: VecDeque<u32>,
-    /// Edges that are followed when no others are left.
+    /// Edges that cost one step, followed when no free edge is left.
     later: Vec<Edge>,
 }
 
@@ -202,17 +215,22 @@ impl<'a> Search<'a> {
         Self { graph, reached, searches: 0, queue: VecDeque::new(), later: Vec::new() }
     }
 
-    /// A shortest way by allowed edges.
-    fn way(&mut self, from: u32, to: u32, allowed: impl Fn(&Edge) -> bool) -> Option<Vec<Edge>> {
+    /// A shortest path along allowed edges.
+    fn path(&mut self, from: u32, to: u32, allowed: impl Fn(&Edge) -> bool) -> Option<Vec<Edge>> {
         self.walk(from, to, allowed, |_| true)
     }
 
-    /// A way by allowed edges with the fewest anti-dependencies.
-    fn way_of_dependencies(&mut self, from: u32, to: u32, allowed: impl Fn(&Edge) -> bool) -> Option<Vec<Edge>> {
-        self.walk(from, to, allowed, |edge| !edge.why.is_anti_dependency())
+    /// A path along allowed edges with the fewest anti-dependencies.
+    fn path_with_fewest_anti_dependencies(
+        &mut self,
+        from: u32,
+        to: u32,
+        allowed: impl Fn(&Edge) -> bool,
+    ) -> Option<Vec<Edge>> {
+        self.walk(from, to, allowed, |edge| !edge.dependency.is_anti_dependency())
     }
 
-    /// A way by allowed edges with the fewest that are not free.
+    /// A path along allowed edges with the fewest edges that are not free (0-1 breadth-first search).
     fn walk(
         &mut self,
         from: u32,
@@ -252,13 +270,13 @@ impl<'a> Search<'a> {
     }
 
     fn trace(&self, to: u32) -> Vec<Edge> {
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         let mut vertex = to;
         while let Some(edge) = self.reached[vertex as usize].1 {
-            way.push(edge);
+            path.push(edge);
             vertex = edge.from;
         }
-        way.reverse();
-        way
+        path.reverse();
+        path
     }
 }

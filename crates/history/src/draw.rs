@@ -1,53 +1,54 @@
-//! Random transactions: few objects at a time, so that they meet; now and then the next object, so that none grows long.
+//! Random transactions. They use few objects at a time, so that they conflict, and move on to new objects
+//! over time, so that none grows long.
 
 use crate::level::Level;
 
-/// What sessions do.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The level of every transaction.
+    /// The isolation level of every transaction.
     pub level: Level,
-    /// The id of the first object of each kind; those of one run follow it.
+    /// The id of the first object of each kind. The run uses consecutive ids.
     pub first_id: u32,
-    /// Objects of each kind.
+    /// Number of objects of each kind.
     pub objects: u32,
-    /// How many of them are in use at any time, at least 1.
+    /// Number of objects of each kind in use at any time, at least 1.
     pub window: u32,
-    /// Sessions.
+    /// Number of sessions.
     pub sessions: u32,
-    /// Transactions of each session.
+    /// Number of transactions of each session.
     pub transactions: u32,
 }
 
-/// How a read locks what it finds.
+/// The lock that a read takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// Not at all, unless the level does.
+    /// No lock, unless the isolation level takes one.
     None,
-    /// Against writers.
+    /// FOR SHARE.
     Share,
-    /// Against writers and other locks.
+    /// FOR UPDATE.
     Update,
 }
 
-/// A statement of a transaction, before values are known.
+/// A statement of a transaction. Written values are assigned when it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Planned {
+pub enum PlannedStatement {
     /// BEGIN.
     Begin,
     /// START TRANSACTION WITH CONSISTENT SNAPSHOT.
     BeginWithSnapshot,
-    /// A read of lists by their ids.
+    /// A read of lists by ids.
     ReadLists(Vec<u32>, Lock),
-    /// A read of registers by their ids.
+    /// A read of registers by ids.
     ReadRegisters(Vec<u32>, Lock),
     /// A read of all members of a family.
     ReadFamily(u32),
-    /// An append to a list; the second says whether a savepoint takes it back.
+    /// An append to a list, and whether ROLLBACK TO SAVEPOINT will undo it.
     Append(u32, bool),
-    /// A write of a register.
+    /// A write of a register, and whether ROLLBACK TO SAVEPOINT will undo it.
     Set(u32, bool),
-    /// A new member of a family.
+    /// A new member of a family, and whether ROLLBACK TO SAVEPOINT will undo it.
     Add(u32, bool),
     /// SAVEPOINT.
     Savepoint,
@@ -59,33 +60,33 @@ pub enum Planned {
     Rollback,
 }
 
-/// Draws transactions of one session; `below(n)` gives a number from 0 to n - 1.
-pub struct Drawer<'a> {
+/// Generates the transactions of one session. `below(n)` returns a random number from 0 to n - 1.
+pub struct Generator<'a> {
     options: &'a Options,
-    /// The least object in use.
+    /// The lowest id in use.
     first: u32,
     below: &'a mut dyn FnMut(u64) -> u64,
 }
 
-impl<'a> Drawer<'a> {
-    /// A drawer for a session that has done so many of its transactions.
+impl<'a> Generator<'a> {
+    /// A generator for a session that has finished `done` of its transactions.
     pub fn new(options: &'a Options, done: u32, below: &'a mut dyn FnMut(u64) -> u64) -> Self {
         let range = options.objects.saturating_sub(options.window);
         let moved = u64::from(done) * u64::from(range + 1) / u64::from(options.transactions.max(1));
         Self { options, first: options.first_id + (moved as u32).min(range), below }
     }
 
-    /// The statements of a transaction; one that stands alone has no BEGIN.
-    pub fn transaction(&mut self) -> Vec<Planned> {
+    /// The statements of one transaction. An autocommit statement has no BEGIN.
+    pub fn transaction(&mut self) -> Vec<PlannedStatement> {
         if self.one_in(10) {
             return vec![self.operation(false)];
         }
         let with_snapshot = self.options.level != Level::ReadCommitted && self.one_in(6);
-        let mut plan = vec![if with_snapshot { Planned::BeginWithSnapshot } else { Planned::Begin }];
+        let mut plan = vec![if with_snapshot { PlannedStatement::BeginWithSnapshot } else { PlannedStatement::Begin }];
         let only_reads = self.one_in(5);
         for _ in 0..2 + self.below(4) {
             match self.below(12) {
-                0 if !only_reads => self.push_taken_back(&mut plan),
+                0 if !only_reads => self.push_undone_writes(&mut plan),
                 1 if !only_reads => {
                     let write = self.write(false);
                     plan.extend([write.clone(), write]);
@@ -93,19 +94,19 @@ impl<'a> Drawer<'a> {
                 _ => plan.push(self.operation(only_reads)),
             }
         }
-        plan.push(if self.one_in(10) { Planned::Rollback } else { Planned::Commit });
+        plan.push(if self.one_in(10) { PlannedStatement::Rollback } else { PlannedStatement::Commit });
         plan
     }
 
-    fn push_taken_back(&mut self, plan: &mut Vec<Planned>) {
-        plan.push(Planned::Savepoint);
+    fn push_undone_writes(&mut self, plan: &mut Vec<PlannedStatement>) {
+        plan.push(PlannedStatement::Savepoint);
         for _ in 0..1 + self.below(2) {
             plan.push(self.write(true));
         }
-        plan.push(Planned::BackToSavepoint);
+        plan.push(PlannedStatement::BackToSavepoint);
     }
 
-    fn operation(&mut self, only_reads: bool) -> Planned {
+    fn operation(&mut self, only_reads: bool) -> PlannedStatement {
         if !only_reads && self.one_in(2) {
             return self.write(false);
         }
@@ -115,17 +116,17 @@ impl<'a> Drawer<'a> {
             _ => Lock::None,
         };
         match self.below(5) {
-            0 | 1 => Planned::ReadLists(self.ids(), lock),
-            2 | 3 => Planned::ReadRegisters(self.ids(), lock),
-            _ => Planned::ReadFamily(self.id()),
+            0 | 1 => PlannedStatement::ReadLists(self.ids(), lock),
+            2 | 3 => PlannedStatement::ReadRegisters(self.ids(), lock),
+            _ => PlannedStatement::ReadFamily(self.id()),
         }
     }
 
-    fn write(&mut self, is_undone: bool) -> Planned {
+    fn write(&mut self, is_undone: bool) -> PlannedStatement {
         match self.below(5) {
-            0 | 1 => Planned::Append(self.id(), is_undone),
-            2 | 3 => Planned::Set(self.id(), is_undone),
-            _ => Planned::Add(self.id(), is_undone),
+            0 | 1 => PlannedStatement::Append(self.id(), is_undone),
+            2 | 3 => PlannedStatement::Set(self.id(), is_undone),
+            _ => PlannedStatement::Add(self.id(), is_undone),
         }
     }
 

@@ -1,137 +1,144 @@
-//! Who must come before whom: a graph of transactions, or of transactions and what they or their statements saw.
+//! The dependency graph of a history. Its vertices are transactions, snapshots or statements, depending on
+//! the granularity.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::history::{History, Key};
-use crate::order::{Orders, OuterRead, Saw};
+use crate::order::{ExternalRead, Observed, VersionOrders};
 
-/// Why one vertex comes before another.
+/// The kind of a dependency: why one vertex precedes another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
-    /// It wrote the version before the other's.
+pub enum Dependency {
+    /// Write dependency: the first wrote the version before the second's.
     WriteWrite,
-    /// The other saw what it wrote.
+    /// Read dependency: the second read a version that the first wrote.
     WriteRead,
-    /// The same, by a locking read.
+    /// Read dependency of a locking read.
     WriteReadLocking,
-    /// It locked the version before the other's.
+    /// Anti-dependency of a locking read: the first locked the version before the second's.
     LockedReadWrite,
-    /// It was acknowledged before the other began.
+    /// The first was acknowledged before the second began.
     RealTime,
-    /// It saw the version before the other's.
+    /// Anti-dependency: the first read the version before the second's.
     ReadWrite,
-    /// It read a family to which the other added.
+    /// Predicate anti-dependency: the first read a family before the second added to it.
     PredicateReadWrite,
 }
 
-impl Why {
+impl Dependency {
     const fn bit(self) -> u8 {
         1 << self as u8
     }
 
-    /// Whether the first has committed before the second, whatever the level. The others say only that a snapshot was
-    /// taken before a commit.
+    /// Whether the first committed before the second, at every isolation level. The other kinds only order a
+    /// snapshot before a commit.
     pub fn orders_commits(self) -> bool {
         COMMITS.has(self)
     }
 
-    /// Whether the second wrote what the first had read before.
+    /// Whether the second overwrote what the first had read.
     pub fn is_anti_dependency(self) -> bool {
         matches!(self, Self::LockedReadWrite | Self::ReadWrite | Self::PredicateReadWrite)
     }
 
-    /// Whether the second's snapshot is one that was taken after the first's commit.
+    /// Whether the second's snapshot was taken after the first's commit.
     pub fn orders_snapshot(self) -> bool {
         matches!(self, Self::WriteRead | Self::RealTime)
     }
 }
 
-/// A set of reasons.
+/// A set of dependency kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reasons(u8);
+pub struct Dependencies(u8);
 
-impl Reasons {
-    /// The set of these.
-    pub const fn of(reasons: &[Why]) -> Self {
+impl Dependencies {
+    /// The set of the given kinds.
+    pub const fn of(dependencies: &[Dependency]) -> Self {
         let mut bits = 0;
         let mut position = 0;
-        while position < reasons.len() {
-            bits |= reasons[position].bit();
+        while position < dependencies.len() {
+            bits |= dependencies[position].bit();
             position += 1;
         }
         Self(bits)
     }
 
-    /// Whether this is one of them.
-    pub fn has(self, why: Why) -> bool {
-        self.0 & why.bit() != 0
+    /// Whether the set contains the kind.
+    pub fn has(self, dependency: Dependency) -> bool {
+        self.0 & dependency.bit() != 0
     }
 }
 
-/// The reasons by which one commits before another.
-pub const COMMITS: Reasons =
-    Reasons::of(&[Why::WriteWrite, Why::WriteRead, Why::WriteReadLocking, Why::LockedReadWrite, Why::RealTime]);
+/// The kinds that order commits.
+pub const COMMITS: Dependencies = Dependencies::of(&[
+    Dependency::WriteWrite,
+    Dependency::WriteRead,
+    Dependency::WriteReadLocking,
+    Dependency::LockedReadWrite,
+    Dependency::RealTime,
+]);
 
-/// What stands in the graph.
+/// A vertex of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vertex {
-    /// A transaction of the history.
+    /// A transaction, by its index in the history.
     Transaction(usize),
-    /// What a transaction saw without locks, whatever became of it.
+    /// The snapshot of a transaction: all its reads without locks, even if it aborted.
     Snapshot(usize),
-    /// What one statement of a transaction saw without locks.
+    /// The reads without locks of one statement.
     Statement {
-        /// The transaction.
+        /// The index of the transaction.
         transaction: usize,
-        /// The statement in it.
+        /// The index of the statement within the transaction.
         statement: usize,
     },
-    /// A moment: what was acknowledged until then comes before what began later.
+    /// A point in time. Whatever was acknowledged before it precedes whatever began after it.
     Moment,
 }
 
-/// One vertex comes before another.
+/// A dependency between two vertices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
-    /// Who comes first.
+    /// The earlier vertex.
     pub from: u32,
-    /// Who comes later.
+    /// The later vertex.
     pub to: u32,
-    /// Why.
-    pub why: Why,
-    /// The object, if it is about one.
+    /// The kind of the dependency.
+    pub dependency: Dependency,
+    /// The object that causes the dependency; `None` for real-time order.
     pub key: Option<Key>,
 }
 
-/// What the vertices of a graph are.
+/// The granularity of a graph: what its vertices are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grain {
+pub enum Granularity {
     /// Committed transactions.
     Transactions,
-    /// Committed transactions for what they wrote and locked, and what each of all transactions saw.
+    /// Committed transactions for writes and locking reads, and one vertex for the snapshot of each
+    /// transaction, committed or not.
     Snapshots,
-    /// The same, but what each statement saw.
+    /// Like `Snapshots`, but with one vertex for the reads of each statement.
     Statements,
 }
 
-/// A graph.
+/// A dependency graph.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     /// The vertices.
     pub vertices: Vec<Vertex>,
-    /// The edges, by where they come from.
+    /// All edges, sorted by origin.
     edges: Vec<Edge>,
-    /// Where the edges of each vertex begin, and the end.
+    /// The position of each vertex's first edge in `edges`, and the total number of edges.
     starts: Vec<u32>,
-    /// When each vertex was over.
+    /// Time stamp of the end of each vertex.
     ended: Vec<u64>,
 }
 
 impl Graph {
-    /// The graph of a history.
-    pub fn of(history: &History, orders: &Orders, grain: Grain) -> Self {
-        let mut builder = Builder::new(history, orders, grain);
+    /// Builds the graph of a history.
+    pub fn of(history: &History, orders: &VersionOrders, granularity: Granularity) -> Self {
+        let mut builder = Builder::new(history, orders, granularity);
         builder.add_write_order();
         for read in &orders.reads {
             builder.add_read(read);
@@ -140,22 +147,22 @@ impl Graph {
         builder.finish()
     }
 
-    /// The edges from a vertex.
+    /// The outgoing edges of a vertex.
     pub fn from(&self, vertex: u32) -> &[Edge] {
         let vertex = vertex as usize;
         &self.edges[self.starts[vertex] as usize..self.starts[vertex + 1] as usize]
     }
 
-    /// All edges.
+    /// All edges, sorted by origin.
     pub fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
-    /// A place for each vertex so that every edge of commit order goes up, near to the order of time; `None` if there is a
-    /// cycle of such edges.
+    /// A rank for each vertex such that every edge that orders commits leads to a higher rank; `None` if such
+    /// edges form a cycle. Ranks follow real time where the edges leave a choice.
     pub fn ranks(&self) -> Option<Vec<u32>> {
         let mut waits_for = vec![0_u32; self.vertices.len()];
-        for edge in self.edges.iter().filter(|edge| edge.why.orders_commits()) {
+        for edge in self.edges.iter().filter(|edge| edge.dependency.orders_commits()) {
             waits_for[edge.to as usize] += 1;
         }
         let ready = (0..self.vertices.len()).filter(|&vertex| waits_for[vertex] == 0);
@@ -165,7 +172,7 @@ impl Graph {
         while let Some(Reverse((_, vertex))) = ready.pop() {
             ranks[vertex as usize] = count;
             count += 1;
-            for edge in self.from(vertex).iter().filter(|edge| edge.why.orders_commits()) {
+            for edge in self.from(vertex).iter().filter(|edge| edge.dependency.orders_commits()) {
                 let left = &mut waits_for[edge.to as usize];
                 *left -= 1;
                 if *left == 0 {
@@ -179,10 +186,10 @@ impl Graph {
 
 struct Builder<'a> {
     history: &'a History,
-    orders: &'a Orders,
-    grain: Grain,
+    orders: &'a VersionOrders,
+    granularity: Granularity,
     vertices: Vec<Vertex>,
-    /// When each vertex began and was over.
+    /// Time stamps of the begin and the end of each vertex.
     spans: Vec<(u64, u64)>,
     edges: Vec<Edge>,
     of_transaction: Vec<Option<u32>>,
@@ -190,11 +197,11 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(history: &'a History, orders: &'a Orders, grain: Grain) -> Self {
+    fn new(history: &'a History, orders: &'a VersionOrders, granularity: Granularity) -> Self {
         let mut builder = Self {
             history,
             orders,
-            grain,
+            granularity,
             vertices: Vec::new(),
             spans: Vec::new(),
             edges: Vec::new(),
@@ -216,9 +223,9 @@ impl<'a> Builder<'a> {
         self.vertices.len() as u32 - 1
     }
 
-    fn add_edge(&mut self, from: u32, to: u32, why: Why, key: Option<Key>) {
+    fn add_edge(&mut self, from: u32, to: u32, dependency: Dependency, key: Option<Key>) {
         if from != to {
-            self.edges.push(Edge { from, to, why, key });
+            self.edges.push(Edge { from, to, dependency, key });
         }
     }
 
@@ -228,29 +235,29 @@ impl<'a> Builder<'a> {
                 if let [Some(first), Some(second)] = *pair
                     && let (Some(from), Some(to)) = (self.of_transaction[first], self.of_transaction[second])
                 {
-                    self.add_edge(from, to, Why::WriteWrite, Some(key));
+                    self.add_edge(from, to, Dependency::WriteWrite, Some(key));
                 }
             }
         }
     }
 
-    /// The vertex that stands for who read; a locking read is its transaction's.
-    fn reader(&mut self, read: &OuterRead) -> Option<u32> {
-        if self.grain == Grain::Transactions || read.locks {
+    /// The vertex of a read. A locking read belongs to the vertex of its transaction.
+    fn reader(&mut self, read: &ExternalRead) -> Option<u32> {
+        if self.granularity == Granularity::Transactions || read.locks {
             return self.of_transaction[read.transaction];
         }
         self.view(read)
     }
 
-    /// The vertex that stands for what was seen.
-    fn view(&mut self, read: &OuterRead) -> Option<u32> {
+    /// The vertex of the snapshot that a read used, which is created on first use.
+    fn view(&mut self, read: &ExternalRead) -> Option<u32> {
         let transaction = read.transaction;
-        let statement = if self.grain == Grain::Statements { read.statement } else { 0 };
+        let statement = if self.granularity == Granularity::Statements { read.statement } else { 0 };
         if let Some(&vertex) = self.of_reads.get(&(transaction, statement)) {
             return Some(vertex);
         }
         let record = &self.history.transactions[transaction];
-        let (vertex, span) = if self.grain == Grain::Statements {
+        let (vertex, span) = if self.granularity == Granularity::Statements {
             let record = &record.statements[statement];
             (Vertex::Statement { transaction, statement }, (record.sent, record.answered))
         } else {
@@ -261,51 +268,53 @@ impl<'a> Builder<'a> {
         Some(vertex)
     }
 
-    fn add_read(&mut self, read: &OuterRead) {
+    fn add_read(&mut self, read: &ExternalRead) {
         let reader = self.reader(read);
-        let seen_why = if read.locks { Why::WriteReadLocking } else { Why::WriteRead };
+        let read_kind = if read.locks { Dependency::WriteReadLocking } else { Dependency::WriteRead };
         let orders = self.orders;
-        match &read.saw {
-            Saw::Version(version) => {
+        match &read.observed {
+            Observed::Version(version) => {
                 let writers = orders.writers.get(&read.key).map_or(&[][..], Vec::as_slice);
                 let vertex = |version: usize| self.of_transaction[writers.get(version).copied().flatten()?];
                 let (before, after) = (version.checked_sub(1).and_then(vertex), vertex(*version));
-                let missed_why = if read.locks { Why::LockedReadWrite } else { Why::ReadWrite };
+                let missed_kind = if read.locks { Dependency::LockedReadWrite } else { Dependency::ReadWrite };
                 if let Some(writer) = before {
                     if let Some(reader) = reader {
-                        self.add_edge(writer, reader, seen_why, Some(read.key));
+                        self.add_edge(writer, reader, read_kind, Some(read.key));
                     }
-                    // What a statement has seen by a lock, later ones see without.
+                    // In read committed, later statements observe what a locking read observed, even without
+                    // a lock.
                     if read.locks
-                        && self.grain == Grain::Statements
+                        && self.granularity == Granularity::Statements
                         && let Some(view) = self.view(read)
                     {
-                        self.add_edge(writer, view, seen_why, Some(read.key));
+                        self.add_edge(writer, view, read_kind, Some(read.key));
                     }
                 }
                 if let (Some(reader), Some(writer)) = (reader, after) {
-                    self.add_edge(reader, writer, missed_why, Some(read.key));
+                    self.add_edge(reader, writer, missed_kind, Some(read.key));
                 }
             }
-            Saw::Members(members) => {
+            Observed::Members(members) => {
                 for (value, &writer) in orders.members.get(&read.key).into_iter().flatten() {
                     let (Some(reader), Some(writer)) = (reader, self.of_transaction[writer]) else { continue };
                     if members.contains(value) {
-                        self.add_edge(writer, reader, seen_why, Some(read.key));
+                        self.add_edge(writer, reader, read_kind, Some(read.key));
                     } else {
-                        self.add_edge(reader, writer, Why::PredicateReadWrite, Some(read.key));
+                        self.add_edge(reader, writer, Dependency::PredicateReadWrite, Some(read.key));
                     }
                 }
             }
         }
     }
 
-    /// Moments stand between what ended and what began, so that there are few edges.
+    /// Adds real-time order through `Moment` vertices. Direct edges would be quadratic in number; these are
+    /// linear.
     fn add_real_time(&mut self) {
         let count = self.vertices.len() as u32;
         let mut ends: Vec<(u64, u32)> = (0..count).map(|vertex| (self.spans[vertex as usize].1, vertex)).collect();
         ends.sort_unstable();
-        // How many vertices were over when each began.
+        // For each vertex, how many vertices ended before it began.
         let over: Vec<usize> = (0..count as usize)
             .map(|vertex| ends.partition_point(|&(ended, _)| ended < self.spans[vertex].0))
             .collect();
@@ -318,19 +327,19 @@ impl<'a> Builder<'a> {
             let time = ends[over - 1].0;
             let moment = self.add_vertex(Vertex::Moment, (time, time));
             if let Some(before) = before {
-                self.add_edge(before, moment, Why::RealTime, None);
+                self.add_edge(before, moment, Dependency::RealTime, None);
             }
             moments.insert(over, moment);
             before = Some(moment);
         }
         for (position, &(_, vertex)) in ends.iter().enumerate() {
             if let Some((_, &moment)) = moments.range(position + 1..).next() {
-                self.add_edge(vertex, moment, Why::RealTime, None);
+                self.add_edge(vertex, moment, Dependency::RealTime, None);
             }
         }
         for vertex in 0..count {
             if let Some(&moment) = moments.get(&over[vertex as usize]) {
-                self.add_edge(moment, vertex, Why::RealTime, None);
+                self.add_edge(moment, vertex, Dependency::RealTime, None);
             }
         }
     }

@@ -1,40 +1,41 @@
-//! What happened: transactions with their statements in order, and what every object held at the end.
+//! The record: transactions with their statements in order, and the final state of every object.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How an object remembers its writes.
+/// The kind of an object, which decides how its writes are observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A row whose text is appended to: a read shows every write in order.
+    /// A row with text that writes append to. A read returns all writes in order.
     List,
-    /// A row with a value and the count of its writes: a read shows the last write and its place in the order.
+    /// A row with a value and the count of its writes. A read returns the last write and its position in the
+    /// order.
     Register,
-    /// Rows found by a condition: a read shows every write, in no order.
+    /// The rows that match a condition. A read returns all writes in no order.
     Family,
 }
 
 /// An object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// How it remembers.
+    /// The kind of the object.
     pub kind: Kind,
-    /// Which of its kind.
+    /// The id within the kind.
     pub id: u32,
 }
 
 impl Key {
-    /// A list.
+    /// The list with this id.
     pub fn list(id: u32) -> Self {
         Self { kind: Kind::List, id }
     }
 
-    /// A register.
+    /// The register with this id.
     pub fn register(id: u32) -> Self {
         Self { kind: Kind::Register, id }
     }
 
-    /// A family.
+    /// The family with this id.
     pub fn family(id: u32) -> Self {
         Self { kind: Kind::Family, id }
     }
@@ -51,16 +52,16 @@ impl fmt::Display for Key {
     }
 }
 
-/// What a read showed.
+/// The result of a read of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ReadValue {
     /// The values of a list in order, or those of a family in any order.
     Values(Vec<u64>),
-    /// A register after so many writes; 0 is the first value, that nobody wrote.
+    /// A register after `version` writes. Version 0 is the initial value, which no transaction wrote.
     Version {
-        /// Writes until then.
+        /// Number of writes so far.
         version: u64,
-        /// The last value written.
+        /// The value of the last write, or 0.
         value: u64,
     },
 }
@@ -68,66 +69,66 @@ pub enum Seen {
 /// One access to one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A value was appended, set or inserted; no value is written to an object twice.
+    /// A value was appended, set or inserted. No value is written to an object twice.
     Write {
-        /// The object.
+        /// The written object.
         key: Key,
-        /// The value.
+        /// The written value.
         value: u64,
-        /// Whether ROLLBACK TO SAVEPOINT has taken it back.
+        /// Whether ROLLBACK TO SAVEPOINT undid the write.
         is_undone: bool,
     },
     /// The object was read.
     Read {
-        /// The object.
+        /// The object that was read.
         key: Key,
-        /// What it held.
-        seen: Seen,
-        /// Whether the read locked what it found.
+        /// The result.
+        seen: ReadValue,
+        /// Whether it was a locking read.
         locks: bool,
     },
 }
 
-/// A statement that succeeded, or may have. Stamps grow: whatever has the smaller one came first.
+/// A statement that succeeded, or may have. Time stamps are integers that grow over the whole history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statement {
-    /// When it was sent.
+    /// Time stamp of sending it.
     pub sent: u64,
-    /// When its answer had come.
+    /// Time stamp of its answer; `u64::MAX` if none came.
     pub answered: u64,
-    /// What it did.
+    /// Its reads and writes, in order.
     pub operations: Vec<Operation>,
 }
 
-/// How a transaction ended, as far as its session knows.
+/// The end of a transaction as its session knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Its COMMIT was acknowledged.
     Committed,
-    /// It was undone, by its session or by the server.
+    /// The session or the server rolled it back.
     Aborted,
-    /// The connection was lost while it was committed.
+    /// The connection was lost during the commit.
     Unknown,
 }
 
 /// A transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// Whose.
+    /// The number of its session.
     pub session: u32,
-    /// BEGIN, the statements and COMMIT, in order; a statement that stands alone is all of them.
+    /// BEGIN, the statements and COMMIT, in order. An autocommit statement is alone.
     pub statements: Vec<Statement>,
-    /// Its end.
+    /// The end, as far as the session knows it.
     pub outcome: Outcome,
 }
 
 impl Transaction {
-    /// When its first statement was sent.
+    /// Time stamp of sending the first statement.
     pub fn began(&self) -> u64 {
         self.statements.first().map_or(0, |statement| statement.sent)
     }
 
-    /// When its end was known; never, if it is not.
+    /// Time stamp of the final answer; `u64::MAX` if the outcome is unknown.
     pub fn ended(&self) -> u64 {
         match self.outcome {
             Outcome::Unknown => u64::MAX,
@@ -135,7 +136,7 @@ impl Transaction {
         }
     }
 
-    /// All accesses, in order.
+    /// All reads and writes, in order.
     pub fn operations(&self) -> impl Iterator<Item = &Operation> {
         self.statements.iter().flat_map(|statement| &statement.operations)
     }
@@ -147,13 +148,13 @@ impl fmt::Display for Transaction {
         for operation in self.operations() {
             match operation {
                 Operation::Write { key, value, is_undone } => {
-                    write!(out, "; {} {value} to {key}", if *is_undone { "wrote and took back" } else { "wrote" })?;
+                    write!(out, "; {} {value} to {key}", if *is_undone { "wrote and rolled back" } else { "wrote" })?;
                 }
                 Operation::Read { key, seen, locks } => {
                     write!(out, "; read {key}{}: ", if *locks { " locking" } else { "" })?;
                     match seen {
-                        Seen::Values(values) => write!(out, "{values:?}")?,
-                        Seen::Version { version, value } => write!(out, "{value} as version {version}")?,
+                        ReadValue::Values(values) => write!(out, "{values:?}")?,
+                        ReadValue::Version { version, value } => write!(out, "{value} as version {version}")?,
                     }
                 }
             }
@@ -162,11 +163,11 @@ impl fmt::Display for Transaction {
     }
 }
 
-/// Transactions, and what was read after all of them.
+/// The transactions and the final state of the objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     /// The transactions, in any order.
     pub transactions: Vec<Transaction>,
-    /// What objects held at the end.
-    pub finals: BTreeMap<Key, Seen>,
+    /// The state of each object after all transactions.
+    pub finals: BTreeMap<Key, ReadValue>,
 }

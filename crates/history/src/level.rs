@@ -1,4 +1,4 @@
-//! The anomalies, and which isolation level forbids which.
+//! The anomalies, and the isolation levels that forbid them.
 
 use std::fmt;
 
@@ -9,17 +9,18 @@ pub enum Level {
     ReadCommitted,
     /// A snapshot for each transaction; writes act on the newest committed version.
     RepeatableRead,
-    /// The same, and a write of a row that changed after the snapshot is refused (`innodb_snapshot_isolation`).
+    /// Repeatable read that also rejects a write of a row that changed after the snapshot
+    /// (`innodb_snapshot_isolation`).
     Snapshot,
-    /// As if one transaction ran after the other.
+    /// Transactions appear to run one after the other.
     Serializable,
 }
 
 impl Level {
-    /// Every level, the weakest first.
+    /// All levels, weakest first.
     pub const ALL: [Self; 4] = [Self::ReadCommitted, Self::RepeatableRead, Self::Snapshot, Self::Serializable];
 
-    /// Its name, as plans and options spell it.
+    /// The name in plans and options.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadCommitted => "read_committed",
@@ -29,12 +30,12 @@ impl Level {
         }
     }
 
-    /// The level of that name.
+    /// Finds a level by its name in plans and options.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }
 
-    /// The statements that give a session this level.
+    /// The statements that set a session to this level.
     pub fn statements(self) -> &'static [&'static str] {
         match self {
             Self::ReadCommitted => &["SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"],
@@ -47,7 +48,7 @@ impl Level {
         }
     }
 
-    /// Whether the anomaly must not be seen at this level.
+    /// Whether the level rules out the anomaly.
     pub fn forbids(self, anomaly: Anomaly) -> bool {
         match anomaly {
             Anomaly::ReadSkew => self >= Self::RepeatableRead,
@@ -58,45 +59,48 @@ impl Level {
     }
 }
 
-/// What a history can show that one transaction after the other could not.
+/// An observation that no serial execution of the transactions can produce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Anomaly {
-    /// A value that nobody wrote, or that was read before it was written.
+    /// A read returned a value that was never written, or not yet.
     InventedValue,
-    /// A transaction did not see what it had written itself.
+    /// A transaction missed its own write.
     OwnWriteMissed,
-    /// A committed write is not there at the end.
+    /// A committed write is missing at the end.
     LostWrite,
-    /// Two reads of an object tell its writes in different orders.
+    /// Two reads of an object imply different orders of its writes.
     ConflictingOrder,
-    /// A write of an aborted transaction, or one that was taken back, was seen: G1a.
+    /// G1a: a read returned a write of an aborted transaction, or one rolled back to a savepoint.
     AbortedRead,
-    /// A write was seen that its transaction replaced before the end: G1b.
+    /// G1b: a read returned a write that its transaction later replaced.
     IntermediateRead,
-    /// A cycle of writes over writes: G0.
+    /// G0: a cycle of write dependencies.
     DirtyWrite,
-    /// A cycle of writes over writes and reads of writes: G1c.
+    /// G1c: a cycle of write and read dependencies.
     CircularInformation,
-    /// A cycle of those and of locking reads that were overtaken by writes.
+    /// A cycle of write and read dependencies and anti-dependencies of locking reads: a write overtook a read
+    /// lock.
     LockedReadOvertaken,
-    /// A cycle of those and of the order in which transactions began after others were acknowledged.
-    OutOfTime,
-    /// One statement saw a part of a transaction, or less than what was acknowledged before it was sent.
+    /// A cycle that needs real-time order: a transaction began after another was acknowledged but precedes
+    /// it.
+    RealTimeViolation,
+    /// One statement observed only part of a transaction, or missed a commit acknowledged before it was sent.
     StatementSkew,
-    /// A cycle with one anti-dependency into a transaction that then read what came later: read skew, of G-single.
+    /// G-single: a cycle with one anti-dependency whose reader also observed the later state. Read skew.
     ReadSkew,
-    /// A cycle with one anti-dependency, of a transaction that then wrote over what it had not read: P4, of G-single.
+    /// G-single (P4): a cycle with one anti-dependency whose reader overwrote the version that it had missed.
     LostUpdate,
-    /// Any other cycle with one anti-dependency: G-single.
+    /// G-single: any other cycle with one anti-dependency.
     SingleAntiDependency,
-    /// A cycle with several anti-dependencies between objects: G2-item.
+    /// G2-item: a cycle with several anti-dependencies on objects.
     WriteSkew,
-    /// A cycle with several anti-dependencies, one of them by a condition that new rows came to fulfil: G2.
+    /// G2: a cycle with several anti-dependencies, at least one of them on a predicate that new rows came to
+    /// match.
     Phantom,
 }
 
 impl Anomaly {
-    /// Every anomaly.
+    /// All anomalies.
     pub const ALL: [Self; 16] = [
         Self::InventedValue,
         Self::OwnWriteMissed,
@@ -107,7 +111,7 @@ impl Anomaly {
         Self::DirtyWrite,
         Self::CircularInformation,
         Self::LockedReadOvertaken,
-        Self::OutOfTime,
+        Self::RealTimeViolation,
         Self::StatementSkew,
         Self::ReadSkew,
         Self::LostUpdate,
@@ -116,7 +120,7 @@ impl Anomaly {
         Self::Phantom,
     ];
 
-    /// Its name, with Adya's sign where there is one.
+    /// The name, with Adya's symbol if there is one.
     pub fn name(self) -> &'static str {
         match self {
             Self::InventedValue => "invented value",
@@ -128,7 +132,7 @@ impl Anomaly {
             Self::DirtyWrite => "dirty write (G0)",
             Self::CircularInformation => "circular information (G1c)",
             Self::LockedReadOvertaken => "locked read overtaken",
-            Self::OutOfTime => "out of time",
+            Self::RealTimeViolation => "real-time violation",
             Self::StatementSkew => "statement skew",
             Self::ReadSkew => "read skew (G-single)",
             Self::LostUpdate => "lost update (G-single)",

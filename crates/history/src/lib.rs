@@ -1,16 +1,18 @@
-//! Whether what sessions saw is possible under an isolation level.
+//! Checks whether an isolation level allows what sessions observed.
 //!
-//! Sessions run small transactions on three kinds of objects: lists that are appended to, registers that count their
-//! versions, and families of rows that grow. Each value is written once, so a read tells exactly which writes it saw. From
-//! that follows a graph of who must come before whom; its cycles are anomalies, named after Adya ("Weak Consistency", MIT
-//! 1999). How orders are recovered from lists follows Kingsbury and Alvaro ("Elle", VLDB 2020).
+//! Sessions run small transactions on three kinds of objects: lists that transactions append to, registers
+//! that count their versions, and families of rows that grow. Each value is written only once, so a read
+//! identifies exactly the writes that it observed. From these observations follows a graph of dependencies
+//! between transactions. Cycles in the graph are anomalies, named after Adya ("Weak Consistency", MIT 1999).
+//! Recovering version orders from lists follows Kingsbury and Alvaro ("Elle", VLDB 2020).
 //!
-//! In reading order:
-//! - [`history`]: what happened, as the sessions recorded it;
-//! - [`level`]: the anomalies, and which level forbids which;
-//! - [`check`]: the judge; [`order`] finds the versions of each object and what is wrong without a graph, [`graph`] who
-//!   precedes whom, [`cycle`] what the cycles mean;
-//! - [`draw`]: random transactions; [`session`]: a client as a state machine that says the next statement and records.
+//! Modules in reading order:
+//! - [`history`]: the recorded transactions;
+//! - [`level`]: the anomalies, and the levels that forbid them;
+//! - [`check`]: the checker. [`order`] recovers the version order of each object and finds the anomalies that
+//!   need no graph, [`graph`] builds the dependency graph, and [`cycle`] classifies its cycles;
+//! - [`draw`]: random transactions; [`session`]: a client as a state machine that yields statements and
+//!   records results.
 #![forbid(unsafe_code)]
 
 pub mod history;

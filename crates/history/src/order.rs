@@ -1,73 +1,75 @@
-//! In which order each object was written, what each read saw of it, and what is wrong without looking at cycles.
+//! Recovers the order of writes of each object and what each read observed, and finds the anomalies that need
+//! no graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::history::{History, Key, Kind, Operation, Outcome, Seen};
+use crate::history::{History, Key, Kind, Operation, Outcome, ReadValue};
 use crate::level::Anomaly;
 
-/// What is wrong, without a cycle.
+/// An anomaly found without a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The anomaly.
     pub anomaly: Anomaly,
-    /// What was seen, as a sentence.
+    /// The evidence, as a sentence.
     pub text: String,
-    /// The transaction that saw it, if it was one.
+    /// The transaction that observed it, if any.
     pub transaction: Option<usize>,
 }
 
-/// A read of what others wrote.
+/// A read of writes of other transactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OuterRead {
-    /// The transaction that read.
+pub struct ExternalRead {
+    /// The index of the reading transaction.
     pub transaction: usize,
-    /// Its statement.
+    /// The index of the statement within it.
     pub statement: usize,
-    /// The object.
+    /// The object that was read.
     pub key: Key,
-    /// Whether it locked what it found.
+    /// Whether it was a locking read.
     pub locks: bool,
-    /// What it saw.
-    pub saw: Saw,
+    /// What it observed.
+    pub observed: Observed,
 }
 
-/// What a read saw of others.
+/// The writes of other transactions that a read observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Saw {
-    /// The first so many writes of a list or register.
+pub enum Observed {
+    /// The first n writes of a list or register.
     Version(usize),
     /// These members of a family.
     Members(BTreeSet<u64>),
 }
 
-/// Orders and reads of a history.
+/// The version orders and the reads of a history.
 #[derive(Clone, Debug, Default)]
-pub struct Orders {
-    /// Whether each transaction was committed; one whose end is unknown was, if somebody saw a write of it.
+pub struct VersionOrders {
+    /// Whether each transaction committed. One with an unknown outcome did if another transaction observed
+    /// its writes.
     pub is_committed: Vec<bool>,
-    /// Who wrote each version of lists and registers, from version 1 on; nobody knows who wrote some.
+    /// The writer of each version of a list or register, from version 1 on; `None` where it is unknown.
     pub writers: BTreeMap<Key, Vec<Option<usize>>>,
-    /// The committed members of families and who wrote them.
+    /// The committed members of each family and their writers.
     pub members: BTreeMap<Key, BTreeMap<u64, usize>>,
-    /// What transactions of every outcome saw of others.
-    pub reads: Vec<OuterRead>,
-    /// What is wrong.
+    /// The reads of all transactions, whatever their outcome.
+    pub reads: Vec<ExternalRead>,
+    /// The anomalies found so far.
     pub faults: Vec<Fault>,
 }
 
-/// Where a value was written.
+/// A write.
 #[derive(Clone, Copy, Debug)]
 struct WriteAt {
     transaction: usize,
-    /// Its place among the lasting writes of its transaction to the object.
+    /// Its position among its transaction's writes to the object that were not undone.
     place: usize,
     is_undone: bool,
-    /// Whether the transaction wrote the object again afterwards.
+    /// Whether the transaction later wrote the object again.
     is_replaced: bool,
 }
 
-impl Orders {
-    /// Finds the orders of a history.
+impl VersionOrders {
+    /// Recovers the orders of a history.
     pub fn of(history: &History) -> Self {
         let mut finder = Finder { history, writes: BTreeMap::new(), values: BTreeMap::new(), orders: Self::default() };
         finder.index_writes();
@@ -85,9 +87,9 @@ impl Orders {
 struct Finder<'a> {
     history: &'a History,
     writes: BTreeMap<(Key, u64), WriteAt>,
-    /// The values of lists in their order.
+    /// The values of each list, in order.
     values: BTreeMap<Key, Vec<u64>>,
-    orders: Orders,
+    orders: VersionOrders,
 }
 
 impl Finder<'_> {
@@ -120,7 +122,7 @@ impl Finder<'_> {
 
     fn decide_outcomes(&mut self) {
         let mut seen: BTreeSet<usize> = BTreeSet::new();
-        let mut note = |writes: &BTreeMap<(Key, u64), WriteAt>, key: Key, values: &Seen, reader: Option<usize>| {
+        let mut note = |writes: &BTreeMap<(Key, u64), WriteAt>, key: Key, values: &ReadValue, reader: Option<usize>| {
             let writers = values_of(values).into_iter().filter_map(|value| writes.get(&(key, value)));
             seen.extend(writers.map(|write| write.transaction).filter(|&writer| Some(writer) != reader));
         };
@@ -144,7 +146,7 @@ impl Finder<'_> {
             .collect();
     }
 
-    /// The writes that lasted, of transactions that were committed.
+    /// The writes of committed transactions that were not undone.
     fn committed_writes(&self, kind: Kind) -> BTreeMap<Key, Vec<(u64, usize)>> {
         let mut found: BTreeMap<Key, Vec<(u64, usize)>> = BTreeMap::new();
         for (&(key, value), write) in &self.writes {
@@ -159,7 +161,7 @@ impl Finder<'_> {
         let mut orders: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
         for (position, record) in self.history.transactions.iter().enumerate() {
             for operation in record.operations().filter(|_| self.orders.is_committed[position]) {
-                if let Operation::Read { key, seen: Seen::Values(values), .. } = operation
+                if let Operation::Read { key, seen: ReadValue::Values(values), .. } = operation
                     && key.kind == Kind::List
                 {
                     let longest = orders.entry(*key).or_default();
@@ -170,7 +172,7 @@ impl Finder<'_> {
             }
         }
         for (&key, seen) in &self.history.finals {
-            if let (Kind::List, Seen::Values(values)) = (key.kind, seen) {
+            if let (Kind::List, ReadValue::Values(values)) = (key.kind, seen) {
                 orders.insert(key, values.clone());
             }
         }
@@ -178,35 +180,32 @@ impl Finder<'_> {
             let order = orders.entry(key).or_default();
             if self.history.finals.contains_key(&key) {
                 for (value, _) in written.into_iter().filter(|(value, _)| !order.contains(value)) {
-                    self.fault(
-                        Anomaly::LostWrite,
-                        format!("{value}, appended to {key}, is not there at the end"),
-                        None,
-                    );
+                    self.fault(Anomaly::LostWrite, format!("{value}, appended to {key}, is missing at the end"), None);
                 }
             }
         }
         for (&key, order) in &orders {
-            let writers = self.judge_order(key, order);
+            let writers = self.check_order(key, order);
             self.orders.writers.insert(key, writers);
         }
         self.values = orders;
     }
 
-    /// Who wrote the values of a list; each must be there once, and those of a transaction in its order.
-    fn judge_order(&mut self, key: Key, order: &[u64]) -> Vec<Option<usize>> {
+    /// The writers of a list's values. Each value may occur once, and a transaction's values must be in its
+    /// own order.
+    fn check_order(&mut self, key: Key, order: &[u64]) -> Vec<Option<usize>> {
         let mut met = BTreeSet::new();
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         let mut writers = Vec::with_capacity(order.len());
         for &value in order {
             if !met.insert(value) {
-                self.fault(Anomaly::ConflictingOrder, format!("{key} has {value} twice: {order:?}"), None);
+                self.fault(Anomaly::ConflictingOrder, format!("{key} contains {value} twice: {order:?}"), None);
             }
             let write = self.writes.get(&(key, value)).copied();
             if let Some(write) = write
                 && places.insert(write.transaction, write.place).is_some_and(|before| before >= write.place)
             {
-                let text = format!("{key} has {value} before what its transaction appended earlier: {order:?}");
+                let text = format!("{key} has {value} before an earlier append of the same transaction: {order:?}");
                 self.fault(Anomaly::ConflictingOrder, text, None);
             }
             writers.push(self.committed_writer(key, value, None));
@@ -225,7 +224,9 @@ impl Finder<'_> {
         };
         for (position, record) in self.history.transactions.iter().enumerate() {
             for operation in record.operations() {
-                let Operation::Read { key, seen: Seen::Version { version, value }, .. } = operation else { continue };
+                let Operation::Read { key, seen: ReadValue::Version { version, value }, .. } = operation else {
+                    continue;
+                };
                 let writer = self.writes.get(&(*key, *value)).map(|write| write.transaction);
                 if writer != Some(position) || self.orders.is_committed[position] {
                     note(*key, *version, *value, Some(position));
@@ -233,7 +234,7 @@ impl Finder<'_> {
             }
         }
         for (&key, seen) in &self.history.finals {
-            if let Seen::Version { version, value } = *seen {
+            if let ReadValue::Version { version, value } = *seen {
                 note(key, version, value, None);
             }
         }
@@ -252,7 +253,8 @@ impl Finder<'_> {
         }
     }
 
-    /// A register has as many versions at the end as were committed, and those whose end nobody knows at most.
+    /// Checks that a register ends with one version for each committed write, plus at most one for each write
+    /// with an unknown outcome.
     fn count_versions(&mut self) {
         let mut committed: BTreeMap<Key, u64> = BTreeMap::new();
         let mut unknown: BTreeMap<Key, u64> = BTreeMap::new();
@@ -267,7 +269,7 @@ impl Finder<'_> {
             }
         }
         for (&key, seen) in &self.history.finals {
-            let Seen::Version { version, .. } = *seen else { continue };
+            let ReadValue::Version { version, .. } = *seen else { continue };
             let least = committed.get(&key).copied().unwrap_or(0);
             let most = least + unknown.get(&key).copied().unwrap_or(0);
             let text = format!("{key} ends with version {version} after {least} committed writes");
@@ -284,7 +286,11 @@ impl Finder<'_> {
             let found = self.history.finals.get(&key).map(values_of);
             for &(value, _) in &written {
                 if found.as_ref().is_some_and(|found| !found.contains(&value)) {
-                    self.fault(Anomaly::LostWrite, format!("{value}, put into {key}, is not there at the end"), None);
+                    self.fault(
+                        Anomaly::LostWrite,
+                        format!("{value}, inserted into {key}, is missing at the end"),
+                        None,
+                    );
                 }
             }
             self.orders.members.insert(key, written.into_iter().collect());
@@ -296,7 +302,7 @@ impl Finder<'_> {
         }
     }
 
-    /// What a transaction read, judged against its own writes until then and the orders found.
+    /// Checks the reads of a transaction against its own earlier writes and the recovered orders.
     fn follow_reads(&mut self, transaction: usize) {
         let history = self.history;
         let mut own: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
@@ -307,8 +313,14 @@ impl Finder<'_> {
                     Operation::Write { key, value, .. } => own.entry(*key).or_default().push(*value),
                     Operation::Read { key, seen, locks } => {
                         let own = own.get(key).map_or(&[][..], Vec::as_slice);
-                        let saw = self.judge_read(transaction, *key, seen, own);
-                        let read = saw.map(|saw| OuterRead { transaction, statement, key: *key, locks: *locks, saw });
+                        let observed = self.check_read(transaction, *key, seen, own);
+                        let read = observed.map(|observed| ExternalRead {
+                            transaction,
+                            statement,
+                            key: *key,
+                            locks: *locks,
+                            observed,
+                        });
                         self.orders.reads.extend(read);
                     }
                 }
@@ -316,13 +328,13 @@ impl Finder<'_> {
         }
     }
 
-    fn judge_read(&mut self, reader: usize, key: Key, seen: &Seen, own: &[u64]) -> Option<Saw> {
+    fn check_read(&mut self, reader: usize, key: Key, seen: &ReadValue, own: &[u64]) -> Option<Observed> {
         match (key.kind, seen) {
-            (Kind::List, Seen::Values(values)) => self.judge_list(reader, key, values, own),
-            (Kind::Register, Seen::Version { version, value }) => {
-                self.judge_register(reader, key, *version, *value, own)
+            (Kind::List, ReadValue::Values(values)) => self.check_list(reader, key, values, own),
+            (Kind::Register, ReadValue::Version { version, value }) => {
+                self.check_register(reader, key, *version, *value, own)
             }
-            (Kind::Family, Seen::Values(values)) => self.judge_family(reader, key, values, own),
+            (Kind::Family, ReadValue::Values(values)) => self.check_family(reader, key, values, own),
             _ => {
                 self.fault(Anomaly::InventedValue, format!("{key} was read as {seen:?}"), Some(reader));
                 None
@@ -330,9 +342,9 @@ impl Finder<'_> {
         }
     }
 
-    fn judge_list(&mut self, reader: usize, key: Key, values: &[u64], own: &[u64]) -> Option<Saw> {
+    fn check_list(&mut self, reader: usize, key: Key, values: &[u64], own: &[u64]) -> Option<Observed> {
         let Some(before) = values.strip_suffix(own) else {
-            let text = format!("{key} was {values:?} after the own appends {own:?}");
+            let text = format!("{key} was read as {values:?} after its own appends {own:?}");
             self.fault(Anomaly::OwnWriteMissed, text, Some(reader));
             return None;
         };
@@ -342,77 +354,77 @@ impl Finder<'_> {
             for &value in before {
                 self.committed_writer(key, value, Some(reader));
             }
-            // A value that must not be there explains the wrong order.
+            // A value that must not be there explains the wrong order, so report only that.
             if self.orders.faults.len() == faults {
                 let order = self.values.get(&key).cloned().unwrap_or_default();
-                let text = format!("{key} was {before:?}, elsewhere {order:?}");
+                let text = format!("{key} was read as {before:?} but elsewhere as {order:?}");
                 self.fault(Anomaly::ConflictingOrder, text, Some(reader));
             }
             return None;
         }
         if let Some(&last) = before.last() {
             self.committed_writer(key, last, Some(reader))?;
-            self.judge_last(reader, key, last);
+            self.check_last(reader, key, last);
         }
-        own.is_empty().then_some(Saw::Version(before.len()))
+        own.is_empty().then_some(Observed::Version(before.len()))
     }
 
-    fn judge_register(&mut self, reader: usize, key: Key, version: u64, value: u64, own: &[u64]) -> Option<Saw> {
+    fn check_register(&mut self, reader: usize, key: Key, version: u64, value: u64, own: &[u64]) -> Option<Observed> {
         if let Some(&last) = own.last() {
             if value != last {
-                let text = format!("{key} was {value} after the own write {last}");
+                let text = format!("{key} was read as {value} after its own write of {last}");
                 self.fault(Anomaly::OwnWriteMissed, text, Some(reader));
             }
             return None;
         }
         if version == 0 {
             if value != 0 {
-                self.fault(Anomaly::InventedValue, format!("{key} began as {value}"), Some(reader));
+                self.fault(Anomaly::InventedValue, format!("{key} had the initial value {value}"), Some(reader));
             }
-            return Some(Saw::Version(0));
+            return Some(Observed::Version(0));
         }
         self.committed_writer(key, value, Some(reader))?;
-        self.judge_last(reader, key, value);
-        Some(Saw::Version(version as usize))
+        self.check_last(reader, key, value);
+        Some(Observed::Version(version as usize))
     }
 
-    fn judge_family(&mut self, reader: usize, key: Key, values: &[u64], own: &[u64]) -> Option<Saw> {
+    fn check_family(&mut self, reader: usize, key: Key, values: &[u64], own: &[u64]) -> Option<Observed> {
         let members: BTreeSet<u64> = values.iter().copied().collect();
         if members.len() != values.len() {
-            self.fault(Anomaly::ConflictingOrder, format!("{key} has a member twice: {values:?}"), Some(reader));
+            self.fault(Anomaly::ConflictingOrder, format!("{key} contains a member twice: {values:?}"), Some(reader));
         }
         if let Some(missed) = own.iter().find(|value| !members.contains(value)) {
-            let text = format!("{key} was {values:?} after {missed} was put into it");
+            let text = format!("{key} was read as {values:?} after its own insert of {missed}");
             self.fault(Anomaly::OwnWriteMissed, text, Some(reader));
         }
         let others: BTreeSet<u64> = members.into_iter().filter(|value| !own.contains(value)).collect();
         for &value in &others {
             self.committed_writer(key, value, Some(reader));
         }
-        Some(Saw::Members(others))
+        Some(Observed::Members(others))
     }
 
-    /// The last write seen is not one that its transaction replaced.
-    fn judge_last(&mut self, reader: usize, key: Key, value: u64) {
+    /// Checks that the last write observed is not one that its transaction later replaced.
+    fn check_last(&mut self, reader: usize, key: Key, value: u64) {
         if self.writes.get(&(key, value)).is_some_and(|write| write.is_replaced) {
-            let text = format!("{key} was seen up to {value}, which its transaction wrote over");
+            let text = format!("{key} was read up to {value}, which its transaction later replaced");
             self.fault(Anomaly::IntermediateRead, text, Some(reader));
         }
     }
 
-    /// The committed writer of a value that was seen; nobody is a fault.
+    /// The committed writer of an observed value. Records a fault if there is none.
     fn committed_writer(&mut self, key: Key, value: u64, reader: Option<usize>) -> Option<usize> {
         let write = self.writes.get(&(key, value)).copied();
         let (anomaly, text) = match write {
-            None => (Anomaly::InventedValue, format!("{key} had {value}, which nobody wrote")),
+            None => (Anomaly::InventedValue, format!("{key} had {value}, which was never written")),
             Some(write) if write.is_undone => {
-                (Anomaly::AbortedRead, format!("{key} had {value}, which was taken back to a savepoint"))
+                (Anomaly::AbortedRead, format!("{key} had {value}, which was rolled back to a savepoint"))
             }
             Some(write) if Some(write.transaction) == reader => {
                 (Anomaly::InventedValue, format!("{key} had {value} before its reader wrote it"))
             }
             Some(write) if !self.orders.is_committed[write.transaction] => {
-                (Anomaly::AbortedRead, format!("{key} had {value} of a transaction that was undone"))
+                (Anomaly::AbortedRead, format!("{key} had {value}, written by an aborted transaction"))
             }
             Some(write) => return Some(write.transaction),
         };
@@ -425,10 +437,10 @@ impl Finder<'_> {
     }
 }
 
-fn values_of(seen: &Seen) -> Vec<u64> {
+fn values_of(seen: &ReadValue) -> Vec<u64> {
     match seen {
-        Seen::Values(values) => values.clone(),
-        Seen::Version { version: 0, .. } => Vec::new(),
-        Seen::Version { value, .. } => vec![*value],
+        ReadValue::Values(values) => values.clone(),
+        ReadValue::Version { version: 0, .. } => Vec::new(),
+        ReadValue::Version { value, .. } => vec![*value],
     }
 }

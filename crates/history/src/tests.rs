@@ -1,6 +1,6 @@
-use super::toy::{Wrong, run};
+use super::toy::{Defect, run};
 use crate::check::{Report, check};
-use crate::history::{History, Key, Operation, Outcome, Seen, Statement, Transaction};
+use crate::history::{History, Key, Operation, Outcome, ReadValue, Statement, Transaction};
 use crate::level::{Anomaly, Level};
 
 const X: Key = Key { kind: crate::history::Kind::List, id: 1 };
@@ -13,18 +13,18 @@ fn write(key: Key, value: u64) -> Operation {
 }
 
 fn read(key: Key, values: &[u64]) -> Operation {
-    Operation::Read { key, seen: Seen::Values(values.to_vec()), locks: false }
+    Operation::Read { key, seen: ReadValue::Values(values.to_vec()), locks: false }
 }
 
 fn locked(key: Key, values: &[u64]) -> Operation {
-    Operation::Read { key, seen: Seen::Values(values.to_vec()), locks: true }
+    Operation::Read { key, seen: ReadValue::Values(values.to_vec()), locks: true }
 }
 
 fn version(key: Key, version: u64, value: u64) -> Operation {
-    Operation::Read { key, seen: Seen::Version { version, value }, locks: false }
+    Operation::Read { key, seen: ReadValue::Version { version, value }, locks: false }
 }
 
-/// A transaction from `began` to `ended`, a statement for each operation.
+/// A transaction from `began` to `ended`, with one statement for each operation.
 fn span(began: u64, ended: u64, operations: &[Operation]) -> Transaction {
     let statement =
         |operations: &[Operation]| Statement { sent: began, answered: ended, operations: operations.to_vec() };
@@ -32,14 +32,14 @@ fn span(began: u64, ended: u64, operations: &[Operation]) -> Transaction {
     Transaction { session: 0, statements, outcome: Outcome::Committed }
 }
 
-/// All of them at the same time.
+/// Concurrent transactions.
 fn history(transactions: &[&[Operation]]) -> History {
     let transactions = transactions.iter().map(|operations| span(1, 9, operations)).collect();
     History { transactions, ..History::default() }
 }
 
 fn with_finals(mut history: History, finals: &[(Key, &[u64])]) -> History {
-    history.finals.extend(finals.iter().map(|&(key, values)| (key, Seen::Values(values.to_vec()))));
+    history.finals.extend(finals.iter().map(|&(key, values)| (key, ReadValue::Values(values.to_vec()))));
     history
 }
 
@@ -163,7 +163,7 @@ fn two_that_add_to_what_the_other_has_counted_are_phantoms() {
 fn a_read_must_see_what_was_acknowledged_before() {
     let history = |began: u64| History {
         transactions: vec![span(1, 2, &[write(X, 1)]), span(began, 9, &[read(X, &[])])],
-        finals: [(X, Seen::Values(vec![1]))].into(),
+        finals: [(X, ReadValue::Values(vec![1]))].into(),
     };
     assert_eq!(anomalies(&history(1)), []);
     assert_eq!(anomalies(&history(3)), [Anomaly::ReadSkew]);
@@ -176,7 +176,7 @@ fn what_was_seen_by_a_lock_is_seen_by_the_next_statement() {
     reader.statements[1].sent = 3;
     reader.statements[1].answered = 4;
     let transactions = vec![span(1, 9, &[write(X, 1), write(Y, 1)]), reader];
-    let finals = [(X, Seen::Values(vec![1])), (Y, Seen::Values(vec![1]))].into();
+    let finals = [(X, ReadValue::Values(vec![1])), (Y, ReadValue::Values(vec![1]))].into();
     let report = check(&History { transactions, finals }, Level::ReadCommitted);
     assert_eq!((report.forbidden, report.anomalies[&Anomaly::StatementSkew]), (1, 1), "{report}");
 }
@@ -184,8 +184,8 @@ fn what_was_seen_by_a_lock_is_seen_by_the_next_statement() {
 #[test]
 fn writes_follow_the_order_in_which_they_were_acknowledged() {
     let transactions = vec![span(1, 2, &[write(X, 1)]), span(3, 4, &[write(X, 2)])];
-    let history = History { transactions, finals: [(X, Seen::Values(vec![2, 1]))].into() };
-    assert_eq!(anomalies(&history), [Anomaly::OutOfTime]);
+    let history = History { transactions, finals: [(X, ReadValue::Values(vec![2, 1]))].into() };
+    assert_eq!(anomalies(&history), [Anomaly::RealTimeViolation]);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn own_writes_are_seen_and_none_are_lost_or_invented() {
     let lost = [X, FAMILY].map(|key| with_finals(history(&[&[write(key, 1)]]), &[(key, &[])]));
     assert_eq!(lost.map(|history| anomalies(&history)), [[Anomaly::LostWrite], [Anomaly::LostWrite]]);
     let mut register = history(&[&[write(REGISTER, 5), version(REGISTER, 1, 5)]]);
-    register.finals.insert(REGISTER, Seen::Version { version: 0, value: 0 });
+    register.finals.insert(REGISTER, ReadValue::Version { version: 0, value: 0 });
     assert_eq!(anomalies(&register), [Anomaly::LostWrite]);
 }
 
@@ -223,11 +223,11 @@ fn a_commit_of_unknown_end_counts_if_it_was_seen() {
     assert_eq!((report.unknown, report.forbidden), (1, 0));
 }
 
-/// What a database that is right at one level, or wrong in one way, shows over some seeds.
-fn shown(made: Level, judged: Level, wrong: Wrong) -> Report {
+/// The combined report over some seeds, for a database that implements level `implemented` with one defect.
+fn report_over_seeds(implemented: Level, checked: Level, defect: Defect) -> Report {
     let mut report = Report::default();
     for seed in 1..=6 {
-        report.add(check(&run(made, wrong, seed), judged));
+        report.add(check(&run(implemented, defect, seed), checked));
     }
     report
 }
@@ -235,16 +235,16 @@ fn shown(made: Level, judged: Level, wrong: Wrong) -> Report {
 #[test]
 fn a_database_that_is_right_is_found_right() {
     for level in Level::ALL {
-        let report = shown(level, level, Wrong::Nothing);
+        let report = report_over_seeds(level, level, Defect::Nothing);
         assert!(report.forbidden == 0 && report.committed > 400, "{level:?}: {report}");
     }
 }
 
 #[test]
 fn a_weaker_level_is_told_from_a_stronger_one() {
-    let finds = |made: Level, judged: Level, anomaly: Anomaly| {
-        let report = shown(made, judged, Wrong::Nothing);
-        assert!(judged.forbids(anomaly) && report.anomalies.contains_key(&anomaly), "{anomaly}: {report}");
+    let finds = |implemented: Level, checked: Level, anomaly: Anomaly| {
+        let report = report_over_seeds(implemented, checked, Defect::Nothing);
+        assert!(checked.forbids(anomaly) && report.anomalies.contains_key(&anomaly), "{anomaly}: {report}");
     };
     finds(Level::ReadCommitted, Level::RepeatableRead, Anomaly::ReadSkew);
     finds(Level::RepeatableRead, Level::Snapshot, Anomaly::LostUpdate);
@@ -255,22 +255,22 @@ fn a_weaker_level_is_told_from_a_stronger_one() {
 
 #[test]
 fn each_fault_of_a_database_is_found_at_every_level_where_it_shows() {
-    // Where a transaction has one snapshot, the transaction is what is skewed.
+    // With one snapshot per transaction, a stale or torn statement shows as skew of the transaction.
     let skew = |level: Level| if level == Level::ReadCommitted { Anomaly::StatementSkew } else { Anomaly::ReadSkew };
-    for (wrong, anomaly) in [
-        (Wrong::DirtyReads, Anomaly::AbortedRead),
-        (Wrong::FirstWrites, Anomaly::IntermediateRead),
-        (Wrong::StaleSnapshots, Anomaly::StatementSkew),
-        (Wrong::OwnWritesMissed, Anomaly::OwnWriteMissed),
-        (Wrong::LostWrites, Anomaly::LostWrite),
-        (Wrong::TornStatements, Anomaly::StatementSkew),
-        (Wrong::SavepointsForgotten, Anomaly::AbortedRead),
-        (Wrong::LocksDropped, Anomaly::ConflictingOrder),
+    for (defect, anomaly) in [
+        (Defect::DirtyReads, Anomaly::AbortedRead),
+        (Defect::FirstWrites, Anomaly::IntermediateRead),
+        (Defect::StaleSnapshots, Anomaly::StatementSkew),
+        (Defect::OwnWritesMissed, Anomaly::OwnWriteMissed),
+        (Defect::LostWrites, Anomaly::LostWrite),
+        (Defect::TornStatements, Anomaly::StatementSkew),
+        (Defect::SavepointsForgotten, Anomaly::AbortedRead),
+        (Defect::LocksDropped, Anomaly::ConflictingOrder),
     ] {
         for level in [Level::ReadCommitted, Level::RepeatableRead, Level::Snapshot] {
             let anomaly = if anomaly == Anomaly::StatementSkew { skew(level) } else { anomaly };
-            let report = shown(level, level, wrong);
-            assert!(report.anomalies.contains_key(&anomaly) && report.forbidden > 0, "{wrong:?} {level:?}: {report}");
+            let report = report_over_seeds(level, level, defect);
+            assert!(report.anomalies.contains_key(&anomaly) && report.forbidden > 0, "{defect:?} {level:?}: {report}");
             assert!(!report.violations.is_empty() && report.violations.len() <= 10);
         }
     }

@@ -1,5 +1,5 @@
-//! A database of a few lines that understands the statements of sessions, for tests of the judge: right at every level, or
-//! wrong in a chosen way.
+//! A minimal database that executes the statements of sessions, to test the checker. It is correct at every
+//! level, or has one chosen defect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,25 +8,25 @@ use crate::history::{History, Key, Kind};
 use crate::level::Level;
 use crate::session::{Answer, Cell, Request, Session, final_statements, take_finals};
 
-/// What the database does wrong.
+/// The defect of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum Defect {
     Nothing,
-    /// Reads see what others have not committed.
+    /// Reads return uncommitted writes of others.
     DirtyReads,
-    /// Reads see what others have not committed, but their first write of each object only.
+    /// Reads return uncommitted writes of others, but only the first one of each transaction to an object.
     FirstWrites,
-    /// Now and then a snapshot lacks the last commits.
+    /// Some snapshots lack the last commits.
     StaleSnapshots,
-    /// Now and then a read does not see the transaction's own writes.
+    /// Some reads miss the transaction's own writes.
     OwnWritesMissed,
-    /// Now and then a commit leaves out its last write.
+    /// Some commits omit their last write.
     LostWrites,
-    /// Each object of a statement is read from a snapshot of its own, the second from an older one.
+    /// Each object after the first in a statement is read from an older snapshot.
     TornStatements,
-    /// ROLLBACK TO SAVEPOINT takes nothing back.
+    /// ROLLBACK TO SAVEPOINT undoes nothing.
     SavepointsForgotten,
-    /// Locks are not kept until the end.
+    /// Some locks are released before the transaction ends.
     LocksDropped,
 }
 
@@ -43,7 +43,7 @@ struct Active {
 /// The database.
 pub struct Toy {
     level: Level,
-    wrong: Wrong,
+    defect: Defect,
     /// The writes of each commit, in order.
     log: Vec<Vec<Write>>,
     sessions: Vec<Active>,
@@ -74,7 +74,7 @@ impl Toy {
             self.sessions[session].savepoint = self.sessions[session].writes.len();
             return Reply::Done(0);
         } else if text == "ROLLBACK TO SAVEPOINT here" {
-            if self.wrong != Wrong::SavepointsForgotten {
+            if self.defect != Defect::SavepointsForgotten {
                 let savepoint = self.sessions[session].savepoint;
                 self.sessions[session].writes.truncate(savepoint);
             }
@@ -107,7 +107,7 @@ impl Toy {
     fn end(&mut self, session: usize, commits: bool) {
         let mut ended = std::mem::take(&mut self.sessions[session]);
         self.locks.retain(|_, owner| *owner != session);
-        if self.wrong == Wrong::LostWrites && self.turn.is_multiple_of(7) {
+        if self.defect == Defect::LostWrites && self.turn.is_multiple_of(7) {
             ended.writes.pop();
         }
         if commits && !ended.writes.is_empty() {
@@ -120,7 +120,7 @@ impl Toy {
             Some(&owner) if owner != session => return Err(1213),
             _ => self.locks.insert(key, session),
         };
-        if self.wrong == Wrong::LocksDropped && self.turn.is_multiple_of(3) {
+        if self.defect == Defect::LocksDropped && self.turn.is_multiple_of(3) {
             self.locks.remove(&key);
         }
         let snapshot = self.sessions[session].snapshot.unwrap_or(self.log.len());
@@ -129,7 +129,8 @@ impl Toy {
     }
 
     fn write(&mut self, session: usize, key: Key, value: u64) -> Reply {
-        // Members of a family are rows of their own; only their readers lock the family.
+        // Members of a family are separate rows, so writers do not conflict. Only serializable readers lock
+        // the family.
         if (key.kind != Kind::Family || self.level == Level::Serializable)
             && let Err(errno) = self.lock(session, key)
         {
@@ -148,7 +149,7 @@ impl Toy {
             }
         }
         let mut snapshot = self.log.len();
-        if self.wrong == Wrong::StaleSnapshots && self.turn.is_multiple_of(5) {
+        if self.defect == Defect::StaleSnapshots && self.turn.is_multiple_of(5) {
             snapshot = snapshot.saturating_sub(2);
         }
         if matches!(self.level, Level::RepeatableRead | Level::Snapshot) {
@@ -156,7 +157,7 @@ impl Toy {
         }
         let mut rows = Vec::new();
         for (position, key) in keys.into_iter().enumerate() {
-            let is_torn = self.wrong == Wrong::TornStatements && position > 0;
+            let is_torn = self.defect == Defect::TornStatements && position > 0;
             let snapshot = if is_torn { snapshot.saturating_sub(2) } else { snapshot };
             self.push_rows(session, key, snapshot, locks, &mut rows);
         }
@@ -169,12 +170,12 @@ impl Toy {
         let is_newest = locks || is_own || self.level == Level::Serializable;
         let committed = if is_newest { &self.log[..] } else { &self.log[..snapshot] };
         let mut values: Vec<u64> = of(key, committed.iter().flatten());
-        if matches!(self.wrong, Wrong::DirtyReads | Wrong::FirstWrites) && !is_newest {
-            let most = if self.wrong == Wrong::FirstWrites { 1 } else { usize::MAX };
+        if matches!(self.defect, Defect::DirtyReads | Defect::FirstWrites) && !is_newest {
+            let most = if self.defect == Defect::FirstWrites { 1 } else { usize::MAX };
             let others = self.sessions.iter().enumerate().filter(|(other, _)| *other != session);
             values.extend(others.flat_map(|(_, other)| of(key, other.writes.iter()).into_iter().take(most)));
         }
-        if !(self.wrong == Wrong::OwnWritesMissed && self.turn.is_multiple_of(3)) {
+        if !(self.defect == Defect::OwnWritesMissed && self.turn.is_multiple_of(3)) {
             values.extend(of(key, own.iter()));
         }
         let text = |number: u64| Some(number.to_string());
@@ -193,8 +194,8 @@ fn of<'a>(key: Key, writes: impl Iterator<Item = &'a Write>) -> Vec<u64> {
     writes.filter(|(written, _)| *written == key).map(|&(_, value)| value).collect()
 }
 
-/// A history of sessions on this database, in an order that follows from the seed.
-pub fn run(level: Level, wrong: Wrong, seed: u64) -> History {
+/// A history of sessions on this database. The seed determines the order of the statements.
+pub fn run(level: Level, defect: Defect, seed: u64) -> History {
     let options = Options { level, first_id: 10, objects: 8, window: 3, sessions: 5, transactions: 60 };
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut below = move |count: u64| {
@@ -204,7 +205,7 @@ pub fn run(level: Level, wrong: Wrong, seed: u64) -> History {
         (state >> 11) % count
     };
     let sessions = (0..options.sessions).map(|_| Active::default()).collect();
-    let mut toy = Toy { level, wrong, log: Vec::new(), sessions, locks: BTreeMap::new(), turn: 0 };
+    let mut toy = Toy { level, defect, log: Vec::new(), sessions, locks: BTreeMap::new(), turn: 0 };
     let mut sessions: Vec<Session> = (0..options.sessions).map(|number| Session::new(options, number)).collect();
     let mut running: BTreeSet<usize> = (0..sessions.len()).collect();
     let mut stamp = 0;
