@@ -16,7 +16,8 @@ use junctor_storage::guard::{OwnerToken, PartitionGuard};
 use junctor_storage::partition_store::PartitionStore;
 
 use super::block::LdmBlock;
-use super::state::{Deferred, PartitionSlot, SlotIndex};
+use super::deferred::Deferred;
+use super::partition_table::{PartitionSlot, SlotIndex};
 
 /// Holds in which an index is built in one turn.
 const HOLDS_PER_TURN_MAX: usize = 4;
@@ -54,7 +55,7 @@ impl LdmBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        if self.by_partition.contains_key(&partition) {
+        if self.partitions.find(partition).is_some() {
             return;
         }
         let store = PartitionStore::new(Arc::clone(&layout), Arc::clone(&self.shared.pages));
@@ -79,17 +80,7 @@ impl LdmBlock {
             purged: 0,
             is_compacting: false,
         };
-        let index = match self.free_slots.pop() {
-            Some(index) => {
-                self.slots[index as usize] = Some(slot);
-                index
-            }
-            None => {
-                self.slots.push(Some(slot));
-                (self.slots.len() - 1) as SlotIndex
-            }
-        };
-        self.by_partition.insert(partition, index);
+        self.partitions.insert(slot);
     }
 
     /// Opens or closes a partition to the readers of the node.
@@ -100,7 +91,8 @@ impl LdmBlock {
         context: &Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let is_reader = |instance: &u16| self.readers.as_ref().is_none_or(|readers| readers.contains(instance));
+        let readers = self.partitions.reader_instances.as_ref();
+        let is_reader = |instance: &u16| readers.is_none_or(|readers| readers.contains(instance));
         for instance in (0..context.directory.instances(Module::Query)).filter(is_reader) {
             let signal = OpenPartition { partition, owner: self.own, handle: handle.clone() };
             let to = context.directory.address(Module::Query, instance);
@@ -111,26 +103,24 @@ impl LdmBlock {
     /// Nobody finds the partition from now on. Its memory comes back when the last transaction that touched it has
     /// ended; main does not wait for that, so that an idle transaction holds up no other schema change.
     fn drop_partition(&mut self, partition: PartitionId, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
-        let Some(index) = self.by_partition.remove(&partition) else { return };
+        let Some(index) = self.partitions.close(partition) else { return };
         self.open_partition(partition, None, context, outbox);
         let slot = self.slot(index);
         slot.is_dropped = true;
         if slot.participants == 0 {
-            self.free_slot(index);
+            self.free_partition(index);
         }
     }
 
-    pub(super) fn free_slot(&mut self, index: SlotIndex) {
-        self.purging.retain(|other| *other != index);
-        if let Some(slot) = self.slots.get_mut(index as usize) {
-            *slot = None;
-            self.free_slots.push(index);
-        }
+    /// Frees a dropped partition that no transaction touches any more.
+    pub(super) fn free_partition(&mut self, index: SlotIndex) {
+        self.purge.partitions.retain(|other| *other != index);
+        self.partitions.free(index);
     }
 
     /// False when a reader is inside the guard.
     fn replace_layout(&mut self, partition: PartitionId, layout: &Arc<TableLayout>) -> bool {
-        let Some(index) = self.by_partition.get(&partition).copied() else { return true };
+        let Some(index) = self.partitions.find(partition) else { return true };
         let slot = self.slot(index);
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
         store.replace_layout(Arc::clone(layout));
@@ -157,7 +147,7 @@ impl LdmBlock {
         from: RowId,
         outbox: &mut Outbox<Signal>,
     ) {
-        let Some(place) = self.by_partition.get(&partition).copied() else {
+        let Some(place) = self.partitions.find(partition) else {
             return reply(operation, reply_to, partition, None, outbox);
         };
         let slot = self.slot(place);

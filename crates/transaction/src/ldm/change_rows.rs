@@ -39,8 +39,8 @@ enum Inserted {
 impl LdmBlock {
     /// Makes the changes of the batch.
     pub(super) fn write_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
-        let LdmBlock { slots, locks, participants, next_wait, granted_now, .. } = self;
-        let Some(Some(slot)) = slots.get_mut(work.slot as usize) else { return Err(plan_is_stale()) };
+        let LdmBlock { partitions, locks, participants, waits, .. } = self;
+        let Some(slot) = partitions.get_mut(work.slot) else { return Err(plan_is_stale()) };
         let Some(participant) = participants.get_mut(work.participant) else { return Err(plan_is_stale()) };
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return Ok(StepEnd::Busy) };
         let touched = &mut participant.rows;
@@ -51,8 +51,7 @@ impl LdmBlock {
             if let RowChange::Update { row, image } = &change
                 && locks.has_ranges(partition)
             {
-                let (image, asking) =
-                    (&work.batch.bytes[image.clone()], (partition, transaction, WaiterToken(*next_wait)));
+                let (image, asking) = (&work.batch.bytes[image.clone()], (partition, transaction, waits.next_token()));
                 if let Some(waiter) = wait_to_update(locks, &store, asking, *row, image) {
                     return Ok(StepEnd::Waiting(waiter));
                 }
@@ -70,8 +69,8 @@ impl LdmBlock {
                 RowChange::Rekey { row, hash, key, image } => {
                     let bytes = std::mem::take(&mut work.batch.bytes);
                     let key = HashedKey { hash: *hash, key: &bytes[key.clone()] };
-                    let token = WaiterToken(*next_wait);
-                    let mut inserter = Inserter { work, locks, touched, token, granted: granted_now };
+                    let token = waits.next_token();
+                    let mut inserter = Inserter { work, locks, touched, token, granted: &mut waits.granted_now };
                     let inserted = inserter.insert(&mut store, key, &bytes[image.clone()]);
                     work.batch.bytes = bytes;
                     if let Inserted::Waiting(waiter) = inserted? {
@@ -89,14 +88,14 @@ impl LdmBlock {
             work.batch.done += 1;
         }
         drop(store);
-        self.note_granted();
+        self.waits.queue_granted();
         Ok(if work.is_exhausted { StepEnd::Done } else { StepEnd::More })
     }
 
     /// Inserts as many images of the input as one hold may.
     pub(super) fn insert_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
-        let LdmBlock { slots, locks, participants, next_wait, granted_now, .. } = self;
-        let Some(Some(slot)) = slots.get_mut(work.slot as usize) else { return Err(plan_is_stale()) };
+        let LdmBlock { partitions, locks, participants, waits, .. } = self;
+        let Some(slot) = partitions.get_mut(work.slot) else { return Err(plan_is_stale()) };
         let Some(participant) = participants.get_mut(work.participant) else { return Err(plan_is_stale()) };
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return Ok(StepEnd::Busy) };
         let input = std::mem::take(&mut work.request.input);
@@ -108,8 +107,9 @@ impl LdmBlock {
                 end = Ok(StepEnd::Done);
                 break;
             };
-            let token = WaiterToken(*next_wait);
-            let mut inserter = Inserter { work, locks, touched: &mut participant.rows, token, granted: granted_now };
+            let token = waits.next_token();
+            let mut inserter =
+                Inserter { work, locks, touched: &mut participant.rows, token, granted: &mut waits.granted_now };
             match inserter.insert(&mut store, row.key, row.image) {
                 Ok(Inserted::Row) => {
                     let program = &work.request.program;
@@ -132,7 +132,7 @@ impl LdmBlock {
         }
         drop(store);
         work.request.input = input;
-        self.note_granted();
+        self.waits.queue_granted();
         end
     }
 }

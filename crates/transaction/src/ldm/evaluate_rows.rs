@@ -15,7 +15,7 @@ use junctor_storage::index::{Direction, RangeBounds};
 use junctor_storage::lock::{LockKey, LockReply, LockTable, WaiterId, WaiterToken};
 use junctor_storage::partition_store::{PartitionStore, ScanEnd, ScanRange};
 
-use super::block::LdmBlock;
+use super::block::{LdmBlock, WorkingMemory};
 use super::change_rows::{lock_of_inserter, lock_table_full, mode_of_writer};
 use super::range_lock::{check_unchanged, lock_range, mode_of};
 use super::state::{RowChange, WriteWork};
@@ -82,10 +82,11 @@ impl PassedScan<'_> {
 impl LdmBlock {
     /// Looks at rows until the batch is full, nothing is left, or a lock must be waited for.
     pub(super) fn evaluate_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
-        let LdmBlock { slots, locks, reader, rows, next_wait, granted_now, .. } = self;
-        let Some(Some(slot)) = slots.get(work.slot as usize) else { return Err(plan_is_stale()) };
+        let LdmBlock { partitions, locks, memory, waits, .. } = self;
+        let Some(slot) = partitions.get(work.slot) else { return Err(plan_is_stale()) };
         let program = Arc::clone(&work.request.program);
         let input = std::mem::take(&mut work.request.input);
+        let WorkingMemory { reader, row_builder, .. } = memory;
         let emitter = &mut reader.emitter;
         emitter.scratch.set_warnings_max(work.request.reading.warnings_max);
         let is_lenient = matches!(
@@ -102,9 +103,9 @@ impl LdmBlock {
                 work,
                 locks,
                 emitter,
-                rows,
-                token: WaiterToken(*next_wait),
-                granted: granted_now,
+                rows: row_builder,
+                token: waits.next_token(),
+                granted: &mut waits.granted_now,
             };
             match program.access {
                 Access::PrimaryKeys => evaluation.keys(&input),
@@ -117,7 +118,7 @@ impl LdmBlock {
         emitter.scratch.set_strict(false);
         remarks::join(&mut work.remarks, remarks::take(&mut emitter.scratch), work.request.reading.warnings_max);
         work.request.input = input;
-        self.note_granted();
+        self.waits.queue_granted();
         if work.request.output.len() > OUTPUT_BYTES_MAX {
             return Err(output_too_long());
         }

@@ -13,15 +13,15 @@ use super::write_rows::refuse;
 impl LdmBlock {
     pub(super) fn on_interrupt_writes(&mut self, signal: InterruptWrites, outbox: &mut Outbox<Signal>) {
         let InterruptWrites { transaction, statement } = signal;
-        if let Some(handle) = self.by_transaction.get(&transaction).copied() {
+        if let Some(handle) = self.participants.find(transaction) {
             self.participant(handle).interrupted = statement;
         }
         // Those that wait for redo to be written have not begun.
-        for _ in 0..self.held_back.len() {
-            let Some(request) = self.held_back.pop_front() else { break };
+        for _ in 0..self.redo.held_writes.len() {
+            let Some(request) = self.redo.held_writes.pop_front() else { break };
             match request.transaction == transaction && request.statement <= statement {
                 true => refuse(request, interrupted(), outbox),
-                false => self.held_back.push_back(request),
+                false => self.redo.held_writes.push_back(request),
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Writes that wait for a lock: parked with their place, told to tc, gone on with when granted.
 
+use std::collections::{BTreeMap, VecDeque};
+
 use junctor_kernel::{Address, Outbox};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_signals::lock_wait::{Blocker, CancelReason, CancelWait, LockWaitEnded, LockWaitStarted};
@@ -10,14 +12,45 @@ use super::block::LdmBlock;
 use super::interrupt_writes::interrupted;
 use super::state::{ParkedWrite, WriteWork};
 
+/// Writes that wait for a lock, and the locks that were granted to them.
+#[derive(Debug)]
+pub(super) struct LockWaits {
+    /// By the sequence of the wait, which is also the token of its lock request.
+    pub parked: BTreeMap<u64, ParkedWrite>,
+    /// The sequence of the next wait, from 1.
+    next_sequence: u64,
+    /// Granted waits whose writes have not resumed.
+    pub granted: VecDeque<WaiterToken>,
+    /// Filled by the lock table while its caller borrows the block's other parts.
+    pub granted_now: Vec<WaiterToken>,
+}
+
+impl LockWaits {
+    pub fn new() -> LockWaits {
+        LockWaits { parked: BTreeMap::new(), next_sequence: 1, granted: VecDeque::new(), granted_now: Vec::new() }
+    }
+
+    /// The token of a lock request that may have to wait; it is used up only if the write is parked.
+    #[inline]
+    pub fn next_token(&self) -> WaiterToken {
+        WaiterToken(self.next_sequence)
+    }
+
+    /// Queues the writes whose locks were granted.
+    #[inline]
+    pub fn queue_granted(&mut self) {
+        self.granted.extend(self.granted_now.drain(..));
+    }
+}
+
 impl LdmBlock {
     /// Parks a write whose lock request was made with the sequence of the next wait.
     pub(super) fn park(&mut self, work: WriteWork, waiter: WaiterId, outbox: &mut Outbox<Signal>) {
         self.counted.lock_waits += 1;
-        let sequence = self.next_wait;
-        self.next_wait += 1;
+        let sequence = self.waits.next_sequence;
+        self.waits.next_sequence += 1;
         self.tell_blockers(&work, waiter, sequence, outbox);
-        self.parked.insert(sequence, ParkedWrite { work, waiter });
+        self.waits.parked.insert(sequence, ParkedWrite { work, waiter });
     }
 
     fn tell_blockers(&self, work: &WriteWork, waiter: WaiterId, sequence: u64, outbox: &mut Outbox<Signal>) {
@@ -54,7 +87,7 @@ impl LdmBlock {
     /// hide a deadlock, or look like one that day.
     fn tell_followers(&self, followers: Vec<WaiterToken>, outbox: &mut Outbox<Signal>) {
         for WaiterToken(sequence) in followers {
-            let Some(parked) = self.parked.get(&sequence) else { continue };
+            let Some(parked) = self.waits.parked.get(&sequence) else { continue };
             // Without a place in the queue it was granted by this.
             if self.locks.is_waiting(parked.waiter) {
                 self.tell_blockers(&parked.work, parked.waiter, sequence, outbox);
@@ -63,24 +96,24 @@ impl LdmBlock {
     }
 
     pub(super) fn on_granted(&mut self, token: WaiterToken, outbox: &mut Outbox<Signal>) {
-        let Some(ParkedWrite { work, .. }) = self.parked.remove(&token.0) else { return };
+        let Some(ParkedWrite { work, .. }) = self.waits.parked.remove(&token.0) else { return };
         self.tell_ended(&work, token.0, outbox);
         self.run_write(work, outbox);
     }
 
     pub(super) fn on_cancel_wait(&mut self, signal: CancelWait, _from: Address, outbox: &mut Outbox<Signal>) {
         let CancelWait { transaction, sequence, reason } = signal;
-        let parked = self.parked.get(&sequence).filter(|parked| parked.work.request.transaction == transaction);
+        let parked = self.waits.parked.get(&sequence).filter(|parked| parked.work.request.transaction == transaction);
         let Some(waiter) = parked.map(|parked| parked.waiter) else { return };
         // Without a place in a queue it was granted in this very turn: it goes on.
         if !self.locks.is_waiting(waiter) {
             return;
         }
         let followers = self.locks.followers_of(waiter);
-        self.locks.cancel(waiter, &mut self.granted_now);
-        self.note_granted();
+        self.locks.cancel(waiter, &mut self.waits.granted_now);
+        self.waits.queue_granted();
         self.tell_followers(followers, outbox);
-        let Some(ParkedWrite { work, .. }) = self.parked.remove(&sequence) else { return };
+        let Some(ParkedWrite { work, .. }) = self.waits.parked.remove(&sequence) else { return };
         self.tell_ended(&work, sequence, outbox);
         let error = match reason {
             CancelReason::Deadlock => {

@@ -13,16 +13,19 @@
 //! In reading order: [`block`]; [`state`], the records; the life of a write: [`write_rows`], [`evaluate_rows`],
 //! [`update_row`], [`change_rows`], [`unique_entry`], [`foreign_key`], [`range_lock`], [`lock_wait`], [`interrupt_writes`]; the end of a
 //! transaction: [`prepare_transaction`],
-//! [`settle`]; beside them [`read_rows`], [`replicate_rows`], [`change_partition`], [`purge`], [`redo_log`],
+//! [`resolve_transaction`]; beside them [`read_rows`], [`replicate_rows`], [`change_partition`], [`purge`], [`redo_log`],
 //! [`read_status`], [`verify`].
 
 pub mod block;
 mod change_partition;
 mod change_rows;
+mod deferred;
 mod evaluate_rows;
 mod foreign_key;
 mod interrupt_writes;
 mod lock_wait;
+mod participant_table;
+mod partition_table;
 mod prepare_transaction;
 mod purge;
 mod range_lock;
@@ -30,7 +33,7 @@ mod read_rows;
 mod read_status;
 mod redo_log;
 mod replicate_rows;
-mod settle;
+mod resolve_transaction;
 mod state;
 mod unique_entry;
 mod update_row;

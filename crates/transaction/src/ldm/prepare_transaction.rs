@@ -11,7 +11,8 @@ use junctor_signals::replicate_rows::ApplyReplica;
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 
 use super::block::LdmBlock;
-use super::state::{ParticipantHandle, Settle, SettleKind};
+use super::participant_table::ParticipantHandle;
+use super::state::{Resolution, ResolutionKind};
 
 impl LdmBlock {
     pub(super) fn on_prepare_transaction(
@@ -21,7 +22,7 @@ impl LdmBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let PrepareTransaction { transaction, reply_to } = signal;
-        if let Some(handle) = self.by_transaction.get(&transaction).copied() {
+        if let Some(handle) = self.participants.find(transaction) {
             self.ship_images(handle, reply_to, context, outbox);
             if self.participant(handle).outstanding > 0 {
                 return;
@@ -33,33 +34,33 @@ impl LdmBlock {
 
     pub(super) fn on_commit_transaction(&mut self, signal: CommitTransaction, outbox: &mut Outbox<Signal>) {
         let CommitTransaction { transaction, reply_to, number, participants } = signal;
-        let Some(handle) = self.by_transaction.get(&transaction).copied() else {
+        let Some(handle) = self.participants.find(transaction) else {
             let reply = CommitTransactionReply { transaction, from: self.own };
             return outbox.send(reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
         };
-        let kind = SettleKind::Commit { number, participants };
-        self.begin_settle(handle, kind, reply_to, number, outbox);
+        let kind = ResolutionKind::Commit { number, participants };
+        self.begin_resolution(handle, kind, reply_to, number, outbox);
     }
 
     pub(super) fn on_undo_transaction(&mut self, signal: UndoTransaction, outbox: &mut Outbox<Signal>) {
         let UndoTransaction { transaction, reply_to, newer_than, ends } = signal;
-        let Some(handle) = self.by_transaction.get(&transaction).copied() else {
+        let Some(handle) = self.participants.find(transaction) else {
             let reply = UndoTransactionReply { transaction, from: self.own };
             return outbox.send(reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
         };
-        let kind = SettleKind::Undo { newer_than, ends };
+        let kind = ResolutionKind::Undo { newer_than, ends };
         if ends {
-            return self.begin_settle(handle, kind, reply_to, CommitNumber(0), outbox);
+            return self.begin_resolution(handle, kind, reply_to, CommitNumber(0), outbox);
         }
-        self.participant(handle).settle = Some(Settle::new(kind, reply_to));
-        self.run_settle(handle, outbox);
+        self.participant(handle).resolution = Some(Resolution::new(kind, reply_to));
+        self.run_resolution(handle, outbox);
     }
 
     /// The backups go first, the last one ahead; then the rows here.
-    fn begin_settle(
+    fn begin_resolution(
         &mut self,
         handle: ParticipantHandle,
-        kind: SettleKind,
+        kind: ResolutionKind,
         reply_to: Address,
         number: CommitNumber,
         outbox: &mut Outbox<Signal>,
@@ -67,7 +68,7 @@ impl LdmBlock {
         let own = self.own;
         let participant = self.participant(handle);
         let transaction = participant.transaction;
-        participant.settle = Some(Settle::new(kind, reply_to));
+        participant.resolution = Some(Resolution::new(kind, reply_to));
         let prepared = std::mem::take(&mut participant.prepared);
         participant.outstanding = prepared.len() as u32;
         for index in prepared {
@@ -78,7 +79,7 @@ impl LdmBlock {
             outbox.send(last, Signal::Ldm(LdmSignal::ApplyReplica(apply)));
         }
         if self.participant(handle).outstanding == 0 {
-            self.run_settle(handle, outbox);
+            self.run_resolution(handle, outbox);
         }
     }
 }

@@ -6,8 +6,9 @@ use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::Signal;
 
 use super::block::LdmBlock;
+use super::deferred::Deferred;
+use super::partition_table::SlotIndex;
 use super::redo_log::PURGE_TIMER;
-use super::state::{Deferred, SlotIndex};
 
 /// How soon after a commit what it superseded is looked at, in milliseconds.
 pub(super) const PURGE_TIMER_MS: u64 = 10;
@@ -17,11 +18,36 @@ const PARTITIONS_PURGED_MAX: usize = 16;
 const COMPACT_AFTER: usize = 4096;
 /// Superseded versions of a partition that are kept for old snapshots, beside one for each of its rows: so old versions take
 /// about as much memory as the rows at most. When more are wanted, the oldest snapshots are given up.
-pub(super) const OLD_VERSIONS_KEPT_MIN: usize = 65_536;
+const OLD_VERSIONS_KEPT_MIN: usize = 65_536;
 /// With less than this share of the memory left, there is no room for one more of each row.
 const SCARCE_SHARE: u64 = 16;
 /// How often it is looked at while an old snapshot keeps everything, in milliseconds.
 const PURGE_RETRY_MS: u64 = 100;
+
+/// Partitions with versions to purge, and the timer that purges them.
+#[derive(Debug)]
+pub(super) struct PurgeQueue {
+    /// Partitions with something to purge, each once.
+    pub partitions: Vec<SlotIndex>,
+    /// How many of the first `partitions` the current round has not reached.
+    left: usize,
+    /// Whether a partition of this round can be purged further immediately.
+    has_more: bool,
+    old_versions_kept_min: usize,
+    timer_runs: bool,
+}
+
+impl PurgeQueue {
+    pub fn new() -> PurgeQueue {
+        PurgeQueue {
+            partitions: Vec::new(),
+            left: 0,
+            has_more: false,
+            old_versions_kept_min: OLD_VERSIONS_KEPT_MIN,
+            timer_runs: false,
+        }
+    }
+}
 
 impl LdmBlock {
     /// One hold of some partitions with something to purge; those of this round that are left are a step of their own. Those that a reader
@@ -29,18 +55,18 @@ impl LdmBlock {
     ///
     /// Gives how much was done.
     pub(super) fn purge(&mut self, outbox: &mut Outbox<Signal>) -> usize {
-        let count = self.purge_left.min(self.purging.len()).min(PARTITIONS_PURGED_MAX);
-        self.purge_left = self.purge_left.min(self.purging.len()) - count;
-        let now: Vec<SlotIndex> = self.purging.drain(..count).collect();
+        let count = self.purge.left.min(self.purge.partitions.len()).min(PARTITIONS_PURGED_MAX);
+        self.purge.left = self.purge.left.min(self.purge.partitions.len()) - count;
+        let now: Vec<SlotIndex> = self.purge.partitions.drain(..count).collect();
         let horizon = self.shared.snapshots.horizon();
         let stable = self.shared.sequence.stable();
-        let (scarce, kept_min) = (self.is_memory_scarce(), self.old_versions_kept_min);
-        let slots = &mut self.slots;
-        let has_more = &mut self.purge_has_more;
+        let (scarce, kept_min) = (self.is_memory_scarce(), self.purge.old_versions_kept_min);
+        let partitions = &mut self.partitions;
+        let PurgeQueue { partitions: queue, has_more, .. } = &mut self.purge;
         let mut steps = 0;
         let mut compacting = Vec::new();
-        self.purging.extend(now.into_iter().filter(|index| {
-            let Some(Some(slot)) = slots.get_mut(*index as usize) else { return false };
+        queue.extend(now.into_iter().filter(|index| {
+            let Some(slot) = partitions.get_mut(*index) else { return false };
             let Some(mut store) = slot.guard.try_write(&mut slot.token) else { return true };
             let rows = if scarce { 0 } else { store.statistics().live_rows as usize };
             store.limit_old_versions(rows.saturating_add(kept_min), stable);
@@ -57,10 +83,10 @@ impl LdmBlock {
             slot.is_purging = is_left;
             is_left
         }));
-        if self.purge_left == 0 && std::mem::take(&mut self.purge_has_more) {
-            self.purge_left = self.purging.len();
+        if self.purge.left == 0 && std::mem::take(&mut self.purge.has_more) {
+            self.purge.left = self.purge.partitions.len();
         }
-        if self.purge_left > 0 {
+        if self.purge.left > 0 {
             self.defer(Deferred::Purge, outbox);
         }
         compacting.into_iter().for_each(|partition| self.defer(Deferred::Compact(partition), outbox));
@@ -74,12 +100,12 @@ impl LdmBlock {
 
     /// Lets so many superseded versions of each partition be kept for old snapshots, beside one for each of its rows.
     pub fn set_old_versions_kept_min(&mut self, versions: usize) {
-        self.old_versions_kept_min = versions;
+        self.purge.old_versions_kept_min = versions;
     }
 
     /// One hold of moving versions out of sparse pages, so that whole pages go back to the pool for any table to use.
     pub(super) fn compact(&mut self, partition: PartitionId, outbox: &mut Outbox<Signal>) {
-        let Some(index) = self.by_partition.get(&partition).copied() else { return };
+        let Some(index) = self.partitions.find(partition) else { return };
         let slot = self.slot(index);
         let has_more = match slot.guard.try_write(&mut slot.token) {
             Some(mut store) => store.compact_step(ROWS_PER_HOLD_MAX),
@@ -94,20 +120,20 @@ impl LdmBlock {
 
     /// Starts the timer that purges, unless there is nothing to purge or it runs.
     pub(super) fn start_purge_timer(&mut self, after_ms: u64, outbox: &mut Outbox<Signal>) {
-        if !self.purge_timer_runs && !self.purging.is_empty() {
-            self.purge_timer_runs = true;
+        if !self.purge.timer_runs && !self.purge.partitions.is_empty() {
+            self.purge.timer_runs = true;
             let after = Duration::from_millis(after_ms);
             outbox.request(WorldRequest::StartTimer { after, token: PURGE_TIMER });
         }
     }
 
     pub(super) fn on_purge_timer(&mut self, outbox: &mut Outbox<Signal>) {
-        self.purge_timer_runs = false;
-        if self.purge_left > 0 {
+        self.purge.timer_runs = false;
+        if self.purge.left > 0 {
             // The last round is under way.
             return self.start_purge_timer(PURGE_TIMER_MS, outbox);
         }
-        self.purge_left = self.purging.len();
+        self.purge.left = self.purge.partitions.len();
         let steps = self.purge(outbox);
         self.start_purge_timer(if steps > 0 { PURGE_TIMER_MS } else { PURGE_RETRY_MS }, outbox);
     }

@@ -8,7 +8,7 @@ use junctor_signals::read_rows::ReadRows;
 use junctor_signals::remarks;
 
 use super::block::LdmBlock;
-use super::state::PartitionSlot;
+use super::partition_table::PartitionSlot;
 use crate::query::block::{answer, fail, since};
 use crate::read::{HOLDS_PER_TURN_MAX, LONG_READ_ROWS, ReadPosition, ReadView, RowReader, plan_is_stale};
 
@@ -20,9 +20,10 @@ impl LdmBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let index = self.by_partition.get(&request.partition).copied();
-        let LdmBlock { slots, reader, .. } = self;
-        let slot = index.and_then(|index| slots.get(index as usize)).and_then(Option::as_ref);
+        let index = self.partitions.find(request.partition);
+        let LdmBlock { partitions, memory, .. } = self;
+        let reader = &mut memory.reader;
+        let slot = index.and_then(|index| partitions.get(index));
         let Some(slot) = slot.filter(|slot| slot.place == 0) else {
             return fail(request, plan_is_stale(), None, outbox);
         };

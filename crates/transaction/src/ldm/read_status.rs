@@ -44,7 +44,7 @@ impl LdmBlock {
 
     /// What was counted since the start, by the reader too.
     pub(super) fn counters(&self) -> LdmCounters {
-        let ReadCounts { reads, keys, ranges, rows_scanned, rows_answered } = self.reader.counts;
+        let ReadCounts { reads, keys, ranges, rows_scanned, rows_answered } = self.memory.reader.counts;
         LdmCounters { reads, keys, ranges, rows_scanned, rows_answered, ..self.counted }
     }
 
@@ -78,7 +78,7 @@ impl LdmBlock {
     }
 
     fn memory_rows(&self) -> Vec<Vec<Value>> {
-        let row = |slot: &super::state::PartitionSlot| {
+        let row = |slot: &super::partition_table::PartitionSlot| {
             let figures = slot.guard.owner_read(&slot.token, |store| store.statistics());
             vec![
                 Value::UInt(u64::from(self.own.instance)),
@@ -94,7 +94,7 @@ impl LdmBlock {
                 Value::UInt(figures.ordered_bytes),
             ]
         };
-        self.slots.iter().flatten().take(ROWS_MAX).map(row).collect()
+        self.partitions.iter().take(ROWS_MAX).map(row).collect()
     }
 }
 

@@ -2,17 +2,20 @@
 //! second. One append is under way at a time, so that under load records gather into larger ones. Two files of 64 MiB
 //! are kept.
 
+use std::collections::VecDeque;
+
 use junctor_kernel::{
     Buffer, Context, Duration, FileId, FileMode, FileOutcome, FileResult, Outbox, WorldRequest, require,
 };
 use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion, TransactionId};
 use junctor_model::key::append_row_key;
 use junctor_signals::Signal;
+use junctor_signals::write_rows::WriteRows;
 use junctor_storage::partition_store::PartitionStore;
 use junctor_storage::redo::{RedoBuffer, RedoHeader};
 
 use super::block::LdmBlock;
-use super::state::PartitionSlot;
+use super::partition_table::PartitionSlot;
 use super::update_row::RowBuilder;
 
 /// Bytes that are written without waiting for the timer.
@@ -22,10 +25,10 @@ const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes that may wait to be written; beyond that no new write begins.
 const WAITING_BYTES_MAX_DEFAULT: usize = 64 * 1024 * 1024;
 
-const SHORT_TIMER_MS: u64 = 10;
+const WRITE_TIMER_MS: u64 = 10;
 const SYNC_TIMER_MS: u64 = 1000;
 
-const SHORT_TIMER: u64 = 1;
+const WRITE_TIMER: u64 = 1;
 const SYNC_TIMER: u64 = 2;
 pub(super) const PURGE_TIMER: u64 = 3;
 
@@ -51,6 +54,9 @@ pub(super) struct RedoLog {
     /// Whether something was written since the last sync.
     is_unsynced: bool,
     sync_timer_runs: bool,
+    write_timer_runs: bool,
+    /// Writes that begin once enough redo is written.
+    pub held_writes: VecDeque<WriteRows>,
 }
 
 impl RedoLog {
@@ -67,6 +73,8 @@ impl RedoLog {
             waiting_bytes_max: WAITING_BYTES_MAX_DEFAULT,
             is_unsynced: false,
             sync_timer_runs: false,
+            write_timer_runs: false,
+            held_writes: VecDeque::new(),
         }
     }
 
@@ -227,11 +235,11 @@ impl LdmBlock {
     }
 
     /// Starts the timer that writes redo, unless it runs.
-    pub(super) fn start_short_timer(&mut self, outbox: &mut Outbox<Signal>) {
-        if !self.short_timer_runs {
-            self.short_timer_runs = true;
-            let after = Duration::from_millis(SHORT_TIMER_MS);
-            outbox.request(WorldRequest::StartTimer { after, token: SHORT_TIMER });
+    pub(super) fn start_write_timer(&mut self, outbox: &mut Outbox<Signal>) {
+        if !self.redo.write_timer_runs {
+            self.redo.write_timer_runs = true;
+            let after = Duration::from_millis(WRITE_TIMER_MS);
+            outbox.request(WorldRequest::StartTimer { after, token: WRITE_TIMER });
         }
     }
 
@@ -240,10 +248,10 @@ impl LdmBlock {
             SYNC_TIMER => self.redo.on_sync_timer(outbox),
             PURGE_TIMER => self.on_purge_timer(outbox),
             _ => {
-                self.short_timer_runs = false;
+                self.redo.write_timer_runs = false;
                 self.redo.flush(outbox);
                 if self.redo.waiting_bytes() > 0 {
-                    self.start_short_timer(outbox);
+                    self.start_write_timer(outbox);
                 }
             }
         }
@@ -264,7 +272,7 @@ impl LdmBlock {
             Ok(FileOutcome::Written { length, .. }) => {
                 self.redo.on_appended(length, bytes, outbox);
                 while !self.redo.is_behind()
-                    && let Some(request) = self.held_back.pop_front()
+                    && let Some(request) = self.redo.held_writes.pop_front()
                 {
                     self.begin_write_rows(request, context, outbox);
                 }

@@ -18,7 +18,10 @@ use junctor_storage::page::OutOfMemory;
 use junctor_storage::partition_store::{PartitionStore, WriteError};
 
 use super::block::LdmBlock;
-use super::state::{Deferred, KeptImages, ParticipantHandle, SlotIndex};
+use super::deferred::Deferred;
+use super::participant_table::ParticipantHandle;
+use super::partition_table::SlotIndex;
+use super::state::KeptImages;
 
 const PUT: u8 = 0;
 const DELETE: u8 = 1;
@@ -59,7 +62,8 @@ impl LdmBlock {
     /// many steps here and there.
     fn ship_next(&mut self, handle: ParticipantHandle, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let own = self.own;
-        let LdmBlock { slots, participants, rows: builder, .. } = self;
+        let LdmBlock { partitions, participants, memory, .. } = self;
+        let builder = &mut memory.row_builder;
         let Some(participant) = participants.get_mut(handle) else { return };
         let transaction = participant.transaction;
         while participant.outstanding == 0 && participant.shipped < participant.rows.len() {
@@ -69,7 +73,7 @@ impl LdmBlock {
             participant.shipped = end;
             for rows in rows.chunk_by(|one, next| one.slot == next.slot) {
                 let index = rows[0].slot;
-                let Some(Some(slot)) = slots.get(index as usize) else { continue };
+                let Some(slot) = partitions.get(index) else { continue };
                 let Some(next) = slot.chain.get(1).copied() else { continue };
                 let mut images = context.buffers.take(4096);
                 slot.guard.owner_read(&slot.token, |store| {
@@ -89,7 +93,7 @@ impl LdmBlock {
 
     pub(super) fn on_replicate_rows(&mut self, signal: ReplicateRows, outbox: &mut Outbox<Signal>) {
         let ReplicateRows { transaction, partition, primary, place, images } = signal;
-        let index = self.by_partition.get(&partition).copied();
+        let index = self.partitions.find(partition);
         let Some(index) = index else {
             // Main makes a partition at its whole chain before anybody writes it, and closes it to writers first.
             return answer(transaction, partition, primary, images, Some(crate::read::plan_is_stale()), outbox);
@@ -131,7 +135,7 @@ impl LdmBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         context.buffers.give(signal.images);
-        let Some(handle) = self.by_transaction.get(&signal.transaction).copied() else { return };
+        let Some(handle) = self.participants.find(signal.transaction) else { return };
         let own = self.own;
         let participant = self.participant(handle);
         if let Some(error) = signal.error {
@@ -163,7 +167,7 @@ impl LdmBlock {
             return self.pass_replica_on(signal, outbox);
         }
         let kept = self.backed_up.get(&(transaction, partition)).map(|kept| kept.slot);
-        let Some(index) = kept.or_else(|| self.by_partition.get(&partition).copied()) else {
+        let Some(index) = kept.or_else(|| self.partitions.find(partition)) else {
             // The partition was dropped here before the images came. Who is next, the primary knows.
             return outbox.send(primary, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
         };
@@ -180,10 +184,10 @@ impl LdmBlock {
     /// At the primary, for a backup that has no partition any more: the one before it is next.
     fn pass_replica_on(&mut self, signal: ApplyReplica, outbox: &mut Outbox<Signal>) {
         let place = signal.place - 1;
-        let handle = self.by_transaction.get(&signal.transaction).copied();
+        let handle = self.participants.find(signal.transaction);
         let participant = handle.and_then(|handle| self.participants.get_mut(handle));
         let touched = participant.into_iter().flat_map(|participant| &participant.touched);
-        let mut slots = touched.filter_map(|index| self.slots.get(*index as usize)?.as_ref());
+        let mut slots = touched.filter_map(|index| self.partitions.get(*index));
         let chain = slots.find(|slot| slot.id == signal.partition).map(|slot| &slot.chain);
         match chain.and_then(|chain| chain.get(usize::from(place)).copied()).filter(|_| place > 0) {
             Some(before) => outbox.send(before, Signal::Ldm(LdmSignal::ApplyReplica(ApplyReplica { place, ..signal }))),
@@ -199,8 +203,9 @@ impl LdmBlock {
         number: CommitNumber,
         outbox: &mut Outbox<Signal>,
     ) -> bool {
-        let LdmBlock { slots, backed_up, redo, rows: builder, .. } = self;
-        let Some(Some(slot)) = slots.get_mut(index as usize) else { return true };
+        let LdmBlock { partitions, backed_up, redo, memory, .. } = self;
+        let builder = &mut memory.row_builder;
+        let Some(slot) = partitions.get_mut(index) else { return true };
         let key = (transaction, slot.id);
         // A backup beyond the one that could not keep the images has none.
         let Some(kept) = backed_up.get_mut(&key) else { return true };
@@ -227,7 +232,7 @@ impl LdmBlock {
         let has_more = store.purge_step(EVERYTHING, PURGED_MAX).has_more || end < kept.rows.len();
         drop(store);
         redo.flush_if_long(outbox);
-        self.start_short_timer(outbox);
+        self.start_write_timer(outbox);
         if has_more {
             return false;
         }
@@ -235,18 +240,18 @@ impl LdmBlock {
         let slot = self.slot(index);
         slot.participants -= 1;
         if slot.participants == 0 && slot.is_dropped {
-            self.free_slot(index);
+            self.free_partition(index);
         }
         true
     }
 
     /// The whole chain of one partition has done it; when all have, the rows here follow.
     fn on_chain_applied(&mut self, transaction: TransactionId, outbox: &mut Outbox<Signal>) {
-        let Some(handle) = self.by_transaction.get(&transaction).copied() else { return };
+        let Some(handle) = self.participants.find(transaction) else { return };
         let participant = self.participant(handle);
         participant.outstanding -= 1;
         if participant.outstanding == 0 {
-            self.run_settle(handle, outbox);
+            self.run_resolution(handle, outbox);
         }
     }
 }

@@ -1,55 +1,19 @@
 //! The records of ldm.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use junctor_expression::Accumulator;
-use junctor_kernel::{Address, Handle};
+use junctor_kernel::Address;
 use junctor_model::error::Error;
-use junctor_model::id::{CommitNumber, IndexId, PartitionId, RowId, SchemaVersion, StatementNumber, TransactionId};
-use junctor_model::schema::TableLayout;
-use junctor_signals::change_schema::ChangePartition;
-use junctor_signals::read_rows::OperationId;
+use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_signals::remarks::Remarks;
-use junctor_signals::replicate_rows::ApplyReplica;
 use junctor_signals::write_rows::{FollowUp, WriteRows, WriteRowsReply};
-use junctor_storage::guard::OwnerToken;
 use junctor_storage::lock::WaiterId;
 use junctor_storage::partition_store::ScanCursor;
 use junctor_storage::row::RowVersion;
 
-use crate::GuardedPartition;
-
-/// A participant's place in the pool.
-pub(super) type ParticipantHandle = Handle<Box<Participant>>;
-
-/// The place of a partition in the block's list; it stays while any transaction touches the partition.
-pub(super) type SlotIndex = u32;
-
-/// One partition, as primary or as backup.
-#[derive(Debug)]
-pub(super) struct PartitionSlot {
-    pub id: PartitionId,
-    pub guard: Arc<GuardedPartition>,
-    pub token: OwnerToken,
-    pub layout: Arc<TableLayout>,
-    /// The ldm instances of the partition, the primary first.
-    pub chain: Vec<Address>,
-    /// This one's place in the chain.
-    pub place: usize,
-    /// Writers with older plans are refused: they do not know all unique indexes.
-    pub writers_version: SchemaVersion,
-    /// Transactions that have touched it and not ended.
-    pub participants: u32,
-    /// Freed when the last of them ends.
-    pub is_dropped: bool,
-    /// Whether it is in the list of partitions to purge.
-    pub is_purging: bool,
-    /// What was purged since its pages were last compacted.
-    pub purged: usize,
-    /// Whether its pages are being compacted.
-    pub is_compacting: bool,
-}
+use super::participant_table::ParticipantHandle;
+use super::partition_table::SlotIndex;
 
 /// Rows that a backup has written for a transaction of another node. The partition stays until they are settled.
 #[derive(Debug)]
@@ -83,7 +47,7 @@ pub(super) struct Participant {
     /// Why the prepare failed.
     pub prepare_error: Option<Box<Error>>,
     /// What is being done with all of it.
-    pub settle: Option<Settle>,
+    pub resolution: Option<Resolution>,
     /// The reply of a write that is the whole transaction.
     pub one_phase_reply: Option<(Address, WriteRowsReply)>,
 }
@@ -98,8 +62,8 @@ pub(super) struct TouchedRow {
 
 /// Commit or undo, on its way through the rows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Settle {
-    pub kind: SettleKind,
+pub(super) struct Resolution {
+    pub kind: ResolutionKind,
     pub reply_to: Address,
     /// The first row that is not done.
     pub next: usize,
@@ -112,7 +76,7 @@ pub(super) struct Settle {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SettleKind {
+pub(super) enum ResolutionKind {
     /// Stamp with the number; so many partitions in all.
     Commit { number: CommitNumber, participants: u16 },
     /// As `Commit`, with a number taken and marked here.
@@ -199,9 +163,9 @@ pub(super) enum RowChange {
     },
 }
 
-impl Settle {
-    pub fn new(kind: SettleKind, reply_to: Address) -> Settle {
-        Settle { kind, reply_to, next: 0, recorded: 0, ordered: 0, is_done: false }
+impl Resolution {
+    pub fn new(kind: ResolutionKind, reply_to: Address) -> Resolution {
+        Resolution { kind, reply_to, next: 0, recorded: 0, ordered: 0, is_done: false }
     }
 }
 
@@ -228,17 +192,4 @@ impl Batch {
 pub(super) struct ParkedWrite {
     pub work: WriteWork,
     pub waiter: WaiterId,
-}
-
-/// Work that goes on in a later turn.
-#[derive(Debug)]
-pub(super) enum Deferred {
-    Write(Box<WriteWork>),
-    Settle(ParticipantHandle),
-    ApplyReplica(ApplyReplica),
-    ReplicateRows(Box<junctor_signals::replicate_rows::ReplicateRows>),
-    ChangePartition(Box<ChangePartition>),
-    BuildIndex { operation: OperationId, reply_to: Address, partition: PartitionId, index: IndexId, from: RowId },
-    Purge,
-    Compact(PartitionId),
 }

@@ -28,23 +28,21 @@ impl LdmBlock {
         LdmWork {
             participants: self.participants.len(),
             lock_requests: self.locks.request_count(),
-            waiting_writes: self.parked.len(),
-            deferred: self.deferred.len() + self.granted.len(),
+            waiting_writes: self.waits.parked.len(),
+            deferred: self.deferred.len() + self.waits.granted.len(),
             backed_up: self.backed_up.len(),
         }
     }
 
     /// The partitions placed here, as primary or backup.
     pub fn partitions(&self) -> Vec<PartitionId> {
-        let mut partitions: Vec<PartitionId> = self.by_partition.keys().copied().collect();
-        partitions.sort_unstable();
-        partitions
+        self.partitions.ids()
     }
 
     /// The guards of the partitions placed here, in the order of the partitions, for readers that get in the way.
     pub fn guards(&self) -> Vec<(PartitionId, Arc<GuardedPartition>)> {
-        let guard = |slot: &super::state::PartitionSlot| (slot.id, Arc::clone(&slot.guard));
-        let mut guards: Vec<_> = self.slots.iter().flatten().map(guard).collect();
+        let guard = |slot: &super::partition_table::PartitionSlot| (slot.id, Arc::clone(&slot.guard));
+        let mut guards: Vec<_> = self.partitions.iter().map(guard).collect();
         guards.sort_unstable_by_key(|&(partition, _)| partition);
         guards
     }
@@ -52,8 +50,7 @@ impl LdmBlock {
     /// The newest committed rows of a partition with their images, by row id; the same at every replica when no
     /// transaction is under way. None when the partition is not here.
     pub fn committed_rows(&self, partition: PartitionId) -> Option<Vec<(RowId, Vec<u8>)>> {
-        let index = self.by_partition.get(&partition)?;
-        let slot = self.slots.get(*index as usize)?.as_ref()?;
+        let slot = self.partitions.get(self.partitions.find(partition)?)?;
         let rows = slot.guard.owner_read(&slot.token, |store| {
             let mut rows = Vec::new();
             let mut scratch = Vec::new();
@@ -70,15 +67,15 @@ impl LdmBlock {
 
     /// Versions that purging has not freed yet, over all partitions.
     pub fn purge_queue(&self) -> u64 {
-        let queue = |slot: &super::state::PartitionSlot| {
+        let queue = |slot: &super::partition_table::PartitionSlot| {
             slot.guard.owner_read(&slot.token, |store| store.statistics().purge_queue)
         };
-        self.slots.iter().flatten().map(queue).sum()
+        self.partitions.iter().map(queue).sum()
     }
 
     /// Verifies every partition. The error names the partition and what does not hold.
     pub fn check(&self) -> Result<(), String> {
-        for slot in self.slots.iter().flatten() {
+        for slot in self.partitions.iter() {
             let checked = slot.guard.owner_read(&slot.token, |store| store.check());
             checked.map_err(|problem| format!("partition {:?}: {problem}", slot.id))?;
         }

@@ -13,8 +13,11 @@ use junctor_storage::lock::WaiterId;
 use junctor_storage::partition_store::ScanCursor;
 
 use super::block::LdmBlock;
+use super::deferred::Deferred;
 use super::interrupt_writes::interrupted;
-use super::state::{Deferred, ParticipantHandle, SlotIndex, WriteWork};
+use super::participant_table::ParticipantHandle;
+use super::partition_table::SlotIndex;
+use super::state::WriteWork;
 use crate::read::plan_is_stale;
 
 /// Batches of one write in one turn.
@@ -42,7 +45,7 @@ pub(super) enum StepEnd {
 impl LdmBlock {
     pub(super) fn on_write_rows(&mut self, request: WriteRows, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         if self.redo.is_behind() {
-            self.held_back.push_back(request);
+            self.redo.held_writes.push_back(request);
             return;
         }
         self.begin_write_rows(request, context, outbox);
@@ -80,22 +83,22 @@ impl LdmBlock {
             seen: CommitNumber(0),
             follow_ups: Vec::new(),
             follow_ups_told: 0,
-            batch: self.spare_batches.pop().unwrap_or_default(),
+            batch: self.memory.spare_batches.pop().unwrap_or_default(),
             accumulators: Vec::new(),
             request,
         };
         if let WriteAction::LockRead { output, .. } = &work.request.program.action {
-            if let Err(error) = self.reader.emitter.begin(output) {
+            if let Err(error) = self.memory.reader.emitter.begin(output) {
                 return self.finish_write(work, Some(error), outbox);
             }
-            self.reader.emitter.exchange(&mut work.accumulators);
+            self.memory.reader.emitter.exchange(&mut work.accumulators);
         }
         self.run_write(work, outbox);
     }
 
     /// The partition, if the plan may write it.
     fn writable_slot(&mut self, request: &WriteRows) -> Result<SlotIndex> {
-        let Some(index) = self.by_partition.get(&request.partition).copied() else { return Err(plan_is_stale()) };
+        let Some(index) = self.partitions.find(request.partition) else { return Err(plan_is_stale()) };
         let slot = self.slot(index);
         let program = &request.program;
         if program.table.definition.version < slot.writers_version || slot.place != 0 {
@@ -110,19 +113,7 @@ impl LdmBlock {
 
     /// The record of the transaction, which touches the partition from now on; none when there are too many.
     fn take_part(&mut self, transaction: TransactionId, slot: SlotIndex) -> Option<ParticipantHandle> {
-        let handle = match self.by_transaction.get(&transaction) {
-            Some(handle) => *handle,
-            None => {
-                if self.participants.len() == self.participants.capacity() {
-                    return None;
-                }
-                let mut participant = self.spare_participants.pop().unwrap_or_default();
-                participant.transaction = transaction;
-                let handle = self.participants.insert(participant).ok()?;
-                self.by_transaction.insert(transaction, handle);
-                handle
-            }
-        };
+        let handle = self.participants.find_or_insert(transaction)?;
         let participant = self.participant(handle);
         if !participant.touched.contains(&slot) {
             participant.touched.push(slot);
@@ -201,13 +192,13 @@ impl LdmBlock {
         let mut batch = work.batch;
         batch.clear();
         if batch.bytes.capacity() <= BATCH_BYTES_KEPT {
-            self.spare_batches.push(batch);
+            self.memory.spare_batches.push(batch);
         }
         let mut accumulators = work.accumulators;
         if let WriteAction::LockRead { output, .. } = &request.program.action {
-            self.reader.emitter.exchange(&mut accumulators);
+            self.memory.reader.emitter.exchange(&mut accumulators);
             if error.is_none() {
-                self.reader.emitter.end(output, &mut request.output);
+                self.memory.reader.emitter.end(output, &mut request.output);
             }
             if error.is_none() && request.output.len() > OUTPUT_BYTES_MAX {
                 error = Some(output_too_long());

@@ -9,8 +9,10 @@ use junctor_signals::{Signal, TcSignal};
 use junctor_storage::lock::LockKey;
 
 use super::block::LdmBlock;
+use super::deferred::Deferred;
+use super::participant_table::ParticipantHandle;
 use super::purge::PURGE_TIMER_MS;
-use super::state::{Deferred, ParticipantHandle, Settle, SettleKind, TouchedRow};
+use super::state::{Resolution, ResolutionKind, TouchedRow};
 
 /// Holds of one transaction in one turn.
 const HOLDS_PER_TURN_MAX: usize = 4;
@@ -22,9 +24,6 @@ const ROWS_RECORDED_MAX: usize = 256;
 
 /// Locks of one transaction that are given back at once.
 const LOCKS_RELEASED_MAX: usize = 256;
-
-/// Rows for which the record of an ended participant keeps its memory.
-const ROWS_KEPT: usize = 1024;
 
 impl LdmBlock {
     /// Commits a transaction of which a single write is all, in this partition alone.
@@ -44,36 +43,40 @@ impl LdmBlock {
                 Err(error) => junctor_kernel::invariant::fail("a commit number is free", format_args!("{error}")),
             },
         };
-        let kind = SettleKind::CommitOnePhase { number };
-        self.participant(handle).settle = Some(Settle::new(kind, reply_to));
-        self.run_settle(handle, outbox);
+        let kind = ResolutionKind::CommitOnePhase { number };
+        self.participant(handle).resolution = Some(Resolution::new(kind, reply_to));
+        self.run_resolution(handle, outbox);
     }
 
     /// Goes on until it is done or has had its share of the turn.
-    pub(super) fn run_settle(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
-        let Some(mut settle) = self.participants.get(handle).and_then(|participant| participant.settle) else { return };
-        let holds_max = match settle.kind {
-            SettleKind::Undo { .. } => HOLDS_PER_TURN_MAX,
+    pub(super) fn run_resolution(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
+        let Some(mut resolution) = self.participants.get(handle).and_then(|participant| participant.resolution) else {
+            return;
+        };
+        let holds_max = match resolution.kind {
+            ResolutionKind::Undo { .. } => HOLDS_PER_TURN_MAX,
             _ => COMMIT_HOLDS_PER_TURN_MAX,
         };
         for _ in 0..holds_max {
-            let is_done = match settle.kind {
-                _ if settle.is_done => Some(true),
-                SettleKind::Commit { number, participants } => {
-                    self.hold_commit(handle, &mut settle, number, participants, outbox)
+            let is_done = match resolution.kind {
+                _ if resolution.is_done => Some(true),
+                ResolutionKind::Commit { number, participants } => {
+                    self.hold_commit(handle, &mut resolution, number, participants, outbox)
                 }
-                SettleKind::CommitOnePhase { number } => self.hold_commit(handle, &mut settle, number, 1, outbox),
-                SettleKind::Undo { newer_than, ends } => self.hold_undo(handle, newer_than, ends),
+                ResolutionKind::CommitOnePhase { number } => {
+                    self.hold_commit(handle, &mut resolution, number, 1, outbox)
+                }
+                ResolutionKind::Undo { newer_than, ends } => self.hold_undo(handle, newer_than, ends),
             };
             match is_done {
-                Some(true) if self.release_locks(handle, &settle) => settle.is_done = true,
-                Some(true) => return self.end_settle(handle, settle, outbox),
+                Some(true) if self.release_locks(handle, &resolution) => resolution.is_done = true,
+                Some(true) => return self.end_resolution(handle, resolution, outbox),
                 Some(false) => {}
                 None => break,
             }
         }
-        self.participant(handle).settle = Some(settle);
-        self.defer(Deferred::Settle(handle), outbox);
+        self.participant(handle).resolution = Some(resolution);
+        self.defer(Deferred::Resolution(handle), outbox);
     }
 
     /// Stamps the rows of one partition, as many as one hold may. True when none is left, `None` when a reader is
@@ -81,7 +84,7 @@ impl LdmBlock {
     fn hold_commit(
         &mut self,
         handle: ParticipantHandle,
-        settle: &mut Settle,
+        resolution: &mut Resolution,
         number: CommitNumber,
         participants: u16,
         outbox: &mut Outbox<Signal>,
@@ -89,19 +92,20 @@ impl LdmBlock {
         // Before the first row is stamped: rows that were inserted have no locks that would keep others out until the end.
         self.applied = self.applied.max(number);
         let rows = self.participants.get(handle)?.rows.len();
-        let has_more = settle.recorded > 0 && settle.ordered < rows;
-        if settle.next == settle.recorded && has_more && self.redo.is_behind() {
+        let has_more = resolution.recorded > 0 && resolution.ordered < rows;
+        if resolution.next == resolution.recorded && has_more && self.redo.is_behind() {
             // A long transaction waits as writers do; the file gets what was formed meanwhile.
             return None;
         }
-        if settle.next == settle.recorded && !self.record_next(handle, settle, number, participants, outbox) {
+        if resolution.next == resolution.recorded && !self.record_next(handle, resolution, number, participants, outbox)
+        {
             return Some(true);
         }
-        let LdmBlock { slots, participants, purging, .. } = self;
+        let LdmBlock { partitions, participants, purge, .. } = self;
         let participant = participants.get(handle)?;
-        let rows = &participant.rows[settle.next..settle.recorded];
+        let rows = &participant.rows[resolution.next..resolution.recorded];
         let first = rows.first()?;
-        let slot = slots.get_mut(first.slot as usize)?.as_mut()?;
+        let slot = partitions.get_mut(first.slot)?;
         let mut store = slot.guard.try_enter(&mut slot.token)?;
         let count = rows.len().min(ROWS_PER_HOLD_MAX);
         for touched in &rows[..count] {
@@ -109,11 +113,11 @@ impl LdmBlock {
         }
         if store.purge_pending().is_some() && !slot.is_purging {
             slot.is_purging = true;
-            purging.push(first.slot);
+            purge.partitions.push(first.slot);
         }
         drop(store);
-        settle.next += count;
-        self.start_short_timer(outbox);
+        resolution.next += count;
+        self.start_write_timer(outbox);
         self.start_purge_timer(PURGE_TIMER_MS, outbox);
         Some(false)
     }
@@ -124,27 +128,28 @@ impl LdmBlock {
     fn record_next(
         &mut self,
         handle: ParticipantHandle,
-        settle: &mut Settle,
+        resolution: &mut Resolution,
         number: CommitNumber,
         participants: u16,
         outbox: &mut Outbox<Signal>,
     ) -> bool {
-        let LdmBlock { slots, participants: pool, redo, rows: builder, .. } = self;
-        let Some(participant) = pool.get_mut(handle) else { return false };
+        let LdmBlock { partitions, participants: table, redo, memory, .. } = self;
+        let builder = &mut memory.row_builder;
+        let Some(participant) = table.get_mut(handle) else { return false };
         let count = participant.rows.len();
         let is_long = count > ROWS_RECORDED_MAX;
-        if settle.recorded == settle.ordered && settle.ordered < count {
-            let end = count.min(settle.ordered + ROWS_RECORDED_MAX);
-            participant.rows[settle.ordered..end].sort_unstable_by_key(|touched| (touched.slot, touched.row));
-            settle.ordered = end;
+        if resolution.recorded == resolution.ordered && resolution.ordered < count {
+            let end = count.min(resolution.ordered + ROWS_RECORDED_MAX);
+            participant.rows[resolution.ordered..end].sort_unstable_by_key(|touched| (touched.slot, touched.row));
+            resolution.ordered = end;
         }
-        let rows = &participant.rows[settle.recorded..settle.ordered];
+        let rows = &participant.rows[resolution.recorded..resolution.ordered];
         let Some(TouchedRow { slot: index, .. }) = rows.first().copied() else {
             if number.0 != 0 {
                 // Partitions whose changes were all undone count among those that tc counts, too.
                 for index in &participant.written {
                     let is_recorded = !is_long && participant.rows.iter().any(|touched| touched.slot == *index);
-                    if !is_recorded && let Some(Some(slot)) = slots.get(*index as usize) {
+                    if !is_recorded && let Some(slot) = partitions.get(*index) {
                         redo.begin(slot, participant.transaction, number, participants);
                         redo.end();
                     }
@@ -154,7 +159,7 @@ impl LdmBlock {
             return false;
         };
         let count = rows.partition_point(|touched| touched.slot == index);
-        if let Some(Some(slot)) = slots.get(index as usize) {
+        if let Some(slot) = partitions.get(index) {
             redo.begin(slot, participant.transaction, number, participants);
             slot.guard.owner_read(&slot.token, |store| {
                 let mut previous = None;
@@ -173,29 +178,29 @@ impl LdmBlock {
         if is_long {
             redo.flush_if_long(outbox);
         }
-        settle.recorded += count;
+        resolution.recorded += count;
         true
     }
 
     /// Gives back some locks of a transaction that is over; true when there are more.
-    fn release_locks(&mut self, handle: ParticipantHandle, settle: &Settle) -> bool {
-        if matches!(settle.kind, SettleKind::Undo { ends: false, .. }) {
+    fn release_locks(&mut self, handle: ParticipantHandle, resolution: &Resolution) -> bool {
+        if matches!(resolution.kind, ResolutionKind::Undo { ends: false, .. }) {
             return false;
         }
         let transaction = self.participant(handle).transaction;
-        let has_more = self.locks.release_some(transaction, LOCKS_RELEASED_MAX, &mut self.granted_now);
-        self.note_granted();
+        let has_more = self.locks.release_some(transaction, LOCKS_RELEASED_MAX, &mut self.waits.granted_now);
+        self.waits.queue_granted();
         has_more
     }
 
     /// Undoes as many versions as one hold may, the newest first. True when none is left, `None` when a reader is
     /// inside.
     fn hold_undo(&mut self, handle: ParticipantHandle, newer_than: StatementNumber, ends: bool) -> Option<bool> {
-        let LdmBlock { slots, participants, locks, granted_now, .. } = self;
+        let LdmBlock { partitions, participants, locks, waits, .. } = self;
         let Some(participant) = participants.get_mut(handle) else { return Some(true) };
         let is_undone = |touched: &TouchedRow| touched.statement > newer_than;
         let Some(last) = participant.rows.last().copied().filter(is_undone) else { return Some(true) };
-        let slot = slots.get_mut(last.slot as usize)?.as_mut()?;
+        let slot = partitions.get_mut(last.slot)?;
         let mut store = slot.guard.try_enter(&mut slot.token)?;
         for _ in 0..ROWS_PER_HOLD_MAX {
             let next = participant.rows.pop_if(|touched| touched.statement > newer_than && touched.slot == last.slot);
@@ -205,38 +210,38 @@ impl LdmBlock {
                 // The row is gone and its id free for another one, which nobody may find locked.
                 let key = LockKey { partition: slot.id, row: touched.row };
                 while locks.held(key, participant.transaction).is_some() {
-                    locks.release(key, participant.transaction, granted_now);
+                    locks.release(key, participant.transaction, &mut waits.granted_now);
                 }
             }
         }
         drop(store);
-        self.note_granted();
+        self.waits.queue_granted();
         Some(false)
     }
 
-    fn end_settle(&mut self, handle: ParticipantHandle, settle: Settle, outbox: &mut Outbox<Signal>) {
+    fn end_resolution(&mut self, handle: ParticipantHandle, resolution: Resolution, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let participant = self.participant(handle);
         let transaction = participant.transaction;
-        participant.settle = None;
-        if let SettleKind::Undo { ends: false, .. } = settle.kind {
+        participant.resolution = None;
+        if let ResolutionKind::Undo { ends: false, .. } = resolution.kind {
             let reply = UndoTransactionReply { transaction, from: own };
-            return outbox.send(settle.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
+            return outbox.send(resolution.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
         }
         let one_phase_reply = participant.one_phase_reply.take();
         self.forget(handle);
-        match settle.kind {
-            SettleKind::Commit { .. } => {
+        match resolution.kind {
+            ResolutionKind::Commit { .. } => {
                 self.counted.commits += 1;
                 let reply = CommitTransactionReply { transaction, from: own };
-                outbox.send(settle.reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
+                outbox.send(resolution.reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
             }
-            SettleKind::Undo { .. } => {
+            ResolutionKind::Undo { .. } => {
                 self.counted.aborts += 1;
                 let reply = UndoTransactionReply { transaction, from: own };
-                outbox.send(settle.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
+                outbox.send(resolution.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
             }
-            SettleKind::CommitOnePhase { number } => {
+            ResolutionKind::CommitOnePhase { number } => {
                 self.counted.commits += 1;
                 if number.0 != 0 {
                     self.mark_applied(number, outbox);
@@ -262,23 +267,13 @@ impl LdmBlock {
     /// The transaction has ended here.
     fn forget(&mut self, handle: ParticipantHandle) {
         let Some(mut participant) = self.participants.remove(handle) else { return };
-        self.by_transaction.remove(&participant.transaction);
         for index in participant.touched.drain(..) {
             let slot = self.slot(index);
             slot.participants -= 1;
             if slot.participants == 0 && slot.is_dropped {
-                self.free_slot(index);
+                self.free_partition(index);
             }
         }
-        participant.rows.clear();
-        participant.rows.shrink_to(ROWS_KEPT);
-        participant.written.clear();
-        participant.prepared.clear();
-        participant.shipped = 0;
-        participant.outstanding = 0;
-        participant.interrupted = StatementNumber(0);
-        participant.prepare_error = None;
-        participant.prepare_reply_to = None;
-        self.spare_participants.push(participant);
+        self.participants.recycle(participant);
     }
 }

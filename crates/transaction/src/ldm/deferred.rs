@@ -1,0 +1,99 @@
+//! Work that continues in a later turn, so that one signal never takes long.
+
+use std::collections::VecDeque;
+
+use junctor_kernel::{Address, Context, Outbox};
+use junctor_model::id::{IndexId, PartitionId, RowId};
+use junctor_signals::change_schema::ChangePartition;
+use junctor_signals::inbox::ContinueWork;
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::replicate_rows::{ApplyReplica, ReplicateRows};
+use junctor_signals::{LdmSignal, Signal};
+
+use super::block::LdmBlock;
+use super::participant_table::ParticipantHandle;
+use super::state::WriteWork;
+
+/// Deferred steps of one turn. The rest waits for the next turn, so that signals that arrived meanwhile run first.
+const STEPS_PER_TURN_MAX: usize = 8;
+
+/// Writes resumed after one signal because it granted their locks. The rest waits for the next turn.
+const GRANTS_PER_SIGNAL_MAX: usize = 32;
+
+/// Work that goes on in a later turn.
+#[derive(Debug)]
+pub(super) enum Deferred {
+    Write(Box<WriteWork>),
+    Resolution(ParticipantHandle),
+    ApplyReplica(ApplyReplica),
+    ReplicateRows(Box<ReplicateRows>),
+    ChangePartition(Box<ChangePartition>),
+    BuildIndex { operation: OperationId, reply_to: Address, partition: PartitionId, index: IndexId, from: RowId },
+    Purge,
+    Compact(PartitionId),
+}
+
+/// Deferred steps, first in, first out.
+#[derive(Debug, Default)]
+pub(super) struct DeferredWork {
+    queue: VecDeque<Deferred>,
+    /// Whether `ContinueWork` is under way to this block.
+    is_reminded: bool,
+}
+
+impl DeferredWork {
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+}
+
+impl LdmBlock {
+    /// Defers work to a later turn.
+    pub(super) fn defer(&mut self, work: Deferred, outbox: &mut Outbox<Signal>) {
+        self.deferred.queue.push_back(work);
+        self.remind(outbox);
+    }
+
+    fn remind(&mut self, outbox: &mut Outbox<Signal>) {
+        if !self.deferred.is_reminded {
+            self.deferred.is_reminded = true;
+            outbox.send_next_turn(self.own, Signal::Ldm(LdmSignal::ContinueWork(ContinueWork { work: 0 })));
+        }
+    }
+
+    pub(super) fn on_continue_work(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.deferred.is_reminded = false;
+        // Steps that defer themselves again are behind the others, and not counted.
+        for _ in 0..self.deferred.queue.len().min(STEPS_PER_TURN_MAX) {
+            match self.deferred.queue.pop_front() {
+                Some(Deferred::Write(work)) => self.run_write(*work, outbox),
+                Some(Deferred::Resolution(participant)) => self.run_resolution(participant, outbox),
+                Some(Deferred::ApplyReplica(signal)) => self.on_apply_replica(signal, outbox),
+                Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, outbox),
+                Some(Deferred::ChangePartition(signal)) => self.on_change_partition(*signal, context, outbox),
+                Some(Deferred::BuildIndex { operation, reply_to, partition, index, from }) => {
+                    self.build_index(operation, reply_to, partition, index, from, outbox);
+                }
+                Some(Deferred::Purge) => {
+                    self.purge(outbox);
+                }
+                Some(Deferred::Compact(partition)) => self.compact(partition, outbox),
+                None => break,
+            }
+        }
+        if !self.deferred.queue.is_empty() {
+            self.remind(outbox);
+        }
+    }
+
+    /// Resumes writes whose locks were granted while a signal was handled.
+    pub(super) fn run_granted(&mut self, outbox: &mut Outbox<Signal>) {
+        for _ in 0..GRANTS_PER_SIGNAL_MAX {
+            let Some(token) = self.waits.granted.pop_front() else { return };
+            self.on_granted(token, outbox);
+        }
+        if !self.waits.granted.is_empty() {
+            self.remind(outbox);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The transactions that have touched partitions of an ldm.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use junctor_kernel::{Handle, Pool, require};
+use junctor_model::id::{StatementNumber, TransactionId};
+use junctor_model::limit::TRANSACTIONS_MAX;
+
+use super::state::Participant;
+
+/// Rows for which the record of an ended participant keeps its memory.
+const ROWS_KEPT: usize = 1024;
+
+/// A participant's place in the pool.
+pub(super) type ParticipantHandle = Handle<Box<Participant>>;
+
+/// All participants of a block.
+#[derive(Debug)]
+pub(super) struct ParticipantTable {
+    pool: Pool<Box<Participant>>,
+    by_transaction: HashMap<TransactionId, ParticipantHandle, FixedState>,
+    /// Records of ended participants, kept for their memory.
+    #[allow(clippy::vec_box)] // They return to the pool as they are.
+    spare: Vec<Box<Participant>>,
+}
+
+impl ParticipantTable {
+    pub fn new(seed: u64) -> ParticipantTable {
+        ParticipantTable {
+            pool: Pool::new(TRANSACTIONS_MAX as u32),
+            by_transaction: HashMap::with_hasher(FixedState::with_seed(seed)),
+            spare: Vec::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.pool.len()
+    }
+
+    #[inline]
+    pub fn find(&self, transaction: TransactionId) -> Option<ParticipantHandle> {
+        self.by_transaction.get(&transaction).copied()
+    }
+
+    #[inline]
+    pub fn get(&self, handle: ParticipantHandle) -> Option<&Participant> {
+        self.pool.get(handle).map(Box::as_ref)
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, handle: ParticipantHandle) -> Option<&mut Participant> {
+        self.pool.get_mut(handle).map(Box::as_mut)
+    }
+
+    /// The record of a transaction, a new one if it has touched nothing here. `None` when the pool is full.
+    pub fn find_or_insert(&mut self, transaction: TransactionId) -> Option<ParticipantHandle> {
+        if let Some(handle) = self.find(transaction) {
+            return Some(handle);
+        }
+        if self.pool.len() == self.pool.capacity() {
+            return None;
+        }
+        let mut participant = self.spare.pop().unwrap_or_default();
+        participant.transaction = transaction;
+        let handle = self.pool.insert(participant).ok()?;
+        self.by_transaction.insert(transaction, handle);
+        Some(handle)
+    }
+
+    /// Forgets a transaction. The caller leaves its partitions and then calls [`ParticipantTable::recycle`].
+    pub fn remove(&mut self, handle: ParticipantHandle) -> Option<Box<Participant>> {
+        let participant = self.pool.remove(handle)?;
+        let found = self.by_transaction.remove(&participant.transaction);
+        require!(found == Some(handle), "a transaction has one record here: {}", participant.transaction);
+        Some(participant)
+    }
+
+    /// Keeps the memory of a removed record for the next transaction.
+    pub fn recycle(&mut self, mut participant: Box<Participant>) {
+        require!(participant.touched.is_empty(), "a transaction that ended here touches no partition");
+        participant.rows.clear();
+        participant.rows.shrink_to(ROWS_KEPT);
+        participant.written.clear();
+        participant.prepared.clear();
+        participant.shipped = 0;
+        participant.outstanding = 0;
+        participant.interrupted = StatementNumber(0);
+        participant.prepare_error = None;
+        participant.prepare_reply_to = None;
+        self.spare.push(participant);
+    }
+}

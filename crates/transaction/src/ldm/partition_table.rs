@@ -1,0 +1,120 @@
+//! The partitions placed at an ldm, as primary or as backup.
+
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use junctor_kernel::{Address, require};
+use junctor_model::id::{PartitionId, SchemaVersion};
+use junctor_model::schema::TableLayout;
+use junctor_storage::guard::OwnerToken;
+
+use crate::GuardedPartition;
+
+/// The place of a partition in the block's list; it stays while any transaction touches the partition.
+pub(super) type SlotIndex = u32;
+
+/// One partition, as primary or as backup.
+#[derive(Debug)]
+pub(super) struct PartitionSlot {
+    pub id: PartitionId,
+    pub guard: Arc<GuardedPartition>,
+    pub token: OwnerToken,
+    pub layout: Arc<TableLayout>,
+    /// The ldm instances of the partition, the primary first.
+    pub chain: Vec<Address>,
+    /// This one's place in the chain.
+    pub place: usize,
+    /// Writers with older plans are refused: they do not know all unique indexes.
+    pub writers_version: SchemaVersion,
+    /// Transactions that have touched it and not ended.
+    pub participants: u32,
+    /// Freed when the last of them ends.
+    pub is_dropped: bool,
+    /// Whether it is in the list of partitions to purge.
+    pub is_purging: bool,
+    /// What was purged since its pages were last compacted.
+    pub purged: usize,
+    /// Whether its pages are being compacted.
+    pub is_compacting: bool,
+}
+
+/// All partitions of a block.
+#[derive(Debug)]
+pub(super) struct PartitionTable {
+    slots: Vec<Option<PartitionSlot>>,
+    free: Vec<SlotIndex>,
+    /// Partitions that are not dropped.
+    by_id: HashMap<PartitionId, SlotIndex, FixedState>,
+    /// The query instances that partitions are opened to; `None` means all of the node.
+    pub reader_instances: Option<Vec<u16>>,
+}
+
+impl PartitionTable {
+    pub fn new(seed: u64) -> PartitionTable {
+        PartitionTable {
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_id: HashMap::with_hasher(FixedState::with_seed(seed)),
+            reader_instances: None,
+        }
+    }
+
+    /// The slot of a partition that is not dropped.
+    #[inline]
+    pub fn find(&self, partition: PartitionId) -> Option<SlotIndex> {
+        self.by_id.get(&partition).copied()
+    }
+
+    #[inline]
+    pub fn get(&self, index: SlotIndex) -> Option<&PartitionSlot> {
+        self.slots.get(index as usize)?.as_ref()
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, index: SlotIndex) -> Option<&mut PartitionSlot> {
+        self.slots.get_mut(index as usize)?.as_mut()
+    }
+
+    /// Every partition, dropped ones that are still touched included, in slot order.
+    pub fn iter(&self) -> impl Iterator<Item = &PartitionSlot> {
+        self.slots.iter().flatten()
+    }
+
+    /// The partitions that are not dropped, in order.
+    pub fn ids(&self) -> Vec<PartitionId> {
+        let mut ids: Vec<PartitionId> = self.by_id.keys().copied().collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    pub fn insert(&mut self, slot: PartitionSlot) {
+        let id = slot.id;
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.slots[index as usize] = Some(slot);
+                index
+            }
+            None => {
+                self.slots.push(Some(slot));
+                (self.slots.len() - 1) as SlotIndex
+            }
+        };
+        let before = self.by_id.insert(id, index);
+        require!(before.is_none(), "a partition has one slot: {id:?}");
+    }
+
+    /// Hides a partition from [`PartitionTable::find`]. Its slot stays until [`PartitionTable::free`].
+    pub fn close(&mut self, partition: PartitionId) -> Option<SlotIndex> {
+        self.by_id.remove(&partition)
+    }
+
+    /// Frees the memory of a closed partition.
+    pub fn free(&mut self, index: SlotIndex) {
+        let freed = self.slots.get_mut(index as usize).and_then(Option::take);
+        let is_unused = freed.is_some_and(|slot| slot.participants == 0 && slot.is_dropped);
+        require!(is_unused, "a partition is freed once, when no transaction touches it: slot {index}");
+        self.free.push(index);
+    }
+}
