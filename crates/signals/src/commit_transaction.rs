@@ -35,7 +35,9 @@ pub struct CommitTransaction {
     /// The number.
     pub number: CommitNumber,
     /// How many partitions the transaction has written, for the redo records.
-    pub participants: u16,
+    pub participants: u32,
+    /// Whether this ldm holds versions of the transaction, and not only locks. It must know the transaction then.
+    pub has_written: bool,
 }
 
 /// The answer: applied along the whole chain.

@@ -47,4 +47,6 @@ pub struct ApplyReplica {
     pub place: u8,
     /// The commit number; 0 forgets.
     pub number: CommitNumber,
+    /// How many partitions the transaction has written, for the backup's redo records.
+    pub participants: u32,
 }

@@ -1,8 +1,9 @@
 //! Prepare, commit and undo as tc asks them, with the way along the replica chains before the rows themselves are
 //! settled.
 
-use junctor_kernel::{Address, Context, Outbox};
-use junctor_model::id::CommitNumber;
+use junctor_kernel::{Address, Context, Outbox, require};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::{CommitNumber, TransactionId};
 use junctor_signals::commit_transaction::{
     CommitTransaction, CommitTransactionReply, PrepareTransaction, PrepareTransactionReply, UndoTransaction,
     UndoTransactionReply,
@@ -22,24 +23,31 @@ impl LdmBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let PrepareTransaction { transaction, reply_to } = signal;
-        if let Some(handle) = self.participants.find(transaction) {
-            self.ship_images(handle, reply_to, context, outbox);
-            if self.participant(handle).outstanding > 0 {
-                return;
+        let error = match self.participants.find(transaction) {
+            Some(handle) => {
+                self.ship_images(handle, reply_to, context, outbox);
+                if self.participant(handle).outstanding > 0 {
+                    return;
+                }
+                None
             }
-        }
-        let reply = PrepareTransactionReply { transaction, from: self.own, error: None };
+            // tc prepares only where the transaction has written, so its versions are lost.
+            None => Some(transaction_unknown(transaction)),
+        };
+        let reply = PrepareTransactionReply { transaction, from: self.own, error };
         outbox.send(reply_to, Signal::Tc(TcSignal::PrepareTransactionReply(reply)));
     }
 
     pub(super) fn on_commit_transaction(&mut self, signal: CommitTransaction, outbox: &mut Outbox<Signal>) {
-        let CommitTransaction { transaction, reply_to, number, participants } = signal;
+        let CommitTransaction { transaction, reply_to, number, participants, has_written } = signal;
         let Some(handle) = self.participants.find(transaction) else {
+            // A statement that was refused here leaves a participant without a record. One that has written would be lost.
+            require!(!has_written, "a participant knows the transaction {transaction} that it commits as {number}");
             let reply = CommitTransactionReply { transaction, from: self.own };
             return outbox.send(reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
         };
         let kind = ResolutionKind::Commit { number, participants };
-        self.begin_resolution(handle, kind, reply_to, number, outbox);
+        self.begin_resolution(handle, kind, reply_to, outbox);
     }
 
     pub(super) fn on_undo_transaction(&mut self, signal: UndoTransaction, outbox: &mut Outbox<Signal>) {
@@ -50,7 +58,7 @@ impl LdmBlock {
         };
         let kind = ResolutionKind::Undo { newer_than, ends };
         if ends {
-            return self.begin_resolution(handle, kind, reply_to, CommitNumber(0), outbox);
+            return self.begin_resolution(handle, kind, reply_to, outbox);
         }
         self.participant(handle).resolution = Some(Resolution::new(kind, reply_to));
         self.run_resolution(handle, outbox);
@@ -62,10 +70,14 @@ impl LdmBlock {
         handle: ParticipantHandle,
         kind: ResolutionKind,
         reply_to: Address,
-        number: CommitNumber,
         outbox: &mut Outbox<Signal>,
     ) {
         let own = self.own;
+        let (number, participants) = match kind {
+            ResolutionKind::Commit { number, participants } => (number, participants),
+            ResolutionKind::CommitOnePhase { number } => (number, 1),
+            ResolutionKind::Undo { .. } => (CommitNumber(0), 0),
+        };
         let participant = self.participant(handle);
         let transaction = participant.transaction;
         participant.resolution = Some(Resolution::new(kind, reply_to));
@@ -75,11 +87,17 @@ impl LdmBlock {
             let slot = self.slot(index);
             let Some(last) = slot.chain.last().copied() else { continue };
             let place = (slot.chain.len() - 1) as u8;
-            let apply = ApplyReplica { transaction, partition: slot.id, primary: own, place, number };
+            let apply = ApplyReplica { transaction, partition: slot.id, primary: own, place, number, participants };
             outbox.send(last, Signal::Ldm(LdmSignal::ApplyReplica(apply)));
         }
         if self.participant(handle).outstanding == 0 {
             self.run_resolution(handle, outbox);
         }
     }
+}
+
+#[cold]
+fn transaction_unknown(transaction: TransactionId) -> Box<Error> {
+    let message = format!("Got temporary error: a participant does not know transaction {transaction}");
+    Error::new(ErrorCode::TemporaryFailure, message)
 }

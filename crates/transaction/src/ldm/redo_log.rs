@@ -84,7 +84,7 @@ impl RedoLog {
     }
 
     /// Begins the record of what a transaction changed in a partition.
-    pub fn begin(&mut self, slot: &PartitionSlot, transaction: TransactionId, number: CommitNumber, participants: u16) {
+    pub fn begin(&mut self, slot: &PartitionSlot, transaction: TransactionId, number: CommitNumber, participants: u32) {
         self.begin_of((slot.id, slot.layout.definition.version), transaction, number, participants);
     }
 
@@ -94,12 +94,12 @@ impl RedoLog {
         (partition, schema_version): (PartitionId, SchemaVersion),
         transaction: TransactionId,
         number: CommitNumber,
-        participants: u16,
+        participants: u32,
     ) {
         self.buffer.begin(RedoHeader {
             commit_number: number,
             transaction,
-            participant_count: u32::from(participants),
+            participant_count: participants,
             partition,
             schema_version,
         });

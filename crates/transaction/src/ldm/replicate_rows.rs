@@ -5,7 +5,7 @@
 
 use std::collections::btree_map::Entry;
 
-use junctor_kernel::{Address, Buffer, Context, Outbox};
+use junctor_kernel::{Address, Buffer, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{CommitNumber, PartitionId, RowId, StatementNumber, TransactionId};
 use junctor_model::key::append_row_key;
@@ -159,7 +159,7 @@ impl LdmBlock {
     }
 
     pub(super) fn on_apply_replica(&mut self, signal: ApplyReplica, outbox: &mut Outbox<Signal>) {
-        let ApplyReplica { transaction, partition, primary, place, number } = signal;
+        let ApplyReplica { transaction, partition, primary, place, number, participants } = signal;
         if place == 0 {
             return self.on_chain_applied(transaction, outbox);
         }
@@ -173,11 +173,11 @@ impl LdmBlock {
         };
         let chain = &self.slot(index).chain;
         let before = chain.get(usize::from(place) - 1).copied().unwrap_or(primary);
-        if !self.apply_images(index, transaction, number, outbox) {
-            let signal = ApplyReplica { transaction, partition, primary, place, number };
+        if !self.apply_images(index, transaction, (number, participants), outbox) {
+            let signal = ApplyReplica { transaction, partition, primary, place, number, participants };
             return self.defer(Deferred::ApplyReplica(signal), outbox);
         }
-        let signal = ApplyReplica { transaction, partition, primary, place: place - 1, number };
+        let signal = ApplyReplica { transaction, partition, primary, place: place - 1, number, participants };
         outbox.send(before, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
     }
 
@@ -200,22 +200,25 @@ impl LdmBlock {
         &mut self,
         index: SlotIndex,
         transaction: TransactionId,
-        number: CommitNumber,
+        (number, participants): (CommitNumber, u32),
         outbox: &mut Outbox<Signal>,
     ) -> bool {
         let LdmBlock { partitions, backed_up, redo, memory, .. } = self;
         let builder = &mut memory.row_builder;
         let Some(slot) = partitions.get_mut(index) else { return true };
         let key = (transaction, slot.id);
-        // A backup beyond the one that could not keep the images has none.
-        let Some(kept) = backed_up.get_mut(&key) else { return true };
+        let Some(kept) = backed_up.get_mut(&key) else {
+            // The backups behind one that could not keep the images have none; such a transaction is only undone.
+            require!(number.0 == 0, "a backup holds the images of transaction {transaction} that commits as {number}");
+            return true;
+        };
         let version = slot.layout.definition.version;
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
         let end = kept.rows.len().min(kept.next + ROWS_SHIPPED_MAX);
         let rows = &kept.rows[kept.next..end];
         let was_open = kept.next < kept.rows.len() || kept.rows.is_empty();
         if number.0 != 0 && was_open {
-            redo.begin_of((slot.id, version), transaction, number, 1);
+            redo.begin_of((slot.id, version), transaction, number, participants);
             rows.iter().for_each(|row| redo.add_newest(&store, *row, transaction, builder));
             match end == kept.rows.len() {
                 true => redo.end(),

@@ -86,7 +86,7 @@ impl LdmBlock {
         handle: ParticipantHandle,
         resolution: &mut Resolution,
         number: CommitNumber,
-        participants: u16,
+        participants: u32,
         outbox: &mut Outbox<Signal>,
     ) -> Option<bool> {
         // Before the first row is stamped: rows that were inserted have no locks that would keep others out until the end.
@@ -130,7 +130,7 @@ impl LdmBlock {
         handle: ParticipantHandle,
         resolution: &mut Resolution,
         number: CommitNumber,
-        participants: u16,
+        participants: u32,
         outbox: &mut Outbox<Signal>,
     ) -> bool {
         let LdmBlock { partitions, participants: table, redo, memory, .. } = self;

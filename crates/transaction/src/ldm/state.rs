@@ -78,7 +78,7 @@ pub(super) struct Resolution {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResolutionKind {
     /// Stamp with the number; so many partitions in all.
-    Commit { number: CommitNumber, participants: u16 },
+    Commit { number: CommitNumber, participants: u32 },
     /// As `Commit`, with a number taken and marked here.
     CommitOnePhase { number: CommitNumber },
     /// Undo later statements; with `ends` the transaction is over then.

@@ -3,19 +3,21 @@ use std::sync::Arc;
 
 use junctor_expression::program::{ArithmeticOperator, CompareOperator};
 use junctor_expression::{AggregateKind, Expression};
-use junctor_kernel::{Buffer, Duration, WorldEvent};
+use junctor_kernel::{Address, Buffer, Duration, Module, NodeId, WorldEvent};
 use junctor_model::collation::CollationId;
 use junctor_model::error::ErrorCode;
 use junctor_model::id::{ColumnIndex, CommitNumber, PartitionId, SchemaVersion, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_model::value::Value;
-use junctor_signals::Signal;
+use junctor_signals::commit_transaction::{CommitTransaction, PrepareTransaction};
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::{
     Access, Aggregate, Assignment, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram,
 };
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::StatusTable;
+use junctor_signals::replicate_rows::ApplyReplica;
+use junctor_signals::{LdmSignal, Signal, TcSignal};
 use junctor_storage::redo::RedoRecords;
 
 use crate::harness::{Harness, ID, INDEX_K, INDEX_U, K, SampleTable, U};
@@ -646,6 +648,63 @@ fn what_is_committed_is_in_the_redo_stream() {
     }
     assert_eq!((puts, deletes), (8, 2), "four rows and their entries, one of each deleted");
     harness.check_idle();
+}
+
+#[test]
+fn backups_record_how_many_partitions_a_commit_has() {
+    let (mut harness, table) = started(2, 2);
+    let rows: Vec<Row> = (0..20).map(|id| (id, id, None)).collect();
+    assert_eq!(harness.execute(NONE, true, &table.insert(), table.images(&rows)).error, None);
+    harness.advance(Duration::from_millis(50));
+    let records = RedoRecords::new(&harness.delivery.appended).map(|record| record.expect("a whole record").header);
+    let counts: Vec<u32> = records.map(|header| header.participant_count).collect();
+    assert_eq!(counts, [2; 4], "two partitions at two nodes");
+    harness.check_idle();
+}
+
+/// The address of an ldm that knows no transaction, and a transaction.
+fn unknown_transaction() -> (Harness, Address, TransactionId) {
+    let (harness, table) = started(1, 1);
+    let owner = harness.owner(PartitionId { table: table.layout.definition.id, index: 0 });
+    (harness, owner, TransactionId::new(0, 77))
+}
+
+#[test]
+fn a_transaction_that_is_not_known_here_cannot_be_prepared() {
+    let (mut harness, owner, transaction) = unknown_transaction();
+    let tc = Address::new(owner.node, Module::Tc, 0);
+    let prepare = PrepareTransaction { transaction, reply_to: tc };
+    harness.send(owner, tc, Signal::Ldm(LdmSignal::PrepareTransaction(prepare)));
+    assert!(harness.step());
+    match harness.delivery.take_next().map(|reply| reply.signal) {
+        Some(Signal::Tc(TcSignal::PrepareTransactionReply(reply))) => {
+            assert_eq!(reply.error.expect("its writes are lost").code, ErrorCode::TemporaryFailure);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+#[should_panic(expected = "a participant knows the transaction")]
+fn a_transaction_that_is_not_known_here_is_not_committed_with_writes() {
+    let (mut harness, owner, transaction) = unknown_transaction();
+    let (reply_to, number) = (Address::new(owner.node, Module::Tc, 0), CommitNumber(1));
+    let commit = CommitTransaction { transaction, reply_to, number, participants: 1, has_written: true };
+    harness.send(owner, reply_to, Signal::Ldm(LdmSignal::CommitTransaction(commit)));
+    harness.run();
+}
+
+#[test]
+#[should_panic(expected = "a backup holds the images")]
+fn a_backup_without_the_images_does_not_commit() {
+    let (mut harness, table) = started(2, 1);
+    let partition = PartitionId { table: table.layout.definition.id, index: 0 };
+    let primary = harness.owner(partition);
+    let backup = Address::new(NodeId(2), Module::Ldm, 0);
+    let (transaction, number) = (TransactionId::new(0, 77), CommitNumber(1));
+    let apply = ApplyReplica { transaction, partition, primary, place: 1, number, participants: 1 };
+    harness.send(backup, primary, Signal::Ldm(LdmSignal::ApplyReplica(apply)));
+    harness.run();
 }
 
 #[test]

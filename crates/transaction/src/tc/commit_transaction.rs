@@ -66,9 +66,11 @@ impl TcBlock {
         record.number = number;
         record.phase = Phase::Committing;
         record.outstanding = record.participants.len() as u32;
-        let participants = record.written.len() as u16;
+        record.unapplied = record.participants.iter().filter(|participant| participant.has_written).count() as u32;
+        let participants = record.written.len() as u32;
         for participant in &record.participants {
-            let commit = CommitTransaction { transaction: record.id, reply_to: own, number, participants };
+            let has_written = participant.has_written;
+            let commit = CommitTransaction { transaction: record.id, reply_to: own, number, participants, has_written };
             outbox.send(participant.at, Signal::Ldm(LdmSignal::CommitTransaction(commit)));
         }
     }
@@ -81,16 +83,28 @@ impl TcBlock {
     ) {
         let Some(handle) = self.find(reply.transaction) else { return };
         let record = self.record(handle);
-        if record.phase != Phase::Committing {
-            return;
-        }
+        require!(record.phase == Phase::Committing, "a commit is answered while it commits: {}", reply.transaction);
+        let participant = record.participants.iter().find(|participant| participant.at == reply.from);
+        let has_written = participant.is_some_and(|participant| participant.has_written);
+        require!(participant.is_some() && record.outstanding > 0, "each participant answers a commit once");
         record.outstanding -= 1;
-        if record.outstanding > 0 {
-            return;
+        record.unapplied -= u32::from(has_written);
+        let is_applied = has_written && record.unapplied == 0;
+        let (number, is_complete) = (record.number, record.outstanding == 0);
+        if is_complete && is_applied {
+            record.phase = Phase::WaitingStable;
+            self.waiting_stable.insert((number, reply.transaction));
         }
-        let (number, transaction) = (record.number, record.id);
-        record.phase = Phase::WaitingStable;
-        self.waiting_stable.insert((number, transaction));
+        if is_applied {
+            // Participants with locks only may still release them: later commits do not wait for that.
+            self.mark_applied(number, context, outbox);
+        } else if is_complete && !self.must_wait(handle, number, Phase::WaitingStable, outbox) {
+            self.answer(handle, outbox);
+        }
+    }
+
+    /// All writers have applied the number. Lets every transaction continue whose number became stable by this.
+    fn mark_applied(&mut self, number: CommitNumber, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let mut became_stable = std::mem::take(&mut self.became_stable);
         let marked = self.sequence.mark_applied(number, &mut |number, owner| became_stable.push((number, owner)));
         require!(marked.is_ok(), "commit {number}: {marked:?}");

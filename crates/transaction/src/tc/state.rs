@@ -34,6 +34,8 @@ pub(super) struct TransactionRecord {
     pub phase: Phase,
     /// Replies that the phase still waits for.
     pub outstanding: u32,
+    /// Participants with writes that have not applied the commit number.
+    pub unapplied: u32,
     pub participants: Vec<Participant>,
     /// Every partition in which versions were made, also those of a statement that was undone.
     pub written: Vec<PartitionId>,
@@ -299,6 +301,7 @@ impl TransactionRecord {
         self.statement = StatementNumber(0);
         self.phase = Phase::Idle;
         self.outstanding = 0;
+        self.unapplied = 0;
         self.participants.clear();
         self.written.clear();
         self.changed = 0;

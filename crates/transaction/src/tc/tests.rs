@@ -3,7 +3,7 @@ use std::sync::Arc;
 use junctor_kernel::context::DetachedContext;
 use junctor_kernel::{Address, Buffer, Directory, Module, NodeId, NodeLayout, Outbox, Time, WorldEvent};
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TransactionId};
+use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId, TransactionId};
 use junctor_signals::block_tables::NoteTableWait;
 use junctor_signals::change_schema::{Catalog, PublishCatalog};
 use junctor_signals::commit_transaction::{
@@ -259,6 +259,49 @@ fn a_prepare_that_fails_undoes_everything_and_takes_no_number() {
     let reply = answer(stage.undone(ldm(1), transaction));
     assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::TableFull));
     assert_eq!((stage.sequence.taken(), stage.tc.transactions_open()), (CommitNumber(0), 0));
+}
+
+#[test]
+fn a_commit_is_stable_while_others_still_release_their_locks() {
+    let mut stage = Stage::new(false);
+    let parts = stage.execute(NONE, true, &[0, 1]);
+    let transaction = parts[0].1.transaction;
+    assert!(stage.written(&parts[0], Vec::new()).is_empty());
+    let locked = WriteRowsReply { changed: 0, ..reply_of(&parts[1].1, Vec::new(), None) };
+    let commits = stage.send(ldm(1), TcSignal::WriteRowsReply(locked));
+    assert_eq!(names(&commits), [(0, "CommitTransaction"), (1, "CommitTransaction")]);
+    assert!(stage.committed(ldm(0), transaction).is_empty(), "the record stays until all locks are released");
+    assert_eq!(stage.sequence.stable(), CommitNumber(1));
+    assert_eq!(answer(stage.committed(ldm(1), transaction)).error, None);
+    assert_eq!(stage.tc.transactions_open(), 0);
+    // The other order: the locks are released first, and nothing is stable before the write is applied.
+    let parts = stage.execute(NONE, true, &[0, 1]);
+    let transaction = parts[0].1.transaction;
+    stage.written(&parts[0], Vec::new());
+    let locked = WriteRowsReply { changed: 0, ..reply_of(&parts[1].1, Vec::new(), None) };
+    stage.send(ldm(1), TcSignal::WriteRowsReply(locked));
+    assert!(stage.committed(ldm(1), transaction).is_empty());
+    assert_eq!(stage.sequence.stable(), CommitNumber(1));
+    assert_eq!(answer(stage.committed(ldm(0), transaction)).error, None);
+    assert_eq!((stage.sequence.stable(), stage.tc.transactions_open()), (CommitNumber(2), 0));
+}
+
+#[test]
+fn every_written_partition_is_counted() {
+    let mut stage = Stage::new(false);
+    let parts = stage.execute(NONE, false, &[0]);
+    let transaction = parts[0].1.transaction;
+    stage.written(&parts[0], Vec::new());
+    let handle = stage.tc.find(transaction).expect("the transaction is open");
+    let table = stage.table.layout.definition.id;
+    // More than a 16-bit count holds; tables together may have that many partitions.
+    let all =
+        (0..70_000).map(|index| PartitionId { table: TableId(table.0 + index / 1000), index: (index % 1000) as u16 });
+    stage.tc.record(handle).written = all.collect();
+    match stage.end(transaction, Ending::Commit).remove(0).1 {
+        Signal::Ldm(LdmSignal::CommitTransaction(commit)) => assert_eq!(commit.participants, 70_000),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
