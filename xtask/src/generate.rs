@@ -12,7 +12,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A page: its path under the root, and what it must hold or why that cannot be told.
+/// A page: its path under the root, and its text or the reason why the text cannot be made.
 pub type Page = (&'static str, Result<String, String>);
 
 /// Writes every page that can be printed.
@@ -44,7 +44,7 @@ fn write(path: &Path, page: &str) -> Result<(), String> {
     fs::write(path, page).map_err(|error| error.to_string())
 }
 
-/// What the binary prints.
+/// The output of the binary `junctor` with these arguments.
 fn printed_page(words: &[&str]) -> Result<String, String> {
     let shown = format!("cargo run -p junctor -- {}", words.join(" "));
     let output = Command::new(env!("CARGO"))
@@ -90,7 +90,8 @@ pub fn errors_page(source: &str) -> Result<String, String> {
     Ok(head + &rows.into_iter().map(|(_, row)| row).collect::<String>())
 }
 
-/// The page of counters, from the text of the `counters!` table: `Name of "module" {`, then `name: "Meaning.";` until `}`.
+/// The counter page, from the text of the `counters!` table: `Name of "module" {`, then `name: "Meaning.";`
+/// until `}`.
 pub fn counters_page(source: &str) -> Result<String, String> {
     let missing = || format!("{COUNTER_TABLE} has no counters! table");
     let table = source.split_once("\ncounters! {\n").ok_or_else(missing)?.1;

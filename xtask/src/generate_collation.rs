@@ -1,7 +1,8 @@
-//! `generate-collation ALLKEYS GENERAL_CI_WEIGHTS`: writes the weight tables of `crates/model/src/collation/tables`.
+//! `generate-collation ALLKEYS GENERAL_CI_WEIGHTS`: writes the weight tables of
+//! `crates/model/src/collation/tables`.
 //!
-//! ALLKEYS is allkeys-9.0.0.txt of UTS #10. GENERAL_CI_WEIGHTS is what `xtask/general_ci_weights.sh` prints. The files
-//! are described in `crates/model/src/collation/table.rs`.
+//! ALLKEYS is allkeys-9.0.0.txt of UTS #10. GENERAL_CI_WEIGHTS is the output of
+//! `xtask/general_ci_weights.sh`. `crates/model/src/collation/table.rs` describes the format of the tables.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +15,7 @@ const EXPANSION_FLAG: u16 = 0x8000;
 const NOT_LISTED: u16 = 0xFFFF;
 const IDENTITY_PAGE: u16 = 0xFFFF;
 
-/// Reads the two inputs named in `arguments` and writes both tables; the error is a sentence for the user.
+/// Reads the two files that `arguments` names and writes both tables. An error is a sentence for the user.
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let [allkeys, general_ci] = arguments else {
         return Err("usage: generate-collation ALLKEYS GENERAL_CI_WEIGHTS".into());
@@ -24,7 +25,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     write(&tables.join("general_ci.bin"), &general_ci_table(&read(general_ci)?)?)
 }
 
-/// A table in the making; pages with equal content are kept once.
+/// A table being built. Pages with equal content are stored once.
 #[derive(Default)]
 struct Table {
     index: Vec<u16>,
@@ -82,7 +83,7 @@ fn unicode_primary(text: &str) -> Result<Table, String> {
     Ok(table)
 }
 
-/// The primary weights other than zero of every single code point of allkeys; contractions are left out.
+/// The non-zero primary weights of every code point in allkeys. Contractions are left out.
 fn listed_weights(text: &str) -> Result<BTreeMap<u32, Vec<u16>>, String> {
     let mut listed = BTreeMap::new();
     for line in text.lines() {

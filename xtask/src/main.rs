@@ -9,14 +9,18 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: xtask COMMAND
-  tidy                                       check the house rules (docs/style.md)
-  generate                                   write docs/generated from the tables in the code
-  generate-collation ALLKEYS GENERAL_CI_WEIGHTS   write the weight tables of crates/model";
+  tidy                  check the house rules (docs/style.md)
+  list [CRATE]          list every violation of the rules for prose and test layout; CRATE can be xtask or docs
+  generate              write docs/generated from the tables in the code
+  generate-collation ALLKEYS GENERAL_CI_WEIGHTS
+                        write the weight tables of crates/model";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((command, [])) if command == "tidy" => tidy::run(),
+        Some((command, [])) if command == "list" => tidy::list(None),
+        Some((command, [owner])) if command == "list" => tidy::list(Some(owner)),
         Some((command, [])) if command == "generate" => generate::run(),
         Some((command, rest)) if command == "generate-collation" => generate_collation::run(rest),
         _ => Err(USAGE.into()),

@@ -1,4 +1,4 @@
-//! A first look: a node, sysbench against it, and what each thread did.
+//! `demo`: starts a node, runs sysbench against it and shows how each thread spent its time.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,19 +9,28 @@ use crate::report::Table;
 use crate::sysbench::{StatementMode, SysbenchRun};
 use crate::{Failure, Outcome};
 
-/// Shows sysbench on a fresh node.
+/// Widest table that is printed as a table, in characters. A wider one is printed with one column a line.
+const TABLE_WIDTH_MAX: usize = 100;
+
+/// Shown after the runs. `SELECT *` would give 26 columns of `threadstat`, which no terminal shows in one line.
+const THREAD_STATEMENTS: [&str; 2] = [
+    "SELECT thread_id, name, cpu, modules FROM junctor_info.threads",
+    "SELECT name, executing_us, sending_us, spinning_us, sleeping_us, signals, hand_overs FROM junctor_info.threadstat",
+];
+
+/// Options of `demo`.
 #[derive(Debug, clap::Args)]
 pub struct DemoOptions {
-    /// The binary [default: junctor beside this program]
+    /// Binary of the node [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
-    /// Seconds of each script
+    /// Seconds that each sysbench script runs
     #[arg(long, value_name = "S", default_value_t = 10)]
     seconds: u64,
-    /// Rows of the table
+    /// Rows of the sysbench table
     #[arg(long, default_value_t = 100_000)]
     rows: u64,
-    /// ThreadConfig of the node [default: by the CPUs]
+    /// ThreadConfig of the node [default: chosen from the number of CPUs]
     #[arg(long, value_name = "STR")]
     thread_config: Option<String>,
 }
@@ -29,7 +38,7 @@ pub struct DemoOptions {
 /// Runs the demonstration.
 ///
 /// # Errors
-/// A server that does not start, or a script that fails.
+/// The node does not start, or a script or the `mysql` client fails.
 pub fn run(options: &DemoOptions) -> Outcome<()> {
     let mut junctor = JunctorOptions { binary: options.junctor.clone(), ..JunctorOptions::default() };
     if let Some(thread_config) = &options.thread_config {
@@ -64,20 +73,37 @@ pub fn run(options: &DemoOptions) -> Outcome<()> {
             format!("{cpu:.1}"),
         ]);
     }
-    println!("\n{table}\nWhat the threads did, as the mysql client sees it:\n");
-    for statement in ["SELECT * FROM junctor_info.threads", "SELECT * FROM junctor_info.threadstat"] {
-        println!("{statement}\n{}", ask_mysql(&server, statement)?);
+    println!("\n{table}\nThe threads of the node, through the mysql client:\n");
+    for statement in THREAD_STATEMENTS {
+        let table = ask_mysql(&server, "--table", statement)?;
+        let shown = if fits(&table) { table } else { ask_mysql(&server, "--vertical", statement)? };
+        println!("{};\n{shown}", statement.replace(" FROM", "\nFROM"));
     }
     server.stop()?;
     println!("Stopped. `make run` starts a node to play with.");
     Ok(())
 }
 
-/// Runs a statement with the command-line client.
-fn ask_mysql(server: &Server, statement: &str) -> Outcome<String> {
+fn fits(table: &str) -> bool {
+    table.lines().all(|line| line.chars().count() <= TABLE_WIDTH_MAX)
+}
+
+/// Runs a statement with the `mysql` client, which prints the rows in `format` (an option such as `--table`).
+fn ask_mysql(server: &Server, format: &str, statement: &str) -> Outcome<String> {
     let mut client = Command::new("mysql");
-    client.args(["--no-defaults", "--table", "-uroot", "-e", statement]);
+    client.args(["--no-defaults", format, "-uroot", "-e", statement]);
     client.arg(format!("-h{}", server.address.ip())).arg(format!("-P{}", server.address.port()));
     let finished = command::run(&mut client, Duration::from_secs(30))?;
     if finished.status.success() { Ok(finished.output) } else { Err(Failure::new(finished.errors)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_up_to_a_hundred_columns_fits() {
+        assert!(fits(&format!("{}\n{}\n", "-".repeat(100), "é".repeat(100))));
+        assert!(!fits(&format!("short\n{}\n", "-".repeat(101))));
+    }
 }

@@ -20,7 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("client", &["wire", "model"]),
     ("sql", &["gateway", "wire", "signals", "expression", "model"]),
     ("front", &["sql", "gateway", "wire", "signals", "expression", "kernel", "model"]),
-    // All of them but itself and history, the last two.
+    // All but the last two: itself and history.
     ("node", BELOW_SIM.split_at(BELOW_SIM.len() - 2).0),
     ("sim", BELOW_SIM),
     ("bench", BELOW_SERVER),
@@ -63,7 +63,7 @@ const BELOW_SERVER: &[&str] = &[
     "sim",
 ];
 
-/// Every arrow of `cargo metadata --no-deps` that the table does not allow, those of tests included.
+/// Every dependency between crates in `cargo metadata --no-deps` that the table does not allow, in tests too.
 ///
 /// # Errors
 /// A sentence when the value is not what cargo prints.
@@ -87,7 +87,7 @@ pub fn check(metadata: &Value) -> Result<Vec<Violation>, String> {
     Ok(violations)
 }
 
-/// The folder of a crate: `junctor-sql` lies in `sql`, the binary `junctor` in `server`.
+/// The folder of a package: `junctor-sql` is in `sql`, the binary `junctor` in `server`.
 fn short_name(name: &str) -> &str {
     match name {
         "junctor" => "server",

@@ -2,11 +2,11 @@
 
 use super::Violation;
 
-/// Names at the root of the repository that a page may begin a path with.
+/// A quoted text that begins with one of these is a path under the root of the repository.
 const ROOTS: [&str; 8] = ["crates/", "docs/", "tests/", "xtask/", "bench/", ".ci/", "README", "CHANGELOG"];
 
-/// Every path in backticks or in a relative link of a page that does not exist. `exists` is asked with paths under the
-/// root.
+/// Every path in backticks or in a relative link of a page that does not exist. `exists` is asked with paths
+/// under the root.
 pub fn check_paths(page: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Violation> {
     let mut violations = Vec::new();
     let folder = page.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -23,11 +23,11 @@ pub fn check_paths(page: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec
     violations
 }
 
-/// The path that a quoted text begins with, if it is one; patterns and placeholders are none.
+/// The path at the start of a quoted text, if it is one. Patterns and placeholders are not paths.
 fn quoted_path(text: &str) -> Option<&str> {
     let known = ROOTS.iter().any(|root| text.starts_with(root));
     let pattern = text.contains(|letter: char| "*{}<>$ ".contains(letter)) || text.contains("NNNN");
-    // `file.rs:12` and `file.rs::name` point into the file.
+    // In `file.rs:12` and `file.rs::name` the path ends at the colon.
     let path = text.split(':').next().unwrap_or(text).trim_end_matches('/');
     (known && !pattern).then_some(path)
 }

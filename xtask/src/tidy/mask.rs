@@ -1,6 +1,6 @@
-//! Rust source with the insides of comments and literals blanked, so that a search meets code alone. Lines stay lines.
+//! Rust source with comments and literals blanked, so that a search finds code only. Line breaks stay.
 
-/// What is kept of the text; everything else becomes spaces.
+/// The part of the text that is kept. The rest becomes spaces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// Code without comments and literals.
@@ -9,7 +9,7 @@ pub enum Keep {
     CodeAndComments,
 }
 
-/// Blanks what `keep` does not name. Bytes stay where they were, so offsets and lines agree with the text.
+/// Blanks what `keep` does not name. Every byte keeps its offset, so offsets and lines agree with the text.
 pub fn mask(text: &str, keep: Keep) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
@@ -50,12 +50,45 @@ pub fn line_of(text: &str, offset: usize) -> usize {
     text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
+/// The offset of the brace that closes the one at `open`, in masked code.
+pub fn matching_brace(code: &str, open: usize) -> Option<usize> {
+    let mut depth = 0;
+    code.bytes().enumerate().skip(open).find_map(|(at, byte)| {
+        depth += i32::from(byte == b'{') - i32::from(byte == b'}');
+        (depth == 0).then_some(at)
+    })
+}
+
+/// Masked code without the items that an attribute `cfg` keeps for tests: `cfg(test)`, `cfg(loom)`,
+/// `cfg(shuttle)`, or `any` and `all` of them.
+pub fn without_tests(code: &str) -> String {
+    let mut out = code.as_bytes().to_vec();
+    for (at, _) in code.match_indices("#[cfg(") {
+        let Some(length) = code[at..].find(']') else { break };
+        let condition = &code[at..at + length];
+        let for_tests = ["test", "loom", "shuttle"].iter().any(|name| word_positions(condition, name).next().is_some());
+        if !for_tests || condition.contains("not(") {
+            continue;
+        }
+        let item = at + length;
+        // Of a `use` with braces only the semicolon stays.
+        let end = code[item..].find([';', '{']).and_then(|offset| {
+            let found = item + offset;
+            if code.as_bytes()[found] == b';' { Some(found) } else { matching_brace(code, found) }
+        });
+        for byte in out[at..=end.unwrap_or(code.len() - 1)].iter_mut().filter(|byte| **byte != b'\n') {
+            *byte = b' ';
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 fn in_word(bytes: &[u8], at: usize) -> bool {
-    // The b of a byte string belongs to the literal, not to a word.
+    // The `b` in front of a byte string belongs to the literal, not to a word.
     at > 0 && is_word_byte(bytes[at - 1]) && !(bytes[at - 1] == b'b' && (at < 2 || !is_word_byte(bytes[at - 2])))
 }
 
@@ -106,7 +139,7 @@ fn raw_string_end(bytes: &[u8], at: usize) -> Option<usize> {
     Some(open + 1 + length + close.len())
 }
 
-/// The end of a character literal; a lifetime ends at once, for nothing of it needs blanking.
+/// The end of a character literal. A lifetime ends after its quote, because it is code.
 fn character_end(bytes: &[u8], at: usize) -> usize {
     if bytes.get(at + 1) == Some(&b'\\') {
         let mut here = at + 3;
@@ -162,6 +195,21 @@ mod tests {
     #[test]
     fn comments_stay_when_asked() {
         assert_eq!(mask("x // why\n\"s\"", Keep::CodeAndComments), "x // why\n   ");
+    }
+
+    #[test]
+    fn items_for_tests_leave_the_code() {
+        for item in [
+            "#[cfg(test)] mod tests { fn f() { g() } }",
+            "#[cfg(test)]\nmod tests;",
+            "#[cfg(all(test, not_here))] fn f() {}",
+            "#[cfg(any(loom, shuttle))] use loom::sync;",
+        ] {
+            let masked = without_tests(&format!("a {item} b"));
+            assert_eq!(masked.split_whitespace().collect::<Vec<_>>(), ["a", "b"], "{item}");
+        }
+        let kept = "#[cfg(not(loom))] use a::b; #[cfg(target_os)] fn f() {}";
+        assert_eq!(without_tests(kept), kept);
     }
 
     #[test]

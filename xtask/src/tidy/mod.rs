@@ -1,15 +1,21 @@
-//! `tidy`: the house rules that a program can check. Each check takes text and gives violations, so that each is tested
-//! alone; this file reads the tree and prints.
+//! `tidy`: the house rules that a program can check. Each check takes text and returns violations, so that
+//! each is tested alone; this file reads the tree and prints.
 
 mod arrows;
+mod dependencies;
 mod documents;
+mod folders;
 mod functions;
 mod mask;
+mod prose;
 mod safety;
 mod sizes;
 mod source;
+mod symbols;
+mod test_layout;
 mod words;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -23,9 +29,9 @@ use source::SourceFile;
 pub struct Violation {
     /// File, and the line if the rule is about one.
     place: String,
-    /// What is wrong, as a sentence.
+    /// The broken rule, as a sentence.
     what: String,
-    /// A warning is printed and fails nothing.
+    /// Whether it is only printed and does not fail the check.
     warning: bool,
 }
 
@@ -46,21 +52,31 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Checks the whole repository and prints what is wrong.
+/// Checks the whole repository and prints what is wrong. Rules that some crates do not keep yet fail only for
+/// the others; for those crates a count is printed.
 ///
 /// # Errors
 /// The number of violations, or why the tree cannot be read.
 pub fn run() -> Result<(), String> {
     let root = generate::root();
-    let mut violations = arrows::check(&cargo_metadata(&root)?)?;
+    let files = source::rust_files(&root)?;
+    let documents = source::documents(&root)?;
+    let metadata = cargo_metadata(&root)?;
+    let mut violations = arrows::check(&metadata)?;
+    let dependencies = fs::read_to_string(root.join(dependencies::PAGE)).unwrap_or_default();
+    violations.extend(dependencies::check(&metadata, &dependencies)?);
+    violations.extend(folders::check(&files));
     let listed = fs::read_to_string(root.join("docs/unsafe.md")).unwrap_or_default();
-    for file in source::rust_files(&root)? {
-        violations.extend(check_file(&file, &listed));
-    }
-    for (path, text) in source::documents(&root)? {
-        violations.extend(documents::check_paths(&path, &text, |named| root.join(named).exists()));
+    violations.extend(files.iter().flat_map(|file| check_file(file, &listed)));
+    for (path, text) in &documents {
+        violations.extend(documents::check_paths(path, text, |named| root.join(named).exists()));
+        if path.starts_with("docs/path-of-") {
+            violations.extend(symbols::check(path, text, |named| fs::read_to_string(root.join(named)).ok()));
+        }
     }
     violations.extend(check_generated(&root));
+    violations.extend(count_unclean("prose", check_prose(&files, &documents), prose::is_clean));
+    violations.extend(count_unclean("test layout", test_layout::check(&files), test_layout::is_clean));
     violations.sort();
     for violation in &violations {
         eprintln!("{violation}");
@@ -72,12 +88,51 @@ pub fn run() -> Result<(), String> {
     Ok(())
 }
 
+/// Prints every violation of the rules for prose and for the layout of tests: of one crate, `xtask` or
+/// `docs`, or of all.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn list(owner: Option<&str>) -> Result<(), String> {
+    let root = generate::root();
+    let files = source::rust_files(&root)?;
+    let mut violations = check_prose(&files, &source::documents(&root)?);
+    violations.extend(test_layout::check(&files));
+    violations.retain(|violation| owner.is_none_or(|owner| prose::owner(&violation.place) == owner));
+    for violation in &violations {
+        println!("{violation}");
+    }
+    println!("{} places", violations.len());
+    Ok(())
+}
+
+fn check_prose(files: &[SourceFile], documents: &[(String, String)]) -> Vec<Violation> {
+    let comments = files.iter().flat_map(prose::check_comments);
+    comments.chain(documents.iter().flat_map(|(path, text)| prose::check_page(path, text))).collect()
+}
+
+/// Prints how many violations each unclean owner has, and returns those of the clean ones.
+fn count_unclean(rule: &str, violations: Vec<Violation>, is_clean: fn(&str) -> bool) -> Vec<Violation> {
+    let (failing, counted): (Vec<_>, Vec<_>) =
+        violations.into_iter().partition(|violation| is_clean(prose::owner(&violation.place)));
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for violation in &counted {
+        *counts.entry(prose::owner(&violation.place)).or_default() += 1;
+    }
+    if !counted.is_empty() {
+        let owners: Vec<String> = counts.iter().map(|(owner, count)| format!("{owner} {count}")).collect();
+        eprintln!("{rule}: {} ({}); `xtask list [CRATE]` shows them", counted.len(), owners.join(", "));
+    }
+    failing
+}
+
 fn check_file(file: &SourceFile, unsafe_page: &str) -> Vec<Violation> {
     let mut violations = sizes::check(file);
     violations.extend(sizes::check_hot_path(file));
     violations.extend(functions::check(file));
     violations.extend(safety::check(file, unsafe_page));
     violations.extend(words::check(file));
+    violations.extend(words::check_kernel(file));
     violations
 }
 

@@ -1,4 +1,4 @@
-//! The files that the rules are about.
+//! The files that the rules apply to.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,29 +7,29 @@ use super::mask::{Keep, mask};
 
 /// A file of Rust.
 pub struct SourceFile {
-    /// Its path under the root, with `/`.
+    /// Path under the root, with `/`.
     pub path: String,
-    /// What it holds.
+    /// Content.
     pub text: String,
-    /// The same without comments and literals.
+    /// Content with comments and literals blanked.
     pub code: String,
 }
 
 impl SourceFile {
-    /// A file with that text.
+    /// Makes a file from its path and content.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> SourceFile {
         let text = text.into();
         SourceFile { path: path.into(), code: mask(&text, Keep::Code), text }
     }
 
-    /// Tests and tables that a program wrote may be long.
+    /// Whether the file may be long: it holds tests, or a table that a program wrote.
     pub fn is_test_or_table(&self) -> bool {
         let stem = self.path.rsplit('/').next().unwrap_or("").trim_end_matches(".rs");
         let folders = ["/tests/", "/tables/", "/generated/"];
         stem == "tests" || stem.ends_with("_tests") || folders.iter().any(|folder| self.path.contains(folder))
     }
 
-    /// The folder below `crates`, if it is there.
+    /// The folder under `crates`; `None` for xtask.
     pub fn crate_name(&self) -> Option<&str> {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
@@ -47,7 +47,7 @@ pub fn rust_files(root: &Path) -> Result<Vec<SourceFile>, String> {
     paths.iter().map(|path| Ok(SourceFile::new(relative(root, path), read(path)?))).collect()
 }
 
-/// Every page written by hand: its path and text.
+/// Path and text of every page: `docs`, README and CHANGELOG.
 ///
 /// # Errors
 /// A folder or file that cannot be read.

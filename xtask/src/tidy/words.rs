@@ -1,4 +1,4 @@
-//! Words that must not be in the code.
+//! Words that must not stand in the code.
 
 use super::Violation;
 use super::mask::{Keep, line_of, mask, word_positions};
@@ -8,7 +8,10 @@ const MACROS: [&str; 3] = ["todo", "unimplemented", "dbg"];
 const MARKS: [&str; 2] = ["TODO", "FIXME"];
 const NAMES: [&str; 7] = ["util", "utils", "common", "manager", "helper", "helpers", "managers"];
 
-/// Unfinished code, and names of files and modules that say nothing.
+/// Words of a database. The kernel runs blocks and knows nothing about what they do.
+const DATABASE_WORDS: [&str; 0] = [];
+
+/// Finds unfinished code, and names of files and modules that carry no meaning.
 pub fn check(file: &SourceFile) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut found = |offset: usize, what: String| {
@@ -39,6 +42,42 @@ pub fn check(file: &SourceFile) -> Vec<Violation> {
     violations
 }
 
+/// Words of a database in crates/kernel, in code or comments; in a name such as `row_count` each part is a
+/// word.
+pub fn check_kernel(file: &SourceFile) -> Vec<Violation> {
+    if file.crate_name() != Some("kernel") {
+        return Vec::new();
+    }
+    find_words(&file.text, &DATABASE_WORDS)
+        .map(|(at, word)| {
+            let place = format!("{}:{}", file.path, line_of(&file.text, at));
+            Violation::new(place, format!("{word} is a word of databases; the kernel knows none"))
+        })
+        .collect()
+}
+
+/// The words of the list with their offsets. Capitals and underscores separate the words of a name; a plural
+/// counts.
+fn find_words<'a>(text: &'a str, list: &'a [&'a str]) -> impl Iterator<Item = (usize, &'a str)> {
+    let bytes = text.as_bytes();
+    let starts = (0..bytes.len()).filter(move |at| {
+        let before = at.checked_sub(1).map(|before| bytes[before]);
+        bytes[*at].is_ascii_alphabetic()
+            && before.is_none_or(|before| {
+                !before.is_ascii_alphabetic() || before.is_ascii_lowercase() && bytes[*at].is_ascii_uppercase()
+            })
+    });
+    starts.filter_map(move |at| {
+        let rest = &bytes[at..];
+        let capitals = rest.len() > 1 && rest[0].is_ascii_uppercase() && rest[1].is_ascii_uppercase();
+        let more = |byte: &&u8| if capitals { byte.is_ascii_uppercase() } else { byte.is_ascii_lowercase() };
+        let length = 1 + rest[1..].iter().take_while(more).count();
+        let word = text[at..at + length].to_ascii_lowercase();
+        let found = list.iter().find(|listed| word == **listed || word.strip_suffix('s') == Some(listed))?;
+        Some((at, *found))
+    })
+}
+
 fn says_nothing(name: &str) -> bool {
     name.split('_').any(|word| NAMES.contains(&word))
 }
@@ -59,6 +98,19 @@ mod tests {
         }
         assert_eq!(found(path, "/* FIXME */ fn todo() {}"), 1);
         assert_eq!(found(path, "const WORDS: &str = \"TODO todo!()\";"), 0);
+    }
+
+    #[test]
+    fn words_of_a_list_are_found_in_names_and_sentences() {
+        let list = ["row", "table"];
+        let count = |text: &str| find_words(text, &list).count();
+        for text in ["a row", "row_count", "RowCount", "last_row", "LastRow", "ROWS_MAX", "Tables", "rows."] {
+            assert_eq!(count(text), 1, "{text}");
+        }
+        for text in ["arrow", "rowan", "stable", "tableau", "Growth", "THROWN"] {
+            assert_eq!(count(text), 0, "{text}");
+        }
+        assert_eq!(find_words("x of two tables", &list).next(), Some((9, "table")));
     }
 
     #[test]
