@@ -275,8 +275,8 @@ fn send_read(to: Address, request: ReadRows, turn: &mut TurnContext<'_>) {
     }
 }
 
-/// Sends a part of a read. One that stays and is long waits for its turn; one of several that stays is held. Returns whether one of
-/// several went away.
+/// Sends a part of a read. A long one that stays on this thread waits in the outbox's queue of long work; one of several that stays is
+/// held. Returns whether one of several went to another thread.
 #[inline]
 fn send_part(
     to: Address,
@@ -285,7 +285,8 @@ fn send_part(
     (here, held): (&[Address], &mut Vec<(Address, ReadRows)>),
     turn: &mut TurnContext<'_>,
 ) -> bool {
-    let is_long = is_long(request.charge);
+    // A part that was cut is known to be long, and nothing bounds a scan of all rows; the rest is a prediction.
+    let is_long = is_long(request.charge) || request.resume.is_some() || request.program.access == Access::AllRows;
     if !(several || is_long) || !here.contains(&to) {
         send_read(to, request, turn);
         return several;

@@ -2,15 +2,13 @@
 //! and those that see their own transaction's writes.
 
 use junctor_kernel::{Context, Outbox};
-use junctor_model::error::Result;
 use junctor_signals::Signal;
 use junctor_signals::read_rows::ReadRows;
 use junctor_signals::remarks;
 
 use super::block::LdmBlock;
-use super::partition_table::PartitionSlot;
 use crate::query::block::{answer, fail, since};
-use crate::read::{HOLDS_PER_TURN_MAX, LONG_READ_ROWS, ReadPosition, ReadView, RowReader, plan_is_stale};
+use crate::read::{Hold, LONG_READ_ROWS, ReadPosition, plan_is_stale};
 
 impl LdmBlock {
     #[inline]
@@ -30,44 +28,17 @@ impl LdmBlock {
         let mut position = ReadPosition::new(&request);
         let begun = request.is_sampled.then(|| context.stamp());
         let looked_at = reader.counts.looked_at();
-        let outcome = read(slot, reader, &mut request, &mut position);
+        let outcome = reader.step(&mut request, &mut position, context, |reader, view, position, out| {
+            let is_done = slot.guard.owner_read(&slot.token, |store| reader.hold(store, view, position, out))?;
+            Ok(Hold::ended(is_done))
+        });
         if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
             outbox.take_no_more();
         }
         let remarks = remarks::take(&mut reader.emitter.scratch);
         match outcome {
-            Ok(()) => answer(request, position, since(begun, context), remarks, outbox),
+            Ok(_) => answer(request, position, since(begun, context), remarks, outbox),
             Err(error) => fail(request, error, remarks, outbox),
         }
     }
-}
-
-fn read(
-    slot: &PartitionSlot,
-    reader: &mut RowReader,
-    request: &mut ReadRows,
-    position: &mut ReadPosition,
-) -> Result<()> {
-    let view = ReadView {
-        program: &request.program,
-        protocol: request.protocol,
-        input: &request.input,
-        snapshot: request.snapshot,
-        own: request.transaction.is_some().then_some(request.transaction),
-        rows_max: request.rows_max,
-    };
-    let out = &mut request.output;
-    reader.emitter.scratch.set_warnings_max(request.warnings_max);
-    reader.emitter.begin(&view.program.output)?;
-    for _ in 0..HOLDS_PER_TURN_MAX {
-        if slot.guard.owner_read(&slot.token, |store| reader.hold(store, &view, position, out))? {
-            break;
-        }
-    }
-    if reader.emitter.end(&view.program.output, out) {
-        position.rows = 1;
-    }
-    reader.counts.reads += 1;
-    reader.counts.rows_answered += u64::from(position.rows);
-    Ok(())
 }

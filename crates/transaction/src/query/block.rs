@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use junctor_kernel::{Address, Context, Outbox, Time, WorldEvent};
-use junctor_model::error::{Error, Result};
+use junctor_model::error::Error;
 use junctor_model::id::PartitionId;
 use junctor_signals::change_schema::{Catalog, OpenPartition, PublishCatalog, PublishCatalogReply};
 use junctor_signals::counter::{QueryCounters, counter_rows};
@@ -18,7 +18,7 @@ use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal};
 use junctor_storage::guard::ReaderSlot;
 
 use crate::GuardedPartition;
-use crate::read::{HOLDS_PER_TURN_MAX, LONG_READ_ROWS, ReadCounts, ReadPosition, ReadView, RowReader, plan_is_stale};
+use crate::read::{Hold, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader, plan_is_stale};
 
 /// One instance of query.
 #[derive(Debug)]
@@ -35,13 +35,6 @@ pub struct QueryBlock {
 struct ReadablePartition {
     owner: Address,
     guard: Arc<GuardedPartition>,
-}
-
-/// How a request ended in this block.
-enum Outcome {
-    Answered,
-    /// The guard was busy before anything was read.
-    Busy,
 }
 
 impl QueryBlock {
@@ -129,16 +122,22 @@ impl QueryBlock {
         let mut position = ReadPosition::new(&request);
         let begun = request.is_sampled.then(|| context.stamp());
         let looked_at = reader.counts.looked_at();
-        let outcome = read(partition, slot, reader, &mut request, &mut position);
+        let is_read = reader.step(&mut request, &mut position, context, |reader, view, position, out| match partition
+            .guard
+            .read(slot, |store| reader.hold(store, view, position, out))
+        {
+            Ok(is_done) => is_done.map(Hold::ended),
+            Err(_) => Ok(Hold::Busy),
+        });
         if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
             outbox.take_no_more();
         }
-        match outcome {
-            Ok(Outcome::Answered) => {
+        match is_read {
+            Ok(true) => {
                 let remarks = remarks::take(&mut reader.emitter.scratch);
                 answer(request, position, since(begun, context), remarks, outbox);
             }
-            Ok(Outcome::Busy) => {
+            Ok(false) => {
                 counted.guard_bounces += 1;
                 pass_on(partition.owner, request, outbox);
             }
@@ -154,44 +153,6 @@ fn pass_on(owner: Address, request: ReadRows, outbox: &mut Outbox<Signal>) {
     if !is_little {
         outbox.mark_much(owner);
     }
-}
-
-fn read(
-    partition: &ReadablePartition,
-    slot: &ReaderSlot,
-    reader: &mut RowReader,
-    request: &mut ReadRows,
-    position: &mut ReadPosition,
-) -> Result<Outcome> {
-    let view = ReadView {
-        program: &request.program,
-        protocol: request.protocol,
-        input: &request.input,
-        snapshot: request.snapshot,
-        own: None,
-        rows_max: request.rows_max,
-    };
-    let out = &mut request.output;
-    reader.emitter.scratch.set_warnings_max(request.warnings_max);
-    reader.emitter.begin(&view.program.output)?;
-    for hold in 0..HOLDS_PER_TURN_MAX {
-        match partition.guard.read(slot, |store| reader.hold(store, &view, position, out)) {
-            Ok(is_done) => {
-                if is_done? {
-                    break;
-                }
-            }
-            Err(_) if hold == 0 => return Ok(Outcome::Busy),
-            // What was read is answered; the rest is asked for again.
-            Err(_) => break,
-        }
-    }
-    if reader.emitter.end(&view.program.output, out) {
-        position.rows = 1;
-    }
-    reader.counts.reads += 1;
-    reader.counts.rows_answered += u64::from(position.rows);
-    Ok(Outcome::Answered)
 }
 
 /// Nanoseconds since a sampled read was begun; 0 for others.

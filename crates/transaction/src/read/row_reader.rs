@@ -4,6 +4,7 @@
 use std::ops::{Bound, ControlFlow};
 
 use junctor_expression::{Expression, Parameters};
+use junctor_kernel::{Context, Time};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, IndexId, RowId, TransactionId};
 use junctor_model::limit::{REPLY_BYTES_MAX, ROWS_PER_HOLD_MAX};
@@ -17,8 +18,12 @@ use junctor_storage::partition_store::{Batch, PartitionStore, ScanCursor, ScanEn
 
 use super::emit::Emitter;
 
-/// Holds of one request in one turn; the reply says where to go on.
-pub(crate) const HOLDS_PER_TURN_MAX: usize = 64;
+/// Holds of one step of a request. The reply of a step says where the next one resumes.
+const HOLDS_PER_STEP_MAX: usize = 64;
+/// Holds before a step reads a clock, so that short ranges pay for none.
+const HOLDS_UNTIMED: usize = 2;
+/// Nanoseconds that a step lasts beyond its untimed holds. Every other request of the thread waits for the step to end.
+const STEP_NS_MAX: u64 = 80_000;
 
 /// Rows and keys looked at for one request, from which on it was long: tens of microseconds.
 pub(crate) const LONG_READ_ROWS: u64 = 256;
@@ -86,6 +91,25 @@ impl ReadPosition {
     }
 }
 
+/// How one hold of the guard ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// The request is answered, or the reply is full.
+    Done,
+    /// Rows are left.
+    More,
+    /// The owner is writing; nothing was read.
+    Busy,
+}
+
+impl Hold {
+    /// The end of a hold that read rows.
+    #[inline]
+    pub fn ended(is_done: bool) -> Hold {
+        if is_done { Hold::Done } else { Hold::More }
+    }
+}
+
 /// Reads rows; one per block, for its working memory.
 #[derive(Debug)]
 pub(crate) struct RowReader {
@@ -115,6 +139,51 @@ impl ReadCounts {
 impl RowReader {
     pub fn new() -> RowReader {
         RowReader { emitter: Emitter::new(), image: Vec::new(), counts: ReadCounts::default() }
+    }
+
+    /// Runs one step of a request: holds of the guard until the request is answered, the reply is full, or the time of a step is spent.
+    /// False when the guard was busy before anything was read.
+    ///
+    /// # Errors
+    /// Those of [`RowReader::hold`].
+    #[inline(always)]
+    pub fn step(
+        &mut self,
+        request: &mut ReadRows,
+        position: &mut ReadPosition,
+        context: &mut Context<'_>,
+        mut hold: impl FnMut(&mut RowReader, &ReadView<'_>, &mut ReadPosition, &mut Vec<u8>) -> Result<Hold>,
+    ) -> Result<bool> {
+        let view = ReadView {
+            program: &request.program,
+            protocol: request.protocol,
+            input: &request.input,
+            snapshot: request.snapshot,
+            own: request.transaction.is_some().then_some(request.transaction),
+            rows_max: request.rows_max,
+        };
+        let out = &mut request.output;
+        self.emitter.scratch.set_warnings_max(request.warnings_max);
+        self.emitter.begin(&view.program.output)?;
+        let mut timed_from = Time(0);
+        for number in 0..HOLDS_PER_STEP_MAX {
+            match hold(self, &view, position, out)? {
+                Hold::Done => break,
+                Hold::Busy if number == 0 => return Ok(false),
+                // The rows read so far are answered; the session asks for the rest.
+                Hold::Busy => break,
+                Hold::More if number + 1 < HOLDS_UNTIMED => {}
+                Hold::More if number + 1 == HOLDS_UNTIMED => timed_from = context.stamp(),
+                Hold::More if context.stamp().since(timed_from).0 >= STEP_NS_MAX => break,
+                Hold::More => {}
+            }
+        }
+        if self.emitter.end(&view.program.output, out) {
+            position.rows = 1;
+        }
+        self.counts.reads += 1;
+        self.counts.rows_answered += u64::from(position.rows);
+        Ok(true)
     }
 
     /// Reads what one hold of the guard may. True when the request is answered, or the reply as long as it may be.

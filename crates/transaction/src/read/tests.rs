@@ -11,8 +11,9 @@ use junctor_signals::program::{Access, Output, Projection, ReadProgram, RowProto
 use junctor_storage::page::PagePool;
 use junctor_storage::partition_store::PartitionStore;
 
+use super::row_reader::ReadView;
 use super::sort_key::append_sort_key;
-use super::{ReadPosition, ReadView, RowReader};
+use super::{ReadPosition, RowReader};
 use crate::harness::{ID, INDEX_K, K, SampleTable, U};
 
 fn constant(value: i64) -> Expression {
