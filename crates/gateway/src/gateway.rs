@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Directory, Handle, Module, Pool};
+use junctor_kernel::{Address, Directory, Handle, Pool};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId};
+use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Handle, Module};
+use junctor_kernel::{Address, Handle};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ConnectionId, PartitionId, TableId, TransactionId};
 use junctor_model::limit::REPLY_BYTES_MAX;
+use junctor_signals::Module;
 use junctor_signals::program::{Access, ReadProgram};
 use junctor_signals::read_rows::{Charge, OperationId, ReadRows, ReadRowsReply};
 use junctor_signals::{LdmSignal, QuerySignal, Signal, SqlSignal};
@@ -300,9 +301,9 @@ fn send_part(
 
 #[inline]
 fn read_signal(to: Address, request: ReadRows) -> Signal {
-    match to.module {
-        Module::Query => Signal::Query(QuerySignal::ReadRows(request)),
-        _ => Signal::Ldm(LdmSignal::ReadRows(request)),
+    match to.module == Module::Query {
+        true => Signal::Query(QuerySignal::ReadRows(request)),
+        false => Signal::Ldm(LdmSignal::ReadRows(request)),
     }
 }
 

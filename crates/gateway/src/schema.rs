@@ -1,8 +1,9 @@
 //! Changes of the schema, and the tables that sessions keep for them.
 
-use junctor_kernel::{Address, Handle, Module};
+use junctor_kernel::{Address, Handle};
 use junctor_model::error::Result;
 use junctor_model::id::{ConnectionId, TransactionId};
+use junctor_signals::Module;
 use junctor_signals::block_tables::{BlockTablesReply, CancelSchemaChange, NoteTableWait, RecallTables, UnlockTables};
 use junctor_signals::change_schema::{ChangeSchema, SchemaChange};
 use junctor_signals::read_rows::OperationId;

@@ -13,8 +13,11 @@ use std::time::Duration;
 
 use junctor_kernel::real::{Node, NodeOptions};
 use junctor_kernel::{
-    Address, Context, Host, Module, NodeLayout, Outbox, Priority, Signal, SignalClass, WorldEvent, WorldRequest,
+    Address, Context, Host, ModuleId, NodeLayout, Outbox, Priority, Signal, SignalClass, WorldEvent, WorldRequest,
 };
+
+const ECHO: ModuleId = ModuleId::new(2);
+const PLAYER: ModuleId = ModuleId::new(3);
 
 enum Ping {
     World(WorldEvent),
@@ -23,7 +26,7 @@ enum Ping {
 
 impl Signal for Ping {
     fn class(&self) -> SignalClass {
-        SignalClass::Request
+        SignalClass::Deferrable
     }
 
     fn priority(&self) -> Priority {
@@ -91,8 +94,8 @@ fn main() {
     let hops: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
     let spin_us = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(0);
     let batch: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(16);
-    let local: &[&[(Module, u16)]] = &[&[(Module::Tc, 0), (Module::Ldm, 0)]];
-    let apart: &[&[(Module, u16)]] = &[&[(Module::Tc, 0)], &[(Module::Ldm, 0)]];
+    let local: &[&[(ModuleId, u16)]] = &[&[(ECHO, 0), (PLAYER, 0)]];
+    let apart: &[&[(ModuleId, u16)]] = &[&[(ECHO, 0)], &[(PLAYER, 0)]];
     let mut layout = NodeLayout::new(if kind == "local" { local } else { apart });
     for thread in &mut layout.threads {
         thread.spin_us = spin_us;
@@ -100,7 +103,7 @@ fn main() {
     let (hops, is_local) = (if kind == "start" { 0 } else { hops }, kind == "local");
     let options = NodeOptions { pin: false, ..NodeOptions::default() };
     let node = Node::start(&layout, options, move |seat| {
-        let partner = if seat.thread == 0 { Module::Ldm } else { Module::Tc };
+        let partner = if seat.thread == 0 { PLAYER } else { ECHO };
         let begins = if seat.thread == 0 { batch } else { 0 };
         // A local player is both blocks, and sees every hop.
         let hops_left = if is_local { hops } else { hops / 2 };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::placement::Module;
+use crate::module::ModuleId;
 
 /// A node of the cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,32 +15,34 @@ pub struct Address {
     /// The node.
     pub node: NodeId,
     /// The kind of block.
-    pub module: Module,
+    pub module: ModuleId,
     /// Which of the node's instances of the module, from 0.
     pub instance: u16,
 }
 
 impl Address {
     /// The address of an instance of a module on a node.
-    pub const fn new(node: NodeId, module: Module, instance: u16) -> Self {
-        Self { node, module, instance }
+    #[inline]
+    pub fn new(node: NodeId, module: impl Into<ModuleId>, instance: u16) -> Self {
+        Self { node, module: module.into(), instance }
     }
 
     /// All parts in one word, for traces and digests: node in the low byte, then module, then instance.
     #[inline(always)]
     pub const fn to_bits(self) -> u32 {
-        self.node.0 as u32 | (self.module as u32) << 8 | (self.instance as u32) << 16
+        self.node.0 as u32 | (self.module.number() as u32) << 8 | (self.instance as u32) << 16
     }
 
     /// The address that [`Address::to_bits`] made; none if the module number means nothing.
     pub fn from_bits(bits: u32) -> Option<Self> {
-        let module = Module::ALL.get((bits >> 8 & 0xff) as usize).copied()?;
-        Some(Self { node: NodeId(bits as u8), module, instance: (bits >> 16) as u16 })
+        let module = (bits >> 8) as u8;
+        let is_module = usize::from(module) < ModuleId::COUNT;
+        is_module.then(|| Self::new(NodeId(bits as u8), ModuleId::new(module), (bits >> 16) as u16))
     }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}{}", self.node.0, self.module.name(), self.instance)
+        write!(formatter, "{}:{}.{}", self.node.0, self.module.number(), self.instance)
     }
 }

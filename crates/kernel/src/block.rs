@@ -2,16 +2,19 @@
 
 use crate::address::Address;
 use crate::context::{Context, Time};
+use crate::module::ModuleId;
 use crate::outbox::Outbox;
 use crate::world::WorldEvent;
 
 /// How a signal is treated under pressure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalClass {
-    /// Starts work; waits where it is while the thread that should take it has no room for what it would emit.
-    Request,
-    /// Ends or continues work that was begun; always taken.
-    Reply,
+    /// Starts work. It waits in its ring while the receiving thread has no room for the signals that its handler
+    /// would emit.
+    Deferrable,
+    /// Continues or ends work that was begun. Its room is reserved, so it is always taken; otherwise threads that wait
+    /// for each other's answers could fill each other's rings for ever.
+    Reserved,
 }
 
 /// Which of the two queues of a pair of threads a signal uses.
@@ -46,6 +49,12 @@ pub trait Signal: Sized + Send + 'static {
 
     /// The signal that carries an event of the world to a block.
     fn from_world(event: WorldEvent) -> Self;
+
+    /// The name of a module in traces; `None` prints its number.
+    fn name_of_module(module: ModuleId) -> Option<&'static str> {
+        let _ = module;
+        None
+    }
 
     /// The name that belongs to a number, so that a trace can be printed; none if the number means nothing.
     fn name_of_number(number: u16) -> Option<&'static str> {

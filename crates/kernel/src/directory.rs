@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::address::{Address, NodeId};
 use crate::limit::KernelLimits;
-use crate::placement::{CpuBinding, Module, PlacementPlan, ThreadPriority};
+use crate::module::ModuleId;
 use crate::scheduler::load::LoadBoard;
+use crate::scheduler::spin::SpinScale;
 
 /// One thread of a node: what it runs and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub struct ThreadLayout {
     /// The thread's name; the first 15 bytes are shown by the operating system.
     pub name: String,
     /// The module instances that run here, at most one of a module.
-    pub modules: Vec<(Module, u16)>,
+    pub modules: Vec<(ModuleId, u16)>,
     /// The CPUs that the thread may use; any if empty.
     pub cpus: Vec<u32>,
     /// Whether the thread writes nothing for others.
@@ -24,6 +25,10 @@ pub struct ThreadLayout {
     pub nice: Option<i32>,
     /// Whether the thread shall run in the real-time class.
     pub realtime: bool,
+    /// How much overhead the thread may have for spinning.
+    pub spin_scale: SpinScale,
+    /// Whether the thread's blocks seldom have work, so that it is the first to write for others.
+    pub is_mostly_idle: bool,
 }
 
 /// All threads of a node.
@@ -35,32 +40,13 @@ pub struct NodeLayout {
 
 impl NodeLayout {
     /// A layout of unbound threads that do not spin, one for each list of modules.
-    pub fn new(threads: &[&[(Module, u16)]]) -> Self {
-        let layout = |(index, modules): (usize, &&[(Module, u16)])| ThreadLayout {
-            name: format!("{}-{index}", modules.first().map_or("idle", |(module, _)| module.name())),
-            modules: modules.to_vec(),
+    pub fn new<M: Into<ModuleId> + Copy>(threads: &[&[(M, u16)]]) -> Self {
+        let layout = |(index, modules): (usize, &&[(M, u16)])| ThreadLayout {
+            name: format!("thread-{index}"),
+            modules: modules.iter().map(|&(module, instance)| (module.into(), instance)).collect(),
             ..ThreadLayout::default()
         };
         Self { threads: threads.iter().enumerate().map(layout).collect() }
-    }
-}
-
-impl From<&PlacementPlan> for NodeLayout {
-    fn from(plan: &PlacementPlan) -> Self {
-        let layout = |thread: &crate::placement::ThreadPlan| ThreadLayout {
-            name: thread.name.clone(),
-            modules: thread.modules.clone(),
-            cpus: match &thread.cpu {
-                CpuBinding::None => Vec::new(),
-                CpuBinding::One(cpu) => vec![*cpu],
-                CpuBinding::Set(cpus) => cpus.numbers().to_vec(),
-            },
-            spin_us: thread.spin_us.unwrap_or(0),
-            nosend: thread.nosend,
-            nice: thread.priority.nice(),
-            realtime: thread.priority == ThreadPriority::Realtime,
-        };
-        Self { threads: plan.threads.iter().map(layout).collect() }
     }
 }
 
@@ -72,11 +58,11 @@ pub enum LayoutError {
     /// There are more threads than a node may have.
     TooManyThreads,
     /// Two threads, or one twice, run the same instance.
-    Twice(Module, u16),
+    Twice(ModuleId, u16),
     /// A thread runs two instances of one module.
-    TwoOfOneModule(Module),
+    TwoOfOneModule(ModuleId),
     /// Instances of a module are not numbered from 0 without gaps.
-    Gap(Module),
+    Gap(ModuleId),
 }
 
 impl std::fmt::Display for LayoutError {
@@ -86,9 +72,15 @@ impl std::fmt::Display for LayoutError {
             Self::TooManyThreads => {
                 write!(formatter, "the layout has more than {} threads", KernelLimits::THREADS_MAX)
             }
-            Self::Twice(module, instance) => write!(formatter, "{}{instance} runs on two threads", module.name()),
-            Self::TwoOfOneModule(module) => write!(formatter, "a thread runs two instances of {}", module.name()),
-            Self::Gap(module) => write!(formatter, "the instances of {} are not numbered 0, 1, ...", module.name()),
+            Self::Twice(module, instance) => {
+                write!(formatter, "instance {instance} of module {} runs on two threads", module.number())
+            }
+            Self::TwoOfOneModule(module) => {
+                write!(formatter, "a thread runs two instances of module {}", module.number())
+            }
+            Self::Gap(module) => {
+                write!(formatter, "the instances of module {} are not numbered 0, 1, ...", module.number())
+            }
         }
     }
 }
@@ -100,7 +92,7 @@ impl std::error::Error for LayoutError {}
 pub struct Directory {
     node: NodeId,
     threads: Vec<ThreadLayout>,
-    instances: [u16; Module::ALL.len()],
+    instances: [u16; ModuleId::COUNT],
     /// The thread of each module and instance, `stride` for each module; [`Directory::NO_THREAD`] where there is none.
     table: Vec<u16>,
     stride: u16,
@@ -116,9 +108,9 @@ impl Directory {
             return Err(LayoutError::TooManyThreads);
         }
         let stride = layout.threads.len() as u16;
-        let mut instances = [0; Module::ALL.len()];
-        let mut table = vec![Self::NO_THREAD; Module::ALL.len() * layout.threads.len()];
-        for module in Module::ALL {
+        let mut instances = [0; ModuleId::COUNT];
+        let mut table = vec![Self::NO_THREAD; ModuleId::COUNT * layout.threads.len()];
+        for module in (0..ModuleId::COUNT as u8).map(ModuleId::new) {
             let mut found = Vec::new();
             for (index, thread) in layout.threads.iter().enumerate() {
                 let mut here = thread.modules.iter().filter(|(other, _)| *other == module);
@@ -135,9 +127,9 @@ impl Directory {
                 if usize::from(instance) > wanted {
                     return Err(LayoutError::Gap(module));
                 }
-                table[module as usize * usize::from(stride) + wanted] = thread;
+                table[usize::from(module.number()) * usize::from(stride) + wanted] = thread;
             }
-            instances[module as usize] = found.len() as u16;
+            instances[usize::from(module.number())] = found.len() as u16;
         }
         Ok(Self { node, threads: layout.threads.clone(), instances, table, stride })
     }
@@ -157,40 +149,41 @@ impl Directory {
 
     /// How many instances of `module` the node has.
     #[inline]
-    pub fn instances(&self, module: Module) -> u16 {
-        self.instances[module as usize]
+    pub fn instances(&self, module: impl Into<ModuleId>) -> u16 {
+        self.instances[usize::from(module.into().number())]
     }
 
     /// The index of the thread that runs an instance; none if there is no such instance.
     #[inline]
-    pub fn thread_of(&self, module: Module, instance: u16) -> Option<u16> {
-        Some(self.thread_or_none(module, instance)).filter(|&thread| thread != Self::NO_THREAD)
+    pub fn thread_of(&self, module: impl Into<ModuleId>, instance: u16) -> Option<u16> {
+        Some(self.thread_or_none(module.into(), instance)).filter(|&thread| thread != Self::NO_THREAD)
     }
 
     /// As [`Directory::thread_of`], with [`Directory::NO_THREAD`] for none.
     #[inline(always)]
-    pub(crate) fn thread_or_none(&self, module: Module, instance: u16) -> u16 {
+    pub(crate) fn thread_or_none(&self, module: ModuleId, instance: u16) -> u16 {
         if instance >= self.stride {
             return Self::NO_THREAD;
         }
-        let position = module as usize * usize::from(self.stride) + usize::from(instance);
+        let position = usize::from(module.number()) * usize::from(self.stride) + usize::from(instance);
         self.table.get(position).copied().unwrap_or(Self::NO_THREAD)
     }
 
     /// The instance of `module` that runs on a thread; none if it runs none.
-    pub fn instance_on(&self, module: Module, thread: u16) -> Option<u16> {
+    pub fn instance_on(&self, module: impl Into<ModuleId>, thread: u16) -> Option<u16> {
+        let module = module.into();
         let modules = &self.threads.get(usize::from(thread))?.modules;
         modules.iter().find(|(other, _)| *other == module).map(|&(_, instance)| instance)
     }
 
     /// Whether two module instances of this node run on one thread.
-    pub fn share_thread(&self, one: (Module, u16), other: (Module, u16)) -> bool {
+    pub fn share_thread(&self, one: (impl Into<ModuleId>, u16), other: (impl Into<ModuleId>, u16)) -> bool {
         let thread = self.thread_of(one.0, one.1);
         thread.is_some() && thread == self.thread_of(other.0, other.1)
     }
 
     /// The address of an instance on this node.
-    pub fn address(&self, module: Module, instance: u16) -> Address {
+    pub fn address(&self, module: impl Into<ModuleId>, instance: u16) -> Address {
         Address::new(self.node, module, instance)
     }
 }
@@ -205,7 +198,7 @@ pub struct ThreadSeat {
     /// The thread's name.
     pub name: String,
     /// The module instances that the thread runs.
-    pub modules: Vec<(Module, u16)>,
+    pub modules: Vec<(ModuleId, u16)>,
     /// Which module instances the node has.
     pub directory: Arc<Directory>,
     /// The published load figures of the node's threads.
@@ -218,49 +211,31 @@ pub struct ThreadSeat {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_instance_is_found_on_its_thread_and_others_nowhere() {
-        let layout = NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 1)], &[(Module::Tc, 0)], &[(Module::Ldm, 0)]]);
-        let directory = Directory::new(NodeId(1), &layout).unwrap();
-        assert_eq!(directory.thread_of(Module::Tc, 0), Some(1));
-        assert_eq!(directory.thread_of(Module::Tc, 1), Some(0));
-        assert_eq!(directory.thread_of(Module::Tc, 2), None);
-        assert_eq!(directory.thread_of(Module::Ldm, 0), Some(2));
-        assert_eq!(directory.thread_of(Module::Sql, 0), None);
-        assert_eq!(directory.thread_of(Module::Ldm, u16::MAX), None);
-        assert_eq!(directory.instances(Module::Tc), 2);
-        assert_eq!(directory.instance_on(Module::Tc, 0), Some(1));
-    }
+    const A: ModuleId = ModuleId::new(0);
+    const B: ModuleId = ModuleId::new(1);
+    const ABSENT: ModuleId = ModuleId::new(15);
 
     #[test]
-    fn the_layout_of_a_plan_keeps_modules_cpus_and_spin_time() {
-        let thread = crate::placement::ThreadPlan {
-            name: "ldm0".to_owned(),
-            modules: vec![(Module::Ldm, 0)],
-            cpu: CpuBinding::One(3),
-            spin_us: Some(40),
-            nosend: true,
-            ..Default::default()
-        };
-        let plan = PlacementPlan { threads: vec![thread], notices: Vec::new(), reason: String::new() };
-        let wanted = ThreadLayout {
-            name: "ldm0".to_owned(),
-            modules: vec![(Module::Ldm, 0)],
-            cpus: vec![3],
-            nosend: true,
-            spin_us: 40,
-            nice: None,
-            realtime: false,
-        };
-        assert_eq!(NodeLayout::from(&plan).threads, [wanted]);
+    fn every_instance_is_found_on_its_thread_and_others_nowhere() {
+        let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (A, 1)], &[(A, 0)], &[(B, 0)]]);
+        let directory = Directory::new(NodeId(1), &layout).unwrap();
+        assert_eq!(directory.thread_of(A, 0), Some(1));
+        assert_eq!(directory.thread_of(A, 1), Some(0));
+        assert_eq!(directory.thread_of(A, 2), None);
+        assert_eq!(directory.thread_of(B, 0), Some(2));
+        assert_eq!(directory.thread_of(ABSENT, 0), None);
+        assert_eq!(directory.thread_of(B, u16::MAX), None);
+        assert_eq!(directory.instances(A), 2);
+        assert_eq!(directory.instance_on(A, 0), Some(1));
     }
 
     #[test]
     fn layouts_with_gaps_or_doubles_are_refused() {
-        let refused = |threads: &[&[(Module, u16)]]| Directory::new(NodeId(1), &NodeLayout::new(threads)).unwrap_err();
+        let refused =
+            |threads: &[&[(ModuleId, u16)]]| Directory::new(NodeId(1), &NodeLayout::new(threads)).unwrap_err();
         assert_eq!(refused(&[]), LayoutError::NoThread);
-        assert_eq!(refused(&[&[(Module::Tc, 1)]]), LayoutError::Gap(Module::Tc));
-        assert_eq!(refused(&[&[(Module::Tc, 0)], &[(Module::Tc, 0)]]), LayoutError::Twice(Module::Tc, 0));
-        assert_eq!(refused(&[&[(Module::Tc, 0), (Module::Tc, 1)]]), LayoutError::TwoOfOneModule(Module::Tc));
+        assert_eq!(refused(&[&[(A, 1)]]), LayoutError::Gap(A));
+        assert_eq!(refused(&[&[(A, 0)], &[(A, 0)]]), LayoutError::Twice(A, 0));
+        assert_eq!(refused(&[&[(A, 0), (A, 1)]]), LayoutError::TwoOfOneModule(A));
     }
 }

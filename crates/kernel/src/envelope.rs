@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpStream};
 
 use crate::address::Address;
-use crate::real::Loan;
+use crate::output_batch::OutputBatch;
 use crate::world::{WorldEvent, WorldRequest};
 
 /// A signal with where it goes and where it came from.
@@ -33,7 +33,7 @@ pub(crate) enum SocketParcel {
     /// An accepted connection for the recv thread that shall own it.
     Adopt(Box<(TcpStream, SocketAddr, u16)>),
     /// Output for a thread that shall write it for the owner.
-    LendOutput(Box<Loan>),
+    WriteOutput(Box<OutputBatch>),
     /// The output comes back, written or not.
-    ReturnOutput(Box<Loan>),
+    OutputReturned(Box<OutputBatch>),
 }

@@ -154,7 +154,7 @@ impl<S: Signal> Outbox<S> {
     /// An outbox that belongs to no node, for tests of a block alone: everything sent stays in it until it is taken
     /// out by [`Outbox::take_sent`] and [`Outbox::take_requests`].
     pub fn detached(own: Address) -> Self {
-        let layout = crate::directory::NodeLayout::new(&[&[]]);
+        let layout = crate::directory::NodeLayout { threads: vec![crate::directory::ThreadLayout::default()] };
         match Directory::new(own.node, &layout) {
             Ok(directory) => {
                 let mut outbox = Self::new(Arc::new(directory), 0, Vec::new(), usize::MAX);
@@ -195,7 +195,7 @@ impl<S: Signal> Outbox<S> {
                 Priority::Normal => &mut link.normal,
                 Priority::High => &mut link.high,
             };
-            let credits = u64::from(signal.class() == SignalClass::Request);
+            let credits = u64::from(signal.class() == SignalClass::Deferrable);
             if lane.requests.is_empty()
                 && lane.replies.is_empty()
                 && let Some(slot) = lane.ring.slot_seen(credits)
@@ -220,8 +220,8 @@ impl<S: Signal> Outbox<S> {
         let (class, priority) = (envelope.signal.class(), envelope.signal.priority());
         let lane = self.lane(thread, priority);
         let slot = match class {
-            SignalClass::Request if lane.requests.is_empty() => lane.ring.request_slot(),
-            SignalClass::Reply if lane.replies.is_empty() => lane.ring.slot(),
+            SignalClass::Deferrable if lane.requests.is_empty() => lane.ring.request_slot(),
+            SignalClass::Reserved if lane.replies.is_empty() => lane.ring.slot(),
             _ => None,
         };
         match slot {
@@ -235,7 +235,7 @@ impl<S: Signal> Outbox<S> {
         let lane = self.lane(thread, Priority::Normal);
         match lane.ring.slot().filter(|_| lane.replies.is_empty()) {
             Some(slot) => slot.fill(parcel),
-            None => self.wait(thread, SignalClass::Reply, Priority::Normal, parcel),
+            None => self.wait(thread, SignalClass::Reserved, Priority::Normal, parcel),
         }
     }
 
@@ -244,8 +244,8 @@ impl<S: Signal> Outbox<S> {
     fn wait(&mut self, thread: u16, class: SignalClass, priority: Priority, parcel: Parcel<S>) {
         let lane = self.lane(thread, priority);
         match class {
-            SignalClass::Request => lane.requests.push_back(parcel),
-            SignalClass::Reply => lane.replies.push_back(parcel),
+            SignalClass::Deferrable => lane.requests.push_back(parcel),
+            SignalClass::Reserved => lane.replies.push_back(parcel),
         }
         self.backlog += 1;
         self.room = 0;
@@ -276,7 +276,7 @@ impl<S: Signal> Outbox<S> {
                 rings.map(|[normal, high]| Link { normal: Lane::new(normal), high: Lane::new(high), is_much: false })
             })
             .collect();
-        let own = directory.address(crate::placement::Module::Main, 0);
+        let own = directory.address(crate::module::ModuleId::new(0), 0);
         let room_max = links.iter().flatten().map(|link| link.normal.ring.capacity() / 2).min();
         Self {
             own,
@@ -427,7 +427,7 @@ impl<S: Signal> Outbox<S> {
     /// Sends what the kernel says to itself to another thread.
     pub(crate) fn deliver_parcel(&mut self, thread: u16, parcel: Parcel<S>) {
         // Lent, so that this thread need not write it.
-        if let (Parcel::Socket(SocketParcel::LendOutput(_)), Some(Some(link))) =
+        if let (Parcel::Socket(SocketParcel::WriteOutput(_)), Some(Some(link))) =
             (&parcel, self.links.get_mut(usize::from(thread)))
         {
             link.is_much = true;

@@ -1,8 +1,8 @@
 //! Time stamps between which handlers measure their own work; [`crate::Context::now`] stands still during a turn.
 
+use crate::clock::Clock;
 use crate::context::Time;
 use crate::random::Random;
-use crate::real::clock::Clock;
 
 /// The longest step between two stamps of the model, in nanoseconds.
 const MODEL_STEP_NS_MAX: u64 = 2_000;

@@ -7,9 +7,18 @@ use crate::block::{Host, Priority, Signal, SignalClass};
 use crate::buffer::Buffer;
 use crate::context::{Context, Duration};
 use crate::directory::ThreadSeat;
+use crate::module::ModuleId;
 use crate::outbox::Outbox;
-use crate::placement::Module;
 use crate::world::{FileId, FileMode, FileOutcome, SocketId, WorldEvent, WorldRequest};
+
+/// Begins the work of a node: timer, file and long work.
+pub(crate) const STARTER: ModuleId = ModuleId::new(0);
+/// Does nothing by itself.
+pub(crate) const IDLE: ModuleId = ModuleId::new(1);
+/// Gives bytes back.
+pub(crate) const ECHO: ModuleId = ModuleId::new(2);
+/// Throws balls and numbered requests.
+pub(crate) const PLAYER: ModuleId = ModuleId::new(3);
 
 #[derive(Debug)]
 pub(crate) enum ToySignal {
@@ -32,9 +41,9 @@ pub(crate) enum ToySignal {
 impl Signal for ToySignal {
     fn class(&self) -> SignalClass {
         match self {
-            Self::EchoReply(..) | Self::BallEnded | Self::Step(_) => SignalClass::Reply,
-            Self::World(WorldEvent::FileDone { .. }) => SignalClass::Reply,
-            Self::World(_) | Self::Echo(..) | Self::Ball(_) | Self::Numbered(_) | Self::Long => SignalClass::Request,
+            Self::EchoReply(..) | Self::BallEnded | Self::Step(_) => SignalClass::Reserved,
+            Self::World(WorldEvent::FileDone { .. }) => SignalClass::Reserved,
+            Self::World(_) | Self::Echo(..) | Self::Ball(_) | Self::Numbered(_) | Self::Long => SignalClass::Deferrable,
         }
     }
 
@@ -147,23 +156,23 @@ impl ToyHost {
 
     fn on_started(&mut self, own: Address, context: &mut Context<'_>, outbox: &mut Outbox<ToySignal>) {
         self.started += 1;
-        if own.module == Module::Ldm {
+        if own.module == PLAYER {
             for _ in 0..self.plan.balls {
                 self.throw(self.plan.hops, context, outbox);
             }
             for number in 0..self.plan.numbered {
-                for instance in 0..context.directory.instances(Module::Ldm) {
-                    outbox.send(context.directory.address(Module::Ldm, instance), ToySignal::Numbered(number));
+                for instance in 0..context.directory.instances(PLAYER) {
+                    outbox.send(context.directory.address(PLAYER, instance), ToySignal::Numbered(number));
                 }
             }
         }
-        if own.module == Module::Main && self.plan.steps > 0 {
+        if own.module == STARTER && self.plan.steps > 0 {
             outbox.send(own, ToySignal::Step(self.plan.steps));
         }
-        if own.module == Module::Main {
+        if own.module == STARTER {
             for _ in 0..self.plan.longs {
                 outbox.send_long(own, ToySignal::Long);
-                outbox.send(context.directory.address(Module::Ldm, 0), ToySignal::Long);
+                outbox.send(context.directory.address(PLAYER, 0), ToySignal::Long);
             }
             outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(1), token: 1 });
             if self.plan.writes_file {
@@ -190,8 +199,8 @@ impl ToyHost {
     }
 
     fn throw(&self, hops: u32, context: &mut Context<'_>, outbox: &mut Outbox<ToySignal>) {
-        let instance = context.random.below(u64::from(context.directory.instances(Module::Ldm))) as u16;
-        let mut to = context.directory.address(Module::Ldm, instance);
+        let instance = context.random.below(u64::from(context.directory.instances(PLAYER))) as u16;
+        let mut to = context.directory.address(PLAYER, instance);
         if self.plan.nodes > 1 {
             to.node = NodeId(1 + context.random.below(u64::from(self.plan.nodes)) as u8);
         }
@@ -199,7 +208,7 @@ impl ToyHost {
     }
 
     fn stop_if_done(&self, context: &Context<'_>, outbox: &mut Outbox<ToySignal>) {
-        let balls = self.plan.balls * u32::from(context.directory.instances(Module::Ldm));
+        let balls = self.plan.balls * u32::from(context.directory.instances(PLAYER));
         let file = !self.plan.writes_file || self.file_read.is_some();
         if self.plan.stops && self.balls_ended == balls && self.ticks >= self.plan.ticks && file {
             outbox.request(WorldRequest::Stop);
@@ -232,7 +241,7 @@ impl Host<ToySignal> for ToyHost {
             ToySignal::World(WorldEvent::SendBlocked { .. }) => self.blocked += 1,
             ToySignal::World(WorldEvent::SendDrained { .. }) => self.drained += 1,
             ToySignal::World(WorldEvent::Received { socket, bytes }) => {
-                outbox.send(context.directory.address(Module::Tc, 0), ToySignal::Echo(socket, bytes));
+                outbox.send(context.directory.address(ECHO, 0), ToySignal::Echo(socket, bytes));
             }
             ToySignal::World(WorldEvent::FileDone { result, bytes, .. }) => {
                 self.on_file_done(result.unwrap(), bytes, outbox);
@@ -245,7 +254,7 @@ impl Host<ToySignal> for ToyHost {
                     outbox.request(WorldRequest::CloseSocket { socket });
                 }
             }
-            ToySignal::Ball(0) => outbox.send(context.directory.address(Module::Main, 0), ToySignal::BallEnded),
+            ToySignal::Ball(0) => outbox.send(context.directory.address(STARTER, 0), ToySignal::BallEnded),
             ToySignal::Ball(hops) => {
                 self.balls_handled += 1;
                 self.throw(hops - 1, context, outbox);

@@ -6,8 +6,11 @@ use std::process::Command;
 
 use junctor_kernel::real::{Node, NodeOptions};
 use junctor_kernel::{
-    Address, Context, Host, Module, NodeLayout, Outbox, Priority, Signal, SignalClass, WorldEvent, require,
+    Address, Context, Host, ModuleId, NodeLayout, Outbox, Priority, Signal, SignalClass, WorldEvent, require,
 };
+
+const ECHO: ModuleId = ModuleId::new(2);
+const PLAYER: ModuleId = ModuleId::new(3);
 
 /// Set in the process that breaks, to how it breaks.
 const BREAKS: &str = "JUNCTOR_TEST_BREAKS";
@@ -19,7 +22,7 @@ enum Count {
 
 impl Signal for Count {
     fn class(&self) -> SignalClass {
-        SignalClass::Request
+        SignalClass::Deferrable
     }
 
     fn priority(&self) -> Priority {
@@ -63,10 +66,10 @@ impl Host<Count> for Bomb {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Count>,
     ) {
-        let other = if to.module == Module::Tc { Module::Ldm } else { Module::Tc };
+        let other = if to.module == ECHO { PLAYER } else { ECHO };
         let other = context.directory.address(other, 0);
         match signal {
-            Count::World if to.module == Module::Tc => outbox.send(other, Count::Down(5)),
+            Count::World if to.module == ECHO => outbox.send(other, Count::Down(5)),
             Count::World => {}
             Count::Down(left) => {
                 assert!(left > 0 || !self.panics, "the count is over");
@@ -79,7 +82,7 @@ impl Host<Count> for Bomb {
 
 fn break_here(how: &str) {
     let panics = how == "panic";
-    let layout = NodeLayout::new(&[&[(Module::Tc, 0)], &[(Module::Ldm, 0)]]);
+    let layout = NodeLayout::new(&[&[(ECHO, 0)], &[(PLAYER, 0)]]);
     let options = NodeOptions { pin: false, ..NodeOptions::default() };
     let node = Node::start(&layout, options, move |_| Bomb { panics }).unwrap();
     node.wait_for_stop_request();

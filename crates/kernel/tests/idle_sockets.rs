@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 use junctor_kernel::real::{Node, NodeOptions};
 use junctor_kernel::{
-    Address, Context, Host, Module, NodeLayout, Outbox, Priority, Signal, SignalClass, WorldEvent, WorldRequest,
+    Address, Context, Host, ModuleId, NodeLayout, Outbox, Priority, Signal, SignalClass, WorldEvent, WorldRequest,
 };
 
 const CONNECTIONS: usize = 400;
@@ -16,7 +16,7 @@ struct World(WorldEvent);
 
 impl Signal for World {
     fn class(&self) -> SignalClass {
-        SignalClass::Request
+        SignalClass::Deferrable
     }
 
     fn priority(&self) -> Priority {
@@ -78,7 +78,7 @@ fn talk(stream: &mut TcpStream) {
 fn an_idle_connection_holds_less_than_two_kibibytes() {
     let listeners = vec![Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))];
     let options = NodeOptions { listeners, pin: false, ..NodeOptions::default() };
-    let layout = NodeLayout::new(&[&[(Module::Recv, 0)]]);
+    let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)]]);
     let node = Node::start(&layout, options, |_| Echo).unwrap();
     let address = node.local_addresses()[0].unwrap();
     // The first ones fill pools and tables once and for all.

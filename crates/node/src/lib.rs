@@ -4,6 +4,7 @@
 pub mod setting;
 pub mod config_file;
 pub mod machine;
+pub mod placement;
 pub mod role;
 pub mod start;
 pub mod embedded;

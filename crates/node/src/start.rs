@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::placement::{PlacementPlan, ThreadConfig, Topology};
 use junctor_front::mysql::auth::{Account, Accounts};
 use junctor_front::native::NATIVE_LISTENER;
-use junctor_kernel::placement::{PlacementPlan, ThreadConfig, Topology};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode};
 use junctor_kernel::{ConnectError, MemoryStream, NodeLayout};
 use junctor_signals::Signal;

@@ -4,6 +4,8 @@
 use junctor_kernel::{Address, LoadBoard};
 use junctor_model::value::Value;
 
+use crate::module::Module;
+
 /// A counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
@@ -125,7 +127,7 @@ counters! {
 
 /// The rows of `junctor_info.counters` of one block; `thread` is the one that it runs on.
 pub fn counter_rows<C: Counted>(counted: &C, own: Address, thread: u16) -> Vec<Vec<Value>> {
-    rows(counted, own.module.name(), own.instance, thread)
+    rows(counted, Module::of(own.module).name(), own.instance, thread)
 }
 
 /// The rows of all threads.

@@ -1,7 +1,6 @@
 //! The inbox of each block, and the union that travels.
 
-use junctor_kernel::WorldEvent;
-use junctor_kernel::{Priority, SignalClass};
+use junctor_kernel::{ModuleId, Priority, SignalClass, WorldEvent};
 
 use crate::block_tables::*;
 use crate::change_schema::*;
@@ -11,6 +10,7 @@ use crate::end_transaction::*;
 use crate::execute_statement::*;
 use crate::interrupt_session::*;
 use crate::lock_wait::*;
+use crate::module::Module;
 use crate::read_rows::*;
 use crate::read_status::*;
 use crate::replicate_rows::*;
@@ -28,7 +28,7 @@ macro_rules! inbox {
         pub enum $name { $($variant($variant),)* }
 
         impl $name {
-            /// Whether this opens a conversation or answers within one.
+            /// Whether the signal may wait for room or has room reserved.
             pub fn class(&self) -> SignalClass {
                 match self { $($name::$variant(_) => SignalClass::$class,)* }
             }
@@ -66,106 +66,104 @@ pub struct ContinueWork {
 inbox! {
     /// What recv takes.
     RecvSignal {
-        CommandReply: Reply, 4;
-        ReadStatus: Reply, 1;
-        ContinueWork: Reply, 64;
+        CommandReply: Reserved, 4;
+        ReadStatus: Reserved, 1;
     }
 }
 inbox! {
     /// What sql takes.
     SqlSignal {
-        OpenSession: Request, 4;
-        ExecuteCommand: Request, 64;
-        ContinueCommand: Reply, 16;
-        CloseSession: Reply, 4;
-        ReadRowsReply: Reply, 16;
-        ExecuteStatementReply: Reply, 16;
-        EndTransactionReply: Reply, 16;
-        UndoStatementsReply: Reply, 16;
-        ChangeSchemaReply: Reply, 16;
-        ReserveAutoIncrementReply: Reply, 16;
-        ReadStatusReply: Reply, 16;
-        ReadStatus: Reply, 1;
-        InterruptSession: Reply, 16;
-        InterruptSessionReply: Reply, 16;
-        ApplyGlobals: Reply, 1;
-        ApplyGlobalsReply: Reply, 16;
-        UseUserLockReply: Reply, 16;
-        PublishCatalog: Reply, 1;
-        BlockTables: Reply, 2;
-        UnblockTables: Reply, 2;
-        ChangeSchemaStarted: Reply, 1;
-        HastenTransaction: Reply, 16;
-        ContinueWork: Reply, 64;
+        OpenSession: Deferrable, 4;
+        ExecuteCommand: Deferrable, 64;
+        ContinueCommand: Reserved, 16;
+        CloseSession: Reserved, 4;
+        ReadRowsReply: Reserved, 16;
+        ExecuteStatementReply: Reserved, 16;
+        EndTransactionReply: Reserved, 16;
+        UndoStatementsReply: Reserved, 16;
+        ChangeSchemaReply: Reserved, 16;
+        ReserveAutoIncrementReply: Reserved, 16;
+        ReadStatusReply: Reserved, 16;
+        ReadStatus: Reserved, 1;
+        InterruptSession: Reserved, 16;
+        InterruptSessionReply: Reserved, 16;
+        ApplyGlobals: Reserved, 1;
+        ApplyGlobalsReply: Reserved, 16;
+        UseUserLockReply: Reserved, 16;
+        PublishCatalog: Reserved, 1;
+        BlockTables: Reserved, 2;
+        UnblockTables: Reserved, 2;
+        ChangeSchemaStarted: Reserved, 1;
+        HastenTransaction: Reserved, 16;
+        ContinueWork: Reserved, 64;
     }
 }
 inbox! {
     /// What tc takes.
     TcSignal {
-        ExecuteStatement: Request, 64;
-        InterruptStatement: Request, 64;
-        EndTransaction: Reply, 16;
-        UndoStatements: Reply, 16;
-        WriteRowsReply: Reply, 16;
-        PrepareTransactionReply: Reply, 16;
-        CommitTransactionReply: Reply, 16;
-        UndoTransactionReply: Reply, 16;
-        CommitStable: Reply, 4;
-        AwaitStable: Reply, 1;
-        LockWaitStarted: Reply, 16;
-        LockWaitEnded: Reply, 2;
-        ProbeDeadlock: Reply, 16;
-        NoteTableWait: Reply, 16;
-        ReadStatus: Reply, 1;
-        PublishCatalog: Reply, 1;
-        ContinueWork: Reply, 16;
+        ExecuteStatement: Deferrable, 64;
+        InterruptStatement: Deferrable, 64;
+        EndTransaction: Reserved, 16;
+        UndoStatements: Reserved, 16;
+        WriteRowsReply: Reserved, 16;
+        PrepareTransactionReply: Reserved, 16;
+        CommitTransactionReply: Reserved, 16;
+        UndoTransactionReply: Reserved, 16;
+        CommitStable: Reserved, 4;
+        AwaitStable: Reserved, 1;
+        LockWaitStarted: Reserved, 16;
+        LockWaitEnded: Reserved, 2;
+        ProbeDeadlock: Reserved, 16;
+        NoteTableWait: Reserved, 16;
+        ReadStatus: Reserved, 1;
+        PublishCatalog: Reserved, 1;
     }
 }
 inbox! {
     /// What ldm takes.
     LdmSignal {
-        ReadRows: Request, 2;
-        WriteRows: Request, 4;
-        InterruptWrites: Request, 16;
-        PrepareTransaction: Reply, 16;
-        CommitTransaction: Reply, 16;
-        UndoTransaction: Reply, 16;
-        ReplicateRows: Reply, 2;
-        ReplicateRowsReply: Reply, 2;
-        ApplyReplica: Reply, 4;
-        CancelWait: Reply, 4;
-        ChangePartition: Reply, 16;
-        ReadStatus: Reply, 1;
-        PublishCatalog: Reply, 1;
-        ContinueWork: Reply, 64;
+        ReadRows: Deferrable, 2;
+        WriteRows: Deferrable, 4;
+        InterruptWrites: Deferrable, 16;
+        PrepareTransaction: Reserved, 16;
+        CommitTransaction: Reserved, 16;
+        UndoTransaction: Reserved, 16;
+        ReplicateRows: Reserved, 2;
+        ReplicateRowsReply: Reserved, 2;
+        ApplyReplica: Reserved, 4;
+        CancelWait: Reserved, 4;
+        ChangePartition: Reserved, 16;
+        ReadStatus: Reserved, 1;
+        PublishCatalog: Reserved, 1;
+        ContinueWork: Reserved, 64;
     }
 }
 inbox! {
     /// What query takes.
     QuerySignal {
-        ReadRows: Request, 2;
-        OpenPartition: Reply, 1;
-        ReadStatus: Reply, 1;
-        PublishCatalog: Reply, 1;
+        ReadRows: Deferrable, 2;
+        OpenPartition: Reserved, 1;
+        ReadStatus: Reserved, 1;
+        PublishCatalog: Reserved, 1;
     }
 }
 inbox! {
     /// What main takes.
     MainSignal {
-        ChangeSchema: Reply, 64;
-        ChangePartitionReply: Reply, 64;
-        PublishCatalogReply: Reply, 8;
-        ReserveAutoIncrement: Reply, 1;
-        SetGlobals: Reply, 64;
-        UnlockTables: Reply, 64;
-        UseUserLock: Reply, 16;
-        CancelUserLock: Reply, 1;
-        ReleaseUserLocks: Reply, 16;
-        ReadStatus: Reply, 1;
-        BlockTablesReply: Reply, 64;
-        RecallTables: Reply, 1;
-        CancelSchemaChange: Reply, 64;
-        ContinueWork: Reply, 64;
+        ChangeSchema: Reserved, 64;
+        ChangePartitionReply: Reserved, 64;
+        PublishCatalogReply: Reserved, 8;
+        ReserveAutoIncrement: Reserved, 1;
+        SetGlobals: Reserved, 64;
+        UnlockTables: Reserved, 64;
+        UseUserLock: Reserved, 16;
+        CancelUserLock: Reserved, 1;
+        ReleaseUserLocks: Reserved, 16;
+        ReadStatus: Reserved, 1;
+        BlockTablesReply: Reserved, 64;
+        RecallTables: Reserved, 1;
+        CancelSchemaChange: Reserved, 64;
+        ContinueWork: Reserved, 64;
     }
 }
 
@@ -201,7 +199,7 @@ impl junctor_kernel::Signal for Signal {
             Signal::Ldm(signal) => signal.class(),
             Signal::Query(signal) => signal.class(),
             Signal::Main(signal) => signal.class(),
-            Signal::World(_) => SignalClass::Reply,
+            Signal::World(_) => SignalClass::Reserved,
         }
     }
 
@@ -254,31 +252,8 @@ impl junctor_kernel::Signal for Signal {
     fn from_world(event: WorldEvent) -> Signal {
         Signal::World(event)
     }
-}
 
-macro_rules! into_signal {
-    ($inbox:ident in $module:ident: $($variant:ident),*) => {
-        $(
-            impl From<$variant> for $inbox {
-                fn from(signal: $variant) -> $inbox { $inbox::$variant(signal) }
-            }
-        )*
-        impl From<$inbox> for Signal {
-            fn from(signal: $inbox) -> Signal { Signal::$module(signal) }
-        }
-    };
+    fn name_of_module(module: ModuleId) -> Option<&'static str> {
+        Module::from_number(module.number()).map(Module::name)
+    }
 }
-
-into_signal!(RecvSignal in Recv: CommandReply, ReadStatus, ContinueWork);
-into_signal!(SqlSignal in Sql: OpenSession, ExecuteCommand, ContinueCommand, CloseSession, ReadRowsReply, ExecuteStatementReply,
-    EndTransactionReply, UndoStatementsReply, ChangeSchemaReply, ReserveAutoIncrementReply, ReadStatusReply, ReadStatus, InterruptSession, InterruptSessionReply,
-    ApplyGlobals, ApplyGlobalsReply, UseUserLockReply, PublishCatalog, BlockTables, UnblockTables,
-    ChangeSchemaStarted, HastenTransaction, ContinueWork);
-into_signal!(TcSignal in Tc: ExecuteStatement, InterruptStatement, EndTransaction, UndoStatements, WriteRowsReply, PrepareTransactionReply, CommitTransactionReply,
-    UndoTransactionReply, CommitStable, AwaitStable, LockWaitStarted, LockWaitEnded, ProbeDeadlock, NoteTableWait, ReadStatus, PublishCatalog, ContinueWork);
-into_signal!(LdmSignal in Ldm: ReadRows, WriteRows, InterruptWrites, PrepareTransaction, CommitTransaction, UndoTransaction, ReplicateRows,
-    ReplicateRowsReply, ApplyReplica, CancelWait, ChangePartition, ReadStatus, PublishCatalog, ContinueWork);
-into_signal!(QuerySignal in Query: ReadRows, OpenPartition, ReadStatus, PublishCatalog);
-into_signal!(MainSignal in Main: ChangeSchema, ChangePartitionReply, PublishCatalogReply, ReserveAutoIncrement, SetGlobals, BlockTablesReply, RecallTables,
-    CancelSchemaChange, UnlockTables, UseUserLock,
-    CancelUserLock, ReleaseUserLocks, ContinueWork);

@@ -2,6 +2,7 @@
 //! Requests are `VerbNoun`, their answers `VerbNounReply`.
 #![forbid(unsafe_code)]
 
+pub mod module;
 pub mod inbox;
 
 // Clients of the node.
@@ -31,3 +32,4 @@ pub mod set_globals;
 pub mod use_user_lock;
 
 pub use inbox::{LdmSignal, MainSignal, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal};
+pub use module::Module;

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use junctor_kernel::placement::{Module, Placement, PlacementPlan, ThreadConfig, Topology};
 use junctor_kernel::simulated::{SimulationOptions, SocketFaults};
 use junctor_kernel::{KernelLimits, Random};
+use junctor_node::placement::{Module, Placement, PlacementPlan, ThreadConfig, Topology};
 
 use crate::plan::WorldPlan;
 

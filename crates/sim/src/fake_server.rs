@@ -13,7 +13,8 @@ use junctor_front::mysql::wire::reply::{
 use junctor_front::mysql::wire::{Capabilities, Command, PacketReader, PacketWriter, StatusFlags};
 use junctor_kernel::block::{Host, Priority, Signal, SignalClass};
 use junctor_kernel::simulated::{Simulation, SimulationOptions};
-use junctor_kernel::{Address, Context, Module, NodeLayout, Outbox, SocketId, WorldEvent, WorldRequest};
+use junctor_kernel::{Address, Context, NodeLayout, Outbox, SocketId, WorldEvent, WorldRequest};
+use junctor_node::placement::Module;
 
 /// What the server does wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub struct FakeSignal(WorldEvent);
 
 impl Signal for FakeSignal {
     fn class(&self) -> SignalClass {
-        SignalClass::Request
+        SignalClass::Deferrable
     }
 
     fn priority(&self) -> Priority {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junctor_kernel::simulated::{Delivery, InFlight};
-use junctor_kernel::{Address, Buffer, Directory, Duration, Module, NodeId, NodeLayout, Random};
+use junctor_kernel::{Address, Buffer, Directory, Duration, NodeId, NodeLayout, Random};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{
     ColumnIndex, CommitNumber, IndexId, PartitionId, SchemaVersion, StatementNumber, TableId, TransactionId,
@@ -16,6 +16,7 @@ use junctor_model::schema::{
     ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
 };
 use junctor_model::value::{Value, ValueRef};
+use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, PublishCatalog};
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
@@ -131,7 +132,7 @@ impl Harness {
         }
         let node = &mut self.nodes[usize::from(to.node.0) - 1];
         let instance = usize::from(to.instance);
-        let requests = self.delivery.handle(to, |context, outbox| match (to.module, signal) {
+        let requests = self.delivery.handle(to, |context, outbox| match (Module::of(to.module), signal) {
             (Module::Tc, Signal::Tc(signal)) => node.tcs[instance].handle(signal, from, context, outbox),
             (Module::Tc, Signal::World(event)) => node.tcs[instance].on_world(event, context, outbox),
             (Module::Ldm, Signal::Ldm(signal)) => node.ldms[instance].handle(signal, from, context, outbox),
@@ -195,7 +196,7 @@ impl Harness {
         let catalog = Arc::new(self.catalog.clone());
         for to in self.first_node() {
             let signal = PublishCatalog { operation: OperationId(0), reply_to: main(), catalog: Arc::clone(&catalog) };
-            let signal = match to.module {
+            let signal = match Module::of(to.module) {
                 Module::Tc => Signal::Tc(TcSignal::PublishCatalog(signal)),
                 Module::Ldm => Signal::Ldm(LdmSignal::PublishCatalog(signal)),
                 _ => Signal::Query(QuerySignal::PublishCatalog(signal)),
@@ -410,7 +411,7 @@ impl Harness {
     pub fn status(&mut self, table: StatusTable) -> Vec<Vec<Value>> {
         for to in self.first_node() {
             let request = ReadStatus { operation: OperationId(0), reply_to: sql(), table };
-            match (to.module, table) {
+            match (Module::of(to.module), table) {
                 (Module::Tc, StatusTable::Transactions | StatusTable::LockWaits) => {
                     self.send(to, sql(), Signal::Tc(TcSignal::ReadStatus(request)));
                 }

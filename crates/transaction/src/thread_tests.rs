@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use junctor_kernel::real::{Node, NodeOptions};
 use junctor_kernel::{
-    Address, Buffer, Context, Host, Module, NodeId, NodeLayout, Outbox, ThreadSeat, WorldEvent, WorldRequest,
+    Address, Buffer, Context, Host, NodeId, NodeLayout, Outbox, ThreadSeat, WorldEvent, WorldRequest,
 };
 use junctor_model::error::ErrorCode;
 use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
+use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, PublishCatalog};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::inbox::ContinueWork;
@@ -122,7 +123,7 @@ impl Host<Signal> for ThreadHost {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        match (to.module, signal, self) {
+        match (Module::of(to.module), signal, self) {
             (_, Signal::Tc(signal), ThreadHost { tc: Some(block), .. }) => block.handle(signal, from, context, outbox),
             (_, Signal::Ldm(signal), ThreadHost { ldm: Some(block), .. }) => {
                 block.handle(signal, from, context, outbox);

@@ -1,7 +1,7 @@
 //! A workload that changes each second between phases whose best static rules differ, at 16 CPUs.
 
 use junctor_gateway::route::ReadRule;
-use junctor_kernel::Module;
+use junctor_node::placement::Module;
 
 use super::demand::Demands;
 use super::layout::{Candidate, Layout};

@@ -1,6 +1,6 @@
 //! A placement as the real code makes it, and who may do what in it.
 
-use junctor_kernel::placement::{AutomaticPlacement, Module, PlacementPlan, ThreadConfig, ThreadPlan, Topology};
+use junctor_node::placement::{AutomaticPlacement, Module, PlacementPlan, ThreadConfig, ThreadPlan, Topology};
 
 use crate::failure::Explain;
 use crate::{Failure, Outcome};

@@ -1,7 +1,7 @@
 //! Which numbers of threads are best for a number of CPUs, and how far ours are from it when the demands are wrong.
 
 use junctor_gateway::route::ReadRule;
-use junctor_kernel::Module;
+use junctor_node::placement::Module;
 
 use super::demand::{Change, Demands};
 use super::layout::{Candidate, Layout};

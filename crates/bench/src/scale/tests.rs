@@ -195,7 +195,7 @@ fn the_changes_are_each_demand_and_all_of_them_either_way() {
 fn a_layout_is_what_the_real_code_makes_of_the_table() {
     let layout = Layout::new(&Candidate::automatic(64), 64).expect("the automatic placement");
     let candidate = Candidate::automatic(64);
-    use junctor_kernel::Module;
+    use junctor_node::placement::Module;
     assert_eq!(layout.ldm.len() as u32, candidate.count(Module::Ldm));
     assert_eq!((layout.sql.clone(), layout.tc.clone()), (layout.recv.clone(), layout.recv.clone()));
     assert_eq!(layout.recv.len() as u32, candidate.count(Module::Recv));

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Context, Directory, Module, NodeId, Outbox, WorldEvent};
+use junctor_kernel::{Address, Context, Directory, NodeId, Outbox, WorldEvent};
 use junctor_model::id::TableId;
+use junctor_signals::Module;
 use junctor_signals::change_schema::Catalog;
 use junctor_signals::counter::MainCounters;
 use junctor_signals::{MainSignal, Signal};

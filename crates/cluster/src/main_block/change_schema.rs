@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use junctor_kernel::{Context, Module, Outbox, Time};
+use junctor_kernel::{Context, Outbox, Time};
 use junctor_model::error::Error;
+use junctor_signals::Module;
 use junctor_signals::change_schema::{
     Catalog, ChangePartition, ChangePartitionReply, ChangeSchemaReply, PartitionChange, PublishCatalog,
     PublishCatalogReply, SchemaChange,
@@ -173,7 +174,7 @@ impl MainBlock {
                 reply_to: self.own,
                 catalog: Arc::clone(&self.catalog),
             };
-            let signal = match to.module {
+            let signal = match Module::of(to.module) {
                 Module::Tc => Signal::Tc(TcSignal::PublishCatalog(signal)),
                 Module::Ldm => Signal::Ldm(LdmSignal::PublishCatalog(signal)),
                 Module::Query => Signal::Query(QuerySignal::PublishCatalog(signal)),

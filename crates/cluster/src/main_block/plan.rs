@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Module};
+use junctor_kernel::Address;
 use junctor_model::alteration::call_table;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -16,6 +16,7 @@ use junctor_model::foreign_key::{ForeignKey, check_key_name};
 use junctor_model::id::{PartitionId, TableId};
 use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
 use junctor_model::schema::{DatabaseDefinition, TableDefinition, TableKind, TableLayout};
+use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, SchemaChange, TableRename};
 
 use super::block::MainBlock;

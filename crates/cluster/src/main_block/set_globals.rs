@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Module, Outbox};
+use junctor_kernel::Outbox;
+use junctor_signals::Module;
 use junctor_signals::set_globals::{ApplyGlobals, SetGlobals};
 use junctor_signals::{Signal, SqlSignal};
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junctor_kernel::context::DetachedContext;
-use junctor_kernel::{Address, Directory, Duration, Module, NodeId, NodeLayout, Outbox, Time, WorldEvent};
+use junctor_kernel::{Address, Directory, Duration, NodeId, NodeLayout, Outbox, Time, WorldEvent};
 use junctor_model::alteration::Alteration;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode};
@@ -10,6 +10,7 @@ use junctor_model::id::{ColumnIndex, ConnectionId, IndexId, PartitionId, SchemaV
 use junctor_model::schema::{
     ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
 };
+use junctor_signals::Module;
 use junctor_signals::block_tables::{BlockTablesReply, CancelSchemaChange, RecallTables};
 use junctor_signals::change_schema::{
     ChangePartition, ChangePartitionReply, ChangeSchema, ChangeSchemaReply, PartitionChange, PublishCatalogReply,

@@ -204,7 +204,8 @@ impl UserLocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use junctor_kernel::{Module, NodeId};
+    use junctor_kernel::NodeId;
+    use junctor_signals::Module;
 
     fn waiter(connection: u32) -> Waiter {
         Waiter {

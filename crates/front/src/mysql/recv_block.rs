@@ -6,10 +6,9 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use junctor_kernel::{
-    Address, Buffer, Context, Directory, Duration, Module, Outbox, SocketId, Time, WorldEvent, WorldRequest,
-};
+use junctor_kernel::{Address, Buffer, Context, Directory, Duration, Outbox, SocketId, Time, WorldEvent, WorldRequest};
 use junctor_model::id::ConnectionId;
+use junctor_signals::Module;
 use junctor_signals::client_command::*;
 use junctor_signals::counter::{RecvCounters, counter_rows};
 use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
@@ -137,7 +136,6 @@ impl RecvBlock {
         match signal {
             RecvSignal::CommandReply(reply) => self.on_command_reply(reply, context, outbox),
             RecvSignal::ReadStatus(request) => self.on_read_status(request, context, outbox),
-            RecvSignal::ContinueWork(_) => {}
         }
     }
 

@@ -2,8 +2,9 @@
 //! threads now, and the rule that chooses.
 
 use junctor_kernel::scheduler::load::{ThreadState, Usage};
-use junctor_kernel::{Address, Directory, Duration, LoadBoard, Module, Time};
+use junctor_kernel::{Address, Directory, Duration, LoadBoard, Time};
 use junctor_model::id::TableId;
+use junctor_signals::Module;
 use junctor_signals::program::{Access, Output, ReadProgram};
 use junctor_signals::read_rows::Charge;
 
@@ -298,9 +299,11 @@ impl Route {
     ) -> Sample {
         let Choice { to, charge, .. } = *choice;
         let kind = self.kind_of(program);
-        let thread = match to.module {
-            Module::Ldm => self.owners.get(usize::from(to.instance)).map(|owner| owner.thread),
-            _ => self.owners.iter().filter_map(|owner| owner.best).find(|(query, _)| *query == to).map(|(_, at)| at),
+        let thread = match to.module == Module::Ldm {
+            true => self.owners.get(usize::from(to.instance)).map(|owner| owner.thread),
+            false => {
+                self.owners.iter().filter_map(|owner| owner.best).find(|(query, _)| *query == to).map(|(_, at)| at)
+            }
         };
         let away = thread.filter(|thread| *thread != self.own_thread);
         let state = away.map_or(ThreadState::Executing, |thread| loads.state(thread));

@@ -1,12 +1,13 @@
 use std::sync::Arc;
 
 use junctor_kernel::scheduler::load::ThreadState;
-use junctor_kernel::{Address, Directory, LoadBoard, Module, NodeId, NodeLayout, ThreadLoad, Time, Usage};
+use junctor_kernel::{Address, Directory, LoadBoard, NodeId, NodeLayout, ThreadLoad, Time, Usage};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
 use junctor_model::schema::{
     ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
 };
+use junctor_signals::Module;
 use junctor_signals::program::{Access, Output, ReadProgram};
 
 use super::adaptive::{Away, Candidate, Controller, Decision, Load, Measurement, Place};

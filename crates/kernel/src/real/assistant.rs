@@ -5,21 +5,20 @@ use std::collections::VecDeque;
 
 use crate::context::Time;
 use crate::envelope::SocketParcel;
+use crate::output_batch::OutputBatch;
 use crate::scheduler::run::Services;
 use crate::scheduler::send::{KEEP_MAX, SendState};
 
-use super::loan::Loan;
-
-/// The most loans written in one turn, so that owners soon get back what is written, and the thread's own work goes on.
+/// The most batches written in one turn, so that owners soon get back what is written, and the thread's own work goes on.
 const LOANS_MAX: usize = 8;
 
-/// Bytes of one loan written in one turn, for the same reasons: a reader as fast as the writer takes a whole loan, however long it is.
+/// Bytes of one batch written in one turn, for the same reasons: a reader as fast as the writer takes a whole batch, however long it is.
 pub(super) const LOAN_BYTES_MAX: usize = 128 << 10;
 
-/// The loans that one thread has, by their coming.
+/// The batches that one thread has, by their coming.
 #[derive(Debug, Default)]
 pub(super) struct Assistant {
-    loans: VecDeque<Box<Loan>>,
+    batches: VecDeque<Box<OutputBatch>>,
     /// Times and bytes written for others.
     pub(super) writes: u64,
     pub(super) bytes: u64,
@@ -29,35 +28,35 @@ pub(super) struct Assistant {
 
 impl Assistant {
     pub(super) fn has_output(&self) -> bool {
-        !self.loans.is_empty()
+        !self.batches.is_empty()
     }
 
-    pub(super) fn take(&mut self, mut loan: Box<Loan>, now: Time) {
-        loan.came = now;
-        self.loans.push_back(loan);
+    pub(super) fn take(&mut self, mut batch: Box<OutputBatch>, now: Time) {
+        batch.came = now;
+        self.batches.push_back(batch);
     }
 
     /// Writes what a thread in this state writes now. `is_idle` if it has nothing else to do.
     pub(super) fn write_output(&mut self, state: SendState, is_idle: bool, now: Time, services: &mut Services<'_>) {
-        let is_kept_long = |loan: &Loan| now.since(loan.came).0 >= KEEP_MAX.0;
+        let is_kept_long = |batch: &OutputBatch| now.since(batch.came).0 >= KEEP_MAX.0;
         let count = match state {
             SendState::Light => LOANS_MAX,
             SendState::Overload => return self.refuse(services),
             SendState::Medium | SendState::High => {
-                let late = self.loans.iter().take(LOANS_MAX).take_while(|loan| is_kept_long(loan)).count();
+                let late = self.batches.iter().take(LOANS_MAX).take_while(|batch| is_kept_long(batch)).count();
                 late.max(usize::from(is_idle))
             }
         };
-        for _ in 0..count.min(self.loans.len()) {
-            let Some(mut loan) = self.loans.pop_front() else { return };
-            self.bytes += loan.write(LOAN_BYTES_MAX) as u64;
+        for _ in 0..count.min(self.batches.len()) {
+            let Some(mut batch) = self.batches.pop_front() else { return };
+            self.bytes += batch.write(LOAN_BYTES_MAX) as u64;
             self.writes += 1;
-            if loan.result.is_some() {
-                services.parcels.push((loan.owner, SocketParcel::ReturnOutput(loan)));
+            if batch.result.is_some() {
+                services.parcels.push((batch.owner, SocketParcel::OutputReturned(batch)));
             } else {
                 // What is left of it waits behind the others, as if it had come now.
-                loan.came = now;
-                self.loans.push_back(loan);
+                batch.came = now;
+                self.batches.push_back(batch);
             }
         }
     }
@@ -65,9 +64,9 @@ impl Assistant {
     /// Gives everything back unwritten.
     #[cold]
     fn refuse(&mut self, services: &mut Services<'_>) {
-        for loan in self.loans.drain(..) {
+        for batch in self.batches.drain(..) {
             self.refused += 1;
-            services.parcels.push((loan.owner, SocketParcel::ReturnOutput(loan)));
+            services.parcels.push((batch.owner, SocketParcel::OutputReturned(batch)));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::context::Time;
 use crate::scheduler::sleep::{Lease, SleepCell, SleepPlace};
 
-use super::clock::Clock;
+use crate::clock::Clock;
 
 /// The means to wake one thread.
 #[derive(Debug)]

@@ -181,13 +181,13 @@ fn file_error(error: Error) -> FileError {
 mod tests {
     use super::*;
     use crate::address::NodeId;
-    use crate::placement::Module;
+    use crate::toy::STARTER;
 
     /// Carries a request out and gives the result and the bytes of its answer.
     fn ask(files: &mut Files, request: WorldRequest) -> (FileResult, Buffer) {
         let (mut events, mut parcels, mut buffers) = (Vec::new(), Vec::new(), BufferPool::new(1 << 20));
         let mut services = Services { buffers: &mut buffers, events: &mut events, parcels: &mut parcels };
-        files.carry_out(Address::new(NodeId(1), Module::Main, 0), request, &mut services);
+        files.carry_out(Address::new(NodeId(1), STARTER, 0), request, &mut services);
         match events.pop() {
             Some((_, WorldEvent::FileDone { token: 9, result, bytes })) => (result, bytes),
             other => panic!("{other:?} is no answer"),

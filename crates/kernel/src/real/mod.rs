@@ -1,10 +1,8 @@
 //! The real world: threads of the operating system, sockets, files and clocks.
 
-pub(crate) mod clock;
 mod assistant;
 mod doorbell;
 mod file;
-mod loan;
 mod memory_stream;
 mod node;
 mod output;
@@ -16,7 +14,6 @@ mod thread;
 mod thread_usage;
 mod wake;
 
-pub(crate) use loan::Loan;
 pub use memory_stream::{MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};
 pub use node::{ConnectError, Connector, Node, NodeOptions, RunningNode, StartError, StopHandle};
 

@@ -17,7 +17,7 @@ use crate::block::{Host, Signal};
 use crate::context::{Duration, Time};
 use crate::directory::{Directory, LayoutError, NodeLayout, ThreadLayout, ThreadSeat};
 use crate::limit::KernelLimits;
-use crate::placement::Module;
+use crate::module::ModuleId;
 use crate::random::mix;
 use crate::scheduler::load::LoadBoard;
 use crate::scheduler::run::{Engine, ThreadRings, connect_threads};
@@ -26,7 +26,6 @@ use crate::scheduler::spin::SpinSettings;
 use crate::stamp::Stamps;
 
 use super::assistant::Assistant;
-use super::clock::{Clock, seed_of_start};
 use super::doorbell::Doorbell;
 use super::file::Files;
 use super::memory_stream::{Bell, Door, MemoryStream, Refusal};
@@ -36,6 +35,7 @@ use super::socket::{SocketCounts, Sockets};
 use super::spinner::{SpinWord, Spinner};
 use super::thread::{Activity, NodeThread, Poller, RealWorld, Shared, WAKE_TOKEN};
 use super::thread_usage::Contention;
+use crate::clock::{Clock, seed_of_start};
 
 /// Connections that may wait to be accepted.
 const LISTEN_BACKLOG: i32 = 4096;
@@ -123,14 +123,14 @@ impl Node {
         crate::trace::dump_on_panic();
         let directory = Arc::new(Directory::new(options.node, layout).map_err(StartError::Layout)?);
         let (mut listeners, local_addresses) = listen_all(&options.listeners)?;
-        if !listeners.is_empty() && directory.instances(Module::Recv) == 0 {
+        if !listeners.is_empty() && directory.instances(ModuleId::SOCKETS) == 0 {
             return Err(StartError::NoRecv);
         }
         let (shared, polls) = share(&directory, &options.send)?;
         shared.spin.store(&options.spin);
         let wake_ns = super::wake::measure(&shared.clock);
         let shared = Arc::new(shared);
-        let recv_instances = usize::from(directory.instances(Module::Recv));
+        let recv_instances = usize::from(directory.instances(ModuleId::SOCKETS));
         let counts = Arc::new(SocketCounts((0..recv_instances).map(|_| AtomicU32::new(0)).collect()));
         let connector = Connector(Arc::new(Entry {
             doors: doors(&shared, &directory, &options.limits),
@@ -161,7 +161,7 @@ impl Node {
         let rings = connect_threads::<S>(layout.threads.len(), &start.options.limits);
         for (index, (rings, poll)) in rings.into_iter().zip(polls).enumerate() {
             let mut start = start.clone();
-            let own_listeners = if start.directory.instance_on(Module::Recv, index as u16) == Some(0) {
+            let own_listeners = if start.directory.instance_on(ModuleId::SOCKETS, index as u16) == Some(0) {
                 std::mem::take(&mut listeners)
             } else {
                 Vec::new()
@@ -280,7 +280,8 @@ impl Bell for ThreadBell {
 
 /// A door for each recv instance.
 fn doors(shared: &Arc<Shared>, directory: &Directory, limits: &KernelLimits) -> Vec<Arc<Door>> {
-    let threads = (0..directory.instances(Module::Recv)).map(|instance| directory.thread_of(Module::Recv, instance));
+    let threads =
+        (0..directory.instances(ModuleId::SOCKETS)).map(|instance| directory.thread_of(ModuleId::SOCKETS, instance));
     let door = |thread: Option<u16>| {
         let bell = ThreadBell { shared: shared.clone(), thread: thread.unwrap_or_default() };
         Arc::new(Door::new(limits.sockets_max, Box::new(bell)))
@@ -462,7 +463,7 @@ impl ThreadStart {
             engine,
             world,
             clock: self.shared.clock.clone(),
-            spinner: Spinner::new(&layout.modules, layout.spin_us, self.wake_ns),
+            spinner: Spinner::new(layout, self.wake_ns),
             told_to_stop: false,
             published: Vec::new(),
             errand: None,
@@ -488,8 +489,8 @@ impl ThreadStart {
         let mut sockets = None;
         if let Some(poll) = poll {
             let limits = &self.options.limits;
-            if let Some(instance) = self.directory.instance_on(Module::Recv, index) {
-                let own = self.directory.address(Module::Recv, instance);
+            if let Some(instance) = self.directory.instance_on(ModuleId::SOCKETS, index) {
+                let own = self.directory.address(ModuleId::SOCKETS, instance);
                 let registry = poll.registry().try_clone()?;
                 let door = self.connector.0.doors[usize::from(instance)].clone();
                 let mut own_sockets =
@@ -525,10 +526,10 @@ impl Drop for AbortOnPanic {
 fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Option<Poll>>), StartError> {
     let (mut bells, mut polls) = (Vec::new(), Vec::new());
     for thread in directory.threads() {
-        let has_sockets = thread.modules.iter().any(|(module, _)| *module == Module::Recv);
+        let has_sockets = thread.modules.iter().any(|(module, _)| *module == ModuleId::SOCKETS);
         // Without an io module files are where the block is that asks for them.
-        let may_be_lent =
-            directory.instances(Module::Io) > 0 && thread.modules.iter().all(|(module, _)| *module != Module::Io);
+        let may_be_lent = directory.instances(ModuleId::FILES) > 0
+            && thread.modules.iter().all(|(module, _)| *module != ModuleId::FILES);
         if has_sockets {
             let poll = Poll::new().map_err(|error| StartError::System("watch sockets", error))?;
             let waker = Waker::new(poll.registry(), Token(WAKE_TOKEN));

@@ -7,12 +7,9 @@ use mio::net::TcpStream;
 
 use crate::buffer::{Buffer, BufferPool};
 use crate::limit::KernelLimits;
+use crate::output_batch::{OutputBatch, SLICES_MAX, WriteResult};
 
-use super::loan::Loan;
 use super::memory_stream::{HandOver, NodeEnd};
-
-/// The most buffers given to one system call.
-pub(super) const SLICES_MAX: usize = 32;
 
 /// Queued buffers, the first of them partly written.
 #[derive(Debug, Default)]
@@ -23,18 +20,7 @@ pub(super) struct Output {
     bytes: usize,
     above_high_water: bool,
     /// Whether what was queued before is with another thread, so that what is here may not be written.
-    is_lent: bool,
-}
-
-/// What became of an attempt to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WriteResult {
-    /// Everything is written.
-    Empty,
-    /// The socket takes no more for now.
-    Full,
-    /// The connection is broken.
-    Broken,
+    is_with_helper: bool,
 }
 
 /// What the owner's block should be told about the amount queued.
@@ -63,17 +49,17 @@ impl Output {
 
     /// Whether nothing is unwritten, here or elsewhere.
     pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty() && !self.is_lent
+        self.queue.is_empty() && !self.is_with_helper
     }
 
     /// Whether another thread writes now.
-    pub(super) fn is_lent(&self) -> bool {
-        self.is_lent
+    pub(super) fn is_with_helper(&self) -> bool {
+        self.is_with_helper
     }
 
     /// Whether something waits here that may be written.
     pub(super) fn is_waiting(&self) -> bool {
-        !self.queue.is_empty() && !self.is_lent
+        !self.queue.is_empty() && !self.is_with_helper
     }
 
     /// Unwritten bytes.
@@ -82,26 +68,26 @@ impl Output {
     }
 
     /// Gives all that is queued to a loan, which is empty.
-    pub(super) fn lend(&mut self, loan: &mut Loan) {
-        std::mem::swap(&mut self.queue, &mut loan.queue);
-        (loan.done, loan.written, loan.result) = (0, std::mem::take(&mut self.written), None);
-        self.is_lent = true;
+    pub(super) fn fill_batch(&mut self, batch: &mut OutputBatch) {
+        std::mem::swap(&mut self.queue, &mut batch.queue);
+        (batch.done, batch.written, batch.result) = (0, std::mem::take(&mut self.written), None);
+        self.is_with_helper = true;
     }
 
     /// Takes a loan back, with what is unwritten of it in front of what was queued since, and leaves it empty.
-    pub(super) fn take_back(&mut self, loan: &mut Loan, buffers: &mut BufferPool) {
-        let rest: usize = loan.queue.range(loan.done..).map(Buffer::len).sum();
+    pub(super) fn take_back(&mut self, batch: &mut OutputBatch, buffers: &mut BufferPool) {
+        let rest: usize = batch.queue.range(batch.done..).map(Buffer::len).sum();
         let queued: usize = self.queue.iter().map(Buffer::len).sum();
-        self.bytes = rest + queued - loan.written;
-        for buffer in loan.queue.drain(..loan.done) {
+        self.bytes = rest + queued - batch.written;
+        for buffer in batch.queue.drain(..batch.done) {
             buffers.give(buffer);
         }
-        if !loan.queue.is_empty() {
-            loan.queue.append(&mut self.queue);
-            std::mem::swap(&mut self.queue, &mut loan.queue);
-            self.written = loan.written;
+        if !batch.queue.is_empty() {
+            batch.queue.append(&mut self.queue);
+            std::mem::swap(&mut self.queue, &mut batch.queue);
+            self.written = batch.written;
         }
-        self.is_lent = false;
+        self.is_with_helper = false;
     }
 
     /// One system call for all that is queued, more only if there are very many buffers.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::context::{Duration, Time};
 use crate::directory::{Directory, ThreadLayout};
-use crate::placement::Module;
+use crate::module::ModuleId;
 use crate::scheduler::load::{HISTORY_SLOTS, LoadBoard, ThreadState, Usage, Window};
 use crate::scheduler::send::{
     Candidate, ExtraHelpers, OwnOutput, SendAssistance, SendController, SendDelay, SendSettings, SendState, WAKE_EVERY,
@@ -61,7 +61,7 @@ pub(super) struct Sending {
     /// Its place among the threads with sockets.
     place: usize,
     loads: Arc<LoadBoard>,
-    /// Threads that may write for this one: their indexes, whether they are send threads, and whether they carry main and rep only.
+    /// Threads that may write for this one: their indexes, whether they are send threads, and whether they are mostly idle.
     candidates: Vec<(u16, bool, bool)>,
     is_sender: bool,
     may_help: bool,
@@ -85,18 +85,20 @@ impl Sending {
         let layouts = directory.threads();
         let own = &layouts[usize::from(thread)];
         let is_exclusive = matches!(own.cpus.as_slice(), [cpu] if layouts.iter().filter(|other| other.cpus.contains(cpu)).count() == 1);
-        let has_sockets = carries(own, Module::Recv);
+        let has_sockets = carries(own, ModuleId::SOCKETS);
         let others = (0..).zip(layouts).filter(|(other, layout)| *other != thread && may_help(layout));
         let candidates = match has_sockets {
-            true => others.map(|(other, layout)| (other, carries(layout, Module::Send), is_extra(layout))).collect(),
+            true => {
+                others.map(|(other, layout)| (other, carries(layout, ModuleId::SEND), layout.is_mostly_idle)).collect()
+            }
             false => Vec::new(),
         };
         Sending {
             thread,
-            place: layouts.iter().take(usize::from(thread)).filter(|layout| carries(layout, Module::Recv)).count(),
+            place: layouts.iter().take(usize::from(thread)).filter(|layout| carries(layout, ModuleId::SOCKETS)).count(),
             loads,
             candidates,
-            is_sender: carries(own, Module::Send),
+            is_sender: carries(own, ModuleId::SEND),
             may_help: may_help(own),
             nosend: own.nosend,
             settings: SendSettings::default(),
@@ -213,10 +215,10 @@ impl Sending {
         let candidates: Vec<Candidate> = self
             .candidates
             .iter()
-            .map(|&(thread, is_sender, is_extra)| Candidate {
+            .map(|&(thread, is_sender, is_mostly_idle)| Candidate {
                 thread,
                 is_sender,
-                is_extra,
+                is_mostly_idle,
                 state: if is_asleep(loads, thread, now) { SendState::Light } else { loads.sending().state(thread) },
                 busy_per_mille: busy_per_mille(loads, thread, now),
                 writing_per_mille: writing_per_mille(&lately(loads, thread, now)),
@@ -238,18 +240,16 @@ impl Sending {
     }
 }
 
-fn carries(layout: &ThreadLayout, module: Module) -> bool {
+fn carries(layout: &ThreadLayout, module: ModuleId) -> bool {
     layout.modules.iter().any(|(other, _)| *other == module)
 }
 
 /// Threads with sockets have enough of their own, those with files may wait for a disk, and some are told not to.
 fn may_help(layout: &ThreadLayout) -> bool {
-    !layout.nosend && !carries(layout, Module::Recv) && !carries(layout, Module::Io) && !layout.modules.is_empty()
-}
-
-/// Whether a thread carries nothing but what seldom has anything to do.
-fn is_extra(layout: &ThreadLayout) -> bool {
-    layout.modules.iter().all(|(module, _)| matches!(module, Module::Main | Module::Rep))
+    !layout.nosend
+        && !carries(layout, ModuleId::SOCKETS)
+        && !carries(layout, ModuleId::FILES)
+        && !layout.modules.is_empty()
 }
 
 /// Whether a thread has slept for so long that what it published is of no use.

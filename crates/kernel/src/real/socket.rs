@@ -23,15 +23,15 @@ use crate::context::Time;
 use crate::directory::Directory;
 use crate::envelope::SocketParcel;
 use crate::limit::KernelLimits;
-use crate::placement::Module;
+use crate::module::ModuleId;
 use crate::scheduler::run::{Engine, Services};
 use crate::scheduler::send::DELAY_BYTES_MAX;
 use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
 
-use super::loan::Loan;
 use super::memory_stream::{Arrival, Door, NodeEnd};
-use super::output::{Output, Pressure, WriteResult};
+use super::output::{Output, Pressure};
 use super::sending::Sending;
+use crate::output_batch::{OutputBatch, WriteResult};
 
 /// The most sockets read in one turn.
 const READS_MAX: usize = 64;
@@ -138,12 +138,12 @@ struct Socket {
     ending: Option<SocketCloseReason>,
     /// Since when its output is delayed; 0 if it is not.
     delayed_since: Time,
-    /// The loan that it had last, to be used again.
-    loan: Option<Box<Loan>>,
+    /// The batch that it had last, to be used again.
+    batch: Option<Box<OutputBatch>>,
 }
 
 enum Stream {
-    /// Shared with the loan of its output only.
+    /// Shared with the batch of its output only.
     Tcp(Arc<TcpStream>),
     Memory(Box<NodeEnd>),
 }
@@ -407,27 +407,27 @@ impl Sockets {
         let id = socket.id;
         socket.delayed_since = Time(0);
         if !socket.output.is_waiting() {
-            socket.dirty = socket.output.is_lent();
+            socket.dirty = socket.output.is_with_helper();
             return;
         }
-        let mut loan = socket.loan.take().unwrap_or_else(|| Loan::new(id, owner));
-        loan.stream = Some(Arc::clone(stream));
-        socket.output.lend(&mut loan);
+        let mut batch = socket.batch.take().unwrap_or_else(|| OutputBatch::new(id, owner));
+        batch.stream = Some(Arc::clone(stream));
+        socket.output.fill_batch(&mut batch);
         self.written.handed_over += 1;
-        services.parcels.push((helper, SocketParcel::LendOutput(loan)));
+        services.parcels.push((helper, SocketParcel::WriteOutput(batch)));
     }
 
     /// Output that was lent is back.
-    pub(super) fn take_back(&mut self, mut loan: Box<Loan>, services: &mut Services<'_>) {
-        let id = loan.socket;
+    pub(super) fn take_back(&mut self, mut batch: Box<OutputBatch>, services: &mut Services<'_>) {
+        let id = batch.socket;
         let index = id.index();
         // A socket is not closed while its output is lent, so it is still there.
         let Some(socket) = self.socket(id) else { return };
-        socket.output.take_back(&mut loan, services.buffers);
+        socket.output.take_back(&mut batch, services.buffers);
         socket.dirty = false;
-        loan.stream = None;
-        let result = loan.result.take();
-        socket.loan = Some(loan);
+        batch.stream = None;
+        let result = batch.result.take();
+        socket.batch = Some(batch);
         if let Some(reason) = socket.ending {
             return self.close(id, reason, services);
         }
@@ -451,7 +451,7 @@ impl Sockets {
 
     fn write_socket(&mut self, index: u32, services: &mut Services<'_>) {
         let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else { return };
-        if socket.output.is_lent() {
+        if socket.output.is_with_helper() {
             // Listed twice: by the socket that had the place before, too. Its bytes are with the helper.
             return;
         }
@@ -557,7 +557,7 @@ impl Sockets {
     fn close(&mut self, id: SocketId, reason: SocketCloseReason, services: &mut Services<'_>) {
         let index = id.index() as usize;
         let Some(socket) = self.socket(id) else { return };
-        if socket.output.is_lent() {
+        if socket.output.is_with_helper() {
             (socket.closing, socket.readable) = (true, false);
             socket.ending.get_or_insert(reason);
             return;
@@ -691,7 +691,7 @@ impl Sockets {
         if instance == usize::from(self.own.instance) {
             return self.adopt(stream, peer, listener, services);
         }
-        if let Some(thread) = self.directory.thread_of(Module::Recv, instance as u16) {
+        if let Some(thread) = self.directory.thread_of(ModuleId::SOCKETS, instance as u16) {
             services.parcels.push((thread, SocketParcel::Adopt(Box::new((stream, peer, listener)))));
         }
     }
@@ -726,7 +726,7 @@ impl Socket {
             closing: false,
             ending: None,
             delayed_since: Time(0),
-            loan: None,
+            batch: None,
         }
     }
 

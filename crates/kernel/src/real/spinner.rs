@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::context::{Duration, Time};
-use crate::placement::Module;
+use crate::directory::ThreadLayout;
+use crate::module::ModuleId;
 use crate::scheduler::spin::{SpinController, SpinMeasurement, SpinSettings};
 
 use super::thread_usage::{RunDelay, thread_ran_ns};
@@ -63,12 +64,12 @@ pub(super) struct Spinner {
 }
 
 impl Spinner {
-    pub(super) fn new(modules: &[(Module, u16)], fixed_us: u32, wake_ns: u64) -> Spinner {
-        let has = |module| modules.iter().any(|(other, _)| *other == module);
+    pub(super) fn new(layout: &ThreadLayout, wake_ns: u64) -> Spinner {
+        let has = |module| layout.modules.iter().any(|(other, _)| *other == module);
         Spinner {
-            controller: SpinController::new(modules),
-            may_spin: has(Module::Recv) || !has(Module::Io),
-            fixed_us,
+            controller: SpinController::new(layout.spin_scale),
+            may_spin: has(ModuleId::SOCKETS) || !has(ModuleId::FILES),
+            fixed_us: layout.spin_us,
             settings: SpinSettings::default(),
             wake_ns,
             adjusted: Time(0),

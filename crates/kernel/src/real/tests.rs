@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::directory::NodeLayout;
 use crate::limit::KernelLimits;
-use crate::placement::Module;
+use crate::module::ModuleId;
 use crate::scheduler::load::LoadBoard;
 use crate::scheduler::send::{SendAssistance, SendSettings};
 use crate::scheduler::spin::{SpinMethod, SpinSettings};
+use crate::toy::{ECHO, PLAYER, STARTER};
 use crate::toy::{ToyHost, ToyPlan};
 
 mod sending;
@@ -122,24 +123,24 @@ fn echoes_sent(layout: &NodeLayout, options: NodeOptions) -> Arc<LoadBoard> {
 
 #[test]
 fn an_echo_returns_over_one_thread() {
-    echoes_over(&NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)]]));
+    echoes_over(&NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (ECHO, 0)]]));
 }
 
 #[test]
 fn an_echo_returns_over_several_recv_threads() {
-    echoes_over(&NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Recv, 1)], &[(Module::Tc, 0)]]));
+    echoes_over(&NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ModuleId::SOCKETS, 1)], &[(ECHO, 0)]]));
 }
 
 #[test]
 fn an_echo_returns_through_send_threads() {
-    let threads: &[&[(Module, u16)]] =
-        &[&[(Module::Recv, 0)], &[(Module::Recv, 1)], &[(Module::Tc, 0)], &[(Module::Send, 0)]];
+    let threads: &[&[(ModuleId, u16)]] =
+        &[&[(ModuleId::SOCKETS, 0)], &[(ModuleId::SOCKETS, 1)], &[(ECHO, 0)], &[(ModuleId::SEND, 0)]];
     echoes_over(&NodeLayout::new(threads));
 }
 
 #[test]
 fn an_echo_returns_from_threads_that_spin() {
-    let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Recv, 1)], &[(Module::Tc, 0)]]);
+    let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ModuleId::SOCKETS, 1)], &[(ECHO, 0)]]);
     assert_eq!(echoes_spinning(&layout, SpinMethod::Static.settings(50)), [50; 3]);
     for method in SpinMethod::ALL {
         let spins = echoes_spinning(&layout, method.settings(0));
@@ -149,7 +150,7 @@ fn an_echo_returns_from_threads_that_spin() {
 
 #[test]
 fn who_shall_not_send_does_not_and_the_others_write_for_a_recv_thread_that_shall_not_either() {
-    let threads: &[&[(Module, u16)]] = &[&[(Module::Recv, 0)], &[(Module::Tc, 0)], &[(Module::Ldm, 0)]];
+    let threads: &[&[(ModuleId, u16)]] = &[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(PLAYER, 0)]];
     let mut layout = NodeLayout::new(threads);
     let writes = |layout: &NodeLayout, assistance| {
         let loads = echoes_sent(layout, sending(assistance));
@@ -171,8 +172,8 @@ fn who_shall_not_send_does_not_and_the_others_write_for_a_recv_thread_that_shall
 fn no_answer_is_left_behind_when_many_clients_wait_for_theirs() {
     const CLIENTS: usize = 8;
     const ROUNDS: usize = 400;
-    let with_sender: &[&[(Module, u16)]] = &[&[(Module::Recv, 0), (Module::Tc, 0)], &[(Module::Send, 0)]];
-    let without: &[&[(Module, u16)]] = &[&[(Module::Recv, 0)], &[(Module::Tc, 0)], &[(Module::Main, 0)]];
+    let with_sender: &[&[(ModuleId, u16)]] = &[&[(ModuleId::SOCKETS, 0), (ECHO, 0)], &[(ModuleId::SEND, 0)]];
+    let without: &[&[(ModuleId, u16)]] = &[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(STARTER, 0)]];
     for (threads, assistance) in [(with_sender, SendAssistance::Never), (without, SendAssistance::Always)] {
         let layout = NodeLayout::new(threads);
         let (node, _) = start_with(&layout, ToyPlan::default(), KernelLimits::default(), sending(assistance));
@@ -199,10 +200,10 @@ fn no_answer_is_left_behind_when_many_clients_wait_for_theirs() {
 #[test]
 fn balls_timers_and_files_work_over_threads_and_the_node_stops_itself() {
     let layout = NodeLayout::new(&[
-        &[(Module::Main, 0), (Module::Ldm, 0), (Module::Recv, 0)],
-        &[(Module::Ldm, 1), (Module::Tc, 0)],
-        &[(Module::Ldm, 2)],
-        &[(Module::Io, 0)],
+        &[(STARTER, 0), (PLAYER, 0), (ModuleId::SOCKETS, 0)],
+        &[(PLAYER, 1), (ECHO, 0)],
+        &[(PLAYER, 2)],
+        &[(ModuleId::FILES, 0)],
     ]);
     let plan = ToyPlan {
         balls: 100,
@@ -231,7 +232,7 @@ fn balls_timers_and_files_work_over_threads_and_the_node_stops_itself() {
 #[test]
 fn a_connection_too_many_is_closed_and_places_are_used_again() {
     let limits = KernelLimits { sockets_max: 2, ..KernelLimits::default() };
-    let (node, ended) = start(&NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)]]), ToyPlan::default(), limits);
+    let (node, ended) = start(&NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (ECHO, 0)]]), ToyPlan::default(), limits);
     let address = node.local_addresses()[0].unwrap();
     let talk = |stream: &mut TcpStream| {
         let mut answer = [0; 4];
@@ -256,9 +257,9 @@ fn a_client_that_does_not_read_blocks_its_sender_and_frees_it_by_reading() {
     const LENGTH: usize = 16 << 20;
     let limits = KernelLimits { send_high_water_bytes: 64 << 10, send_low_water_bytes: 16 << 10, ..Default::default() };
     for layout in [
-        NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)]]),
-        NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)], &[(Module::Send, 0)]]),
-        NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)], &[(Module::Main, 0)]]),
+        NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (ECHO, 0)]]),
+        NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (ECHO, 0)], &[(ModuleId::SEND, 0)]]),
+        NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (ECHO, 0)], &[(STARTER, 0)]]),
     ] {
         let (node, ended) = start_with(&layout, ToyPlan::default(), limits.clone(), sending(SendAssistance::Always));
         let mut stream = TcpStream::connect(node.local_addresses()[0].unwrap()).unwrap();
@@ -280,7 +281,7 @@ fn a_client_that_does_not_read_blocks_its_sender_and_frees_it_by_reading() {
 fn a_layout_without_recv_cannot_listen() {
     let options =
         NodeOptions { listeners: vec![Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))], ..NodeOptions::default() };
-    let layout = NodeLayout::new(&[&[(Module::Tc, 0)]]);
+    let layout = NodeLayout::new(&[&[(ECHO, 0)]]);
     let result = Node::start(&layout, options, |seat| ToyHost::new(seat, ToyPlan::default()));
     assert!(matches!(result, Err(StartError::NoRecv)));
 }

@@ -22,7 +22,6 @@ use crate::sync::CachePadded;
 use crate::world::{WorldEvent, WorldRequest};
 
 use super::assistant::Assistant;
-use super::clock::Clock;
 use super::doorbell::Doorbell;
 use super::file::Files;
 use super::places::Aside;
@@ -30,6 +29,7 @@ use super::sending::{SendWord, Sending, lately_per_mille};
 use super::socket::{OutputCounts, Sockets};
 use super::spinner::{SpinWord, Spinner};
 use super::thread_usage::Contention;
+use crate::clock::Clock;
 
 /// The poll's token for being woken.
 pub(super) const WAKE_TOKEN: usize = usize::MAX;
@@ -112,12 +112,12 @@ impl World for RealWorld {
 
     fn socket_parcel(&mut self, parcel: SocketParcel, services: &mut Services<'_>) {
         match (parcel, &mut self.sockets) {
-            (SocketParcel::LendOutput(loan), _) => self.assistant.take(loan, self.shared.clock.now()),
+            (SocketParcel::WriteOutput(loan), _) => self.assistant.take(loan, self.shared.clock.now()),
             (SocketParcel::Adopt(accepted), Some(sockets)) => {
                 let (stream, peer, listener) = *accepted;
                 sockets.adopt(stream, peer, listener, services);
             }
-            (SocketParcel::ReturnOutput(loan), Some(sockets)) => sockets.take_back(loan, services),
+            (SocketParcel::OutputReturned(loan), Some(sockets)) => sockets.take_back(loan, services),
             (parcel, None) => require!(false, "{parcel:?} came to a thread without sockets"),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use super::clock::Clock;
+use crate::clock::Clock;
 
 /// Wake-ups that are measured.
 const ROUNDS: u32 = 50;

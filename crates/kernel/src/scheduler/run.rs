@@ -16,8 +16,8 @@ use crate::directory::ThreadSeat;
 use crate::envelope::{Envelope, Parcel, SocketParcel};
 use crate::limit::KernelLimits;
 use crate::mailbox::{Consumer, Producer, ring};
+use crate::module::ModuleId;
 use crate::outbox::Outbox;
-use crate::placement::Module;
 use crate::random::{Random, mix};
 use crate::require;
 use crate::scheduler::load::LoadMeter;
@@ -25,7 +25,7 @@ use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
 use crate::scheduler::timer::Timers;
 use crate::stamp::Stamps;
-use crate::trace::Tracer;
+use crate::trace::{TraceNames, Tracer};
 use crate::world::{WorldEvent, WorldRequest};
 
 /// A turn takes no more from rings and timers after so many signals, so that other threads soon see what was sent, and
@@ -100,7 +100,7 @@ impl Question {
     #[inline(always)]
     fn of<S: Signal>(envelope: &Envelope<S>) -> Self {
         let signal = &envelope.signal;
-        let is_request = signal.class() == SignalClass::Request;
+        let is_request = signal.class() == SignalClass::Deferrable;
         let room = if is_request { signal.emit_max().max(1) } else { 0 };
         Self { to: envelope.to, from: envelope.from, number: signal.number(), room }
     }
@@ -191,7 +191,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             random: Random::new(seat.seed),
             stamps,
             buffers: BufferPool::new(limits.buffer_bytes_max),
-            tracer: Tracer::new(&seat.name, limits.trace_entries, S::name_of_number),
+            tracer: Tracer::new(&seat.name, limits.trace_entries, TraceNames::of::<S>()),
             digest: None,
             load: LoadMeter::new(Arc::clone(&seat.loads), seat.thread, now),
             socket_parcels: Vec::new(),
@@ -295,7 +295,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     fn end_blocks_turn(&mut self) {
         if self.handled > 0 {
             self.turn_is_open = true;
-            let first = self.seat.modules.first().copied().unwrap_or((Module::Main, 0));
+            let first = self.seat.modules.first().copied().unwrap_or((ModuleId::new(0), 0));
             let own = self.seat.directory.address(first.0, first.1);
             let (host, mut context, outbox) = self.parts(own);
             host.end_turn(&mut context, outbox);
@@ -345,8 +345,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             WorldRequest::SendBytes { socket, .. }
             | WorldRequest::CloseSocket { socket }
             | WorldRequest::PauseReading { socket }
-            | WorldRequest::ResumeReading { socket } => directory.thread_of(Module::Recv, socket.owner()),
-            _ => directory.thread_of(Module::Io, 0),
+            | WorldRequest::ResumeReading { socket } => directory.thread_of(ModuleId::SOCKETS, socket.owner()),
+            _ => directory.thread_of(ModuleId::FILES, 0),
         };
         let place = place.unwrap_or(self.seat.thread);
         if place != self.seat.thread {

@@ -248,8 +248,8 @@ pub struct Candidate {
     pub thread: u16,
     /// Whether it is there for nothing else.
     pub is_sender: bool,
-    /// Whether it carries nothing but main and rep, which seldom have anything to do.
-    pub is_extra: bool,
+    /// Whether the thread's own blocks seldom have work.
+    pub is_mostly_idle: bool,
     /// Its state.
     pub state: SendState,
     /// How busy it was over the last 200 ms, in thousandths.
@@ -262,7 +262,7 @@ impl Candidate {
     /// Those of the same rank are as good as each other; a lower one is better.
     fn rank(&self) -> (bool, SendState, bool, u32) {
         let is_saturated = self.writing_per_mille >= SATURATED_PER_MILLE;
-        (is_saturated, self.state, !self.is_extra, self.busy_per_mille / BUSY_STEP_PER_MILLE)
+        (is_saturated, self.state, !self.is_mostly_idle, self.busy_per_mille / BUSY_STEP_PER_MILLE)
     }
 }
 
@@ -433,7 +433,7 @@ mod tests {
     }
 
     fn candidate(thread: u16, state: SendState, busy_per_mille: u32) -> Candidate {
-        Candidate { thread, is_sender: false, is_extra: false, state, busy_per_mille, writing_per_mille: 0 }
+        Candidate { thread, is_sender: false, is_mostly_idle: false, state, busy_per_mille, writing_per_mille: 0 }
     }
 
     fn chosen(settings: &SendSettings, state: SendState, candidates: &[Candidate], extra: usize) -> Vec<u16> {
@@ -472,7 +472,7 @@ mod tests {
     #[test]
     fn a_helper_that_writes_all_the_time_is_the_last_one_to_get_more() {
         let main = Candidate {
-            is_extra: true,
+            is_mostly_idle: true,
             writing_per_mille: SATURATED_PER_MILLE - 1,
             ..candidate(0, SendState::Light, 860)
         };
@@ -488,7 +488,7 @@ mod tests {
     #[test]
     fn send_threads_come_first_and_the_idlest_of_the_others_help_when_asked() {
         let sender = Candidate { is_sender: true, ..candidate(7, SendState::Overload, 900) };
-        let main = Candidate { is_extra: true, ..candidate(0, SendState::Light, 10) };
+        let main = Candidate { is_mostly_idle: true, ..candidate(0, SendState::Light, 10) };
         let candidates = [main, candidate(2, SendState::Light, 5), candidate(3, SendState::High, 700), sender];
         assert_eq!(chosen(&ON, SendState::Medium, &candidates, 0), [7]);
         assert_eq!(chosen(&ON, SendState::Medium, &candidates, 2), [7, 0, 2]);

@@ -9,7 +9,6 @@
 //! are spaced around the present spin time, these are fixed.
 
 use crate::context::Duration;
-use crate::placement::Module;
 
 /// Slots of the histogram; the last holds everything longer.
 const SLOTS: usize = 20;
@@ -142,6 +141,24 @@ pub struct SpinSettings {
     pub call_ns: u32,
 }
 
+/// How the allowed overhead (AllowedSpinOverhead) applies to one thread. The thread may have `base_percent` of the
+/// part up to 100 per cent, `extra_percent` of the part above, and `constant_percent` in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpinScale {
+    /// Share of the allowed overhead up to 100 per cent, in per cent.
+    pub base_percent: u64,
+    /// Share of the allowed overhead above 100 per cent, in per cent.
+    pub extra_percent: u64,
+    /// Overhead allowed independently of the setting, in per cent.
+    pub constant_percent: u64,
+}
+
+impl Default for SpinScale {
+    fn default() -> SpinScale {
+        SpinScale { base_percent: 100, extra_percent: 100, constant_percent: 130 }
+    }
+}
+
 /// What is known of a thread when its spin time is chosen anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpinMeasurement {
@@ -159,8 +176,7 @@ pub struct SpinController {
     counts: [u32; SLOTS],
     sums_ns: [u64; SLOTS],
     spin_ns: u64,
-    /// Allowed overhead for this kind of thread: of what is set up to 100 per cent, of what is above, and always; in per cent.
-    scale: (u64, u64, u64),
+    scale: SpinScale,
     /// Adjustments for which there is no spinning, for others use the CPU, and for how many that was the last time.
     rest: u32,
     last_rest: u32,
@@ -171,18 +187,8 @@ pub struct SpinController {
 }
 
 impl SpinController {
-    /// The controller of a thread with these modules.
-    pub fn new(modules: &[(Module, u16)]) -> SpinController {
-        let has = |module| modules.iter().any(|(other, _)| *other == module);
-        let scale = if has(Module::Recv) {
-            (150, 80, 150)
-        } else if has(Module::Tc) {
-            (100, 90, 140)
-        } else if has(Module::Ldm) {
-            (67, 120, 120)
-        } else {
-            (100, 100, 130)
-        };
+    /// The controller of a thread that may spin as `scale` says.
+    pub fn new(scale: SpinScale) -> SpinController {
         SpinController {
             counts: [0; SLOTS],
             sums_ns: [0; SLOTS],
@@ -262,7 +268,8 @@ impl SpinController {
     fn allowed(&self, settings: &SpinSettings) -> u64 {
         let overhead = u64::from(settings.overhead_percent);
         let (base, extra) = (overhead.min(100), overhead.saturating_sub(100));
-        (base * self.scale.0 + extra * self.scale.1) / 100 + self.scale.2
+        let scale = self.scale;
+        (base * scale.base_percent + extra * scale.extra_percent) / 100 + scale.constant_percent
     }
 }
 
@@ -322,7 +329,7 @@ mod tests {
     const QUIET: SpinMeasurement = SpinMeasurement { wake_ns: WAKE_NS, busy_per_mille: 100, waited_per_mille: Some(0) };
 
     fn recv() -> SpinController {
-        SpinController::new(&[(Module::Recv, 0), (Module::Ldm, 0)])
+        SpinController::new(SpinScale { base_percent: 150, extra_percent: 80, constant_percent: 150 })
     }
 
     fn run(

@@ -13,7 +13,7 @@ use crate::context::{Duration, Time};
 use crate::directory::{Directory, LayoutError, NodeLayout, ThreadSeat};
 use crate::envelope::Envelope;
 use crate::limit::KernelLimits;
-use crate::placement::Module;
+use crate::module::ModuleId;
 use crate::random::{Random, mix};
 use crate::scheduler::load::{LoadBoard, ThreadState};
 use crate::scheduler::run::{Engine, connect_threads};
@@ -126,7 +126,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let world = NodeWorld {
             directory: directory.clone(),
             limits: self.options.limits.clone(),
-            sockets: VirtualSockets::new(directory.instances(Module::Recv)),
+            sockets: VirtualSockets::new(directory.instances(ModuleId::SOCKETS)),
             files: VirtualFiles::default(),
             answers: Vec::new(),
             stop_requested: false,
@@ -312,8 +312,8 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         engine.load.enter(ThreadState::Executing, local_now);
         engine.set_quota(1 + self.random.below(u64::from(self.options.limits.quota.max(1))));
         engine.run(local_now, wall_clock_us, self.random.below(256) as usize);
-        if let Some(instance) = node.directory.instance_on(Module::Recv, thread as u16) {
-            let own = node.directory.address(Module::Recv, instance);
+        if let Some(instance) = node.directory.instance_on(ModuleId::SOCKETS, thread as u16) {
+            let own = node.directory.address(ModuleId::SOCKETS, instance);
             for connection in node.world.sockets.with_input(instance).into_iter().take(INPUTS_MAX) {
                 if !engine.begin_input() {
                     break;
@@ -341,7 +341,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         *is_busy = false;
         engine.carry_out(&mut node.world);
         for instance in node.world.sockets.written_by(&node.layout.threads[thread].modules) {
-            let own = node.directory.address(Module::Recv, instance);
+            let own = node.directory.address(ModuleId::SOCKETS, instance);
             let (limits, faults) = (&self.options.limits, &self.options.sockets);
             let (sockets, random) = (&mut node.world.sockets, &mut self.random);
             engine.with_services(|services| sockets.write_output(instance, limits, faults, random, own, services));
@@ -364,7 +364,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             let happening = Happening::Answer { life, node: position, thread, to, event };
             self.queue.insert((*files_done, self.scheduled), happening);
         }
-        let owners = ended.into_iter().filter_map(|instance| node.directory.thread_of(Module::Recv, instance));
+        let owners = ended.into_iter().filter_map(|instance| node.directory.thread_of(ModuleId::SOCKETS, instance));
         published.extend(owners.map(usize::from).filter(|&owner| owner != thread));
         for target in published {
             let delay = self.random.below(self.options.wake_ns_max + 1);
@@ -390,7 +390,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         }
         let has_input = node
             .directory
-            .instance_on(Module::Recv, thread as u16)
+            .instance_on(ModuleId::SOCKETS, thread as u16)
             .is_some_and(|instance| !node.world.sockets.with_input(instance).is_empty());
         let sockets = &node.world.sockets;
         let window = self.options.sockets.client_window_bytes;
@@ -478,7 +478,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let position = usize::from(node.0).wrapping_sub(1);
         let Some(owner) = owner else { return };
         let Some(node) = self.nodes.get(position).filter(|node| !node.threads.is_empty()) else { return };
-        if let Some(thread) = node.directory.thread_of(Module::Recv, owner) {
+        if let Some(thread) = node.directory.thread_of(ModuleId::SOCKETS, owner) {
             let delay = self.random.below(self.options.wake_ns_max + 1);
             self.schedule_run(position, usize::from(thread), self.now.plus(Duration(delay)));
         }

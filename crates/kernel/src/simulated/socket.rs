@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use crate::address::Address;
 use crate::directory::Directory;
 use crate::limit::KernelLimits;
-use crate::placement::Module;
+use crate::module::ModuleId;
 use crate::random::Random;
 use crate::scheduler::run::Services;
 use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
@@ -190,7 +190,7 @@ impl VirtualSockets {
         else {
             return;
         };
-        let own = directory.address(Module::Recv, socket.owner());
+        let own = directory.address(ModuleId::SOCKETS, socket.owner());
         let connection = self.position_of(socket).map(|position| &mut self.connections[position]);
         match (request, connection) {
             (WorldRequest::SendBytes { bytes, .. }, connection) => {
@@ -217,9 +217,9 @@ impl VirtualSockets {
     }
 
     /// The recv instances whose sockets a thread with these modules writes to: its own, or any if it sends for others.
-    pub(super) fn written_by(&self, modules: &[(Module, u16)]) -> impl Iterator<Item = u16> + use<> {
-        let sends = modules.iter().any(|&(module, _)| module == Module::Send);
-        let own = modules.iter().find(|(module, _)| *module == Module::Recv).map(|&(_, instance)| instance);
+    pub(super) fn written_by(&self, modules: &[(ModuleId, u16)]) -> impl Iterator<Item = u16> + use<> {
+        let sends = modules.iter().any(|&(module, _)| module == ModuleId::SEND);
+        let own = modules.iter().find(|(module, _)| *module == ModuleId::SOCKETS).map(|&(_, instance)| instance);
         (0..self.places.len() as u16).filter(move |&instance| sends || own == Some(instance))
     }
 

@@ -3,7 +3,8 @@ use crate::address::NodeId;
 use crate::context::Duration;
 use crate::directory::NodeLayout;
 use crate::limit::KernelLimits;
-use crate::placement::Module;
+use crate::module::ModuleId;
+use crate::toy::{ECHO, PLAYER, STARTER};
 use crate::toy::{ToyHost, ToyPlan, ToySignal};
 
 type ToySimulation = Simulation<ToySignal, ToyHost>;
@@ -12,10 +13,10 @@ const NODE: NodeId = NodeId(1);
 
 fn four_threads() -> NodeLayout {
     NodeLayout::new(&[
-        &[(Module::Main, 0), (Module::Ldm, 0)],
-        &[(Module::Recv, 0), (Module::Ldm, 1)],
-        &[(Module::Tc, 0), (Module::Ldm, 2)],
-        &[(Module::Io, 0), (Module::Ldm, 3)],
+        &[(STARTER, 0), (PLAYER, 0)],
+        &[(ModuleId::SOCKETS, 0), (PLAYER, 1)],
+        &[(ECHO, 0), (PLAYER, 2)],
+        &[(ModuleId::FILES, 0), (PLAYER, 3)],
     ])
 }
 
@@ -177,7 +178,7 @@ fn a_crash_keeps_what_was_synced_and_breaks_connections() {
 #[test]
 fn one_thread_alone_runs_everything() {
     let layout =
-        NodeLayout::new(&[&[(Module::Main, 0), (Module::Recv, 0), (Module::Tc, 0), (Module::Ldm, 0), (Module::Io, 0)]]);
+        NodeLayout::new(&[&[(STARTER, 0), (ModuleId::SOCKETS, 0), (ECHO, 0), (PLAYER, 0), (ModuleId::FILES, 0)]]);
     let plan = ToyPlan { balls: 10, hops: 100, ticks: 1, writes_file: true, stops: true, ..ToyPlan::default() };
     let mut simulation = start(SimulationOptions::new(5), &layout, plan);
     let socket = simulation.connect(NODE, 0).unwrap();
@@ -191,7 +192,7 @@ fn one_thread_alone_runs_everything() {
 #[test]
 fn long_work_makes_one_step_in_a_turn_whatever_else_comes() {
     let layout =
-        NodeLayout::new(&[&[(Module::Main, 0), (Module::Recv, 0), (Module::Tc, 0), (Module::Ldm, 0), (Module::Io, 0)]]);
+        NodeLayout::new(&[&[(STARTER, 0), (ModuleId::SOCKETS, 0), (ECHO, 0), (PLAYER, 0), (ModuleId::FILES, 0)]]);
     let plan = ToyPlan { balls: 5, hops: 50, steps: 2_000, ..ToyPlan::default() };
     let mut simulation = start(SimulationOptions::new(6), &layout, plan);
     let socket = simulation.connect(NODE, 0).unwrap();
@@ -204,10 +205,8 @@ fn long_work_makes_one_step_in_a_turn_whatever_else_comes() {
 
 #[test]
 fn requests_that_take_long_come_one_a_turn_from_the_own_thread_and_from_others() {
-    let layout = NodeLayout::new(&[
-        &[(Module::Main, 0), (Module::Recv, 0), (Module::Tc, 0), (Module::Io, 0)],
-        &[(Module::Ldm, 0)],
-    ]);
+    let layout =
+        NodeLayout::new(&[&[(STARTER, 0), (ModuleId::SOCKETS, 0), (ECHO, 0), (ModuleId::FILES, 0)], &[(PLAYER, 0)]]);
     // Of those that wait beyond 64 the oldest are not left to take turns.
     for (longs, most_of_own) in [(60, 1), (300, 300 - 64 + 1)] {
         // Work in steps goes on beside them, a step in each turn.
@@ -228,9 +227,9 @@ fn requests_that_take_long_come_one_a_turn_from_the_own_thread_and_from_others()
 #[test]
 fn a_thread_that_sends_for_others_writes_what_they_queued() {
     let layout = NodeLayout::new(&[
-        &[(Module::Main, 0), (Module::Recv, 0), (Module::Io, 0)],
-        &[(Module::Send, 0)],
-        &[(Module::Tc, 0), (Module::Ldm, 0)],
+        &[(STARTER, 0), (ModuleId::SOCKETS, 0), (ModuleId::FILES, 0)],
+        &[(ModuleId::SEND, 0)],
+        &[(ECHO, 0), (PLAYER, 0)],
     ]);
     let mut simulation = start(SimulationOptions::new(1), &layout, ToyPlan::default());
     let socket = simulation.connect(NODE, 0).unwrap();

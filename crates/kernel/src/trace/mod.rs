@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, Weak};
 
 use crate::address::Address;
+use crate::block::Signal;
 use crate::context::Time;
+use crate::module::ModuleId;
 
 /// Entries of each thread that a dump prints.
 const DUMP_ENTRIES_MAX: u64 = 64;
@@ -23,9 +25,30 @@ static HOOK: Once = Once::new();
 #[derive(Debug)]
 pub struct TraceRing {
     name: String,
-    name_of_number: fn(u16) -> Option<&'static str>,
+    names: TraceNames,
     written: AtomicU64,
     entries: Box<[[AtomicU64; 2]]>,
+}
+
+/// How a program names its signals and modules.
+#[derive(Clone, Copy, Debug)]
+pub struct TraceNames {
+    signal: fn(u16) -> Option<&'static str>,
+    module: fn(ModuleId) -> Option<&'static str>,
+}
+
+impl TraceNames {
+    /// The names that `S` gives.
+    pub fn of<S: Signal>() -> TraceNames {
+        TraceNames { signal: S::name_of_number, module: S::name_of_module }
+    }
+
+    fn write_address(&self, address: Address, target: &mut dyn Write) -> std::io::Result<()> {
+        match (self.module)(address.module) {
+            Some(name) => write!(target, "{}:{name}{}", address.node.0, address.instance),
+            None => write!(target, "{address}"),
+        }
+    }
 }
 
 /// One signal that was delivered.
@@ -51,11 +74,11 @@ pub struct Tracer {
 
 impl Tracer {
     /// A tracer of at least 2 entries, listed among those that [`dump_all`] prints.
-    pub fn new(name: &str, entries: u32, name_of_number: fn(u16) -> Option<&'static str>) -> Self {
+    pub fn new(name: &str, entries: u32, names: TraceNames) -> Self {
         let entries = entries.clamp(2, 1 << 24).next_power_of_two();
         let words = (0..entries).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
         let written = AtomicU64::new(0);
-        let ring = Arc::new(TraceRing { name: name.to_owned(), name_of_number, written, entries: words });
+        let ring = Arc::new(TraceRing { name: name.to_owned(), names, written, entries: words });
         if let Ok(mut rings) = RINGS.lock() {
             rings.retain(|other| other.strong_count() > 0);
             rings.push(Arc::downgrade(&ring));
@@ -105,8 +128,12 @@ impl TraceRing {
         writeln!(target, "last signals of thread {}, oldest first (seconds, from, to, signal):", self.name)?;
         for entry in self.last(DUMP_ENTRIES_MAX) {
             let (seconds, nanos) = (entry.time.0 / 1_000_000_000, entry.time.0 % 1_000_000_000);
-            let name = (self.name_of_number)(entry.number).unwrap_or("signal");
-            writeln!(target, "  {seconds}.{nanos:09} {} -> {} {name} ({})", entry.from, entry.to, entry.number)?;
+            let name = (self.names.signal)(entry.number).unwrap_or("signal");
+            write!(target, "  {seconds}.{nanos:09} ")?;
+            self.names.write_address(entry.from, target)?;
+            write!(target, " -> ")?;
+            self.names.write_address(entry.to, target)?;
+            writeln!(target, " {name} ({})", entry.number)?;
         }
         Ok(())
     }
@@ -137,13 +164,18 @@ pub fn dump_on_panic() {
 mod tests {
     use super::*;
     use crate::address::NodeId;
-    use crate::placement::Module;
+
+    const ECHO: ModuleId = ModuleId::new(2);
+    const PLAYER: ModuleId = ModuleId::new(3);
 
     #[test]
     fn a_trace_keeps_the_last_signals_and_prints_their_names() {
-        let name_of_number = |number| (number == 7).then_some("ReadRow");
-        let mut tracer = Tracer::new("tc-0", 4, name_of_number);
-        let (to, from) = (Address::new(NodeId(1), Module::Ldm, 3), Address::new(NodeId(1), Module::Tc, 2));
+        let names = TraceNames {
+            signal: |number| (number == 7).then_some("ThrowBall"),
+            module: |module| (module == ECHO).then_some("echo"),
+        };
+        let mut tracer = Tracer::new("echo-0", 4, names);
+        let (to, from) = (Address::new(NodeId(1), PLAYER, 3), Address::new(NodeId(1), ECHO, 2));
         for number in 2..8 {
             tracer.record(Time(u64::from(number) * 160), to, from, number);
         }
@@ -153,6 +185,6 @@ mod tests {
         let mut text = Vec::new();
         tracer.ring().dump(&mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
-        assert!(text.ends_with("  0.000001120 1:tc2 -> 1:ldm3 ReadRow (7)\n"), "{text}");
+        assert!(text.ends_with("  0.000001120 1:echo2 -> 1:3.3 ThrowBall (7)\n"), "{text}");
     }
 }

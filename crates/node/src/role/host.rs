@@ -5,8 +5,8 @@ use std::sync::Arc;
 use junctor_cluster::{MainBlock, RepBlock};
 use junctor_front::mysql::{RecvBlock, RecvSettings, SqlBlock};
 use junctor_gateway::Gateway;
-use junctor_kernel::{Address, Context, Duration, Host, Module, Outbox, ThreadSeat, Time, WorldEvent};
-use junctor_signals::Signal;
+use junctor_kernel::{Address, Context, Duration, Host, Outbox, ThreadSeat, Time, WorldEvent};
+use junctor_signals::{Module, Signal};
 use junctor_sql::Engine;
 use junctor_storage::snapshot::{ActiveSnapshots, SnapshotWord};
 use junctor_transaction::ldm::LdmBlock;
@@ -32,7 +32,7 @@ impl NodeHost {
     pub fn new(seat: &ThreadSeat, shared: &Arc<Shared>) -> NodeHost {
         let mut host = NodeHost::default();
         for &(module, instance) in &seat.modules {
-            host.add(module, Address::new(seat.node, module, instance), seat, shared);
+            host.add(Module::of(module), Address::new(seat.node, module, instance), seat, shared);
         }
         host
     }
@@ -81,7 +81,7 @@ impl NodeHost {
     }
 
     fn on_world(&mut self, to: Address, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        match to.module {
+        match Module::of(to.module) {
             Module::Recv => self.recv.as_mut().map(|block| block.on_world(event, context, outbox)),
             Module::Sql => self.sql.as_mut().map(|block| block.on_world(event, context, outbox)),
             Module::Tc => self.tc.as_mut().map(|block| block.on_world(event, context, outbox)),

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::placement::{CpuBinding, PlacementPlan, ThreadPlan};
 use junctor_cluster::MainConfiguration;
 use junctor_front::mysql::auth::Accounts;
-use junctor_kernel::placement::{CpuBinding, PlacementPlan, ThreadPlan};
-use junctor_kernel::{Module, NodeId, ThreadSeat};
+use junctor_kernel::{NodeId, ThreadSeat};
 use junctor_model::id::CommitNumber;
+use junctor_signals::Module;
 use junctor_sql::ServerSettings;
 use junctor_sql::mysql_catalog::show::ThreadFacts;
 use junctor_storage::commit_sequence::CommitSequence;

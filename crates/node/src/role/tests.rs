@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use crate::placement::{PlacementPlan, ThreadConfig, Topology};
 use junctor_front::mysql::auth::Accounts;
-use junctor_kernel::placement::{PlacementPlan, ThreadConfig, Topology};
 use junctor_kernel::simulated::{Delivery, InFlight};
 use junctor_kernel::{
-    Address, Directory, Host, LoadBoard, Module, NodeId, NodeLayout, Random, SocketId, ThreadSeat, Time, WorldEvent,
+    Address, Directory, Host, LoadBoard, NodeId, NodeLayout, Random, SocketId, ThreadSeat, Time, WorldEvent,
     WorldRequest,
 };
 use junctor_model::id::ConnectionId;
+use junctor_signals::Module;
 use junctor_signals::client_command::*;
 use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Context, Module, Outbox};
+use junctor_kernel::{Address, Context, Outbox};
 use junctor_model::error::Error;
 use junctor_model::id::{IndexId, PartitionId, RowId, SchemaVersion};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_model::schema::{IndexDefinition, IndexKind, TableLayout};
+use junctor_signals::Module;
 use junctor_signals::change_schema::{
     ChangePartition, ChangePartitionReply, OpenPartition, PartitionChange, PartitionHandle,
 };

@@ -1,9 +1,10 @@
 //! Hot path, budget 150 instructions a transaction and 60 a row besides storage. Commit and undo of the rows that a
 //! transaction has touched here, in holds of bounded length; then its locks are released and tc is answered.
 
-use junctor_kernel::{Address, Module, Outbox, require};
+use junctor_kernel::{Address, Outbox, require};
 use junctor_model::id::{CommitNumber, StatementNumber};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
+use junctor_signals::Module;
 use junctor_signals::commit_transaction::{CommitStable, CommitTransactionReply, UndoTransactionReply};
 use junctor_signals::{Signal, TcSignal};
 use junctor_storage::lock::LockKey;

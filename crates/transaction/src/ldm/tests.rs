@@ -3,12 +3,13 @@ use std::sync::Arc;
 
 use junctor_expression::program::{ArithmeticOperator, CompareOperator};
 use junctor_expression::{AggregateKind, Expression};
-use junctor_kernel::{Address, Buffer, Duration, Module, NodeId, WorldEvent};
+use junctor_kernel::{Address, Buffer, Duration, NodeId, WorldEvent};
 use junctor_model::collation::CollationId;
 use junctor_model::error::ErrorCode;
 use junctor_model::id::{ColumnIndex, CommitNumber, PartitionId, SchemaVersion, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_model::value::Value;
+use junctor_signals::Module;
 use junctor_signals::commit_transaction::{CommitTransaction, PrepareTransaction};
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::{

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Context, Directory, Module, Outbox, Pool, WorldEvent};
+use junctor_kernel::{Address, Context, Directory, Outbox, Pool, WorldEvent};
 use junctor_model::id::{CommitNumber, ConnectionId, TableId, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
+use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
 use junctor_signals::counter::TcCounters;
 use junctor_signals::lock_wait::ProbeDeadlock;
@@ -92,7 +93,6 @@ impl TcBlock {
             TcSignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),
             TcSignal::PublishCatalog(signal) => self.on_publish_catalog(signal, outbox),
             // Every statement's work is bounded by its parts, so there is none to go on with.
-            TcSignal::ContinueWork(_) => {}
         }
     }
 

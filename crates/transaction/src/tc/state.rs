@@ -158,7 +158,7 @@ impl Default for Statement {
     fn default() -> Statement {
         Statement {
             operation: OperationId(0),
-            reply_to: Address::new(Default::default(), junctor_kernel::Module::Sql, 0),
+            reply_to: Address::new(Default::default(), junctor_signals::Module::Sql, 0),
             autocommit: false,
             one_phase: false,
             protocol: RowProtocol::Text,

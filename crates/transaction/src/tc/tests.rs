@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use junctor_kernel::context::DetachedContext;
-use junctor_kernel::{Address, Buffer, Directory, Module, NodeId, NodeLayout, Outbox, Time, WorldEvent};
+use junctor_kernel::{Address, Buffer, Directory, NodeId, NodeLayout, Outbox, Time, WorldEvent};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId, TransactionId};
+use junctor_signals::Module;
 use junctor_signals::block_tables::NoteTableWait;
 use junctor_signals::change_schema::{Catalog, PublishCatalog};
 use junctor_signals::commit_transaction::{

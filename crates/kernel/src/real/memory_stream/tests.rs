@@ -11,10 +11,11 @@ use super::*;
 use crate::buffer::{Buffer, BufferPool};
 use crate::directory::NodeLayout;
 use crate::limit::KernelLimits;
-use crate::placement::Module;
+use crate::module::ModuleId;
 use crate::random::Random;
 use crate::real::ConnectError;
 use crate::real::tests::{start, total};
+use crate::toy::ECHO;
 use crate::toy::ToyPlan;
 
 /// Counts how often it was rung, or how often a client was woken.
@@ -248,10 +249,10 @@ fn waiting_for_a_limited_time_ends() {
 
 fn layouts() -> [NodeLayout; 4] {
     [
-        NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)]]),
-        NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Recv, 1)], &[(Module::Tc, 0)]]),
-        NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Recv, 1)], &[(Module::Tc, 0)], &[(Module::Send, 0)]]),
-        NodeLayout::new(&[&[(Module::Recv, 0), (Module::Send, 0)], &[(Module::Tc, 0)]]),
+        NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (ECHO, 0)]]),
+        NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ModuleId::SOCKETS, 1)], &[(ECHO, 0)]]),
+        NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ModuleId::SOCKETS, 1)], &[(ECHO, 0)], &[(ModuleId::SEND, 0)]]),
+        NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (ModuleId::SEND, 0)], &[(ECHO, 0)]]),
     ]
 }
 
@@ -421,7 +422,7 @@ fn a_stop_ends_open_connections_and_refuses_new_ones() {
 
 #[test]
 fn a_node_without_recv_threads_cannot_be_connected_to() {
-    let layout = NodeLayout::new(&[&[(Module::Tc, 0)]]);
+    let layout = NodeLayout::new(&[&[(ECHO, 0)]]);
     let options = crate::real::NodeOptions { pin: false, ..Default::default() };
     let make_host = |seat| crate::toy::ToyHost::new(seat, ToyPlan::default());
     let node = crate::real::Node::start(&layout, options, make_host).unwrap();

@@ -12,7 +12,7 @@ use crate::context::{Duration, Time};
 use crate::directory::{Directory, NodeLayout};
 use crate::envelope::SocketParcel;
 use crate::limit::KernelLimits;
-use crate::placement::Module;
+use crate::module::ModuleId;
 use crate::random::Random;
 use crate::real::assistant::{Assistant, LOAN_BYTES_MAX};
 use crate::real::memory_stream::{Bell, Door};
@@ -21,6 +21,7 @@ use crate::real::socket::{OutputCounts, SocketCounts, Sockets};
 use crate::scheduler::load::{LoadBoard, LoadMeter, ThreadLoad, ThreadState, Usage};
 use crate::scheduler::run::Services;
 use crate::scheduler::send::{DELAY_BYTES_MAX, KEEP_MAX, SendAssistance, SendSettings, SendState};
+use crate::toy::{ECHO, IDLE, PLAYER, STARTER};
 use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
 
 const ALWAYS: SendSettings = SendSettings { assistance: SendAssistance::Always, delay_us_max: 0 };
@@ -55,7 +56,16 @@ impl Bell for NoBell {
 }
 
 fn layout() -> NodeLayout {
-    NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Main, 0)]])
+    layout_of(&[&[(ModuleId::SOCKETS, 0)], &[(STARTER, 0)]])
+}
+
+/// A layout in which threads with nothing but STARTER and IDLE seldom have work.
+fn layout_of(threads: &[&[(ModuleId, u16)]]) -> NodeLayout {
+    let mut layout = NodeLayout::new(threads);
+    for thread in &mut layout.threads {
+        thread.is_mostly_idle = thread.modules.iter().all(|(module, _)| [STARTER, IDLE].contains(module));
+    }
+    layout
 }
 
 impl Pair {
@@ -63,7 +73,7 @@ impl Pair {
         let directory = Arc::new(Directory::new(NodeId(1), layout).unwrap());
         let poll = Poll::new().unwrap();
         let counts = Arc::new(SocketCounts(vec![0.into()]));
-        let own = directory.address(Module::Recv, 0);
+        let own = directory.address(ModuleId::SOCKETS, 0);
         let registry = poll.registry().try_clone().unwrap();
         let mut sending = Sending::new(&directory, 0, Arc::new(loads));
         let door = Arc::new(Door::new(0, Box::new(NoBell)));
@@ -134,7 +144,7 @@ impl Pair {
 
     fn help(&mut self, state: SendState, is_idle: bool) {
         for parcel in std::mem::take(&mut self.parcels[0]) {
-            let SocketParcel::LendOutput(loan) = parcel else { panic!("{parcel:?}") };
+            let SocketParcel::WriteOutput(loan) = parcel else { panic!("{parcel:?}") };
             self.helper.take(loan, self.now);
         }
         self.with(|pair, services| pair.helper.write_output(state, is_idle, pair.now, services));
@@ -142,7 +152,7 @@ impl Pair {
 
     fn take_back(&mut self) {
         for parcel in std::mem::take(&mut self.parcels[1]) {
-            let SocketParcel::ReturnOutput(loan) = parcel else { panic!("{parcel:?}") };
+            let SocketParcel::OutputReturned(loan) = parcel else { panic!("{parcel:?}") };
             self.with(|pair, services| pair.sockets.take_back(loan, services));
         }
     }
@@ -400,9 +410,9 @@ fn a_helper_that_becomes_overloaded_gives_back_what_it_has_begun_to_write() {
 /// Who writes for each of two recv threads, behind which are main, ldm and tc, when those have written and executed so many thousandths of
 /// the last 50 ms; at first, and when it is decided again.
 fn helpers(written_and_executed: [[u64; 2]; 3]) -> [Vec<u16>; 2] {
-    let modules = [(Module::Recv, 0), (Module::Recv, 1), (Module::Main, 0), (Module::Ldm, 0), (Module::Tc, 0)];
+    let modules = [(ModuleId::SOCKETS, 0), (ModuleId::SOCKETS, 1), (STARTER, 0), (PLAYER, 0), (ECHO, 0)];
     let threads = modules.map(|module| [module]);
-    let directory = Directory::new(NodeId(1), &NodeLayout::new(&threads.each_ref().map(|modules| modules.as_slice())));
+    let directory = Directory::new(NodeId(1), &layout_of(&threads.each_ref().map(|modules| modules.as_slice())));
     let load = |[written, executed]: [u64; 2]| {
         let (sending_ns, executing_ns) = (written * 50_000, executed * 50_000);
         let sleeping_ns = 50_000_000 - sending_ns - executing_ns;
@@ -437,11 +447,9 @@ fn recv_threads_share_the_helpers_and_leave_those_out_that_write_all_the_time() 
 #[test]
 fn output_is_delayed_until_it_is_large_or_old_or_nothing_else_is_to_do() {
     let settings = SendSettings { delay_us_max: 100, ..ALWAYS };
-    let threads: Vec<[(Module, u16); 1]> =
-        [Module::Recv, Module::Main, Module::Rep, Module::Tc, Module::Ldm, Module::Send]
-            .map(|module| [(module, 0)])
-            .into();
-    let layout = NodeLayout::new(&threads.iter().map(|modules| modules.as_slice()).collect::<Vec<_>>());
+    let threads: Vec<[(ModuleId, u16); 1]> =
+        [ModuleId::SOCKETS, STARTER, IDLE, ECHO, PLAYER, ModuleId::SEND].map(|module| [(module, 0)]).into();
+    let layout = layout_of(&threads.iter().map(|modules| modules.as_slice()).collect::<Vec<_>>());
     let start = Time(0).plus(Duration::from_millis(1_000));
     let busy = || {
         let loads = Arc::new(LoadBoard::new(6));

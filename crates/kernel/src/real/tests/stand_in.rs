@@ -7,7 +7,7 @@ use crate::buffer::Buffer;
 use crate::context::{Context, Duration, Time};
 use crate::directory::{Directory, ThreadSeat};
 use crate::outbox::Outbox;
-use crate::toy::ToySignal;
+use crate::toy::{ECHO, PLAYER, ToySignal};
 use crate::world::{SocketId, WorldEvent, WorldRequest};
 
 /// Sends a few bytes and waits for them to come back, so often.
@@ -30,7 +30,7 @@ const ROUNDS_MAX: usize = 1_000_000;
 
 /// Whether a thread has files only, of which nothing is asked here.
 fn only_io(layout: &NodeLayout, thread: u16) -> bool {
-    layout.threads[usize::from(thread)].modules == [(Module::Io, 0)]
+    layout.threads[usize::from(thread)].modules == [(ModuleId::FILES, 0)]
 }
 
 /// Turns that others made for each thread while so many clients waited for answers one after the other, and each thread made some.
@@ -61,14 +61,14 @@ fn lent_turns(layout: &NodeLayout, clients: usize, limits: KernelLimits) -> Vec<
 
 #[test]
 fn what_a_sleeping_thread_is_asked_is_done_by_who_asks() {
-    let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Tc, 0)], &[(Module::Io, 0)]]);
+    let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(ModuleId::FILES, 0)]]);
     let turns = lent_turns(&layout, 1, KernelLimits::default());
     assert!(turns[1] > 0, "{turns:?}");
 }
 
 #[test]
 fn a_thread_that_may_wait_for_disks_is_woken() {
-    let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Tc, 0), (Module::Io, 0)]]);
+    let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0), (ModuleId::FILES, 0)]]);
     let turns = lent_turns(&layout, 1, KernelLimits::default());
     assert_eq!(turns[1], 0);
 }
@@ -76,10 +76,10 @@ fn a_thread_that_may_wait_for_disks_is_woken() {
 #[test]
 fn threads_that_stand_in_for_each_other_lose_nothing() {
     let layout = NodeLayout::new(&[
-        &[(Module::Recv, 0), (Module::Ldm, 0)],
-        &[(Module::Recv, 1), (Module::Ldm, 1)],
-        &[(Module::Tc, 0), (Module::Ldm, 2)],
-        &[(Module::Io, 0)],
+        &[(ModuleId::SOCKETS, 0), (PLAYER, 0)],
+        &[(ModuleId::SOCKETS, 1), (PLAYER, 1)],
+        &[(ECHO, 0), (PLAYER, 2)],
+        &[(ModuleId::FILES, 0)],
     ]);
     for ring_slots in [4, 0] {
         let limits = KernelLimits { ring_slots, ..KernelLimits::default() };
@@ -108,10 +108,10 @@ impl Host<ToySignal> for Late {
     ) {
         match signal {
             ToySignal::World(WorldEvent::Received { socket, bytes }) => {
-                outbox.send(self.directory.address(Module::Tc, 0), ToySignal::Echo(socket, bytes));
+                outbox.send(self.directory.address(ECHO, 0), ToySignal::Echo(socket, bytes));
             }
             ToySignal::Echo(socket, bytes) => {
-                assert_eq!(to.module, Module::Tc);
+                assert_eq!(to.module, ECHO);
                 let after = Duration::from_millis(1);
                 self.due = context.now.plus(after);
                 outbox.request(WorldRequest::StartTimer { after, token: 1 });
@@ -135,7 +135,7 @@ impl Host<ToySignal> for Late {
 fn a_timer_that_is_started_by_a_lent_turn_is_not_slept_through() {
     // So many that they take longer than the slot after which load figures are told.
     const ROUNDS: u32 = 100;
-    let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Tc, 0)], &[(Module::Io, 0)]]);
+    let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(ModuleId::FILES, 0)]]);
     let told = Arc::new(Mutex::new((0, 0)));
     let shared = told.clone();
     let make_host = move |seat: ThreadSeat| Late {
@@ -160,7 +160,8 @@ fn a_timer_that_is_started_by_a_lent_turn_is_not_slept_through() {
 
 #[test]
 fn output_that_is_lent_is_written_by_the_helper() {
-    let layout = NodeLayout::new(&[&[(Module::Recv, 0), (Module::Tc, 0)], &[(Module::Send, 0)], &[(Module::Io, 0)]]);
+    let layout =
+        NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (ECHO, 0)], &[(ModuleId::SEND, 0)], &[(ModuleId::FILES, 0)]]);
     let (node, _) = start_with(&layout, ToyPlan::default(), KernelLimits::default(), sending(SendAssistance::Always));
     let (address, loads) = (node.local_addresses()[0].unwrap(), node.loads().clone());
     let written = || loads.sending().thread(1).unwrap().other_writes;

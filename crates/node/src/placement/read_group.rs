@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::error::PlanError;
-use super::module::Module;
 use super::plan::{CpuBinding, READER_SLOTS_MAX, ThreadPlan};
 use super::topology::Topology;
+use junctor_signals::Module;
 
 /// Sets the group and the reader slot of every thread. Query threads get their slots first; a recv thread for which
 /// none is left hands its reads over, with a notice. A query thread without a slot could do nothing: an error.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-/// An execution module: the kind of work that a thread carries.
+use junctor_kernel::ModuleId;
+
+/// An execution module: a kind of block, or a kind of work that the kernel carries out itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Module {
@@ -17,11 +19,11 @@ pub enum Module {
     /// Reader of any partition of its group.
     Query = 4,
     /// Read side of client and node sockets.
-    Recv = 5,
+    Recv = ModuleId::SOCKETS.number(),
     /// Write side of sockets, when threads do not send for themselves.
-    Send = 6,
+    Send = ModuleId::SEND.number(),
     /// Files.
-    Io = 7,
+    Io = ModuleId::FILES.number(),
     /// Sessions, statements, plans and cursors.
     Sql = 8,
 }
@@ -55,14 +57,25 @@ impl Module {
         }
     }
 
-    /// The module of this exact lower-case name, or nothing.
+    /// The module of this exact lower-case name, or `None`.
     pub fn from_name(name: &str) -> Option<Module> {
         Module::ALL.into_iter().find(|module| module.name() == name)
     }
 
-    /// The module of this number, or nothing.
+    /// The module of this number, or `None`.
     pub fn from_number(number: u8) -> Option<Module> {
         Module::ALL.get(usize::from(number)).copied()
+    }
+
+    /// The module that the kernel knows by `id`, which must come from one of these modules.
+    #[inline]
+    pub fn of(id: ModuleId) -> Module {
+        match Module::from_number(id.number()) {
+            Some(module) => module,
+            None => {
+                junctor_kernel::invariant::fail("a module has a name", format_args!("module number {}", id.number()))
+            }
+        }
     }
 
     /// The number, as an index into tables of [`Module::ALL`]'s length.
@@ -71,8 +84,36 @@ impl Module {
     }
 }
 
+impl From<Module> for ModuleId {
+    #[inline(always)]
+    fn from(module: Module) -> ModuleId {
+        ModuleId::new(module as u8)
+    }
+}
+
+impl PartialEq<Module> for ModuleId {
+    #[inline(always)]
+    fn eq(&self, module: &Module) -> bool {
+        self.number() == *module as u8
+    }
+}
+
 impl fmt::Display for Module {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_and_their_ids_convert_both_ways() {
+        for (number, module) in Module::ALL.into_iter().enumerate() {
+            assert_eq!(module.index(), number);
+            assert_eq!(Module::of(module.into()), module);
+            assert_eq!(Module::from_name(module.name()), Some(module));
+        }
     }
 }

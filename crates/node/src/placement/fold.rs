@@ -10,9 +10,9 @@
 //! | send | nowhere: recv threads write to their sockets, and idle threads help them |
 
 use super::cpu_list::CpuList;
-use super::module::Module;
 use super::plan::{CpuBinding, ThreadPlan, ThreadPriority};
 use super::thread_config::{EntryBinding, SPIN_EFFECTIVE_US_MAX, ThreadConfig, ThreadCounts, ThreadEntry};
+use junctor_signals::Module;
 
 /// The order of threads: coordination, then roughly the path of a request.
 const THREAD_ORDER: [Module; 9] = [

@@ -13,36 +13,48 @@ use crate::buffer::Buffer;
 use crate::context::Time;
 use crate::world::SocketId;
 
-use super::output::{SLICES_MAX, WriteResult};
+/// The most buffers given to one system call.
+pub(crate) const SLICES_MAX: usize = 32;
+
+/// What became of an attempt to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteResult {
+    /// Everything is written.
+    Empty,
+    /// The socket takes no more for now.
+    Full,
+    /// The connection is broken.
+    Broken,
+}
 
 /// Bytes to write and the means to do so. It comes back in any case, with what was written and what was not, so that the buffers
 /// go back where they came from.
 #[derive(Debug)]
-pub(crate) struct Loan {
-    pub(super) socket: SocketId,
+pub(crate) struct OutputBatch {
+    pub(crate) socket: SocketId,
     /// The thread that it goes back to.
-    pub(super) owner: u16,
+    pub(crate) owner: u16,
     /// Only written to; none while the loan lies with its owner.
-    pub(super) stream: Option<Arc<TcpStream>>,
-    pub(super) queue: VecDeque<Buffer>,
+    pub(crate) stream: Option<Arc<TcpStream>>,
+    pub(crate) queue: VecDeque<Buffer>,
     /// Whole buffers that are written.
-    pub(super) done: usize,
+    pub(crate) done: usize,
     /// Bytes written of the buffer after those.
-    pub(super) written: usize,
+    pub(crate) written: usize,
     /// What came of it; none if nothing was tried, or there is more to try.
-    pub(super) result: Option<WriteResult>,
+    pub(crate) result: Option<WriteResult>,
     /// When the helper got it.
-    pub(super) came: Time,
+    pub(crate) came: Time,
 }
 
-impl Loan {
-    pub(super) fn new(socket: SocketId, owner: u16) -> Box<Loan> {
+impl OutputBatch {
+    pub(crate) fn new(socket: SocketId, owner: u16) -> Box<OutputBatch> {
         let (queue, came) = (VecDeque::new(), Time(0));
-        Box::new(Loan { socket, owner, stream: None, queue, done: 0, written: 0, result: None, came })
+        Box::new(OutputBatch { socket, owner, stream: None, queue, done: 0, written: 0, result: None, came })
     }
 
     /// Writes all, or as much as the socket takes, or `bytes_max` bytes, and then it has no result yet. Returns how many bytes.
-    pub(super) fn write(&mut self, bytes_max: usize) -> usize {
+    pub(crate) fn write(&mut self, bytes_max: usize) -> usize {
         let Some(stream) = self.stream.take() else { return 0 };
         let mut bytes = 0;
         let result = loop {

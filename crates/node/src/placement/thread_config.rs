@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::cpu_list::CpuList;
 use super::error::PlacementError;
-use super::module::Module;
 use super::parse;
+use junctor_signals::Module;
 
 /// The longest spin that has an effect, in microseconds; larger settings are accepted and cut.
 pub const SPIN_EFFECTIVE_US_MAX: u32 = 500;

@@ -13,8 +13,8 @@
 
 use super::cpu_list::{CPU_NUMBER_MAX, CpuList};
 use super::error::PlacementError;
-use super::module::Module;
 use super::thread_config::{EntryBinding, ThreadEntry, ThreadKind};
+use junctor_signals::Module;
 
 /// The longest text that is looked at, in bytes: bounds the work and the memory of a parse.
 const TEXT_BYTES_MAX: usize = 65_536;

@@ -4,13 +4,12 @@ use super::automatic::AutomaticPlacement;
 use super::cpu_list::CpuList;
 use super::error::PlanError;
 use super::fold;
-use super::module::Module;
 use super::read_group;
 use super::thread_config::{EntryBinding, ThreadConfig, ThreadKind};
 use super::topology::{CPU_COUNT_MAX, Topology};
+use junctor_signals::Module;
 
-/// The most threads that may read the partitions of one group, besides their owners.
-pub const READER_SLOTS_MAX: usize = 16;
+pub use junctor_model::limit::READER_SLOTS_MAX;
 
 /// The most threads of a node: one for each CPU that it uses, and io. There is a ring for each ordered pair of threads,
 /// so memory grows with the square.

@@ -24,9 +24,9 @@
 //! An odd CPU below 8 is left to the io thread, the kernel's network work and whatever else the machine runs.
 
 use super::cpu_list::CpuList;
-use super::module::Module;
 use super::thread_config::{EntryBinding, ThreadConfig, ThreadCounts, ThreadEntry, ThreadKind};
 use super::topology::{CPU_COUNT_MAX, Topology};
+use junctor_signals::Module;
 
 /// From this number of CPUs on there are pipelines; below it all modules run in recv threads.
 const PIPELINE_CPUS_MIN: u32 = 8;
