@@ -1,5 +1,5 @@
-//! Many seeds, each in two processes at once. Equal digests show that nothing but the seed decides: no address, clock or
-//! hash seed of the process.
+//! Runs many seeds, each in two processes at the same time. Equal digests prove that a run depends only on
+//! its seed, and not on addresses, clocks or the process's hash seeds.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use std::process::{Child, Command, Output, Stdio};
 
 use crate::plan::Plan;
 
-/// Runs every plan of a folder with its seeds by `program`, which is this command. Calls `report` with a line for each run.
-/// True if all held and every pair agreed.
+/// Runs every plan in a folder with its seeds. `program` is the path of the `sim` command. Calls `report`
+/// with one line for each run. Returns whether all runs passed and each pair agreed.
 ///
 /// # Errors
-/// The folder or a plan cannot be read, or a process not be started, as a sentence.
+/// A message if the folder or a plan is unreadable, or a process cannot be started.
 pub fn run_all(program: &Path, folder: &Path, mut report: impl FnMut(&str)) -> Result<bool, String> {
     let mut all_held = true;
     let plans = plans_in(folder)?;
     if plans.is_empty() {
-        return Err(format!("{}: no plan", folder.display()));
+        return Err(format!("{}: no plan files", folder.display()));
     }
     for path in plans {
         let plan = read_plan(&path)?;
@@ -34,10 +34,10 @@ pub fn run_all(program: &Path, folder: &Path, mut report: impl FnMut(&str)) -> R
     Ok(all_held)
 }
 
-/// The plans of a folder, by name.
+/// The plan files of a folder, sorted by name.
 ///
 /// # Errors
-/// The folder cannot be read.
+/// A message if the folder is unreadable.
 pub fn plans_in(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let paths: Result<Vec<PathBuf>, io::Error> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
@@ -47,10 +47,10 @@ pub fn plans_in(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// The plan in a file.
+/// Reads the plan in a file.
 ///
 /// # Errors
-/// The file cannot be read, or what [`Plan::parse`] says; both with the file's name.
+/// A message with the file name: the file is unreadable, or [`Plan::parse`] rejects it.
 pub fn read_plan(path: &Path) -> Result<Plan, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     Plan::parse(&text).map_err(|error| format!("{}: {error}", path.display()))

@@ -1,4 +1,5 @@
-//! Nodes from production's role assembly in one simulation: the first serves clients, the others back its partitions up.
+//! The nodes of a simulation, assembled from production's roles. The first node serves clients, the others
+//! are backups.
 
 use std::sync::Arc;
 
@@ -12,39 +13,40 @@ use junctor_storage::guard::ReaderSlot;
 use junctor_transaction::GuardedPartition;
 
 use crate::draw::Draw;
-use crate::fleet::Passage;
+use crate::fleet::TimeDriver;
 
-/// Memory of a simulated node for rows and indexes, in bytes; touched only when used.
+/// Memory of a simulated node for rows and indexes, in bytes. Untouched memory costs nothing.
 const MEMORY_BYTES: u64 = 256 << 20;
 
-/// The most partitions that a reader stays inside of at once.
+/// Maximum number of partitions that the slow reader holds at a time.
 const HELD_MAX: u64 = 4;
 
-/// The longest time that a reader stays inside beyond the time that was to pass, in nanoseconds.
+/// Maximum time by which the slow reader extends a step, in nanoseconds.
 const LINGER_NS_MAX: u64 = 400_000;
 
-/// The simulation of a cluster.
+/// The simulation type of a cluster.
 pub type ClusterSimulation = Simulation<Signal, NodeHost>;
 
-/// The node that clients connect to.
+/// The node that clients connect to: the primary of all partitions.
 pub const SERVING: NodeId = NodeId(1);
 
 /// A running cluster.
 pub struct Cluster {
-    /// The nodes.
+    /// The simulated nodes, links and sockets.
     pub simulation: ClusterSimulation,
-    /// What the blocks of each node share, by node.
+    /// The state that the blocks of each node share, indexed by node.
     pub shared: Vec<Arc<Shared>>,
-    /// How many threads each node has.
+    /// Number of threads of each node.
     pub threads: Vec<u16>,
     /// The read group of each thread of the serving node.
     groups: Vec<u16>,
-    /// A slot for each read group of the serving node.
-    observer_slots: Vec<ReaderSlot>,
+    /// The slow reader's guard slot in each read group of the serving node.
+    slow_reader_slots: Vec<ReaderSlot>,
 }
 
 impl Cluster {
-    /// Starts the nodes that were drawn. Sockets have no faults yet but cuts.
+    /// Starts the drawn nodes. Connections do not break until the caller sets socket faults, so that setup
+    /// succeeds.
     ///
     /// # Errors
     /// A node cannot be assembled.
@@ -56,13 +58,13 @@ impl Cluster {
             ..NodeConfig::default()
         };
         let mut shared = Vec::new();
-        let mut observer_slots = Vec::new();
+        let mut slow_reader_slots = Vec::new();
         for (position, (_, plan)) in draw.nodes.iter().enumerate() {
             let (node, slots) = Shared::with_observer(&config, Accounts::with_local_root(), plan)?;
             let backups = (1..draw.nodes.len()).map(|backup| NodeId(backup as u8 + 1)).collect();
             shared.push(Arc::new(if position == 0 { node.with_backups(backups) } else { node }));
             if position == 0 {
-                observer_slots = slots;
+                slow_reader_slots = slots;
             }
         }
         let of_nodes = shared.clone();
@@ -71,16 +73,16 @@ impl Cluster {
         let mut options = draw.simulation.clone();
         options.sockets = SocketFaults { reset_one_in: 0, ..options.sockets };
         let mut simulation = Simulation::new(options, make_host);
-        // Backups first would be safer in the real world; here all nodes start at the same time.
+        // Starting the backups first would be safer in production. Here no time passes between the starts.
         for (_, plan) in &draw.nodes {
             simulation.add_node(&NodeLayout::from(plan)).map_err(|error| error.to_string())?;
         }
         let threads = draw.nodes.iter().map(|(_, plan)| plan.threads.len() as u16).collect();
         let groups = draw.nodes[0].1.threads.iter().map(|thread| thread.group).collect();
-        Ok(Self { simulation, shared, threads, groups, observer_slots })
+        Ok(Self { simulation, shared, threads, groups, slow_reader_slots })
     }
 
-    /// The partitions of the serving node with their read groups.
+    /// The partitions of the serving node, each with its read group.
     fn guards(&mut self) -> Vec<(PartitionId, u16, Arc<GuardedPartition>)> {
         let mut guards = Vec::new();
         for thread in 0..self.threads[0] {
@@ -92,19 +94,20 @@ impl Cluster {
         guards
     }
 
-    /// Splits the cluster into the simulation and a reader that gets in the way of the serving node.
-    pub fn observe(&mut self, hold_one_in: u64, seed: u64) -> (&mut ClusterSimulation, Observer<'_>) {
+    /// Splits the cluster into the simulation and a slow reader that holds partition guards of the serving
+    /// node.
+    pub fn with_slow_reader(&mut self, hold_one_in: u64, seed: u64) -> (&mut ClusterSimulation, SlowReader<'_>) {
         let guards = self.guards();
-        let observer =
-            Observer { slots: &self.observer_slots, guards, hold_one_in, random: Random::new(seed), held: 0 };
-        (&mut self.simulation, observer)
+        let slow_reader =
+            SlowReader { slots: &self.slow_reader_slots, guards, hold_one_in, random: Random::new(seed), held: 0 };
+        (&mut self.simulation, slow_reader)
     }
 }
 
-/// Lets time pass, now and then while it stays inside some partitions. To their owners it is a reader that is slow;
-/// other readers are then refused by the owners that wait. So both refusals of the guard happen, and production knows
-/// nothing of it.
-pub struct Observer<'a> {
+/// Advances virtual time, sometimes while it holds the guards of some partitions. Owners then see a slow
+/// reader, and other readers are refused because the owner waits to write. This covers both refusals of the
+/// partition guard without test code in production.
+pub struct SlowReader<'a> {
     slots: &'a [ReaderSlot],
     guards: Vec<(PartitionId, u16, Arc<GuardedPartition>)>,
     hold_one_in: u64,
@@ -112,15 +115,15 @@ pub struct Observer<'a> {
     held: u64,
 }
 
-impl Observer<'_> {
-    /// How often it stayed inside a partition.
+impl SlowReader<'_> {
+    /// How many times it has held a partition.
     pub fn held(&self) -> u64 {
         self.held
     }
 }
 
-impl Passage<Signal, NodeHost> for Observer<'_> {
-    fn pass(&mut self, simulation: &mut ClusterSimulation, duration: Duration) {
+impl TimeDriver<Signal, NodeHost> for SlowReader<'_> {
+    fn advance(&mut self, simulation: &mut ClusterSimulation, duration: Duration) {
         if self.guards.is_empty() || !self.random.one_in(self.hold_one_in) {
             return simulation.run_for(duration);
         }
@@ -128,18 +131,19 @@ impl Passage<Signal, NodeHost> for Observer<'_> {
         let drawn: Vec<usize> = (0..count).map(|_| self.random.below(self.guards.len() as u64) as usize).collect();
         self.held += count;
         let longer = if self.random.one_in(16) { self.random.below(LINGER_NS_MAX) } else { 0 };
-        self.pass_inside(&drawn, simulation, Duration(duration.0 + longer));
+        self.advance_while_holding(&drawn, simulation, Duration(duration.0 + longer));
     }
 }
 
-impl Observer<'_> {
-    fn pass_inside(&self, drawn: &[usize], simulation: &mut ClusterSimulation, duration: Duration) {
+impl SlowReader<'_> {
+    fn advance_while_holding(&self, drawn: &[usize], simulation: &mut ClusterSimulation, duration: Duration) {
         let Some((&first, rest)) = drawn.split_first() else { return simulation.run_for(duration) };
         let (_, group, guard) = &self.guards[first];
-        let inside = guard.read(&self.slots[usize::from(*group)], |_| self.pass_inside(rest, simulation, duration));
+        let inside =
+            guard.read(&self.slots[usize::from(*group)], |_| self.advance_while_holding(rest, simulation, duration));
         if inside.is_err() {
-            // The owner waits to write.
-            self.pass_inside(rest, simulation, duration);
+            // Refused because the owner waits to write.
+            self.advance_while_holding(rest, simulation, duration);
         }
     }
 }

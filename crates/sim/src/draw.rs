@@ -1,4 +1,4 @@
-//! What the seed decides about a run: chain, placements, rings, times and faults.
+//! The parameters of a run that the seed chooses: replicas, placements, rings, times and faults.
 
 use std::fmt;
 
@@ -8,36 +8,37 @@ use junctor_node::placement::{Module, Placement, PlacementPlan, ThreadConfig, To
 
 use crate::plan::WorldPlan;
 
-/// CPUs of a simulated machine; nothing is bound to them.
+/// Number of CPUs of a simulated machine. Threads are not bound to them.
 const CPU_COUNT: u32 = 16;
 
-/// How often a placement with the wanted number of ldm instances is drawn before the first node's is taken again.
+/// Maximum number of attempts to draw a placement with the wanted number of ldm instances. Then the first
+/// node's is used.
 const DRAWS_MAX: u32 = 50;
 
-/// What was drawn.
+/// The drawn parameters.
 #[derive(Clone, Debug)]
 pub struct Draw {
-    /// The `ThreadConfig` and the placement of each node, the first being the one that clients connect to.
+    /// The `ThreadConfig` and placement of each node. Clients connect to the first one.
     pub nodes: Vec<(String, PlacementPlan)>,
-    /// How the simulation behaves, once the tables are made.
+    /// The options of the simulation while the sessions run.
     pub simulation: SimulationOptions,
-    /// The most transactions that the node admits at once.
+    /// Maximum number of transactions that a node admits at a time.
     pub transactions_max: u32,
-    /// The longest time between two looks of a client, in microseconds.
-    pub look_us_max: u64,
-    /// A seed for the clients.
+    /// Maximum time between two polls of a client, in microseconds.
+    pub poll_us_max: u64,
+    /// The seed of the clients.
     pub client_seed: u64,
-    /// A seed for the reader that gets in the way.
-    pub observer_seed: u64,
+    /// The seed of the slow reader.
+    pub slow_reader_seed: u64,
 }
 
 impl Draw {
-    /// What this seed decides within the plan.
+    /// Draws the parameters within the limits of the plan.
     ///
     /// # Errors
-    /// The plan names a placement that does not exist.
+    /// The plan names an unknown placement.
     pub fn new(seed: u64, world: &WorldPlan) -> Result<Self, String> {
-        // Not the sequence that the simulation draws from, so that both may change apart.
+        // A separate random sequence from the simulation's, so that changes to one do not alter the other.
         let mut random = Random::new(seed ^ 0x64_7261_7773);
         let nodes = draw_nodes(world, &mut random)?;
         let mut simulation = SimulationOptions::new(seed);
@@ -56,9 +57,9 @@ impl Draw {
             nodes,
             simulation,
             transactions_max: pick(&[16, 4_096], &mut random) as u32,
-            look_us_max: pick(&[20, 200, 1_000], &mut random),
+            poll_us_max: pick(&[20, 200, 1_000], &mut random),
             client_seed: random.word(),
-            observer_seed: random.word(),
+            slow_reader_seed: random.word(),
         })
     }
 }
@@ -98,7 +99,8 @@ fn draw_limits(world: &WorldPlan, random: &mut Random) -> KernelLimits {
     }
 }
 
-/// The placements of all nodes; backups have as many ldm instances as the first node.
+/// The placements of all nodes. Each backup has as many ldm instances as the first node, as its partitions
+/// require.
 fn draw_nodes(world: &WorldPlan, random: &mut Random) -> Result<Vec<(String, PlacementPlan)>, String> {
     let chain = 1 + random.below(u64::from(world.chain_max)) as usize;
     let first = draw_placement(world, random)?;
@@ -144,7 +146,7 @@ fn draw_placement(world: &WorldPlan, random: &mut Random) -> Result<(String, Pla
             count(0, 2),
             count(0, 2),
         ),
-        other => return Err(format!("there is no placement {other}")),
+        other => return Err(format!("unknown placement '{other}'")),
     };
     let parsed = ThreadConfig::parse(&config).map_err(|error| error.render(&config))?;
     let plan = PlacementPlan::from_thread_config(&parsed, &Topology::uniform(CPU_COUNT), true);

@@ -1,4 +1,5 @@
-//! A server of one thread that answers every statement with one row: its parameters, or the numbers in its text.
+//! A single-threaded server that answers each statement with one row: its parameters, or the numbers in its
+//! text.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +17,14 @@ use junctor_kernel::simulated::{Simulation, SimulationOptions};
 use junctor_kernel::{Address, Context, NodeLayout, Outbox, SocketId, WorldEvent, WorldRequest};
 use junctor_node::placement::Module;
 
-/// What the server does wrong.
+/// The faults of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Misbehaviour {
-    /// One command in so many is never answered.
+    /// One in this many commands is never answered.
     pub forget_one_in: u64,
-    /// One command in so many is answered by closing the connection.
+    /// One in this many commands is answered by closing the connection.
     pub close_one_in: u64,
-    /// One answer in so many has a wrong sequence number.
+    /// One in this many answers has a wrong sequence number.
     pub misnumber_one_in: u64,
 }
 
@@ -67,7 +68,7 @@ struct Connection {
     statements: Vec<(usize, Vec<ParameterType>)>,
 }
 
-/// A simulation of one fake server.
+/// Starts a simulation of one fake server.
 pub fn start(seed: u64, misbehaviour: Misbehaviour) -> Simulation<FakeSignal, FakeHost> {
     let options = SimulationOptions::new(seed);
     let mut simulation = Simulation::new(options, move |_| FakeHost { misbehaviour, ..FakeHost::default() });
@@ -141,7 +142,7 @@ impl FakeHost {
 }
 
 impl Connection {
-    /// The bytes of the answer; none closes the connection.
+    /// The bytes of the answer; `None` closes the connection.
     fn answer(&mut self, payload: &[u8], sequence: u8) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let mut out = PacketWriter::new(&mut bytes, sequence);
@@ -155,7 +156,7 @@ impl Connection {
         };
         match Command::parse(payload, capabilities).unwrap() {
             Command::Query { statement: b"fail" } => {
-                let error = ErrorReply { errno: 1064, sqlstate: *b"42000", message: b"as was asked" };
+                let error = ErrorReply { errno: 1064, sqlstate: *b"42000", message: b"requested failure" };
                 out.packet(|out| error.emit(out));
             }
             Command::Query { statement: b"do" } => out.packet(|out| ok.emit(out)),
@@ -182,7 +183,7 @@ impl Connection {
                 let mut values = Vec::new();
                 let mut sink = |_: usize, value: ParameterValue<'_>| match value {
                     ParameterValue::Signed(value) => values.push(value),
-                    other => panic!("{other:?} is no integer"),
+                    other => panic!("{other:?} is not an integer"),
                 };
                 decode_parameters(&execute.parameters, *count, types, |_| None, &mut sink).unwrap();
                 result(&mut out, capabilities, values, true);

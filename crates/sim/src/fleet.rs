@@ -1,8 +1,8 @@
-//! Clients that run the sessions of workloads against the nodes of a simulation.
+//! The clients that run the sessions of the workloads.
 //!
-//! Every client looks at its connection now and then, at times that the seed draws, as a program would that has other
-//! things to do. It may vanish in the middle of anything. A statement that gets no answer on a connection that stays
-//! open, or no answer in time, is a violation: nothing may be lost.
+//! Each client polls its connection at times that the seed draws, like a program with other work to do. It
+//! may disappear at any moment. Nothing may be lost: a statement without an answer within the timeout is a
+//! violation, unless the connection ends.
 
 use std::collections::BTreeMap;
 
@@ -14,48 +14,48 @@ use junctor_kernel::{Duration, NodeId, Random, Time};
 use crate::client::{Client, ClientEvent, ClientOptions};
 use crate::workload::{Step, Workload};
 
-/// The most times that one session connects.
+/// Maximum number of connection attempts of one session.
 const CONNECTS_MAX: u32 = 1_000;
 
-/// How clients behave.
+/// The behaviour of the clients.
 #[derive(Clone, Debug)]
 pub struct FleetOptions {
-    /// The node that clients connect to.
+    /// The node to connect to.
     pub node: NodeId,
-    /// The longest time between two looks of a client, in microseconds.
-    pub look_us_max: u64,
-    /// One statement in so many is followed by the client vanishing; 0 is never.
+    /// Maximum time between two polls of a client, in microseconds.
+    pub poll_us_max: u64,
+    /// After one in this many writes to the server, the client disappears; 0 means never.
     pub vanish_one_in: u64,
-    /// An answer that takes longer than this is a violation.
-    pub answer_longest: Duration,
-    /// The default database that clients name.
+    /// Timeout of an answer. Exceeding it is a violation.
+    pub answer_timeout: Duration,
+    /// The default database of the connections.
     pub database: Option<&'static str>,
 }
 
-/// What clients saw.
+/// Statistics of the clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FleetReport {
-    /// Statements answered.
+    /// Number of statements answered.
     pub statements: u64,
-    /// Answers that were errors, by number.
+    /// Number of error answers by MySQL's error number.
     pub errors: BTreeMap<u16, u64>,
-    /// Connections that ended before their session did.
+    /// Number of connections that ended before their session did.
     pub disconnects: u64,
-    /// A hash of every byte received, in order.
+    /// A hash of all bytes received, in order.
     pub observed: u64,
 }
 
-/// What makes virtual time pass, and may meddle with the nodes meanwhile.
-pub trait Passage<S: Signal, H: Host<S>> {
-    /// Lets at least so much time pass.
-    fn pass(&mut self, simulation: &mut Simulation<S, H>, duration: Duration);
+/// Advances virtual time, and may interfere with the nodes meanwhile.
+pub trait TimeDriver<S: Signal, H: Host<S>> {
+    /// Advances time by at least `duration`.
+    fn advance(&mut self, simulation: &mut Simulation<S, H>, duration: Duration);
 }
 
-/// Time that just passes.
-pub struct PlainPassage;
+/// Advances time without interference.
+pub struct PlainDriver;
 
-impl<S: Signal, H: Host<S>> Passage<S, H> for PlainPassage {
-    fn pass(&mut self, simulation: &mut Simulation<S, H>, duration: Duration) {
+impl<S: Signal, H: Host<S>> TimeDriver<S, H> for PlainDriver {
+    fn advance(&mut self, simulation: &mut Simulation<S, H>, duration: Duration) {
         simulation.run_for(duration);
     }
 }
@@ -75,8 +75,8 @@ struct Member {
     random: Random,
     connection: Option<(ClientSocket, Client)>,
     state: State,
-    next_look: Time,
-    /// When bytes came last, or were sent.
+    next_poll: Time,
+    /// Time of the last byte sent or received.
     last_progress: Time,
     connects: u32,
 }
@@ -91,20 +91,20 @@ enum State {
         until: Time,
     },
     Waiting,
-    /// COM_QUIT is sent; the server closes.
+    /// COM_QUIT is sent; the server will close the connection.
     Leaving,
     Done,
 }
 
 impl Member {
-    /// Something must come from the server.
+    /// Whether the server owes the client something.
     fn waits(&self) -> bool {
         matches!(self.state, State::LoggingIn | State::Waiting | State::Leaving)
     }
 }
 
 impl<'a, 'w> Fleet<'a, 'w> {
-    /// A client for each session of the workloads; the seed draws how each behaves.
+    /// Creates one client for each session of the workloads. The seed determines the behaviour of each.
     pub fn new(options: FleetOptions, workloads: &'a mut [&'w mut dyn Workload], seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut members = Vec::new();
@@ -121,7 +121,7 @@ impl<'a, 'w> Fleet<'a, 'w> {
                     random: Random::new(random.word()),
                     connection: None,
                     state: State::Resting { until: Time(0) },
-                    next_look: Time(0),
+                    next_poll: Time(0),
                     last_progress: Time(0),
                     connects: 0,
                 });
@@ -130,49 +130,49 @@ impl<'a, 'w> Fleet<'a, 'w> {
         Self { options, workloads, members, report: FleetReport::default() }
     }
 
-    /// Runs until every session has ended.
+    /// Runs until all sessions have ended.
     ///
     /// # Errors
-    /// The first violation, with the session and the statement that it was seen by.
+    /// The first violation, with its session and statement.
     pub fn run<S: Signal, H: Host<S>>(
         mut self,
         simulation: &mut Simulation<S, H>,
-        passage: &mut impl Passage<S, H>,
+        driver: &mut impl TimeDriver<S, H>,
     ) -> Result<FleetReport, String> {
         let start = simulation.now();
         for member in &mut self.members {
-            member.next_look = start.plus(Duration::from_micros(member.random.below(self.options.look_us_max + 1)));
+            member.next_poll = start.plus(Duration::from_micros(member.random.below(self.options.poll_us_max + 1)));
         }
         loop {
             let waiting = self.members.iter().filter(|member| member.state != State::Done);
-            let Some(next) = waiting.map(|member| member.next_look).min() else { return Ok(self.report) };
-            passage.pass(simulation, next.since(simulation.now()));
+            let Some(next) = waiting.map(|member| member.next_poll).min() else { return Ok(self.report) };
+            driver.advance(simulation, next.since(simulation.now()));
             for position in 0..self.members.len() {
                 let member = &self.members[position];
-                if member.state != State::Done && member.next_look <= simulation.now() {
-                    self.look(position, simulation)?;
+                if member.state != State::Done && member.next_poll <= simulation.now() {
+                    self.poll(position, simulation)?;
                 }
             }
         }
     }
 
-    fn look<S: Signal, H: Host<S>>(
+    fn poll<S: Signal, H: Host<S>>(
         &mut self,
         position: usize,
         simulation: &mut Simulation<S, H>,
     ) -> Result<(), String> {
         let now = simulation.now();
         let member = &mut self.members[position];
-        let look = Duration::from_micros(1 + member.random.below(self.options.look_us_max));
-        // Who has waited long looks less often, so that an answer that never comes is not waited for all day.
+        let look = Duration::from_micros(1 + member.random.below(self.options.poll_us_max));
+        // A client polls less often the longer it waits, so that waiting for a missing answer stays cheap.
         let waited = if member.waits() { now.since(member.last_progress) } else { Duration::ZERO };
-        member.next_look = now.plus(Duration(look.0 + waited.0 / 16));
+        member.next_poll = now.plus(Duration(look.0 + waited.0 / 16));
         self.receive(position, simulation)?;
         self.act(position, simulation)?;
         self.check_time(position, now)
     }
 
-    /// Takes what has come, and notices the end of the connection.
+    /// Reads from the socket, handles the events, and detects the end of the connection.
     fn receive<S: Signal, H: Host<S>>(
         &mut self,
         position: usize,
@@ -229,7 +229,7 @@ impl<'a, 'w> Fleet<'a, 'w> {
         member.state = State::Resting { until: now.plus(pause) };
     }
 
-    /// Connects, or sends the next statement, if it is time for that.
+    /// Connects or sends the next statement if it is time to.
     fn act<S: Signal, H: Host<S>>(&mut self, position: usize, simulation: &mut Simulation<S, H>) -> Result<(), String> {
         let now = simulation.now();
         let member = &mut self.members[position];
@@ -237,7 +237,7 @@ impl<'a, 'w> Fleet<'a, 'w> {
             State::Resting { until } if until <= now => {
                 member.connects += 1;
                 if member.connects > CONNECTS_MAX {
-                    return Err(self.violation(position, "a session that connects for ever"));
+                    return Err(self.violation(position, "too many reconnections"));
                 }
                 if let Some(socket) = simulation.connect(self.options.node, 0) {
                     member.connection = Some((socket, Client::new(member.client_options)));
@@ -262,7 +262,7 @@ impl<'a, 'w> Fleet<'a, 'w> {
         Ok(())
     }
 
-    /// Asks the workload for the next step of a session that is ready.
+    /// Takes the next step of an idle session from the workload.
     fn step(&mut self, position: usize, now: Time) -> Result<(), String> {
         let member = &mut self.members[position];
         let Some((_, client)) = &mut member.connection else { return Ok(()) };
@@ -283,12 +283,12 @@ impl<'a, 'w> Fleet<'a, 'w> {
 
     fn check_time(&self, position: usize, now: Time) -> Result<(), String> {
         let member = &self.members[position];
-        if !member.waits() || now.since(member.last_progress) <= self.options.answer_longest {
+        if !member.waits() || now.since(member.last_progress) <= self.options.answer_timeout {
             return Ok(());
         }
         let awaited = member.connection.as_ref().and_then(|(_, client)| client.awaited());
         let statement = awaited.map(|statement| statement.as_text()).unwrap_or_default();
-        let (state, longest, since) = (member.state, self.options.answer_longest.as_millis(), member.last_progress);
+        let (state, longest, since) = (member.state, self.options.answer_timeout.as_millis(), member.last_progress);
         let fault = format!("no answer within {longest} ms, {state:?} since {since:?}: {statement}");
         Err(self.violation(position, &fault))
     }
@@ -299,7 +299,7 @@ impl<'a, 'w> Fleet<'a, 'w> {
     }
 }
 
-/// Writes bytes in one or two pieces, so that statements are cut anywhere.
+/// Writes the bytes in one or two pieces, so that the server receives packets cut anywhere.
 fn write_in_pieces<S: Signal, H: Host<S>>(
     simulation: &mut Simulation<S, H>,
     socket: ClientSocket,
@@ -307,7 +307,7 @@ fn write_in_pieces<S: Signal, H: Host<S>>(
     random: &mut Random,
 ) {
     let cut = if random.one_in(4) { random.below(bytes.len() as u64) as usize } else { 0 };
-    // The connection may be closed by now; its end is noticed at the next look.
+    // The connection may be closed already. The next poll detects that.
     let _ = simulation.write(socket, &bytes[..cut]) && simulation.write(socket, &bytes[cut..]);
 }
 
@@ -320,13 +320,13 @@ mod tests {
 
     const OPTIONS: FleetOptions = FleetOptions {
         node: NodeId(1),
-        look_us_max: 100,
+        poll_us_max: 100,
         vanish_one_in: 0,
-        answer_longest: Duration::from_seconds(1),
+        answer_timeout: Duration::from_seconds(1),
         database: None,
     };
 
-    /// Each session asks for its own numbers and counts the connections that it lost.
+    /// Each session selects its own numbers and counts the connections that it lost.
     struct Numbers {
         asked: Vec<i64>,
         lost: u32,
@@ -374,7 +374,7 @@ mod tests {
     fn run(seed: u64, misbehaviour: Misbehaviour, options: FleetOptions) -> (Result<FleetReport, String>, Numbers) {
         let mut simulation = fake_server::start(seed, misbehaviour);
         let mut numbers = Numbers { asked: vec![0; 4], lost: 0 };
-        let outcome = Fleet::new(options, &mut [&mut numbers], seed).run(&mut simulation, &mut PlainPassage);
+        let outcome = Fleet::new(options, &mut [&mut numbers], seed).run(&mut simulation, &mut PlainDriver);
         (outcome, numbers)
     }
 
@@ -405,7 +405,7 @@ mod tests {
     fn a_script_ends_at_its_first_error() {
         let mut simulation = fake_server::start(1, Misbehaviour::default());
         let mut script = Script::new(["do", "fail", "do"].map(Statement::plain).to_vec());
-        let outcome = Fleet::new(OPTIONS, &mut [&mut script], 1).run(&mut simulation, &mut PlainPassage);
+        let outcome = Fleet::new(OPTIONS, &mut [&mut script], 1).run(&mut simulation, &mut PlainDriver);
         assert!(outcome.unwrap_err().contains("error 1064") && !script.is_complete());
     }
 }

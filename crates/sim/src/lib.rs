@@ -1,12 +1,14 @@
-//! A whole cluster in one deterministic process, driven by MySQL clients, judged by checkers.
+//! A deterministic simulation of a whole cluster in one process. MySQL clients drive it, and checkers verify
+//! the results.
 //!
-//! In reading order:
-//! - [`plan`]: what a run does, as a file; [`draw`]: what the seed decides about it;
-//! - [`run`]: one run from its seed to its outcome; [`ci`]: many seeds, each in two processes; [`shrink`]: a smaller plan
-//!   that still fails;
-//! - [`cluster`]: nodes from production's role assembly; [`fleet`]: clients that look now and then;
-//! - [`statement`], [`client`]: what clients say and how it travels;
-//! - [`workload`]: what is said and how the answers are judged; [`check`]: how the nodes are judged at the end.
+//! Modules in reading order:
+//! - [`plan`]: the plan file of a run; [`draw`]: the parameters that the seed chooses;
+//! - [`run`]: one run from its seed to its outcome; [`ci`]: many seeds, each in two processes; [`shrink`]:
+//!   reduces a failing plan;
+//! - [`cluster`]: nodes assembled from production's roles; [`fleet`]: the clients;
+//! - [`statement`], [`client`]: statements and replies, and the MySQL protocol that carries them;
+//! - [`workload`]: what sessions do, and the checks of their answers; [`check`]: the checks of the nodes at
+//!   the end.
 #![forbid(unsafe_code)]
 
 pub mod draw;

@@ -1,51 +1,52 @@
-//! Plan files: which workloads run, and what the seed may draw. TOML; an unknown key is an error.
+//! Plan files: the workloads of a run and the limits of what the seed draws. The format is TOML; unknown keys
+//! are errors.
 
 use std::fmt;
 
 use toml::{Table, Value};
 
-/// A plan.
+/// A parsed plan file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Seeds that CI runs: 1 to this.
+    /// Number of seeds in CI, which runs seeds 1 to this number.
     pub ci_seeds: u64,
-    /// What the seed may draw.
+    /// The limits of what the seed draws.
     pub world: WorldPlan,
-    /// What runs at once.
+    /// The workloads, which run at the same time.
     pub workloads: Vec<WorkloadPlan>,
 }
 
-/// What the seed may draw about nodes, sockets and clients; a chance of 0 is never.
+/// The limits of what the seed draws for nodes, sockets and clients. In each `one_in`, 0 means never.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorldPlan {
-    /// The longest replica chain, 1 to 3.
+    /// Maximum number of replicas, 1 to 3.
     pub chain_max: u8,
-    /// The placements to draw from, by name; see [`crate::draw`].
+    /// The names of the placements to choose from; see [`crate::draw`].
     pub placements: Vec<String>,
-    /// One run in so many has rings of 4 or 8 signals.
+    /// One in this many runs has rings of 4, 8 or 16 signals.
     pub tiny_rings_one_in: u64,
-    /// One read of a socket in so many breaks the connection.
+    /// One in this many socket reads breaks the connection.
     pub reset_one_in: u64,
-    /// One statement in so many is followed by its client vanishing.
+    /// After one in this many writes to the server, the client disappears.
     pub vanish_one_in: u64,
-    /// One look at a client in so many is made while a reader stays inside some partitions.
+    /// During one in this many time steps, the slow reader holds some partitions.
     pub hold_one_in: u64,
 }
 
-/// A workload of a plan.
+/// A workload entry of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadPlan {
-    /// The name.
+    /// The name, see [`crate::workload::by_name`].
     pub name: String,
-    /// Sessions.
+    /// Number of sessions.
     pub sessions: usize,
-    /// Rounds of each session.
+    /// Number of rounds of each session.
     pub rounds: u32,
-    /// Rows, or what the workload has in their place.
+    /// Number of rows, or of the objects that the workload uses instead.
     pub rows: i64,
 }
 
-/// Why a plan cannot be used, as a sentence that names the key.
+/// A rejected plan, as a message that names the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanError(pub String);
 
@@ -58,26 +59,26 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl Plan {
-    /// Reads a plan.
+    /// Parses the text of a plan file.
     ///
     /// # Errors
-    /// The first key that is missing, unknown, or has a value outside its range.
+    /// Names the first key that is missing, unknown or out of range.
     pub fn parse(text: &str) -> Result<Self, PlanError> {
         let mut table: Table = text.parse().map_err(|error| PlanError(format!("{error}")))?;
-        let mut keys = Keys { table: &mut table, place: "" };
+        let mut keys = Keys { table: &mut table, prefix: "" };
         let ci_seeds = keys.number("ci_seeds", 1, 1_000)?;
         let world = WorldPlan::parse(&mut keys.table("world")?)?;
         let workloads = keys.take("workload")?;
-        let Value::Array(workloads) = workloads else { return Err(keys.wrong("workload", "a list of tables")) };
+        let Value::Array(workloads) = workloads else { return Err(keys.invalid("workload", "a list of tables")) };
         let workloads: Result<Vec<_>, _> = workloads.into_iter().map(WorkloadPlan::parse).collect();
-        keys.end()?;
+        keys.reject_unknown()?;
         match workloads? {
-            none if none.is_empty() => Err(PlanError("'workload': at least one".to_owned())),
+            none if none.is_empty() => Err(PlanError("'workload' must contain at least one table".to_owned())),
             workloads => Ok(Self { ci_seeds, world, workloads }),
         }
     }
 
-    /// The plan as the text of a file.
+    /// The plan as the text of a plan file.
     pub fn to_text(&self) -> String {
         let world = &self.world;
         let mut text = format!(
@@ -103,32 +104,34 @@ impl Plan {
 
 impl WorldPlan {
     fn parse(table: &mut Table) -> Result<Self, PlanError> {
-        let mut keys = Keys { table, place: "world." };
+        let mut keys = Keys { table, prefix: "world." };
         let names = keys.take("placements")?;
         let name = |value: &Value| value.as_str().map(str::to_owned);
         let placements: Option<Vec<String>> = names.as_array().and_then(|names| names.iter().map(name).collect());
         let placements = placements.filter(|names| !names.is_empty());
         let plan = Self {
-            placements: placements.ok_or_else(|| keys.wrong("placements", "a list of names"))?,
+            placements: placements.ok_or_else(|| keys.invalid("placements", "a list of names"))?,
             chain_max: keys.number("chain_max", 1, 3)? as u8,
             tiny_rings_one_in: keys.number("tiny_rings_one_in", 0, 1_000)?,
             reset_one_in: keys.number("reset_one_in", 0, 1_000_000)?,
             vanish_one_in: keys.number("vanish_one_in", 0, 1_000_000)?,
             hold_one_in: keys.number("hold_one_in", 0, 1_000_000)?,
         };
-        keys.end()?;
+        keys.reject_unknown()?;
         Ok(plan)
     }
 }
 
 impl WorkloadPlan {
     fn parse(value: Value) -> Result<Self, PlanError> {
-        let Value::Table(mut table) = value else { return Err(PlanError("'workload': a list of tables".to_owned())) };
-        let mut keys = Keys { table: &mut table, place: "workload." };
+        let Value::Table(mut table) = value else {
+            return Err(PlanError("'workload' must be a list of tables".to_owned()));
+        };
+        let mut keys = Keys { table: &mut table, prefix: "workload." };
         let name = keys.take("name")?;
-        let name = name.as_str().ok_or_else(|| keys.wrong("name", "a text"))?.to_owned();
+        let name = name.as_str().ok_or_else(|| keys.invalid("name", "a string"))?.to_owned();
         if crate::workload::by_name(&name, 1, 1, 1).is_none() {
-            return Err(PlanError(format!("'workload.name': there is no workload {name}")));
+            return Err(PlanError(format!("'workload.name': unknown workload '{name}'")));
         }
         let plan = Self {
             name,
@@ -136,42 +139,42 @@ impl WorkloadPlan {
             rounds: keys.number("rounds", 1, 1_000_000)? as u32,
             rows: keys.number("rows", 1, 1_000_000)? as i64,
         };
-        keys.end()?;
+        keys.reject_unknown()?;
         Ok(plan)
     }
 }
 
-/// A table of which every key must be asked for.
+/// A TOML table. Each access removes the key, so that the rest are unknown keys.
 struct Keys<'a> {
     table: &'a mut Table,
-    place: &'static str,
+    prefix: &'static str,
 }
 
 impl Keys<'_> {
     fn take(&mut self, key: &str) -> Result<Value, PlanError> {
-        self.table.remove(key).ok_or_else(|| PlanError(format!("'{}{key}' is missing", self.place)))
+        self.table.remove(key).ok_or_else(|| PlanError(format!("'{}{key}' is missing", self.prefix)))
     }
 
     fn number(&mut self, key: &str, from: u64, to: u64) -> Result<u64, PlanError> {
         let number = self.take(key)?.as_integer().and_then(|number| u64::try_from(number).ok());
         let number = number.filter(|number| (from..=to).contains(number));
-        number.ok_or_else(|| self.wrong(key, &format!("a number from {from} to {to}")))
+        number.ok_or_else(|| self.invalid(key, &format!("a number from {from} to {to}")))
     }
 
     fn table(&mut self, key: &str) -> Result<Table, PlanError> {
         match self.take(key)? {
             Value::Table(table) => Ok(table),
-            _ => Err(self.wrong(key, "a table")),
+            _ => Err(self.invalid(key, "a table")),
         }
     }
 
-    fn wrong(&self, key: &str, allowed: &str) -> PlanError {
-        PlanError(format!("'{}{key}': allowed is {allowed}", self.place))
+    fn invalid(&self, key: &str, allowed: &str) -> PlanError {
+        PlanError(format!("'{}{key}' must be {allowed}", self.prefix))
     }
 
-    fn end(&self) -> Result<(), PlanError> {
+    fn reject_unknown(&self) -> Result<(), PlanError> {
         match self.table.keys().next() {
-            Some(key) => Err(PlanError(format!("'{}{key}' means nothing", self.place))),
+            Some(key) => Err(PlanError(format!("unknown key '{}{key}'", self.prefix))),
             None => Ok(()),
         }
     }
@@ -197,9 +200,9 @@ mod tests {
     #[test]
     fn a_wrong_plan_is_refused_with_the_key() {
         let refusal = |from: &str, to: &str| Plan::parse(&TEXT.replace(from, to)).unwrap_err().0;
-        assert_eq!(refusal("chain_max = 2", "chain_max = 4"), "'world.chain_max': allowed is a number from 1 to 3");
-        assert_eq!(refusal("rows = 8", "rows = 8\nfoo = 1"), "'workload.foo' means nothing");
+        assert_eq!(refusal("chain_max = 2", "chain_max = 4"), "'world.chain_max' must be a number from 1 to 3");
+        assert_eq!(refusal("rows = 8", "rows = 8\nfoo = 1"), "unknown key 'workload.foo'");
         assert_eq!(refusal("hold_one_in = 5\n", ""), "'world.hold_one_in' is missing");
-        assert_eq!(refusal("bank_transfer", "bank"), "'workload.name': there is no workload bank");
+        assert_eq!(refusal("bank_transfer", "bank"), "'workload.name': unknown workload 'bank'");
     }
 }

@@ -1,4 +1,5 @@
-//! One run: tables are made, sessions run, workloads audit, the cluster comes to rest and is checked.
+//! One run: create tables, run the sessions, audit each workload, wait until the cluster is idle, and check
+//! it.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,31 +10,31 @@ use junctor_kernel::random::mix;
 use crate::check::{check_at_rest, check_nothing_held};
 use crate::cluster::{Cluster, SERVING};
 use crate::draw::Draw;
-use crate::fleet::{Fleet, FleetOptions, FleetReport, PlainPassage};
+use crate::fleet::{Fleet, FleetOptions, FleetReport, PlainDriver};
 use crate::plan::Plan;
 use crate::statement::Statement;
-use crate::workload::{Audit, Look, Script, Workload, by_name};
+use crate::workload::{Audit, Diagnosis, Script, Workload, by_name};
 
-/// The database that all workloads use.
+/// The database of all workloads.
 const DATABASE: &str = "sim";
 
-/// An answer that takes longer than this will not come; below the time that a lock is waited for.
-const ANSWER_LONGEST: Duration = Duration::from_seconds(30);
+/// Timeout of an answer. It is shorter than the lock wait timeout, which would hide an undetected deadlock.
+const ANSWER_TIMEOUT: Duration = Duration::from_seconds(30);
 
-/// How a run ended. Equal seeds, plans and programs give equal outcomes.
+/// The result of a run. Equal seeds, plans and programs give equal outcomes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// A hash of every signal delivered and every byte that clients got.
+    /// A hash of every signal delivered and every byte received by clients.
     pub digest: u64,
-    /// Signals delivered.
+    /// Number of signals delivered.
     pub signals: u64,
-    /// Virtual milliseconds.
+    /// Virtual duration in milliseconds.
     pub virtual_ms: u64,
-    /// How often a reader stayed inside a partition.
+    /// How many times the slow reader held a partition.
     pub held: u64,
-    /// What the clients saw.
+    /// Statistics of the clients.
     pub clients: FleetReport,
-    /// What did not hold; empty for a good run.
+    /// Descriptions of everything that went wrong; empty if the run passed.
     pub violations: Vec<String>,
 }
 
@@ -50,7 +51,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Runs a plan under a seed. A panic of a node is a violation like any other.
+/// Runs a plan with a seed. A panic of a node is a violation.
 pub fn run(plan: &Plan, seed: u64) -> Outcome {
     match catch_unwind(AssertUnwindSafe(|| run_unprotected(plan, seed))) {
         Ok(outcome) => outcome,
@@ -72,7 +73,7 @@ fn run_unprotected(plan: &Plan, seed: u64) -> Outcome {
     };
     if let Err(fault) = run_sessions(plan, &draw, &mut cluster, &mut outcome) {
         outcome.violations.push(fault);
-        outcome.violations.extend(look_at(&draw, &mut cluster));
+        outcome.violations.extend(diagnose(&draw, &mut cluster));
     } else if let Err(faults) = check_at_rest(&mut cluster) {
         outcome.violations = faults;
     }
@@ -87,7 +88,7 @@ fn run_sessions(plan: &Plan, draw: &Draw, cluster: &mut Cluster, outcome: &mut O
     let mut workloads: Vec<Box<dyn Workload>> = Vec::new();
     for workload in &plan.workloads {
         let made = by_name(&workload.name, workload.sessions, workload.rounds, workload.rows);
-        workloads.push(made.ok_or_else(|| format!("there is no workload {}", workload.name))?);
+        workloads.push(made.ok_or_else(|| format!("unknown workload '{}'", workload.name))?);
     }
     let calm = fleet_options(draw, None);
     let create = vec![Statement::plain(format!("CREATE DATABASE {DATABASE}"))];
@@ -100,9 +101,9 @@ fn run_sessions(plan: &Plan, draw: &Draw, cluster: &mut Cluster, outcome: &mut O
     cluster.simulation.set_socket_faults(draw.simulation.sockets.clone());
     let options = FleetOptions { vanish_one_in: plan.world.vanish_one_in, ..calm.clone() };
     let mut members: Vec<&mut dyn Workload> = workloads.iter_mut().map(|workload| &mut **workload as _).collect();
-    let (simulation, mut observer) = cluster.observe(plan.world.hold_one_in, draw.observer_seed);
-    let ran = Fleet::new(options, &mut members, draw.client_seed).run(simulation, &mut observer);
-    outcome.held = observer.held();
+    let (simulation, mut slow_reader) = cluster.with_slow_reader(plan.world.hold_one_in, draw.slow_reader_seed);
+    let ran = Fleet::new(options, &mut members, draw.client_seed).run(simulation, &mut slow_reader);
+    outcome.held = slow_reader.held();
     outcome.clients = ran?;
 
     let mut calm_sockets = draw.simulation.sockets.clone();
@@ -112,22 +113,22 @@ fn run_sessions(plan: &Plan, draw: &Draw, cluster: &mut Cluster, outcome: &mut O
         let mut audit = Audit::new(&mut **workload);
         let mut member: [&mut dyn Workload; 1] = [&mut audit];
         let fleet = Fleet::new(calm.clone(), &mut member, draw.client_seed);
-        fleet.run(&mut cluster.simulation, &mut PlainPassage)?;
+        fleet.run(&mut cluster.simulation, &mut PlainDriver)?;
         if !audit.is_complete() {
-            return Err(format!("{}: the connection of the audit was lost", audit.name()));
+            return Err(format!("{}: the connection was lost during the audit", audit.name()));
         }
     }
     Ok(())
 }
 
-/// Transactions and locks of a cluster that has gone wrong, if it still answers.
-fn look_at(draw: &Draw, cluster: &mut Cluster) -> Vec<String> {
+/// The transactions and locks of a cluster after a violation, as far as it still answers.
+fn diagnose(draw: &Draw, cluster: &mut Cluster) -> Vec<String> {
     let tables = ["transactions", "lock_waits", "locks"];
     let statement = |table: &str| Statement::plain(format!("SELECT * FROM junctor_info.{table}"));
-    let mut look = Look::new(tables.map(statement).to_vec());
+    let mut look = Diagnosis::new(tables.map(statement).to_vec());
     let options = fleet_options(draw, None);
     let mut member: [&mut dyn Workload; 1] = [&mut look];
-    let looked = Fleet::new(options, &mut member, draw.client_seed).run(&mut cluster.simulation, &mut PlainPassage);
+    let looked = Fleet::new(options, &mut member, draw.client_seed).run(&mut cluster.simulation, &mut PlainDriver);
     let mut lines = look.into_lines();
     lines.extend(check_nothing_held(cluster));
     lines.extend(looked.err());
@@ -137,9 +138,9 @@ fn look_at(draw: &Draw, cluster: &mut Cluster) -> Vec<String> {
 fn fleet_options(draw: &Draw, database: Option<&'static str>) -> FleetOptions {
     FleetOptions {
         node: SERVING,
-        look_us_max: draw.look_us_max,
+        poll_us_max: draw.poll_us_max,
         vanish_one_in: 0,
-        answer_longest: ANSWER_LONGEST,
+        answer_timeout: ANSWER_TIMEOUT,
         database,
     }
 }
@@ -151,9 +152,9 @@ fn run_script(
     seed: u64,
 ) -> Result<(), String> {
     let mut script = Script::new(statements);
-    Fleet::new(options.clone(), &mut [&mut script], seed).run(&mut cluster.simulation, &mut PlainPassage)?;
+    Fleet::new(options.clone(), &mut [&mut script], seed).run(&mut cluster.simulation, &mut PlainDriver)?;
     match script.is_complete() {
         true => Ok(()),
-        false => Err("the connection of a script was lost".to_owned()),
+        false => Err("the connection was lost during a script".to_owned()),
     }
 }

@@ -1,12 +1,13 @@
-//! Makes the plan of a failing seed smaller as long as it still fails. The seed draws differently under another plan, so
-//! a smaller plan is tried with several seeds.
+//! Reduces the plan of a failing seed while it still fails. The seed draws different values under a different
+//! plan, so each smaller plan is tried with several seeds.
 
 use crate::plan::Plan;
 
-/// How many seeds are tried with each smaller plan.
+/// Number of seeds to try with each smaller plan.
 const SEEDS_PER_STEP: u64 = 8;
 
-/// The smallest plan found, and a seed with which `fails` says true; `None` if the given ones do not fail.
+/// The smallest failing plan found, and a seed for which `fails` returns true. `None` if the given plan
+/// passes.
 pub fn shrink(plan: &Plan, seed: u64, mut fails: impl FnMut(&Plan, u64) -> bool) -> Option<(Plan, u64)> {
     if !fails(plan, seed) {
         return None;
@@ -26,7 +27,7 @@ pub fn shrink(plan: &Plan, seed: u64, mut fails: impl FnMut(&Plan, u64) -> bool)
     }
 }
 
-/// Plans that do less, the boldest first.
+/// Plans that do less, largest reduction first.
 fn smaller_plans(plan: &Plan) -> Vec<Plan> {
     let mut plans = Vec::new();
     let mut with = |change: &dyn Fn(&mut Plan)| {

@@ -1,13 +1,13 @@
-//! What a workload says to a server and hears from it, apart from how either travels.
+//! Statements and replies, independent of how they are sent.
 
 use std::fmt::Write;
 
-/// A value for a parameter mark.
+/// A parameter value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parameter {
     /// A BIGINT.
     Integer(i64),
-    /// Characters.
+    /// A string.
     Text(String),
 }
 
@@ -29,12 +29,12 @@ impl From<String> for Parameter {
     }
 }
 
-/// A statement with a `?` for each parameter. A client sends it prepared, or as one text with the values in place.
+/// A statement with a `?` for each parameter. A client either prepares it or puts the values into the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// The text; a `?` is nothing but a mark.
+    /// The SQL text. Every `?` in it is a parameter.
     pub text: String,
-    /// The values, in the order of the marks.
+    /// The parameter values, in the order of the `?`s.
     pub parameters: Vec<Parameter>,
 }
 
@@ -49,7 +49,7 @@ impl Statement {
         Self { text: text.into(), parameters: parameters.into_iter().collect() }
     }
 
-    /// The statement as one text: integers as they are, characters quoted.
+    /// The statement as one text, with integers unquoted and strings quoted.
     pub fn as_text(&self) -> String {
         let mut parameters = self.parameters.iter();
         let mut text = String::with_capacity(self.text.len() + 16 * self.parameters.len());
@@ -82,36 +82,36 @@ fn push_quoted(value: &str, text: &mut String) {
     text.push('\'');
 }
 
-/// A value of a result, as text in both protocols; `None` is NULL.
+/// A column value as text, in both protocols; `None` is NULL.
 pub type Cell = Option<String>;
 
 /// The answer to a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// It succeeded and has no rows.
+    /// OK without rows.
     Done {
-        /// Rows changed.
+        /// Number of rows changed.
         affected_rows: u64,
-        /// First generated AUTO_INCREMENT value; 0 for none.
+        /// First generated AUTO_INCREMENT value; 0 if there is none.
         insert_id: u64,
         /// Whether a transaction is open afterwards.
         in_transaction: bool,
     },
-    /// Its rows.
+    /// The result rows.
     Rows(Vec<Vec<Cell>>),
-    /// It failed.
+    /// An error.
     Failed {
-        /// MySQL's number.
+        /// MySQL's error number.
         errno: u16,
-        /// The text.
+        /// The message.
         message: String,
     },
-    /// What the statements of a text came to, one after the other; at least two.
+    /// The results of a text with several statements, in order; at least two.
     Several(Vec<Reply>),
 }
 
 impl Reply {
-    /// The error number, of a text that of its last statement; 0 if it did not fail.
+    /// MySQL's error number; 0 for success. For several results it is that of the last one.
     pub fn errno(&self) -> u16 {
         match self {
             Self::Failed { errno, .. } => *errno,
@@ -120,7 +120,7 @@ impl Reply {
         }
     }
 
-    /// What each statement of a text came to; of a single statement itself.
+    /// The results of the statements of a text. A single result counts as one.
     pub fn results(&self) -> &[Reply] {
         match self {
             Self::Several(results) => results,
@@ -131,42 +131,42 @@ impl Reply {
     /// The rows as integers.
     ///
     /// # Errors
-    /// What came in place of rows of integers, as a sentence.
+    /// A description of the reply, if it is not rows of integers.
     pub fn integers(&self) -> Result<Vec<Vec<i64>>, String> {
         let rows = self.rows()?;
         rows.iter().map(|row| row.iter().map(integer).collect()).collect()
     }
 
-    /// The rows.
+    /// The rows as text.
     ///
     /// # Errors
-    /// What came in place of rows, as a sentence.
+    /// A description of the reply, if it has no rows.
     pub fn rows(&self) -> Result<&[Vec<Cell>], String> {
         match self {
             Self::Rows(rows) => Ok(rows),
-            other => Err(format!("rows were expected, not {other:?}")),
+            other => Err(format!("expected rows, not {other:?}")),
         }
     }
 
-    /// How many rows were changed.
+    /// Number of rows changed.
     ///
     /// # Errors
-    /// What came in place of success, as a sentence.
+    /// A description of the reply, if it is not OK.
     pub fn affected_rows(&self) -> Result<u64, String> {
         match self {
             Self::Done { affected_rows, .. } => Ok(*affected_rows),
-            other => Err(format!("success was expected, not {other:?}")),
+            other => Err(format!("expected success, not {other:?}")),
         }
     }
 }
 
-/// A cell as an integer.
+/// Parses a column value as an integer.
 ///
 /// # Errors
-/// What it is instead, as a sentence.
+/// A description of the value, if it is not an integer.
 pub fn integer(cell: &Cell) -> Result<i64, String> {
-    let text = cell.as_deref().ok_or_else(|| "an integer was expected, not NULL".to_owned())?;
-    text.parse().map_err(|_| format!("an integer was expected, not {text:?}"))
+    let text = cell.as_deref().ok_or_else(|| "expected an integer, not NULL".to_owned())?;
+    text.parse().map_err(|_| format!("expected an integer, not {text:?}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Nothing but the seed decides what happens in a run.
+//! A run depends on nothing but its plan and its seed.
 
 use std::path::Path;
 

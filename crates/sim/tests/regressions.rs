@@ -1,11 +1,11 @@
-//! Plans that once failed, each with the seeds that found it.
+//! Plans that failed in the past, each with the seeds that found the failure.
 
 use std::path::Path;
 
 use junctor_sim::ci::read_plan;
 use junctor_sim::run::run;
 
-/// Every seed of the plan holds.
+/// Checks that every seed of the plan passes.
 fn holds(name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions").join(name).with_extension("toml");
     let plan = read_plan(&path).unwrap();

@@ -1,4 +1,4 @@
-//! The simulator's command line.
+//! The command line of the simulator.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use junctor_sim::plan::Plan;
 use junctor_sim::run::run;
 use junctor_sim::shrink::shrink;
 
-/// A whole cluster in one deterministic process.
+/// Runs a whole cluster in one deterministic process.
 #[derive(Parser)]
 #[command(name = "sim")]
 struct CommandLine {
@@ -21,33 +21,33 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Runs a plan under one seed or several.
+    /// Run a plan with one or more seeds.
     Run {
-        /// The plan file.
+        /// Plan file.
         #[arg(long, value_name = "FILE")]
         plan: PathBuf,
-        /// The seed, or the first of several.
+        /// First seed.
         #[arg(long, value_name = "N")]
         seed: u64,
-        /// How many seeds in a row.
+        /// Number of consecutive seeds.
         #[arg(long, value_name = "N", default_value_t = 1)]
         seeds: u64,
-        /// Whether to print what each seed draws.
+        /// Print the parameters that each seed draws.
         #[arg(long)]
         show_draw: bool,
     },
-    /// Runs every plan of a folder with its CI seeds, each in two processes.
+    /// Run every plan of a folder with its CI seeds, each in two processes.
     Ci {
-        /// The folder.
+        /// Folder of plan files.
         #[arg(long, value_name = "FOLDER", default_value = "crates/sim/plans/fast")]
         plans: PathBuf,
     },
-    /// Looks for a smaller plan that fails like this one.
+    /// Search for a smaller plan that still fails.
     Shrink {
-        /// The plan file.
+        /// Plan file.
         #[arg(long, value_name = "FILE")]
         plan: PathBuf,
-        /// The failing seed.
+        /// Failing seed.
         #[arg(long, value_name = "N")]
         seed: u64,
     },

@@ -1,4 +1,5 @@
-//! Nothing is held for anybody: no connection, session, ticket, operation, snapshot, transaction, lock or wait.
+//! Checks that nothing leaked: no connection, session, ticket, operation, snapshot, transaction, lock or
+//! wait.
 
 use junctor_kernel::NodeId;
 use junctor_node::NodeHost;
@@ -6,7 +7,7 @@ use junctor_transaction::ldm::LdmWork;
 
 use crate::cluster::Cluster;
 
-/// What is held, a sentence each.
+/// Everything that is still held, one sentence each.
 pub fn check_nothing_held(cluster: &mut Cluster) -> Vec<String> {
     let mut faults = Vec::new();
     for position in 0..cluster.threads.len() {
@@ -42,10 +43,10 @@ fn held_by(host: &NodeHost) -> Vec<(&'static str, u64)> {
         held.extend([
             ("participants", participants as u64),
             ("lock requests", lock_requests as u64),
-            ("writes that wait", waiting_writes as u64),
-            ("work put off", deferred as u64),
-            ("images for other nodes", backed_up as u64),
-            ("versions that nobody can see", ldm.purge_queue()),
+            ("waiting writes", waiting_writes as u64),
+            ("deferred work items", deferred as u64),
+            ("row images for backups", backed_up as u64),
+            ("versions to purge", ldm.purge_queue()),
         ]);
     }
     held

@@ -1,4 +1,4 @@
-//! How the nodes are judged when all clients have gone and everything has come to rest.
+//! Checks of the nodes after all clients have disconnected and the cluster is idle.
 
 mod held;
 mod replica;
@@ -11,13 +11,13 @@ pub use schema::check_schema;
 use crate::cluster::Cluster;
 use junctor_kernel::{Duration, NodeId};
 
-/// How long a cluster may take to come to rest.
+/// Maximum time for the cluster to become idle.
 const REST: Duration = Duration::from_seconds(20);
 
-/// Waits until nothing is held, and checks what must hold then.
+/// Waits until nothing is held, then runs all checks.
 ///
 /// # Errors
-/// Everything that does not hold, a sentence each.
+/// All violations, one sentence each.
 pub fn check_at_rest(cluster: &mut Cluster) -> Result<(), Vec<String>> {
     let mut faults = Vec::new();
     let end = cluster.simulation.now().plus(REST);
@@ -35,7 +35,10 @@ pub fn check_at_rest(cluster: &mut Cluster) -> Result<(), Vec<String>> {
     for (position, shared) in cluster.shared.iter().enumerate() {
         let (stable, taken) = (shared.sequence().stable(), shared.sequence().taken());
         if stable != taken {
-            faults.push(format!("node {}: stable is {stable:?}, although {taken:?} was taken", position + 1));
+            faults.push(format!(
+                "node {}: the stable number is {stable:?}, but the last one taken is {taken:?}",
+                position + 1
+            ));
         }
     }
     faults.extend(check_partitions(cluster));

@@ -1,4 +1,4 @@
-//! Every member of a chain has the same rows under the same ids.
+//! Checks that all replicas of a partition have the same rows under the same row ids.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::cluster::Cluster;
 
 type Rows = Vec<(RowId, Vec<u8>)>;
 
-/// What differs from the first node, a sentence for each partition.
+/// The differences from the first node, one sentence for each partition.
 pub fn check_replicas(cluster: &mut Cluster) -> Vec<String> {
     let mut faults = Vec::new();
     let primary = rows_of(cluster, NodeId(1));
@@ -23,7 +23,7 @@ pub fn check_replicas(cluster: &mut Cluster) -> Vec<String> {
                     let differing = rows.iter().zip(others).find(|(row, other)| row != other);
                     let (count, other_count) = (rows.len(), others.len());
                     faults.push(format!(
-                        "node {}: the replica of {partition:?} has {other_count} rows for {count}; first difference: \
+                        "node {}: the replica of {partition:?} has {other_count} rows instead of {count}; first difference: \
                          {differing:?}",
                         node.0
                     ));
@@ -32,7 +32,9 @@ pub fn check_replicas(cluster: &mut Cluster) -> Vec<String> {
             }
         }
         let extra = backup.keys().find(|partition| !primary.contains_key(partition));
-        faults.extend(extra.map(|partition| format!("node {} has a replica of nothing: {partition:?}", node.0)));
+        faults.extend(
+            extra.map(|partition| format!("node {} has a replica of an unknown partition: {partition:?}", node.0)),
+        );
     }
     faults
 }

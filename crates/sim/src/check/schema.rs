@@ -1,4 +1,5 @@
-//! The schema is whole: no index is half-made, every table has its partitions, and no partition is left of what is gone.
+//! Checks the schema: no index is incomplete, every table has its partitions, and dropped tables left none
+//! behind.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use junctor_model::schema::IndexState;
 
 use crate::cluster::{Cluster, SERVING};
 
-/// What is not whole, a sentence each.
+/// All inconsistencies, one sentence each.
 pub fn check_schema(cluster: &mut Cluster) -> Vec<String> {
     let mut faults = Vec::new();
     let mut wanted = BTreeSet::new();
@@ -17,7 +18,7 @@ pub fn check_schema(cluster: &mut Cluster) -> Vec<String> {
         for layout in main.catalog().dictionary.tables() {
             let definition = &layout.definition;
             for index in definition.indexes.iter().filter(|index| index.state == IndexState::Building) {
-                faults.push(format!("index {} of table {} is half-made", index.name, definition.name));
+                faults.push(format!("index {} of table {} is incomplete", index.name, definition.name));
             }
             wanted.extend((0..definition.partition_count).map(|index| PartitionId { table: definition.id, index }));
         }

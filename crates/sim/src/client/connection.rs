@@ -1,4 +1,4 @@
-//! The life of a connection: greeting, login, and one statement after the other.
+//! The life of a connection: greeting, login, and statements one after the other.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,44 +15,44 @@ use junctor_front::mysql::wire::{Capabilities, Command, PacketReader, PacketWrit
 use super::result::ResultReader;
 use crate::statement::{Parameter, Reply, Statement};
 
-/// The longest answer packet that a client takes, in bytes.
+/// Maximum length of an answer packet, in bytes.
 const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
 /// utf8mb4_general_ci.
 const CHARSET: u8 = 45;
 
-/// How a client behaves.
+/// The behaviour of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
-    /// Whether statements with parameters are prepared; otherwise their values are put into the text.
+    /// Whether to prepare statements with parameters. Otherwise their values become part of the text.
     pub prepares: bool,
-    /// Whether the client knows results that end without EOF packets.
+    /// Whether to announce CLIENT_DEPRECATE_EOF, which replaces the EOF packets of results.
     pub deprecates_eof: bool,
-    /// The default database, if it names one at the login.
+    /// The default database to request at login.
     pub database: Option<&'static str>,
 }
 
-/// Something that a client learns from the bytes it gets.
+/// An event derived from the received bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientEvent {
-    /// Statements may be sent.
+    /// Login succeeded; statements may be sent.
     LoggedIn,
-    /// The server lets nobody in now.
+    /// The server refused the login.
     Refused {
-        /// MySQL's number.
+        /// MySQL's error number.
         errno: u16,
     },
-    /// The answer to the statement sent last.
+    /// The answer to the last statement.
     Replied(Reply),
 }
 
-/// The server sent what the protocol does not allow at this place.
+/// A violation of the protocol by the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientFault(pub String);
 
 impl fmt::Display for ClientFault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the server breaks the protocol: {}", self.0)
+        write!(formatter, "protocol violation by the server: {}", self.0)
     }
 }
 
@@ -64,7 +64,7 @@ impl From<ProtocolError> for ClientFault {
     }
 }
 
-/// One connection, the client's side.
+/// The client side of one connection.
 #[derive(Debug)]
 pub struct Client {
     options: ClientOptions,
@@ -72,11 +72,11 @@ pub struct Client {
     reader: PacketReader,
     stage: Stage,
     output: Vec<u8>,
-    /// Prepared statements of this connection, by their text.
+    /// The prepared statements of this connection, by text.
     prepared: BTreeMap<String, Prepared>,
-    /// The statement whose answer is awaited.
+    /// The statement in flight.
     statement: Option<Statement>,
-    /// The results that came before the one under way.
+    /// The completed results of the statement in flight, before its current one.
     results: Vec<Reply>,
 }
 
@@ -84,7 +84,7 @@ pub struct Client {
 struct Prepared {
     id: u32,
     parameter_count: u16,
-    /// Types are sent with the first execution only, as drivers do.
+    /// Parameter types are sent only with the first execution, as drivers do.
     types_sent: bool,
 }
 
@@ -93,14 +93,15 @@ enum Stage {
     Greeting,
     Login,
     Idle,
-    /// A statement is being prepared; packets of its description are still to come once the head is there.
+    /// A statement is being prepared. After the first packet: the statement, and the number of description
+    /// packets to come.
     Preparing(Option<(Prepared, usize)>),
     Answer(ResultReader),
     Ended,
 }
 
 impl Client {
-    /// A client at the start of a connection.
+    /// A client for a new connection.
     pub fn new(options: ClientOptions) -> Self {
         let mut capabilities = Capabilities::SERVER;
         if !options.deprecates_eof {
@@ -122,7 +123,7 @@ impl Client {
         }
     }
 
-    /// Bytes for the server.
+    /// Removes and returns the bytes to send.
     pub fn take_output(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.output)
     }
@@ -132,18 +133,18 @@ impl Client {
         matches!(self.stage, Stage::Idle)
     }
 
-    /// The statement whose answer is awaited.
+    /// The statement in flight.
     pub fn awaited(&self) -> Option<&Statement> {
         self.statement.as_ref()
     }
 
-    /// Sends a statement, after preparing it if that is to be done and was not.
+    /// Sends a statement, preparing it first if the options ask for that.
     ///
     /// # Errors
     /// The connection is not idle.
     pub fn send(&mut self, statement: Statement) -> Result<(), ClientFault> {
         if !self.is_idle() {
-            return Err(ClientFault("a statement is sent before the answer to the last has come".to_owned()));
+            return Err(ClientFault("a statement is sent while another one is in flight".to_owned()));
         }
         let prepares = self.options.prepares && !statement.parameters.is_empty();
         match (prepares, self.prepared.get(&statement.text).copied()) {
@@ -161,7 +162,7 @@ impl Client {
         Ok(())
     }
 
-    /// Says that the connection ends.
+    /// Sends COM_QUIT.
     pub fn quit(&mut self) {
         if self.is_idle() {
             self.command(&Command::Quit);
@@ -169,10 +170,10 @@ impl Client {
         }
     }
 
-    /// Takes bytes of the server.
+    /// Processes bytes from the server.
     ///
     /// # Errors
-    /// The first thing that the protocol does not allow; the client is of no use afterwards.
+    /// The first protocol violation. The client is unusable afterwards.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<ClientEvent>, ClientFault> {
         let mut events = Vec::new();
         let mut input = bytes;
@@ -210,11 +211,11 @@ impl Client {
                 None => self.stage = Stage::Answer(reader),
             },
             Stage::Idle if payload.first() == Some(&0xff) => {
-                // The server may say why it closes an idle connection.
+                // The server may give a reason before it closes an idle connection.
                 ErrorReply::parse(payload)?;
             }
             Stage::Idle | Stage::Ended => {
-                return Err(ClientFault(format!("a packet of {} bytes that nobody asked for", payload.len())));
+                return Err(ClientFault(format!("an unsolicited packet of {} bytes", payload.len())));
             }
         }
         Ok(())
@@ -252,7 +253,7 @@ impl Client {
         let wanted = self.statement.as_ref().map_or(0, |statement| statement.parameters.len());
         match usize::from(reply.parameter_count) == wanted {
             true => Ok(()),
-            false => Err(ClientFault(format!("{} parameters, not {wanted}", reply.parameter_count))),
+            false => Err(ClientFault(format!("{} parameters instead of {wanted}", reply.parameter_count))),
         }
     }
 

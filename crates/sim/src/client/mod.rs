@@ -1,5 +1,5 @@
-//! A client of the MySQL protocol without IO: bytes in, bytes out, one statement at a time. It is strict where drivers
-//! are lenient: a wrong sequence number or a byte too many is a fault of the server.
+//! The client side of the MySQL protocol without IO: bytes in, bytes out, one statement at a time. It is
+//! stricter than drivers are: a wrong sequence number or an unexpected byte is a server fault.
 
 mod connection;
 mod result;

@@ -1,4 +1,4 @@
-//! The packets of one answer, in text or binary form.
+//! Parses the packets of one answer, in text or binary format.
 
 use junctor_front::mysql::wire::Capabilities;
 use junctor_front::mysql::wire::column::{ColumnDefinition, ColumnFlags};
@@ -10,10 +10,10 @@ use junctor_front::mysql::wire::status::StatusFlags;
 use super::connection::{ClientFault, failed};
 use crate::statement::{Cell, Reply};
 
-/// The longest EOF packet, in bytes; a longer packet with its header is a row.
+/// Maximum length of an EOF packet, in bytes. A longer packet with the same header is a row.
 const EOF_BYTES_MAX: usize = 8;
 
-/// Reads one answer.
+/// The parser of one answer.
 #[derive(Debug)]
 pub(super) struct ResultReader {
     is_binary: bool,
@@ -40,12 +40,12 @@ enum Stage {
 }
 
 impl ResultReader {
-    /// A reader for the answer to COM_QUERY.
+    /// A parser for the answer to COM_QUERY.
     pub fn text(capabilities: Capabilities) -> Self {
         Self::new(false, capabilities)
     }
 
-    /// A reader for the answer to COM_STMT_EXECUTE.
+    /// A parser for the answer to COM_STMT_EXECUTE.
     pub fn binary(capabilities: Capabilities) -> Self {
         Self::new(true, capabilities)
     }
@@ -55,12 +55,12 @@ impl ResultReader {
         Self { is_binary, has_eof, stage: Stage::Head, columns: Vec::new(), rows: Vec::new(), has_more: false }
     }
 
-    /// Whether the result that is complete is not the last one of its text.
+    /// Whether the completed result is followed by another one of the same text.
     pub fn has_more(&self) -> bool {
         self.has_more
     }
 
-    /// Takes a packet; the answer, once it is complete.
+    /// Processes a packet. Returns the reply once it is complete.
     pub fn on_packet(&mut self, payload: &[u8]) -> Result<Option<Reply>, ClientFault> {
         let header = payload.first().copied();
         if header == Some(0xff) && !matches!(self.stage, Stage::Columns { .. } | Stage::ColumnsEnd) {
@@ -110,7 +110,7 @@ impl ResultReader {
         Ok(None)
     }
 
-    /// What the end of the rows says, if the packet is that.
+    /// The status flags, if the packet ends the rows.
     fn end(&self, payload: &[u8]) -> Result<Option<StatusFlags>, ClientFault> {
         Ok(match self.has_eof {
             true if payload.len() > EOF_BYTES_MAX => None,
@@ -123,7 +123,7 @@ impl ResultReader {
         let mut fields = FieldReader::new(payload);
         let mut row = Vec::with_capacity(self.columns.len());
         for _ in &self.columns {
-            row.push(fields.length_encoded_nullable("value")?.map(shown));
+            row.push(fields.length_encoded_nullable("value")?.map(lossy_text));
         }
         check_end(&fields)?;
         Ok(row)
@@ -132,7 +132,7 @@ impl ResultReader {
     fn binary_row(&self, payload: &[u8]) -> Result<Vec<Cell>, ClientFault> {
         let mut fields = FieldReader::new(payload);
         if fields.u8("header")? != 0 {
-            return Err(ClientFault("a binary row without its header".to_owned()));
+            return Err(ClientFault("a binary row without a header".to_owned()));
         }
         let nulls = fields.bytes((self.columns.len() + 9) / 8, "null_bitmap")?;
         let mut row = Vec::with_capacity(self.columns.len());
@@ -162,9 +162,9 @@ impl Column {
             (ColumnType::Float, _) => f32::from_bits(fields.u32(FIELD)?).to_string(),
             (ColumnType::Double, _) => f64::from_bits(fields.u64(FIELD)?).to_string(),
             (ColumnType::Date | ColumnType::DateTime | ColumnType::Timestamp | ColumnType::Time, _) => {
-                return Err(ClientFault("a date or time, which no workload asks for".to_owned()));
+                return Err(ClientFault("a date or time, which no workload selects".to_owned()));
             }
-            _ => shown(fields.length_encoded_bytes(FIELD)?),
+            _ => lossy_text(fields.length_encoded_bytes(FIELD)?),
         })
     }
 }
@@ -172,13 +172,13 @@ impl Column {
 fn check_end(fields: &FieldReader<'_>) -> Result<(), ClientFault> {
     match fields.remaining_bytes() {
         0 => Ok(()),
-        bytes => Err(ClientFault(format!("{bytes} bytes behind the last field of a packet"))),
+        bytes => Err(ClientFault(format!("{bytes} bytes after the last field of a packet"))),
     }
 }
 
-fn shown(bytes: &[u8]) -> String {
+fn lossy_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The marks of packets and of NULL are apart, or a row could not be told from an end.
+/// The NULL marker differs from the headers of EOF and ERR packets; otherwise a row could look like the end.
 const _: () = assert!(NULL_MARK != 0xfe && NULL_MARK != 0xff);

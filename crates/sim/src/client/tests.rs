@@ -30,7 +30,7 @@ impl Session {
                 return event;
             }
         }
-        panic!("nothing happened");
+        panic!("no event");
     }
 
     fn ask(&mut self, statement: Statement) -> Reply {

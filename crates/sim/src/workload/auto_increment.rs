@@ -1,4 +1,4 @@
-//! Sessions that insert rows whose keys the server makes: no key is given twice, and acknowledged rows are there.
+//! Inserts with generated keys: no key is generated twice, and acknowledged rows exist.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::statement::{Reply, Statement};
 #[derive(Debug)]
 pub struct AutoIncrement {
     sessions: Vec<Session>,
-    /// The text of every acknowledged row, by its key.
+    /// The value of every acknowledged row, by key.
     acknowledged: BTreeMap<i64, i64>,
     next_text: i64,
 }
@@ -19,9 +19,9 @@ pub struct AutoIncrement {
 #[derive(Debug)]
 struct Session {
     rounds_left: u32,
-    /// The texts of the statement under way.
+    /// The values of the statement in flight.
     texts: Vec<i64>,
-    /// A transaction is open that began with these rows.
+    /// The rows of the open transaction so far.
     pending: Option<Vec<(i64, i64)>>,
     stage: Stage,
 }
@@ -36,7 +36,7 @@ enum Stage {
 }
 
 impl AutoIncrement {
-    /// So many sessions and rounds for each.
+    /// Creates the workload with this number of sessions and rounds of each session.
     pub fn new(sessions: usize, rounds: u32) -> Self {
         let session = |_| Session { rounds_left: rounds, texts: Vec::new(), pending: None, stage: Stage::Idle };
         Self { sessions: (0..sessions).map(session).collect(), acknowledged: BTreeMap::new(), next_text: 0 }
@@ -56,20 +56,20 @@ impl AutoIncrement {
     fn keep(&mut self, rows: Vec<(i64, i64)>) -> Result<(), String> {
         for (key, text) in rows {
             if let Some(other) = self.acknowledged.insert(key, text) {
-                return Err(format!("key {key} was given to rows {other} and {text}"));
+                return Err(format!("key {key} was generated for rows {other} and {text}"));
             }
         }
         Ok(())
     }
 
-    fn judge(&self, rows: &[Vec<i64>]) -> Result<(), String> {
+    fn check(&self, rows: &[Vec<i64>]) -> Result<(), String> {
         let found: BTreeMap<i64, i64> = rows.iter().map(|row| (row[0], row[1])).collect();
         if found.len() != rows.len() {
-            return Err("a key twice".to_owned());
+            return Err("duplicate key in the result".to_owned());
         }
         match self.acknowledged.iter().find(|(key, text)| found.get(key) != Some(text)) {
             Some((key, text)) => {
-                Err(format!("row {text} was acknowledged with key {key}; there is {:?}", found.get(key)))
+                Err(format!("row {text} was acknowledged with key {key}, which now has {:?}", found.get(key)))
             }
             None => Ok(()),
         }
@@ -118,9 +118,9 @@ impl Workload for AutoIncrement {
             (Stage::Insert { transaction }, Reply::Done { insert_id, affected_rows, .. }) => {
                 let texts = std::mem::take(&mut state.texts);
                 if *affected_rows != texts.len() as u64 || *insert_id == 0 {
-                    return Err(format!("{reply:?} for {} rows", texts.len()));
+                    return Err(format!("{reply:?} to an INSERT of {} rows", texts.len()));
                 }
-                // The keys of one statement follow each other.
+                // The keys of one statement are consecutive.
                 let rows: Vec<(i64, i64)> = (*insert_id as i64..).zip(texts).collect();
                 if transaction {
                     state.pending = Some(rows);
@@ -138,7 +138,7 @@ impl Workload for AutoIncrement {
                 state.pending = None;
                 Stage::Idle
             }
-            (stage, reply) => return Err(format!("{reply:?} in {stage:?}")),
+            (stage, reply) => return Err(format!("{reply:?} in stage {stage:?}")),
         };
         self.keep(kept)
     }
@@ -156,6 +156,6 @@ impl Workload for AutoIncrement {
     }
 
     fn on_audit(&mut self, _position: usize, reply: &Reply) -> Result<(), String> {
-        self.judge(&reply.integers()?)
+        self.check(&reply.integers()?)
     }
 }

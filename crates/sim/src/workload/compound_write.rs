@@ -1,5 +1,6 @@
-//! Writes of several steps, alone, in transactions and several in a text, that are stopped by KILL at any moment. Each raises every row,
-//! so whoever looks sees equal values only: what was stopped is undone whole. Nothing is left of what ended.
+//! Compound writes in autocommit mode, in transactions and several in one text, which KILL interrupts at any
+//! moment. Each write changes every row, so a reader sees equal values only: interrupted writes are undone
+//! completely. Finished transactions leave nothing behind.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +9,11 @@ use junctor_kernel::Random;
 use super::{Counter, DEADLOCK, Step, Workload, inserts};
 use crate::statement::{Reply, Statement};
 
-/// MySQL's number for a statement that was stopped.
+/// MySQL's error for an interrupted statement.
 const INTERRUPTED: u16 = 1317;
-/// MySQL's number for a connection that does not exist.
+/// MySQL's error for an unknown connection id.
 const NO_SUCH_THREAD: u16 = 1094;
-/// Marks of one log.
+/// Number of marks reserved for each log, and thus the maximum number of rows.
 const MARKS: i64 = 1_000;
 
 /// The workload `compound_write`.
@@ -21,33 +22,35 @@ pub struct CompoundWrite {
     rows: i64,
     raised: Counter,
     shifted: Counter,
-    /// What each log may hold: a round in every row, or no rows. The first is certain, the others may be.
+    /// The possible contents of each log: the same round in every row, or no rows. The first entry is certain
+    /// until an attempt resolves.
     logs: BTreeMap<i64, Vec<Option<i64>>>,
     next_round: i64,
     sessions: Vec<Session>,
-    /// The connections of the sessions, as far as they have asked.
+    /// The connection id of each session, if it has asked for it.
     connections: Vec<Option<i64>>,
 }
 
 #[derive(Debug)]
 struct Session {
     rounds_left: u32,
-    /// The log of the connection: a new one each, for what an old connection did last may still be under way.
+    /// The log of the connection. Each connection has a new one, because the last write of an old connection
+    /// may still be running.
     log: i64,
     work: Work,
 }
 
 #[derive(Debug)]
 enum Work {
-    /// The connection is new.
-    Unknown,
-    Between,
+    /// The connection is new and its id unknown.
+    NewConnection,
+    Idle,
     /// KILL was sent.
     Killing,
-    /// A query was sent.
-    Looking,
-    /// Writes that commit by themselves were sent as one text.
-    Alone(Vec<Write>),
+    /// A query is in flight.
+    Reading,
+    /// Autocommit writes are in flight, sent as one text.
+    Autocommit(Vec<Write>),
     Transaction(Transaction),
 }
 
@@ -68,7 +71,7 @@ enum Sent {
     Rollback,
 }
 
-/// A write of several steps that changes every row.
+/// A compound write, which changes every row.
 #[derive(Clone, Copy, Debug)]
 enum Write {
     Values,
@@ -79,7 +82,7 @@ enum Write {
     Purge,
 }
 
-/// What writes come to together.
+/// The combined effect of several writes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     raised: u32,
@@ -142,9 +145,9 @@ impl Tally {
 }
 
 impl CompoundWrite {
-    /// So many sessions, rounds for each, and rows.
+    /// Creates the workload with this number of sessions, rounds of each session, and rows.
     pub fn new(sessions: usize, rounds: u32, rows: i64) -> Self {
-        let session = |_| Session { rounds_left: rounds, log: 0, work: Work::Unknown };
+        let session = |_| Session { rounds_left: rounds, log: 0, work: Work::NewConnection };
         Self {
             rows: rows.clamp(2, MARKS),
             raised: Counter::default(),
@@ -162,7 +165,7 @@ impl CompoundWrite {
         Some(Statement::plain(format!("KILL {what} {connection}")))
     }
 
-    /// A few writes, which are sent as one text.
+    /// Draws a few writes, to be sent as one text.
     fn draw(&mut self, random: &mut Random) -> Vec<Write> {
         let count = if random.one_in(3) { 2 + random.below(3) } else { 1 };
         (0..count)
@@ -201,42 +204,43 @@ impl CompoundWrite {
         }
     }
 
-    fn give_up(&mut self, tally: Tally, log: i64) {
-        (0..tally.raised).for_each(|_| self.raised.give_up());
-        (0..tally.shifted).for_each(|_| self.shifted.give_up());
+    fn withdraw(&mut self, tally: Tally, log: i64) {
+        (0..tally.raised).for_each(|_| self.raised.withdraw());
+        (0..tally.shifted).for_each(|_| self.shifted.withdraw());
         if let (Some(_), Some(possible)) = (tally.log, self.logs.get_mut(&log)) {
             possible.pop();
         }
     }
 
-    /// The results of a text: how many of its writes succeeded, and the error that ended it, or 0.
-    fn judge_text(&self, writes: &[Write], reply: &Reply) -> Result<(usize, u16), String> {
+    /// Checks the results of a text. Returns the number of successful writes and the error that ended it, or
+    /// 0.
+    fn check_text(&self, writes: &[Write], reply: &Reply) -> Result<(usize, u16), String> {
         let results = reply.results();
         let mut done = 0;
         for (write, result) in writes.iter().zip(results) {
             if let Reply::Failed { errno, .. } = result {
                 let is_last = results.len() == done + 1;
-                return if is_last { Ok((done, *errno)) } else { Err(format!("results after error {errno}")) };
+                return if is_last { Ok((done, *errno)) } else { Err(format!("more results after error {errno}")) };
             }
             write.check(result, self.rows)?;
             done += 1;
         }
         match (done == writes.len(), results.len() == writes.len()) {
             (true, true) => Ok((done, 0)),
-            _ => Err(format!("{} results of {} statements", results.len(), writes.len())),
+            _ => Err(format!("{} results for {} statements", results.len(), writes.len())),
         }
     }
 
-    fn on_alone(&mut self, session: usize, writes: &[Write], reply: &Reply) -> Result<(), String> {
-        let (done, errno) = self.judge_text(writes, reply)?;
+    fn on_autocommit(&mut self, session: usize, writes: &[Write], reply: &Reply) -> Result<(), String> {
+        let (done, errno) = self.check_text(writes, reply)?;
         let log = self.sessions[session].log;
         for (position, write) in writes.iter().enumerate() {
             match position < done {
                 true => self.acknowledge(Tally::of(*write), log),
-                false => self.give_up(Tally::of(*write), log),
+                false => self.withdraw(Tally::of(*write), log),
             }
         }
-        self.sessions[session].work = Work::Between;
+        self.sessions[session].work = Work::Idle;
         if matches!(errno, 0 | INTERRUPTED | DEADLOCK) { Ok(()) } else { Err(format!("error {errno}: {reply:?}")) }
     }
 
@@ -249,7 +253,7 @@ impl CompoundWrite {
         let log = self.sessions[session].log;
         match (&transaction.sent, reply.errno()) {
             (Sent::Writes(writes), _) => {
-                let (done, errno) = self.judge_text(writes, reply)?;
+                let (done, errno) = self.check_text(writes, reply)?;
                 writes[..done].iter().for_each(|write| transaction.done.add(*write));
                 match errno {
                     0 | INTERRUPTED => Ok(Some(transaction)),
@@ -263,8 +267,8 @@ impl CompoundWrite {
                 Ok(None)
             }
             (Sent::Commit, INTERRUPTED) => {
-                // It waited for admission.
-                self.give_up(transaction.done, log);
+                // The COMMIT was interrupted while it waited for admission, so it had no effect.
+                self.withdraw(transaction.done, log);
                 Ok(Some(transaction))
             }
             (Sent::Rollback, 0) => Ok(None),
@@ -297,21 +301,21 @@ impl CompoundWrite {
         statement
     }
 
-    /// All rows have been raised and shifted as often as each other.
-    fn judge_rows(&self, reply: &Reply, floors: (i64, i64)) -> Result<(), String> {
+    /// Checks that all rows were incremented and shifted equally often.
+    fn check_rows(&self, reply: &Reply, floors: (i64, i64)) -> Result<(), String> {
         let rows = reply.integers()?;
         let Some(first) = rows.first().filter(|_| rows.len() as i64 == self.rows) else {
-            return Err(format!("{} rows of {}", rows.len(), self.rows));
+            return Err(format!("{} rows instead of {}", rows.len(), self.rows));
         };
         let (value, shift) = (first[1], first[2] - first[0]);
         if let Some(row) = rows.iter().find(|row| row[1] != value || row[2] - row[0] != shift) {
-            return Err(format!("half a statement: {row:?} beside {first:?}"));
+            return Err(format!("half a statement: {row:?} next to {first:?}"));
         }
-        self.raised.judge("the value of every row", value, floors.0)?;
-        self.shifted.judge("the shift of every row", shift, floors.1)
+        self.raised.check("the value of every row", value, floors.0)?;
+        self.shifted.check("the shift of every row", shift, floors.1)
     }
 
-    fn judge_logs(&self, reply: &Reply) -> Result<(), String> {
+    fn check_logs(&self, reply: &Reply) -> Result<(), String> {
         let mut seen: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
         for row in reply.integers()? {
             seen.entry(row[0]).or_default().push(row[1]);
@@ -361,9 +365,9 @@ impl Workload for CompoundWrite {
 
     fn next(&mut self, session: usize, random: &mut Random) -> Step {
         let state = &mut self.sessions[session];
-        match std::mem::replace(&mut state.work, Work::Between) {
-            Work::Unknown => {
-                state.work = Work::Unknown;
+        match std::mem::replace(&mut state.work, Work::Idle) {
+            Work::NewConnection => {
+                state.work = Work::NewConnection;
                 return Step::Run(Statement::plain("SELECT CONNECTION_ID()"));
             }
             Work::Transaction(transaction) => return Step::Run(self.next_of(session, transaction, random)),
@@ -379,7 +383,7 @@ impl Workload for CompoundWrite {
         }
         match random.below(6) {
             0 => {
-                self.sessions[session].work = Work::Looking;
+                self.sessions[session].work = Work::Reading;
                 Step::Run(Statement::plain("SELECT id, v, u FROM stepped"))
             }
             1 | 2 => {
@@ -390,24 +394,24 @@ impl Workload for CompoundWrite {
                 let writes = self.draw(random);
                 writes.iter().for_each(|write| self.attempt(Tally::of(*write), log));
                 let statement = self.text_of(&writes, log);
-                self.sessions[session].work = Work::Alone(writes);
+                self.sessions[session].work = Work::Autocommit(writes);
                 Step::Run(statement)
             }
         }
     }
 
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
-        match (std::mem::replace(&mut self.sessions[session].work, Work::Between), reply.errno()) {
-            (Work::Unknown, INTERRUPTED) => self.sessions[session].work = Work::Unknown,
-            (Work::Unknown, _) => {
+        match (std::mem::replace(&mut self.sessions[session].work, Work::Idle), reply.errno()) {
+            (Work::NewConnection, INTERRUPTED) => self.sessions[session].work = Work::NewConnection,
+            (Work::NewConnection, _) => {
                 let connection = reply.integers()?.first().and_then(|row| row.first().copied());
                 self.connections[session] = Some(connection.ok_or("a session has no connection")?);
                 self.sessions[session].log = self.logs.len() as i64 + 1;
                 self.logs.insert(self.sessions[session].log, vec![None]);
             }
-            (Work::Killing, 0 | NO_SUCH_THREAD | INTERRUPTED) | (Work::Looking, INTERRUPTED) => {}
-            (Work::Looking, _) => self.judge_rows(reply, (0, 0))?,
-            (Work::Alone(writes), _) => self.on_alone(session, &writes, reply)?,
+            (Work::Killing, 0 | NO_SUCH_THREAD | INTERRUPTED) | (Work::Reading, INTERRUPTED) => {}
+            (Work::Reading, _) => self.check_rows(reply, (0, 0))?,
+            (Work::Autocommit(writes), _) => self.on_autocommit(session, &writes, reply)?,
             (Work::Transaction(transaction), _) => {
                 if let Some(transaction) = self.on_transaction(session, transaction, reply)? {
                     self.sessions[session].work = Work::Transaction(transaction);
@@ -419,7 +423,7 @@ impl Workload for CompoundWrite {
     }
 
     fn on_closed(&mut self, session: usize) {
-        self.sessions[session].work = Work::Unknown;
+        self.sessions[session].work = Work::NewConnection;
         self.connections[session] = None;
     }
 
@@ -434,11 +438,11 @@ impl Workload for CompoundWrite {
 
     fn on_audit(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
         match position {
-            0 | 1 => self.judge_rows(reply, (self.raised.acknowledged(), self.shifted.acknowledged())),
-            2 => self.judge_logs(reply),
+            0 | 1 => self.check_rows(reply, (self.raised.acknowledged(), self.shifted.acknowledged())),
+            2 => self.check_logs(reply),
             _ => match reply.integers()?[0][0] {
                 1 => Ok(()),
-                running => Err(format!("{} statements run beside this one", running - 1)),
+                running => Err(format!("{} other statements are running", running - 1)),
             },
         }
     }

@@ -1,6 +1,6 @@
-//! How often something was done, as far as anybody can know.
+//! Counts events whose outcome may be unknown.
 
-/// Between what was acknowledged and what was attempted lies what is unknown.
+/// The bounds of a count. The true count lies between the acknowledged and the attempted number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counter {
     acknowledged: i64,
@@ -8,41 +8,41 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// What everybody must see.
+    /// The lower bound: every reader must see at least this many.
     pub fn acknowledged(&self) -> i64 {
         self.acknowledged
     }
 
-    /// An attempt begins: from now on it may be seen.
+    /// Begins an attempt. From now on readers may see it.
     pub fn attempt(&mut self) {
         self.attempted += 1;
     }
 
-    /// An attempt succeeded: from now on it must be seen.
+    /// Records the success of an attempt. From now on readers must see it.
     pub fn acknowledge(&mut self) {
         self.acknowledged += 1;
     }
 
-    /// An attempt failed for sure.
-    pub fn give_up(&mut self) {
+    /// Withdraws an attempt that failed for certain.
+    pub fn withdraw(&mut self) {
         self.attempted -= 1;
     }
 
-    /// Whether nothing is unknown.
+    /// Whether the outcome of every attempt is known.
     pub fn is_certain(&self) -> bool {
         self.acknowledged == self.attempted
     }
 
-    /// Judges a value that was asked for when `floor` was acknowledged.
+    /// Checks a value that was read. `floor` is the acknowledged number when the read was sent.
     ///
     /// # Errors
-    /// What was seen that cannot be, or not seen that must be.
-    pub fn judge(&self, what: &str, value: i64, floor: i64) -> Result<(), String> {
+    /// A lost update if the value is too small, a dirty read if it is too large.
+    pub fn check(&self, what: &str, value: i64, floor: i64) -> Result<(), String> {
         if value < floor {
-            return Err(format!("lost update: {what} is {value}, although {floor} was acknowledged before"));
+            return Err(format!("lost update: {what} is {value}, but {floor} was acknowledged before"));
         }
         if value > self.attempted {
-            return Err(format!("dirty read: {what} is {value}, although only {} was attempted", self.attempted));
+            return Err(format!("dirty read: {what} is {value}, but only {} was attempted", self.attempted));
         }
         Ok(())
     }

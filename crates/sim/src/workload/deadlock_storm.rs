@@ -1,5 +1,5 @@
-//! Transactions that lock the same few rows in every order. Each must end: with its commit, or as the victim of a
-//! deadlock. A wait that times out is a wake-up that was lost, because nobody here holds a lock without going on.
+//! Transactions that lock the same few rows in every order. Each must end, either with its commit or as a
+//! deadlock victim. A lock wait timeout means a lost wake-up, because no session holds a lock while idle.
 
 use junctor_kernel::Random;
 
@@ -23,9 +23,9 @@ struct Session {
 struct Round {
     /// The rows to lock, in order.
     rows: Vec<usize>,
-    /// How each is locked first: by UPDATE, by FOR UPDATE, or shared by FOR SHARE.
+    /// The first lock of each row: 0 is FOR UPDATE, 1 is FOR SHARE, otherwise the UPDATE itself.
     kinds: Vec<u64>,
-    /// 0 is BEGIN, then one or two statements a row, then COMMIT.
+    /// BEGIN, then one or two statements for each row, then COMMIT.
     statements: Vec<(Statement, Expected)>,
     position: usize,
 }
@@ -39,7 +39,7 @@ enum Expected {
 }
 
 impl DeadlockStorm {
-    /// So many sessions, rounds for each, and rows.
+    /// Creates the workload with this number of sessions, rounds of each session, and rows.
     pub fn new(sessions: usize, rounds: u32, rows: i64) -> Self {
         Self {
             rows: vec![Counter::default(); rows.max(2) as usize],
@@ -118,7 +118,7 @@ impl Workload for DeadlockStorm {
 
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
         let Some(mut round) = self.sessions[session].round.take() else {
-            return Err("an answer to nothing".to_owned());
+            return Err("an answer without a statement".to_owned());
         };
         let expected = round.statements[round.position].1;
         if reply.errno() == DEADLOCK && expected != Expected::Commit {
@@ -128,7 +128,7 @@ impl Workload for DeadlockStorm {
         match expected {
             Expected::Success => {}
             Expected::OneRow if reply.rows()?.len() == 1 => {}
-            Expected::OneRow => return Err(format!("a locking read of one row gives {reply:?}")),
+            Expected::OneRow => return Err(format!("a locking read of one row returned {reply:?}")),
             Expected::OneChange => changed(reply, 1)?,
             Expected::Commit => {
                 for &row in &round.rows {
@@ -153,14 +153,14 @@ impl Workload for DeadlockStorm {
     fn on_audit(&mut self, _position: usize, reply: &Reply) -> Result<(), String> {
         let rows = reply.integers()?;
         if rows.len() != self.rows.len() {
-            return Err(format!("{} rows of {}", rows.len(), self.rows.len()));
+            return Err(format!("{} rows instead of {}", rows.len(), self.rows.len()));
         }
         for (id, row) in rows.iter().enumerate() {
             if row[0] != id as i64 {
-                return Err(format!("row {} at the place of row {id}", row[0]));
+                return Err(format!("row {} instead of row {id}", row[0]));
             }
             let counter = &self.rows[id];
-            counter.judge(&format!("the value of row {id}"), row[1], counter.acknowledged())?;
+            counter.check(&format!("the value of row {id}"), row[1], counter.acknowledged())?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Parents and children come, go and change their keys at once: no snapshot shows a child without its parent.
+//! Concurrent changes of parents, children and their keys: no snapshot shows a child without its parent.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use junctor_kernel::Random;
 use super::{DEADLOCK, DUPLICATE, Step, Workload, inserts, succeeded};
 use crate::statement::{Reply, Statement};
 
-/// MySQL's number for a wait for a row or table that took too long.
+/// MySQL's error for a lock wait timeout.
 const LOCK_WAIT: u16 = 1205;
-/// MySQL's numbers for a parent that has children, and a child without a parent.
+/// MySQL's errors for a parent that has children, and for a child without a parent.
 const HAS_CHILDREN: u16 = 1451;
 const NO_PARENT: u16 = 1452;
 
-/// The children by what becomes of them when their parent goes, and the column of the parent that each names.
+/// The child tables: name, referenced column of the parent, and referential actions.
 const CHILDREN: [(&str, &str, &str); 4] = [
     ("child_gone", "id", "ON DELETE CASCADE ON UPDATE CASCADE"),
     ("child_null", "id", "ON DELETE SET NULL ON UPDATE SET NULL"),
@@ -21,18 +21,19 @@ const CHILDREN: [(&str, &str, &str); 4] = [
     ("child_code", "code", "ON DELETE CASCADE ON UPDATE CASCADE"),
 ];
 
-/// A child whose foreign key comes and goes, with an index.
+/// The foreign key with an index that the second session adds to and drops from `child_bare`.
 const ADD_KEY: &str = "ALTER TABLE child_bare ADD UNIQUE KEY bare_index (id, pid), ADD CONSTRAINT bare FOREIGN KEY (pid) REFERENCES \
                        parent (id) ON DELETE CASCADE ON UPDATE CASCADE";
 const DROP_KEY: &str = "ALTER TABLE child_bare DROP FOREIGN KEY bare, DROP INDEX bare_index";
 
-/// The workload `foreign_key`: the first session reads, the second adds and drops a foreign key, the others write.
+/// The workload `foreign_key`. The first session reads, the second adds and drops a foreign key, the others
+/// write.
 #[derive(Debug)]
 pub struct ForeignKey {
     rows: i64,
     sessions: Vec<Session>,
     next_id: i64,
-    /// Keys of parents and of the tree, from the audit.
+    /// The keys of parents, codes of parents and keys of the tree that the audit has read.
     audited: [BTreeSet<i64>; 3],
 }
 
@@ -41,12 +42,12 @@ struct Session {
     rounds_left: u32,
     statements: Vec<Statement>,
     position: usize,
-    /// What a reader has seen: keys of parents, codes of parents, keys of the tree.
+    /// The keys of parents, codes of parents and keys of the tree that the current transaction has read.
     seen: [BTreeSet<i64>; 3],
 }
 
 impl ForeignKey {
-    /// So many sessions, rounds for each, and parents.
+    /// Creates the workload with this number of sessions, rounds of each session, and parents.
     pub fn new(sessions: usize, rounds: u32, rows: i64) -> Self {
         let session =
             |_| Session { rounds_left: rounds, statements: Vec::new(), position: 0, seen: Default::default() };
@@ -86,7 +87,7 @@ impl ForeignKey {
         }
     }
 
-    /// A write of several steps: rows that may be there already, copies, and rows in an order.
+    /// A compound write: an upsert, a copy, or a write with ORDER BY and LIMIT.
     fn draw_compound(&mut self, random: &mut Random) -> Statement {
         self.next_id += 1;
         let parent = random.below(self.rows as u64) as i64;
@@ -131,12 +132,12 @@ impl ForeignKey {
     }
 }
 
-/// One of the roots, or a node that may be there.
+/// A root, or a node that may exist.
 fn random_node(random: &mut Random) -> i64 {
     if random.one_in(3) { random.below(4) as i64 } else { 1_000 + random.below(60) as i64 }
 }
 
-/// A foreign key comes, every child has its parent then, and it goes again.
+/// Adds the foreign key, checks that every child has its parent, and drops the key.
 fn alterations() -> Vec<Statement> {
     let texts = [
         ADD_KEY,
@@ -149,8 +150,8 @@ fn alterations() -> Vec<Statement> {
     texts.map(Statement::plain).into()
 }
 
-/// Takes the parents, and then the children that the key is for.
-fn take_bare(seen: &mut [BTreeSet<i64>; 3], is_parents: bool, reply: &Reply) -> Result<(), String> {
+/// Records the parents, then checks the children under the temporary foreign key against them.
+fn check_bare_child(seen: &mut [BTreeSet<i64>; 3], is_parents: bool, reply: &Reply) -> Result<(), String> {
     let values: BTreeSet<i64> = reply.integers()?.into_iter().map(|row| row[0]).collect();
     if is_parents {
         seen[0] = values;
@@ -158,11 +159,13 @@ fn take_bare(seen: &mut [BTreeSet<i64>; 3], is_parents: bool, reply: &Reply) -> 
     }
     match values.is_subset(&seen[0]) {
         true => Ok(()),
-        false => Err(format!("rows of child_bare name {values:?} under a foreign key; there are {:?}", seen[0])),
+        false => {
+            Err(format!("rows of child_bare reference {values:?} under a foreign key; the parents are {:?}", seen[0]))
+        }
     }
 }
 
-/// What a reader asks, in one transaction.
+/// The statements of a reader's transaction.
 fn reads() -> Vec<Statement> {
     let mut reads = vec![
         Statement::plain("SELECT id FROM parent"),
@@ -175,8 +178,8 @@ fn reads() -> Vec<Statement> {
     reads
 }
 
-/// Takes the answer to one of the reads; children are compared with the parents read before.
-fn take(seen: &mut [BTreeSet<i64>; 3], read: usize, reply: &Reply) -> Result<(), String> {
+/// Records the parents, then checks each child table against them.
+fn check_read(seen: &mut [BTreeSet<i64>; 3], read: usize, reply: &Reply) -> Result<(), String> {
     let values: BTreeSet<i64> = reply.integers()?.into_iter().map(|row| row[0]).collect();
     if let Some(keys) = seen.get_mut(read) {
         *keys = values;
@@ -192,7 +195,7 @@ fn take(seen: &mut [BTreeSet<i64>; 3], read: usize, reply: &Reply) -> Result<(),
     let orphans: Vec<i64> = values.difference(keys).copied().collect();
     match orphans.is_empty() {
         true => Ok(()),
-        false => Err(format!("rows of {name} name {orphans:?}, of which there are none; there are {keys:?}")),
+        false => Err(format!("rows of {name} reference {orphans:?}, which do not exist; the keys are {keys:?}")),
     }
 }
 
@@ -252,14 +255,14 @@ impl Workload for ForeignKey {
         let state = &mut self.sessions[session];
         let text = state.statements[state.position].text.clone();
         match reply.errno() {
-            // Without its key the table is emptied, that it may come the next time.
+            // Rows violate the foreign key. Empty the table, so that the key can be added next time.
             NO_PARENT | LOCK_WAIT if session == 1 && text == ADD_KEY => {
                 state.statements = vec![Statement::plain("DELETE FROM child_bare")];
                 state.position = 0;
                 return Ok(());
             }
             LOCK_WAIT if session == 1 && text == DROP_KEY => return Ok(()),
-            // The transaction is gone, the others undo their statement only.
+            // A deadlock rolls back the transaction, the other errors only the statement.
             DEADLOCK if session > 0 => {
                 state.statements.clear();
                 state.position = 0;
@@ -272,10 +275,10 @@ impl Workload for ForeignKey {
             _ => succeeded(reply).map_err(|fault| format!("{fault} from {text}"))?,
         }
         if session == 1 && (2..=3).contains(&state.position) {
-            take_bare(&mut state.seen, state.position == 2, reply)?;
+            check_bare_child(&mut state.seen, state.position == 2, reply)?;
         }
         if session == 0 && (1..=reads().len()).contains(&state.position) {
-            take(&mut state.seen, state.position - 1, reply)?;
+            check_read(&mut state.seen, state.position - 1, reply)?;
         }
         state.position += 1;
         Ok(())
@@ -286,7 +289,7 @@ impl Workload for ForeignKey {
         state.statements.clear();
         state.position = 0;
         if session == 1 {
-            // Whether the key is there is not known any more.
+            // It is unknown whether the key exists, so this session stops.
             state.rounds_left = 0;
         }
     }
@@ -296,6 +299,6 @@ impl Workload for ForeignKey {
     }
 
     fn on_audit(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
-        take(&mut self.audited, position, reply)
+        check_read(&mut self.audited, position, reply)
     }
 }

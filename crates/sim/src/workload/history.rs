@@ -1,5 +1,5 @@
-//! Transactions on lists, registers and growing families of rows at one isolation level. Nothing is judged before the end:
-//! then the whole history is, by who must have come before whom.
+//! Transactions on lists, registers and growing families of rows at one isolation level. All checks happen at
+//! the end, on the dependency graph of the whole history.
 
 use junctor_history::check::check;
 use junctor_history::draw::Options;
@@ -11,19 +11,21 @@ use junctor_kernel::{Duration, Random};
 use super::{Step, Workload};
 use crate::statement::{Reply, Statement};
 
-/// The workloads `history_read_committed`, `history_repeatable_read` and so on.
+/// The workloads `history_read_committed`, `history_repeatable_read`, `history_snapshot` and
+/// `history_serializable`.
 #[derive(Debug)]
 pub struct Histories {
     options: Options,
     sessions: Vec<Session>,
-    /// Grows with every statement and answer, so that what was answered before another was sent has the smaller one.
+    /// Grows with every statement and every answer, so that time stamps reflect their order.
     stamp: u64,
     history: History,
     audited: usize,
 }
 
 impl Histories {
-    /// So many sessions, transactions of each, and objects of each kind, at this level.
+    /// Creates the workload with this number of sessions, transactions of each session, and objects of each
+    /// kind.
     pub fn new(level: Level, sessions: usize, transactions: u32, objects: i64) -> Self {
         let objects = u32::try_from(objects).unwrap_or(u32::MAX).clamp(1, 10_000);
         let sessions = sessions as u32;

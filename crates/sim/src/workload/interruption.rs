@@ -1,14 +1,15 @@
-//! Transactions with savepoints that are stopped by KILL at any moment. What is stopped is undone whole, a statement or a
-//! transaction, and what was committed is there; nothing is left of connections that ended.
+//! Transactions with savepoints that KILL interrupts at any moment. Whatever was interrupted is undone
+//! completely, statement or transaction, and committed writes exist. Connections that ended leave nothing
+//! behind.
 
 use junctor_kernel::Random;
 
 use super::{Counter, DEADLOCK, Step, Workload, changed, inserts};
 use crate::statement::{Reply, Statement};
 
-/// MySQL's number for a statement that was stopped.
+/// MySQL's error for an interrupted statement.
 const INTERRUPTED: u16 = 1317;
-/// MySQL's number for a connection that does not exist.
+/// MySQL's error for an unknown connection id.
 const NO_SUCH_THREAD: u16 = 1094;
 
 /// The workload `interruption`.
@@ -16,7 +17,7 @@ const NO_SUCH_THREAD: u16 = 1094;
 pub struct Interruption {
     rows: Vec<Counter>,
     sessions: Vec<Session>,
-    /// The connections of the sessions, as far as they have asked.
+    /// The connection id of each session, if it has asked for it.
     connections: Vec<Option<i64>>,
 }
 
@@ -28,9 +29,9 @@ struct Session {
 
 #[derive(Debug)]
 enum Work {
-    /// The connection is new.
-    Unknown,
-    Between,
+    /// The connection is new and its id unknown.
+    NewConnection,
+    Idle,
     /// KILL was sent.
     Killing,
     Transaction(Transaction),
@@ -38,7 +39,7 @@ enum Work {
 
 #[derive(Debug)]
 struct Transaction {
-    /// How often each row was raised.
+    /// Number of increments of each row.
     raised: Vec<u32>,
     savepoint: Option<Vec<u32>>,
     sent: Sent,
@@ -59,9 +60,9 @@ enum Sent {
 }
 
 impl Interruption {
-    /// So many sessions, rounds for each, and rows.
+    /// Creates the workload with this number of sessions, rounds of each session, and rows.
     pub fn new(sessions: usize, rounds: u32, rows: i64) -> Self {
-        let session = |_| Session { rounds_left: rounds, work: Work::Unknown };
+        let session = |_| Session { rounds_left: rounds, work: Work::NewConnection };
         Self {
             rows: vec![Counter::default(); rows.max(2) as usize],
             sessions: (0..sessions).map(session).collect(),
@@ -115,10 +116,10 @@ impl Transaction {
         }
     }
 
-    /// The statement sent last succeeded; true when the transaction goes on.
+    /// Records the success of the last statement. Returns whether the transaction continues.
     fn succeed(&mut self, reply: &Reply) -> Result<bool, String> {
         match self.sent {
-            Sent::Nothing => return Err("an answer to nothing".to_owned()),
+            Sent::Nothing => return Err("an answer without a statement".to_owned()),
             Sent::Begin => self.has_begun = true,
             Sent::One(row) => {
                 changed(reply, 1)?;
@@ -158,9 +159,9 @@ impl Workload for Interruption {
         let row_count = self.rows.len();
         let state = &mut self.sessions[session];
         match &mut state.work {
-            Work::Unknown => return Step::Run(Statement::plain("SELECT CONNECTION_ID()")),
-            Work::Between | Work::Killing if state.rounds_left == 0 => return Step::Done,
-            Work::Between | Work::Killing => {
+            Work::NewConnection => return Step::Run(Statement::plain("SELECT CONNECTION_ID()")),
+            Work::Idle | Work::Killing if state.rounds_left == 0 => return Step::Done,
+            Work::Idle | Work::Killing => {
                 state.rounds_left -= 1;
                 state.work = Work::Killing;
                 if random.one_in(3)
@@ -184,24 +185,25 @@ impl Workload for Interruption {
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
         let state = &mut self.sessions[session];
         match (&mut state.work, reply.errno()) {
-            (Work::Unknown, INTERRUPTED) => {}
-            (Work::Unknown, _) => {
+            (Work::NewConnection, INTERRUPTED) => {}
+            (Work::NewConnection, _) => {
                 let connection = reply.integers()?.first().and_then(|row| row.first().copied());
                 self.connections[session] = Some(connection.ok_or("a session has no connection")?);
-                state.work = Work::Between;
+                state.work = Work::Idle;
             }
-            (Work::Between, _) => return Err("an answer to nothing".to_owned()),
-            (Work::Killing, 0 | NO_SUCH_THREAD | INTERRUPTED) => state.work = Work::Between,
-            // What was stopped has done nothing: a statement, or a command that had to wait for admission.
+            (Work::Idle, _) => return Err("an answer without a statement".to_owned()),
+            (Work::Killing, 0 | NO_SUCH_THREAD | INTERRUPTED) => state.work = Work::Idle,
+            // The interrupted statement had no effect, even a COMMIT: only waiting for admission is
+            // interruptible.
             (Work::Transaction(transaction), INTERRUPTED) => {
                 if transaction.sent == Sent::Commit {
                     for (row, times) in self.rows.iter_mut().zip(&transaction.raised) {
-                        (0..*times).for_each(|_| row.give_up());
+                        (0..*times).for_each(|_| row.withdraw());
                     }
                 }
             }
             (Work::Transaction(transaction), DEADLOCK) if transaction.sent != Sent::Commit => {
-                state.work = Work::Between;
+                state.work = Work::Idle;
             }
             (Work::Transaction(transaction), 0) => {
                 if transaction.succeed(reply)? {
@@ -212,7 +214,7 @@ impl Workload for Interruption {
                         (0..*times).for_each(|_| row.acknowledge());
                     }
                 }
-                state.work = Work::Between;
+                state.work = Work::Idle;
             }
             (_, errno) => return Err(format!("error {errno}: {reply:?}")),
         }
@@ -220,7 +222,7 @@ impl Workload for Interruption {
     }
 
     fn on_closed(&mut self, session: usize) {
-        self.sessions[session].work = Work::Unknown;
+        self.sessions[session].work = Work::NewConnection;
         self.connections[session] = None;
     }
 
@@ -236,15 +238,17 @@ impl Workload for Interruption {
         let rows = reply.integers()?;
         let wanted = self.rows.len();
         match position {
-            0 if rows.len() != wanted => Err(format!("{} rows of {wanted}", rows.len())),
+            0 if rows.len() != wanted => Err(format!("{} rows instead of {wanted}", rows.len())),
             0 => {
-                let judge = |(counter, row): (&Counter, &Vec<i64>)| {
-                    counter.judge(&format!("the value of row {}", row[0]), row[1], counter.acknowledged())
+                let check = |(counter, row): (&Counter, &Vec<i64>)| {
+                    counter.check(&format!("the value of row {}", row[0]), row[1], counter.acknowledged())
                 };
-                self.rows.iter().zip(&rows).try_for_each(judge)
+                self.rows.iter().zip(&rows).try_for_each(check)
             }
-            1 if rows[0][0] != wanted as i64 => Err(format!("{} rows by the unique index of {wanted}", rows[0][0])),
-            2 if rows[0][0] != 1 => Err(format!("{} statements run beside this one", rows[0][0] - 1)),
+            1 if rows[0][0] != wanted as i64 => {
+                Err(format!("{} rows through the unique index instead of {wanted}", rows[0][0]))
+            }
+            2 if rows[0][0] != 1 => Err(format!("{} other statements are running", rows[0][0] - 1)),
             _ => Ok(()),
         }
     }

@@ -1,5 +1,5 @@
-//! Transactions over every row of a table, by many steps each, while others read it whole: every reader sees all of a transaction
-//! or nothing.
+//! Long transactions over every row of a table, while other sessions read the whole table. Every reader must
+//! see all or nothing of each transaction.
 
 use junctor_kernel::Random;
 
@@ -10,7 +10,7 @@ use crate::statement::{Reply, Statement};
 #[derive(Debug)]
 pub struct LongTransaction {
     rows: i64,
-    /// How often every row was raised.
+    /// Number of increments of every row.
     raised: Counter,
     sessions: Vec<Session>,
 }
@@ -25,7 +25,7 @@ struct Session {
 struct Round {
     steps: &'static [Sent],
     position: usize,
-    /// What was acknowledged before the query was sent.
+    /// The acknowledged number of increments when the query was sent.
     floor: i64,
 }
 
@@ -41,7 +41,7 @@ enum Sent {
     Query,
 }
 
-/// What a writer does; the first one changes unique keys, too.
+/// The transactions of writers. Increments change a unique key too.
 const WRITES: [&[Sent]; 3] = [
     &[Sent::Begin, Sent::Raise, Sent::Commit],
     &[Sent::Begin, Sent::Raise, Sent::Savepoint, Sent::Delete, Sent::Back, Sent::Commit],
@@ -49,23 +49,24 @@ const WRITES: [&[Sent]; 3] = [
 ];
 
 impl LongTransaction {
-    /// So many sessions, every other one a reader, rounds for each, and rows.
+    /// Creates the workload with this number of sessions, rounds of each session, and rows. Odd sessions
+    /// read.
     pub fn new(sessions: usize, rounds: u32, rows: i64) -> Self {
         let session = |_| Session { rounds_left: rounds, round: None };
         Self { rows: rows.max(2), raised: Counter::default(), sessions: (0..sessions).map(session).collect() }
     }
 
-    fn judge(&self, reply: &Reply, floor: i64) -> Result<(), String> {
+    fn check(&self, reply: &Reply, floor: i64) -> Result<(), String> {
         let rows = reply.integers()?;
-        let [row] = rows.as_slice() else { return Err(format!("{} rows of aggregates", rows.len())) };
-        let [count, least, greatest, keys] = row.as_slice() else { return Err("other columns".to_owned()) };
+        let [row] = rows.as_slice() else { return Err(format!("{} rows of aggregates instead of one", rows.len())) };
+        let [count, least, greatest, keys] = row.as_slice() else { return Err("wrong number of columns".to_owned()) };
         if *count != self.rows || *keys != self.rows {
-            return Err(format!("{count} rows with {keys} keys, not {}", self.rows));
+            return Err(format!("{count} rows with {keys} keys instead of {}", self.rows));
         }
         if least != greatest {
-            return Err(format!("half of a transaction: rows were raised {least} to {greatest} times"));
+            return Err(format!("half a transaction: rows were incremented {least} to {greatest} times"));
         }
-        self.raised.judge("the number of raises", *least, floor)
+        self.raised.check("the number of increments", *least, floor)
     }
 }
 
@@ -125,7 +126,7 @@ impl Workload for LongTransaction {
 
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
         let Some(mut round) = self.sessions[session].round.take() else {
-            return Err("an answer to nothing".to_owned());
+            return Err("an answer without a statement".to_owned());
         };
         let sent = round.steps[round.position];
         if reply.errno() == DEADLOCK && matches!(sent, Sent::Raise | Sent::Delete) {
@@ -135,7 +136,7 @@ impl Workload for LongTransaction {
         match sent {
             Sent::Raise | Sent::Delete => changed(reply, self.rows as u64)?,
             Sent::Commit => self.raised.acknowledge(),
-            Sent::Query => self.judge(reply, round.floor)?,
+            Sent::Query => self.check(reply, round.floor)?,
             Sent::Begin | Sent::Savepoint | Sent::Back | Sent::Rollback => {}
         }
         round.position += 1;
@@ -154,6 +155,6 @@ impl Workload for LongTransaction {
     }
 
     fn on_audit(&mut self, _position: usize, reply: &Reply) -> Result<(), String> {
-        self.judge(reply, self.raised.acknowledged())
+        self.check(reply, self.raised.acknowledged())
     }
 }

@@ -1,7 +1,9 @@
-//! What clients do, as state machines without IO: each says the next statement of a session and judges its answer.
+//! The workloads: what sessions do, as state machines without IO. A workload yields the next statement of
+//! each session and checks the answer.
 //!
-//! The driver is one thread and virtual time is one order, so a workload knows what was acknowledged before a statement
-//! was sent (it must be seen) and what was attempted before its answer came (nothing else may be seen).
+//! The driver has one thread and virtual time is a total order. A workload therefore knows what was
+//! acknowledged before a statement was sent, which the statement must see, and what was attempted before its
+//! answer came, beyond which it must see nothing.
 
 use junctor_history::level::Level;
 use junctor_kernel::{Duration, Random};
@@ -9,16 +11,16 @@ use junctor_kernel::{Duration, Random};
 use crate::statement::{Reply, Statement};
 
 mod auto_increment;
-mod bank;
+mod bank_transfer;
 mod compound_write;
 mod counter;
 mod deadlock_storm;
-mod family;
+mod read_while_write;
 mod history;
 mod foreign_key;
 mod interruption;
 mod long_transaction;
-mod moving_index;
+mod index_while_update;
 mod phantom;
 mod schema_change;
 mod script;
@@ -26,73 +28,74 @@ mod unique_race;
 mod user_lock;
 
 pub use auto_increment::AutoIncrement;
-pub use bank::BankTransfer;
+pub use bank_transfer::BankTransfer;
 pub use compound_write::CompoundWrite;
 pub use counter::Counter;
 pub use deadlock_storm::DeadlockStorm;
-pub use family::ReadWhileWrite;
 pub use foreign_key::ForeignKey;
 pub use history::Histories;
+pub use index_while_update::IndexWhileUpdate;
 pub use interruption::Interruption;
 pub use long_transaction::LongTransaction;
-pub use moving_index::IndexWhileUpdate;
 pub use phantom::Phantom;
+pub use read_while_write::ReadWhileWrite;
 pub use schema_change::SchemaChange;
-pub use script::{Audit, Look, Script};
+pub use script::{Audit, Diagnosis, Script};
 pub use unique_race::UniqueRace;
 pub use user_lock::UserLock;
 
-/// MySQL's number for a deadlock: the whole transaction was undone.
+/// MySQL's error for a deadlock: the server rolled back the whole transaction.
 pub const DEADLOCK: u16 = 1213;
-/// MySQL's number for a value that a unique key has already.
+/// MySQL's error for a value that a unique key already contains.
 pub const DUPLICATE: u16 = 1062;
 
-/// What a session does next.
+/// The next step of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Sends a statement and waits for its answer.
+    /// Send a statement and wait for its answer.
     Run(Statement),
-    /// Does nothing for a while.
+    /// Do nothing for this time.
     Pause(Duration),
-    /// Ends.
+    /// End the session.
     Done,
 }
 
-/// A number of sessions with one purpose, and the judge of what they see.
+/// Sessions with a common purpose, and the checks of their answers.
 pub trait Workload {
-    /// Its name in plans and reports.
+    /// The name in plans and reports.
     fn name(&self) -> &'static str;
 
-    /// What makes its tables and rows, one statement after the other, before the sessions begin.
+    /// The statements that create its tables and rows. They run in order before any session begins.
     fn setup(&self) -> Vec<Statement>;
 
-    /// How many sessions it has.
+    /// Number of sessions.
     fn sessions(&self) -> usize;
 
-    /// The next step of a session that waits for nothing.
+    /// The next step of an idle session.
     fn next(&mut self, session: usize, random: &mut Random) -> Step;
 
-    /// Judges the answer to the statement sent last.
+    /// Checks the answer to the last statement of the session.
     ///
     /// # Errors
-    /// What is wrong with it, as a sentence.
+    /// A description of what is wrong with the answer.
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String>;
 
-    /// The connection ended: whether a statement that was under way was carried out is unknown, except that a
-    /// transaction without COMMIT was not.
+    /// Handles the end of the session's connection. It is unknown whether a statement in flight took effect;
+    /// a transaction without COMMIT did not.
     fn on_closed(&mut self, session: usize);
 
-    /// What is asked once all sessions have ended.
+    /// The statements to run after all sessions have ended.
     fn audit(&self) -> Vec<Statement>;
 
-    /// Judges the answer to the statement at this position of the audit.
+    /// Checks the answer to the audit statement at this position.
     ///
     /// # Errors
-    /// What is wrong with it, as a sentence.
+    /// A description of what is wrong with the answer.
     fn on_audit(&mut self, position: usize, reply: &Reply) -> Result<(), String>;
 }
 
-/// The workload of a plan by its name, with so many sessions that do so many rounds each.
+/// Creates the workload with this name. Names of the form `history_LEVEL` select an isolation level of
+/// [`Histories`].
 pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Box<dyn Workload>> {
     Some(match name {
         "bank_transfer" => Box::new(BankTransfer::new(sessions, rounds, rows)),
@@ -112,7 +115,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
     })
 }
 
-/// Multi-row INSERT statements of at most so many rows each; `row` gives the text of a row without its parentheses.
+/// INSERT statements of up to 16 rows each. `row` returns the values of a row without parentheses.
 fn inserts(table: &str, ids: std::ops::Range<i64>, row: impl Fn(i64) -> String) -> Vec<Statement> {
     const ROWS_MAX: usize = 16;
     let ids: Vec<i64> = ids.collect();
@@ -123,7 +126,7 @@ fn inserts(table: &str, ids: std::ops::Range<i64>, row: impl Fn(i64) -> String) 
     ids.chunks(ROWS_MAX).map(statement).collect()
 }
 
-/// The statement succeeded.
+/// Checks that the statement succeeded.
 fn succeeded(reply: &Reply) -> Result<(), String> {
     match reply {
         Reply::Failed { errno, message } => Err(format!("error {errno}: {message}")),
@@ -131,11 +134,11 @@ fn succeeded(reply: &Reply) -> Result<(), String> {
     }
 }
 
-/// The statement succeeded and changed so many rows.
+/// Checks that the statement succeeded and changed this number of rows.
 fn changed(reply: &Reply, rows: u64) -> Result<(), String> {
     match reply.affected_rows()? {
         changed if changed == rows => Ok(()),
-        changed => Err(format!("{changed} rows were changed, not {rows}")),
+        changed => Err(format!("{changed} rows changed instead of {rows}")),
     }
 }
 

@@ -1,16 +1,17 @@
-//! Transactions that decide by what is not there. A team has at most [`TEAM_MAX`] players, and whoever adds one has looked first; a
-//! place that was looked for in vain is still free when it is taken. Both hold only if what was read cannot change: at SERIALIZABLE by
-//! reading, at REPEATABLE READ by reading FOR UPDATE.
+//! Transactions whose writes depend on the absence of rows. A team has at most [`TEAM_MAX`] players, and a
+//! session counts them before it adds one. A place that was not found is still free when the session inserts
+//! it. Both hold only if the read protects against phantoms: SERIALIZABLE with any read, REPEATABLE READ with
+//! FOR UPDATE.
 
 use junctor_kernel::Random;
 
 use super::{DEADLOCK, Step, Workload, changed, inserts, succeeded};
 use crate::statement::{Reply, Statement, integer};
 
-/// The most players of a team.
+/// Maximum number of players of a team.
 const TEAM_MAX: usize = 2;
 
-/// The team of those who play nowhere.
+/// The team of players that are in none.
 const NO_TEAM: i64 = -1;
 
 /// The workload `phantom`.
@@ -23,7 +24,7 @@ pub struct Phantom {
 #[derive(Debug)]
 struct Session {
     rounds_left: u32,
-    /// The id of its next player.
+    /// The id of the session's next player.
     next_player: i64,
     round: Option<Round>,
 }
@@ -31,21 +32,21 @@ struct Session {
 #[derive(Debug)]
 struct Round {
     kind: Kind,
-    /// SERIALIZABLE, or else FOR UPDATE.
+    /// Whether to use SERIALIZABLE instead of FOR UPDATE.
     serializable: bool,
     step: Stage,
-    /// Whether the same is read again before anything is written.
+    /// Whether to repeat the read before the write.
     reads_twice: bool,
     seen: Option<Vec<i64>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// By the index of a column.
+    /// A team, through a secondary index.
     Team(i64),
-    /// By the primary key.
+    /// A place, through the primary key.
     Place(i64),
-    /// Without an index.
+    /// A team, without an index.
     Everybody(i64),
 }
 
@@ -68,7 +69,7 @@ enum Write {
 }
 
 impl Phantom {
-    /// So many sessions, rounds for each, and teams and places.
+    /// Creates the workload with this number of sessions, rounds of each session, and teams and places.
     pub fn new(sessions: usize, rounds: u32, rows: i64) -> Self {
         let session =
             |number: usize| Session { rounds_left: rounds, next_player: (number as i64 + 1) * 100_000, round: None };
@@ -115,7 +116,7 @@ impl Round {
         }
     }
 
-    /// What is written, by what was seen.
+    /// The write that keeps the limit, given the rows read.
     fn decide(&self, seen: &[i64], random_bit: bool) -> Result<Write, String> {
         let max = if matches!(self.kind, Kind::Place(_)) { 1 } else { TEAM_MAX };
         if seen.len() > max {
@@ -128,7 +129,7 @@ impl Round {
         })
     }
 
-    /// The stage after a successful one.
+    /// Checks a successful answer and returns the next stage.
     fn on_success(&mut self, player: i64, reply: &Reply) -> Result<Option<Stage>, String> {
         Ok(Some(match self.step {
             Stage::Level => Stage::Begin,
@@ -139,7 +140,7 @@ impl Round {
                 let write = self.decide(&ids, player % 2 == 0)?;
                 let before = self.seen.replace(ids);
                 if before.is_some() && before != self.seen {
-                    return Err(format!("phantom: {:?} gives {before:?}, then {:?}", self.kind, self.seen));
+                    return Err(format!("phantom: {:?} returned {before:?}, then {:?}", self.kind, self.seen));
                 }
                 if self.step == Stage::Read && self.reads_twice { Stage::ReadAgain } else { Stage::Write(write) }
             }
@@ -165,7 +166,7 @@ impl Workload for Phantom {
             ),
             Statement::plain("CREATE TABLE places (id INT NOT NULL PRIMARY KEY) PARTITION BY KEY (id) PARTITIONS 2"),
         ];
-        // Everybody that may join a team instead of being new: those with even ids.
+        // Spare players without a team, who can join one: the even ids of each session.
         for session in &self.sessions {
             let rounds = i64::from(session.rounds_left) + 2;
             let ids = session.next_player..session.next_player + rounds;
@@ -204,7 +205,7 @@ impl Workload for Phantom {
 
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
         let state = &mut self.sessions[session];
-        let Some(mut round) = state.round.take() else { return Err("an answer to nothing".to_owned()) };
+        let Some(mut round) = state.round.take() else { return Err("an answer without a statement".to_owned()) };
         if reply.errno() == DEADLOCK && matches!(round.step, Stage::Read | Stage::ReadAgain | Stage::Write(_)) {
             return Ok(());
         }

@@ -1,5 +1,6 @@
-//! Indexes and tables come, go and exchange their names while rows are written and read: every read meets each row once, whatever
-//! path its plan takes, a new index knows every row, and a table stays the same for a transaction that has used it.
+//! Changes of indexes, tables and table names while rows are written and read. Every read returns each row
+//! once through any access path, a new index contains every row, and a table keeps its definition for a
+//! transaction that has used it.
 
 use std::collections::BTreeSet;
 
@@ -8,21 +9,22 @@ use junctor_kernel::Random;
 use super::{DEADLOCK, Step, Workload, inserts, succeeded};
 use crate::statement::{Reply, Statement};
 
-/// MySQL's number for a table that changed since the transaction first saw it.
+/// MySQL's error for a table that changed after the transaction first used it.
 const TABLE_CHANGED: u16 = 1412;
 
-/// MySQL's number for a wait for a row or table that took too long.
+/// MySQL's error for a lock wait timeout.
 const LOCK_WAIT: u16 = 1205;
 
-/// The workload `schema_change`: the first session changes the schema, every second of the others writes.
+/// The workload `schema_change`. The first session changes the schema; of the others, every second one
+/// writes.
 #[derive(Debug)]
 pub struct SchemaChange {
     rows: i64,
     sessions: Vec<Session>,
-    /// Part of the names of indexes and tables. A change of a lost connection may still be carried out, so other names
-    /// are used after each loss.
+    /// Part of the names of indexes and tables. It grows after a connection loss, because the old change may
+    /// still take effect.
     generation: u32,
-    /// Makes tags unlike all before.
+    /// The source of distinct tags.
     next_tag: i64,
 }
 
@@ -51,7 +53,7 @@ impl SchemaChange {
         Self { rows, sessions: (0..sessions).map(session).collect(), generation: 0, next_tag: 1_000_000 }
     }
 
-    /// Makes and drops, and looks at what was made.
+    /// Creates something, reads it, and drops it.
     fn draw_change(&self, random: &mut Random) -> Vec<(Statement, Expected)> {
         let name = self.generation;
         let plain = |text: String| (Statement::plain(text), Expected::Success);
@@ -103,7 +105,7 @@ impl SchemaChange {
         let update = Statement::with(text, [v.into(), v.into(), self.next_tag.into(), id.into()]);
         let plain = |text: &str| (Statement::plain(text), Expected::Success);
         match random.below(5) {
-            // Copies and ordered writes keep both columns of each row equal, and every tag with its row.
+            // Copies and ordered writes keep the two columns of each row equal, and each tag with its row.
             0 => {
                 let texts = [
                     "INSERT INTO twin SELECT * FROM shaped ON DUPLICATE KEY UPDATE v = VALUES(v), same = VALUES(same)",
@@ -137,7 +139,7 @@ impl SchemaChange {
         }
     }
 
-    fn judge(&self, rows: &[Vec<i64>]) -> Result<BTreeSet<(i64, i64)>, String> {
+    fn check(&self, rows: &[Vec<i64>]) -> Result<BTreeSet<(i64, i64)>, String> {
         let mut met = BTreeSet::new();
         for row in rows {
             if row[1] != row[2] {
@@ -148,12 +150,12 @@ impl SchemaChange {
         let ids: Vec<i64> = met.iter().map(|&(id, _)| id).collect();
         match ids.iter().copied().eq(0..self.rows) && rows.len() as i64 == self.rows {
             true => Ok(met),
-            false => Err(format!("{} rows, of which the ids are {ids:?}", rows.len())),
+            false => Err(format!("{} rows with the ids {ids:?}", rows.len())),
         }
     }
 }
 
-/// A statement that reads every row; an index on v serves it if there is one.
+/// A read of every row. It uses an index on v if there is one.
 fn select_all(random: &mut Random) -> (Statement, Expected) {
     let order = ["WHERE v >= 0", "ORDER BY v", "WHERE v < 5000 ORDER BY v DESC", ""][random.below(4) as usize];
     (Statement::plain(format!("SELECT id, v, same FROM shaped {order}")), Expected::All)
@@ -201,7 +203,7 @@ impl Workload for SchemaChange {
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
         let (statement, expected) = self.sessions[session].statements[self.sessions[session].position].clone();
         if session == 0 && self.generation > 0 && reply.errno() == TABLE_CHANGED {
-            // A change of a lost connection was carried out meanwhile.
+            // A change of the lost connection took effect meanwhile.
             self.on_closed(session);
             return Ok(());
         }
@@ -211,7 +213,7 @@ impl Workload for SchemaChange {
             state.statements.clear();
             state.position = 0;
             if in_transaction && reply.errno() == LOCK_WAIT {
-                // The statement is undone, the transaction is not.
+                // The timeout undid only the statement, so end the transaction.
                 state.statements.push((Statement::plain("ROLLBACK"), Expected::Success));
             }
             return Ok(());
@@ -220,7 +222,7 @@ impl Workload for SchemaChange {
         match expected {
             Expected::Success => {}
             Expected::All => {
-                let met = self.judge(&reply.integers()?)?;
+                let met = self.check(&reply.integers()?)?;
                 let state = &mut self.sessions[session];
                 if session > 0 && *state.seen.get_or_insert_with(|| met.clone()) != met {
                     return Err(format!("non-repeatable read: {:?}, then {met:?}", state.seen));
@@ -228,7 +230,7 @@ impl Workload for SchemaChange {
             }
             Expected::Count(count) => {
                 if reply.integers()? != [[count]] {
-                    return Err(format!("{reply:?} in place of {count}"));
+                    return Err(format!("{reply:?} instead of {count}"));
                 }
             }
         }
@@ -248,6 +250,6 @@ impl Workload for SchemaChange {
     }
 
     fn on_audit(&mut self, _position: usize, reply: &Reply) -> Result<(), String> {
-        self.judge(&reply.integers()?).map(|_| ())
+        self.check(&reply.integers()?).map(|_| ())
     }
 }

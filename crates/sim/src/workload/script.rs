@@ -1,11 +1,11 @@
-//! Statements one after the other in one session: for making tables, and for audits.
+//! Statements in order in one session: for setup, audits and diagnosis.
 
 use junctor_kernel::Random;
 
 use super::{Step, Workload, succeeded};
 use crate::statement::{Reply, Statement};
 
-/// Statements that must all succeed.
+/// Statements that must all succeed. It ends at the first error or when the connection ends.
 #[derive(Debug, Default)]
 pub struct Script {
     statements: Vec<Statement>,
@@ -19,7 +19,7 @@ impl Script {
         Self { statements, done: 0, was_closed: false }
     }
 
-    /// Whether every statement has succeeded.
+    /// Whether all statements succeeded.
     pub fn is_complete(&self) -> bool {
         self.done == self.statements.len()
     }
@@ -67,28 +67,28 @@ impl Workload for Script {
     }
 }
 
-/// Statements whose answers are kept as text, whatever they are: a look at a cluster that has gone wrong.
+/// Statements whose answers are kept as text, even errors. Used to diagnose a cluster after a violation.
 #[derive(Debug, Default)]
-pub struct Look {
+pub struct Diagnosis {
     script: Script,
     lines: Vec<String>,
 }
 
-impl Look {
-    /// A look by these statements.
+impl Diagnosis {
+    /// A diagnosis with these statements.
     pub fn new(statements: Vec<Statement>) -> Self {
         Self { script: Script::new(statements), lines: Vec::new() }
     }
 
-    /// What was seen, a line for each row.
+    /// The answers, one line for each row.
     pub fn into_lines(self) -> Vec<String> {
         self.lines
     }
 }
 
-impl Workload for Look {
+impl Workload for Diagnosis {
     fn name(&self) -> &'static str {
-        "look"
+        "diagnosis"
     }
 
     fn setup(&self) -> Vec<Statement> {
@@ -104,7 +104,7 @@ impl Workload for Look {
     }
 
     fn on_reply(&mut self, _session: usize, reply: &Reply) -> Result<(), String> {
-        let Step::Run(statement) = self.script.next() else { return Err("an answer to nothing".to_owned()) };
+        let Step::Run(statement) = self.script.next() else { return Err("an answer without a statement".to_owned()) };
         let name = statement.text;
         match reply {
             Reply::Rows(rows) => self.lines.extend(rows.iter().map(|row| {
@@ -130,7 +130,7 @@ impl Workload for Look {
     }
 }
 
-/// The audit of a workload as a session of its own.
+/// Runs the audit of a workload as a session.
 pub struct Audit<'a> {
     workload: &'a mut dyn Workload,
     script: Script,
@@ -143,7 +143,7 @@ impl<'a> Audit<'a> {
         Self { workload, script }
     }
 
-    /// Whether every statement was answered.
+    /// Whether all statements were answered.
     pub fn is_complete(&self) -> bool {
         self.script.is_complete()
     }

@@ -12,10 +12,11 @@ fn done(affected_rows: u64) -> Reply {
 }
 
 fn failed(errno: u16) -> Reply {
-    Reply::Failed { errno, message: "as was asked".to_owned() }
+    Reply::Failed { errno, message: "requested failure".to_owned() }
 }
 
-/// Steps a session until it runs a statement that begins like this, answering those before by `answer`.
+/// Runs a session until it sends a statement that begins with `start`. `answer` answers the statements before
+/// it.
 fn run_until(
     workload: &mut dyn Workload,
     session: usize,
@@ -31,18 +32,18 @@ fn run_until(
             Step::Done => break,
         }
     }
-    panic!("{start} is never run");
+    panic!("{start} was never sent");
 }
 
 #[test]
 fn a_counter_knows_lost_updates_from_dirty_reads() {
     let mut counter = Counter::default();
     counter.attempt();
-    assert!(counter.judge("it", 0, 0).is_ok() && counter.judge("it", 1, 0).is_ok());
-    assert!(counter.judge("it", 2, 0).unwrap_err().starts_with("dirty read"));
+    assert!(counter.check("it", 0, 0).is_ok() && counter.check("it", 1, 0).is_ok());
+    assert!(counter.check("it", 2, 0).unwrap_err().starts_with("dirty read"));
     counter.acknowledge();
-    assert!(counter.judge("it", 0, 1).unwrap_err().starts_with("lost update"));
-    assert!(counter.judge("it", 0, 0).is_ok(), "the read was sent before the acknowledgement");
+    assert!(counter.check("it", 0, 1).unwrap_err().starts_with("lost update"));
+    assert!(counter.check("it", 0, 0).is_ok(), "the read was sent before the acknowledgement");
 }
 
 #[test]
@@ -69,7 +70,7 @@ fn a_sum_of_balances_in_the_middle_of_a_transfer_is_fractured() {
 fn a_transfer_that_was_acknowledged_must_be_found_by_the_audit() {
     let mut bank = BankTransfer::new(1, 1, 2);
     let mut random = Random::new(3);
-    // A transfer that only updates, so that no balance need be known.
+    // Fails every read-back with a deadlock, so that no transfer ever commits.
     while let Step::Run(statement) = bank.next(0, &mut random) {
         let reply = match statement.text.as_str() {
             text if text.starts_with("UPDATE") => done(1),
@@ -95,7 +96,7 @@ fn an_unexpected_error_is_a_violation() {
 #[test]
 fn families_whose_rows_or_columns_differ_were_read_in_the_middle() {
     let text = |generation: i64| format!("{generation}:{}", "x".repeat(20 + generation.rem_euclid(40) as usize));
-    let judge = |generations: [i64; 2], columns: [i64; 2]| {
+    let check = |generations: [i64; 2], columns: [i64; 2]| {
         let mut families = ReadWhileWrite::new(2, 1_000, 2);
         let mut random = Random::new(1);
         let answer = |statement: &Statement| match statement.text.as_str() {
@@ -110,16 +111,16 @@ fn families_whose_rows_or_columns_differ_were_read_in_the_middle() {
         let rows = vec![row(generations[0], columns[0]), row(generations[1], columns[1])];
         families.on_reply(1, &Reply::Rows(rows))
     };
-    assert_eq!(judge([0, 0], [0, 0]), Ok(()));
-    assert!(judge([0, 1], [0, 1]).unwrap_err().starts_with("fractured read"));
-    assert!(judge([0, 0], [0, 1]).unwrap_err().contains("never written whole"));
-    assert!(judge([-1, -1], [-1, -1]).unwrap_err().starts_with("lost update"));
-    assert!(judge([1, 1], [1, 1]).unwrap_err().starts_with("dirty read"));
+    assert_eq!(check([0, 0], [0, 0]), Ok(()));
+    assert!(check([0, 1], [0, 1]).unwrap_err().starts_with("fractured read"));
+    assert!(check([0, 0], [0, 1]).unwrap_err().contains("never written in this form"));
+    assert!(check([-1, -1], [-1, -1]).unwrap_err().starts_with("lost update"));
+    assert!(check([1, 1], [1, 1]).unwrap_err().starts_with("dirty read"));
 }
 
 #[test]
 fn an_index_walk_meets_each_row_once_under_its_own_key() {
-    let judge = |found: &[&[&str]]| {
+    let check = |found: &[&[&str]]| {
         let mut moving = IndexWhileUpdate::new(2, 1_000, 2);
         let mut random = Random::new(2);
         let answer = |statement: &Statement| match statement.text.as_str() {
@@ -129,11 +130,11 @@ fn an_index_walk_meets_each_row_once_under_its_own_key() {
         run_until(&mut moving, 1, &mut random, "SELECT id, k, same FROM moving ORDER BY k", answer);
         moving.on_reply(1, &rows(found))
     };
-    assert_eq!(judge(&[&["1", "5", "5"], &["0", "9", "9"]]), Ok(()));
-    assert!(judge(&[&["0", "9", "9"], &["1", "5", "5"]]).unwrap_err().starts_with("not in key order"));
-    assert!(judge(&[&["0", "1", "2"], &["1", "5", "5"]]).unwrap_err().contains("holds 2"));
-    assert!(judge(&[&["0", "1", "1"], &["0", "5", "5"], &["1", "6", "6"]]).unwrap_err().contains("met twice"));
-    assert!(judge(&[&["0", "1", "1"]]).unwrap_err().contains("missed"));
+    assert_eq!(check(&[&["1", "5", "5"], &["0", "9", "9"]]), Ok(()));
+    assert!(check(&[&["0", "9", "9"], &["1", "5", "5"]]).unwrap_err().starts_with("not in key order"));
+    assert!(check(&[&["0", "1", "2"], &["1", "5", "5"]]).unwrap_err().contains("holds 2"));
+    assert!(check(&[&["0", "1", "1"], &["0", "5", "5"], &["1", "6", "6"]]).unwrap_err().contains("returned twice"));
+    assert!(check(&[&["0", "1", "1"]]).unwrap_err().contains("missed"));
 }
 
 #[test]
@@ -154,7 +155,7 @@ fn a_value_is_taken_once_and_called_a_duplicate_only_if_somebody_may_have_it() {
     assert!(race(done(1)).unwrap_err().contains("two rows have value 0"));
     let mut alone = UniqueRace::new(1, 100, 1);
     run_until(&mut alone, 0, &mut Random::new(1), "INSERT", |_| rows(&[]));
-    assert!(alone.on_reply(0, &failed(DUPLICATE)).unwrap_err().contains("nobody can have it"));
+    assert!(alone.on_reply(0, &failed(DUPLICATE)).unwrap_err().contains("no other row can have"));
 }
 
 #[test]
@@ -167,7 +168,7 @@ fn teams_that_grow_too_big_and_reads_that_change_are_phantoms() {
     let mut phantom = Phantom::new(1, 1_000, 1);
     run_until(&mut phantom, 0, &mut random, "SELECT id FROM players", answer);
     assert!(phantom.on_reply(0, &rows(&[&["7"], &["8"], &["9"]])).unwrap_err().contains("more than 2"));
-    // One that reads twice before it writes.
+    // A round that reads twice before it writes.
     let mut phantom = Phantom::new(1, 1_000, 1);
     let changes = (0..1_000).any(|_| {
         run_until(&mut phantom, 0, &mut random, "SELECT id FROM players", answer);
@@ -178,7 +179,7 @@ fn teams_that_grow_too_big_and_reads_that_change_are_phantoms() {
     });
     assert!(changes);
     assert!(phantom.on_audit(0, &rows(&[&["1"], &["2"], &["3"]])).unwrap_err().contains("more than 2"));
-    // A place that was looked for in vain is free.
+    // A place that was not found is free.
     let mut phantom = Phantom::new(1, 1_000, 1);
     run_until(&mut phantom, 0, &mut random, "INSERT INTO places", |statement| {
         match statement.text.starts_with("SELECT") {

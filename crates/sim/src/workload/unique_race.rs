@@ -1,5 +1,5 @@
-//! Sessions that fight for few values of a unique key. Never do two rows have one value, and nobody is told of a
-//! duplicate that nobody can have had.
+//! Sessions that compete for few values of a unique key. No value is in two rows, and no session gets a
+//! duplicate-key error for a value that no other row can have had.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,29 @@ use junctor_kernel::Random;
 use super::{DEADLOCK, DUPLICATE, Step, Workload, inserts, succeeded};
 use crate::statement::{Cell, Reply, Statement, integer};
 
-/// The workload `unique_race`. Each session has one row, which only it writes.
+/// The workload `unique_race`. Each session has one row, which only this session writes.
 #[derive(Debug)]
 pub struct UniqueRace {
     values: u64,
     sessions: Vec<Session>,
-    /// Counts statements sent and answered, so that it can be told what came first.
+    /// Counts statements sent and answered. It orders releases and requests.
     clock: u64,
-    /// When a session last gave up a claim on a value, by value and session.
+    /// When each session last released a value.
     released: BTreeMap<(u64, usize), u64>,
 }
 
 #[derive(Debug)]
 struct Session {
     rounds_left: u32,
-    /// The id of its row. A statement of a lost connection may still be carried out, so another id is used after each
-    /// loss that leaves anything unknown.
+    /// The id of the session's row. After a connection loss with an unknown outcome, the session uses a new
+    /// id, because the old statement may still take effect.
     id: i64,
-    /// The value that its row had at the last answer; `None` for no row.
+    /// The value of the row after the last answer; `None` if there is no row.
     holds: Option<u64>,
-    /// The value that its row may have beside `holds`, while a statement is under way.
+    /// The value that the statement in flight may have given the row.
     claim: Option<u64>,
-    /// Values that its rows of earlier ids may have.
-    ghosts: Vec<u64>,
+    /// The values that rows of earlier ids may have.
+    uncertain: Vec<u64>,
     running: Option<Running>,
 }
 
@@ -42,7 +42,7 @@ struct Running {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
-    /// INSERT or UPDATE to this value.
+    /// INSERT with this value, or UPDATE to it.
     Take(u64),
     Delete,
     ReadAll,
@@ -51,14 +51,14 @@ enum Action {
 }
 
 impl UniqueRace {
-    /// So many sessions, rounds for each, and values to fight for.
+    /// Creates the workload with this number of sessions, rounds of each session, and values to compete for.
     pub fn new(sessions: usize, rounds: u32, values: i64) -> Self {
         let session = |session| Session {
             rounds_left: rounds,
             id: session as i64,
             holds: None,
             claim: None,
-            ghosts: Vec::new(),
+            uncertain: Vec::new(),
             running: None,
         };
         Self {
@@ -69,17 +69,17 @@ impl UniqueRace {
         }
     }
 
-    /// Another session may have had the value at some time since `sent`.
+    /// Whether another row may have had the value at any time since `sent`.
     fn may_be_taken(&self, session: usize, value: u64, sent: u64) -> bool {
         let others = self.sessions.iter().enumerate().filter(|(other, _)| *other != session);
         let has = |other: &Session| other.holds == Some(value) || other.claim == Some(value);
         let claimed = others.clone().any(|(_, other)| has(other));
-        let is_ghost = self.sessions.iter().any(|session| session.ghosts.contains(&value));
+        let is_uncertain = self.sessions.iter().any(|session| session.uncertain.contains(&value));
         let released = |(other, _): (usize, &Session)| self.released.get(&(value, other)).is_some_and(|&at| at >= sent);
-        claimed || is_ghost || others.into_iter().any(released)
+        claimed || is_uncertain || others.into_iter().any(released)
     }
 
-    /// Another session certainly has the value and does nothing about it.
+    /// Whether another session certainly has the value and no statement in flight changes that.
     fn is_surely_taken(&self, session: usize, value: u64) -> bool {
         let mut others = self.sessions.iter().enumerate().filter(|(other, _)| *other != session);
         others.any(|(_, other)| {
@@ -88,8 +88,8 @@ impl UniqueRace {
         })
     }
 
-    /// From now on the row of the session has this value and no other.
-    fn settle(&mut self, session: usize, holds: Option<u64>) {
+    /// Records the value of the session's row now that its statement has been answered.
+    fn resolve(&mut self, session: usize, holds: Option<u64>) {
         let state = &mut self.sessions[session];
         let before = [state.claim.take(), state.holds];
         state.holds = holds;
@@ -102,21 +102,21 @@ impl UniqueRace {
         match reply.errno() {
             DUPLICATE => {
                 if !self.may_be_taken(session, value, sent) {
-                    return Err(format!("value {value} is called a duplicate, but nobody can have it"));
+                    return Err(format!("duplicate-key error for value {value}, which no other row can have"));
                 }
                 let holds = self.sessions[session].holds;
-                self.settle(session, holds);
+                self.resolve(session, holds);
             }
             DEADLOCK => {
                 let holds = self.sessions[session].holds;
-                self.settle(session, holds);
+                self.resolve(session, holds);
             }
             _ => {
                 super::changed(reply, 1)?;
                 if self.is_surely_taken(session, value) {
                     return Err(format!("two rows have value {value}"));
                 }
-                self.settle(session, Some(value));
+                self.resolve(session, Some(value));
             }
         }
         Ok(())
@@ -131,19 +131,19 @@ impl Action {
     fn statement(self, id: i64, has_row: bool) -> Statement {
         match self {
             Action::Take(value) if has_row => {
-                Statement::with("UPDATE uniques SET u = ? WHERE id = ?", [shown(value).into(), id.into()])
+                Statement::with("UPDATE uniques SET u = ? WHERE id = ?", [value_text(value).into(), id.into()])
             }
             Action::Take(value) => {
-                Statement::with("INSERT INTO uniques (id, u) VALUES (?, ?)", [id.into(), shown(value).into()])
+                Statement::with("INSERT INTO uniques (id, u) VALUES (?, ?)", [id.into(), value_text(value).into()])
             }
             Action::Delete => Statement::with("DELETE FROM uniques WHERE id = ?", [id.into()]),
             Action::ReadAll => Statement::plain("SELECT id, u FROM uniques"),
-            Action::Find(value) => Statement::with("SELECT id, u FROM uniques WHERE u = ?", [shown(value).into()]),
+            Action::Find(value) => Statement::with("SELECT id, u FROM uniques WHERE u = ?", [value_text(value).into()]),
         }
     }
 }
 
-fn shown(value: u64) -> String {
+fn value_text(value: u64) -> String {
     format!("value {value}")
 }
 
@@ -152,8 +152,8 @@ fn value_of(cell: &Cell) -> Result<u64, String> {
     number.ok_or_else(|| format!("{cell:?} was never written"))
 }
 
-/// No id and no value twice.
-fn judge_distinct(rows: &[Vec<Cell>]) -> Result<BTreeMap<u64, i64>, String> {
+/// Checks that no id and no value occurs twice. Returns the ids by value.
+fn check_distinct(rows: &[Vec<Cell>]) -> Result<BTreeMap<u64, i64>, String> {
     let mut by_value = BTreeMap::new();
     let mut ids = Vec::new();
     for row in rows {
@@ -162,7 +162,7 @@ fn judge_distinct(rows: &[Vec<Cell>]) -> Result<BTreeMap<u64, i64>, String> {
             return Err(format!("rows {other} and {id} both have value {value}"));
         }
         if ids.contains(&id) {
-            return Err(format!("row {id} twice in {rows:?}"));
+            return Err(format!("row {id} occurs twice in {rows:?}"));
         }
         ids.push(id);
     }
@@ -179,7 +179,7 @@ impl Workload for UniqueRace {
             "CREATE TABLE uniques (id INT NOT NULL PRIMARY KEY, u VARCHAR(30) NOT NULL, UNIQUE KEY u_index (u)) \
              PARTITION BY KEY (id) PARTITIONS 3",
         )];
-        // Rows that nobody fights for, so that scans have something to pass by.
+        // Rows outside the competition, which scans have to skip.
         statements.extend(inserts("uniques", 100_000..100_020, |id| format!("{id}, 'value {id}'")));
         statements
     }
@@ -211,16 +211,16 @@ impl Workload for UniqueRace {
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
         self.clock += 1;
         let Some(running) = self.sessions[session].running.take() else {
-            return Err("an answer to nothing".to_owned());
+            return Err("an answer without a statement".to_owned());
         };
         match running.action {
             Action::Take(value) => {
                 if !matches!(reply.errno(), DUPLICATE | DEADLOCK) {
                     succeeded(reply)?;
                 }
-                // An UPDATE to the value that the row has already changes nothing.
+                // An UPDATE to the row's current value changes nothing.
                 if self.sessions[session].holds == Some(value) && reply.affected_rows() == Ok(0) {
-                    self.settle(session, Some(value));
+                    self.resolve(session, Some(value));
                     return Ok(());
                 }
                 self.on_take(session, value, running.sent, reply)
@@ -228,18 +228,18 @@ impl Workload for UniqueRace {
             Action::Delete if reply.errno() == DEADLOCK => Ok(()),
             Action::Delete => {
                 super::changed(reply, 1)?;
-                self.settle(session, None);
+                self.resolve(session, None);
                 Ok(())
             }
-            Action::ReadAll => judge_distinct(reply.rows()?).map(|_| ()),
+            Action::ReadAll => check_distinct(reply.rows()?).map(|_| ()),
             Action::Find(value) => {
-                let found = judge_distinct(reply.rows()?)?;
+                let found = check_distinct(reply.rows()?)?;
                 let own = &self.sessions[session];
                 if found.keys().any(|&other| other != value) {
-                    return Err(format!("{found:?} found by value {value}"));
+                    return Err(format!("a read by value {value} returned {found:?}"));
                 }
                 if own.holds == Some(value) && found.get(&value) != Some(&own.id) {
-                    return Err(format!("the own row has value {value} and was not found by it: {found:?}"));
+                    return Err(format!("a read by value {value} missed the session's own row: {found:?}"));
                 }
                 Ok(())
             }
@@ -252,7 +252,7 @@ impl Workload for UniqueRace {
         let state = &mut self.sessions[session];
         let running = state.running.take();
         if running.is_some_and(|running| running.action.changes()) {
-            state.ghosts.extend([state.holds.take(), state.claim.take()].into_iter().flatten());
+            state.uncertain.extend([state.holds.take(), state.claim.take()].into_iter().flatten());
             state.id += step;
         }
     }
@@ -262,11 +262,11 @@ impl Workload for UniqueRace {
     }
 
     fn on_audit(&mut self, _position: usize, reply: &Reply) -> Result<(), String> {
-        let by_value = judge_distinct(reply.rows()?)?;
+        let by_value = check_distinct(reply.rows()?)?;
         for state in &self.sessions {
             let held = by_value.iter().find(|(_, id)| **id == state.id).map(|(value, _)| *value);
             if held != state.holds {
-                return Err(format!("row {} has {held:?}, although {:?} was acknowledged", state.id, state.holds));
+                return Err(format!("row {} has {held:?}, but {:?} was acknowledged", state.id, state.holds));
             }
         }
         Ok(())

@@ -1,19 +1,20 @@
-//! Sessions that exclude each other by user-level locks, several at once and in any order. No two of them hold one lock, and the
-//! request that closes a circle of waits is refused. Nobody stops sessions or breaks their connections here but the clients
-//! themselves, so who believes to hold a lock holds it.
+//! Sessions that exclude each other with user-level locks, several at a time and in any order. No lock has
+//! two holders, and a request that would complete a cycle of waits fails. Sessions end only by their own
+//! client, so a session that received a lock and did not release it holds it.
 
 use junctor_kernel::Random;
 
 use super::{Step, Workload};
 use crate::statement::{Reply, Statement};
 
-/// MySQL's number for a circle of waits for user-level locks.
+/// MySQL's error for a cycle of waits for user-level locks.
 const CIRCLE: u16 = 3058;
 
 /// The workload `user_lock`.
 #[derive(Debug)]
 pub struct UserLock {
-    /// The session that holds each lock.
+    /// The session that holds each lock. It is cleared when a release is sent, because the server frees the
+    /// lock before the client sees the answer.
     holders: Vec<Option<usize>>,
     sessions: Vec<Session>,
 }
@@ -21,7 +22,7 @@ pub struct UserLock {
 #[derive(Debug)]
 struct Session {
     rounds_left: u32,
-    /// The locks to get, the next one last.
+    /// The locks still to get, the next one last.
     wanted: Vec<usize>,
     sent: Sent,
 }
@@ -35,7 +36,7 @@ enum Sent {
 }
 
 impl UserLock {
-    /// So many sessions, rounds for each, and locks.
+    /// Creates the workload with this number of sessions, rounds of each session, and locks.
     pub fn new(sessions: usize, rounds: u32, locks: i64) -> Self {
         let session = |_| Session { rounds_left: rounds, wanted: Vec::new(), sent: Sent::Nothing };
         Self { holders: vec![None; locks.max(2) as usize], sessions: (0..sessions).map(session).collect() }
@@ -45,7 +46,7 @@ impl UserLock {
         self.holders.iter().enumerate().filter(move |(_, holder)| **holder == Some(session)).map(|(lock, _)| lock)
     }
 
-    fn give_up(&mut self, session: usize) {
+    fn release_all(&mut self, session: usize) {
         self.holders.iter_mut().filter(|holder| **holder == Some(session)).for_each(|holder| *holder = None);
     }
 }
@@ -79,7 +80,7 @@ impl Workload for UserLock {
             }
             Some(_) => {
                 state.sent = Sent::ReleaseAll;
-                self.give_up(session);
+                self.release_all(session);
                 Step::Run(Statement::plain("SELECT RELEASE_ALL_LOCKS()"))
             }
             None if state.rounds_left == 0 => Step::Done,
@@ -106,7 +107,7 @@ impl Workload for UserLock {
         let value = reply.integers()?.first().and_then(|row| row.first().copied()).ok_or("no row")?;
         match (sent, value) {
             (Sent::Get(lock), 1) => match self.holders[lock].replace(session) {
-                Some(other) if other != session => Err(format!("lock {lock} is held by session {other}, too")),
+                Some(other) if other != session => Err(format!("lock {lock} is also held by session {other}")),
                 _ => Ok(()),
             },
             (Sent::Get(_), 0) => {
@@ -114,12 +115,12 @@ impl Workload for UserLock {
                 Ok(())
             }
             (Sent::Release(_), 1) | (Sent::ReleaseAll, 1..) => Ok(()),
-            (sent, value) => Err(format!("{sent:?} gives {value}")),
+            (sent, value) => Err(format!("{sent:?} returned {value}")),
         }
     }
 
     fn on_closed(&mut self, session: usize) {
-        self.give_up(session);
+        self.release_all(session);
         let state = &mut self.sessions[session];
         state.wanted.clear();
         state.sent = Sent::Nothing;

@@ -1,7 +1,7 @@
-//! Transfers between accounts in several partitions, while others add the balances up.
+//! Transfers between accounts in several partitions, while other sessions add up the balances.
 //!
-//! The sum is constant in every snapshot: in one statement, and over several statements of one REPEATABLE READ
-//! transaction. Each account counts its transfers, so a lost or an invented one is seen.
+//! The sum is constant in every snapshot: within a statement, and over several statements of a REPEATABLE
+//! READ transaction. Each account counts its transfers, which exposes lost and invented ones.
 
 use junctor_kernel::{Duration, Random};
 
@@ -10,7 +10,7 @@ use crate::statement::{Reply, Statement, integer};
 
 const BALANCE: i64 = 1_000;
 
-/// The workload `bank_transfer`: every third session reads, the others transfer.
+/// The workload `bank_transfer`. Every third session reads, the others transfer.
 #[derive(Debug)]
 pub struct BankTransfer {
     accounts: Vec<Counter>,
@@ -37,7 +37,7 @@ struct Transfer {
     amount: i64,
     locks: bool,
     rolls_back: bool,
-    /// The balances under lock, if they were locked.
+    /// The balances that the locking reads returned, if there were any.
     balances: [i64; 2],
     stage: Stage,
 }
@@ -54,13 +54,13 @@ enum Stage {
 #[derive(Debug)]
 struct Repeatable {
     floors: Vec<i64>,
-    /// Rows of the reads so far, each (id, balance, moves).
+    /// The rows read so far, each (id, balance, moves).
     reads: Vec<Vec<Vec<i64>>>,
     stage: usize,
 }
 
 impl BankTransfer {
-    /// So many sessions, rounds for each, and accounts.
+    /// Creates the workload with this number of sessions, rounds of each session, and accounts.
     pub fn new(sessions: usize, rounds: u32, accounts: i64) -> Self {
         let session = |_| Session { rounds_left: rounds, work: Work::Idle };
         Self {
@@ -94,27 +94,27 @@ impl BankTransfer {
         })
     }
 
-    /// Judges (id, balance, moves) of every account in one snapshot.
-    fn judge_all(&self, rows: &[Vec<i64>], floors: &[i64]) -> Result<(), String> {
+    /// Checks the (id, balance, moves) of all accounts in one snapshot.
+    fn check_all(&self, rows: &[Vec<i64>], floors: &[i64]) -> Result<(), String> {
         let mut ids: Vec<i64> = rows.iter().map(|row| row[0]).collect();
         ids.sort_unstable();
         if !ids.iter().copied().eq(0..self.accounts.len() as i64) {
-            return Err(format!("the accounts read are {ids:?}"));
+            return Err(format!("wrong set of accounts: {ids:?}"));
         }
-        judge_sum(rows.iter().map(|row| row[1]).sum(), self.accounts.len())?;
+        check_sum(rows.iter().map(|row| row[1]).sum(), self.accounts.len())?;
         for row in rows {
             let account = row[0] as usize;
-            self.accounts[account].judge(&format!("the moves of account {account}"), row[2], floors[account])?;
+            self.accounts[account].check(&format!("the moves of account {account}"), row[2], floors[account])?;
         }
         Ok(())
     }
 }
 
-fn judge_sum(sum: i64, accounts: usize) -> Result<(), String> {
+fn check_sum(sum: i64, accounts: usize) -> Result<(), String> {
     let right = BALANCE * accounts as i64;
     match sum == right {
         true => Ok(()),
-        false => Err(format!("fractured read: the balances are {sum} together, not {right}")),
+        false => Err(format!("fractured read: the balances add up to {sum}, not {right}")),
     }
 }
 
@@ -143,7 +143,7 @@ impl Transfer {
         if which == 0 { -self.amount } else { self.amount }
     }
 
-    /// Judges an answer; the next stage, or none at the end.
+    /// Checks an answer and returns the next stage, or `None` at the end.
     fn on_reply(&mut self, reply: &Reply) -> Result<Option<Stage>, String> {
         Ok(Some(match self.stage {
             Stage::Begin => {
@@ -156,7 +156,7 @@ impl Transfer {
             Stage::Lock(which) => {
                 self.balances[which] = match reply.integers()?.as_slice() {
                     [row] => row[0],
-                    rows => return Err(format!("a locking read of one account gives {rows:?}")),
+                    rows => return Err(format!("a locking read of one account returned {rows:?}")),
                 };
                 if which == 0 { Stage::Lock(1) } else { Stage::Move(0) }
             }
@@ -165,23 +165,23 @@ impl Transfer {
                 if which == 0 { Stage::Move(1) } else { Stage::ReadBack }
             }
             Stage::ReadBack => {
-                self.judge_own(&reply.integers()?)?;
+                self.check_own_writes(&reply.integers()?)?;
                 Stage::End
             }
             Stage::End => return Ok(None),
         }))
     }
 
-    /// A transaction sees its own writes, and under locks nobody else's.
-    fn judge_own(&self, rows: &[Vec<i64>]) -> Result<(), String> {
+    /// Checks that the transaction sees its own writes, and under locks only these.
+    fn check_own_writes(&self, rows: &[Vec<i64>]) -> Result<(), String> {
         if rows.len() != 2 {
-            return Err(format!("two accounts were asked for, and {rows:?} came"));
+            return Err(format!("a read of two accounts returned {rows:?}"));
         }
         for row in rows.iter().filter(|_| self.locks) {
             let which = usize::from(row[0] == self.accounts[1] as i64);
             let right = self.balances[which] + self.change(which);
             if row[1] != right {
-                return Err(format!("account {} holds {} and not the own write {right}", row[0], row[1]));
+                return Err(format!("account {} has {} instead of its own write {right}", row[0], row[1]));
             }
         }
         Ok(())
@@ -200,15 +200,15 @@ impl Repeatable {
         }
     }
 
-    /// The halves and the whole are one snapshot.
-    fn judge_whole(&self) -> Result<(), String> {
+    /// Checks that the two halves and the whole come from the same snapshot.
+    fn check_repeatable(&self) -> Result<(), String> {
         let mut halves = [self.reads[0].as_slice(), self.reads[1].as_slice()].concat();
         let mut whole = self.reads[2].clone();
         halves.sort_unstable();
         whole.sort_unstable();
         match halves == whole {
             true => Ok(()),
-            false => Err(format!("non-repeatable read: {halves:?} and then {whole:?}")),
+            false => Err(format!("non-repeatable read: {halves:?}, then {whole:?}")),
         }
     }
 }
@@ -268,7 +268,7 @@ impl Workload for BankTransfer {
         let mut work = std::mem::replace(&mut self.sessions[session].work, Work::Idle);
         match &mut work {
             Work::Transfer(transfer) => {
-                // A deadlock has undone the transfer, of which nothing was to be seen before its COMMIT.
+                // A deadlock rolled the transfer back. It had no visible effect before its COMMIT.
                 if reply.errno() == DEADLOCK && transfer.stage != Stage::End {
                     return Ok(());
                 }
@@ -285,14 +285,14 @@ impl Workload for BankTransfer {
             }
             Work::Total { floors, by_server } => {
                 if !*by_server {
-                    return self.judge_all(&reply.integers()?, floors);
+                    return self.check_all(&reply.integers()?, floors);
                 }
-                let [row] = reply.rows()? else { return Err(format!("a sum is one row, not {reply:?}")) };
-                judge_sum(integer(&row[0])?, self.accounts.len())?;
+                let [row] = reply.rows()? else { return Err(format!("expected one row with the sum, not {reply:?}")) };
+                check_sum(integer(&row[0])?, self.accounts.len())?;
                 let count = integer(&row[1])?;
                 return match count == self.accounts.len() as i64 {
                     true => Ok(()),
-                    false => Err(format!("{count} accounts are counted")),
+                    false => Err(format!("COUNT(*) of the accounts is {count}")),
                 };
             }
             Work::Repeatable(repeatable) => {
@@ -301,22 +301,22 @@ impl Workload for BankTransfer {
                     repeatable.reads.push(reply.integers()?);
                 }
                 if repeatable.stage == 3 {
-                    repeatable.judge_whole()?;
-                    self.judge_all(&repeatable.reads[2], &repeatable.floors)?;
+                    repeatable.check_repeatable()?;
+                    self.check_all(&repeatable.reads[2], &repeatable.floors)?;
                 }
                 repeatable.stage += 1;
                 if repeatable.stage > 4 {
                     return Ok(());
                 }
             }
-            Work::Idle => return Err("an answer to nothing".to_owned()),
+            Work::Idle => return Err("an answer without a statement".to_owned()),
         }
         self.sessions[session].work = work;
         Ok(())
     }
 
     fn on_closed(&mut self, session: usize) {
-        // A COMMIT that was under way stays attempted: it may or may not have happened.
+        // A COMMIT in flight stays an attempt: it may or may not have taken effect.
         self.sessions[session].work = Work::Idle;
     }
 
@@ -325,6 +325,6 @@ impl Workload for BankTransfer {
     }
 
     fn on_audit(&mut self, _position: usize, reply: &Reply) -> Result<(), String> {
-        self.judge_all(&reply.integers()?, &self.floors())
+        self.check_all(&reply.integers()?, &self.floors())
     }
 }

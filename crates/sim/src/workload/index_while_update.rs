@@ -1,5 +1,5 @@
-//! Rows whose indexed column moves while others walk the index: each row is met exactly once, under the key that the row
-//! itself shows, in key order.
+//! Rows whose indexed column changes while other sessions scan the index. Each row is returned exactly once,
+//! with the key that the row itself contains, in key order.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,14 @@ use junctor_kernel::{Duration, Random};
 use super::{DEADLOCK, Step, Workload, inserts, succeeded};
 use crate::statement::{Reply, Statement};
 
-/// Keys are below this.
+/// Keys are below this value.
 const KEY_MAX: i64 = 1_000;
 
-/// The workload `index_while_update`: every second session moves rows and makes short-lived ones, the others read.
+/// The workload `index_while_update`. Every second session updates rows and inserts short-lived ones, the
+/// others read.
 #[derive(Debug)]
 pub struct IndexWhileUpdate {
-    /// Rows with ids below this are always there.
+    /// Rows with ids below this number always exist.
     rows: i64,
     sessions: Vec<Session>,
 }
@@ -23,8 +24,8 @@ pub struct IndexWhileUpdate {
 struct Session {
     rounds_left: u32,
     work: Option<Work>,
-    /// The id of the row of its own that comes and goes. A statement of a lost connection may still be carried out, so
-    /// another id is used after each loss.
+    /// The id of the session's short-lived row. It changes after a connection loss, because the old statement
+    /// may still take effect.
     own: i64,
 }
 
@@ -32,16 +33,16 @@ struct Session {
 struct Work {
     statements: Vec<(Statement, Expected)>,
     position: usize,
-    /// The (id, key) pairs of the first whole read of a transaction.
+    /// The (id, key) pairs that the first full read of a transaction returned.
     seen: Option<BTreeSet<(i64, i64)>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Expected {
     Success,
-    /// At most so many rows are changed.
+    /// At most this number of rows is changed.
     ChangesAtMost(u64),
-    /// All rows, each once; in key order if `ordered`, downwards if `descending`.
+    /// All rows, each once, in key order if `ordered`, descending if `descending`.
     All {
         ordered: bool,
         descending: bool,
@@ -53,7 +54,7 @@ enum Expected {
 }
 
 impl IndexWhileUpdate {
-    /// So many sessions, rounds for each, and rows that always exist.
+    /// Creates the workload with this number of sessions, rounds of each session, and permanent rows.
     pub fn new(sessions: usize, rounds: u32, rows: i64) -> Self {
         let rows = rows.max(2);
         let session = |session| Session { rounds_left: rounds, work: None, own: rows + session as i64 };
@@ -128,7 +129,7 @@ impl IndexWhileUpdate {
         }
     }
 
-    fn judge(&self, expected: &Expected, rows: &[Vec<i64>]) -> Result<BTreeSet<(i64, i64)>, String> {
+    fn check(&self, expected: &Expected, rows: &[Vec<i64>]) -> Result<BTreeSet<(i64, i64)>, String> {
         let mut met = BTreeSet::new();
         for row in rows {
             let (id, key, same) = (row[0], row[1], row[2]);
@@ -136,7 +137,7 @@ impl IndexWhileUpdate {
                 return Err(format!("row {id} was found by key {key} but holds {same}"));
             }
             if met.iter().any(|&(other, _)| other == id) {
-                return Err(format!("row {id} was met twice"));
+                return Err(format!("row {id} was returned twice"));
             }
             met.insert((id, key));
         }
@@ -147,7 +148,7 @@ impl IndexWhileUpdate {
                 if *ordered && !rows.windows(2).all(step) {
                     return Err(format!("not in key order: {rows:?}"));
                 }
-                self.judge_complete(met.iter().map(|&(id, _)| id), 0..self.rows)?;
+                self.check_complete(met.iter().map(|&(id, _)| id), 0..self.rows)?;
             }
             Expected::Range(low, high) => {
                 if let Some((id, key)) = met.iter().find(|(_, key)| !(low..=high).contains(&key)) {
@@ -156,7 +157,7 @@ impl IndexWhileUpdate {
             }
             Expected::Listed(ids) => {
                 if !met.iter().map(|&(id, _)| id).eq(ids.iter().copied()) {
-                    return Err(format!("{ids:?} were asked for, and {met:?} came"));
+                    return Err(format!("a read of {ids:?} returned {met:?}"));
                 }
             }
             Expected::Success | Expected::ChangesAtMost(_) => {}
@@ -164,7 +165,7 @@ impl IndexWhileUpdate {
         Ok(met)
     }
 
-    fn judge_complete(&self, met: impl Iterator<Item = i64>, wanted: std::ops::Range<i64>) -> Result<(), String> {
+    fn check_complete(&self, met: impl Iterator<Item = i64>, wanted: std::ops::Range<i64>) -> Result<(), String> {
         let met: BTreeSet<i64> = met.collect();
         match wanted.clone().find(|id| !met.contains(id)) {
             Some(id) => Err(format!("row {id} was missed")),
@@ -173,7 +174,7 @@ impl IndexWhileUpdate {
     }
 }
 
-/// A statement that reads every row by a path of the seed's choice.
+/// A read of every row through a random access path.
 fn select_all(random: &mut Random) -> (Statement, Expected) {
     let (order, ordered, descending) = match random.below(4) {
         0 => ("", false, false),
@@ -223,7 +224,9 @@ impl Workload for IndexWhileUpdate {
     }
 
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
-        let Some(mut work) = self.sessions[session].work.take() else { return Err("an answer to nothing".to_owned()) };
+        let Some(mut work) = self.sessions[session].work.take() else {
+            return Err("an answer without a statement".to_owned());
+        };
         if reply.errno() == DEADLOCK {
             return Ok(());
         }
@@ -234,7 +237,7 @@ impl Workload for IndexWhileUpdate {
             Expected::ChangesAtMost(most) if reply.affected_rows()? <= *most => {}
             Expected::ChangesAtMost(most) => return Err(format!("more than {most} rows were changed: {reply:?}")),
             expected => {
-                let met = self.judge(expected, &reply.integers()?)?;
+                let met = self.check(expected, &reply.integers()?)?;
                 if *work.seen.get_or_insert_with(|| met.clone()) != met {
                     return Err(format!("non-repeatable read: {:?}, then {met:?}", work.seen));
                 }
@@ -260,6 +263,6 @@ impl Workload for IndexWhileUpdate {
 
     fn on_audit(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
         let expected = Expected::All { ordered: position == 0, descending: false };
-        self.judge(&expected, &reply.integers()?).map(|_| ())
+        self.check(&expected, &reply.integers()?).map(|_| ())
     }
 }

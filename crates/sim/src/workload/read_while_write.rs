@@ -1,16 +1,18 @@
-//! Families of rows that are always written together, in which several columns are always equal, while others read
-//! them by every path.
+//! Families of rows that are always written together, with columns that are always equal, while other
+//! sessions read them through every access path.
 //!
-//! A row whose columns differ was read half-written; a family whose rows differ was read in the middle of a transaction;
-//! a negative generation was never committed; a generation below one that was acknowledged before the read is a lost
-//! update; two reads of one REPEATABLE READ transaction that differ are what the name forbids.
+//! - A row with different columns was read half-written.
+//! - A family with different rows was read in the middle of a transaction.
+//! - A negative generation was never committed.
+//! - A generation below one acknowledged before the read is a lost update.
+//! - Different reads in one REPEATABLE READ transaction are non-repeatable.
 
 use junctor_kernel::{Duration, Random};
 
 use super::{Counter, DEADLOCK, Step, Workload, changed, inserts, succeeded};
 use crate::statement::{Cell, Reply, Statement, integer};
 
-/// The workload `read_while_write`: every second session owns a family and writes it, the others read.
+/// The workload `read_while_write`. Every second session owns a family and writes it, the others read.
 #[derive(Debug)]
 pub struct ReadWhileWrite {
     rows_per_family: i64,
@@ -30,9 +32,9 @@ struct Work {
     family: usize,
     statements: Vec<(Statement, Expected)>,
     position: usize,
-    /// What was acknowledged when the first read was sent.
+    /// The acknowledged generation when the first read was sent.
     floor: i64,
-    /// What the first read saw.
+    /// The generation that the first read returned.
     seen: Option<i64>,
 }
 
@@ -40,14 +42,14 @@ struct Work {
 enum Expected {
     Success,
     Changes(i64),
-    /// The statement that makes the next generation visible, and how many rows it changes itself.
+    /// The statement that publishes the next generation, and the number of rows that it changes itself.
     Commit(i64),
-    /// Rows of the family, so many.
+    /// This number of rows of the family.
     Family(i64),
 }
 
 impl ReadWhileWrite {
-    /// So many sessions, rounds for each, and rows over all families.
+    /// Creates the workload with this number of sessions, rounds of each session, and total rows.
     pub fn new(sessions: usize, rounds: u32, rows: i64) -> Self {
         let writers = sessions.div_ceil(2).max(1);
         Self {
@@ -57,7 +59,7 @@ impl ReadWhileWrite {
         }
     }
 
-    /// Every second family has one row only, so that writing it is a transaction of one partition.
+    /// Every second family has a single row, which makes its writes single-partition transactions.
     fn ids(&self, family: usize) -> std::ops::Range<i64> {
         let first = family as i64 * self.rows_per_family;
         first..first + self.count(family)
@@ -74,7 +76,7 @@ impl ReadWhileWrite {
             let text = "UPDATE pairs SET a = ?, b = ?, c = ? WHERE family = ?";
             Statement::with(
                 text,
-                [generation.into(), generation.into(), shown(generation).into(), (family as i64).into()],
+                [generation.into(), generation.into(), payload(generation).into(), (family as i64).into()],
             )
         };
         let plain = |text: &str| (Statement::plain(text), Expected::Success);
@@ -82,7 +84,7 @@ impl ReadWhileWrite {
             _ if rows == 1 && random.one_in(2) => {
                 let text = "UPDATE pairs SET a = ?, b = ?, c = ? WHERE id = ?";
                 let id = self.ids(family).start;
-                let values = [generation.into(), generation.into(), shown(generation).into(), id.into()];
+                let values = [generation.into(), generation.into(), payload(generation).into(), id.into()];
                 let read_back = Statement::with("SELECT family, a, b, c FROM pairs WHERE id = ?", [id.into()]);
                 vec![(Statement::with(text, values), Expected::Commit(1)), (read_back, Expected::Family(1))]
             }
@@ -94,14 +96,14 @@ impl ReadWhileWrite {
             2 => {
                 let text = "UPDATE pairs SET a = a + 1, b = a, c = ? WHERE id BETWEEN ? AND ?";
                 let (first, last) = (self.ids(family).start, self.ids(family).end - 1);
-                let statement = Statement::with(text, [shown(generation).into(), first.into(), last.into()]);
+                let statement = Statement::with(text, [payload(generation).into(), first.into(), last.into()]);
                 vec![plain("BEGIN"), (statement, Expected::Changes(rows)), (commit(), Expected::Commit(0))]
             }
             _ => {
                 let mut statements = vec![plain("BEGIN")];
                 for id in self.ids(family) {
                     let text = "UPDATE pairs SET a = ?, b = ?, c = ? WHERE id = ?";
-                    let values = [generation.into(), generation.into(), shown(generation).into(), id.into()];
+                    let values = [generation.into(), generation.into(), payload(generation).into(), id.into()];
                     statements.push((Statement::with(text, values), Expected::Changes(1)));
                 }
                 statements.push((self.select(family, random), Expected::Family(rows)));
@@ -129,7 +131,7 @@ impl ReadWhileWrite {
         statements
     }
 
-    /// A statement that reads a whole family, by a path of the seed's choice.
+    /// A read of a whole family through a random access path.
     fn select(&self, family: usize, random: &mut Random) -> Statement {
         let ids = self.ids(family);
         let columns = "SELECT family, a, b, c FROM pairs WHERE";
@@ -140,24 +142,24 @@ impl ReadWhileWrite {
                 let marks = vec!["?"; ids.clone().count()].join(", ");
                 Statement::with(format!("{columns} id IN ({marks})"), ids.map(Into::into))
             }
-            // No index serves this one: every row of every partition is looked at.
+            // No index supports this condition, so it scans every partition.
             _ => Statement::with(format!("{columns} family + 0 = ?"), [(family as i64).into()]),
         }
     }
 
-    /// The generation of a family in one statement's rows, all of which must agree.
-    fn judge_rows(&self, family: usize, rows: &[Vec<Cell>], count: i64) -> Result<i64, String> {
+    /// The generation in the rows of one statement. All rows must agree.
+    fn check_rows(&self, family: usize, rows: &[Vec<Cell>], count: i64) -> Result<i64, String> {
         if rows.len() as i64 != count {
-            return Err(format!("{} rows of family {family}, not {count}", rows.len()));
+            return Err(format!("{} rows of family {family} instead of {count}", rows.len()));
         }
         let mut generation = None;
         for row in rows {
             let (of, a, b) = (integer(&row[0])?, integer(&row[1])?, integer(&row[2])?);
-            if of != family as i64 || a != b || row[3].as_deref() != Some(shown(a).as_str()) {
-                return Err(format!("a row of family {family} that was never written whole: {row:?}"));
+            if of != family as i64 || a != b || row[3].as_deref() != Some(payload(a).as_str()) {
+                return Err(format!("a row of family {family} that was never written in this form: {row:?}"));
             }
             if *generation.get_or_insert(a) != a {
-                return Err(format!("fractured read: family {family} gives {rows:?}"));
+                return Err(format!("fractured read: family {family} returned {rows:?}"));
             }
         }
         generation.ok_or_else(|| format!("no row of family {family}"))
@@ -168,8 +170,9 @@ fn commit() -> Statement {
     Statement::plain("COMMIT")
 }
 
-/// A text that tells its generation and is long enough to be torn; now and then so long that it overflows its page.
-fn shown(generation: i64) -> String {
+/// A string that encodes the generation and is long enough to be torn. In one of seven generations it is long
+/// enough for an overflow page.
+fn payload(generation: i64) -> String {
     let length = if generation.rem_euclid(7) == 3 { 9_000 } else { 20 + generation.rem_euclid(40) };
     format!("{generation}:{}", "x".repeat(length as usize))
 }
@@ -185,7 +188,8 @@ impl Workload for ReadWhileWrite {
              c TEXT NOT NULL, PRIMARY KEY (id), KEY family_index (family)) PARTITION BY KEY (id) PARTITIONS 4",
         )];
         for family in 0..self.families.len() {
-            statements.extend(inserts("pairs", self.ids(family), |id| format!("{id}, {family}, 0, 0, '{}'", shown(0))));
+            statements
+                .extend(inserts("pairs", self.ids(family), |id| format!("{id}, {family}, 0, 0, '{}'", payload(0))));
         }
         statements
     }
@@ -205,7 +209,7 @@ impl Workload for ReadWhileWrite {
             self.sessions[session].rounds_left -= 1;
             let writes = session.is_multiple_of(2);
             let family = if writes { session / 2 } else { random.below(self.families.len() as u64) as usize };
-            // A generation that may or may not have been written cannot be written on.
+            // A generation with an unknown outcome cannot be increased, so the session reads instead.
             let writes = writes && self.families[family].is_certain();
             let statements = if writes { self.draw_write(family, random) } else { self.draw_read(family, random) };
             self.sessions[session].work = Some(Work { family, statements, position: 0, floor: 0, seen: None });
@@ -221,11 +225,13 @@ impl Workload for ReadWhileWrite {
     }
 
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
-        let Some(mut work) = self.sessions[session].work.take() else { return Err("an answer to nothing".to_owned()) };
+        let Some(mut work) = self.sessions[session].work.take() else {
+            return Err("an answer without a statement".to_owned());
+        };
         let expected = work.statements[work.position].1;
         if reply.errno() == DEADLOCK {
             if let Expected::Commit(_) = expected {
-                self.families[work.family].give_up();
+                self.families[work.family].withdraw();
             }
             return Ok(());
         }
@@ -238,16 +244,16 @@ impl Workload for ReadWhileWrite {
                 self.families[work.family].acknowledge();
             }
             Expected::Family(count) => {
-                let generation = self.judge_rows(work.family, reply.rows()?, count)?;
+                let generation = self.check_rows(work.family, reply.rows()?, count)?;
                 let own = work.statements.iter().any(|(_, expected)| matches!(expected, Expected::Changes(_)));
                 let family = &self.families[work.family];
                 if own {
                     let right = family.acknowledged() + 1;
                     if generation != right {
-                        return Err(format!("generation {generation} and not the own write {right}"));
+                        return Err(format!("generation {generation} instead of its own write {right}"));
                     }
                 } else {
-                    family.judge(&format!("the generation of family {}", work.family), generation, work.floor)?;
+                    family.check(&format!("the generation of family {}", work.family), generation, work.floor)?;
                 }
                 if *work.seen.get_or_insert(generation) != generation {
                     return Err(format!("non-repeatable read: generation {:?}, then {generation}", work.seen));
@@ -271,8 +277,8 @@ impl Workload for ReadWhileWrite {
     }
 
     fn on_audit(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
-        let generation = self.judge_rows(position, reply.rows()?, self.count(position))?;
+        let generation = self.check_rows(position, reply.rows()?, self.count(position))?;
         let family = &self.families[position];
-        family.judge(&format!("the generation of family {position}"), generation, family.acknowledged())
+        family.check(&format!("the generation of family {position}"), generation, family.acknowledged())
     }
 }
