@@ -12,5 +12,5 @@ pub mod plan;
 pub mod result;
 pub mod session;
 
-pub use engine::{Engine, KeyReaderRequest, ServerSettings, SqlCommand};
+pub use engine::{Engine, KeyReadRequest, KeyReaderRequest, PreparedExecution, ServerSettings, SqlCommand};
 pub use session::{Session, SessionOpening};

@@ -85,17 +85,17 @@ impl SqlBlock {
                 *command = CommandState::Running;
                 self.engine.interrupt_statement(session, turn, &mut sink)
             }
-            CommandState::Between(turn) => {
-                if turn == Turn::Admission {
+            CommandState::Between(begins) => {
+                if begins == Turn::Admission {
                     self.admission.forget(connection);
                 }
                 sink.begin_result();
-                self.engine.refuse_command(session, &mut sink)
+                self.engine.refuse_command(session, turn, &mut sink)
             }
             CommandState::Waiting(command) => {
                 self.admission.forget(connection);
                 turn.buffers.give(command.bytes);
-                self.engine.refuse_command(session, &mut sink)
+                self.engine.refuse_command(session, turn, &mut sink)
             }
         };
         after(&mut self.engine, record, progress, turn);

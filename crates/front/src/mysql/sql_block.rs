@@ -11,7 +11,7 @@ use junctor_signals::client_command::*;
 use junctor_signals::inbox::{ContinueWork, RecvSignal, Signal, SqlSignal};
 use junctor_signals::program::RowProtocol;
 use junctor_sql::result::{Progress, ResultSink};
-use junctor_sql::{Engine, Session, SessionOpening, SqlCommand};
+use junctor_sql::{Engine, PreparedExecution, Session, SessionOpening, SqlCommand};
 
 use super::packet_sink::PacketSink;
 use super::session_control::{Looks, is_kill, payload_of};
@@ -521,8 +521,8 @@ fn execute(
                 decoded.trim();
                 return refuse(error, &mut sink);
             }
-            let statement = execution.statement_id;
-            let progress = engine.execute_prepared(session, statement, decoded.bytes(), turn, &mut sink);
+            let execution = PreparedExecution { statement: execution.statement_id, parameters: decoded.bytes() };
+            let progress = engine.execute_prepared(session, execution, turn, &mut sink);
             decoded.trim();
             return Outcome::Progress(progress);
         }

@@ -4,7 +4,7 @@ use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::value::ValueRef;
 use junctor_sql::result::{Progress, ResultSink};
-use junctor_sql::{Engine, KeyReaderRequest, Session, SqlCommand};
+use junctor_sql::{Engine, KeyReadRequest, KeyReaderRequest, PreparedExecution, Session, SqlCommand};
 use junctor_wire::request::{kind, parse_values};
 use junctor_wire::{Malformed, Request};
 
@@ -42,7 +42,8 @@ pub(crate) fn execute(
     let command = match request {
         Ok(Some(Request::ReadKeys { reader, keys })) => {
             let raw = bytes.get(BEFORE_KEYS_BYTES..).unwrap_or(&[]);
-            return engine.read_keys(session, reader, (keys, raw), turn, sink);
+            let request = KeyReadRequest { reader, keys, bytes: raw };
+            return engine.read_keys(session, request, turn, sink);
         }
         Ok(Some(Request::Execute { handle, count, values })) => {
             return execute_prepared(engine, session, known, (handle, count, values), turn, sink);
@@ -66,8 +67,8 @@ pub(crate) fn execute(
             return confirm(session, sink);
         }
         Ok(Some(Request::PrepareReader { reader, database, table, columns })) => {
-            let request = KeyReaderRequest { database, table, columns: &columns };
-            return engine.prepare_reader(session, reader, &request, turn, sink);
+            let request = KeyReaderRequest { reader, database, table, columns: &columns };
+            return engine.prepare_reader(session, &request, turn, sink);
         }
         Ok(Some(Request::CloseReader { reader })) => {
             engine.close_reader(session, reader);
@@ -124,7 +125,8 @@ fn execute_prepared(
         sink.error(&error);
         return Progress::Done;
     }
-    let progress = engine.execute_prepared(session, *statement, decoded, turn, sink);
+    let execution = PreparedExecution { statement: *statement, parameters: decoded };
+    let progress = engine.execute_prepared(session, execution, turn, sink);
     if decoded.capacity() > DECODED_BYTES_KEPT {
         (*builder, *decoded) = Default::default();
     }

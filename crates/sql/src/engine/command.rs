@@ -9,10 +9,11 @@ use junctor_signals::end_transaction::Ending;
 
 use super::Engine;
 use crate::bind::message;
+use crate::execute::StatementContext;
 use crate::execute::{AfterEnding, Changed, end_transaction, fail, ok};
 use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::PlanKey;
-use crate::result::{Progress, ResultSink};
+use crate::result::Progress;
 use crate::session::Session;
 
 /// A command of the protocol, besides the execution of prepared statements.
@@ -43,52 +44,64 @@ pub enum SqlCommand<'a> {
     Kill(ConnectionId),
 }
 
-impl Engine {
+impl StatementContext<'_, '_> {
     /// Executes one command of a session that is not busy.
-    pub fn command(
-        &mut self,
-        session: &mut Session,
-        command: SqlCommand<'_>,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
+    pub fn command(&mut self, command: SqlCommand<'_>) -> Progress {
         match command {
-            SqlCommand::Query(text) => self.query(session, text, turn, sink),
-            SqlCommand::Prepare(text) => self.prepare(session, text, turn, sink),
+            SqlCommand::Query(text) => self.query(text),
+            SqlCommand::Prepare(text) => self.prepare(text),
             SqlCommand::UseDatabase(name) => {
-                session.clear_diagnostics();
-                let outcome = utf8(name).and_then(|name| self.use_database(session, name));
-                answer(session, outcome, sink)
+                self.session.clear_diagnostics();
+                let outcome = utf8(name).and_then(|name| self.engine.use_database(self.session, name));
+                answer(self, outcome)
             }
             SqlCommand::FieldList { table, wildcard } => {
-                session.clear_diagnostics();
-                match self.field_list(session, table, wildcard) {
+                self.session.clear_diagnostics();
+                match self.engine.field_list(self.session, table, wildcard) {
                     Ok(columns) => {
-                        sink.field_list(&columns, &session.completion());
+                        self.sink.field_list(&columns, &self.session.completion());
                         Progress::Done
                     }
-                    Err(error) => fail(session, &error, sink),
+                    Err(error) => fail(self, &error),
                 }
             }
             SqlCommand::Statistics => {
-                sink.plain_text(&self.statistics(turn));
+                self.sink.plain_text(&self.engine.statistics(self.turn));
                 Progress::Done
             }
-            SqlCommand::Ping => answer(session, Ok(()), sink),
-            SqlCommand::ResetConnection => self.reset_connection(session, turn, sink),
+            SqlCommand::Ping => answer(self, Ok(())),
+            SqlCommand::ResetConnection => self.reset_connection(),
             SqlCommand::SetMultiStatements(on) => {
-                session.multi_statements = on;
-                session.clear_diagnostics();
-                sink.end_rows(&session.completion());
+                self.session.multi_statements = on;
+                self.session.clear_diagnostics();
+                self.sink.end_rows(&self.session.completion());
                 Progress::Done
             }
             SqlCommand::Kill(connection) => {
-                session.clear_diagnostics();
-                self.kill(session, connection, false, turn, sink)
+                self.session.clear_diagnostics();
+                self.kill(connection, false)
             }
         }
     }
 
+    /// The session as it was after the login, transaction and prepared statements gone.
+    fn reset_connection(&mut self) -> Progress {
+        self.session.clear_diagnostics();
+        self.engine.forget_prepared(self.session);
+        self.engine.release_user_locks(self.session, self.turn);
+        self.engine.release_table_locks(self.session, self.turn);
+        let collation = self.session.variables.collation_connection.number;
+        self.session.variables = SessionVariables::new(&self.engine.globals, self.session.is_interactive);
+        self.session.variables.choose_collation(collation);
+        self.session.last_insert_id = 0;
+        self.session.insert_id_argument = None;
+        self.session.found_rows = 0;
+        let after = AfterEnding::Complete { chain: false, release: false };
+        end_transaction(self, Ending::Rollback, after)
+    }
+}
+
+impl Engine {
     /// Changes the session's database. Error: 1049.
     pub(crate) fn use_database(&mut self, session: &mut Session, name: &str) -> Result<()> {
         self.check_database(name)?;
@@ -135,27 +148,6 @@ impl Engine {
         )
     }
 
-    /// The session as it was after the login, transaction and prepared statements gone.
-    fn reset_connection(
-        &mut self,
-        session: &mut Session,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        session.clear_diagnostics();
-        self.forget_prepared(session);
-        self.release_user_locks(session, turn);
-        self.release_table_locks(session, turn);
-        let collation = session.variables.collation_connection.number;
-        session.variables = SessionVariables::new(&self.globals, session.is_interactive);
-        session.variables.choose_collation(collation);
-        session.last_insert_id = 0;
-        session.insert_id_argument = None;
-        session.found_rows = 0;
-        let after = AfterEnding::Complete { chain: false, release: false };
-        end_transaction(self, session, Ending::Rollback, after, turn, sink)
-    }
-
     /// The key of a shape in the plan cache.
     pub(super) fn plan_key<'k>(shape: &'k crate::parse::Shape, session: &'k Session) -> PlanKey<'k> {
         PlanKey {
@@ -168,10 +160,10 @@ impl Engine {
 }
 
 /// Says OK or the error.
-pub(super) fn answer(session: &mut Session, outcome: Result<()>, sink: &mut dyn ResultSink) -> Progress {
+pub(super) fn answer(context: &mut StatementContext<'_, '_>, outcome: Result<()>) -> Progress {
     match outcome {
-        Ok(()) => ok(session, Changed::default(), sink),
-        Err(error) => fail(session, &error, sink),
+        Ok(()) => ok(context, Changed::default()),
+        Err(error) => fail(context, &error),
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::ResultColumn;
 use junctor_signals::program::{Access, Output, ReadProgram};
@@ -13,22 +12,36 @@ use junctor_wire::{KEYS_MAX, KeyValues};
 
 use super::{Engine, OperationKind};
 use crate::bind::message;
+use crate::execute::StatementContext;
 use crate::execute::{Again, KeyRead, Run, fail, start_key_read};
 use crate::parse::parse;
 use crate::plan::{AccessPath, Gather, Plan, SelectPlan};
-use crate::result::{Progress, ResultSink};
+use crate::result::Progress;
 use crate::session::Session;
 use junctor_signals::program::RowProtocol;
 
 /// What a reader is to read.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyReaderRequest<'a> {
+    /// The number that the client has chosen for the reader; replaces a reader of that number.
+    pub reader: u32,
     /// The database; empty for the session's.
     pub database: &'a str,
     /// The table.
     pub table: &'a str,
     /// The columns wanted.
     pub columns: &'a [&'a str],
+}
+
+/// One read by a prepared reader.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyReadRequest<'a> {
+    /// The number of the reader.
+    pub reader: u32,
+    /// The keys, decoded.
+    pub keys: KeyValues<'a>,
+    /// The same keys in their wire form, with form and count in front; kept for a retry.
+    pub bytes: &'a [u8],
 }
 
 /// A reader that was prepared.
@@ -45,119 +58,84 @@ pub(crate) struct KeyReader {
     dictionary_version: u64,
 }
 
-impl Engine {
+impl StatementContext<'_, '_> {
     /// Prepares a reader under a number that the client has chosen, in the place of one that has it already.
-    pub fn prepare_reader(
-        &mut self,
-        session: &mut Session,
-        reader: u32,
-        request: &KeyReaderRequest<'_>,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        self.counters.prepares += 1;
-        session.clear_diagnostics();
-        self.close_reader(session, reader);
-        match self.try_prepare_reader(session, request, turn) {
+    pub(super) fn prepare_reader(&mut self, request: &KeyReaderRequest<'_>) -> Progress {
+        let reader = request.reader;
+        self.engine.counters.prepares += 1;
+        self.session.clear_diagnostics();
+        self.engine.close_reader(self.session, reader);
+        match self.try_prepare_reader(request) {
             Ok(prepared) => {
                 let Plan::Select(select) = &*prepared.plan else { return Progress::Done };
                 let columns = select.table.definition.primary().columns.len() as u16;
-                sink.prepared(reader, columns, &select.header, &session.completion());
-                session.key_readers.insert(reader, Box::new(prepared));
-                self.prepared_count += 1;
+                self.sink.prepared(reader, columns, &select.header, &self.session.completion());
+                self.session.key_readers.insert(reader, Box::new(prepared));
+                self.engine.prepared_count += 1;
                 Progress::Done
             }
-            Err(error) => fail(session, &error, sink),
-        }
-    }
-
-    /// Forgets a reader.
-    pub fn close_reader(&mut self, session: &mut Session, reader: u32) {
-        if session.key_readers.remove(&reader).is_some() {
-            self.prepared_count = self.prepared_count.saturating_sub(1);
+            Err(error) => fail(self, &error),
         }
     }
 
     /// Reads rows by their keys; `bytes` are the keys as they came, form and number first.
     #[inline]
-    pub fn read_keys(
-        &mut self,
-        session: &mut Session,
-        reader: u32,
-        (keys, bytes): (KeyValues<'_>, &[u8]),
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        self.counters.questions += 1;
-        self.counters.selects += 1;
-        self.run_key_read(session, reader, keys, Again::Keys(reader, bytes), turn, sink)
+    pub(super) fn read_keys(&mut self, request: KeyReadRequest<'_>) -> Progress {
+        let KeyReadRequest { reader, keys, bytes } = request;
+        self.engine.counters.questions += 1;
+        self.engine.counters.selects += 1;
+        self.run_key_read(reader, keys, Again::Keys(reader, bytes))
     }
 
     /// Reads again what had to wait, or met a change of the schema.
-    pub(super) fn read_keys_again(
-        &mut self,
-        session: &mut Session,
-        reader: u32,
-        bytes: &[u8],
-        repeats: bool,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
+    pub(super) fn read_keys_again(&mut self, reader: u32, bytes: &[u8], repeats: bool) -> Progress {
         // They were whole the first time.
         let keys = parse_keys(&mut Fields::new(bytes)).unwrap_or(KeyValues::Integers(&[]));
         let again = if repeats { Again::Keys(reader, bytes) } else { Again::KeysOnce(reader, bytes) };
-        self.run_key_read(session, reader, keys, again, turn, sink)
+        self.run_key_read(reader, keys, again)
     }
 
-    fn run_key_read(
-        &mut self,
-        session: &mut Session,
-        reader: u32,
-        keys: KeyValues<'_>,
-        again: Again<'_>,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        if session.has_remarks() {
-            session.clear_diagnostics();
+    fn run_key_read(&mut self, reader: u32, keys: KeyValues<'_>, again: Again<'_>) -> Progress {
+        if self.session.has_remarks() {
+            self.session.clear_diagnostics();
         }
         if keys.len() > KEYS_MAX {
-            return fail(session, &Error::new(ErrorCode::PacketTooLarge, "Too many keys in one read"), sink);
+            return fail(self, &Error::new(ErrorCode::PacketTooLarge, "Too many keys in one read"));
         }
-        let read = match self.current_reader(session, reader, turn) {
+        let read = match self.current_reader(reader) {
             Ok(read) => read,
-            Err(error) => return fail(session, &error, sink),
+            Err(error) => return fail(self, &error),
         };
-        if session.transaction.explicit || self.tables.any() {
-            self.work.parameters.clear();
+        if self.session.transaction.explicit || self.engine.tables.any() {
+            self.engine.work.parameters.clear();
             let run = Run { protocol: RowProtocol::Binary, shaped_text: None, again };
-            if let Some(progress) = self.enter_tables(session, &read.plan, &run, turn, sink) {
+            if let Some(progress) = self.enter_tables(&read.plan, &run) {
                 return progress;
             }
         }
-        session.operation = if keys.len() > 1 { OperationKind::BatchRead } else { OperationKind::PointRead };
-        start_key_read(self, session, read, keys, again, turn, sink)
+        self.session.operation = if keys.len() > 1 { OperationKind::BatchRead } else { OperationKind::PointRead };
+        start_key_read(self, read, keys, again)
     }
 
     /// The plan of a reader for the schema and settings as they are now. Errors: 1243; 1615 when its columns are others than the
     /// client was told; 1235 in SERIALIZABLE transactions, whose reads lock.
     #[inline]
-    fn current_reader(&self, session: &mut Session, reader: u32, turn: &TurnContext<'_>) -> Result<KeyRead> {
-        let settings = session.plan_settings();
-        let dictionary = &self.gateway.catalog().dictionary;
-        let Some(known) = session.key_readers.get_mut(&reader) else { return Err(unknown_reader(reader)) };
+    fn current_reader(&mut self, reader: u32) -> Result<KeyRead> {
+        let settings = self.session.plan_settings();
+        let dictionary = &self.engine.gateway.catalog().dictionary;
+        let Some(known) = self.session.key_readers.get_mut(&reader) else { return Err(unknown_reader(reader)) };
         let is_current = known.dictionary_version == dictionary.version || known.plan.is_current(dictionary);
         if is_current && known.settings == settings {
             known.dictionary_version = dictionary.version;
             return Ok(KeyRead { plan: Arc::clone(&known.plan), program: Arc::clone(&known.program) });
         }
-        self.replan_reader(session, reader, turn)
+        self.replan_reader(reader)
     }
 
     #[cold]
-    fn replan_reader(&self, session: &mut Session, reader: u32, turn: &TurnContext<'_>) -> Result<KeyRead> {
-        let Some(known) = session.key_readers.get(&reader) else { return Err(unknown_reader(reader)) };
-        let planned = self.plan_reader(session, &known.text, known.database.as_deref(), turn)?;
+    fn replan_reader(&mut self, reader: u32) -> Result<KeyRead> {
+        let Some(known) = self.session.key_readers.get(&reader) else { return Err(unknown_reader(reader)) };
+        let planned = self.plan_reader(&known.text, known.database.as_deref())?;
         let same = |left: &ResultColumn, right: &ResultColumn| {
             (left.wire_type, left.flags, left.charset) == (right.wire_type, right.flags, right.charset)
         };
@@ -167,18 +145,13 @@ impl Engine {
             return Err(Error::new(ErrorCode::NeedsReprepare, "Prepared statement needs to be re-prepared"));
         }
         let read = KeyRead { plan: Arc::clone(&planned.plan), program: Arc::clone(&planned.program) };
-        session.key_readers.insert(reader, Box::new(planned));
+        self.session.key_readers.insert(reader, Box::new(planned));
         Ok(read)
     }
 
-    fn try_prepare_reader(
-        &self,
-        session: &Session,
-        request: &KeyReaderRequest<'_>,
-        turn: &TurnContext<'_>,
-    ) -> Result<KeyReader> {
-        if self.prepared_count >= self.settings.prepared_statements_max {
-            return Err(message::too_many_prepared(self.settings.prepared_statements_max));
+    fn try_prepare_reader(&self, request: &KeyReaderRequest<'_>) -> Result<KeyReader> {
+        if self.engine.prepared_count >= self.engine.settings.prepared_statements_max {
+            return Err(message::too_many_prepared(self.engine.settings.prepared_statements_max));
         }
         let mut text = String::from("SELECT ");
         for (position, column) in request.columns.iter().enumerate() {
@@ -191,18 +164,12 @@ impl Engine {
             text.push('.');
         }
         push_quoted(request.table, &mut text);
-        self.plan_reader(session, &text, session.database(), turn)
+        self.plan_reader(&text, self.session.database())
     }
 
-    fn plan_reader(
-        &self,
-        session: &Session,
-        text: &str,
-        database: Option<&str>,
-        turn: &TurnContext<'_>,
-    ) -> Result<KeyReader> {
+    fn plan_reader(&self, text: &str, database: Option<&str>) -> Result<KeyReader> {
         let parsed = parse(text.as_bytes()).map_err(|error| message::of_parse_error(&error))?;
-        let planned = self.plan_without_parameters(session, &parsed.statement, database, turn)?;
+        let planned = self.plan_without_parameters(&parsed.statement, database)?;
         let plan = match planned.map(|planned| planned.plan) {
             Some(plan @ Plan::Select(_)) => plan,
             _ => return Err(Error::not_supported("reads by key of a table that is none of rows")),
@@ -214,9 +181,18 @@ impl Engine {
             database: database.map(Box::from),
             program,
             plan: Arc::new(plan),
-            settings: session.plan_settings(),
-            dictionary_version: self.gateway.catalog().dictionary.version,
+            settings: self.session.plan_settings(),
+            dictionary_version: self.engine.gateway.catalog().dictionary.version,
         })
+    }
+}
+
+impl Engine {
+    /// Forgets a reader.
+    pub fn close_reader(&mut self, session: &mut Session, reader: u32) {
+        if session.key_readers.remove(&reader).is_some() {
+            self.prepared_count = self.prepared_count.saturating_sub(1);
+        }
     }
 }
 

@@ -9,10 +9,11 @@ use junctor_signals::end_transaction::Ending;
 
 use super::Engine;
 use crate::bind::message;
+use crate::execute::StatementContext;
 use crate::execute::{AfterEnding, end_transaction, start_schema_change};
 use crate::parse::statement::TableLock;
 use crate::plan::Plan;
-use crate::result::{Progress, ResultSink};
+use crate::result::Progress;
 use crate::session::Session;
 
 /// What LOCK TABLES has got, or waits for.
@@ -37,31 +38,36 @@ struct TableLocked {
     writes: bool,
 }
 
-impl Engine {
+impl StatementContext<'_, '_> {
     /// LOCK TABLES: what was locked before is given back first, and the open transaction committed. Errors: 1046, 1049, 1066,
     /// 1146, 1205.
-    pub(super) fn lock_tables(
-        &mut self,
-        session: &mut Session,
-        locks: &[TableLock],
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        let requests = self.requests_of(session, locks);
+    pub(super) fn lock_tables(&mut self, locks: &[TableLock]) -> Progress {
+        let requests = self.engine.requests_of(self.session, locks);
         match requests {
             Ok(locks) => {
-                self.release_table_locks(session, turn);
+                self.engine.release_table_locks(self.session, self.turn);
                 let change = SchemaChange::LockTables { tables: locks.requests.clone() };
-                session.table_locks = Some(Box::new(locks));
-                start_schema_change(self, session, change, Vec::new(), turn, sink)
+                self.session.table_locks = Some(Box::new(locks));
+                start_schema_change(self, change, Vec::new())
             }
             Err(error) => {
                 let after = AfterEnding::UnlockTables { error: Some(error) };
-                end_transaction(self, session, Ending::Commit, after, turn, sink)
+                end_transaction(self, Ending::Commit, after)
             }
         }
     }
 
+    /// UNLOCK TABLES: commits, if there is something to give back.
+    pub(super) fn unlock_tables(&mut self) -> Progress {
+        if self.session.table_locks.is_none() {
+            return super::command::answer(self, Ok(()));
+        }
+        let after = AfterEnding::UnlockTables { error: None };
+        end_transaction(self, Ending::Commit, after)
+    }
+}
+
+impl Engine {
     fn requests_of(&self, session: &Session, locks: &[TableLock]) -> Result<TableLocks> {
         let dictionary = &self.gateway.catalog().dictionary;
         let mut requests: Vec<TableLockRequest> = Vec::new();
@@ -117,20 +123,6 @@ impl Engine {
             Some((layout.definition.id, wanted.clone()))
         });
         locks.held = held.collect();
-    }
-
-    /// UNLOCK TABLES: commits, if there is something to give back.
-    pub(super) fn unlock_tables(
-        &mut self,
-        session: &mut Session,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        if session.table_locks.is_none() {
-            return super::command::answer(session, Ok(()), sink);
-        }
-        let after = AfterEnding::UnlockTables { error: None };
-        end_transaction(self, session, Ending::Commit, after, turn, sink)
     }
 
     /// Gives back what LOCK TABLES has got.

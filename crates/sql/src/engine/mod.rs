@@ -28,18 +28,21 @@ use junctor_signals::change_schema::PublishCatalog;
 use junctor_signals::counter::SqlCounters;
 
 use crate::bind::message;
-use crate::execute::{Execution, NumberRanges, Workspace};
+use crate::execute::{Execution, NumberRanges, StatementContext, Workspace};
 use crate::mysql_catalog::variable::{GlobalVariables, SessionVariables};
 use crate::parse::Shape;
 use crate::plan::PlanCache;
+use crate::result::{Progress, ResultSink};
 use crate::session::{Session, SessionOpening};
+use junctor_gateway::Event;
 
 use user_locks::LockCalls;
 
 pub use command::SqlCommand;
 pub(crate) use key_reads::KeyReader;
-pub use key_reads::KeyReaderRequest;
+pub use key_reads::{KeyReadRequest, KeyReaderRequest};
 pub(crate) use lock_tables::TableLocks;
+pub use prepared::PreparedExecution;
 pub(crate) use user_locks::UserLockState;
 
 use latency::Latencies;
@@ -103,7 +106,7 @@ impl Engine {
     ///
     /// # Errors
     /// 1049 for an unknown database.
-    pub fn open_session(&mut self, opening: &SessionOpening<'_>, _door: &mut TurnContext<'_>) -> Result<Session> {
+    pub fn open_session(&mut self, opening: &SessionOpening<'_>, _turn: &mut TurnContext<'_>) -> Result<Session> {
         if let Some(database) = opening.database {
             self.check_database(database)?;
         }
@@ -201,5 +204,134 @@ impl Engine {
         if self.spare_shapes.len() < SPARE_SHAPES_MAX {
             self.spare_shapes.push(spare);
         }
+    }
+}
+
+/// The entry points of the sql block. Each answers into `sink` and says what the session does next.
+impl Engine {
+    fn context<'c, 't>(
+        &'c mut self,
+        session: &'c mut Session,
+        turn: &'c mut TurnContext<'t>,
+        sink: &'c mut dyn ResultSink,
+    ) -> StatementContext<'c, 't> {
+        StatementContext { engine: self, session, turn, sink }
+    }
+
+    /// Executes one command of a session that is not busy.
+    pub fn command(
+        &mut self,
+        session: &mut Session,
+        command: SqlCommand<'_>,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.context(session, turn, sink).command(command)
+    }
+
+    /// Executes the next statement of the command's `text`, after one that has succeeded.
+    pub fn next_statement(
+        &mut self,
+        session: &mut Session,
+        text: &[u8],
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.context(session, turn, sink).next_statement(text)
+    }
+
+    /// Executes a prepared statement.
+    pub fn execute_prepared(
+        &mut self,
+        session: &mut Session,
+        execution: PreparedExecution<'_>,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.context(session, turn, sink).execute_prepared(execution)
+    }
+
+    /// Prepares a key reader. A reader of the same number is replaced.
+    pub fn prepare_reader(
+        &mut self,
+        session: &mut Session,
+        request: &KeyReaderRequest<'_>,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.context(session, turn, sink).prepare_reader(request)
+    }
+
+    /// Reads rows by their primary keys.
+    pub fn read_keys(
+        &mut self,
+        session: &mut Session,
+        request: KeyReadRequest<'_>,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.context(session, turn, sink).read_keys(request)
+    }
+
+    /// Continues the statement that waits for this event.
+    pub fn resume(
+        &mut self,
+        session: &mut Session,
+        event: Event,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.context(session, turn, sink).resume(event)
+    }
+
+    /// Continues an answer once the client has taken its last part.
+    pub fn continue_output(
+        &mut self,
+        session: &mut Session,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.context(session, turn, sink).continue_output()
+    }
+
+    /// KILL QUERY: the statement under way fails with error 1317, immediately or once it is undone. Nothing happens when the session
+    /// is idle or commits already.
+    pub fn interrupt_statement(
+        &mut self,
+        session: &mut Session,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.context(session, turn, sink).interrupt_statement()
+    }
+
+    /// Fails a command, or the rest of a text, with error 1317 before it has begun.
+    pub fn refuse_command(
+        &mut self,
+        session: &mut Session,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.context(session, turn, sink).refuse_command()
+    }
+
+    /// Begins the statement of a session that waited for tables.
+    pub fn retry_tables(
+        &mut self,
+        session: &mut Session,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.context(session, turn, sink).retry_tables()
+    }
+
+    /// Fails the statement of a session that has waited too long for its tables with error 1205. The transaction goes on.
+    pub fn fail_table_wait(
+        &mut self,
+        session: &mut Session,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.context(session, turn, sink).fail_table_wait()
     }
 }

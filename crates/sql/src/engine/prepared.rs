@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use junctor_expression::{Kind, Parameters};
-use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::program::RowProtocol;
 
@@ -14,10 +13,11 @@ use super::query::keeps_diagnostics;
 use super::shared_statements::{SHARED_BYTES_MAX, StatementKey};
 use super::user_locks::{LockCallMode, refuse_lock_calls};
 use crate::bind::{ParameterKind, message};
+use crate::execute::StatementContext;
 use crate::execute::{Again, Run, fail, kind_of_value};
 use crate::parse::parse;
 use crate::plan::Plan;
-use crate::result::{Progress, ResultHeader, ResultSink};
+use crate::result::{Progress, ResultHeader};
 use crate::session::{PreparedStatement, Session};
 
 /// Bytes of the longest statement that is prepared.
@@ -27,59 +27,57 @@ const UNBOUND: ParameterKind = ParameterKind { kind: Kind::Int, is_list: false }
 /// Bytes of a statement that SHOW PROCESSLIST shows.
 const SHOWN_BYTES_MAX: usize = 4096;
 
+/// One execution of a prepared statement.
+#[derive(Clone, Copy, Debug)]
+pub struct PreparedExecution<'a> {
+    /// The number of the statement.
+    pub statement: u32,
+    /// The values, as the bytes of `junctor_expression::Parameters`.
+    pub parameters: &'a [u8],
+}
+
 // What is kept of a text tells it from others, if it is one that is shared.
 const _: () = assert!(SHARED_BYTES_MAX < SHOWN_BYTES_MAX);
 
-impl Engine {
+impl StatementContext<'_, '_> {
     /// Prepares a statement.
-    pub(crate) fn prepare(
-        &mut self,
-        session: &mut Session,
-        text: &[u8],
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        self.counters.prepares += 1;
-        session.clear_diagnostics();
-        match self.try_prepare(session, text, turn) {
+    pub(crate) fn prepare(&mut self, text: &[u8]) -> Progress {
+        self.engine.counters.prepares += 1;
+        self.session.clear_diagnostics();
+        match self.try_prepare(text) {
             Ok((id, plan)) => {
-                let parameters = session.statements.get(id).map_or(0, |statement| statement.parameter_count);
+                let parameters = self.session.statements.get(id).map_or(0, |statement| statement.parameter_count);
                 let no_columns = ResultHeader::default();
                 let header = plan.as_deref().and_then(Plan::header).unwrap_or(&no_columns);
-                sink.prepared(id, parameters, header, &session.completion());
+                self.sink.prepared(id, parameters, header, &self.session.completion());
                 Progress::Done
             }
-            Err(error) => fail(session, &error, sink),
+            Err(error) => fail(self, &error),
         }
     }
 
-    fn try_prepare(
-        &mut self,
-        session: &mut Session,
-        text: &[u8],
-        turn: &TurnContext<'_>,
-    ) -> Result<(u32, Option<Arc<Plan>>)> {
-        if self.prepared_count >= self.settings.prepared_statements_max {
-            return Err(message::too_many_prepared(self.settings.prepared_statements_max));
+    fn try_prepare(&mut self, text: &[u8]) -> Result<(u32, Option<Arc<Plan>>)> {
+        if self.engine.prepared_count >= self.engine.settings.prepared_statements_max {
+            return Err(message::too_many_prepared(self.engine.settings.prepared_statements_max));
         }
         if text.len() > PREPARED_BYTES_MAX {
             return Err(Error::not_supported("a prepared statement of more than 1 MiB"));
         }
-        let key = StatementKey { text, database: session.database(), settings: session.plan_settings() };
-        let dictionary = &self.gateway.catalog().dictionary;
+        let key = StatementKey { text, database: self.session.database(), settings: self.session.plan_settings() };
+        let dictionary = &self.engine.gateway.catalog().dictionary;
         let is_unbound = |kinds: &[ParameterKind]| kinds.iter().all(|kind| *kind == UNBOUND);
-        if let Some(statement) = self.shared_statements.get(&key, is_unbound, dictionary) {
+        if let Some(statement) = self.engine.shared_statements.get(&key, is_unbound, dictionary) {
             let plan = statement.plan.clone();
-            return Ok((self.keep_prepared(session, statement), plan));
+            return Ok((self.engine.keep_prepared(self.session, statement), plan));
         }
         let parsed = parse(text).map_err(|error| message::of_parse_error(&error))?;
         // The parser bounds the number of parameters.
         let parameter_count = parsed.parameter_count as u16;
-        self.work.kinds.clear();
-        self.work.kinds.resize(usize::from(parameter_count), UNBOUND);
-        self.set_lock_calls(LockCallMode::Described);
-        let planned = self.plan(session, &parsed.statement, session.database(), turn);
-        self.set_lock_calls(LockCallMode::Refused);
+        self.engine.work.kinds.clear();
+        self.engine.work.kinds.resize(usize::from(parameter_count), UNBOUND);
+        self.engine.set_lock_calls(LockCallMode::Described);
+        let planned = self.plan(&parsed.statement, self.session.database());
+        self.engine.set_lock_calls(LockCallMode::Refused);
         let planned = planned?;
         let (plan, lasting) = match planned {
             Some(planned) => {
@@ -94,15 +92,116 @@ impl Engine {
             text: text[..text.len().min(SHOWN_BYTES_MAX)].into(),
             parameter_count,
             plan: lasting,
-            kinds: self.work.kinds.clone(),
+            kinds: self.engine.work.kinds.clone(),
             settings: key.settings,
-            dictionary_version: AtomicU64::new(self.gateway.catalog().dictionary.version),
-            database: session.database.clone(),
+            dictionary_version: AtomicU64::new(self.engine.gateway.catalog().dictionary.version),
+            database: self.session.database.clone(),
         });
-        self.shared_statements.put(&key, &statement);
-        Ok((self.keep_prepared(session, statement), plan))
+        self.engine.shared_statements.put(&key, &statement);
+        Ok((self.engine.keep_prepared(self.session, statement), plan))
     }
 
+    /// Executes a prepared statement.
+    pub(super) fn execute_prepared(&mut self, execution: PreparedExecution<'_>) -> Progress {
+        let PreparedExecution { statement, parameters } = execution;
+        self.engine.counters.questions += 1;
+        self.engine.counters.executes += 1;
+        self.run_prepared(statement, parameters, Again::Prepared(statement))
+    }
+
+    pub(super) fn run_prepared(&mut self, id: u32, parameters: &[u8], again: Again<'_>) -> Progress {
+        self.engine.work.parameters.clear();
+        self.engine.work.parameters.extend_from_slice(parameters);
+        let values = Parameters::from_bytes(parameters);
+        let settings = self.session.plan_settings();
+        let Some(statement) = self.session.statements.get(id) else {
+            let message = format!("Unknown prepared statement handler ({id}) given to mysqld_stmt_execute");
+            return fail(self, &Error::new(ErrorCode::UnknownPreparedStatement, message));
+        };
+        if values.count() != usize::from(statement.parameter_count) {
+            return fail(self, &message::wrong_arguments("mysqld_stmt_execute"));
+        }
+        let dictionary = &self.engine.gateway.catalog().dictionary;
+        let run = Run { protocol: RowProtocol::Binary, shaped_text: None, again };
+        if let Some(plan) = &statement.plan
+            && statement.settings == settings
+            && fits(plan, &statement.kinds, values)
+            && statement.is_current(dictionary)
+        {
+            let plan = Arc::clone(plan);
+            if self.session.has_remarks() {
+                self.session.clear_diagnostics();
+            }
+            return self.run_plan(&plan, &run);
+        }
+        self.plan_and_run_prepared(id, &run)
+    }
+
+    /// Plans a prepared statement for the values of this execution, and executes it.
+    #[cold]
+    fn plan_and_run_prepared(&mut self, id: u32, run: &Run<'_>) -> Progress {
+        let Some(prepared) = self.session.statements.get(id).cloned() else { return Progress::Done };
+        let settings = self.session.plan_settings();
+        let values = Parameters::from_bytes(&self.engine.work.parameters);
+        self.engine.work.kinds.clear();
+        for ordinal in 0..prepared.parameter_count {
+            // What NULL is compared with does not matter, so it is planned as what it was before.
+            let before = prepared.kinds.get(usize::from(ordinal)).map_or(Kind::Int, |kind| kind.kind);
+            let kind = match kind_of_value(values.get(ordinal)) {
+                Kind::Null => before,
+                kind => kind,
+            };
+            self.engine.work.kinds.push(ParameterKind { kind, is_list: false });
+        }
+        let key = StatementKey { text: &prepared.text, database: prepared.database.as_deref(), settings };
+        let has_kinds = |kinds: &[ParameterKind]| *kinds == *self.engine.work.kinds;
+        let dictionary = &self.engine.gateway.catalog().dictionary;
+        if let Some(known) = self.engine.shared_statements.get(&key, has_kinds, dictionary)
+            && let Some(plan) = known.plan.clone()
+        {
+            self.session.statements.insert(id, known);
+            self.session.clear_diagnostics();
+            return self.run_plan(&plan, run);
+        }
+        self.engine.counters.plans += 1;
+        self.engine.set_lock_calls(LockCallMode::Collected);
+        let progress = match self.plan(&prepared.statement, prepared.database.as_deref()) {
+            Ok(Some(planned)) if self.engine.has_unanswered_lock_calls() => refuse_lock_calls(self, &planned.plan),
+            Err(error) => {
+                self.session.clear_diagnostics();
+                fail(self, &error)
+            }
+            Ok(None) => {
+                if !keeps_diagnostics(&prepared.statement) {
+                    self.session.clear_diagnostics();
+                }
+                self.run_without_plan(&prepared.statement, run.protocol)
+            }
+            Ok(Some(planned)) => {
+                self.session.clear_diagnostics();
+                let plan = Arc::new(planned.plan);
+                if !planned.is_volatile {
+                    let statement = Arc::new(PreparedStatement {
+                        statement: Arc::clone(&prepared.statement),
+                        text: prepared.text.clone(),
+                        parameter_count: prepared.parameter_count,
+                        plan: Some(Arc::clone(&plan)),
+                        kinds: self.engine.work.kinds.clone(),
+                        settings,
+                        dictionary_version: AtomicU64::new(self.engine.gateway.catalog().dictionary.version),
+                        database: prepared.database.clone(),
+                    });
+                    self.engine.shared_statements.put(&key, &statement);
+                    self.session.statements.insert(id, statement);
+                }
+                self.run_plan(&plan, run)
+            }
+        };
+        self.after_lock_calls(progress, run.again)
+    }
+}
+
+impl Engine {
     fn keep_prepared(&mut self, session: &mut Session, statement: Arc<PreparedStatement>) -> u32 {
         let mut id = session.next_statement;
         while session.statements.get(id).is_some() {
@@ -132,126 +231,6 @@ impl Engine {
         if session.statements.remove(statement) {
             self.prepared_count = self.prepared_count.saturating_sub(1);
         }
-    }
-
-    /// Executes a prepared statement; `parameters` are the bytes of `expression::Parameters`.
-    pub fn execute_prepared(
-        &mut self,
-        session: &mut Session,
-        statement: u32,
-        parameters: &[u8],
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        self.counters.questions += 1;
-        self.counters.executes += 1;
-        self.run_prepared(session, statement, parameters, Again::Prepared(statement), turn, sink)
-    }
-
-    pub(super) fn run_prepared(
-        &mut self,
-        session: &mut Session,
-        id: u32,
-        parameters: &[u8],
-        again: Again<'_>,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        self.work.parameters.clear();
-        self.work.parameters.extend_from_slice(parameters);
-        let values = Parameters::from_bytes(parameters);
-        let settings = session.plan_settings();
-        let Some(statement) = session.statements.get(id) else {
-            let message = format!("Unknown prepared statement handler ({id}) given to mysqld_stmt_execute");
-            return fail(session, &Error::new(ErrorCode::UnknownPreparedStatement, message), sink);
-        };
-        if values.count() != usize::from(statement.parameter_count) {
-            return fail(session, &message::wrong_arguments("mysqld_stmt_execute"), sink);
-        }
-        let dictionary = &self.gateway.catalog().dictionary;
-        let run = Run { protocol: RowProtocol::Binary, shaped_text: None, again };
-        if let Some(plan) = &statement.plan
-            && statement.settings == settings
-            && fits(plan, &statement.kinds, values)
-            && statement.is_current(dictionary)
-        {
-            let plan = Arc::clone(plan);
-            if session.has_remarks() {
-                session.clear_diagnostics();
-            }
-            return self.run_plan(session, &plan, &run, turn, sink);
-        }
-        self.plan_and_run_prepared(session, id, &run, turn, sink)
-    }
-
-    /// Plans a prepared statement for the values of this execution, and executes it.
-    #[cold]
-    fn plan_and_run_prepared(
-        &mut self,
-        session: &mut Session,
-        id: u32,
-        run: &Run<'_>,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        let Some(prepared) = session.statements.get(id).cloned() else { return Progress::Done };
-        let settings = session.plan_settings();
-        let values = Parameters::from_bytes(&self.work.parameters);
-        self.work.kinds.clear();
-        for ordinal in 0..prepared.parameter_count {
-            // What NULL is compared with does not matter, so it is planned as what it was before.
-            let before = prepared.kinds.get(usize::from(ordinal)).map_or(Kind::Int, |kind| kind.kind);
-            let kind = match kind_of_value(values.get(ordinal)) {
-                Kind::Null => before,
-                kind => kind,
-            };
-            self.work.kinds.push(ParameterKind { kind, is_list: false });
-        }
-        let key = StatementKey { text: &prepared.text, database: prepared.database.as_deref(), settings };
-        let has_kinds = |kinds: &[ParameterKind]| *kinds == *self.work.kinds;
-        let dictionary = &self.gateway.catalog().dictionary;
-        if let Some(known) = self.shared_statements.get(&key, has_kinds, dictionary)
-            && let Some(plan) = known.plan.clone()
-        {
-            session.statements.insert(id, known);
-            session.clear_diagnostics();
-            return self.run_plan(session, &plan, run, turn, sink);
-        }
-        self.counters.plans += 1;
-        self.set_lock_calls(LockCallMode::Collected);
-        let progress = match self.plan(session, &prepared.statement, prepared.database.as_deref(), turn) {
-            Ok(Some(planned)) if self.has_unanswered_lock_calls() => refuse_lock_calls(session, &planned.plan, sink),
-            Err(error) => {
-                session.clear_diagnostics();
-                fail(session, &error, sink)
-            }
-            Ok(None) => {
-                if !keeps_diagnostics(&prepared.statement) {
-                    session.clear_diagnostics();
-                }
-                self.run_without_plan(session, &prepared.statement, run.protocol, turn, sink)
-            }
-            Ok(Some(planned)) => {
-                session.clear_diagnostics();
-                let plan = Arc::new(planned.plan);
-                if !planned.is_volatile {
-                    let statement = Arc::new(PreparedStatement {
-                        statement: Arc::clone(&prepared.statement),
-                        text: prepared.text.clone(),
-                        parameter_count: prepared.parameter_count,
-                        plan: Some(Arc::clone(&plan)),
-                        kinds: self.work.kinds.clone(),
-                        settings,
-                        dictionary_version: AtomicU64::new(self.gateway.catalog().dictionary.version),
-                        database: prepared.database.clone(),
-                    });
-                    self.shared_statements.put(&key, &statement);
-                    session.statements.insert(id, statement);
-                }
-                self.run_plan(session, &plan, run, turn, sink)
-            }
-        };
-        self.after_lock_calls(session, progress, run.again, turn, sink)
     }
 }
 

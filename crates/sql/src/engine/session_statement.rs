@@ -17,6 +17,7 @@ use super::lock_tables::has_locked_tables;
 use super::{Engine, OperationKind};
 use crate::bind::{Binder, Clause, Environment, Folded, RowSource, Scope};
 use crate::definition::{self, Defined, DefinitionContext};
+use crate::execute::StatementContext;
 use crate::execute::{
     AfterEnding, Execution, append_row, end_transaction, fail, finish, in_read_only_transaction, no_such_thread,
     release_savepoint, roll_back_to_savepoint, set_savepoint, start_schema_change,
@@ -26,68 +27,56 @@ use crate::mysql_catalog::variable::{GlobalChange, SessionFacts, VariableId, fol
 use crate::parse::statement::{Explain, SetItem};
 use crate::parse::{Expression, Statement};
 use crate::plan::{explain_plan, type_of_column};
-use crate::result::{Progress, ResultHeader, ResultSink};
+use crate::result::{Progress, ResultHeader};
 use crate::session::Session;
 
-impl Engine {
+impl StatementContext<'_, '_> {
     /// Executes a statement that has no plan.
-    pub(super) fn run_without_plan(
-        &mut self,
-        session: &mut Session,
-        statement: &Statement,
-        protocol: RowProtocol,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        session.operation = if is_definition(statement) { OperationKind::Definition } else { OperationKind::Other };
+    pub(super) fn run_without_plan(&mut self, statement: &Statement, protocol: RowProtocol) -> Progress {
+        self.session.operation =
+            if is_definition(statement) { OperationKind::Definition } else { OperationKind::Other };
         match statement {
             // Nothing but comments is done at once; a text without even these is refused by the parser.
-            Statement::Empty => answer(session, Ok(()), sink),
-            Statement::LockTables(locks) => self.lock_tables(session, locks, turn, sink),
-            Statement::UnlockTables => self.unlock_tables(session, turn, sink),
+            Statement::Empty => answer(self, Ok(())),
+            Statement::LockTables(locks) => self.lock_tables(locks),
+            Statement::UnlockTables => self.unlock_tables(),
             Statement::Use(name) => {
-                let outcome = self.use_database(session, name);
-                answer(session, outcome, sink)
+                let outcome = self.engine.use_database(self.session, name);
+                answer(self, outcome)
             }
             Statement::Show(_) | Statement::Describe(_) | Statement::Explain(_) => {
-                self.run_computed(session, statement, protocol, turn, sink)
+                self.run_computed(statement, protocol)
             }
-            Statement::Set(items) => self.run_set(session, items, turn, sink),
+            Statement::Set(items) => self.run_set(items),
             Statement::Do(expressions) => {
                 let mut scratch = Scratch::new();
-                let outcome = expressions
-                    .iter()
-                    .try_for_each(|expression| self.evaluate_once(session, expression, &scratch, turn).map(|_| ()));
-                if self.has_unanswered_lock_calls() {
+                let outcome =
+                    expressions.iter().try_for_each(|expression| self.evaluate_once(expression, &scratch).map(|_| ()));
+                if self.engine.has_unanswered_lock_calls() {
                     return Progress::Waiting;
                 }
-                session.note_evaluated(WarningLevel::Warning, &mut scratch);
-                answer(session, outcome, sink)
+                self.session.note_evaluated(WarningLevel::Warning, &mut scratch);
+                answer(self, outcome)
             }
-            _ if is_definition(statement) => match self.define(session, statement) {
-                Ok(Defined { change, notes }) => start_schema_change(self, session, change, notes, turn, sink),
+            _ if is_definition(statement) => match self.engine.define(self.session, statement) {
+                Ok(Defined { change, notes }) => start_schema_change(self, change, notes),
                 // A refused definition has committed the open transaction too.
-                Err(error) => end_transaction(self, session, Ending::Commit, AfterEnding::Fail(error), turn, sink),
+                Err(error) => end_transaction(self, Ending::Commit, AfterEnding::Fail(error)),
             },
-            Statement::Savepoint(name) => set_savepoint(session, name, sink),
-            Statement::RollbackToSavepoint(name) => roll_back_to_savepoint(self, session, name, turn, sink),
-            Statement::ReleaseSavepoint(name) => release_savepoint(session, name, sink),
-            Statement::Kill(kill) => match self.connection_to_kill(session, &kill.connection, turn) {
-                Ok(connection) => self.kill(session, connection, kill.query_only, turn, sink),
-                Err(error) => fail(session, &error, sink),
+            Statement::Savepoint(name) => set_savepoint(self, name),
+            Statement::RollbackToSavepoint(name) => roll_back_to_savepoint(self, name),
+            Statement::ReleaseSavepoint(name) => release_savepoint(self, name),
+            Statement::Kill(kill) => match self.connection_to_kill(&kill.connection) {
+                Ok(connection) => self.kill(connection, kill.query_only),
+                Err(error) => fail(self, &error),
             },
-            statement => fail(session, &Error::not_supported(name_of(statement)), sink),
+            statement => fail(self, &Error::not_supported(name_of(statement))),
         }
     }
 
     /// The connection that KILL names. Error: 1094 for what is no number of a connection.
-    fn connection_to_kill(
-        &self,
-        session: &Session,
-        named: &Expression,
-        turn: &TurnContext<'_>,
-    ) -> Result<ConnectionId> {
-        let id = match self.evaluate_once(session, named, &Scratch::new(), turn)? {
+    fn connection_to_kill(&self, named: &Expression) -> Result<ConnectionId> {
+        let id = match self.evaluate_once(named, &Scratch::new())? {
             Value::Int(id) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
             Value::UInt(id) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
             _ => Err(no_such_thread(&0)),
@@ -96,45 +85,118 @@ impl Engine {
     }
 
     /// Executes SHOW, DESCRIBE or EXPLAIN.
-    fn run_computed(
-        &mut self,
-        session: &mut Session,
-        statement: &Statement,
-        protocol: RowProtocol,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        let table = match self.computed_answer(session, statement, turn) {
+    fn run_computed(&mut self, statement: &Statement, protocol: RowProtocol) -> Progress {
+        let table = match self.computed_answer(statement) {
             Ok(table) => table,
-            Err(error) => return fail(session, &error, sink),
+            Err(error) => return fail(self, &error),
         };
         // What SHOW WARNINGS tells is not said of itself.
-        let count = std::mem::take(&mut session.warning_count);
-        let progress = say_table(session, table, protocol, sink);
-        session.warning_count = count;
+        let count = std::mem::take(&mut self.session.warning_count);
+        let progress = say_table(self, table, protocol);
+        self.session.warning_count = count;
         progress
     }
 
     /// The rows of SHOW, DESCRIBE and EXPLAIN.
-    fn computed_answer(
-        &self,
-        session: &Session,
-        statement: &Statement,
-        turn: &TurnContext<'_>,
-    ) -> Result<VirtualTable> {
-        let facts = Facts { engine: self, session, turn };
+    fn computed_answer(&self, statement: &Statement) -> Result<VirtualTable> {
+        let facts = Facts { engine: self.engine, session: self.session, turn: self.turn };
         match statement {
             Statement::Show(statement) => facts.with_show_facts(|show_facts| {
                 show(statement, show_facts, &mut |condition, table, row| {
-                    self.row_fulfils(&facts, condition, table, row)
+                    self.engine.row_fulfils(&facts, condition, table, row)
                 })
             }),
             Statement::Describe(statement) => facts.with_show_facts(|show_facts| describe(statement, show_facts)),
-            Statement::Explain(explain) => self.explain(session, explain, turn),
+            Statement::Explain(explain) => self.explain(explain),
             _ => Err(Error::not_supported("this statement")),
         }
     }
 
+    fn explain(&self, explain: &Explain) -> Result<VirtualTable> {
+        if explain.analyze {
+            return Err(Error::not_supported("EXPLAIN ANALYZE"));
+        }
+        if let Some(format) = explain.format.as_deref().filter(|format| !format.eq_ignore_ascii_case("traditional")) {
+            return Err(Error::not_supported(&format!("EXPLAIN FORMAT={format}")));
+        }
+        match self.plan(&explain.statement, self.session.database())? {
+            Some(planned) => {
+                let (columns, rows) = explain_plan(&planned.plan);
+                Ok(VirtualTable { columns, rows })
+            }
+            None => Err(Error::not_supported("EXPLAIN of this statement")),
+        }
+    }
+
+    fn run_set(&mut self, items: &[SetItem]) -> Progress {
+        let mut variables = self.session.variables.clone();
+        let mut globals = self.engine.globals.clone();
+        let mut scratch = Scratch::new();
+        let facts = Facts { engine: self.engine, session: self.session, turn: self.turn };
+        let effects =
+            set(items, &mut variables, &mut globals, self.session.is_open, &mut |expression, variables, globals| {
+                let session_facts = SessionFacts { variables, globals, ..facts.session_facts() };
+                self.engine.evaluate(&session_facts, self.session, expression, &scratch)
+            });
+        let effects = match effects {
+            Ok(effects) => effects,
+            Err(error) => {
+                self.session.note_evaluated(WarningLevel::Warning, &mut scratch);
+                return fail(self, &error);
+            }
+        };
+        if self.engine.has_unanswered_lock_calls() {
+            // It is made once main has answered.
+            return Progress::Waiting;
+        }
+        // What is to be said is said under the settings before.
+        self.session.note_evaluated(WarningLevel::Warning, &mut scratch);
+        for (errno, message) in effects.notes {
+            self.session.warn(WarningLevel::Warning, errno, message);
+        }
+        self.session.variables = variables;
+        if let Some(number) = effects.last_insert_id {
+            self.session.last_insert_id = number;
+        }
+        if !effects.global.is_empty() {
+            let values = effects.global.into_iter().map(|change| (change.id.0, change.value)).collect();
+            return match self.engine.gateway.set_globals(self.session.connection, values, self.turn) {
+                Ok(operation) => {
+                    let commits = effects.commits;
+                    self.session.execution = Execution::SettingGlobals { operation, commits };
+                    Progress::Waiting
+                }
+                Err(error) => fail(self, &error),
+            };
+        }
+        self.end_set(effects.commits)
+    }
+
+    /// Every sql block has the new values of the server's variables.
+    pub(super) fn on_globals_set(&mut self) -> Progress {
+        match std::mem::take(&mut self.session.execution) {
+            Execution::SettingGlobals { commits, .. } => self.end_set(commits),
+            _ => Progress::Waiting,
+        }
+    }
+
+    fn end_set(&mut self, commits: bool) -> Progress {
+        if commits {
+            let after = AfterEnding::Complete { chain: false, release: false };
+            return end_transaction(self, Ending::Commit, after);
+        }
+        self.session.transaction.explicit = self.session.is_open || !self.session.variables.autocommit;
+        answer(self, Ok(()))
+    }
+
+    /// The value of an expression without rows.
+    fn evaluate_once(&self, expression: &Expression, scratch: &Scratch) -> Result<Value> {
+        let facts = Facts { engine: self.engine, session: self.session, turn: self.turn };
+        self.engine.evaluate(&facts.session_facts(), self.session, expression, scratch)
+    }
+}
+
+impl Engine {
     /// Whether a row of a SHOW fulfils its WHERE.
     fn row_fulfils(
         &self,
@@ -158,22 +220,6 @@ impl Engine {
             builder.append_to(&mut bytes)?;
             bound.is_true(None, Parameters::from_bytes(&bytes), &Scratch::new())
         })
-    }
-
-    fn explain(&self, session: &Session, explain: &Explain, turn: &TurnContext<'_>) -> Result<VirtualTable> {
-        if explain.analyze {
-            return Err(Error::not_supported("EXPLAIN ANALYZE"));
-        }
-        if let Some(format) = explain.format.as_deref().filter(|format| !format.eq_ignore_ascii_case("traditional")) {
-            return Err(Error::not_supported(&format!("EXPLAIN FORMAT={format}")));
-        }
-        match self.plan(session, &explain.statement, session.database(), turn)? {
-            Some(planned) => {
-                let (columns, rows) = explain_plan(&planned.plan);
-                Ok(VirtualTable { columns, rows })
-            }
-            None => Err(Error::not_supported("EXPLAIN of this statement")),
-        }
     }
 
     fn define(&self, session: &Session, statement: &Statement) -> Result<Defined> {
@@ -206,69 +252,6 @@ impl Engine {
         }
     }
 
-    fn run_set(
-        &mut self,
-        session: &mut Session,
-        items: &[SetItem],
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        let mut variables = session.variables.clone();
-        let mut globals = self.globals.clone();
-        let mut scratch = Scratch::new();
-        let facts = Facts { engine: self, session, turn };
-        let effects =
-            set(items, &mut variables, &mut globals, session.is_open, &mut |expression, variables, globals| {
-                let session_facts = SessionFacts { variables, globals, ..facts.session_facts() };
-                self.evaluate(&session_facts, session, expression, &scratch)
-            });
-        let effects = match effects {
-            Ok(effects) => effects,
-            Err(error) => {
-                session.note_evaluated(WarningLevel::Warning, &mut scratch);
-                return fail(session, &error, sink);
-            }
-        };
-        if self.has_unanswered_lock_calls() {
-            // It is made once main has answered.
-            return Progress::Waiting;
-        }
-        // What is to be said is said under the settings before.
-        session.note_evaluated(WarningLevel::Warning, &mut scratch);
-        for (errno, message) in effects.notes {
-            session.warn(WarningLevel::Warning, errno, message);
-        }
-        session.variables = variables;
-        if let Some(number) = effects.last_insert_id {
-            session.last_insert_id = number;
-        }
-        if !effects.global.is_empty() {
-            let values = effects.global.into_iter().map(|change| (change.id.0, change.value)).collect();
-            return match self.gateway.set_globals(session.connection, values, turn) {
-                Ok(operation) => {
-                    let commits = effects.commits;
-                    session.execution = Execution::SettingGlobals { operation, commits };
-                    Progress::Waiting
-                }
-                Err(error) => fail(session, &error, sink),
-            };
-        }
-        self.end_set(session, effects.commits, turn, sink)
-    }
-
-    /// Every sql block has the new values of the server's variables.
-    pub(super) fn on_globals_set(
-        &mut self,
-        session: &mut Session,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        match std::mem::take(&mut session.execution) {
-            Execution::SettingGlobals { commits, .. } => self.end_set(session, commits, turn, sink),
-            _ => Progress::Waiting,
-        }
-    }
-
     /// Takes what a session of any sql block has set, and says so.
     pub fn on_apply_globals(&mut self, signal: ApplyGlobals, turn: &mut TurnContext<'_>) {
         for (variable, value) in signal.values.iter() {
@@ -280,33 +263,6 @@ impl Engine {
         self.apply_sending(names(), turn);
         let reply = SqlSignal::ApplyGlobalsReply(ApplyGlobalsReply { operation: signal.operation });
         turn.outbox.send(signal.reply_to, Signal::Sql(reply));
-    }
-
-    fn end_set(
-        &mut self,
-        session: &mut Session,
-        commits: bool,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        if commits {
-            let after = AfterEnding::Complete { chain: false, release: false };
-            return end_transaction(self, session, Ending::Commit, after, turn, sink);
-        }
-        session.transaction.explicit = session.is_open || !session.variables.autocommit;
-        answer(session, Ok(()), sink)
-    }
-
-    /// The value of an expression without rows.
-    fn evaluate_once(
-        &self,
-        session: &Session,
-        expression: &Expression,
-        scratch: &Scratch,
-        turn: &TurnContext<'_>,
-    ) -> Result<Value> {
-        let facts = Facts { engine: self, session, turn };
-        self.evaluate(&facts.session_facts(), session, expression, scratch)
     }
 
     pub(super) fn evaluate(
@@ -340,17 +296,17 @@ impl Engine {
 }
 
 /// Says a whole computed result.
-fn say_table(session: &mut Session, table: VirtualTable, protocol: RowProtocol, sink: &mut dyn ResultSink) -> Progress {
+fn say_table(context: &mut StatementContext<'_, '_>, table: VirtualTable, protocol: RowProtocol) -> Progress {
     let VirtualTable { columns, rows } = table;
     let wire_types: Vec<u8> = columns.iter().map(|column: &ResultColumn| column.wire_type).collect();
-    sink.header(&ResultHeader::new(columns), &session.completion());
+    context.sink.header(&ResultHeader::new(columns), &context.session.completion());
     let mut packets = Vec::new();
     for row in &rows {
         let values: Vec<_> = row.iter().map(Value::as_ref).zip(wire_types.iter().copied()).collect();
         append_row(protocol, values.into_iter(), &mut packets);
     }
-    sink.row_packets(&packets);
-    finish(session, rows.len() as u64, sink)
+    context.sink.row_packets(&packets);
+    finish(context, rows.len() as u64)
 }
 
 /// What error 1235 calls a statement.

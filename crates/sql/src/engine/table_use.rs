@@ -17,9 +17,10 @@ use junctor_signals::block_tables::{BlockTables, BlockedTable, Exclusion, TableU
 use junctor_signals::read_rows::OperationId;
 
 use super::Engine;
+use crate::execute::StatementContext;
 use crate::execute::{Again, Execution, Origin, Run, TableWait, fail, on_schema_started};
 use crate::plan::Plan;
-use crate::result::{Progress, ResultSink};
+use crate::result::Progress;
 use crate::session::Session;
 
 /// Nanoseconds of a second.
@@ -139,81 +140,113 @@ impl TableBlocks {
     }
 }
 
-impl Engine {
+impl StatementContext<'_, '_> {
     /// Before a statement runs that is part of a transaction, or while tables are blocked: what it comes to if it must not run.
     #[cold]
-    pub(super) fn enter_tables(
-        &mut self,
-        session: &mut Session,
-        plan: &Plan,
-        run: &Run<'_>,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Option<Progress> {
-        if let Err(error) = self.check_table_locks(session, plan) {
-            return Some(fail(session, &error, sink));
+    pub(super) fn enter_tables(&mut self, plan: &Plan, run: &Run<'_>) -> Option<Progress> {
+        if let Err(error) = self.engine.check_table_locks(self.session, plan) {
+            return Some(fail(self, &error));
         }
-        let wanted: Vec<TableUse> = plan.table_uses().filter(|used| !session.has_used(*used)).collect();
+        let wanted: Vec<TableUse> = plan.table_uses().filter(|used| !self.session.has_used(*used)).collect();
         let mut blocked = wanted.clone();
         // A change that waits for statements alone stands before those of transactions that have used the table, too.
-        blocked.extend(plan.table_uses().filter(|used| session.has_used(*used)));
-        if self.tables.any() && !blocked.is_empty() {
-            let standing = Standing::of(session);
-            if self.tables.is_kept_out(session.connection, &standing, &blocked) {
-                return Some(self.wait_for_tables(session, blocked, standing, run, turn, sink));
+        blocked.extend(plan.table_uses().filter(|used| self.session.has_used(*used)));
+        if self.engine.tables.any() && !blocked.is_empty() {
+            let standing = Standing::of(self.session);
+            if self.engine.tables.is_kept_out(self.session.connection, &standing, &blocked) {
+                return Some(self.wait_for_tables(blocked, standing, run));
             }
-            self.tables.note_users(session.connection, &blocked);
+            self.engine.tables.note_users(self.session.connection, &blocked);
         }
-        if !session.transaction.explicit {
+        if !self.session.transaction.explicit {
             return None;
         }
-        if plan.reads_rows() && wanted.iter().any(|used| session.transaction.is_older_than(used.table)) {
+        if plan.reads_rows() && wanted.iter().any(|used| self.session.transaction.is_older_than(used.table)) {
             let message = "Table definition has changed, please retry transaction";
-            return Some(fail(session, &Error::new(ErrorCode::TableDefinitionChanged, message), sink));
+            return Some(fail(self, &Error::new(ErrorCode::TableDefinitionChanged, message)));
         }
-        if session.tables.is_empty() {
-            session.tables_since = self.tables.last;
+        if self.session.tables.is_empty() {
+            self.session.tables_since = self.engine.tables.last;
         }
         for used in wanted {
-            match session.tables.iter_mut().find(|known| known.table == used.table) {
+            match self.session.tables.iter_mut().find(|known| known.table == used.table) {
                 Some(known) => known.writes |= used.writes,
-                None => session.tables.push(used),
+                None => self.session.tables.push(used),
             }
         }
         None
     }
 
     /// The statement waits; it is begun anew when the changes in its way are over.
-    fn wait_for_tables(
-        &mut self,
-        session: &mut Session,
-        wanted: Vec<TableUse>,
-        standing: Standing,
-        run: &Run<'_>,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        let Some((origin, repeats)) = run.again.copy(&self.work.parameters, turn) else {
+    fn wait_for_tables(&mut self, wanted: Vec<TableUse>, standing: Standing, run: &Run<'_>) -> Progress {
+        let Some((origin, repeats)) = run.again.copy(&self.engine.work.parameters, self.turn) else {
             let message = "Table definition has changed, please retry transaction";
-            return fail(session, &Error::new(ErrorCode::TableDefinitionChanged, message), sink);
+            return fail(self, &Error::new(ErrorCode::TableDefinitionChanged, message));
         };
-        let connection = session.connection;
-        self.recall_changes(connection, &standing, &wanted, turn);
-        let noted = session.transaction.has_begun().then(|| session.transaction.id());
+        let connection = self.session.connection;
+        self.engine.recall_changes(connection, &standing, &wanted, self.turn);
+        let noted = self.session.transaction.has_begun().then(|| self.session.transaction.id());
         if let Some(transaction) = noted {
-            self.gateway.note_table_wait(connection, transaction, true, turn);
+            self.engine.gateway.note_table_wait(connection, transaction, true, self.turn);
         }
         // Who has rows or tables that others may wait for does not wait longer than for a row.
-        let mut seconds = session.variables.table_wait_seconds();
-        if standing.since.is_some() || session.transaction.has_begun() {
-            seconds = seconds.min(u64::from(session.variables.lock_wait_seconds));
+        let mut seconds = self.session.variables.table_wait_seconds();
+        if standing.since.is_some() || self.session.transaction.has_begun() {
+            seconds = seconds.min(u64::from(self.session.variables.lock_wait_seconds));
         }
-        let deadline = Time(turn.now.0.saturating_add(seconds.saturating_mul(SECOND_NS)));
-        self.tables.waiters.push_back(TableWaiter { connection, wanted, standing, deadline, noted });
-        session.execution = Execution::Tables(Box::new(TableWait { origin, repeats, since: turn.now }));
+        let deadline = Time(self.turn.now.0.saturating_add(seconds.saturating_mul(SECOND_NS)));
+        self.engine.tables.waiters.push_back(TableWaiter { connection, wanted, standing, deadline, noted });
+        self.session.execution = Execution::Tables(Box::new(TableWait { origin, repeats, since: self.turn.now }));
         Progress::Waiting
     }
 
+    /// Begins the statement of a session that waited for tables.
+    pub fn retry_tables(&mut self) -> Progress {
+        let wait = match std::mem::take(&mut self.session.execution) {
+            Execution::Tables(wait) => wait,
+            other => {
+                self.session.execution = other;
+                return Progress::Waiting;
+            }
+        };
+        let repeats = wait.repeats;
+        match wait.origin {
+            Origin::Text(text) => {
+                let again = if repeats { Again::Text(&text) } else { Again::TextOnce(&text) };
+                let progress = self.run_text(&text, again);
+                self.turn.buffers.give(text);
+                progress
+            }
+            Origin::Prepared(statement, parameters) => {
+                let again = if repeats { Again::Prepared(statement) } else { Again::PreparedOnce(statement) };
+                let progress = self.run_prepared(statement, &parameters, again);
+                self.turn.buffers.give(parameters);
+                progress
+            }
+            Origin::Keys(reader, keys) => {
+                let progress = self.read_keys_again(reader, &keys, repeats);
+                self.turn.buffers.give(keys);
+                progress
+            }
+            Origin::None => Progress::Done,
+        }
+    }
+
+    /// The statement of a session has waited too long for its tables: 1205. The transaction goes on.
+    pub fn fail_table_wait(&mut self) -> Progress {
+        let message = "Lock wait timeout exceeded; try restarting transaction";
+        let error = Error::new(ErrorCode::LockWaitTimeout, message);
+        self.end_table_wait(&error)
+    }
+
+    /// Ends the wait of a session for tables with an error.
+    pub(crate) fn end_table_wait(&mut self, error: &Error) -> Progress {
+        self.engine.forget_table_wait(self.session, self.turn);
+        fail(self, error)
+    }
+}
+
+impl Engine {
     /// Asks main to let a transaction go before the changes that are younger than it.
     fn recall_changes(
         &mut self,
@@ -346,67 +379,6 @@ impl Engine {
         let now = turn.now;
         let position = self.tables.waiters.iter().position(|waiter| waiter.deadline <= now)?;
         self.end_wait(position, turn)
-    }
-
-    /// Begins the statement of a session that waited for tables.
-    pub fn retry_tables(
-        &mut self,
-        session: &mut Session,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        let wait = match std::mem::take(&mut session.execution) {
-            Execution::Tables(wait) => wait,
-            other => {
-                session.execution = other;
-                return Progress::Waiting;
-            }
-        };
-        let repeats = wait.repeats;
-        match wait.origin {
-            Origin::Text(text) => {
-                let again = if repeats { Again::Text(&text) } else { Again::TextOnce(&text) };
-                let progress = self.run_text(session, &text, again, turn, sink);
-                turn.buffers.give(text);
-                progress
-            }
-            Origin::Prepared(statement, parameters) => {
-                let again = if repeats { Again::Prepared(statement) } else { Again::PreparedOnce(statement) };
-                let progress = self.run_prepared(session, statement, &parameters, again, turn, sink);
-                turn.buffers.give(parameters);
-                progress
-            }
-            Origin::Keys(reader, keys) => {
-                let progress = self.read_keys_again(session, reader, &keys, repeats, turn, sink);
-                turn.buffers.give(keys);
-                progress
-            }
-            Origin::None => Progress::Done,
-        }
-    }
-
-    /// The statement of a session has waited too long for its tables: 1205. The transaction goes on.
-    pub fn fail_table_wait(
-        &mut self,
-        session: &mut Session,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        let message = "Lock wait timeout exceeded; try restarting transaction";
-        let error = Error::new(ErrorCode::LockWaitTimeout, message);
-        self.end_table_wait(session, &error, turn, sink)
-    }
-
-    /// Ends the wait of a session for tables with an error.
-    pub(crate) fn end_table_wait(
-        &mut self,
-        session: &mut Session,
-        error: &Error,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        self.forget_table_wait(session, turn);
-        fail(session, error, sink)
     }
 
     /// Forgets that a session waits for tables.

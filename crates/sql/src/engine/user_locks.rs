@@ -12,12 +12,13 @@ use junctor_signals::read_rows::OperationId;
 use junctor_signals::use_user_lock::UserLockAction;
 
 use super::Engine;
+use crate::execute::StatementContext;
 use crate::execute::{Again, Execution, Origin, fail};
 use crate::mysql_catalog::variable::{SessionFacts, text_of};
 use crate::parse::Expression;
 use crate::parse::expression::FunctionCall;
 use crate::plan::Plan;
-use crate::result::{Progress, ResultSink};
+use crate::result::Progress;
 use crate::session::Session;
 
 /// Characters of a lock's name.
@@ -69,6 +70,67 @@ impl LockCalls {
     }
 }
 
+impl StatementContext<'_, '_> {
+    /// A statement was planned, and executed unless main is to be asked before.
+    pub(super) fn after_lock_calls(&mut self, progress: Progress, again: Again<'_>) -> Progress {
+        let is_to_ask = progress == Progress::Waiting && self.engine.has_unanswered_lock_calls();
+        let actions = std::mem::take(&mut self.engine.lock_calls.get_mut().actions);
+        self.engine.set_lock_calls(LockCallMode::Refused);
+        if !is_to_ask {
+            return progress;
+        }
+        let origin = again.keep(false, &self.engine.work.parameters, self.turn);
+        self.start_user_locks(actions, origin)
+    }
+
+    /// Asks main for the locks of a statement, which is executed then.
+    pub(super) fn start_user_locks(&mut self, actions: Vec<UserLockAction>, origin: Origin) -> Progress {
+        if matches!(origin, Origin::None) {
+            return fail(self, &Error::not_supported("GET_LOCK in a statement of more than 16 KiB"));
+        }
+        self.ask_for_lock(actions.into(), Vec::new(), origin)
+    }
+
+    fn ask_for_lock(&mut self, mut rest: VecDeque<UserLockAction>, results: Vec<Value>, origin: Origin) -> Progress {
+        let Some(action) = rest.pop_front() else {
+            *self.engine.lock_calls.get_mut() =
+                LockCalls { mode: LockCallMode::Answered, results, ..LockCalls::default() };
+            let progress = self.execute_again(origin);
+            *self.engine.lock_calls.get_mut() = LockCalls::default();
+            return progress;
+        };
+        let is_get = matches!(action, UserLockAction::Get { .. });
+        match self.engine.gateway.use_user_lock(self.session.connection, action, self.turn) {
+            Ok(operation) => {
+                let state = UserLockState { operation, is_get, rest, results, origin };
+                self.session.execution = Execution::UserLock(Box::new(state));
+                Progress::Waiting
+            }
+            Err(error) => {
+                origin.release(self.turn);
+                fail(self, &error)
+            }
+        }
+    }
+
+    /// Main has answered.
+    pub(super) fn on_user_lock(&mut self, value: Value, error: Option<Box<Error>>) -> Progress {
+        let Execution::UserLock(state) = std::mem::take(&mut self.session.execution) else { return Progress::Waiting };
+        let UserLockState { is_get, rest, mut results, origin, .. } = *state;
+        if let Some(error) = error {
+            origin.release(self.turn);
+            return fail(self, &error);
+        }
+        self.session.holds_user_locks |= is_get && value == Value::Int(1);
+        if self.session.interrupted {
+            origin.release(self.turn);
+            return Progress::Done;
+        }
+        results.push(value);
+        self.ask_for_lock(rest, results, origin)
+    }
+}
+
 impl Engine {
     /// From now on calls come to that, unless there are answers for those of the statement.
     pub(super) fn set_lock_calls(&mut self, mode: LockCallMode) {
@@ -83,25 +145,6 @@ impl Engine {
     pub(super) fn has_unanswered_lock_calls(&mut self) -> bool {
         let calls = self.lock_calls.get_mut();
         calls.mode != LockCallMode::Answered && !calls.actions.is_empty()
-    }
-
-    /// A statement was planned, and executed unless main is to be asked before.
-    pub(super) fn after_lock_calls(
-        &mut self,
-        session: &mut Session,
-        progress: Progress,
-        again: Again<'_>,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        let is_to_ask = progress == Progress::Waiting && self.has_unanswered_lock_calls();
-        let actions = std::mem::take(&mut self.lock_calls.get_mut().actions);
-        self.set_lock_calls(LockCallMode::Refused);
-        if !is_to_ask {
-            return progress;
-        }
-        let origin = again.keep(false, &self.work.parameters, turn);
-        self.start_user_locks(session, actions, origin, turn, sink)
     }
 
     /// The value of a call of one of the functions; `None` for every other expression.
@@ -161,74 +204,6 @@ impl Engine {
         })
     }
 
-    /// Asks main for the locks of a statement, which is executed then.
-    pub(super) fn start_user_locks(
-        &mut self,
-        session: &mut Session,
-        actions: Vec<UserLockAction>,
-        origin: Origin,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        if matches!(origin, Origin::None) {
-            return fail(session, &Error::not_supported("GET_LOCK in a statement of more than 16 KiB"), sink);
-        }
-        self.ask_for_lock(session, actions.into(), Vec::new(), origin, turn, sink)
-    }
-
-    fn ask_for_lock(
-        &mut self,
-        session: &mut Session,
-        mut rest: VecDeque<UserLockAction>,
-        results: Vec<Value>,
-        origin: Origin,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        let Some(action) = rest.pop_front() else {
-            *self.lock_calls.get_mut() = LockCalls { mode: LockCallMode::Answered, results, ..LockCalls::default() };
-            let progress = self.execute_again(session, origin, turn, sink);
-            *self.lock_calls.get_mut() = LockCalls::default();
-            return progress;
-        };
-        let is_get = matches!(action, UserLockAction::Get { .. });
-        match self.gateway.use_user_lock(session.connection, action, turn) {
-            Ok(operation) => {
-                let state = UserLockState { operation, is_get, rest, results, origin };
-                session.execution = Execution::UserLock(Box::new(state));
-                Progress::Waiting
-            }
-            Err(error) => {
-                origin.release(turn);
-                fail(session, &error, sink)
-            }
-        }
-    }
-
-    /// Main has answered.
-    pub(super) fn on_user_lock(
-        &mut self,
-        session: &mut Session,
-        value: Value,
-        error: Option<Box<Error>>,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        let Execution::UserLock(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
-        let UserLockState { is_get, rest, mut results, origin, .. } = *state;
-        if let Some(error) = error {
-            origin.release(turn);
-            return fail(session, &error, sink);
-        }
-        session.holds_user_locks |= is_get && value == Value::Int(1);
-        if session.interrupted {
-            origin.release(turn);
-            return Progress::Done;
-        }
-        results.push(value);
-        self.ask_for_lock(session, rest, results, origin, turn, sink)
-    }
-
     /// Gives back what a session holds that ends or begins anew.
     pub(super) fn release_user_locks(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         if std::mem::take(&mut session.holds_user_locks) {
@@ -238,10 +213,10 @@ impl Engine {
 }
 
 /// A statement of a table may have to be begun more than once, and a lock is to be got once.
-pub(super) fn refuse_lock_calls(session: &mut Session, plan: &Plan, sink: &mut dyn ResultSink) -> Progress {
+pub(super) fn refuse_lock_calls(context: &mut StatementContext<'_, '_>, plan: &Plan) -> Progress {
     match plan.table() {
         None => Progress::Waiting,
-        Some(_) => fail(session, &Error::not_supported("GET_LOCK in a statement of a table"), sink),
+        Some(_) => fail(context, &Error::not_supported("GET_LOCK in a statement of a table")),
     }
 }
 

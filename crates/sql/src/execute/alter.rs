@@ -8,7 +8,6 @@
 
 use std::sync::Arc;
 
-use junctor_gateway::TurnContext;
 use junctor_model::alteration::{Alteration, building_indexes};
 use junctor_model::error::Error;
 use junctor_model::id::{IndexId, TableId};
@@ -18,11 +17,11 @@ use junctor_signals::read_rows::OperationId;
 
 use super::check_rows::begin_check;
 use super::completion::{Changed, fail, ok};
+use super::context::StatementContext;
 use super::fill::begin_fill;
-use super::schema::{ChangeWait, SchemaStep, ask_main, index_is_gone, records_info, wait_for_main};
-use crate::engine::{Engine, TableUse};
-use crate::result::{Progress, ResultSink};
-use crate::session::Session;
+use super::schema::{ChangeWait, SchemaStep, ask_main, index_is_gone, wait_for_main, write_records_info};
+use crate::engine::TableUse;
+use crate::result::Progress;
 
 /// An alteration under way.
 #[derive(Debug)]
@@ -70,19 +69,16 @@ impl Altering {
 
 /// Begins an alteration that the session has a part in.
 pub(super) fn begin_alteration(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     table: TableId,
     alteration: Arc<Alteration>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
-    let Some(layout) = engine.gateway.catalog().dictionary.table(table).cloned() else {
-        return fail(session, &index_is_gone(), sink);
+    let Some(layout) = context.engine.gateway.catalog().dictionary.table(table).cloned() else {
+        return fail(context, &index_is_gone());
     };
-    let operation = match engine.gateway.open_schema(session.connection, true) {
+    let operation = match context.engine.gateway.open_schema(context.session.connection, true) {
         Ok(operation) => operation,
-        Err(error) => return fail(session, &error, sink),
+        Err(error) => return fail(context, &error),
     };
     let definition = &layout.definition;
     let mut altering = Altering {
@@ -99,81 +95,66 @@ pub(super) fn begin_alteration(
     };
     if !altering.has_indexes() {
         altering.step = AlterStep::Holding;
-        return ask(engine, session, altering, SchemaChange::HoldTables { table, alteration }, turn);
+        return ask(context, altering, SchemaChange::HoldTables { table, alteration });
     }
-    ask(engine, session, altering, SchemaChange::AlterTable { table, alteration }, turn)
+    ask(context, altering, SchemaChange::AlterTable { table, alteration })
 }
 
-fn ask(
-    engine: &mut Engine,
-    session: &mut Session,
-    altering: Altering,
-    change: SchemaChange,
-    turn: &mut TurnContext<'_>,
-) -> Progress {
+fn ask(context: &mut StatementContext<'_, '_>, altering: Altering, change: SchemaChange) -> Progress {
     let operation = altering.operation;
-    ask_main(engine, session, operation, change, turn);
+    ask_main(context, operation, change);
     // What is kept already is not waited for.
-    let waits = if altering.is_held { ChangeWait::Over } else { ChangeWait::Since(turn.now) };
-    wait_for_main(session, operation, SchemaStep::Altering(Box::new(altering)), waits)
+    let waits = if altering.is_held { ChangeWait::Over } else { ChangeWait::Since(context.turn.now) };
+    wait_for_main(context.session, operation, SchemaStep::Altering(Box::new(altering)), waits)
 }
 
 /// Main has done a step, or cannot do it.
 pub(super) fn on_altered(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     mut altering: Altering,
     error: Option<Box<Error>>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
     match (altering.step, error) {
         (AlterStep::Ending, error) => {
             altering.error = altering.error.take().or(error);
-            close(engine, session, altering, turn, sink)
+            close(context, altering)
         }
         (AlterStep::Beginning, Some(error)) => {
             altering.error = Some(error);
-            close(engine, session, altering, turn, sink)
+            close(context, altering)
         }
-        (AlterStep::Holding, Some(error)) => take_back(engine, session, altering, error, turn, sink),
+        (AlterStep::Holding, Some(error)) => take_back(context, altering, error),
         (step, None) => {
             altering.is_held |= step == AlterStep::Holding;
             let (database, name) = &altering.name;
-            match engine.gateway.catalog().dictionary.table_named(database, name) {
+            match context.engine.gateway.catalog().dictionary.table_named(database, name) {
                 Some(layout) => altering.table = layout.definition.id,
-                None => return take_back(engine, session, altering, index_is_gone(), turn, sink),
+                None => return take_back(context, altering, index_is_gone()),
             }
-            next_step(engine, session, altering, turn, sink)
+            next_step(context, altering)
         }
     }
 }
 
 /// Goes on with what is left to do.
-pub(super) fn next_step(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut altering: Altering,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Some(layout) = engine.gateway.catalog().dictionary.table(altering.table).cloned() else {
-        return take_back(engine, session, altering, index_is_gone(), turn, sink);
+pub(super) fn next_step(context: &mut StatementContext<'_, '_>, mut altering: Altering) -> Progress {
+    let Some(layout) = context.engine.gateway.catalog().dictionary.table(altering.table).cloned() else {
+        return take_back(context, altering, index_is_gone());
     };
     if let Some(index) = unfilled(&layout, &altering.filled) {
         altering.filled.push(index);
-        return begin_fill(engine, session, altering, layout, index, turn, sink);
+        return begin_fill(context, altering, layout, index);
     }
     let (table, alteration) = (altering.table, Arc::clone(&altering.alteration));
     if alteration.checks_rows() && !altering.is_held {
         altering.step = AlterStep::Holding;
-        return ask(engine, session, altering, SchemaChange::HoldTables { table, alteration }, turn);
+        return ask(context, altering, SchemaChange::HoldTables { table, alteration });
     }
     if alteration.checks_rows() && altering.checked < alteration.add_foreign_keys.len() {
-        return begin_check(engine, session, altering, layout, turn, sink);
+        return begin_check(context, altering, layout);
     }
     altering.step = AlterStep::Ending;
-    ask(engine, session, altering, SchemaChange::FinishAlteration { table, alteration }, turn)
+    ask(context, altering, SchemaChange::FinishAlteration { table, alteration })
 }
 
 fn unfilled(layout: &TableLayout, filled: &[IndexId]) -> Option<IndexId> {
@@ -182,40 +163,27 @@ fn unfilled(layout: &TableLayout, filled: &[IndexId]) -> Option<IndexId> {
 }
 
 /// The alteration fails.
-pub(super) fn take_back(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut altering: Altering,
-    error: Box<Error>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+pub(super) fn take_back(context: &mut StatementContext<'_, '_>, mut altering: Altering, error: Box<Error>) -> Progress {
     altering.error = Some(error);
     if !altering.has_indexes() {
-        return close(engine, session, altering, turn, sink);
+        return close(context, altering);
     }
     altering.step = AlterStep::Ending;
     let table = altering.table;
-    ask(engine, session, altering, SchemaChange::UndoAlteration { table }, turn)
+    ask(context, altering, SchemaChange::UndoAlteration { table })
 }
 
 /// Everything is done, or taken back.
-fn close(
-    engine: &mut Engine,
-    session: &mut Session,
-    altering: Altering,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    engine.gateway.close_schema(altering.operation);
+fn close(context: &mut StatementContext<'_, '_>, altering: Altering) -> Progress {
+    context.engine.gateway.close_schema(altering.operation);
     if altering.is_held {
-        engine.gateway.unlock_tables(session.connection, turn);
+        context.engine.gateway.unlock_tables(context.session.connection, context.turn);
     }
     match altering.error {
-        Some(error) => fail(session, &error, sink),
+        Some(error) => fail(context, &error),
         None => {
-            let mut info = records_info(altering.rows);
-            ok(session, Changed { affected_rows: altering.rows, info: Some(&mut info), ..Changed::default() }, sink)
+            write_records_info(context, altering.rows);
+            ok(context, Changed { affected_rows: altering.rows, has_info: true, ..Changed::default() })
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use junctor_gateway::event::Next;
 use junctor_gateway::gateway::ReadOptions;
 use junctor_gateway::transaction::Isolation;
-use junctor_gateway::{Event, PartitionScope, RowBound, TurnContext};
+use junctor_gateway::{Event, PartitionScope, RowBound};
 use junctor_model::error::{Error, Result};
 use junctor_model::foreign_key::{ParentKey, ParentLookup, ParentTable, key_of_parent, no_parent};
 use junctor_model::id::{ColumnIndex, TableId};
@@ -21,11 +21,11 @@ use junctor_signals::read_rows::OperationId;
 
 use super::alter::{Altering, next_step, take_back};
 use super::completion::interrupted;
+use super::context::StatementContext;
 use super::fill::for_each_image;
 use super::schema::{ChangeWait, SchemaState, SchemaStep};
 use super::state::Execution;
-use crate::engine::Engine;
-use crate::result::{Progress, ResultSink};
+use crate::result::Progress;
 use crate::session::{Session, TEXT};
 
 /// Rows of one batch of one partition.
@@ -68,44 +68,35 @@ pub(crate) fn is_checking(session: &Session) -> bool {
 
 /// Begins with the next foreign key of an alteration.
 pub(super) fn begin_check(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     altering: Altering,
     child: Arc<TableLayout>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
-    let dictionary = &engine.gateway.catalog().dictionary;
+    let dictionary = &context.engine.gateway.catalog().dictionary;
     let defined = &altering.alteration.add_foreign_keys[altering.checked];
     let key = ParentKey::of(dictionary, &child.definition, defined);
     let Some(parent) = key.parent.clone() else {
         let error = no_parent(&key.shown);
-        return take_back(engine, session, altering, error, turn, sink);
+        return take_back(context, altering, error);
     };
-    let inputs = &mut engine.work.inputs;
-    inputs.begin(child.definition.partition_count, turn.buffers);
-    inputs.push_all(PartitionScope::All, &[], turn.buffers);
-    match read(engine, session, &child, Access::AllRows, turn) {
+    let inputs = &mut context.engine.work.inputs;
+    inputs.begin(child.definition.partition_count, context.turn.buffers);
+    inputs.push_all(PartitionScope::All, &[], context.turn.buffers);
+    match read(context, &child, Access::AllRows) {
         Ok(read) => {
             let (next, batches, wanted) = (Next::Coming, Vec::new(), BTreeSet::new());
             let (lookup, is_interrupted) = (None, false);
             wait(
-                session,
+                context.session,
                 RowCheck { altering, child, key, parent, read, next, batches, lookup, wanted, is_interrupted },
             )
         }
-        Err(error) => take_back(engine, session, altering, error, turn, sink),
+        Err(error) => take_back(context, altering, error),
     }
 }
 
 /// Reads the rows that the inputs name as they are committed.
-fn read(
-    engine: &mut Engine,
-    session: &mut Session,
-    table: &Arc<TableLayout>,
-    access: Access,
-    turn: &mut TurnContext<'_>,
-) -> Result<OperationId> {
+fn read(context: &mut StatementContext<'_, '_>, table: &Arc<TableLayout>, access: Access) -> Result<OperationId> {
     let program = Arc::new(ReadProgram {
         table: Arc::clone(table),
         access,
@@ -115,13 +106,14 @@ fn read(
         is_strict: false,
         marks_missing: false,
     });
-    let transaction = &mut session.transaction;
+    let transaction = &mut context.session.transaction;
     (transaction.explicit, transaction.isolation) = (false, Isolation::ReadCommitted);
-    let inputs = &mut engine.work.inputs;
+    let inputs = &mut context.engine.work.inputs;
     let options = ReadOptions { protocol: TEXT, bound: RowBound::Reply(BATCH_ROWS), warnings_max: 0 };
-    let sent = engine.gateway.read(session.connection, transaction, &program, options, inputs, turn);
+    let sent =
+        context.engine.gateway.read(context.session.connection, transaction, &program, options, inputs, context.turn);
     if sent.is_err() {
-        inputs.clear(turn.buffers);
+        inputs.clear(context.turn.buffers);
     }
     sent
 }
@@ -134,174 +126,150 @@ fn wait(session: &mut Session, check: RowCheck) -> Progress {
 }
 
 /// Rows of the table or of the parent arrived, or cannot be read.
-pub(crate) fn on_check_event(
-    engine: &mut Engine,
-    session: &mut Session,
-    event: Event,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let mut check = match std::mem::take(&mut session.execution) {
+pub(crate) fn on_check_event(context: &mut StatementContext<'_, '_>, event: Event) -> Progress {
+    let mut check = match std::mem::take(&mut context.session.execution) {
         Execution::Schema(state) => match *state {
             SchemaState { step: SchemaStep::Checking(check), .. } => *check,
             other => {
-                session.execution = Execution::Schema(Box::new(other));
+                context.session.execution = Execution::Schema(Box::new(other));
                 return Progress::Waiting;
             }
         },
         other => {
-            session.execution = other;
+            context.session.execution = other;
             return Progress::Waiting;
         }
     };
     match event {
         Event::Rows { operation, output, next, .. } if operation == check.read => {
             if output.is_empty() {
-                turn.buffers.give(output)
+                context.turn.buffers.give(output)
             } else {
                 check.batches.push(output)
             }
             check.next = next;
-            if next == Next::Coming { wait(session, check) } else { work(engine, session, check, turn, sink) }
+            if next == Next::Coming { wait(context.session, check) } else { work(context, check) }
         }
         Event::Rows { operation, output, next, .. } if check.lookup == Some(operation) => {
             let taken = check.take_parents(&output);
-            turn.buffers.give(output);
+            context.turn.buffers.give(output);
             if let Err(error) = taken {
-                return end(engine, session, check, Some(error), turn, sink);
+                return end(context, check, Some(error));
             }
             match next {
-                Next::Coming => wait(session, check),
+                Next::Coming => wait(context.session, check),
                 Next::Ask if !check.wanted.is_empty() && !check.is_interrupted => {
-                    engine.gateway.continue_read(operation, turn);
-                    wait(session, check)
+                    context.engine.gateway.continue_read(operation, context.turn);
+                    wait(context.session, check)
                 }
                 Next::Ask | Next::Done => {
                     if next == Next::Ask {
-                        engine.gateway.end_read(operation, turn);
+                        context.engine.gateway.end_read(operation, context.turn);
                     }
                     check.lookup = None;
-                    work(engine, session, check, turn, sink)
+                    work(context, check)
                 }
             }
         }
         Event::Rows { output, .. } => {
-            turn.buffers.give(output);
-            wait(session, check)
+            context.turn.buffers.give(output);
+            wait(context.session, check)
         }
         Event::ReadFailed { operation, error, .. } => {
             match operation == check.read {
                 true => check.next = Next::Done,
                 false => check.lookup = None,
             }
-            end(engine, session, check, Some(error), turn, sink)
+            end(context, check, Some(error))
         }
         // None of these is asked for meanwhile.
-        _ => wait(session, check),
+        _ => wait(context.session, check),
     }
 }
 
 /// Goes on with the next batch.
-fn work(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut check: RowCheck,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn work(context: &mut StatementContext<'_, '_>, mut check: RowCheck) -> Progress {
     if check.is_interrupted {
-        return end(engine, session, check, Some(interrupted()), turn, sink);
+        return end(context, check, Some(interrupted()));
     }
     if !check.wanted.is_empty() {
         let error = no_parent(&check.key.shown);
-        return end(engine, session, check, Some(error), turn, sink);
+        return end(context, check, Some(error));
     }
     while let Some(batch) = check.batches.pop() {
         let taken = check.take_children(&batch);
-        turn.buffers.give(batch);
+        context.turn.buffers.give(batch);
         if let Err(error) = taken {
-            return end(engine, session, check, Some(error), turn, sink);
+            return end(context, check, Some(error));
         }
         if check.wanted.is_empty() {
             continue;
         }
-        return match look_up(engine, session, &check, turn) {
+        return match look_up(context, &check) {
             Ok(operation) => {
                 check.lookup = Some(operation);
-                wait(session, check)
+                wait(context.session, check)
             }
-            Err(error) => end(engine, session, check, Some(error), turn, sink),
+            Err(error) => end(context, check, Some(error)),
         };
     }
     if check.next == Next::Ask {
         check.next = Next::Coming;
-        engine.gateway.continue_read(check.read, turn);
-        return wait(session, check);
+        context.engine.gateway.continue_read(check.read, context.turn);
+        return wait(context.session, check);
     }
-    end(engine, session, check, None, turn, sink)
+    end(context, check, None)
 }
 
 /// Reads the parents of a batch.
-fn look_up(
-    engine: &mut Engine,
-    session: &mut Session,
-    check: &RowCheck,
-    turn: &mut TurnContext<'_>,
-) -> Result<OperationId> {
+fn look_up(context: &mut StatementContext<'_, '_>, check: &RowCheck) -> Result<OperationId> {
     let ParentTable { layout, lookup, .. } = &check.parent;
     let (table, access) = match lookup {
         ParentLookup::Primary | ParentLookup::PrimaryAnywhere => (layout, Access::PrimaryKeys),
         ParentLookup::Unique(entries) => (entries, Access::PrimaryKeys),
         ParentLookup::Range(index) => (layout, Access::IndexRanges { index: *index, descending: false }),
     };
-    let inputs = &mut engine.work.inputs;
-    inputs.begin(table.definition.partition_count, turn.buffers);
+    let inputs = &mut context.engine.work.inputs;
+    inputs.begin(table.definition.partition_count, context.turn.buffers);
     let mut entry_key = Vec::new();
     for key in &check.wanted {
         match lookup {
-            ParentLookup::Primary => inputs.push_key(key, &[], turn.buffers),
+            ParentLookup::Primary => inputs.push_key(key, &[], context.turn.buffers),
             ParentLookup::PrimaryAnywhere => {
                 for partition in 0..table.definition.partition_count {
-                    inputs.push_key_at(partition, key, &[], turn.buffers);
+                    inputs.push_key_at(partition, key, &[], context.turn.buffers);
                 }
             }
             ParentLookup::Unique(_) => {
                 entry_key.clear();
                 append_escaped(key, &mut entry_key);
-                inputs.push_key(&entry_key, &[], turn.buffers);
+                inputs.push_key(&entry_key, &[], context.turn.buffers);
             }
             ParentLookup::Range(_) => {
                 let range = KeyRange { lower: Some((key, true)), upper: Some((key, true)) };
-                inputs.push_range(PartitionScope::All, range, &[], turn.buffers);
+                inputs.push_range(PartitionScope::All, range, &[], context.turn.buffers);
             }
         }
     }
-    read(engine, session, table, access, turn)
+    read(context, table, access)
 }
 
 /// All rows have their parents, or one has none.
-fn end(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut check: RowCheck,
-    error: Option<Box<Error>>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn end(context: &mut StatementContext<'_, '_>, mut check: RowCheck, error: Option<Box<Error>>) -> Progress {
     if check.next != Next::Done {
-        engine.gateway.end_read(check.read, turn);
+        context.engine.gateway.end_read(check.read, context.turn);
     }
     if let Some(lookup) = check.lookup {
-        engine.gateway.end_read(lookup, turn);
+        context.engine.gateway.end_read(lookup, context.turn);
     }
     for batch in check.batches.drain(..) {
-        turn.buffers.give(batch);
+        context.turn.buffers.give(batch);
     }
-    session.transaction_ended();
+    context.session.transaction_ended();
     check.altering.checked += 1;
     match error {
-        None => next_step(engine, session, check.altering, turn, sink),
-        Some(error) => take_back(engine, session, check.altering, error, turn, sink),
+        None => next_step(context, check.altering),
+        Some(error) => take_back(context, check.altering, error),
     }
 }
 

@@ -2,19 +2,19 @@
 
 use junctor_model::error::{Error, ErrorCode};
 
+use super::context::StatementContext;
 use super::state::Execution;
-use crate::result::{Completion, Progress, ResultSink};
-use crate::session::Session;
+use crate::result::{Completion, Progress};
 
 /// The statement failed: says the error, unless the client is gone.
 #[cold]
-pub(crate) fn fail(session: &mut Session, error: &Error, sink: &mut dyn ResultSink) -> Progress {
-    session.execution = Execution::Idle;
+pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Progress {
+    context.session.execution = Execution::Idle;
     // What follows in the same text is not executed.
-    session.rest_at = 0;
-    session.note_error(error);
-    if !session.interrupted {
-        sink.error(error);
+    context.session.rest_at = 0;
+    context.session.note_error(error);
+    if !context.session.interrupted {
+        context.sink.error(error);
     }
     Progress::Done
 }
@@ -26,31 +26,32 @@ pub(crate) fn interrupted() -> Box<Error> {
 }
 
 /// What a statement that changed rows came to.
-#[derive(Debug, Default)]
-pub(crate) struct Changed<'i> {
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Changed {
     pub affected_rows: u64,
     pub last_insert_id: u64,
-    /// The text that clients show; its memory is used again.
-    pub info: Option<&'i mut String>,
+    /// Whether the workspace's `info` is the text that clients show.
+    pub has_info: bool,
 }
 
 /// The statement is done and has no rows.
-pub(crate) fn ok(session: &mut Session, changed: Changed<'_>, sink: &mut dyn ResultSink) -> Progress {
-    session.execution = Execution::Idle;
-    session.row_count = i64::try_from(changed.affected_rows).unwrap_or(i64::MAX);
-    if !session.interrupted {
+pub(crate) fn ok(context: &mut StatementContext<'_, '_>, changed: Changed) -> Progress {
+    context.session.execution = Execution::Idle;
+    context.session.row_count = i64::try_from(changed.affected_rows).unwrap_or(i64::MAX);
+    if !context.session.interrupted {
         let mut completion = Completion {
             affected_rows: changed.affected_rows,
             last_insert_id: changed.last_insert_id,
-            ..session.completion()
+            ..context.session.completion()
         };
-        match changed.info {
-            Some(info) => {
-                std::mem::swap(info, &mut completion.info);
-                sink.complete(&completion);
-                std::mem::swap(info, &mut completion.info);
-            }
-            None => sink.complete(&completion),
+        // The text's memory goes back to the workspace, where the next statement uses it.
+        let info = &mut context.engine.work.info;
+        if changed.has_info {
+            std::mem::swap(info, &mut completion.info);
+        }
+        context.sink.complete(&completion);
+        if changed.has_info {
+            std::mem::swap(info, &mut completion.info);
         }
     }
     Progress::Done
@@ -58,12 +59,12 @@ pub(crate) fn ok(session: &mut Session, changed: Changed<'_>, sink: &mut dyn Res
 
 /// The rows have all been said.
 #[inline]
-pub(crate) fn finish(session: &mut Session, rows: u64, sink: &mut dyn ResultSink) -> Progress {
-    session.execution = Execution::Idle;
-    session.row_count = -1;
-    session.found_rows = rows;
-    if !session.interrupted {
-        sink.end_rows(&session.completion());
+pub(crate) fn finish(context: &mut StatementContext<'_, '_>, rows: u64) -> Progress {
+    context.session.execution = Execution::Idle;
+    context.session.row_count = -1;
+    context.session.found_rows = rows;
+    if !context.session.interrupted {
+        context.sink.end_rows(&context.session.completion());
     }
     Progress::Done
 }

@@ -3,29 +3,26 @@
 use std::sync::Arc;
 
 use junctor_expression::{Parameters, ParametersBuilder, Scratch, compare_values};
-use junctor_gateway::TurnContext;
 use junctor_model::error::Result;
 use junctor_model::value::{Value, ValueRef};
 use junctor_signals::program::{RowProtocol, SortKey};
 
 use super::completion::{fail, finish};
+use super::context::StatementContext;
 use super::packets::append_row;
 use super::read::{accumulators, append_projection, window_of, wrong_plan};
 use super::state::{Execution, StatusState};
-use crate::engine::Engine;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ComputePlan, ComputeSource, Plan};
-use crate::result::{Progress, ResultSink};
-use crate::session::Session;
+use crate::result::Progress;
 
 /// Answers a query over these rows.
 pub(crate) fn compute_rows(
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     plan: &ComputePlan,
     rows: &[Vec<Value>],
     parameters: &[u8],
     protocol: RowProtocol,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
     let mut computation = Computation {
         plan,
@@ -35,48 +32,51 @@ pub(crate) fn compute_rows(
         scratch: Scratch::new(),
     };
     computation.scratch.set_strict(plan.is_strict);
-    computation.scratch.set_warnings_max(session.variables.warnings_max);
-    let answer = computation.run(rows, protocol, session.variables.select_limit);
-    session.note_evaluated(WarningLevel::Warning, &mut computation.scratch);
+    computation.scratch.set_warnings_max(context.session.variables.warnings_max);
+    let answer = computation.run(rows, protocol, context.session.variables.select_limit);
+    context.session.note_evaluated(WarningLevel::Warning, &mut computation.scratch);
     match answer {
         Ok((packets, count)) => {
-            sink.header(&plan.header, &session.completion());
-            sink.row_packets(&packets);
-            finish(session, count, sink)
+            context.sink.header(&plan.header, &context.session.completion());
+            context.sink.row_packets(&packets);
+            finish(context, count)
         }
-        Err(error) => fail(session, &error, sink),
+        Err(error) => fail(context, &error),
     }
 }
 
 /// Answers a query whose rows are known when it is planned, or asks for those that are not.
-pub(crate) fn compute_now(
-    engine: &mut Engine,
-    session: &mut Session,
-    plan: &Arc<Plan>,
-    protocol: RowProtocol,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Plan::Compute(compute) = &**plan else { return fail(session, &wrong_plan(), sink) };
+pub(crate) fn compute_now(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, protocol: RowProtocol) -> Progress {
+    let Plan::Compute(compute) = &**plan else { return fail(context, &wrong_plan()) };
     let status = match &compute.source {
-        ComputeSource::Nothing => {
-            return compute_rows(session, compute, &[Vec::new()], &engine.work.parameters, protocol, sink);
-        }
-        ComputeSource::Rows(rows) => {
-            return compute_rows(session, compute, rows, &engine.work.parameters, protocol, sink);
-        }
+        ComputeSource::Nothing => return compute_at_once(context, compute, &[Vec::new()], protocol),
+        ComputeSource::Rows(rows) => return compute_at_once(context, compute, rows, protocol),
         ComputeSource::Status(status) => *status,
     };
-    match engine.gateway.read_status(session.connection, status, turn) {
+    match context.engine.gateway.read_status(context.session.connection, status, context.turn) {
         Ok(operation) => {
-            let mut parameters = turn.buffers.take(engine.work.parameters.len());
-            parameters.extend_from_slice(&engine.work.parameters);
+            let mut parameters = context.turn.buffers.take(context.engine.work.parameters.len());
+            parameters.extend_from_slice(&context.engine.work.parameters);
             let plan = Arc::clone(plan);
-            session.execution = Execution::Status(Box::new(StatusState { plan, operation, protocol, parameters }));
+            context.session.execution =
+                Execution::Status(Box::new(StatusState { plan, operation, protocol, parameters }));
             Progress::Waiting
         }
-        Err(error) => fail(session, &error, sink),
+        Err(error) => fail(context, &error),
     }
+}
+
+/// Answers a query over rows that are at hand, with the parameters of the workspace.
+fn compute_at_once(
+    context: &mut StatementContext<'_, '_>,
+    plan: &ComputePlan,
+    rows: &[Vec<Value>],
+    protocol: RowProtocol,
+) -> Progress {
+    let parameters = std::mem::take(&mut context.engine.work.parameters);
+    let progress = compute_rows(context, plan, rows, &parameters, protocol);
+    context.engine.work.parameters = parameters;
+    progress
 }
 
 struct Computation<'a> {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use junctor_gateway::event::Next;
 use junctor_gateway::gateway::ReadOptions;
 use junctor_gateway::transaction::Isolation;
-use junctor_gateway::{PartitionScope, RowBound, TurnContext};
+use junctor_gateway::{PartitionScope, RowBound};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnIndex, IndexId, TableId};
 use junctor_model::key::{append_escaped, append_row_key};
@@ -29,13 +29,13 @@ use junctor_signals::read_rows::OperationId;
 
 use super::alter::{Altering, next_step, take_back};
 use super::completion::interrupted;
+use super::context::StatementContext;
 use super::read::broken_reply;
 use super::schema::{ChangeWait, SchemaState, SchemaStep, index_is_gone};
 use super::state::Execution;
 use super::transaction::note_lost_transaction;
 use super::write::{StatementOutcome, send};
-use crate::engine::Engine;
-use crate::result::{Progress, ResultSink};
+use crate::result::Progress;
 use crate::session::{Session, TEXT};
 
 /// Rows of one batch of one partition.
@@ -100,22 +100,19 @@ struct NewEntry {
 
 /// Begins to fill an index: reads every row.
 pub(super) fn begin_fill(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     altering: Altering,
     layout: Arc<TableLayout>,
     index: IndexId,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
-    let dictionary = &engine.gateway.catalog().dictionary;
+    let dictionary = &context.engine.gateway.catalog().dictionary;
     let definition = layout.definition.index(index);
     let entries = definition.and_then(|definition| match definition.kind {
         IndexKind::Unique { entries, .. } => dictionary.table(entries).cloned(),
         _ => None,
     });
     let (Some(definition), Some(entries_layout)) = (definition, entries) else {
-        return take_back(engine, session, altering, index_is_gone(), turn, sink);
+        return take_back(context, altering, index_is_gone());
     };
     let in_order = layout.definition.primary().is_ordered();
     let base_access = match in_order {
@@ -167,41 +164,35 @@ pub(super) fn begin_fill(
         statement: OperationId::default(),
         is_interrupted: false,
     };
-    start_read(engine, session, fill, turn, sink)
+    start_read(context, fill)
 }
 
 /// Reads the whole table.
-fn start_read(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut fill: Fill,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn start_read(context: &mut StatementContext<'_, '_>, mut fill: Fill) -> Progress {
     let layout = Arc::clone(&fill.layout);
     let read = Arc::clone(&fill.read_program);
     let in_order = layout.definition.primary().is_ordered();
     if !in_order {
         fill.next = Next::Done;
-        return next_batch(engine, session, fill, turn, sink);
+        return next_batch(context, fill);
     }
-    let inputs = &mut engine.work.inputs;
-    inputs.begin(layout.definition.partition_count, turn.buffers);
-    inputs.push_range(PartitionScope::All, KeyRange { lower: None, upper: None }, &[], turn.buffers);
-    let transaction = &mut session.transaction;
+    let inputs = &mut context.engine.work.inputs;
+    inputs.begin(layout.definition.partition_count, context.turn.buffers);
+    inputs.push_range(PartitionScope::All, KeyRange { lower: None, upper: None }, &[], context.turn.buffers);
+    let transaction = &mut context.session.transaction;
     transaction.explicit = false;
     // Rows that come while it works make their entries themselves, so no range has to be kept free.
     transaction.isolation = Isolation::ReadCommitted;
     let options = ReadOptions { protocol: TEXT, bound: RowBound::Reply(BATCH_ROWS), warnings_max: 0 };
-    match engine.gateway.read(session.connection, transaction, &read, options, inputs, turn) {
+    match context.engine.gateway.read(context.session.connection, transaction, &read, options, inputs, context.turn) {
         Ok(operation) => {
             fill.read = operation;
             fill.step = FillStep::Reading;
-            wait(session, fill)
+            wait(context.session, fill)
         }
         Err(error) => {
-            engine.work.inputs.clear(turn.buffers);
-            end(engine, session, fill, FillEnd::Failed(error), turn, sink)
+            context.engine.work.inputs.clear(context.turn.buffers);
+            end(context, fill, FillEnd::Failed(error))
         }
     }
 }
@@ -231,180 +222,136 @@ fn take_fill(session: &mut Session) -> Option<Fill> {
 }
 
 /// Rows of the table arrived.
-pub(crate) fn on_fill_rows(
-    engine: &mut Engine,
-    session: &mut Session,
-    output: Vec<u8>,
-    next: Next,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Some(mut fill) = take_fill(session) else { return Progress::Waiting };
+pub(crate) fn on_fill_rows(context: &mut StatementContext<'_, '_>, output: Vec<u8>, next: Next) -> Progress {
+    let Some(mut fill) = take_fill(context.session) else { return Progress::Waiting };
     if output.is_empty() {
-        turn.buffers.give(output);
+        context.turn.buffers.give(output);
     } else {
         fill.batches.push(output);
     }
     fill.next = next;
-    if next == Next::Coming { wait(session, fill) } else { next_batch(engine, session, fill, turn, sink) }
+    if next == Next::Coming { wait(context.session, fill) } else { next_batch(context, fill) }
 }
 
 /// The read of the table failed.
-pub(crate) fn on_fill_read_failed(
-    engine: &mut Engine,
-    session: &mut Session,
-    error: Box<Error>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Some(fill) = take_fill(session) else { return Progress::Waiting };
-    end(engine, session, fill, FillEnd::Failed(error), turn, sink)
+pub(crate) fn on_fill_read_failed(context: &mut StatementContext<'_, '_>, error: Box<Error>) -> Progress {
+    let Some(fill) = take_fill(context.session) else { return Progress::Waiting };
+    end(context, fill, FillEnd::Failed(error))
 }
 
 /// Locks the rows of the next batch, asks for more rows, or is done.
-fn next_batch(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut fill: Fill,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn next_batch(context: &mut StatementContext<'_, '_>, mut fill: Fill) -> Progress {
     if fill.is_interrupted {
-        return end(engine, session, fill, FillEnd::Failed(interrupted()), turn, sink);
+        return end(context, fill, FillEnd::Failed(interrupted()));
     }
-    let inputs = &mut engine.work.inputs;
-    inputs.begin(fill.layout.definition.partition_count, turn.buffers);
+    let inputs = &mut context.engine.work.inputs;
+    inputs.begin(fill.layout.definition.partition_count, context.turn.buffers);
     if let Some(batch) = fill.batches.last() {
         let (partition, last) = match fill.last_key(batch) {
             Ok(last) => last,
-            Err(error) => return end(engine, session, fill, FillEnd::Failed(error), turn, sink),
+            Err(error) => return end(context, fill, FillEnd::Failed(error)),
         };
         let range = KeyRange { lower: fill.covered_key(partition), upper: Some((&last, true)) };
-        inputs.push_range(PartitionScope::One(partition), range, &[], turn.buffers);
+        inputs.push_range(PartitionScope::One(partition), range, &[], context.turn.buffers);
     } else if fill.next == Next::Ask {
         fill.step = FillStep::Reading;
-        engine.gateway.continue_read(fill.read, turn);
-        return wait(session, fill);
+        context.engine.gateway.continue_read(fill.read, context.turn);
+        return wait(context.session, fill);
     } else if fill.at_end && fill.attempts == 0 {
-        return end(engine, session, fill, FillEnd::Complete, turn, sink);
+        return end(context, fill, FillEnd::Complete);
     } else {
         fill.at_end = true;
         for partition in 0..fill.layout.definition.partition_count {
             if fill.layout.definition.primary().is_ordered() {
                 let range = KeyRange { lower: fill.covered_key(partition), upper: None };
-                inputs.push_range(PartitionScope::One(partition), range, &[], turn.buffers);
+                inputs.push_range(PartitionScope::One(partition), range, &[], context.turn.buffers);
             } else {
-                inputs.push_all(PartitionScope::One(partition), &[], turn.buffers);
+                inputs.push_all(PartitionScope::One(partition), &[], context.turn.buffers);
             }
         }
     }
     fill.step = FillStep::LockingRows;
-    session.transaction.explicit = true;
-    let sent = send(engine, session, &fill.lock_rows, TEXT, turn).map(|operation| fill.statement = operation);
-    go_on(engine, session, fill, sent, turn, sink)
+    context.session.transaction.explicit = true;
+    let sent = send(context, &fill.lock_rows, TEXT).map(|operation| fill.statement = operation);
+    go_on(context, fill, sent)
 }
 
 /// A step was sent, or could not be.
-fn go_on(
-    engine: &mut Engine,
-    session: &mut Session,
-    fill: Fill,
-    sent: Result<()>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn go_on(context: &mut StatementContext<'_, '_>, fill: Fill, sent: Result<()>) -> Progress {
     match sent {
-        Ok(()) => wait(session, fill),
+        Ok(()) => wait(context.session, fill),
         Err(error) => {
-            engine.work.inputs.clear(turn.buffers);
-            roll_back(engine, session, fill, Some(error), turn, sink)
+            context.engine.work.inputs.clear(context.turn.buffers);
+            roll_back(context, fill, Some(error))
         }
     }
 }
 
 /// A locking read or the insert of entries was answered.
-pub(crate) fn on_fill_statement(
-    engine: &mut Engine,
-    session: &mut Session,
-    outcome: StatementOutcome,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Some(mut fill) = take_fill(session) else { return Progress::Waiting };
+pub(crate) fn on_fill_statement(context: &mut StatementContext<'_, '_>, outcome: StatementOutcome) -> Progress {
+    let Some(mut fill) = take_fill(context.session) else { return Progress::Waiting };
     if let Some(error) = outcome.error {
-        note_lost_transaction(&mut engine.gateway, session);
-        return after_error(engine, session, fill, error, turn, sink);
+        note_lost_transaction(&mut context.engine.gateway, context.session);
+        return after_error(context, fill, error);
     }
     let images = outcome.outputs;
     let sent = match fill.step {
-        FillStep::LockingRows => fill.take_rows(&images).and_then(|()| lock_entries(engine, session, &mut fill, turn)),
-        FillStep::LockingEntries => fill.take_existing(&images).and_then(|()| insert(engine, session, &mut fill, turn)),
+        FillStep::LockingRows => fill.take_rows(&images).and_then(|()| lock_entries(context, &mut fill)),
+        FillStep::LockingEntries => fill.take_existing(&images).and_then(|()| insert(context, &mut fill)),
         _ => Ok(false),
     };
     for image in images {
-        turn.buffers.give(image);
+        context.turn.buffers.give(image);
     }
     match sent {
-        Ok(true) => wait(session, fill),
-        Ok(false) => commit(engine, session, fill, turn, sink),
+        Ok(true) => wait(context.session, fill),
+        Ok(false) => commit(context, fill),
         Err(error) => {
-            engine.work.inputs.clear(turn.buffers);
-            roll_back(engine, session, fill, Some(error), turn, sink)
+            context.engine.work.inputs.clear(context.turn.buffers);
+            roll_back(context, fill, Some(error))
         }
     }
 }
 
 /// Deadlocks begin the batch anew; an entry that came meanwhile is looked at; all else is the end.
-fn after_error(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut fill: Fill,
-    error: Box<Error>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn after_error(context: &mut StatementContext<'_, '_>, mut fill: Fill, error: Box<Error>) -> Progress {
     fill.attempts += 1;
     let may_repeat = matches!(error.code, ErrorCode::Deadlock | ErrorCode::LockWaitTimeout | ErrorCode::DuplicateEntry);
     if fill.attempts > ATTEMPTS_MAX || !may_repeat {
-        return roll_back(engine, session, fill, Some(error), turn, sink);
+        return roll_back(context, fill, Some(error));
     }
     if error.code == ErrorCode::DuplicateEntry {
-        return match lock_entries(engine, session, &mut fill, turn) {
-            Ok(_) => wait(session, fill),
-            Err(error) => roll_back(engine, session, fill, Some(error), turn, sink),
+        return match lock_entries(context, &mut fill) {
+            Ok(_) => wait(context.session, fill),
+            Err(error) => roll_back(context, fill, Some(error)),
         };
     }
-    roll_back(engine, session, fill, None, turn, sink)
+    roll_back(context, fill, None)
 }
 
 /// Locks the entries of the batch that exist; false when the batch needs none.
-fn lock_entries(
-    engine: &mut Engine,
-    session: &mut Session,
-    fill: &mut Fill,
-    turn: &mut TurnContext<'_>,
-) -> Result<bool> {
+fn lock_entries(context: &mut StatementContext<'_, '_>, fill: &mut Fill) -> Result<bool> {
     if fill.entries.is_empty() {
         return Ok(false);
     }
-    let inputs = &mut engine.work.inputs;
-    inputs.begin(fill.entries_layout.definition.partition_count, turn.buffers);
+    let inputs = &mut context.engine.work.inputs;
+    inputs.begin(fill.entries_layout.definition.partition_count, context.turn.buffers);
     let mut key = Vec::new();
     for entry in &fill.entries {
         key.clear();
         append_escaped(&entry.key, &mut key);
-        inputs.push_key(&key, &[], turn.buffers);
+        inputs.push_key(&key, &[], context.turn.buffers);
     }
     fill.step = FillStep::LockingEntries;
-    fill.statement = send(engine, session, &fill.lock_entries, TEXT, turn)?;
+    fill.statement = send(context, &fill.lock_entries, TEXT)?;
     Ok(true)
 }
 
 /// Inserts the entries that are missing; false when none is.
-fn insert(engine: &mut Engine, session: &mut Session, fill: &mut Fill, turn: &mut TurnContext<'_>) -> Result<bool> {
+fn insert(context: &mut StatementContext<'_, '_>, fill: &mut Fill) -> Result<bool> {
     let layout = &fill.entries_layout;
-    let inputs = &mut engine.work.inputs;
-    inputs.begin(layout.definition.partition_count, turn.buffers);
+    let inputs = &mut context.engine.work.inputs;
+    inputs.begin(layout.definition.partition_count, context.turn.buffers);
     let (mut key, mut image) = (Vec::new(), Vec::new());
     for entry in fill.entries.iter().filter(|entry| !entry.exists) {
         key.clear();
@@ -414,118 +361,90 @@ fn insert(engine: &mut Engine, session: &mut Session, fill: &mut Fill, turn: &mu
         let hash = key_hash(&key);
         let partition = partition_of(hash, layout.definition.partition_count);
         let row = KeyedImage { key: HashedKey { hash, key: &key }, image: &image };
-        inputs.push_image(partition, row, &[], turn.buffers);
+        inputs.push_image(partition, row, &[], context.turn.buffers);
     }
     if inputs.is_empty() {
         return Ok(false);
     }
     fill.step = FillStep::Inserting;
-    fill.statement = send(engine, session, &fill.insert, TEXT, turn)?;
+    fill.statement = send(context, &fill.insert, TEXT)?;
     Ok(true)
 }
 
-fn commit(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut fill: Fill,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn commit(context: &mut StatementContext<'_, '_>, mut fill: Fill) -> Progress {
     fill.step = FillStep::Committing;
-    match engine.gateway.end(session.connection, &mut session.transaction, Ending::Commit, turn) {
-        Ok(Some(_)) => wait(session, fill),
-        Ok(None) => batch_done(engine, session, fill, turn, sink),
-        Err(error) => roll_back(engine, session, fill, Some(error), turn, sink),
+    match context.engine.gateway.end(
+        context.session.connection,
+        &mut context.session.transaction,
+        Ending::Commit,
+        context.turn,
+    ) {
+        Ok(Some(_)) => wait(context.session, fill),
+        Ok(None) => batch_done(context, fill),
+        Err(error) => roll_back(context, fill, Some(error)),
     }
 }
 
 /// Rolls the batch back: to fail with the error, or without one to try again.
-fn roll_back(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut fill: Fill,
-    error: Option<Box<Error>>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn roll_back(context: &mut StatementContext<'_, '_>, mut fill: Fill, error: Option<Box<Error>>) -> Progress {
     fill.failure = error;
     fill.step = FillStep::RollingBack;
-    match engine.gateway.end(session.connection, &mut session.transaction, Ending::Rollback, turn) {
-        Ok(Some(_)) => wait(session, fill),
-        Ok(None) => rolled_back(engine, session, fill, turn, sink),
-        Err(error) => end(engine, session, fill, FillEnd::Failed(error), turn, sink),
+    match context.engine.gateway.end(
+        context.session.connection,
+        &mut context.session.transaction,
+        Ending::Rollback,
+        context.turn,
+    ) {
+        Ok(Some(_)) => wait(context.session, fill),
+        Ok(None) => rolled_back(context, fill),
+        Err(error) => end(context, fill, FillEnd::Failed(error)),
     }
 }
 
-fn rolled_back(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut fill: Fill,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn rolled_back(context: &mut StatementContext<'_, '_>, mut fill: Fill) -> Progress {
     match fill.failure.take() {
-        Some(error) => end(engine, session, fill, FillEnd::Failed(error), turn, sink),
-        None => next_batch(engine, session, fill, turn, sink),
+        Some(error) => end(context, fill, FillEnd::Failed(error)),
+        None => next_batch(context, fill),
     }
 }
 
-fn batch_done(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut fill: Fill,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn batch_done(context: &mut StatementContext<'_, '_>, mut fill: Fill) -> Progress {
     if let Some(batch) = fill.batches.pop() {
         if let Ok((partition, last)) = fill.last_key(&batch) {
             fill.covered[usize::from(partition)] = Some(last);
         }
-        turn.buffers.give(batch);
+        context.turn.buffers.give(batch);
     }
     fill.entries.clear();
     fill.attempts = 0;
-    next_batch(engine, session, fill, turn, sink)
+    next_batch(context, fill)
 }
 
 /// COMMIT or ROLLBACK of a batch was answered.
-pub(crate) fn on_fill_ended(
-    engine: &mut Engine,
-    session: &mut Session,
-    error: Option<Box<Error>>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Some(mut fill) = take_fill(session) else { return Progress::Waiting };
-    session.transaction_ended();
+pub(crate) fn on_fill_ended(context: &mut StatementContext<'_, '_>, error: Option<Box<Error>>) -> Progress {
+    let Some(mut fill) = take_fill(context.session) else { return Progress::Waiting };
+    context.session.transaction_ended();
     match (fill.step, error) {
-        (FillStep::RollingBack, _) => rolled_back(engine, session, fill, turn, sink),
-        (_, None) => batch_done(engine, session, fill, turn, sink),
+        (FillStep::RollingBack, _) => rolled_back(context, fill),
+        (_, None) => batch_done(context, fill),
         (_, Some(error)) => {
             fill.failure = Some(error);
-            rolled_back(engine, session, fill, turn, sink)
+            rolled_back(context, fill)
         }
     }
 }
 
-fn end(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut fill: Fill,
-    end: FillEnd,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn end(context: &mut StatementContext<'_, '_>, mut fill: Fill, end: FillEnd) -> Progress {
     if fill.next != Next::Done && fill.read != OperationId::default() {
-        engine.gateway.end_read(fill.read, turn);
+        context.engine.gateway.end_read(fill.read, context.turn);
     }
     for batch in fill.batches.drain(..) {
-        turn.buffers.give(batch);
+        context.turn.buffers.give(batch);
     }
-    session.transaction_ended();
+    context.session.transaction_ended();
     match end {
-        FillEnd::Complete => next_step(engine, session, fill.altering, turn, sink),
-        FillEnd::Failed(error) => take_back(engine, session, fill.altering, error, turn, sink),
+        FillEnd::Complete => next_step(context, fill.altering),
+        FillEnd::Failed(error) => take_back(context, fill.altering, error),
     }
 }
 

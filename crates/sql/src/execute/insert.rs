@@ -19,6 +19,7 @@ use junctor_signals::remarks;
 
 use super::completion::fail;
 use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
+use super::context::StatementContext;
 use super::numbers::{Asked, NumberRange, next_number, numbers_exhausted};
 use super::packets::Window;
 use super::parameters::{fill_from_shape, literal_value, plain_literal_value};
@@ -31,7 +32,7 @@ use crate::mysql_catalog::show::WarningLevel;
 use crate::parse::shape::LiftedLiteral;
 use crate::parse::{Ordinal, Shape};
 use crate::plan::{AutoColumn, Conflict, FoldedForm, InsertPlan, InsertValue, Plan};
-use crate::result::{Progress, ResultSink};
+use crate::result::Progress;
 use crate::session::Session;
 
 /// An INSERT that waits for numbers.
@@ -103,28 +104,19 @@ enum Made {
 }
 
 /// Starts an INSERT. The parameters are in the engine's workspace; for folded rows the engine's shape is that of the text.
-pub(crate) fn start_insert(
-    engine: &mut Engine,
-    session: &mut Session,
-    plan: &Arc<Plan>,
-    run: &Run<'_>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+pub(crate) fn start_insert(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, run: &Run<'_>) -> Progress {
     if let Plan::Insert(InsertPlan { select: Some(_), .. }) = &**plan {
-        return start_insert_select((engine, session, turn), plan, run, sink);
+        return start_insert_select(context, plan, run);
     }
-    match try_insert(engine, session, plan, run, turn) {
+    match try_insert(context, plan, run) {
         Ok(Started::Waits) => Progress::Waiting,
-        Ok(Started::Kept(rows, numbered)) => {
-            start_insert_rows((engine, session, turn), plan, run, rows, numbered, sink)
-        }
+        Ok(Started::Kept(rows, numbered)) => start_insert_rows(context, plan, run, rows, numbered),
         Err(error) => {
             if let Plan::Insert(insert) = &**plan {
-                session.note_evaluated(level_of_mode(insert.mode), &mut engine.work.scratch);
+                context.session.note_evaluated(level_of_mode(insert.mode), &mut context.engine.work.scratch);
             }
-            engine.work.inputs.clear(turn.buffers);
-            fail(session, &error, sink)
+            context.engine.work.inputs.clear(context.turn.buffers);
+            fail(context, &error)
         }
     }
 }
@@ -137,17 +129,11 @@ enum Started {
     Kept(RowList, Numbered),
 }
 
-fn try_insert(
-    engine: &mut Engine,
-    session: &mut Session,
-    plan: &Arc<Plan>,
-    run: &Run<'_>,
-    turn: &mut TurnContext<'_>,
-) -> Result<Started> {
+fn try_insert(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, run: &Run<'_>) -> Result<Started> {
     let Plan::Insert(insert) = &**plan else { return Err(wrong_plan()) };
-    check_writable(session)?;
-    session.enter_statement();
-    let Engine { work, shape, ranges, settings, .. } = engine;
+    check_writable(context.session)?;
+    context.session.enter_statement();
+    let Engine { work, shape, ranges, settings, .. } = context.engine;
     let folded = match (insert.folded, run.shaped_text) {
         (Some(form), Some(text)) => Some(Folded { form, text, shape }),
         (Some(_), None) => return Err(wrong_plan()),
@@ -156,20 +142,21 @@ fn try_insert(
     let rows = Rows { plan: insert, parameters: Parameters::NONE, folded, selected: None, first_row: 0 };
     let is_kept = !matches!(insert.conflict, Conflict::Fail) || insert.returning.is_some();
     let mut kept = is_kept.then(RowList::default);
-    work.scratch.set_warnings_max(session.variables.warnings_max);
+    work.scratch.set_warnings_max(context.session.variables.warnings_max);
     let range = ranges.of(insert.table.definition.id);
-    match make(rows, range, settings.auto_increment_prefetch, kept.as_mut(), work, turn)? {
-        Made::Asks(asked) => fetch_numbers(engine, session, plan, run, asked, turn).map(|()| Started::Waits),
+    match make(rows, range, settings.auto_increment_prefetch, kept.as_mut(), work, context.turn)? {
+        Made::Asks(asked) => fetch_numbers(context, plan, run, asked).map(|()| Started::Waits),
         Made::Rows(numbered @ Numbered { rows, first_number, answer_number }) => {
-            if engine.work.scratch.has_remarks() || !insert.warnings.is_empty() {
-                say_warnings(session, insert, &mut engine.work.scratch);
+            if context.engine.work.scratch.has_remarks() || !insert.warnings.is_empty() {
+                say_warnings(context.session, insert, &mut context.engine.work.scratch);
             }
             if let Some(kept) = kept {
                 return Ok(Started::Kept(kept, numbered));
             }
-            let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, turn);
-            let operation = send(engine, session, &insert.program, run.protocol, turn)?;
-            session.execution = Execution::Write(WriteState {
+            let origin =
+                run.again.keep(context.session.transaction.explicit, &context.engine.work.parameters, context.turn);
+            let operation = send(context, &insert.program, run.protocol)?;
+            context.session.execution = Execution::Write(WriteState {
                 plan: Arc::clone(plan),
                 operation,
                 protocol: run.protocol,
@@ -195,22 +182,20 @@ pub(super) enum MadeSelected {
 
 /// Makes rows of those that a query gave; so many came before them.
 pub(super) fn make_selected(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     insert: &InsertPlan,
     (selected, first_row): (&SelectedRows, u64),
     kept: &mut RowList,
-    turn: &mut TurnContext<'_>,
 ) -> Result<MadeSelected> {
-    let Engine { work, ranges, settings, .. } = engine;
+    let Engine { work, ranges, settings, .. } = context.engine;
     let rows = Rows { plan: insert, parameters: Parameters::NONE, folded: None, selected: Some(selected), first_row };
-    work.scratch.set_warnings_max(session.variables.warnings_max);
+    work.scratch.set_warnings_max(context.session.variables.warnings_max);
     let range = ranges.of(insert.table.definition.id);
-    match make(rows, range, settings.auto_increment_prefetch, Some(kept), work, turn)? {
+    match make(rows, range, settings.auto_increment_prefetch, Some(kept), work, context.turn)? {
         Made::Asks(Asked { needed, count, beyond }) => Ok(MadeSelected::Asks { needed, count, beyond }),
         Made::Rows(numbered) => {
-            if engine.work.scratch.has_remarks() || first_row == 0 && !insert.warnings.is_empty() {
-                say_warnings(session, insert, &mut engine.work.scratch);
+            if context.engine.work.scratch.has_remarks() || first_row == 0 && !insert.warnings.is_empty() {
+                say_warnings(context.session, insert, &mut context.engine.work.scratch);
             }
             Ok(MadeSelected::Rows(numbered))
         }
@@ -234,29 +219,27 @@ pub(super) fn level_of_mode(mode: StoreMode) -> WarningLevel {
 }
 
 /// Asks main for numbers and keeps what the rows are made of.
-fn fetch_numbers(
-    engine: &mut Engine,
-    session: &mut Session,
-    plan: &Arc<Plan>,
-    run: &Run<'_>,
-    asked: Asked,
-    turn: &mut TurnContext<'_>,
-) -> Result<()> {
+fn fetch_numbers(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, run: &Run<'_>, asked: Asked) -> Result<()> {
     let Plan::Insert(insert) = &**plan else { return Err(wrong_plan()) };
     let table = insert.table.definition.id;
-    let operation =
-        engine.gateway.reserve_auto_increment(session.connection, table, asked.count, asked.beyond, turn)?;
+    let operation = context.engine.gateway.reserve_auto_increment(
+        context.session.connection,
+        table,
+        asked.count,
+        asked.beyond,
+        context.turn,
+    )?;
     let text = match (insert.folded, run.shaped_text) {
         (Some(_), Some(text)) => {
-            let mut copy = turn.buffers.take(text.len());
+            let mut copy = context.turn.buffers.take(text.len());
             copy.extend_from_slice(text);
-            Some((copy, engine.take_shape()))
+            Some((copy, context.engine.take_shape()))
         }
         _ => None,
     };
-    let mut parameters = turn.buffers.take(engine.work.parameters.len());
-    parameters.extend_from_slice(&engine.work.parameters);
-    session.execution = Execution::Numbers(Box::new(InsertState {
+    let mut parameters = context.turn.buffers.take(context.engine.work.parameters.len());
+    parameters.extend_from_slice(&context.engine.work.parameters);
+    context.session.execution = Execution::Numbers(Box::new(InsertState {
         plan: Arc::clone(plan),
         operation,
         protocol: run.protocol,
@@ -269,18 +252,15 @@ fn fetch_numbers(
 
 /// Numbers arrived: the rows can be made.
 pub(crate) fn on_numbers(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     (first, count): (u64, u64),
     error: Option<Box<Error>>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
-    let state = match std::mem::take(&mut session.execution) {
+    let state = match std::mem::take(&mut context.session.execution) {
         Execution::Numbers(state) => state,
         other => {
-            session.execution = other;
-            return super::compound::on_numbers(engine, session, (first, count), error, turn, sink);
+            context.session.execution = other;
+            return super::compound::on_numbers(context, (first, count), error);
         }
     };
     let InsertState { plan, protocol, text, parameters, asked, .. } = *state;
@@ -288,25 +268,25 @@ pub(crate) fn on_numbers(
     if let Plan::Insert(insert) = &*plan
         && error.is_none()
     {
-        engine.ranges.of(insert.table.definition.id).add(first, count, asked.beyond);
+        context.engine.ranges.of(insert.table.definition.id).add(first, count, asked.beyond);
     }
-    engine.work.parameters.clear();
-    engine.work.parameters.extend_from_slice(&parameters);
-    turn.buffers.give(parameters);
+    context.engine.work.parameters.clear();
+    context.engine.work.parameters.extend_from_slice(&parameters);
+    context.turn.buffers.give(parameters);
     let (text, shape) = text.unzip();
     if let Some(shape) = shape {
-        engine.give_shape(shape);
+        context.engine.give_shape(shape);
     }
     let progress = match error {
-        Some(error) => fail(session, &error, sink),
-        None if session.interrupted => super::completion::ok(session, super::completion::Changed::default(), sink),
+        Some(error) => fail(context, &error),
+        None if context.session.interrupted => super::completion::ok(context, super::completion::Changed::default()),
         None => {
             let run = Run { protocol, shaped_text: text.as_deref(), again: Again::No };
-            start_insert(engine, session, &plan, &run, turn, sink)
+            start_insert(context, &plan, &run)
         }
     };
     if let Some(text) = text {
-        turn.buffers.give(text);
+        context.turn.buffers.give(text);
     }
     progress
 }

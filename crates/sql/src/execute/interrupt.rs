@@ -7,11 +7,12 @@ use junctor_model::id::ConnectionId;
 use junctor_signals::read_rows::OperationId;
 
 use super::completion::{Changed, fail, interrupted, ok};
+use super::context::StatementContext;
 use super::keys::abandon_key_read;
 use super::schema::SchemaStep;
 use super::state::Execution;
 use crate::engine::Engine;
-use crate::result::{Progress, ResultSink};
+use crate::result::Progress;
 use crate::session::Session;
 
 /// KILL that was sent.
@@ -21,35 +22,47 @@ pub(crate) struct KillState {
     pub connection: ConnectionId,
 }
 
-impl Engine {
-    /// The client is gone: what is under way and cannot be stopped at once is waited for, and nothing is said.
-    pub fn interrupt(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
-        session.interrupted = true;
-        session.rest_at = 0;
-        self.stop(session, turn);
-    }
-
+impl StatementContext<'_, '_> {
     /// KILL: the statement under way fails with error 1317, now or as soon as it is undone. Nothing happens when the session is
     /// idle, or commits already.
-    pub fn interrupt_statement(
-        &mut self,
-        session: &mut Session,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        match self.stop(session, turn) {
-            true => fail(session, &interrupted(), sink),
+    pub fn interrupt_statement(&mut self) -> Progress {
+        match self.engine.stop(self.session, self.turn) {
+            true => fail(self, &interrupted()),
             false => {
-                session.rest_is_stopped = session.has_more_statements();
+                self.session.rest_is_stopped = self.session.has_more_statements();
                 Progress::Waiting
             }
         }
     }
 
     /// A command that has not begun, or the statements of a text that have not, fail with error 1317.
-    pub fn refuse_command(&mut self, session: &mut Session, sink: &mut dyn ResultSink) -> Progress {
-        session.clear_diagnostics();
-        fail(session, &interrupted(), sink)
+    pub fn refuse_command(&mut self) -> Progress {
+        self.session.clear_diagnostics();
+        fail(self, &interrupted())
+    }
+
+    /// KILL of a connection or its query, wherever on the node. Error: 1094.
+    pub(crate) fn kill(&mut self, connection: ConnectionId, query_only: bool) -> Progress {
+        if connection == self.session.connection {
+            fail(self, &interrupted());
+            return if query_only { Progress::Done } else { Progress::Close };
+        }
+        match self.engine.gateway.interrupt_session(self.session.connection, connection, !query_only, self.turn) {
+            Ok(operation) => {
+                self.session.execution = Execution::Killing(KillState { operation, connection });
+                Progress::Waiting
+            }
+            Err(error) => fail(self, &error),
+        }
+    }
+}
+
+impl Engine {
+    /// The client is gone: what is under way and cannot be stopped at once is waited for, and nothing is said.
+    pub fn interrupt(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
+        session.interrupted = true;
+        session.rest_at = 0;
+        self.stop(session, turn);
     }
 
     /// True when nothing is under way any more that was before.
@@ -117,38 +130,16 @@ impl Engine {
         }
         true
     }
-
-    /// KILL of a connection or its query, wherever on the node. Error: 1094.
-    pub(crate) fn kill(
-        &mut self,
-        session: &mut Session,
-        connection: ConnectionId,
-        query_only: bool,
-        turn: &mut TurnContext<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> Progress {
-        if connection == session.connection {
-            fail(session, &interrupted(), sink);
-            return if query_only { Progress::Done } else { Progress::Close };
-        }
-        match self.gateway.interrupt_session(session.connection, connection, !query_only, turn) {
-            Ok(operation) => {
-                session.execution = Execution::Killing(KillState { operation, connection });
-                Progress::Waiting
-            }
-            Err(error) => fail(session, &error, sink),
-        }
-    }
 }
 
 /// Every sql block has said whether it has the session.
-pub(crate) fn on_interrupted(session: &mut Session, is_known: bool, sink: &mut dyn ResultSink) -> Progress {
-    let Execution::Killing(KillState { connection, .. }) = std::mem::take(&mut session.execution) else {
+pub(crate) fn on_interrupted(context: &mut StatementContext<'_, '_>, is_known: bool) -> Progress {
+    let Execution::Killing(KillState { connection, .. }) = std::mem::take(&mut context.session.execution) else {
         return Progress::Waiting;
     };
     match is_known {
-        true => ok(session, Changed::default(), sink),
-        false => fail(session, &no_such_thread(&connection), sink),
+        true => ok(context, Changed::default()),
+        false => fail(context, &no_such_thread(&connection)),
     }
 }
 

@@ -18,12 +18,13 @@ use junctor_wire::value::read_value;
 
 use super::bound::{Place, append_place};
 use super::completion::fail;
+use super::context::StatementContext;
 use super::key::partition_of_key;
 use super::read::{HEADERS_MAX, wrong_plan};
 use super::state::{Again, Execution, Origin, Workspace};
 use crate::engine::Engine;
 use crate::plan::Plan;
-use crate::result::{KeyRows, NO_PARTITION, Progress, ResultSink};
+use crate::result::{KeyRows, NO_PARTITION, Progress};
 use crate::session::Session;
 
 /// States of reads that are kept for the next ones.
@@ -54,67 +55,68 @@ pub(crate) struct KeyReadState {
 
 /// Starts a read.
 pub(crate) fn start_key_read(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     read: KeyRead,
     keys: KeyValues<'_>,
     again: Again<'_>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
-    session.enter_statement();
-    let mut rows = engine.work.key_rows.pop().unwrap_or_default();
-    let started = try_start(engine, session, read, keys, &mut rows, again, turn, sink);
+    context.session.enter_statement();
+    let mut rows = context.engine.work.key_rows.pop().unwrap_or_default();
+    let started = try_start(context, read, keys, &mut rows, again);
     match started {
         Ok(Some((plan, operation, origin))) => {
             let state = KeyReadState { plan, operation, origin, rows, bytes: 0 };
-            session.execution = Execution::Keys(state);
+            context.session.execution = Execution::Keys(state);
             Progress::Waiting
         }
-        Ok(None) => say(engine, session, rows, turn, sink),
+        Ok(None) => say(context, rows),
         Err(error) => {
-            engine.work.inputs.clear(turn.buffers);
-            retire(engine, rows, turn);
-            fail(session, &error, sink)
+            context.engine.work.inputs.clear(context.turn.buffers);
+            retire(context.engine, rows, context.turn);
+            fail(context, &error)
         }
     }
 }
 
 #[allow(clippy::too_many_arguments)] // The parts of one request; a record of them would be taken apart at once.
 fn try_start(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     read: KeyRead,
     keys: KeyValues<'_>,
     rows: &mut KeyRows,
     again: Again<'_>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Result<Option<(Arc<Plan>, OperationId, Origin)>> {
     let KeyRead { plan, program } = read;
     let Plan::Select(select) = &*plan else { return Err(wrong_plan()) };
-    push_keys(&mut engine.work, &select.table.definition, keys, &mut rows.order, turn)?;
-    let Some(input) = engine.work.inputs.last() else { return Ok(None) };
-    let inputs = engine.work.inputs.len();
+    push_keys(&mut context.engine.work, &select.table.definition, keys, &mut rows.order, context.turn)?;
+    let Some(input) = context.engine.work.inputs.last() else { return Ok(None) };
+    let inputs = context.engine.work.inputs.len();
     // Of many partitions each makes room for its own rows.
     let together = if inputs > HEADERS_MAX { 1 } else { inputs };
-    let room = engine.gateway.reply_room(&program, input) * together + rows.order.len() * 4;
-    let mut output = turn.buffers.take(room.min(ROOM_BYTES_MAX));
-    sink.begin_key_rows(&mut output);
+    let room = context.engine.gateway.reply_room(&program, input) * together + rows.order.len() * 4;
+    let mut output = context.turn.buffers.take(room.min(ROOM_BYTES_MAX));
+    context.sink.begin_key_rows(&mut output);
     rows.head_bytes = output.len();
-    engine.work.inputs.set_output(output);
-    let origin = again.keep(session.transaction.explicit, &[], turn);
+    context.engine.work.inputs.set_output(output);
+    let origin = again.keep(context.session.transaction.explicit, &[], context.turn);
     let options = ReadOptions {
         protocol: RowProtocol::Binary,
         bound: RowBound::Partition(u32::MAX),
-        warnings_max: session.variables.warnings_max,
+        warnings_max: context.session.variables.warnings_max,
     };
-    let transaction = &mut session.transaction;
-    let sent = engine.gateway.read(session.connection, transaction, &program, options, &mut engine.work.inputs, turn);
+    let transaction = &mut context.session.transaction;
+    let sent = context.engine.gateway.read(
+        context.session.connection,
+        transaction,
+        &program,
+        options,
+        &mut context.engine.work.inputs,
+        context.turn,
+    );
     match sent {
         Ok(operation) => Ok(Some((plan, operation, origin))),
         Err(error) => {
-            origin.release(turn);
+            origin.release(context.turn);
             Err(error)
         }
     }
@@ -221,86 +223,71 @@ fn malformed(error: Malformed) -> Box<Error> {
 
 /// Rows of one partition came.
 pub(crate) fn on_key_rows(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     (partition, is_prefixed, output): (u16, bool, Vec<u8>),
     next: Next,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
-    let Execution::Keys(state) = &mut session.execution else {
-        turn.buffers.give(output);
+    let Execution::Keys(state) = &mut context.session.execution else {
+        context.turn.buffers.give(output);
         return Progress::Waiting;
     };
     state.bytes += output.len();
     state.rows.parts.push((partition, is_prefixed, output));
     if state.bytes > ANSWER_BYTES_MAX {
         if next != Next::Done {
-            engine.gateway.end_read(state.operation, turn);
+            context.engine.gateway.end_read(state.operation, context.turn);
         }
         let message = "The rows of these keys are longer than one answer may be: read fewer at once";
-        return give_up(engine, session, &Error::new(ErrorCode::PacketTooLarge, message), turn, sink);
+        return give_up(context, &Error::new(ErrorCode::PacketTooLarge, message));
     }
     match next {
         Next::Coming => Progress::Waiting,
         Next::Ask => {
-            engine.gateway.continue_read(state.operation, turn);
+            context.engine.gateway.continue_read(state.operation, context.turn);
             Progress::Waiting
         }
         Next::Done => {
-            let Execution::Keys(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
-            state.origin.release(turn);
-            say(engine, session, state.rows, turn, sink)
+            let Execution::Keys(state) = std::mem::take(&mut context.session.execution) else {
+                return Progress::Waiting;
+            };
+            state.origin.release(context.turn);
+            say(context, state.rows)
         }
     }
 }
 
 /// Says the rows.
-fn say(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut rows: KeyRows,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    session.execution = Execution::Idle;
-    session.row_count = -1;
-    let said = if session.interrupted { Ok(()) } else { sink.key_rows(&mut rows, &session.completion()) };
-    retire(engine, rows, turn);
+fn say(context: &mut StatementContext<'_, '_>, mut rows: KeyRows) -> Progress {
+    context.session.execution = Execution::Idle;
+    context.session.row_count = -1;
+    let said = if context.session.interrupted {
+        Ok(())
+    } else {
+        context.sink.key_rows(&mut rows, &context.session.completion())
+    };
+    retire(context.engine, rows, context.turn);
     match said {
         Ok(()) => Progress::Done,
-        Err(error) => fail(session, &error, sink),
+        Err(error) => fail(context, &error),
     }
 }
 
 /// A read failed: says so, unless the table was changed meanwhile and it can be done again.
-pub(crate) fn on_key_read_failed(
-    engine: &mut Engine,
-    session: &mut Session,
-    error: &Error,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Execution::Keys(state) = &mut session.execution else { return Progress::Waiting };
-    if error.code == ErrorCode::TableDefinitionChanged && !session.interrupted {
+pub(crate) fn on_key_read_failed(context: &mut StatementContext<'_, '_>, error: &Error) -> Progress {
+    let Execution::Keys(state) = &mut context.session.execution else { return Progress::Waiting };
+    if error.code == ErrorCode::TableDefinitionChanged && !context.session.interrupted {
         let origin = std::mem::take(&mut state.origin);
         if !matches!(origin, Origin::None) {
-            abandon_key_read(engine, session, turn);
-            return engine.execute_again(session, origin, turn, sink);
+            abandon_key_read(context.engine, context.session, context.turn);
+            return context.execute_again(origin);
         }
     }
-    give_up(engine, session, error, turn, sink)
+    give_up(context, error)
 }
 
-fn give_up(
-    engine: &mut Engine,
-    session: &mut Session,
-    error: &Error,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    abandon_key_read(engine, session, turn);
-    fail(session, error, sink)
+fn give_up(context: &mut StatementContext<'_, '_>, error: &Error) -> Progress {
+    abandon_key_read(context.engine, context.session, context.turn);
+    fail(context, error)
 }
 
 /// Forgets a read whose rows nobody wants any more; the data plane has been told.

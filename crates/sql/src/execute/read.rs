@@ -17,6 +17,7 @@ use junctor_signals::read_rows::OperationId;
 use junctor_signals::remarks::Remarks;
 
 use super::completion::{fail, finish};
+use super::context::StatementContext;
 use super::key::{Values, push_keys};
 use super::packets::{Window, append_row};
 use super::sorter::Sorter;
@@ -26,8 +27,7 @@ use crate::bind::{message, operand_type};
 use crate::engine::Engine;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{AccessPath, Gather, LimitTemplate, Plan, Quantity, SelectPlan};
-use crate::result::{OUTPUT_PART_BYTES, Progress, ResultSink};
-use crate::session::Session;
+use crate::result::{OUTPUT_PART_BYTES, Progress};
 
 /// Partitions of which each may be the first to answer, so that each says the columns.
 pub(super) const HEADERS_MAX: usize = 4;
@@ -44,29 +44,22 @@ pub(crate) struct PartRows {
 }
 
 /// Starts a query. The parameters are in the engine's workspace.
-pub(crate) fn start_select(
-    engine: &mut Engine,
-    session: &mut Session,
-    plan: &Arc<Plan>,
-    run: &Run<'_>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    match try_start(engine, session, plan, run, turn, sink) {
+pub(crate) fn start_select(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, run: &Run<'_>) -> Progress {
+    match try_start(context, plan, run) {
         Ok(Start::Sent) => {
-            session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
+            context.session.note_evaluated(WarningLevel::Warning, &mut context.engine.work.scratch);
             Progress::Waiting
         }
         Ok(Start::Empty(state)) => {
-            session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
-            let progress = settle(engine, session, *state, turn, sink);
-            engine.work.inputs.clear(turn.buffers);
+            context.session.note_evaluated(WarningLevel::Warning, &mut context.engine.work.scratch);
+            let progress = settle(context, *state);
+            context.engine.work.inputs.clear(context.turn.buffers);
             progress
         }
         Err(error) => {
-            session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
-            engine.work.inputs.clear(turn.buffers);
-            fail(session, &error, sink)
+            context.session.note_evaluated(WarningLevel::Warning, &mut context.engine.work.scratch);
+            context.engine.work.inputs.clear(context.turn.buffers);
+            fail(context, &error)
         }
     }
 }
@@ -77,22 +70,15 @@ enum Start {
     Empty(Box<ReadState>),
 }
 
-fn try_start(
-    engine: &mut Engine,
-    session: &mut Session,
-    plan: &Arc<Plan>,
-    run: &Run<'_>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Result<Start> {
+fn try_start(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, run: &Run<'_>) -> Result<Start> {
     let Plan::Select(select) = &**plan else { return Err(wrong_plan()) };
     if select.lock.as_ref().is_some_and(|lock| locks_exclusively(lock)) {
-        check_writable(session)?;
+        check_writable(context.session)?;
     }
-    session.enter_statement();
-    let parameters = Parameters::from_bytes(&engine.work.parameters);
-    let window = window_of(select.limit.as_ref(), parameters, session.variables.select_limit)?;
-    let guarded = !all_true(&select.guards, parameters, &engine.work.scratch)?;
+    context.session.enter_statement();
+    let parameters = Parameters::from_bytes(&context.engine.work.parameters);
+    let window = window_of(select.limit.as_ref(), parameters, context.session.variables.select_limit)?;
+    let guarded = !all_true(&select.guards, parameters, &context.engine.work.scratch)?;
     let is_empty =
         window.remaining == 0 && !matches!(select.gather, Gather::Aggregate { .. }) && !select.calc_found_rows;
     let mut state = ReadState {
@@ -106,7 +92,7 @@ fn try_start(
         rows_max: rows_max(select, &window),
         window,
         rows: 0,
-        gather: gather_state(engine, select, &window),
+        gather: gather_state(context.engine, select, &window),
         parameters: Vec::new(),
         references: Vec::new(),
         origin: Origin::None,
@@ -114,60 +100,57 @@ fn try_start(
     if is_empty || guarded {
         return Ok(Start::Empty(Box::new(state)));
     }
-    let is_lookup = push_inputs(&mut engine.work, select, turn)?;
-    if engine.work.inputs.is_empty() {
+    let is_lookup = push_inputs(&mut context.engine.work, select, context.turn)?;
+    if context.engine.work.inputs.is_empty() {
         return Ok(Start::Empty(Box::new(state)));
     }
     if is_lookup || needs_parameters(&select.gather) {
-        state.parameters = turn.buffers.take(engine.work.parameters.len());
-        state.parameters.extend_from_slice(&engine.work.parameters);
+        state.parameters = context.turn.buffers.take(context.engine.work.parameters.len());
+        state.parameters.extend_from_slice(&context.engine.work.parameters);
     }
     if let Some(lock) = &select.lock {
-        start_lock_read(engine, session, plan, lock, state, run, turn)?;
+        start_lock_read(context, plan, lock, state, run)?;
         return Ok(Start::Sent);
     }
     state.is_lookup = is_lookup;
-    send_first_read(engine, session, select, state, run, turn, sink)?;
+    send_first_read(context, select, state, run)?;
     Ok(Start::Sent)
 }
 
 /// Sends the read of the rows, or of the entries that name them.
 fn send_first_read(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     select: &SelectPlan,
     mut state: ReadState,
     run: &Run<'_>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Result<()> {
     let program = match &select.path {
         AccessPath::UniqueKeys { lookup, .. } => {
             // Entry and row are two reads, and must be of one moment.
-            engine.gateway.take_snapshot(&mut session.transaction)?;
+            context.engine.gateway.take_snapshot(&mut context.session.transaction)?;
             lookup
         }
         _ => &select.program,
     };
     let bound = RowBound::Partition(if state.is_lookup { u32::MAX } else { state.rows_max });
-    state.origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, turn);
-    say_header_in_advance(engine, session, select, program, &mut state, turn, sink);
-    let sent = engine.gateway.read(
-        session.connection,
-        &mut session.transaction,
+    state.origin = run.again.keep(context.session.transaction.explicit, &context.engine.work.parameters, context.turn);
+    say_header_in_advance(context, select, program, &mut state);
+    let sent = context.engine.gateway.read(
+        context.session.connection,
+        &mut context.session.transaction,
         program,
-        ReadOptions { protocol: run.protocol, bound, warnings_max: session.variables.warnings_max },
-        &mut engine.work.inputs,
-        turn,
+        ReadOptions { protocol: run.protocol, bound, warnings_max: context.session.variables.warnings_max },
+        &mut context.engine.work.inputs,
+        context.turn,
     );
     match sent {
         Ok(operation) => {
             state.operation = operation;
-            session.execution = Execution::Read(state);
+            context.session.execution = Execution::Read(state);
             Ok(())
         }
         Err(error) => {
-            release_snapshot(engine, session);
+            release_snapshot(context);
             Err(error)
         }
     }
@@ -176,38 +159,36 @@ fn send_first_read(
 /// Where few partitions are asked, the buffers of their replies get the columns in front, and room for the other parts: what
 /// comes first becomes the client's answer as it is. Where many are, the answer gets room only.
 fn say_header_in_advance(
-    engine: &mut Engine,
-    session: &Session,
+    context: &mut StatementContext<'_, '_>,
     select: &SelectPlan,
     program: &ReadProgram,
     state: &mut ReadState,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) {
-    let inputs = &mut engine.work.inputs;
-    if state.is_lookup || !matches!(state.gather, GatherState::Stream) || sink.pending_bytes() > 0 {
+    if state.is_lookup || !matches!(state.gather, GatherState::Stream) || context.sink.pending_bytes() > 0 {
         return;
     }
+    let inputs = &context.engine.work.inputs;
     let Some(input) = inputs.last() else { return };
-    let room = engine.gateway.reply_room(program, input);
-    make_room(sink, room * inputs.len(), turn);
-    if inputs.len() > HEADERS_MAX {
+    let room = context.engine.gateway.reply_room(program, input);
+    let input_count = inputs.len();
+    make_room(context, room * input_count);
+    if input_count > HEADERS_MAX {
         return;
     }
-    sink.header(&select.header, &session.completion());
-    let output = std::mem::take(sink.output());
+    context.sink.header(&select.header, &context.session.completion());
+    let output = std::mem::take(context.sink.output());
     state.header_bytes = output.len();
-    inputs.set_output(output);
+    context.engine.work.inputs.set_output(output);
 }
 
 /// Gives an output that is still empty room for so many bytes, within reason.
 #[inline]
-fn make_room(sink: &mut dyn ResultSink, bytes: usize, turn: &mut TurnContext<'_>) {
-    let output = sink.output();
+fn make_room(context: &mut StatementContext<'_, '_>, bytes: usize) {
+    let output = context.sink.output();
     let bytes = bytes.min(ROOM_BYTES_MAX);
     if output.is_empty() && output.capacity() < bytes {
-        let roomy = turn.buffers.take(bytes);
-        turn.buffers.give(std::mem::replace(output, roomy));
+        let roomy = context.turn.buffers.take(bytes);
+        context.turn.buffers.give(std::mem::replace(output, roomy));
     }
 }
 
@@ -329,57 +310,45 @@ fn needs_parameters(gather: &Gather) -> bool {
 }
 
 /// Rows of a reply.
-pub(crate) fn on_rows(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut rows: PartRows,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Execution::Read(mut state) = std::mem::take(&mut session.execution) else {
-        turn.buffers.give(rows.output);
+pub(crate) fn on_rows(context: &mut StatementContext<'_, '_>, mut rows: PartRows) -> Progress {
+    let Execution::Read(mut state) = std::mem::take(&mut context.session.execution) else {
+        context.turn.buffers.give(rows.output);
         return Progress::Waiting;
     };
-    let taken = take_rows(session, &mut state, &mut rows, sink);
+    let taken = take_rows(context, &mut state, &mut rows);
     let PartRows { output, next, .. } = rows;
-    turn.buffers.give(output);
+    context.turn.buffers.give(output);
     if let Err(error) = taken {
         if next != Next::Done {
-            engine.gateway.end_read(state.operation, turn);
+            context.engine.gateway.end_read(state.operation, context.turn);
         }
-        return give_up(engine, session, state, &error, turn, sink);
+        return give_up(context, state, &error);
     }
     match next {
-        Next::Done if state.is_lookup => start_row_read(engine, session, state, turn, sink),
-        Next::Done => settle(engine, session, state, turn, sink),
+        Next::Done if state.is_lookup => start_row_read(context, state),
+        Next::Done => settle(context, state),
         _ if is_satisfied(&state) => {
-            engine.gateway.end_read(state.operation, turn);
-            settle(engine, session, state, turn, sink)
+            context.engine.gateway.end_read(state.operation, context.turn);
+            settle(context, state)
         }
         Next::Coming => {
-            session.execution = Execution::Read(state);
+            context.session.execution = Execution::Read(state);
             Progress::Waiting
         }
-        Next::Ask => go_on(engine, session, state, turn, sink),
+        Next::Ask => go_on(context, state),
     }
 }
 
 /// Every partition has answered and some have more.
-fn go_on(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut state: ReadState,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    state.awaits_room = !session.interrupted && sink.pending_bytes() >= OUTPUT_PART_BYTES;
+fn go_on(context: &mut StatementContext<'_, '_>, mut state: ReadState) -> Progress {
+    state.awaits_room = !context.session.interrupted && context.sink.pending_bytes() >= OUTPUT_PART_BYTES;
     let operation = state.operation;
     let awaits_room = state.awaits_room;
-    session.execution = Execution::Read(state);
+    context.session.execution = Execution::Read(state);
     if awaits_room {
         return Progress::MoreOutput;
     }
-    engine.gateway.continue_read(operation, turn);
+    context.engine.gateway.continue_read(operation, context.turn);
     Progress::Waiting
 }
 
@@ -391,12 +360,7 @@ fn is_satisfied(state: &ReadState) -> bool {
 }
 
 #[inline]
-fn take_rows(
-    session: &mut Session,
-    state: &mut ReadState,
-    reply: &mut PartRows,
-    sink: &mut dyn ResultSink,
-) -> Result<()> {
+fn take_rows(context: &mut StatementContext<'_, '_>, state: &mut ReadState, reply: &mut PartRows) -> Result<()> {
     let PartRows { output, is_prefixed, count: rows, .. } = reply;
     if state.is_lookup {
         return take_references(state, output);
@@ -407,15 +371,15 @@ fn take_rows(
             let header_bytes = if *is_prefixed { state.header_bytes } else { 0 };
             let says_header = !std::mem::replace(&mut state.header_said, true);
             if says_header && !*is_prefixed {
-                sink.header(&select.header, &session.completion());
+                context.sink.header(&select.header, &context.session.completion());
             }
             let (packets, taken) = state.window.cut(&output[header_bytes..], u64::from(*rows));
             let is_whole = header_bytes + packets.len() == output.len() && (says_header || header_bytes == 0);
-            if is_whole && sink.pending_bytes() == 0 {
-                std::mem::swap(sink.output(), output);
+            if is_whole && context.sink.pending_bytes() == 0 {
+                std::mem::swap(context.sink.output(), output);
             } else {
-                sink.row_packets(if says_header { &output[..header_bytes] } else { &[] });
-                sink.row_packets(packets);
+                context.sink.row_packets(if says_header { &output[..header_bytes] } else { &[] });
+                context.sink.row_packets(packets);
             }
             state.rows += if select.calc_found_rows { u64::from(*rows) } else { taken };
             Ok(())
@@ -455,18 +419,12 @@ fn take_references(state: &mut ReadState, mut output: &[u8]) -> Result<()> {
 }
 
 /// The second step of a read by a unique index: the rows that the entries name.
-fn start_row_read(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut state: ReadState,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn start_row_read(context: &mut StatementContext<'_, '_>, mut state: ReadState) -> Progress {
     state.is_lookup = false;
     let plan = Arc::clone(&state.plan);
-    let Plan::Select(select) = &*plan else { return fail(session, &wrong_plan(), sink) };
-    let inputs = &mut engine.work.inputs;
-    inputs.begin(select.table.definition.partition_count, turn.buffers);
+    let Plan::Select(select) = &*plan else { return fail(context, &wrong_plan()) };
+    let inputs = &mut context.engine.work.inputs;
+    inputs.begin(select.table.definition.partition_count, context.turn.buffers);
     let sent: &[u8] = if select.program.reads_parameters { &state.parameters } else { &[] };
     let mut rest = state.references.as_slice();
     while let Some((length, after)) = rest.split_first_chunk() {
@@ -474,86 +432,81 @@ fn start_row_read(
         if let Some((partition, key)) = reference.split_first_chunk() {
             let partition = u16::from_be_bytes(*partition);
             if partition < select.table.definition.partition_count {
-                inputs.push_key_at(partition, key, sent, turn.buffers);
+                inputs.push_key_at(partition, key, sent, context.turn.buffers);
             }
         }
         rest = after;
     }
     if inputs.is_empty() {
-        return settle(engine, session, state, turn, sink);
+        return settle(context, state);
     }
-    let sent = engine.gateway.read(
-        session.connection,
-        &mut session.transaction,
+    let sent = context.engine.gateway.read(
+        context.session.connection,
+        &mut context.session.transaction,
         &select.program,
         ReadOptions {
             protocol: state.protocol,
             bound: RowBound::Partition(state.rows_max),
-            warnings_max: session.variables.warnings_max,
+            warnings_max: context.session.variables.warnings_max,
         },
         inputs,
-        turn,
+        context.turn,
     );
     match sent {
         Ok(operation) => {
             state.operation = operation;
-            session.execution = Execution::Read(state);
+            context.session.execution = Execution::Read(state);
             Progress::Waiting
         }
         Err(error) => {
-            engine.work.inputs.clear(turn.buffers);
-            give_up(engine, session, state, &error, turn, sink)
+            context.engine.work.inputs.clear(context.turn.buffers);
+            give_up(context, state, &error)
         }
     }
 }
 
 /// All rows are here.
-pub(super) fn settle(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut state: ReadState,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    release(engine, session, &mut state, turn);
+pub(super) fn settle(context: &mut StatementContext<'_, '_>, mut state: ReadState) -> Progress {
+    release(context, &mut state);
     let plan = Arc::clone(&state.plan);
-    let Plan::Select(select) = &*plan else { return fail(session, &wrong_plan(), sink) };
+    let Plan::Select(select) = &*plan else { return fail(context, &wrong_plan()) };
     let parameters = std::mem::take(&mut state.parameters);
     let progress = match state.gather {
         GatherState::Stream => {
             if !state.header_said {
-                sink.header(&select.header, &session.completion());
+                context.sink.header(&select.header, &context.session.completion());
             }
-            finish(session, state.rows, sink)
+            finish(context, state.rows)
         }
         GatherState::Sort(mut sorter) => {
             sorter.sort();
-            make_room(sink, sorter.bytes(), turn);
-            sink.header(&select.header, &session.completion());
+            make_room(context, sorter.bytes());
+            context.sink.header(&select.header, &context.session.completion());
             let found = sorter.len() as u64;
             let in_window = found.saturating_sub(state.window.offset).min(state.window.remaining);
-            session.found_rows = if select.calc_found_rows { found } else { in_window };
-            session.execution = Execution::Sorted(SortedState { sorter, window: state.window });
-            pump(engine, session, sink)
+            context.session.found_rows = if select.calc_found_rows { found } else { in_window };
+            context.session.execution = Execution::Sorted(SortedState { sorter, window: state.window });
+            pump(context)
         }
         GatherState::Aggregate(accumulators) => {
             let mut window = state.window;
-            let row = aggregate_row(&select.gather, &accumulators, &parameters, state.protocol, &engine.work.scratch);
-            session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
+            let row =
+                aggregate_row(&select.gather, &accumulators, &parameters, state.protocol, &context.engine.work.scratch);
+            context.session.note_evaluated(WarningLevel::Warning, &mut context.engine.work.scratch);
             match row {
-                Err(error) => fail(session, &error, sink),
+                Err(error) => fail(context, &error),
                 Ok(packet) => {
-                    sink.header(&select.header, &session.completion());
+                    context.sink.header(&select.header, &context.session.completion());
                     let (_, taken) = window.take(1);
                     if taken == 1 {
-                        sink.row_packets(&packet);
+                        context.sink.row_packets(&packet);
                     }
-                    finish(session, taken, sink)
+                    finish(context, taken)
                 }
             }
         }
     };
-    turn.buffers.give(parameters);
+    context.turn.buffers.give(parameters);
     progress
 }
 
@@ -598,79 +551,71 @@ pub(super) fn append_projection(
 }
 
 /// Says sorted rows while there is room.
-pub(crate) fn pump(engine: &mut Engine, session: &mut Session, sink: &mut dyn ResultSink) -> Progress {
-    let Execution::Sorted(SortedState { sorter, window }) = &mut session.execution else { return Progress::Done };
-    let has_more = sorter.give(window, OUTPUT_PART_BYTES, sink.output());
-    if has_more && !session.interrupted {
+pub(crate) fn pump(context: &mut StatementContext<'_, '_>) -> Progress {
+    let Execution::Sorted(SortedState { sorter, window }) = &mut context.session.execution else {
+        return Progress::Done;
+    };
+    let has_more = sorter.give(window, OUTPUT_PART_BYTES, context.sink.output());
+    if has_more && !context.session.interrupted {
         return Progress::MoreOutput;
     }
-    if let Execution::Sorted(state) = std::mem::take(&mut session.execution) {
-        state.sorter.retire(&mut engine.work.sorters);
+    if let Execution::Sorted(state) = std::mem::take(&mut context.session.execution) {
+        state.sorter.retire(&mut context.engine.work.sorters);
     }
-    let rows = session.found_rows;
-    finish(session, rows, sink)
+    let rows = context.session.found_rows;
+    finish(context, rows)
 }
 
 /// A read failed: says so, unless the table was changed meanwhile and the statement can be done again.
 pub(crate) fn on_read_failed(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     (error, remarks): (&Error, Option<Box<Remarks>>),
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
-    let Execution::Read(mut state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
-    if error.code == ErrorCode::TableDefinitionChanged && !state.header_said && !session.interrupted {
+    let Execution::Read(mut state) = std::mem::take(&mut context.session.execution) else { return Progress::Waiting };
+    if error.code == ErrorCode::TableDefinitionChanged && !state.header_said && !context.session.interrupted {
         let origin = std::mem::take(&mut state.origin);
         if !matches!(origin, Origin::None) {
-            release(engine, session, &mut state, turn);
-            return engine.execute_again(session, origin, turn, sink);
+            release(context, &mut state);
+            return context.execute_again(origin);
         }
     }
     if let Some(remarks) = remarks {
-        session.note_remarks(WarningLevel::Warning, *remarks);
+        context.session.note_remarks(WarningLevel::Warning, *remarks);
     }
-    give_up(engine, session, state, error, turn, sink)
+    give_up(context, state, error)
 }
 
 /// Gives up a read whose rows nobody wants any more; the data plane has been told.
-pub(super) fn abandon(engine: &mut Engine, session: &mut Session, mut state: ReadState, turn: &mut TurnContext<'_>) {
-    release(engine, session, &mut state, turn);
-    turn.buffers.give(std::mem::take(&mut state.parameters));
+pub(super) fn abandon(context: &mut StatementContext<'_, '_>, mut state: ReadState) {
+    release(context, &mut state);
+    context.turn.buffers.give(std::mem::take(&mut state.parameters));
     if let GatherState::Sort(sorter) = state.gather {
-        sorter.retire(&mut engine.work.sorters);
+        sorter.retire(&mut context.engine.work.sorters);
     }
 }
 
-fn give_up(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut state: ReadState,
-    error: &Error,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    release(engine, session, &mut state, turn);
-    turn.buffers.give(std::mem::take(&mut state.parameters));
-    fail(session, error, sink)
+fn give_up(context: &mut StatementContext<'_, '_>, mut state: ReadState, error: &Error) -> Progress {
+    release(context, &mut state);
+    context.turn.buffers.give(std::mem::take(&mut state.parameters));
+    fail(context, error)
 }
 
 /// Gives back what the read held besides its rows.
-fn release(engine: &mut Engine, session: &mut Session, state: &mut ReadState, turn: &mut TurnContext<'_>) {
-    std::mem::take(&mut state.origin).release(turn);
+fn release(context: &mut StatementContext<'_, '_>, state: &mut ReadState) {
+    std::mem::take(&mut state.origin).release(context.turn);
     if !state.references.is_empty() {
         state.references = Vec::new();
     }
     let by_unique =
         matches!(&*state.plan, Plan::Select(select) if matches!(select.path, AccessPath::UniqueKeys { .. }));
     if by_unique {
-        release_snapshot(engine, session);
+        release_snapshot(context);
     }
 }
 
 /// Ends the snapshot that a statement of two steps took for itself.
-fn release_snapshot(engine: &mut Engine, session: &mut Session) {
-    engine.gateway.end_statement(&mut session.transaction);
+fn release_snapshot(context: &mut StatementContext<'_, '_>) {
+    context.engine.gateway.end_statement(&mut context.session.transaction);
 }
 
 pub(super) fn wrong_plan() -> Box<Error> {

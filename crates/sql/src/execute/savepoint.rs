@@ -1,15 +1,14 @@
 //! SAVEPOINT, ROLLBACK TO and RELEASE. A savepoint is the number of the last statement that it keeps, so setting one asks
 //! nobody, and going back is the undo of later statements at the transaction's tc.
 
-use junctor_gateway::TurnContext;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::StatementNumber;
 
 use super::completion::{Changed, fail, ok};
+use super::context::StatementContext;
 use super::state::Execution;
-use crate::engine::Engine;
-use crate::result::{Progress, ResultSink};
+use crate::result::Progress;
 use crate::session::Session;
 
 /// Savepoints of one transaction; one more is error 1041.
@@ -32,42 +31,41 @@ pub(crate) fn newest_savepoint(session: &Session) -> StatementNumber {
 }
 
 /// SAVEPOINT: one of the same name is replaced. Outside of a transaction nothing happens, as in MySQL.
-pub(crate) fn set_savepoint(session: &mut Session, name: &str, sink: &mut dyn ResultSink) -> Progress {
-    if session.is_open || !session.variables.autocommit {
-        session.savepoints.retain(|savepoint| !is_named(savepoint, name));
-        if session.savepoints.len() >= SAVEPOINTS_MAX {
+pub(crate) fn set_savepoint(context: &mut StatementContext<'_, '_>, name: &str) -> Progress {
+    if context.session.is_open || !context.session.variables.autocommit {
+        context.session.savepoints.retain(|savepoint| !is_named(savepoint, name));
+        if context.session.savepoints.len() >= SAVEPOINTS_MAX {
             let message = format!("Out of resources: more than {SAVEPOINTS_MAX} savepoints");
-            return fail(session, &Error::new(ErrorCode::OutOfResources, message), sink);
+            return fail(context, &Error::new(ErrorCode::OutOfResources, message));
         }
-        let (statement, tables) = (session.transaction.statement(), session.tables.len());
-        session.savepoints.push(Savepoint { name: name.into(), statement, tables });
+        let (statement, tables) = (context.session.transaction.statement(), context.session.tables.len());
+        context.session.savepoints.push(Savepoint { name: name.into(), statement, tables });
     }
-    ok(session, Changed::default(), sink)
+    ok(context, Changed::default())
 }
 
 /// ROLLBACK TO: the savepoint stays, later ones go. Error: 1305.
-pub(crate) fn roll_back_to_savepoint(
-    engine: &mut Engine,
-    session: &mut Session,
-    name: &str,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Some(place) = find(session, name) else { return fail(session, &no_such_savepoint(name), sink) };
-    let Savepoint { statement, tables, .. } = session.savepoints[place];
-    match engine.gateway.undo_statements(session.connection, &session.transaction, statement, turn) {
-        Err(error) => fail(session, &error, sink),
+pub(crate) fn roll_back_to_savepoint(context: &mut StatementContext<'_, '_>, name: &str) -> Progress {
+    let Some(place) = find(context.session, name) else { return fail(context, &no_such_savepoint(name)) };
+    let Savepoint { statement, tables, .. } = context.session.savepoints[place];
+    match context.engine.gateway.undo_statements(
+        context.session.connection,
+        &context.session.transaction,
+        statement,
+        context.turn,
+    ) {
+        Err(error) => fail(context, &error),
         Ok(operation) => {
-            session.savepoints.truncate(place + 1);
+            context.session.savepoints.truncate(place + 1);
             match operation {
                 Some(operation) => {
-                    session.execution = Execution::Undoing(operation);
+                    context.session.execution = Execution::Undoing(operation);
                     Progress::Waiting
                 }
                 None => {
                     // Nothing is locked, so others may change the tables that were only read since.
-                    session.tables.truncate(tables);
-                    ok(session, Changed::default(), sink)
+                    context.session.tables.truncate(tables);
+                    ok(context, Changed::default())
                 }
             }
         }
@@ -75,18 +73,18 @@ pub(crate) fn roll_back_to_savepoint(
 }
 
 /// The statements after the savepoint are undone.
-pub(crate) fn on_undone(session: &mut Session, turn: &mut TurnContext<'_>, sink: &mut dyn ResultSink) -> Progress {
-    if matches!(session.execution, Execution::Compound(_)) {
-        return super::compound::on_undone(session, turn, sink);
+pub(crate) fn on_undone(context: &mut StatementContext<'_, '_>) -> Progress {
+    if matches!(context.session.execution, Execution::Compound(_)) {
+        return super::compound::on_undone(context);
     }
-    ok(session, Changed::default(), sink)
+    ok(context, Changed::default())
 }
 
 /// RELEASE SAVEPOINT: it goes, and the later ones with it. Error: 1305.
-pub(crate) fn release_savepoint(session: &mut Session, name: &str, sink: &mut dyn ResultSink) -> Progress {
-    let Some(place) = find(session, name) else { return fail(session, &no_such_savepoint(name), sink) };
-    session.savepoints.truncate(place);
-    ok(session, Changed::default(), sink)
+pub(crate) fn release_savepoint(context: &mut StatementContext<'_, '_>, name: &str) -> Progress {
+    let Some(place) = find(context.session, name) else { return fail(context, &no_such_savepoint(name)) };
+    context.session.savepoints.truncate(place);
+    ok(context, Changed::default())
 }
 
 fn find(session: &Session, name: &str) -> Option<usize> {

@@ -1,6 +1,6 @@
 //! Changes of the schema: the open transaction is committed, and main is asked.
 
-use junctor_gateway::{TurnContext, threads::Time};
+use junctor_gateway::threads::Time;
 use junctor_model::alteration::Alteration;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_signals::change_schema::SchemaChange;
@@ -9,12 +9,13 @@ use junctor_signals::read_rows::OperationId;
 use super::alter::{Altering, begin_alteration, on_altered};
 use super::check_rows::RowCheck;
 use super::completion::{Changed, fail, ok};
+use super::context::StatementContext;
 use super::fill::Fill;
 use super::state::Execution;
 use super::transaction::{AfterEnding, end_transaction};
-use crate::engine::{Engine, TableUse};
+use crate::engine::TableUse;
 use crate::mysql_catalog::show::WarningLevel;
-use crate::result::{Progress, ResultSink};
+use crate::result::Progress;
 use crate::session::Session;
 use junctor_signals::end_transaction::Ending;
 
@@ -77,7 +78,7 @@ impl SchemaState {
 #[derive(Debug)]
 pub(crate) enum SchemaStep {
     /// Main makes the change.
-    Changing { affected_rows: u64, info: String },
+    Changing { affected_rows: u64, has_info: bool },
     /// Main does a step of an alteration.
     Altering(Box<Altering>),
     /// The entries of a new unique index are made.
@@ -88,51 +89,44 @@ pub(crate) enum SchemaStep {
 
 /// Starts a change: commits first.
 pub(crate) fn start_schema_change(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     change: SchemaChange,
     notes: Vec<(u16, Box<str>)>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
     let after = AfterEnding::Schema { change: Box::new(change), notes };
-    end_transaction(engine, session, Ending::Commit, after, turn, sink)
+    end_transaction(context, Ending::Commit, after)
 }
 
 /// Asks main; no transaction is open.
 pub(super) fn send_schema_change(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     change: SchemaChange,
     notes: Vec<(u16, Box<str>)>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
     for (errno, message) in notes {
-        session.warn(WarningLevel::Warning, errno, message);
+        context.session.warn(WarningLevel::Warning, errno, message);
     }
     let change = match change {
         SchemaChange::AlterTable { table, alteration } if alteration.has_session_work() => {
-            return begin_alteration(engine, session, table, alteration, turn, sink);
+            return begin_alteration(context, table, alteration);
         }
         other => other,
     };
     let affected_rows = match &change {
         SchemaChange::CreateDatabase { .. } => 1,
-        SchemaChange::DropDatabase { name, .. } => engine.gateway.catalog().dictionary.tables_of(name).count() as u64,
+        SchemaChange::DropDatabase { name, .. } => {
+            context.engine.gateway.catalog().dictionary.tables_of(name).count() as u64
+        }
         _ => 0,
     };
-    let info = match &change {
-        SchemaChange::AlterTable { alteration, .. } if !only_renames(alteration) => records_info(0),
-        _ => String::new(),
-    };
-    match engine.gateway.open_schema(session.connection, false) {
+    let has_info = matches!(&change, SchemaChange::AlterTable { alteration, .. } if !only_renames(alteration));
+    match context.engine.gateway.open_schema(context.session.connection, false) {
         Ok(operation) => {
-            ask_main(engine, session, operation, change, turn);
-            let step = SchemaStep::Changing { affected_rows, info };
-            wait_for_main(session, operation, step, ChangeWait::Since(turn.now))
+            ask_main(context, operation, change);
+            let step = SchemaStep::Changing { affected_rows, has_info };
+            wait_for_main(context.session, operation, step, ChangeWait::Since(context.turn.now))
         }
-        Err(error) => fail(session, &error, sink),
+        Err(error) => fail(context, &error),
     }
 }
 
@@ -142,8 +136,12 @@ fn only_renames(alteration: &Alteration) -> bool {
 }
 
 /// What clients are told of a change that looked at so many rows.
-pub(super) fn records_info(rows: u64) -> String {
-    format!("Records: {rows}  Duplicates: 0  Warnings: 0")
+pub(super) fn write_records_info(context: &mut StatementContext<'_, '_>, rows: u64) {
+    use std::fmt::Write;
+    let info = &mut context.engine.work.info;
+    info.clear();
+    // Writing to a String cannot fail.
+    let _ = write!(info, "Records: {rows}  Duplicates: 0  Warnings: 0");
 }
 
 /// The session waits for main.
@@ -158,16 +156,10 @@ pub(super) fn wait_for_main(
 }
 
 /// Asks main as the session's settings have it.
-pub(super) fn ask_main(
-    engine: &mut Engine,
-    session: &Session,
-    operation: OperationId,
-    change: SchemaChange,
-    turn: &mut TurnContext<'_>,
-) {
-    let wait_ms = session.variables.table_wait_seconds().saturating_mul(1000);
-    let checks = session.variables.foreign_key_checks;
-    engine.gateway.change_schema(operation, session.connection, change, wait_ms, checks, turn);
+pub(super) fn ask_main(context: &mut StatementContext<'_, '_>, operation: OperationId, change: SchemaChange) {
+    let wait_ms = context.session.variables.table_wait_seconds().saturating_mul(1000);
+    let checks = context.session.variables.foreign_key_checks;
+    context.engine.gateway.change_schema(operation, context.session.connection, change, wait_ms, checks, context.turn);
 }
 
 /// The change waits for nobody any more.
@@ -179,30 +171,30 @@ pub(crate) fn on_schema_started(session: &mut Session) {
 
 /// Main has answered.
 pub(crate) fn on_schema_changed(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     notes: Vec<(u16, Box<str>)>,
     error: Option<Box<Error>>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
-    let Execution::Schema(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+    let Execution::Schema(state) = std::mem::take(&mut context.session.execution) else { return Progress::Waiting };
     for (errno, message) in notes {
-        session.warn(WarningLevel::Note, errno, message);
+        context.session.warn(WarningLevel::Note, errno, message);
     }
     match (state.step, error) {
-        (SchemaStep::Altering(altering), error) => on_altered(engine, session, *altering, error, turn, sink),
+        (SchemaStep::Altering(altering), error) => on_altered(context, *altering, error),
         (_, Some(error)) => {
-            engine.settle_table_locks(session, false);
-            fail(session, &error, sink)
+            context.engine.settle_table_locks(context.session, false);
+            fail(context, &error)
         }
-        (SchemaStep::Changing { affected_rows, mut info }, None) => {
-            engine.settle_table_locks(session, true);
-            ok(session, Changed { affected_rows, info: Some(&mut info), ..Changed::default() }, sink)
+        (SchemaStep::Changing { affected_rows, has_info }, None) => {
+            context.engine.settle_table_locks(context.session, true);
+            if has_info {
+                write_records_info(context, 0);
+            }
+            ok(context, Changed { affected_rows, has_info, ..Changed::default() })
         }
         (step, None) => {
             // Main is asked for nothing while these run.
-            session.execution = Execution::Schema(Box::new(SchemaState { step, ..*state }));
+            context.session.execution = Execution::Schema(Box::new(SchemaState { step, ..*state }));
             Progress::Waiting
         }
     }

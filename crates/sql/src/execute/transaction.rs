@@ -1,19 +1,19 @@
 //! BEGIN, COMMIT, ROLLBACK, and the commits that other statements imply.
 
+use junctor_gateway::Gateway;
 use junctor_gateway::transaction::Isolation;
-use junctor_gateway::{Gateway, TurnContext};
 use junctor_model::error::{Error, Result};
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::end_transaction::Ending;
 
 use super::completion::{Changed, fail, ok};
+use super::context::StatementContext;
 use super::schema::send_schema_change;
 use super::state::Execution;
-use crate::engine::Engine;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::parse::statement::TransactionEnd;
 use crate::plan::ControlPlan;
-use crate::result::{Progress, ResultSink};
+use crate::result::Progress;
 use crate::session::Session;
 
 /// The number of the warning that a phrase was ignored.
@@ -35,114 +35,90 @@ pub(crate) enum AfterEnding {
 }
 
 /// Executes the border of a transaction.
-pub(crate) fn run_control(
-    engine: &mut Engine,
-    session: &mut Session,
-    control: ControlPlan,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+pub(crate) fn run_control(context: &mut StatementContext<'_, '_>, control: ControlPlan) -> Progress {
     let (ending, end) = match control {
         ControlPlan::Begin { read_only, consistent_snapshot } => {
             // An open transaction is committed by the next one's beginning.
             let after = AfterEnding::Begin { read_only, consistent_snapshot };
-            return end_transaction(engine, session, Ending::Commit, after, turn, sink);
+            return end_transaction(context, Ending::Commit, after);
         }
         ControlPlan::Commit(end) => (Ending::Commit, end),
         ControlPlan::Rollback(end) => (Ending::Rollback, end),
     };
     let TransactionEnd { chain, release } = end;
-    if !session.is_open {
-        let characteristics = session.variables.next_transaction();
-        session.is_read_only = characteristics.read_only;
-        session.transaction.isolation = characteristics.isolation.isolation();
+    if !context.session.is_open {
+        let characteristics = context.session.variables.next_transaction();
+        context.session.is_read_only = characteristics.read_only;
+        context.session.transaction.isolation = characteristics.isolation.isolation();
     }
-    session.variables.forget_next_transaction();
+    context.session.variables.forget_next_transaction();
     let after = AfterEnding::Complete { chain: chain == Some(true), release: release == Some(true) };
-    end_transaction(engine, session, ending, after, turn, sink)
+    end_transaction(context, ending, after)
 }
 
 /// Ends the transaction if one is open, and goes on with what follows.
-pub(crate) fn end_transaction(
-    engine: &mut Engine,
-    session: &mut Session,
-    ending: Ending,
-    after: AfterEnding,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    match engine.gateway.end(session.connection, &mut session.transaction, ending, turn) {
+pub(crate) fn end_transaction(context: &mut StatementContext<'_, '_>, ending: Ending, after: AfterEnding) -> Progress {
+    match context.engine.gateway.end(context.session.connection, &mut context.session.transaction, ending, context.turn)
+    {
         Err(error) => {
-            engine.settle_table_locks(session, false);
-            fail(session, &error, sink)
+            context.engine.settle_table_locks(context.session, false);
+            fail(context, &error)
         }
         Ok(None) => {
-            session.transaction_ended();
-            after_ending(engine, session, after, turn, sink)
+            context.session.transaction_ended();
+            after_ending(context, after)
         }
         Ok(Some(operation)) => {
-            session.execution = Execution::Ending(operation, after);
+            context.session.execution = Execution::Ending(operation, after);
             Progress::Waiting
         }
     }
 }
 
 /// COMMIT or ROLLBACK was answered.
-pub(crate) fn on_ended(
-    engine: &mut Engine,
-    session: &mut Session,
-    error: Option<Box<Error>>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let after = match std::mem::take(&mut session.execution) {
+pub(crate) fn on_ended(context: &mut StatementContext<'_, '_>, error: Option<Box<Error>>) -> Progress {
+    let after = match std::mem::take(&mut context.session.execution) {
         Execution::Ending(_, after) => after,
         other => {
-            session.execution = other;
-            return super::compound::on_ended(engine, session, error, turn, sink);
+            context.session.execution = other;
+            return super::compound::on_ended(context, error);
         }
     };
-    session.transaction_ended();
+    context.session.transaction_ended();
     match error {
         Some(error) => {
-            engine.settle_table_locks(session, false);
-            fail(session, &error, sink)
+            context.engine.settle_table_locks(context.session, false);
+            fail(context, &error)
         }
-        None => after_ending(engine, session, after, turn, sink),
+        None => after_ending(context, after),
     }
 }
 
-fn after_ending(
-    engine: &mut Engine,
-    session: &mut Session,
-    after: AfterEnding,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn after_ending(context: &mut StatementContext<'_, '_>, after: AfterEnding) -> Progress {
     match after {
         AfterEnding::Complete { chain, release } => {
             if chain {
-                session.chain_transaction();
+                context.session.chain_transaction();
             }
-            let progress = ok(session, Changed::default(), sink);
+            let progress = ok(context, Changed::default());
             if release { Progress::Close } else { progress }
         }
         AfterEnding::UnlockTables { error } => {
-            engine.release_table_locks(session, turn);
+            context.engine.release_table_locks(context.session, context.turn);
             match error {
-                Some(error) => fail(session, &error, sink),
-                None => ok(session, Changed::default(), sink),
+                Some(error) => fail(context, &error),
+                None => ok(context, Changed::default()),
             }
         }
         AfterEnding::Begin { read_only, consistent_snapshot } => {
-            engine.release_table_locks(session, turn);
-            match begin(&mut engine.gateway, session, read_only, consistent_snapshot) {
-                Ok(()) => ok(session, Changed::default(), sink),
-                Err(error) => fail(session, &error, sink),
+            context.engine.release_table_locks(context.session, context.turn);
+            match begin(&mut context.engine.gateway, context.session, read_only, consistent_snapshot) {
+                Ok(()) => ok(context, Changed::default()),
+                Err(error) => fail(context, &error),
             }
         }
-        AfterEnding::Schema { change, notes } => send_schema_change(engine, session, *change, notes, turn, sink),
-        AfterEnding::Fail(error) => fail(session, &error, sink),
+        AfterEnding::Schema { change, notes } => send_schema_change(context, *change, notes),
+        AfterEnding::Fail(error) => fail(context, &error),
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use junctor_expression::Parameters;
-use junctor_gateway::TurnContext;
 use junctor_gateway::gateway::WriteOptions;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::append_unsigned;
@@ -13,6 +12,7 @@ use junctor_signals::remarks::Remarks;
 
 use super::completion::{Changed, fail, finish, ok};
 use super::compound::start_ordered_change;
+use super::context::StatementContext;
 use super::key::Values;
 use super::packets::{Window, row_start};
 use super::read::{all_true, merge_states, push_path, rows_of, settle, wrong_plan};
@@ -23,21 +23,21 @@ use super::transaction::note_lost_transaction;
 use crate::engine::Engine;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ChangeKind, ChangePlan, Plan};
-use crate::result::{Progress, ResultHeader, ResultSink};
+use crate::result::{Progress, ResultHeader};
 use crate::session::Session;
 
 /// What a write is asked with.
-pub(super) fn write_options(engine: &Engine, session: &Session, protocol: RowProtocol) -> WriteOptions {
-    let lock_wait_ms = session.variables.lock_wait_seconds.saturating_mul(1000);
+pub(super) fn write_options(context: &StatementContext<'_, '_>, protocol: RowProtocol) -> WriteOptions {
+    let lock_wait_ms = context.session.variables.lock_wait_seconds.saturating_mul(1000);
     WriteOptions {
         protocol,
         lock_wait_ms,
-        timeout_ends: engine.settings.lock_wait_timeout_ends_transaction,
-        keeps_to_snapshot: session.variables.keeps_to_snapshot,
+        timeout_ends: context.engine.settings.lock_wait_timeout_ends_transaction,
+        keeps_to_snapshot: context.session.variables.keeps_to_snapshot,
         rows_max: u32::MAX,
         locks_ranges: true,
-        savepoint: newest_savepoint(session),
-        warnings_max: session.variables.warnings_max,
+        savepoint: newest_savepoint(context.session),
+        warnings_max: context.session.variables.warnings_max,
     }
 }
 
@@ -60,31 +60,24 @@ pub(super) fn locks_exclusively(program: &WriteProgram) -> bool {
 }
 
 /// Starts an UPDATE or DELETE. The parameters are in the engine's workspace.
-pub(crate) fn start_change(
-    engine: &mut Engine,
-    session: &mut Session,
-    plan: &Arc<Plan>,
-    run: &Run<'_>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let found = try_change(engine, session, plan, run, turn);
-    session.note_evaluated(WarningLevel::Warning, &mut engine.work.scratch);
+pub(crate) fn start_change(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, run: &Run<'_>) -> Progress {
+    let found = try_change(context, plan, run);
+    context.session.note_evaluated(WarningLevel::Warning, &mut context.engine.work.scratch);
     match found {
         Ok(Found::Sent) => Progress::Waiting,
         Ok(Found::Ordered(limit)) => match &**plan {
             Plan::Change(ChangePlan { ordered: Some(ordered), .. }) => {
-                start_ordered_change((engine, session, turn), plan, ordered, run, limit, sink)
+                start_ordered_change(context, plan, ordered, run, limit)
             }
-            _ => fail(session, &wrong_plan(), sink),
+            _ => fail(context, &wrong_plan()),
         },
         Ok(Found::Nothing) => match &**plan {
-            Plan::Change(change) => say_changed(engine, session, change, ChangedRows::default(), sink),
-            _ => fail(session, &wrong_plan(), sink),
+            Plan::Change(change) => say_changed(context, change, ChangedRows::default()),
+            _ => fail(context, &wrong_plan()),
         },
         Err(error) => {
-            engine.work.inputs.clear(turn.buffers);
-            fail(session, &error, sink)
+            context.engine.work.inputs.clear(context.turn.buffers);
+            fail(context, &error)
         }
     }
 }
@@ -100,17 +93,11 @@ enum Found {
 }
 
 /// Sends the write.
-fn try_change(
-    engine: &mut Engine,
-    session: &mut Session,
-    plan: &Arc<Plan>,
-    run: &Run<'_>,
-    turn: &mut TurnContext<'_>,
-) -> Result<Found> {
+fn try_change(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, run: &Run<'_>) -> Result<Found> {
     let Plan::Change(change) = &**plan else { return Err(wrong_plan()) };
-    check_writable(session)?;
-    session.enter_statement();
-    let Workspace { inputs, parameters, scratch, keys, .. } = &mut engine.work;
+    check_writable(context.session)?;
+    context.session.enter_statement();
+    let Workspace { inputs, parameters, scratch, keys, .. } = &mut context.engine.work;
     let first_program = match &change.ordered {
         Some(ordered) if !ordered.after_duplicate => &ordered.lock,
         _ => &change.program,
@@ -122,16 +109,16 @@ fn try_change(
     if limit == Some(0) || !all_true(&change.guards, values.parameters, scratch)? {
         return Ok(Found::Nothing);
     }
-    push_path(inputs, keys, &change.table.definition, &change.path, &values, sent, turn)?;
+    push_path(inputs, keys, &change.table.definition, &change.path, &values, sent, context.turn)?;
     if inputs.is_empty() {
         return Ok(Found::Nothing);
     }
     if change.ordered.is_some() {
         return Ok(Found::Ordered(limit));
     }
-    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, turn);
-    let operation = send(engine, session, &change.program, run.protocol, turn)?;
-    session.execution = Execution::Write(WriteState {
+    let origin = run.again.keep(context.session.transaction.explicit, &context.engine.work.parameters, context.turn);
+    let operation = send(context, &change.program, run.protocol)?;
+    context.session.execution = Execution::Write(WriteState {
         plan: Arc::clone(plan),
         operation,
         protocol: run.protocol,
@@ -147,33 +134,43 @@ fn try_change(
 
 /// Sends a write whose inputs are in the workspace.
 pub(super) fn send(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     program: &Arc<WriteProgram>,
     protocol: RowProtocol,
-    turn: &mut TurnContext<'_>,
 ) -> Result<OperationId> {
-    let options = write_options(engine, session, protocol);
-    let connection = session.connection;
-    engine.gateway.execute(connection, &mut session.transaction, program, options, &mut engine.work.inputs, turn)
+    let options = write_options(context, protocol);
+    let connection = context.session.connection;
+    context.engine.gateway.execute(
+        connection,
+        &mut context.session.transaction,
+        program,
+        options,
+        &mut context.engine.work.inputs,
+        context.turn,
+    )
 }
 
 /// Sends a locking read whose inputs are in the workspace.
 pub(super) fn start_lock_read(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     plan: &Arc<Plan>,
     program: &Arc<WriteProgram>,
     state: ReadState,
     run: &Run<'_>,
-    turn: &mut TurnContext<'_>,
 ) -> Result<()> {
-    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, turn);
-    let options = WriteOptions { rows_max: state.rows_max, ..write_options(engine, session, run.protocol) };
-    let connection = session.connection;
-    let inputs = &mut engine.work.inputs;
-    let operation = engine.gateway.execute(connection, &mut session.transaction, program, options, inputs, turn)?;
-    session.execution = Execution::Write(WriteState {
+    let origin = run.again.keep(context.session.transaction.explicit, &context.engine.work.parameters, context.turn);
+    let options = WriteOptions { rows_max: state.rows_max, ..write_options(context, run.protocol) };
+    let connection = context.session.connection;
+    let inputs = &mut context.engine.work.inputs;
+    let operation = context.engine.gateway.execute(
+        connection,
+        &mut context.session.transaction,
+        program,
+        options,
+        inputs,
+        context.turn,
+    )?;
+    context.session.execution = Execution::Write(WriteState {
         plan: Arc::clone(plan),
         operation,
         protocol: run.protocol,
@@ -198,44 +195,38 @@ pub(crate) struct StatementOutcome {
 }
 
 /// A write or locking read was answered.
-pub(crate) fn on_statement(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut outcome: StatementOutcome,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let mut state = match std::mem::take(&mut session.execution) {
+pub(crate) fn on_statement(context: &mut StatementContext<'_, '_>, mut outcome: StatementOutcome) -> Progress {
+    let mut state = match std::mem::take(&mut context.session.execution) {
         Execution::Write(state) => state,
         other => {
-            session.execution = other;
-            return super::compound::on_statement(engine, session, outcome, turn, sink);
+            context.session.execution = other;
+            return super::compound::on_statement(context, outcome);
         }
     };
     let origin = std::mem::take(&mut state.origin);
     if let Some(error) = outcome.error.take() {
-        note_lost_transaction(&mut engine.gateway, session);
-        let is_taken = state.first_number != 0 && forget_taken_numbers(engine, &state.plan, &error);
-        let again = (is_taken || error.code == ErrorCode::TableDefinitionChanged) && !session.interrupted;
+        note_lost_transaction(&mut context.engine.gateway, context.session);
+        let is_taken = state.first_number != 0 && forget_taken_numbers(context.engine, &state.plan, &error);
+        let again = (is_taken || error.code == ErrorCode::TableDefinitionChanged) && !context.session.interrupted;
         if again && !matches!(origin, Origin::None) {
-            return engine.execute_again(session, origin, turn, sink);
+            return context.execute_again(origin);
         }
-        origin.release(turn);
-        note_outcome(session, &state.plan, &mut outcome);
-        return fail(session, &error, sink);
+        origin.release(context.turn);
+        note_outcome(context.session, &state.plan, &mut outcome);
+        return fail(context, &error);
     }
-    origin.release(turn);
+    origin.release(context.turn);
     let plan = Arc::clone(&state.plan);
-    note_outcome(session, &plan, &mut outcome);
+    note_outcome(context.session, &plan, &mut outcome);
     match &*plan {
         Plan::Change(change) => {
             let StatementOutcome { matched, changed, outputs, .. } = outcome;
             let outputs = outputs.as_slice();
-            say_changed(engine, session, change, ChangedRows { matched, changed, outputs }, sink)
+            say_changed(context, change, ChangedRows { matched, changed, outputs })
         }
-        Plan::Insert(_) => say_inserted(engine, session, &state, sink),
-        Plan::Select(_) => say_locked(engine, session, state, outcome.outputs, turn, sink),
-        Plan::Compute(_) | Plan::Control(_) => fail(session, &wrong_plan(), sink),
+        Plan::Insert(_) => say_inserted(context, &state),
+        Plan::Select(_) => say_locked(context, state, outcome.outputs),
+        Plan::Compute(_) | Plan::Control(_) => fail(context, &wrong_plan()),
     }
 }
 
@@ -284,61 +275,57 @@ pub(super) struct ChangedRows<'o> {
 }
 
 pub(super) fn say_changed(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     change: &ChangePlan,
     rows: ChangedRows<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
     if let Some(header) = &change.returning {
-        return say_returned(engine, session, change, header, rows.outputs, sink);
+        return say_returned(context, change, header, rows.outputs);
     }
     let ChangedRows { matched, changed, .. } = rows;
     let mut last_insert_id = 0;
-    let info = &mut engine.work.info;
+    let info = &mut context.engine.work.info;
     info.clear();
     let affected_rows = match change.kind {
         ChangeKind::Delete => changed,
         ChangeKind::Update => {
-            let warnings = u64::from(session.warning_count);
+            let warnings = u64::from(context.session.warning_count);
             say_numbers(info, [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)]);
-            last_insert_id = session.insert_id_argument.unwrap_or(0);
-            if session.found_rows_wanted { matched } else { changed }
+            last_insert_id = context.session.insert_id_argument.unwrap_or(0);
+            if context.session.found_rows_wanted { matched } else { changed }
         }
     };
-    ok(session, Changed { affected_rows, last_insert_id, info: Some(info) }, sink)
+    ok(context, Changed { affected_rows, last_insert_id, has_info: true })
 }
 
 /// Says the rows of RETURNING, which are all here; entries in their order.
 fn say_returned(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     change: &ChangePlan,
     header: &ResultHeader,
     outputs: &[Vec<u8>],
-    sink: &mut dyn ResultSink,
 ) -> Progress {
     let is_sorted = matches!(&change.program.returning, Some(Returning { output: Output::Entries { .. }, .. }));
     let mut rows = 0;
     if !is_sorted {
-        sink.header(header, &session.completion());
+        context.sink.header(header, &context.session.completion());
         for output in outputs {
             rows += count_rows(output);
-            sink.row_packets(output);
+            context.sink.row_packets(output);
         }
-        return finish(session, rows, sink);
+        return finish(context, rows);
     }
     // The rows are gone, so the answer may not fail for the order's sake.
-    let mut sorter = Sorter::begin(false, u64::MAX, usize::MAX, &mut engine.work.sorters);
+    let mut sorter = Sorter::begin(false, u64::MAX, usize::MAX, &mut context.engine.work.sorters);
     if let Err(error) = outputs.iter().try_for_each(|output| sorter.take(output)) {
-        return fail(session, &error, sink);
+        return fail(context, &error);
     }
     sorter.sort();
-    sink.header(header, &session.completion());
+    context.sink.header(header, &context.session.completion());
     rows += sorter.len() as u64;
-    sorter.give(&mut Window::ALL.clone(), usize::MAX, sink.output());
-    sorter.retire(&mut engine.work.sorters);
-    finish(session, rows, sink)
+    sorter.give(&mut Window::ALL.clone(), usize::MAX, context.sink.output());
+    sorter.retire(&mut context.engine.work.sorters);
+    finish(context, rows)
 }
 
 /// Appends each text and its number, without the machinery of formatting, for every write says so.
@@ -352,33 +339,26 @@ fn say_numbers<const N: usize>(info: &mut String, parts: [(&str, u64); N]) {
     *info = String::from_utf8(bytes).unwrap_or_default();
 }
 
-fn say_inserted(engine: &mut Engine, session: &mut Session, state: &WriteState, sink: &mut dyn ResultSink) -> Progress {
+fn say_inserted(context: &mut StatementContext<'_, '_>, state: &WriteState) -> Progress {
     use std::fmt::Write;
-    let info = &mut engine.work.info;
+    let info = &mut context.engine.work.info;
     info.clear();
     if state.rows > 1 {
         // Writing to a String cannot fail.
-        let _ = write!(info, "Records: {}  Duplicates: 0  Warnings: {}", state.rows, session.warning_count);
+        let _ = write!(info, "Records: {}  Duplicates: 0  Warnings: {}", state.rows, context.session.warning_count);
     }
-    let mut last_insert_id = session.insert_id_argument.unwrap_or(state.answer_number);
+    let mut last_insert_id = context.session.insert_id_argument.unwrap_or(state.answer_number);
     if state.first_number != 0 {
-        session.last_insert_id = state.first_number;
+        context.session.last_insert_id = state.first_number;
         last_insert_id = state.first_number;
     }
-    ok(session, Changed { affected_rows: state.rows, last_insert_id, info: Some(info) }, sink)
+    ok(context, Changed { affected_rows: state.rows, last_insert_id, has_info: true })
 }
 
 /// Says the rows of a locking read, which are all here.
-fn say_locked(
-    engine: &mut Engine,
-    session: &mut Session,
-    state: WriteState,
-    outputs: Vec<Vec<u8>>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn say_locked(context: &mut StatementContext<'_, '_>, state: WriteState, outputs: Vec<Vec<u8>>) -> Progress {
     let plan = Arc::clone(&state.plan);
-    let Plan::Select(select) = &*plan else { return fail(session, &wrong_plan(), sink) };
+    let Plan::Select(select) = &*plan else { return fail(context, &wrong_plan()) };
     let mut read = ReadState {
         plan: Arc::clone(&state.plan),
         operation: state.operation,
@@ -390,7 +370,7 @@ fn say_locked(
         rows_max: u32::MAX,
         window: state.window,
         rows: 0,
-        gather: super::read::gather_state(engine, select, &state.window),
+        gather: super::read::gather_state(context.engine, select, &state.window),
         parameters: state.parameters,
         references: Vec::new(),
         origin: Origin::None,
@@ -400,12 +380,12 @@ fn say_locked(
         let taken = match &mut read.gather {
             GatherState::Stream => {
                 if !read.header_said {
-                    sink.header(&select.header, &session.completion());
+                    context.sink.header(&select.header, &context.session.completion());
                     read.header_said = true;
                 }
                 let rows = count_rows(output);
                 let (packets, taken) = read.window.cut(output, rows);
-                sink.row_packets(packets);
+                context.sink.row_packets(packets);
                 read.rows += if select.calc_found_rows { rows } else { taken };
                 Ok(())
             }
@@ -418,11 +398,11 @@ fn say_locked(
         }
     }
     for output in outputs {
-        turn.buffers.give(output);
+        context.turn.buffers.give(output);
     }
     match failed {
-        Some(error) => fail(session, &error, sink),
-        None => settle(engine, session, read, turn, sink),
+        Some(error) => fail(context, &error),
+        None => settle(context, read),
     }
 }
 

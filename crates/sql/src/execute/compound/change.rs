@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use junctor_expression::Parameters;
 use junctor_expression::parameter::read_value;
-use junctor_gateway::TurnContext;
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::key::append_value;
 use junctor_model::partition::{key_hash, partition_of};
@@ -15,11 +14,12 @@ use junctor_model::value::ValueRef;
 use junctor_signals::program::{Output, WriteAction};
 use junctor_signals::remarks;
 
-use super::drive::{Next, Parties, may_leave_out, may_repeat, settle, take_transaction};
+use super::drive::{Next, may_leave_out, may_repeat, settle, take_transaction};
 use super::insert::send_step;
 use super::returned::check_returned;
 use super::state::{ChangeWork, CompoundState, Step, Work};
 use crate::engine::Engine;
+use crate::execute::context::StatementContext;
 use crate::execute::key::Values;
 use crate::execute::packets::{RowPackets, Window};
 use crate::execute::read::{broken_reply, push_path, wrong_plan};
@@ -28,29 +28,26 @@ use crate::execute::state::{Run, Workspace};
 use crate::execute::write::{StatementOutcome, level_of};
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ChangePlan, OrderedChange, Plan, row_key_columns};
-use crate::result::{Progress, ResultSink};
-use crate::session::Session;
+use crate::result::Progress;
 
 /// Locks the rows of a change. The inputs are in the engine's workspace, as for the change itself.
 pub(in crate::execute) fn start_ordered_change(
-    parties: (&mut Engine, &mut Session, &mut TurnContext<'_>),
+    context: &mut StatementContext<'_, '_>,
     plan: &Arc<Plan>,
     ordered: &OrderedChange,
     run: &Run<'_>,
     limit: Option<u64>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
-    let (engine, session, turn) = parties;
-    let mut parameters = turn.buffers.take(engine.work.parameters.len());
-    parameters.extend_from_slice(&engine.work.parameters);
-    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, turn);
-    let before = session.transaction.statement();
+    let mut parameters = context.turn.buffers.take(context.engine.work.parameters.len());
+    parameters.extend_from_slice(&context.engine.work.parameters);
+    let origin = run.again.keep(context.session.transaction.explicit, &context.engine.work.parameters, context.turn);
+    let before = context.session.transaction.statement();
     let mut state = Box::new(CompoundState {
         plan: Arc::clone(plan),
         operation: Default::default(),
         protocol: run.protocol,
         step: Step::Lock,
-        owns_transaction: !ordered.after_duplicate && take_transaction(session),
+        owns_transaction: !ordered.after_duplicate && take_transaction(context.session),
         before,
         parameters,
         origin,
@@ -69,37 +66,36 @@ pub(in crate::execute) fn start_ordered_change(
         source: None,
         is_stopped: false,
     });
-    let mut parties = Parties { engine, session, turn };
     let next = match (ordered.after_duplicate, &**plan) {
-        (true, Plan::Change(change)) => send_step(&mut parties, &mut state, &change.program, Step::WriteAll),
-        _ => send_step(&mut parties, &mut state, &ordered.lock, Step::Lock),
+        (true, Plan::Change(change)) => send_step(context, &mut state, &change.program, Step::WriteAll),
+        _ => send_step(context, &mut state, &ordered.lock, Step::Lock),
     };
-    settle(parties, state, next, sink)
+    settle(context, state, next)
 }
 
 /// Writing all rows at once met a duplicate and is undone: they are locked, and then written one by one.
 fn begin_in_turn(
-    parties: &mut Parties<'_, '_>,
+    context: &mut StatementContext<'_, '_>,
     state: &mut CompoundState,
     plan: &ChangePlan,
     ordered: &OrderedChange,
 ) -> Result<Next> {
-    std::mem::take(&mut state.origin).release(parties.turn);
-    state.owns_transaction = take_transaction(parties.session);
-    state.before = parties.session.transaction.statement();
-    let Workspace { inputs, scratch, keys, .. } = &mut parties.engine.work;
+    std::mem::take(&mut state.origin).release(context.turn);
+    state.owns_transaction = take_transaction(context.session);
+    state.before = context.session.transaction.statement();
+    let Workspace { inputs, scratch, keys, .. } = &mut context.engine.work;
     let sent: &[u8] = if ordered.lock.reads_parameters { &state.parameters } else { &[] };
     let values = Values { parameters: Parameters::from_bytes(&state.parameters), scratch };
-    let pushed = push_path(inputs, keys, &plan.table.definition, &plan.path, &values, sent, parties.turn);
+    let pushed = push_path(inputs, keys, &plan.table.definition, &plan.path, &values, sent, context.turn);
     // The same was said when the statement began.
-    remarks::take(&mut parties.engine.work.scratch);
+    remarks::take(&mut context.engine.work.scratch);
     pushed?;
-    send_step(parties, state, &ordered.lock, Step::Lock)
+    send_step(context, state, &ordered.lock, Step::Lock)
 }
 
 /// A step was answered.
 pub(super) fn on_answer(
-    parties: &mut Parties<'_, '_>,
+    context: &mut StatementContext<'_, '_>,
     state: &mut CompoundState,
     plan: &ChangePlan,
     outcome: StatementOutcome,
@@ -112,32 +108,32 @@ pub(super) fn on_answer(
     let goes_in_turn = is_duplicate && ordered.after_duplicate && matches!(state.step, Step::WriteAll);
     // What is written once more, row by row, says it then.
     if let Some(remarks) = outcome.remarks.filter(|_| !goes_in_turn) {
-        parties.session.note_remarks(level_of(&ordered.write), *remarks);
+        context.session.note_remarks(level_of(&ordered.write), *remarks);
     }
     if let Some(error) = outcome.error {
         let is_left_out = ordered.ignore && may_leave_out(error.code);
         return match state.step {
-            Step::WriteAll if goes_in_turn => begin_in_turn(parties, state, plan, ordered),
+            Step::WriteAll if goes_in_turn => begin_in_turn(context, state, plan, ordered),
             Step::WriteAll if ordered.after_duplicate && repeats => Ok(Next::Again),
             Step::WriteOne if is_left_out => {
                 work.matched += 1;
-                parties.session.warn(WarningLevel::Warning, error.code.errno(), error.message);
-                next_row(parties, state, plan, ordered)
+                context.session.warn(WarningLevel::Warning, error.code.errno(), error.message);
+                next_row(context, state, plan, ordered)
             }
             // Its own transaction holds nothing yet, so it may be begun again.
-            Step::Lock if repeats && !parties.session.transaction.has_begun() => Ok(Next::Again),
+            Step::Lock if repeats && !context.session.transaction.has_begun() => Ok(Next::Again),
             _ => Err(error),
         };
     }
     match state.step {
         Step::Lock => {
-            work.rows = locked_rows(parties.engine, plan, ordered, work.limit, outputs)?;
+            work.rows = locked_rows(context.engine, plan, ordered, work.limit, outputs)?;
             match (work.rows.is_empty(), ordered.in_turn) {
                 (true, _) => Ok(Next::Done),
-                (false, true) => write_one(parties, state, plan, ordered),
+                (false, true) => write_one(context, state, plan, ordered),
                 (false, false) => {
                     let all = 0..work.rows.len();
-                    write_rows(parties, state, plan, ordered, (all, Step::WriteAll))
+                    write_rows(context, state, plan, ordered, (all, Step::WriteAll))
                 }
             }
         }
@@ -154,11 +150,11 @@ pub(super) fn on_answer(
             let mut returned = work.outputs.pop().unwrap_or_default();
             for output in outputs.drain(..) {
                 returned.extend_from_slice(&output);
-                parties.turn.buffers.give(output);
+                context.turn.buffers.give(output);
             }
             check_returned(returned.len())?;
             work.outputs.push(returned);
-            next_row(parties, state, plan, ordered)
+            next_row(context, state, plan, ordered)
         }
         _ => Err(wrong_plan()),
     }
@@ -226,30 +222,30 @@ fn take_rows(definition: &TableDefinition, packets: &[u8], limit: u64, rows: &mu
 }
 
 fn next_row(
-    parties: &mut Parties<'_, '_>,
+    context: &mut StatementContext<'_, '_>,
     state: &mut CompoundState,
     plan: &ChangePlan,
     ordered: &OrderedChange,
 ) -> Result<Next> {
     let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
     work.next += 1;
-    if work.next == work.rows.len() { Ok(Next::Done) } else { write_one(parties, state, plan, ordered) }
+    if work.next == work.rows.len() { Ok(Next::Done) } else { write_one(context, state, plan, ordered) }
 }
 
 fn write_one(
-    parties: &mut Parties<'_, '_>,
+    context: &mut StatementContext<'_, '_>,
     state: &mut CompoundState,
     plan: &ChangePlan,
     ordered: &OrderedChange,
 ) -> Result<Next> {
     let Work::Change(work) = &state.work else { return Err(wrong_plan()) };
     let range = work.next..work.next + 1;
-    write_rows(parties, state, plan, ordered, (range, Step::WriteOne))
+    write_rows(context, state, plan, ordered, (range, Step::WriteOne))
 }
 
 /// Writes some of the rows with one statement.
 fn write_rows(
-    parties: &mut Parties<'_, '_>,
+    context: &mut StatementContext<'_, '_>,
     state: &mut CompoundState,
     plan: &ChangePlan,
     ordered: &OrderedChange,
@@ -258,10 +254,10 @@ fn write_rows(
     let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
     let Some(rows) = work.rows.get(range) else { return Err(wrong_plan()) };
     let sent: &[u8] = if ordered.write.reads_parameters { &state.parameters } else { &[] };
-    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.turn.buffers);
+    let (inputs, buffers) = (&mut context.engine.work.inputs, &mut *context.turn.buffers);
     inputs.begin(plan.table.definition.partition_count, buffers);
     for (partition, key) in rows {
         inputs.push_key_at(*partition, key, sent, buffers);
     }
-    send_step(parties, state, &ordered.write, step)
+    send_step(context, state, &ordered.write, step)
 }

@@ -6,21 +6,14 @@ use junctor_signals::end_transaction::Ending;
 
 use super::state::{ChangeWork, CompoundState, Step, Work};
 use super::{change, insert};
-use crate::engine::Engine;
 use crate::execute::completion::{fail, interrupted};
+use crate::execute::context::StatementContext;
 use crate::execute::state::{Execution, Origin};
 use crate::execute::transaction::note_lost_transaction;
 use crate::execute::write::{ChangedRows, StatementOutcome, say_changed};
 use crate::plan::Plan;
-use crate::result::{Progress, ResultSink};
+use crate::result::Progress;
 use crate::session::Session;
-
-/// What a step works with.
-pub(super) struct Parties<'p, 'd> {
-    pub engine: &'p mut Engine,
-    pub session: &'p mut Session,
-    pub turn: &'p mut TurnContext<'d>,
-}
 
 /// What follows an answer.
 pub(super) enum Next {
@@ -41,64 +34,58 @@ pub(super) fn take_transaction(session: &mut Session) -> bool {
 
 /// A step was sent, or could not be, or there was none to send.
 pub(super) fn settle(
-    mut parties: Parties<'_, '_>,
+    context: &mut StatementContext<'_, '_>,
     mut state: Box<CompoundState>,
     next: Result<Next>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
     match next {
         Ok(Next::Wait) => {
-            parties.session.execution = Execution::Compound(state);
+            context.session.execution = Execution::Compound(state);
             Progress::Waiting
         }
-        Ok(Next::Done) => finish(parties, state, sink),
+        Ok(Next::Done) => finish(context, state),
         Ok(Next::Again) => {
             let origin = std::mem::take(&mut state.origin);
-            parties.turn.buffers.give(std::mem::take(&mut state.parameters));
+            context.turn.buffers.give(std::mem::take(&mut state.parameters));
             if state.owns_transaction {
                 // It holds a snapshot at most.
-                parties.engine.gateway.forget(&mut parties.session.transaction);
-                parties.session.transaction_ended();
+                context.engine.gateway.forget(&mut context.session.transaction);
+                context.session.transaction_ended();
             }
-            parties.engine.execute_again(parties.session, origin, parties.turn, sink)
+            context.execute_again(origin)
         }
         Err(error) => {
-            parties.engine.work.inputs.clear(parties.turn.buffers);
+            context.engine.work.inputs.clear(context.turn.buffers);
             if let Some(source) = state.source.take() {
-                source.stop(&mut parties);
+                source.stop(context);
             }
-            undo(parties, state, error, sink)
+            undo(context, state, error)
         }
     }
 }
 
 /// A statement of the transaction was answered.
-pub(crate) fn on_statement(
-    engine: &mut Engine,
-    session: &mut Session,
-    mut outcome: StatementOutcome,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Execution::Compound(mut state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+pub(crate) fn on_statement(context: &mut StatementContext<'_, '_>, mut outcome: StatementOutcome) -> Progress {
+    let Execution::Compound(mut state) = std::mem::take(&mut context.session.execution) else {
+        return Progress::Waiting;
+    };
     let plan = std::sync::Arc::clone(&state.plan);
-    let mut parties = Parties { engine, session, turn };
     if outcome.error.is_some() {
-        note_lost_transaction(&mut parties.engine.gateway, parties.session);
+        note_lost_transaction(&mut context.engine.gateway, context.session);
     }
     let mut outputs = std::mem::take(&mut outcome.outputs);
     // What has committed by itself cannot be stopped any more.
-    let is_committed = outcome.error.is_none() && !parties.session.transaction.explicit;
+    let is_committed = outcome.error.is_none() && !context.session.transaction.explicit;
     let next = match (&*plan, state.is_stopped && !is_committed) {
         (_, true) => Err(error_of_stopped(outcome.error.take())),
-        (Plan::Insert(plan), _) => insert::on_answer(&mut parties, &mut state, plan, outcome, &outputs),
-        (Plan::Change(plan), _) => change::on_answer(&mut parties, &mut state, plan, outcome, &mut outputs),
+        (Plan::Insert(plan), _) => insert::on_answer(context, &mut state, plan, outcome, &outputs),
+        (Plan::Change(plan), _) => change::on_answer(context, &mut state, plan, outcome, &mut outputs),
         _ => Err(crate::execute::read::wrong_plan()),
     };
     for output in outputs {
-        parties.turn.buffers.give(output);
+        context.turn.buffers.give(output);
     }
-    settle(parties, state, next, sink)
+    settle(context, state, next)
 }
 
 /// What a stopped statement fails with: the error that its step came to, unless the statement would have gone on after that.
@@ -108,120 +95,116 @@ fn error_of_stopped(error: Option<Box<Error>>) -> Box<Error> {
 }
 
 /// Everything is written: commits if the transaction is the statement's own.
-fn finish(parties: Parties<'_, '_>, mut state: Box<CompoundState>, sink: &mut dyn ResultSink) -> Progress {
-    let Parties { engine, session, turn } = parties;
+fn finish(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>) -> Progress {
     if !state.owns_transaction {
-        return say(Parties { engine, session, turn }, state, sink);
+        return say(context, state);
     }
-    match engine.gateway.end(session.connection, &mut session.transaction, Ending::Commit, turn) {
+    match context.engine.gateway.end(
+        context.session.connection,
+        &mut context.session.transaction,
+        Ending::Commit,
+        context.turn,
+    ) {
         Ok(Some(operation)) => {
             state.operation = operation;
             state.step = Step::Commit;
-            session.execution = Execution::Compound(state);
+            context.session.execution = Execution::Compound(state);
             Progress::Waiting
         }
         Ok(None) => {
-            session.transaction_ended();
-            say(Parties { engine, session, turn }, state, sink)
+            context.session.transaction_ended();
+            say(context, state)
         }
-        Err(error) => undo(Parties { engine, session, turn }, state, error, sink),
+        Err(error) => undo(context, state, error),
     }
 }
 
 /// The statement failed: what it has done is undone before the error is said.
-fn undo(
-    parties: Parties<'_, '_>,
-    mut state: Box<CompoundState>,
-    error: Box<Error>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Parties { engine, session, turn } = parties;
+fn undo(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>, error: Box<Error>) -> Progress {
     let asked = match state.owns_transaction {
-        true => engine.gateway.end(session.connection, &mut session.transaction, Ending::Rollback, turn),
-        false => engine.gateway.undo_statements(session.connection, &session.transaction, state.before, turn),
+        true => context.engine.gateway.end(
+            context.session.connection,
+            &mut context.session.transaction,
+            Ending::Rollback,
+            context.turn,
+        ),
+        false => context.engine.gateway.undo_statements(
+            context.session.connection,
+            &context.session.transaction,
+            state.before,
+            context.turn,
+        ),
     };
     match asked {
         Ok(Some(operation)) => {
             state.operation = operation;
             state.step = Step::Undo(error);
-            session.execution = Execution::Compound(state);
+            context.session.execution = Execution::Compound(state);
             Progress::Waiting
         }
         Ok(None) => {
             if state.owns_transaction {
-                session.transaction_ended();
+                context.session.transaction_ended();
             }
-            release(state, turn);
-            fail(session, &error, sink)
+            release(state, context.turn);
+            fail(context, &error)
         }
         Err(refused) => {
             // What was done can only go with its session.
-            release(state, turn);
-            fail(session, &refused, sink);
+            release(state, context.turn);
+            fail(context, &refused);
             Progress::Close
         }
     }
 }
 
 /// The own transaction has ended.
-pub(crate) fn on_ended(
-    engine: &mut Engine,
-    session: &mut Session,
-    error: Option<Box<Error>>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Execution::Compound(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
-    session.transaction_ended();
+pub(crate) fn on_ended(context: &mut StatementContext<'_, '_>, error: Option<Box<Error>>) -> Progress {
+    let Execution::Compound(state) = std::mem::take(&mut context.session.execution) else { return Progress::Waiting };
+    context.session.transaction_ended();
     match (&state.step, error) {
-        (Step::Undo(_), _) => say_undone(session, state, turn, sink),
+        (Step::Undo(_), _) => say_undone(context, state),
         (_, Some(error)) => {
-            release(state, turn);
-            fail(session, &error, sink)
+            release(state, context.turn);
+            fail(context, &error)
         }
-        (_, None) => say(Parties { engine, session, turn }, state, sink),
+        (_, None) => say(context, state),
     }
 }
 
 /// What the statement had done in an open transaction is undone.
-pub(crate) fn on_undone(session: &mut Session, turn: &mut TurnContext<'_>, sink: &mut dyn ResultSink) -> Progress {
-    let Execution::Compound(state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
-    say_undone(session, state, turn, sink)
+pub(crate) fn on_undone(context: &mut StatementContext<'_, '_>) -> Progress {
+    let Execution::Compound(state) = std::mem::take(&mut context.session.execution) else { return Progress::Waiting };
+    say_undone(context, state)
 }
 
-fn say_undone(
-    session: &mut Session,
-    mut state: Box<CompoundState>,
-    turn: &mut TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
+fn say_undone(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>) -> Progress {
     let step = std::mem::replace(&mut state.step, Step::Commit);
-    release(state, turn);
+    release(state, context.turn);
     match step {
-        Step::Undo(error) => fail(session, &error, sink),
+        Step::Undo(error) => fail(context, &error),
         _ => Progress::Waiting,
     }
 }
 
-fn say(parties: Parties<'_, '_>, mut state: Box<CompoundState>, sink: &mut dyn ResultSink) -> Progress {
-    let Parties { engine, session, turn } = parties;
+fn say(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>) -> Progress {
     let plan = std::sync::Arc::clone(&state.plan);
-    std::mem::take(&mut state.origin).release(turn);
-    turn.buffers.give(std::mem::take(&mut state.parameters));
+    std::mem::take(&mut state.origin).release(context.turn);
+    context.turn.buffers.give(std::mem::take(&mut state.parameters));
     match (&*plan, &mut state.work) {
         (Plan::Insert(plan), Work::Insert(work)) => {
             let rows_before = state.source.as_ref().map(|source| source.rows_before);
-            insert::say(engine, session, plan, (work, rows_before), sink)
+            insert::say(context, plan, (work, rows_before))
         }
         (Plan::Change(plan), Work::Change(work)) => {
             let ChangeWork { matched, changed, .. } = *work;
             let outputs = std::mem::take(&mut work.outputs);
             let rows = ChangedRows { matched, changed, outputs: &outputs };
-            let progress = say_changed(engine, session, plan, rows, sink);
-            outputs.into_iter().for_each(|output| turn.buffers.give(output));
+            let progress = say_changed(context, plan, rows);
+            outputs.into_iter().for_each(|output| context.turn.buffers.give(output));
             progress
         }
-        _ => fail(session, &crate::execute::read::wrong_plan(), sink),
+        _ => fail(context, &crate::execute::read::wrong_plan()),
     }
 }
 

@@ -17,21 +17,20 @@ use junctor_model::schema::{ColumnType, TableLayout};
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{RowProtocol, WriteProgram};
 
-use super::drive::{Next, Parties, may_leave_out, may_repeat, settle, take_transaction};
+use super::drive::{Next, may_leave_out, may_repeat, settle, take_transaction};
 use super::returned::{Returned, cannot_fail};
 use super::rows::RowList;
 use super::source::{Source, advance, start_source};
 use super::state::{ChangeWork, CompoundState, Counts, InsertWork, NO_OPERATION, Step, Work};
-use crate::engine::Engine;
 use crate::execute::completion::{Changed, finish, ok};
+use crate::execute::context::StatementContext;
 use crate::execute::insert::{Numbered, level_of_mode, number_of};
 use crate::execute::read::{broken_reply, wrong_plan};
 use crate::execute::state::{Origin, Run};
 use crate::execute::write::{StatementOutcome, check_writable, forget_taken_numbers, write_options};
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{Conflict, InsertPlan, InsertReturning, KeyLock, Plan};
-use crate::result::{Progress, ResultSink};
-use crate::session::Session;
+use crate::result::Progress;
 
 /// How often the keys of one row are looked at before the statement gives up with error 1205: each time another transaction has
 /// put the key there between the look and the insert, and taken it away again before the next look.
@@ -39,28 +38,26 @@ const ATTEMPTS_MAX: u32 = 100;
 
 /// Inserts rows that were made. They are in the engine's inputs too.
 pub(in crate::execute) fn start_insert_rows(
-    parties: (&mut Engine, &mut Session, &mut junctor_gateway::TurnContext<'_>),
+    context: &mut StatementContext<'_, '_>,
     plan: &Arc<Plan>,
     run: &Run<'_>,
     rows: RowList,
     numbered: Numbered,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
-    let (engine, session, turn) = parties;
     let Plan::Insert(insert) = &**plan else {
-        return crate::execute::completion::fail(session, &wrong_plan(), sink);
+        return crate::execute::completion::fail(context, &wrong_plan());
     };
-    let mut parameters = turn.buffers.take(engine.work.parameters.len());
-    parameters.extend_from_slice(&engine.work.parameters);
+    let mut parameters = context.turn.buffers.take(context.engine.work.parameters.len());
+    parameters.extend_from_slice(&context.engine.work.parameters);
     let mut state = Box::new(CompoundState {
         plan: Arc::clone(plan),
         operation: Default::default(),
         protocol: run.protocol,
         step: Step::Batch,
         owns_transaction: false,
-        before: session.transaction.statement(),
+        before: context.session.transaction.statement(),
         parameters,
-        origin: run.again.keep(session.transaction.explicit, &engine.work.parameters, turn),
+        origin: run.again.keep(context.session.transaction.explicit, &context.engine.work.parameters, context.turn),
         work: Work::Insert(InsertWork {
             rows,
             next: 0,
@@ -79,45 +76,42 @@ pub(in crate::execute) fn start_insert_rows(
         let rows = &work.rows;
         let is_safe = insert.returning.is_none() || rows.len() == 1 && cannot_fail(insert, rows.get(0).image.image);
         // What RETURNING cannot say undoes the statement.
-        state.owns_transaction = !is_safe && take_transaction(session);
+        state.owns_transaction = !is_safe && take_transaction(context.session);
     }
-    let mut parties = Parties { engine, session, turn };
-    let next = send_step(&mut parties, &mut state, &insert.program, Step::Batch);
-    settle(parties, state, next, sink)
+    let next = send_step(context, &mut state, &insert.program, Step::Batch);
+    settle(context, state, next)
 }
 
 /// Inserts the rows of a query. The parameters are in the engine's workspace.
 pub(in crate::execute) fn start_insert_select(
-    parties: (&mut Engine, &mut Session, &mut junctor_gateway::TurnContext<'_>),
+    context: &mut StatementContext<'_, '_>,
     plan: &Arc<Plan>,
     run: &Run<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
-    let (engine, session, turn) = parties;
     let Plan::Insert(insert) = &**plan else {
-        return crate::execute::completion::fail(session, &wrong_plan(), sink);
+        return crate::execute::completion::fail(context, &wrong_plan());
     };
-    if let Err(error) = check_writable(session) {
-        return crate::execute::completion::fail(session, &error, sink);
+    if let Err(error) = check_writable(context.session) {
+        return crate::execute::completion::fail(context, &error);
     }
-    session.enter_statement();
+    context.session.enter_statement();
     // A query in the same transaction sees what was written before it; what this statement writes is not for its own query.
     let reads_own_table = insert
         .select
         .as_ref()
         .and_then(|select| select.table())
         .is_some_and(|table| table.definition.id == insert.table.definition.id);
-    let collects = reads_own_table && session.transaction.has_begun();
-    let mut parameters = turn.buffers.take(engine.work.parameters.len());
-    parameters.extend_from_slice(&engine.work.parameters);
-    let origin = run.again.keep(session.transaction.explicit, &engine.work.parameters, turn);
-    let before = session.transaction.statement();
+    let collects = reads_own_table && context.session.transaction.has_begun();
+    let mut parameters = context.turn.buffers.take(context.engine.work.parameters.len());
+    parameters.extend_from_slice(&context.engine.work.parameters);
+    let origin = run.again.keep(context.session.transaction.explicit, &context.engine.work.parameters, context.turn);
+    let before = context.session.transaction.statement();
     let mut state = Box::new(CompoundState {
         plan: Arc::clone(plan),
         operation: NO_OPERATION,
         protocol: run.protocol,
         step: Step::Select,
-        owns_transaction: take_transaction(session),
+        owns_transaction: take_transaction(context.session),
         before,
         parameters,
         origin,
@@ -135,19 +129,17 @@ pub(in crate::execute) fn start_insert_select(
         source: Some(Box::new(Source::new(collects))),
         is_stopped: false,
     });
-    let mut parties = Parties { engine, session, turn };
-    let next = start_source(&mut parties, &mut state, insert);
-    settle(parties, state, next, sink)
+    let next = start_source(context, &mut state, insert);
+    settle(context, state, next)
 }
 
 /// Sends what is in the inputs.
 pub(super) fn send_step(
-    parties: &mut Parties<'_, '_>,
+    context: &mut StatementContext<'_, '_>,
     state: &mut CompoundState,
     program: &Arc<WriteProgram>,
     step: Step,
 ) -> Result<Next> {
-    let Parties { engine, session, turn } = parties;
     // Keys of rows that are not there stay free: those who insert them wait for each other as it is.
     let (locks_ranges, rows_max) = match (&step, &state.work) {
         (Step::Lock, Work::Change(work)) => (true, work.locked_max),
@@ -157,32 +149,39 @@ pub(super) fn send_step(
     };
     // The rows to change are told as values.
     let protocol = if matches!(step, Step::Lock) { RowProtocol::Values } else { state.protocol };
-    let options = write_options(engine, session, protocol);
+    let options = write_options(context, protocol);
     // All steps are undone together.
     let savepoint = options.savepoint.max(state.before);
     let options = WriteOptions { locks_ranges, rows_max, savepoint, ..options };
-    let inputs = &mut engine.work.inputs;
-    let connection = session.connection;
-    state.operation = engine.gateway.execute(connection, &mut session.transaction, program, options, inputs, turn)?;
+    let inputs = &mut context.engine.work.inputs;
+    let connection = context.session.connection;
+    state.operation = context.engine.gateway.execute(
+        connection,
+        &mut context.session.transaction,
+        program,
+        options,
+        inputs,
+        context.turn,
+    )?;
     state.step = step;
     Ok(Next::Wait)
 }
 
 /// A step was answered.
 pub(super) fn on_answer(
-    parties: &mut Parties<'_, '_>,
+    context: &mut StatementContext<'_, '_>,
     state: &mut CompoundState,
     plan: &InsertPlan,
     outcome: StatementOutcome,
     images: &[Vec<u8>],
 ) -> Result<Next> {
-    let repeats = outcome.error.as_ref().is_some_and(|error| repeats_batch(parties, state, plan, error));
+    let repeats = outcome.error.as_ref().is_some_and(|error| repeats_batch(context, state, plan, error));
     if let Some(remarks) = outcome.remarks {
         let level = match &plan.conflict {
             Conflict::Update { update, .. } => crate::execute::write::level_of(update),
             _ => WarningLevel::Note,
         };
-        parties.session.note_remarks(level, *remarks);
+        context.session.note_remarks(level, *remarks);
     }
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     let is_duplicate = outcome.error.as_ref().is_some_and(|error| error.code == ErrorCode::DuplicateEntry);
@@ -195,11 +194,11 @@ pub(super) fn on_answer(
                 work.first_number = work.numbered.first_number;
             }
             work.explicit_number = work.numbered.answer_number;
-            return_batch(parties, state, plan)?;
-            rows_done(parties, state, plan)
+            return_batch(context, state, plan)?;
+            rows_done(context, state, plan)
         }
         (Step::Batch, Some(_)) if is_left_out || is_duplicate && !matches!(plan.conflict, Conflict::Fail) => {
-            begin_rows(parties, state, plan)
+            begin_rows(context, state, plan)
         }
         (Step::Batch, Some(_)) if repeats => Ok(Next::Again),
         (Step::Insert, None) => {
@@ -209,29 +208,29 @@ pub(super) fn on_answer(
                 work.first_number = generated;
             }
             work.explicit_number = number_of_row(plan, work);
-            return_row(parties, state, plan)?;
-            next_row(parties, state, plan)
+            return_row(context, state, plan)?;
+            next_row(context, state, plan)
         }
         (Step::Insert, Some(_)) if is_duplicate && !matches!(plan.conflict, Conflict::Skip) => {
-            look_again(parties, state, plan)
+            look_again(context, state, plan)
         }
         (step @ (Step::Insert | Step::Update), Some(error)) if is_left_out => {
             work.counts.touched += u64::from(matches!(step, Step::Update));
-            skip_row(parties, state, plan, &error)
+            skip_row(context, state, plan, &error)
         }
         (_, Some(error)) => Err(error),
         (Step::Key(place), None) => {
             let place = *place;
-            on_key(parties, state, plan, place, images)
+            on_key(context, state, plan, place, images)
         }
-        (Step::Same, None) => replace_unless_same(parties, state, plan, images),
+        (Step::Same, None) => replace_unless_same(context, state, plan, images),
         (Step::Delete, None) => {
             work.counts.deleted += outcome.changed;
             work.found.clear();
-            insert_row(parties, state, plan)
+            insert_row(context, state, plan)
         }
         // The row went between its entry and itself; its key is free, or another row's.
-        (Step::Update, None) if outcome.matched == 0 => look_again(parties, state, plan),
+        (Step::Update, None) if outcome.matched == 0 => look_again(context, state, plan),
         (Step::Update, None) => {
             work.counts.touched += 1;
             work.explicit_number = number_of_found(plan, work);
@@ -242,7 +241,7 @@ pub(super) fn on_answer(
             if plan.returning.is_some() {
                 images.iter().try_for_each(|packets| work.returned.add_packets(packets, 1))?;
             }
-            next_row(parties, state, plan)
+            next_row(context, state, plan)
         }
         _ => Err(wrong_plan()),
     }
@@ -250,39 +249,44 @@ pub(super) fn on_answer(
 
 /// Whether the insert of all rows is done again: its plan was old, or a number that was generated is taken because other
 /// sessions gave rows such numbers. Nothing of it has been done.
-fn repeats_batch(parties: &mut Parties<'_, '_>, state: &CompoundState, plan: &InsertPlan, error: &Error) -> bool {
+fn repeats_batch(
+    context: &mut StatementContext<'_, '_>,
+    state: &CompoundState,
+    plan: &InsertPlan,
+    error: &Error,
+) -> bool {
     let Work::Insert(work) = &state.work else { return false };
-    if parties.session.transaction.has_begun() || !matches!(state.step, Step::Batch) {
+    if context.session.transaction.has_begun() || !matches!(state.step, Step::Batch) {
         return false;
     }
     let is_taken = matches!(plan.conflict, Conflict::Fail)
         && state.source.is_none()
         && work.numbered.first_number != 0
-        && forget_taken_numbers(parties.engine, &state.plan, error);
+        && forget_taken_numbers(context.engine, &state.plan, error);
     is_taken && !matches!(state.origin, Origin::None) || may_repeat(state, error)
 }
 
 /// What RETURNING says of all rows, which have been inserted.
-fn return_batch(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<()> {
+fn return_batch(context: &mut StatementContext<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<()> {
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     if plan.returning.is_none() {
         return Ok(());
     }
-    (0..work.rows.len()).try_for_each(|row| add_returned(parties, &state.parameters, state.protocol, plan, work, row))
+    (0..work.rows.len()).try_for_each(|row| add_returned(context, &state.parameters, state.protocol, plan, work, row))
 }
 
 /// What RETURNING says of the row at hand.
-fn return_row(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<()> {
+fn return_row(context: &mut StatementContext<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<()> {
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     let row = work.next;
     match plan.returning {
         None => Ok(()),
-        Some(_) => add_returned(parties, &state.parameters, state.protocol, plan, work, row),
+        Some(_) => add_returned(context, &state.parameters, state.protocol, plan, work, row),
     }
 }
 
 fn add_returned(
-    parties: &mut Parties<'_, '_>,
+    context: &mut StatementContext<'_, '_>,
     parameters: &[u8],
     protocol: RowProtocol,
     plan: &InsertPlan,
@@ -290,59 +294,59 @@ fn add_returned(
     row: usize,
 ) -> Result<()> {
     let InsertWork { rows, returned, .. } = work;
-    let scratch = &mut parties.engine.work.scratch;
+    let scratch = &mut context.engine.work.scratch;
     let parameters = junctor_expression::Parameters::from_bytes(parameters);
     let added = returned.add(plan, rows.get(row).image.image, protocol, parameters, scratch);
-    parties.session.note_evaluated(level_of_mode(plan.mode), scratch);
+    context.session.note_evaluated(level_of_mode(plan.mode), scratch);
     added
 }
 
 /// The insert of all rows was refused and is undone: they are taken one by one.
-fn begin_rows(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
-    std::mem::take(&mut state.origin).release(parties.turn);
+fn begin_rows(context: &mut StatementContext<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+    std::mem::take(&mut state.origin).release(context.turn);
     if state.source.is_none() && !state.owns_transaction {
-        state.owns_transaction = take_transaction(parties.session);
-        state.before = parties.session.transaction.statement();
+        state.owns_transaction = take_transaction(context.session);
+        state.before = context.session.transaction.statement();
     }
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     work.attempts = 0;
     work.next = 0;
-    begin_row(parties, state, plan)
+    begin_row(context, state, plan)
 }
 
 /// The rows at hand are written: those that the query gives next follow.
-fn rows_done(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
-    if state.source.is_some() { advance(parties, state, plan) } else { Ok(Next::Done) }
+fn rows_done(context: &mut StatementContext<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+    if state.source.is_some() { advance(context, state, plan) } else { Ok(Next::Done) }
 }
 
-fn next_row(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+fn next_row(context: &mut StatementContext<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     work.next += 1;
     if work.next == work.rows.len() {
-        return rows_done(parties, state, plan);
+        return rows_done(context, state, plan);
     }
     work.attempts = 0;
-    begin_row(parties, state, plan)
+    begin_row(context, state, plan)
 }
 
-fn begin_row(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+fn begin_row(context: &mut StatementContext<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     work.found.clear();
-    ask_key(parties, state, plan, 0)
+    ask_key(context, state, plan, 0)
 }
 
 /// Leaves the row out, which the user is told.
 fn skip_row(
-    parties: &mut Parties<'_, '_>,
+    context: &mut StatementContext<'_, '_>,
     state: &mut CompoundState,
     plan: &InsertPlan,
     error: &Error,
 ) -> Result<Next> {
-    parties.session.warn(WarningLevel::Warning, error.code.errno(), error.message.clone());
+    context.session.warn(WarningLevel::Warning, error.code.errno(), error.message.clone());
     if let Work::Insert(work) = &mut state.work {
         work.explicit_number = number_of_row(plan, work);
     }
-    next_row(parties, state, plan)
+    next_row(context, state, plan)
 }
 
 /// The AUTO_INCREMENT value of the row at hand; 0 without such a column.
@@ -374,30 +378,35 @@ fn number_of_found(plan: &InsertPlan, work: &InsertWork) -> u64 {
 }
 
 /// The keys of the row have changed since they were looked at.
-fn look_again(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+fn look_again(context: &mut StatementContext<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     work.attempts += 1;
     if work.attempts >= ATTEMPTS_MAX {
         let message = "Lock wait timeout exceeded; try restarting transaction";
         return Err(Error::new(ErrorCode::LockWaitTimeout, message));
     }
-    begin_row(parties, state, plan)
+    begin_row(context, state, plan)
 }
 
 /// Looks for the key at a place, or the next one that the row has; after the last one the row is written.
-fn ask_key(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan, first: usize) -> Result<Next> {
+fn ask_key(
+    context: &mut StatementContext<'_, '_>,
+    state: &mut CompoundState,
+    plan: &InsertPlan,
+    first: usize,
+) -> Result<Next> {
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     let row = work.rows.get(work.next);
     let view = RowView::new(&plan.table.row_format, row.image.image);
     let columns = &plan.table.definition.columns;
-    let crate::execute::state::Workspace { inputs, key, partition_key, .. } = &mut parties.engine.work;
+    let crate::execute::state::Workspace { inputs, key, partition_key, .. } = &mut context.engine.work;
     for (place, KeyLock { index, columns: key_columns, lock }) in plan.conflict.keys().iter().enumerate().skip(first) {
-        let buffers = &mut *parties.turn.buffers;
+        let buffers = &mut *context.turn.buffers;
         inputs.begin(lock.table.definition.partition_count, buffers);
         if index.is_none() {
             // A row with the same primary key is in the same partition.
             inputs.push_key_at(row.partition, row.image.key.key, &[], buffers);
-            return send_step(parties, state, lock, Step::Key(place));
+            return send_step(context, state, lock, Step::Key(place));
         }
         partition_key.clear();
         let has_null = append_row_key(columns, key_columns, view, partition_key);
@@ -407,14 +416,14 @@ fn ask_key(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &Inse
         key.clear();
         append_escaped(partition_key, key);
         inputs.push_key(key, &[], buffers);
-        return send_step(parties, state, lock, Step::Key(place));
+        return send_step(context, state, lock, Step::Key(place));
     }
-    write_row(parties, state, plan)
+    write_row(context, state, plan)
 }
 
 /// The locking read of a key was answered with the image of a row or of a unique entry, or without.
 fn on_key(
-    parties: &mut Parties<'_, '_>,
+    context: &mut StatementContext<'_, '_>,
     state: &mut CompoundState,
     plan: &InsertPlan,
     place: usize,
@@ -427,7 +436,7 @@ fn on_key(
         let found = match index {
             None if row.generated != 0 && has_number(plan) => {
                 // The row that has the number gave it to itself. The numbers held are given up, so the next ones are new.
-                parties.engine.ranges.forget_held(plan.table.definition.id);
+                context.engine.ranges.forget_held(plan.table.definition.id);
                 return Err(taken_number(plan, row.generated));
             }
             None => (row.partition, row.image.key.key.to_vec()),
@@ -438,24 +447,24 @@ fn on_key(
             work.found.push(found);
         }
         match &plan.conflict {
-            Conflict::Update { .. } => return update_found(parties, state, plan),
+            Conflict::Update { .. } => return update_found(context, state, plan),
             // MySQL changes a row that has the last key alone in its place, and one that is the same is not changed.
             Conflict::Replace { row_lock: Some(row_lock), keys, .. } if place + 1 == keys.len() && is_only => {
                 if index.is_none() {
-                    return replace_unless_same(parties, state, plan, images);
+                    return replace_unless_same(context, state, plan, images);
                 }
-                push_found(parties, work, plan, &[]);
-                return send_step(parties, state, row_lock, Step::Same);
+                push_found(context, work, plan, &[]);
+                return send_step(context, state, row_lock, Step::Same);
             }
             _ => {}
         }
     }
-    ask_key(parties, state, plan, place + 1)
+    ask_key(context, state, plan, place + 1)
 }
 
 /// The only row in the way of REPLACE is here, by the last key: if it is the very row that is made, nothing is replaced.
 fn replace_unless_same(
-    parties: &mut Parties<'_, '_>,
+    context: &mut StatementContext<'_, '_>,
     state: &mut CompoundState,
     plan: &InsertPlan,
     images: &[Vec<u8>],
@@ -470,10 +479,10 @@ fn replace_unless_same(
     });
     if is_same {
         work.counts.written += 1;
-        return_row(parties, state, plan)?;
-        return next_row(parties, state, plan);
+        return_row(context, state, plan)?;
+        return next_row(context, state, plan);
     }
-    write_row(parties, state, plan)
+    write_row(context, state, plan)
 }
 
 /// Whether a generated number is among the columns of the primary key.
@@ -497,43 +506,43 @@ fn referenced(entries: &TableLayout, image: &[u8]) -> Result<(u16, Vec<u8>)> {
 }
 
 /// The keys of the row are known and locked: what stands in its way is deleted, or it is inserted.
-fn write_row(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+fn write_row(context: &mut StatementContext<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
-    let Conflict::Replace { delete, .. } = &plan.conflict else { return insert_row(parties, state, plan) };
+    let Conflict::Replace { delete, .. } = &plan.conflict else { return insert_row(context, state, plan) };
     if work.found.is_empty() {
-        return insert_row(parties, state, plan);
+        return insert_row(context, state, plan);
     }
-    push_found(parties, work, plan, &[]);
-    send_step(parties, state, delete, Step::Delete)
+    push_found(context, work, plan, &[]);
+    send_step(context, state, delete, Step::Delete)
 }
 
-fn push_found(parties: &mut Parties<'_, '_>, work: &InsertWork, plan: &InsertPlan, parameters: &[u8]) {
-    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.turn.buffers);
+fn push_found(context: &mut StatementContext<'_, '_>, work: &InsertWork, plan: &InsertPlan, parameters: &[u8]) {
+    let (inputs, buffers) = (&mut context.engine.work.inputs, &mut *context.turn.buffers);
     inputs.begin(plan.table.definition.partition_count, buffers);
     for (partition, key) in &work.found {
         inputs.push_key_at(*partition, key, parameters, buffers);
     }
 }
 
-fn insert_row(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+fn insert_row(context: &mut StatementContext<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     let row = work.rows.get(work.next);
-    let (inputs, buffers) = (&mut parties.engine.work.inputs, &mut *parties.turn.buffers);
+    let (inputs, buffers) = (&mut context.engine.work.inputs, &mut *context.turn.buffers);
     inputs.begin(plan.table.definition.partition_count, buffers);
     inputs.push_image(row.partition, row.image, &[], buffers);
-    send_step(parties, state, &plan.program, Step::Insert)
+    send_step(context, state, &plan.program, Step::Insert)
 }
 
 /// Updates the row that has the key. Its parameters are those of the statement, the columns of the new row, and the columns of the
 /// query's row that are named.
-fn update_found(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+fn update_found(context: &mut StatementContext<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
     let Conflict::Update { update, first_parameter, selected, .. } = &plan.conflict else { return Err(wrong_plan()) };
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     let row = work.rows.get(work.next);
     let is_own = row.parameters.is_empty() || plan.select.is_some();
     let own = if is_own { &state.parameters } else { row.parameters };
     let own = junctor_expression::Parameters::from_bytes(own);
-    let crate::execute::state::Workspace { builder, row_parameters, .. } = &mut parties.engine.work;
+    let crate::execute::state::Workspace { builder, row_parameters, .. } = &mut context.engine.work;
     builder.clear();
     for ordinal in 0..*first_parameter {
         builder.push(own.get(ordinal));
@@ -549,25 +558,23 @@ fn update_found(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: 
     let mut parameters = std::mem::take(row_parameters);
     parameters.clear();
     let built = builder.append_to(&mut parameters);
-    push_found(parties, work, plan, &parameters);
-    parties.engine.work.row_parameters = parameters;
+    push_found(context, work, plan, &parameters);
+    context.engine.work.row_parameters = parameters;
     built?;
-    send_step(parties, state, update, Step::Update)
+    send_step(context, state, update, Step::Update)
 }
 
 /// Says what became of the rows; `rows_before` is the number of those that a query gave.
 pub(super) fn say(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     plan: &InsertPlan,
     (work, rows_before): (&mut InsertWork, Option<u64>),
-    sink: &mut dyn ResultSink,
 ) -> Progress {
     use std::fmt::Write;
     let Counts { written, deleted, updated, touched } = work.counts;
     let rows = rows_before.unwrap_or(work.rows.len() as u64);
-    let found = if session.found_rows_wanted { touched } else { updated };
-    let info = &mut engine.work.info;
+    let found = if context.session.found_rows_wanted { touched } else { updated };
+    let info = &mut context.engine.work.info;
     info.clear();
     if rows > 1 || rows_before.is_some() {
         let duplicates = match plan.mode {
@@ -575,20 +582,20 @@ pub(super) fn say(
             junctor_expression::StoreMode::Strict => deleted + found,
         };
         // Writing to a String cannot fail.
-        let _ = write!(info, "Records: {rows}  Duplicates: {duplicates}  Warnings: {}", session.warning_count);
+        let _ = write!(info, "Records: {rows}  Duplicates: {duplicates}  Warnings: {}", context.session.warning_count);
     }
     if work.first_number != 0 {
-        session.last_insert_id = work.first_number;
+        context.session.last_insert_id = work.first_number;
     }
     if let Some(InsertReturning { header, .. }) = &plan.returning {
-        sink.header(header, &session.completion());
-        sink.row_packets(&work.returned.packets);
-        return finish(session, work.returned.rows, sink);
+        context.sink.header(header, &context.session.completion());
+        context.sink.row_packets(&work.returned.packets);
+        return finish(context, work.returned.rows);
     }
-    let last_insert_id = match (work.first_number, session.insert_id_argument) {
+    let last_insert_id = match (work.first_number, context.session.insert_id_argument) {
         (0, Some(argument)) => argument,
         (0, None) if written > 0 => work.explicit_number,
         (first, _) => first,
     };
-    ok(session, Changed { affected_rows: written + deleted + found, last_insert_id, info: Some(info) }, sink)
+    ok(context, Changed { affected_rows: written + deleted + found, last_insert_id, has_info: true })
 }

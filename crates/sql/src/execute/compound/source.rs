@@ -9,18 +9,17 @@ use junctor_model::row_encoding::ResultColumn;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
-use super::drive::{Next, Parties, settle};
+use super::drive::{Next, settle};
 use super::insert;
 use super::state::{CompoundState, NO_OPERATION, Step, Work};
-use crate::engine::Engine;
 use crate::execute::completion::interrupted;
+use crate::execute::context::StatementContext;
 use crate::execute::insert::{MadeSelected, level_of_mode, make_selected};
 use crate::execute::packets::{RowPackets, row_start};
 use crate::execute::read::{abandon, broken_reply, start_select, wrong_plan};
 use crate::execute::state::{Again, Execution, Run};
 use crate::plan::{InsertPlan, Plan};
 use crate::result::{Completion, Progress, ResultHeader, ResultSink};
-use crate::session::Session;
 
 /// Rows of one batch.
 const BATCH_ROWS_MAX: usize = 1024;
@@ -113,13 +112,13 @@ impl Source {
     }
 
     /// Gives up what is left of the query.
-    pub fn stop(self, parties: &mut Parties<'_, '_>) {
+    pub fn stop(self, context: &mut StatementContext<'_, '_>) {
         match self.inner {
             Execution::Read(state) => {
-                parties.engine.gateway.end_read(state.operation, parties.turn);
-                abandon(parties.engine, parties.session, state, parties.turn);
+                context.engine.gateway.end_read(state.operation, context.turn);
+                abandon(context, state);
             }
-            Execution::Sorted(state) => state.sorter.retire(&mut parties.engine.work.sorters),
+            Execution::Sorted(state) => state.sorter.retire(&mut context.engine.work.sorters),
             // Whatever else is awaited, its answer is dropped when it comes.
             _ => {}
         }
@@ -128,15 +127,19 @@ impl Source {
     /// Lets the query make a step and catches what it says.
     fn run(
         &mut self,
-        parties: &mut Parties<'_, '_>,
-        step: impl FnOnce(&mut Engine, &mut Session, &mut junctor_gateway::TurnContext<'_>, &mut dyn ResultSink) -> Progress,
+        context: &mut StatementContext<'_, '_>,
+        step: impl FnOnce(&mut StatementContext<'_, '_>) -> Progress,
     ) {
-        let Parties { engine, session, turn } = parties;
-        let noted = (session.warning_count, session.error_count, session.diagnostics.len());
-        session.execution = std::mem::take(&mut self.inner);
+        let noted = (context.session.warning_count, context.session.error_count, context.session.diagnostics.len());
+        context.session.execution = std::mem::take(&mut self.inner);
         let mut sink = Caught { rows: Vec::new(), error: None, collects: self.collects };
-        let progress = step(engine, session, turn, &mut sink);
-        self.inner = std::mem::take(&mut session.execution);
+        let progress = step(&mut StatementContext {
+            engine: context.engine,
+            session: context.session,
+            turn: context.turn,
+            sink: &mut sink,
+        });
+        self.inner = std::mem::take(&mut context.session.execution);
         self.has_ended = matches!(progress, Progress::Done | Progress::Close);
         match self.caught.is_empty() {
             true => self.caught = sink.rows,
@@ -144,8 +147,8 @@ impl Source {
         }
         if sink.error.is_some() {
             // It is the error of the whole statement, which notes it itself.
-            (session.warning_count, session.error_count) = (noted.0, noted.1);
-            session.diagnostics.truncate(noted.2);
+            (context.session.warning_count, context.session.error_count) = (noted.0, noted.1);
+            context.session.diagnostics.truncate(noted.2);
             self.error = sink.error;
         }
     }
@@ -153,62 +156,61 @@ impl Source {
 
 /// Begins the query. Its parameters are in the engine's workspace.
 pub(super) fn start_source(
-    parties: &mut Parties<'_, '_>,
+    context: &mut StatementContext<'_, '_>,
     state: &mut CompoundState,
     plan: &InsertPlan,
 ) -> Result<Next> {
     let (Some(select), Some(mut source)) = (&plan.select, state.source.take()) else { return Err(wrong_plan()) };
     let select = std::sync::Arc::clone(select);
     // The limit of queries is one of what clients get.
-    let select_limit = std::mem::replace(&mut parties.session.variables.select_limit, u64::MAX);
-    source.run(parties, |engine, session, turn, sink| {
+    let select_limit = std::mem::replace(&mut context.session.variables.select_limit, u64::MAX);
+    source.run(context, |context| {
         let run = Run { protocol: RowProtocol::Values, shaped_text: None, again: Again::No };
         match &*select {
-            Plan::Select(_) => start_select(engine, session, &select, &run, turn, sink),
-            _ => crate::execute::compute_now(engine, session, &select, run.protocol, turn, sink),
+            Plan::Select(_) => start_select(context, &select, &run),
+            _ => crate::execute::compute_now(context, &select, run.protocol),
         }
     });
-    parties.session.variables.select_limit = select_limit;
+    context.session.variables.select_limit = select_limit;
     state.source = Some(source);
-    advance(parties, state, plan)
+    advance(context, state, plan)
 }
 
 /// An answer that the query waited for.
-pub(crate) fn on_source_event(
-    engine: &mut Engine,
-    session: &mut Session,
-    event: Event,
-    turn: &mut junctor_gateway::TurnContext<'_>,
-    sink: &mut dyn ResultSink,
-) -> Progress {
-    let Execution::Compound(mut state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
-    let plan = std::sync::Arc::clone(&state.plan);
-    let mut parties = Parties { engine, session, turn };
-    let (Plan::Insert(insert), Some(mut source)) = (&*plan, state.source.take()) else {
-        return settle(parties, state, Err(wrong_plan()), sink);
+pub(crate) fn on_source_event(context: &mut StatementContext<'_, '_>, event: Event) -> Progress {
+    let Execution::Compound(mut state) = std::mem::take(&mut context.session.execution) else {
+        return Progress::Waiting;
     };
-    source.run(&mut parties, |engine, session, turn, sink| engine.resume(session, event, turn, sink));
+    let plan = std::sync::Arc::clone(&state.plan);
+    let (Plan::Insert(insert), Some(mut source)) = (&*plan, state.source.take()) else {
+        return settle(context, state, Err(wrong_plan()));
+    };
+    source.run(context, |context| context.resume(event));
     state.source = Some(source);
     if !matches!(state.step, Step::Select) {
         // Rows are being inserted; what has come is looked at when that is done.
-        parties.session.execution = Execution::Compound(state);
+        context.session.execution = Execution::Compound(state);
         return Progress::Waiting;
     }
     let next = match state.is_stopped {
         true => Err(interrupted()),
-        false => advance(&mut parties, &mut state, insert),
+        false => advance(context, &mut state, insert),
     };
-    settle(parties, state, next, sink)
+    settle(context, state, next)
 }
 
 /// Nothing is being inserted: the next batch is, or more rows are awaited.
-pub(super) fn advance(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+pub(super) fn advance(
+    context: &mut StatementContext<'_, '_>,
+    state: &mut CompoundState,
+    plan: &InsertPlan,
+) -> Result<Next> {
     state.step = Step::Select;
     state.operation = NO_OPERATION;
     loop {
         let Some(source) = &mut state.source else { return Ok(Next::Done) };
         if let Some(error) = source.error.take() {
-            let repeats = super::drive::may_repeat(state, &error) && !parties.session.transaction.has_begun();
+            let repeats = super::drive::may_repeat(state, &error) && !context.session.transaction.has_begun();
             return if repeats { Ok(Next::Again) } else { Err(error) };
         }
         if source.collects && source.caught.len() > COLLECTED_BYTES_MAX {
@@ -217,8 +219,8 @@ pub(super) fn advance(parties: &mut Parties<'_, '_>, state: &mut CompoundState, 
         }
         let is_ready = source.has_ended || !source.collects;
         if is_ready && source.taken < source.caught.len() {
-            take_batch(parties, source)?;
-            return make_batch(parties, state, plan);
+            take_batch(context, source)?;
+            return make_batch(context, state, plan);
         }
         if source.has_ended {
             return Ok(Next::Done);
@@ -227,17 +229,17 @@ pub(super) fn advance(parties: &mut Parties<'_, '_>, state: &mut CompoundState, 
             return Ok(Next::Wait);
         }
         let mut source = state.source.take().unwrap_or_default();
-        source.run(parties, |engine, session, turn, sink| engine.continue_output(session, turn, sink));
+        source.run(context, |context| context.continue_output());
         state.source = Some(source);
     }
 }
 
 /// Takes the next rows that were caught into the batch.
-fn take_batch(parties: &mut Parties<'_, '_>, source: &mut Source) -> Result<()> {
+fn take_batch(context: &mut StatementContext<'_, '_>, source: &mut Source) -> Result<()> {
     source.batch.clear();
     let rest = &source.caught[source.taken..];
     for row in RowPackets::new(rest).take(BATCH_ROWS_MAX) {
-        source.batch.push(&row, &mut parties.engine.work.builder)?;
+        source.batch.push(&row, &mut context.engine.work.builder)?;
     }
     source.taken += row_start(rest, source.batch.len() as u64);
     if source.taken == source.caught.len() {
@@ -248,57 +250,59 @@ fn take_batch(parties: &mut Parties<'_, '_>, source: &mut Source) -> Result<()> 
 }
 
 /// Makes the rows of the batch and inserts them, once their numbers are here.
-pub(super) fn make_batch(parties: &mut Parties<'_, '_>, state: &mut CompoundState, plan: &InsertPlan) -> Result<Next> {
+pub(super) fn make_batch(
+    context: &mut StatementContext<'_, '_>,
+    state: &mut CompoundState,
+    plan: &InsertPlan,
+) -> Result<Next> {
     let Some(source) = &mut state.source else { return Err(wrong_plan()) };
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     work.rows.clear();
     let batch = (&source.batch, source.rows_before);
-    let made = make_selected(parties.engine, parties.session, plan, batch, &mut work.rows, parties.turn);
+    let made = make_selected(context, plan, batch, &mut work.rows);
     if made.is_err() {
-        parties.session.note_evaluated(level_of_mode(plan.mode), &mut parties.engine.work.scratch);
+        context.session.note_evaluated(level_of_mode(plan.mode), &mut context.engine.work.scratch);
     }
     match made? {
         MadeSelected::Asks { needed, count, beyond } => {
             let table = plan.table.definition.id;
-            let connection = parties.session.connection;
-            let gateway = &mut parties.engine.gateway;
-            state.operation = gateway.reserve_auto_increment(connection, table, count, beyond, parties.turn)?;
+            let connection = context.session.connection;
+            let gateway = &mut context.engine.gateway;
+            state.operation = gateway.reserve_auto_increment(connection, table, count, beyond, context.turn)?;
             state.step = Step::Numbers { needed, beyond };
             Ok(Next::Wait)
         }
         MadeSelected::Rows(numbered) => {
             source.rows_before += numbered.rows;
             work.numbered = numbered;
-            insert::send_step(parties, state, &plan.program, Step::Batch)
+            insert::send_step(context, state, &plan.program, Step::Batch)
         }
     }
 }
 
 /// Numbers for the rows of the batch arrived.
 pub(crate) fn on_numbers(
-    engine: &mut Engine,
-    session: &mut Session,
+    context: &mut StatementContext<'_, '_>,
     (first, count): (u64, u64),
     error: Option<Box<Error>>,
-    turn: &mut junctor_gateway::TurnContext<'_>,
-    sink: &mut dyn ResultSink,
 ) -> Progress {
-    let Execution::Compound(mut state) = std::mem::take(&mut session.execution) else { return Progress::Waiting };
+    let Execution::Compound(mut state) = std::mem::take(&mut context.session.execution) else {
+        return Progress::Waiting;
+    };
     let plan = std::sync::Arc::clone(&state.plan);
-    let mut parties = Parties { engine, session, turn };
     let next = match (&*plan, &state.step, error) {
         (_, _, Some(error)) => Err(error),
         _ if state.is_stopped => Err(interrupted()),
         (Plan::Insert(insert), Step::Numbers { needed, beyond }, None) => {
             let table = insert.table.definition.id;
-            match parties.engine.ranges.take_in(table, (first, count), *needed, *beyond) {
-                Ok(()) => make_batch(&mut parties, &mut state, insert),
+            match context.engine.ranges.take_in(table, (first, count), *needed, *beyond) {
+                Ok(()) => make_batch(context, &mut state, insert),
                 Err(error) => Err(error),
             }
         }
         _ => Err(wrong_plan()),
     };
-    settle(parties, state, next, sink)
+    settle(context, state, next)
 }
 
 /// Catches what a query says.
