@@ -13,13 +13,13 @@
 //! | 5 | minimum or maximum | value |
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::{Decimal, Value, ValueRef};
 
 use crate::decimal;
+use crate::distinct::DistinctSet;
 use crate::evaluate::{compare_values, to_decimal, to_double};
 use crate::parameter::{append_value, read_value};
 use crate::result_type::{DECIMAL_SCALE_MAX, DIVISION_SCALE_INCREMENT, Kind, ResultType};
@@ -28,7 +28,7 @@ use crate::scratch::Scratch;
 /// Maximum memory for the distinct values of one accumulator, in bytes. Error 1041 beyond it.
 pub const DISTINCT_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Estimated overhead of one entry of the set of distinct values, in bytes.
-const DISTINCT_OVERHEAD_BYTES: usize = 48;
+const DISTINCT_OVERHEAD_BYTES: usize = 24;
 
 const TAG_COUNT: u8 = 1;
 const TAG_DISTINCT: u8 = 2;
@@ -66,7 +66,7 @@ pub struct Accumulator {
 #[derive(Clone, Debug)]
 enum State {
     Count(u64),
-    Distinct { keys: BTreeSet<Box<[u8]>>, bytes: usize },
+    Distinct { keys: DistinctSet, bytes: usize },
     Exact { count: u64, sum: Decimal },
     Double { count: u64, sum: f64 },
     Extreme(Value),
@@ -111,7 +111,7 @@ impl Accumulator {
     pub fn new(kind: AggregateKind, operand: ResultType) -> Accumulator {
         let state = match kind {
             AggregateKind::CountRows | AggregateKind::Count => State::Count(0),
-            AggregateKind::CountDistinct => State::Distinct { keys: BTreeSet::new(), bytes: 0 },
+            AggregateKind::CountDistinct => State::Distinct { keys: DistinctSet::default(), bytes: 0 },
             AggregateKind::Sum | AggregateKind::Average if is_inexact(&operand) => State::Double { count: 0, sum: 0.0 },
             AggregateKind::Sum | AggregateKind::Average => {
                 State::Exact { count: 0, sum: Decimal { mantissa: 0, scale: operand.scale() } }
@@ -175,7 +175,7 @@ impl Accumulator {
             State::Distinct { keys, .. } => {
                 out.push(TAG_DISTINCT);
                 out.extend_from_slice(&(keys.len() as u32).to_le_bytes());
-                for key in keys {
+                for key in keys.iter() {
                     out.extend_from_slice(&(key.len() as u32).to_le_bytes());
                     out.extend_from_slice(key);
                 }
@@ -321,8 +321,8 @@ fn canonical(value: ValueRef<'_>) -> ValueRef<'_> {
     }
 }
 
-fn insert_distinct(keys: &mut BTreeSet<Box<[u8]>>, bytes: &mut usize, key: &[u8]) -> Result<()> {
-    if keys.contains(key) {
+fn insert_distinct(keys: &mut DistinctSet, bytes: &mut usize, key: &[u8]) -> Result<()> {
+    if !keys.insert(key) {
         return Ok(());
     }
     *bytes += key.len() + DISTINCT_OVERHEAD_BYTES;
@@ -330,7 +330,6 @@ fn insert_distinct(keys: &mut BTreeSet<Box<[u8]>>, bytes: &mut usize, key: &[u8]
         let message = "Out of memory; the distinct values of an aggregate exceed the memory limit";
         return Err(Error::new(ErrorCode::OutOfResources, message));
     }
-    keys.insert(key.into());
     Ok(())
 }
 

@@ -6,6 +6,7 @@ pub mod aggregate;
 mod construct;
 mod decimal;
 mod describe;
+mod distinct;
 mod evaluate;
 pub mod function;
 mod number;
