@@ -272,7 +272,7 @@ fn send_read(to: Address, request: ReadRows, turn: &mut TurnContext<'_>) {
     let is_little = request.is_little();
     turn.outbox.send(to, read_signal(to, request));
     if !is_little {
-        turn.outbox.mark_much(to);
+        turn.outbox.mark_heavy(to);
     }
 }
 

@@ -27,7 +27,7 @@ use crate::directory::Directory;
 use crate::envelope::{Envelope, Parcel, SocketParcel};
 use crate::mailbox::{LocalQueue, Producer};
 use crate::require;
-use crate::scheduler::stand_in::LITTLE_SIGNALS_MAX;
+use crate::scheduler::delegation::INLINE_SIGNALS_MAX;
 use crate::world::{WorldEvent, WorldRequest};
 
 /// In place of the index of a thread of this node.
@@ -69,7 +69,7 @@ struct Link<S> {
     normal: Lane<S>,
     high: Lane<S>,
     /// Whether what was sent since the last flush is more than little, however few signals it is.
-    is_much: bool,
+    is_heavy: bool,
 }
 
 struct Lane<S> {
@@ -119,11 +119,11 @@ impl<S: Signal> Outbox<S> {
     /// What was just sent to this address is so much work that its thread is to be woken for it if it sleeps, and that this one does not
     /// do it in its stead.
     #[inline]
-    pub fn mark_much(&mut self, to: Address) {
+    pub fn mark_heavy(&mut self, to: Address) {
         let is_here = to.node == self.own.node;
         let thread = if is_here { self.directory.thread_or_none(to.module, to.instance) } else { OTHER_NODE };
         if let Some(Some(link)) = self.links.get_mut(usize::from(thread)) {
-            link.is_much = true;
+            link.is_heavy = true;
         }
     }
 
@@ -273,7 +273,7 @@ impl<S: Signal> Outbox<S> {
         let links: Vec<_> = links
             .into_iter()
             .map(|rings| {
-                rings.map(|[normal, high]| Link { normal: Lane::new(normal), high: Lane::new(high), is_much: false })
+                rings.map(|[normal, high]| Link { normal: Lane::new(normal), high: Lane::new(high), is_heavy: false })
             })
             .collect();
         let own = directory.address(crate::module::ModuleId::new(0), 0);
@@ -430,7 +430,7 @@ impl<S: Signal> Outbox<S> {
         if let (Parcel::Socket(SocketParcel::WriteOutput(_)), Some(Some(link))) =
             (&parcel, self.links.get_mut(usize::from(thread)))
         {
-            link.is_much = true;
+            link.is_heavy = true;
         }
         self.post(thread, parcel);
     }
@@ -448,8 +448,8 @@ impl<S: Signal> Outbox<S> {
             }
             let news = link.normal.ring.publish() + link.high.ring.publish();
             if news > 0 {
-                let is_much = std::mem::take(&mut link.is_much) || news > LITTLE_SIGNALS_MAX;
-                published(thread as u16, !is_much);
+                let is_heavy = std::mem::take(&mut link.is_heavy) || news > INLINE_SIGNALS_MAX;
+                published(thread as u16, !is_heavy);
             }
         }
         self.backlog -= moved;

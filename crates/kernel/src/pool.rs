@@ -82,7 +82,7 @@ impl fmt::Display for PoolFull {
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct Slot<T> {
     /// Odd while a record is here.
     generation: u32,
     content: Content<T>,
@@ -94,12 +94,12 @@ enum Content<T> {
     Record(T),
 }
 
-const NO_PLACE: u32 = u32::MAX;
+const NO_SLOT: u32 = u32::MAX;
 
 /// At most `capacity` records. Memory is taken as records are first needed and kept.
 #[derive(Debug)]
 pub struct Pool<T> {
-    places: Vec<Place<T>>,
+    slots: Vec<Slot<T>>,
     free: u32,
     len: u32,
     high_water: u32,
@@ -109,32 +109,32 @@ pub struct Pool<T> {
 impl<T> Pool<T> {
     /// An empty pool for at most `capacity` records.
     pub fn new(capacity: u32) -> Self {
-        Self { places: Vec::new(), free: NO_PLACE, len: 0, high_water: 0, capacity: capacity.min(NO_PLACE - 1) }
+        Self { slots: Vec::new(), free: NO_SLOT, len: 0, high_water: 0, capacity: capacity.min(NO_SLOT - 1) }
     }
 
     /// Stores a record, unless all are in use.
     #[inline]
     pub fn insert(&mut self, record: T) -> Result<Handle<T>, PoolFull> {
         let index = self.free;
-        if index == NO_PLACE {
+        if index == NO_SLOT {
             return self.insert_at_end(record);
         }
-        let place = &mut self.places[index as usize];
-        if let Content::Free { next } = place.content {
+        let slot = &mut self.slots[index as usize];
+        if let Content::Free { next } = slot.content {
             self.free = next;
         }
-        place.generation = place.generation.wrapping_add(1);
-        place.content = Content::Record(record);
-        let generation = place.generation;
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.content = Content::Record(record);
+        let generation = slot.generation;
         Ok(self.inserted(index, generation))
     }
 
     fn insert_at_end(&mut self, record: T) -> Result<Handle<T>, PoolFull> {
-        let index = self.places.len() as u32;
+        let index = self.slots.len() as u32;
         if index >= self.capacity {
             return Err(PoolFull);
         }
-        self.places.push(Place { generation: 1, content: Content::Record(record) });
+        self.slots.push(Slot { generation: 1, content: Content::Record(record) });
         Ok(self.inserted(index, 1))
     }
 
@@ -147,8 +147,8 @@ impl<T> Pool<T> {
     /// The record; none if it was removed.
     #[inline]
     pub fn get(&self, handle: Handle<T>) -> Option<&T> {
-        match self.places.get(handle.index as usize) {
-            Some(Place { generation, content: Content::Record(record) }) if *generation == handle.generation => {
+        match self.slots.get(handle.index as usize) {
+            Some(Slot { generation, content: Content::Record(record) }) if *generation == handle.generation => {
                 Some(record)
             }
             _ => None,
@@ -158,8 +158,8 @@ impl<T> Pool<T> {
     /// The record, to be changed; none if it was removed.
     #[inline]
     pub fn get_mut(&mut self, handle: Handle<T>) -> Option<&mut T> {
-        match self.places.get_mut(handle.index as usize) {
-            Some(Place { generation, content: Content::Record(record) }) if *generation == handle.generation => {
+        match self.slots.get_mut(handle.index as usize) {
+            Some(Slot { generation, content: Content::Record(record) }) if *generation == handle.generation => {
                 Some(record)
             }
             _ => None,
@@ -170,9 +170,9 @@ impl<T> Pool<T> {
     #[inline]
     pub fn remove(&mut self, handle: Handle<T>) -> Option<T> {
         self.get(handle)?;
-        let place = &mut self.places[handle.index as usize];
-        place.generation = place.generation.wrapping_add(1);
-        let content = std::mem::replace(&mut place.content, Content::Free { next: self.free });
+        let slot = &mut self.slots[handle.index as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        let content = std::mem::replace(&mut slot.content, Content::Free { next: self.free });
         self.free = handle.index;
         self.len -= 1;
         match content {
@@ -183,16 +183,16 @@ impl<T> Pool<T> {
 
     /// The handle of the record at a place now; none if the place is free.
     pub fn handle_at(&self, index: u32) -> Option<Handle<T>> {
-        match self.places.get(index as usize) {
-            Some(Place { generation, content: Content::Record(_) }) => Some(Handle::new(index, *generation)),
+        match self.slots.get(index as usize) {
+            Some(Slot { generation, content: Content::Record(_) }) => Some(Handle::new(index, *generation)),
             _ => None,
         }
     }
 
     /// All records with their handles, by place.
     pub fn iter(&self) -> impl Iterator<Item = (Handle<T>, &T)> {
-        self.places.iter().enumerate().filter_map(|(index, place)| match &place.content {
-            Content::Record(record) => Some((Handle::new(index as u32, place.generation), record)),
+        self.slots.iter().enumerate().filter_map(|(index, slot)| match &slot.content {
+            Content::Record(record) => Some((Handle::new(index as u32, slot.generation), record)),
             Content::Free { .. } => None,
         })
     }

@@ -5,7 +5,7 @@
 
 use junctor_kernel::Duration;
 use junctor_kernel::mailbox::{Consumer, Producer, ring};
-use junctor_kernel::scheduler::sleep::{GivenBack, Lease, SleepCell, SleepPlace};
+use junctor_kernel::scheduler::sleep::{Lease, ReturnOutcome, SleepCell, SleepLocation};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -15,7 +15,7 @@ fn send(producer: &mut Producer<u32>, cell: &SleepCell) {
     producer.push(1).unwrap();
     producer.publish();
     SleepCell::fence_before_claim();
-    if cell.claim() == Some(SleepPlace::Cell) {
+    if cell.claim() == Some(SleepLocation::Cell) {
         cell.ring();
     }
 }
@@ -27,12 +27,12 @@ fn receive(consumers: &mut [Consumer<u32>], cell: &SleepCell) -> u32 {
         if taken > 0 {
             return taken;
         }
-        cell.let_go();
+        cell.prepare_rest();
         if consumers.iter_mut().any(|consumer| consumer.refresh() > 0) {
-            cell.go_on();
-        } else if cell.rest(SleepPlace::Cell) {
+            cell.cancel_rest();
+        } else if cell.begin_rest(SleepLocation::Cell) {
             cell.sleep(None);
-            cell.come_back();
+            cell.reattach();
         }
     }
 }
@@ -133,7 +133,7 @@ impl Lent {
     /// What the thread does: take, let go, look, rest, sleep, come back.
     fn receive_all(&self) {
         while !self.take() {
-            self.rest(None);
+            self.begin_rest(None);
         }
     }
 
@@ -141,17 +141,17 @@ impl Lent {
     fn receive_and_wake(&self) {
         let mut longest = Some(Duration::ZERO);
         while !self.take() {
-            self.rest(longest.take());
+            self.begin_rest(longest.take());
         }
     }
 
-    fn rest(&self, longest: Option<Duration>) {
-        self.cell.let_go();
+    fn begin_rest(&self, longest: Option<Duration>) {
+        self.cell.prepare_rest();
         if self.has_news() {
-            self.cell.go_on();
-        } else if self.cell.rest(SleepPlace::Cell) {
+            self.cell.cancel_rest();
+        } else if self.cell.begin_rest(SleepLocation::Cell) {
             self.cell.sleep(longest);
-            self.cell.come_back();
+            self.cell.reattach();
         }
     }
 
@@ -161,12 +161,12 @@ impl Lent {
             if self.take() {
                 return;
             }
-            self.cell.leave();
-            self.cell.come_back();
+            self.cell.detach();
+            self.cell.reattach();
             if self.take() {
                 return;
             }
-            self.rest(None);
+            self.begin_rest(None);
         }
     }
 
@@ -177,28 +177,28 @@ impl Lent {
         producer.publish();
         SleepCell::fence_before_claim();
         let Some(lease) = self.cell.borrow() else {
-            if self.cell.claim() == Some(SleepPlace::Cell) {
+            if self.cell.claim() == Some(SleepLocation::Cell) {
                 self.cell.ring();
             }
             return;
         };
         loop {
             let is_last = self.take();
-            if let Lease::Away = lease {
+            if let Lease::Detached = lease {
                 // It comes back and looks by itself.
                 self.cell.give_back(lease);
                 return;
             }
-            self.cell.let_go();
+            self.cell.prepare_rest();
             if is_last || self.has_news() {
-                self.cell.go_on();
+                self.cell.cancel_rest();
                 if is_last {
                     if self.cell.give_back_awake() {
                         self.cell.ring();
                     }
                     return;
                 }
-            } else if self.cell.give_back(lease) != GivenBack::No {
+            } else if self.cell.give_back(lease) != ReturnOutcome::Refused {
                 return;
             }
         }

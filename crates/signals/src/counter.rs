@@ -54,7 +54,7 @@ counters! {
         signals: "Signals and events that it handled, in turns that it made for other threads too.";
         turns: "Turns with at least one signal.";
         hand_overs: "Signals and events that came from other threads; of all threads together, the hand-overs of the node.";
-        lent_turns: "Turns that other threads made for it while it slept or wrote, rather than to wake it or wait for it.";
+        delegated_turns: "Turns that other threads ran for it while it slept or wrote to its sockets.";
         voluntary_switches: "Times that it gave its CPU away to wait, as the operating system counts them.";
         involuntary_switches: "Times that its CPU was taken from it, as the operating system counts them.";
     }
@@ -138,7 +138,7 @@ pub fn thread_counter_rows(loads: &LoadBoard) -> Vec<Vec<Value>> {
             signals: total.signals,
             turns: total.turns,
             hand_overs: total.hand_overs,
-            lent_turns: total.lent_turns,
+            delegated_turns: total.delegated_turns,
             voluntary_switches: total.voluntary_switches,
             involuntary_switches: total.involuntary_switches,
         };

@@ -43,8 +43,8 @@ mod tests {
     #[test]
     fn unsafe_needs_its_crate_and_its_line_in_the_page() {
         let text = "fn f() { unsafe { g() } }";
-        assert_eq!(found("crates/kernel/src/mailbox.rs", text, "- `crates/kernel/src/mailbox.rs`: rings"), 0);
-        assert_eq!(found("crates/kernel/src/mailbox.rs", text, "nothing"), 1);
+        assert_eq!(found("crates/kernel/src/mailbox/mod.rs", text, "- `crates/kernel/src/mailbox/mod.rs`: rings"), 0);
+        assert_eq!(found("crates/kernel/src/mailbox/mod.rs", text, "nothing"), 1);
         assert_eq!(found("crates/sql/src/plan.rs", text, "- `crates/sql/src/plan.rs`: rings"), 1);
     }
 

@@ -492,7 +492,7 @@ pub(super) fn after(engine: &mut Engine, record: &mut SessionRecord, progress: P
 
 /// A part of an answer was sent that is written before more is asked for: the thread of the socket does both itself.
 pub(super) fn mark_part(recv: Address, turn: &mut TurnContext<'_>) {
-    turn.outbox.mark_much(recv);
+    turn.outbox.mark_heavy(recv);
 }
 
 fn execute(

@@ -10,10 +10,10 @@ use crate::scheduler::run::Services;
 use crate::scheduler::send::{KEEP_MAX, SendState};
 
 /// The most batches written in one turn, so that owners soon get back what is written, and the thread's own work goes on.
-const LOANS_MAX: usize = 8;
+const BATCHES_MAX: usize = 8;
 
 /// Bytes of one batch written in one turn, for the same reasons: a reader as fast as the writer takes a whole batch, however long it is.
-pub(super) const LOAN_BYTES_MAX: usize = 128 << 10;
+pub(super) const BATCH_BYTES_MAX: usize = 128 << 10;
 
 /// The batches that one thread has, by their coming.
 #[derive(Debug, Default)]
@@ -40,16 +40,16 @@ impl Assistant {
     pub(super) fn write_output(&mut self, state: SendState, is_idle: bool, now: Time, services: &mut Services<'_>) {
         let is_kept_long = |batch: &OutputBatch| now.since(batch.came).0 >= KEEP_MAX.0;
         let count = match state {
-            SendState::Light => LOANS_MAX,
+            SendState::Light => BATCHES_MAX,
             SendState::Overload => return self.refuse(services),
             SendState::Medium | SendState::High => {
-                let late = self.batches.iter().take(LOANS_MAX).take_while(|batch| is_kept_long(batch)).count();
+                let late = self.batches.iter().take(BATCHES_MAX).take_while(|batch| is_kept_long(batch)).count();
                 late.max(usize::from(is_idle))
             }
         };
         for _ in 0..count.min(self.batches.len()) {
             let Some(mut batch) = self.batches.pop_front() else { return };
-            self.bytes += batch.write(LOAN_BYTES_MAX) as u64;
+            self.bytes += batch.write(BATCH_BYTES_MAX) as u64;
             self.writes += 1;
             if batch.result.is_some() {
                 services.parcels.push((batch.owner, SocketParcel::OutputReturned(batch)));

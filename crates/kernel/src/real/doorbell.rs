@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::context::Time;
-use crate::scheduler::sleep::{Lease, SleepCell, SleepPlace};
+use crate::scheduler::sleep::{Lease, SleepCell, SleepLocation};
 
 use crate::clock::Clock;
 
@@ -16,12 +16,12 @@ pub(super) struct Doorbell {
     /// When it was rung last, for whoever measures how long waking takes; 0 once that was taken.
     rung: AtomicU64,
     /// Whether others may stand in for the thread while it rests or is away: not if it waits for disks in its turns.
-    pub(super) may_be_lent: bool,
+    pub(super) may_be_delegated: bool,
 }
 
 impl Doorbell {
-    pub(super) fn new(waker: Option<mio::Waker>, may_be_lent: bool) -> Self {
-        Self { cell: SleepCell::new(), waker, rung: AtomicU64::new(0), may_be_lent }
+    pub(super) fn new(waker: Option<mio::Waker>, may_be_delegated: bool) -> Self {
+        Self { cell: SleepCell::new(), waker, rung: AtomicU64::new(0), may_be_delegated }
     }
 
     /// Wakes the thread if it sleeps. The caller published its news, then passed
@@ -38,7 +38,7 @@ impl Doorbell {
     pub(super) fn give_back_awake(&self, lease: Lease, clock: &Clock) {
         match lease {
             // It comes back by itself; should it wait for that by now, it is woken by this.
-            Lease::Away => _ = self.cell.give_back(lease),
+            Lease::Detached => _ = self.cell.give_back(lease),
             Lease::Resting(place) if self.cell.give_back_awake() => self.ring(place, clock),
             Lease::Resting(_) => {}
         }
@@ -50,11 +50,11 @@ impl Doorbell {
     }
 
     #[cold]
-    fn ring(&self, place: SleepPlace, clock: &Clock) {
+    fn ring(&self, place: SleepLocation, clock: &Clock) {
         self.rung.store(clock.now().0, Ordering::Relaxed);
         match (place, &self.waker) {
             // The write to the event counter fails only if the thread's poll is gone, and then so is the thread.
-            (SleepPlace::Elsewhere, Some(waker)) => drop(waker.wake()),
+            (SleepLocation::Elsewhere, Some(waker)) => drop(waker.wake()),
             _ => self.cell.ring(),
         }
     }

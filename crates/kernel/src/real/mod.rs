@@ -6,7 +6,7 @@ mod file;
 mod memory_stream;
 mod node;
 mod output;
-mod places;
+mod thread_slot;
 mod sending;
 mod socket;
 mod spinner;

@@ -28,12 +28,12 @@ use crate::stamp::Stamps;
 use super::assistant::Assistant;
 use super::doorbell::Doorbell;
 use super::file::Files;
-use super::memory_stream::{Bell, Door, MemoryStream, Refusal};
-use super::places::Places;
+use super::memory_stream::{Acceptor, Bell, MemoryStream, Refusal};
 use super::sending::{SendWord, Sending};
 use super::socket::{SocketCounts, Sockets};
 use super::spinner::{SpinWord, Spinner};
 use super::thread::{Activity, NodeThread, Poller, RealWorld, Shared, WAKE_TOKEN};
+use super::thread_slot::ThreadSlots;
 use super::thread_usage::Contention;
 use crate::clock::{Clock, seed_of_start};
 
@@ -133,7 +133,7 @@ impl Node {
         let recv_instances = usize::from(directory.instances(ModuleId::SOCKETS));
         let counts = Arc::new(SocketCounts((0..recv_instances).map(|_| AtomicU32::new(0)).collect()));
         let connector = Connector(Arc::new(Entry {
-            doors: doors(&shared, &directory, &options.limits),
+            acceptors: acceptors(&shared, &directory, &options.limits),
             counts: counts.clone(),
             limits: options.limits.clone(),
             last_instance: AtomicUsize::new(recv_instances.saturating_sub(1)),
@@ -157,7 +157,7 @@ impl Node {
         };
         let make_host = Arc::new(make_host);
         let (sender, receiver) = mpsc::channel();
-        let places = Arc::new(Places::<S, H>::new(layout.threads.len()));
+        let slots = Arc::new(ThreadSlots::<S, H>::new(layout.threads.len()));
         let rings = connect_threads::<S>(layout.threads.len(), &start.options.limits);
         for (index, (rings, poll)) in rings.into_iter().zip(polls).enumerate() {
             let mut start = start.clone();
@@ -166,9 +166,9 @@ impl Node {
             } else {
                 Vec::new()
             };
-            let (make_host, places, sender) = (make_host.clone(), places.clone(), sender.clone());
+            let (make_host, slots, sender) = (make_host.clone(), slots.clone(), sender.clone());
             let thread = std::thread::Builder::new().name(layout.threads[index].name.clone()).spawn(move || {
-                start.run(index as u16, rings, poll, own_listeners, &places, &*make_host, sender);
+                start.run(index as u16, rings, poll, own_listeners, &slots, &*make_host, sender);
             });
             match thread {
                 Ok(thread) => running.threads.push(thread),
@@ -211,7 +211,7 @@ pub struct Connector(Arc<Entry>);
 
 struct Entry {
     /// By recv instance.
-    doors: Vec<Arc<Door>>,
+    acceptors: Vec<Arc<Acceptor>>,
     counts: Arc<SocketCounts>,
     limits: KernelLimits,
     last_instance: AtomicUsize,
@@ -246,17 +246,17 @@ impl Connector {
     /// # Errors
     /// See [`ConnectError`].
     pub fn connect(&self, listener: u16) -> Result<MemoryStream, ConnectError> {
-        let Entry { doors, counts, limits, last_instance } = &*self.0;
+        let Entry { acceptors, counts, limits, last_instance } = &*self.0;
         if counts.total() >= limits.sockets_max {
             return Err(ConnectError::TooMany);
         }
         let instance = counts.least_loaded_after(last_instance.load(Ordering::Relaxed));
         last_instance.store(instance, Ordering::Relaxed);
-        let (Some(door), Some(count)) = (doors.get(instance), counts.0.get(instance)) else {
+        let (Some(acceptor), Some(count)) = (acceptors.get(instance), counts.0.get(instance)) else {
             return Err(ConnectError::NoRecv);
         };
         count.fetch_add(1, Ordering::Relaxed);
-        door.knock(listener, limits).map_err(|refusal| {
+        acceptor.connect(listener, limits).map_err(|refusal| {
             count.fetch_sub(1, Ordering::Relaxed);
             match refusal {
                 Refusal::Closed => ConnectError::Stopping,
@@ -279,14 +279,14 @@ impl Bell for ThreadBell {
 }
 
 /// A door for each recv instance.
-fn doors(shared: &Arc<Shared>, directory: &Directory, limits: &KernelLimits) -> Vec<Arc<Door>> {
+fn acceptors(shared: &Arc<Shared>, directory: &Directory, limits: &KernelLimits) -> Vec<Arc<Acceptor>> {
     let threads =
         (0..directory.instances(ModuleId::SOCKETS)).map(|instance| directory.thread_of(ModuleId::SOCKETS, instance));
-    let door = |thread: Option<u16>| {
+    let acceptor = |thread: Option<u16>| {
         let bell = ThreadBell { shared: shared.clone(), thread: thread.unwrap_or_default() };
-        Arc::new(Door::new(limits.sockets_max, Box::new(bell)))
+        Arc::new(Acceptor::new(limits.sockets_max, Box::new(bell)))
     };
-    threads.map(door).collect()
+    threads.map(acceptor).collect()
 }
 
 impl RunningNode {
@@ -428,7 +428,7 @@ impl ThreadStart {
         rings: ThreadRings<S>,
         poll: Option<Poll>,
         listeners: Vec<(u16, TcpListener)>,
-        places: &Places<S, H>,
+        slots: &ThreadSlots<S, H>,
         make_host: &impl Fn(ThreadSeat) -> H,
         sender: mpsc::Sender<Result<Vec<String>, StartError>>,
     ) {
@@ -464,12 +464,12 @@ impl ThreadStart {
             world,
             clock: self.shared.clock.clone(),
             spinner: Spinner::new(layout, self.wake_ns),
-            told_to_stop: false,
+            is_stopping: false,
             published: Vec::new(),
-            errand: None,
-            leaves: false,
+            deferred_wake: None,
+            detaches_io: false,
             contention: Contention::default(),
-            is_full: false,
+            is_saturated: false,
             first_ring: 0,
             unpolled: 0,
             handled: 0,
@@ -481,7 +481,7 @@ impl ThreadStart {
         let _ = sender.send(Ok(notices));
         // The starter waits until every sender is gone.
         drop(sender);
-        places.run(thread, Poller::new(poll), self.options.limits.buffer_bytes_max);
+        slots.run(thread, Poller::new(poll), self.options.limits.buffer_bytes_max);
         std::mem::forget(guard);
     }
 
@@ -492,9 +492,9 @@ impl ThreadStart {
             if let Some(instance) = self.directory.instance_on(ModuleId::SOCKETS, index) {
                 let own = self.directory.address(ModuleId::SOCKETS, instance);
                 let registry = poll.registry().try_clone()?;
-                let door = self.connector.0.doors[usize::from(instance)].clone();
+                let acceptor = self.connector.0.acceptors[usize::from(instance)].clone();
                 let mut own_sockets =
-                    Sockets::new(own, self.directory.clone(), registry, limits.clone(), self.counts.clone(), door);
+                    Sockets::new(own, self.directory.clone(), registry, limits.clone(), self.counts.clone(), acceptor);
                 for (number, listener) in listeners {
                     own_sockets.listen(number, listener)?;
                 }
@@ -528,16 +528,16 @@ fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Opti
     for thread in directory.threads() {
         let has_sockets = thread.modules.iter().any(|(module, _)| *module == ModuleId::SOCKETS);
         // Without an io module files are where the block is that asks for them.
-        let may_be_lent = directory.instances(ModuleId::FILES) > 0
+        let may_be_delegated = directory.instances(ModuleId::FILES) > 0
             && thread.modules.iter().all(|(module, _)| *module != ModuleId::FILES);
         if has_sockets {
             let poll = Poll::new().map_err(|error| StartError::System("watch sockets", error))?;
             let waker = Waker::new(poll.registry(), Token(WAKE_TOKEN));
             let waker = waker.map_err(|error| StartError::System("make an event counter", error))?;
-            bells.push(Doorbell::new(Some(waker), may_be_lent));
+            bells.push(Doorbell::new(Some(waker), may_be_delegated));
             polls.push(Some(poll));
         } else {
-            bells.push(Doorbell::new(None, may_be_lent));
+            bells.push(Doorbell::new(None, may_be_delegated));
             polls.push(None);
         }
     }

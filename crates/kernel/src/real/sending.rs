@@ -156,7 +156,7 @@ impl Sending {
     }
 
     /// Whether the thread writes what blocks send to sockets of another in a turn that it makes for that.
-    pub(super) fn may_write_in_lent_turns(&self) -> bool {
+    pub(super) fn may_write_in_delegated_turns(&self) -> bool {
         !self.nosend && self.controller.state() != SendState::Overload
     }
 

@@ -28,7 +28,7 @@ use crate::scheduler::run::{Engine, Services};
 use crate::scheduler::send::DELAY_BYTES_MAX;
 use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
 
-use super::memory_stream::{Arrival, Door, NodeEnd};
+use super::memory_stream::{Acceptor, Arrival, NodeEnd};
 use super::output::{Output, Pressure};
 use super::sending::Sending;
 use crate::output_batch::{OutputBatch, WriteResult};
@@ -77,10 +77,10 @@ pub(super) struct Sockets {
     /// Listeners that may have more connections waiting.
     accepting: VecDeque<usize>,
     last_instance: usize,
-    places: Vec<Place>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
     /// Where clients of this process knock.
-    door: Arc<Door>,
+    acceptor: Arc<Acceptor>,
     /// By place at the door.
     at_door: Vec<u32>,
     /// Who knocked and has no socket yet.
@@ -118,7 +118,7 @@ pub(super) struct OutputCounts {
 }
 
 #[derive(Default)]
-struct Place {
+struct Slot {
     generation: u32,
     socket: Option<Socket>,
 }
@@ -162,7 +162,7 @@ impl Sockets {
         registry: Registry,
         limits: KernelLimits,
         counts: Arc<SocketCounts>,
-        door: Arc<Door>,
+        acceptor: Arc<Acceptor>,
     ) -> Self {
         let last_instance = counts.0.len().saturating_sub(1);
         Self {
@@ -174,9 +174,9 @@ impl Sockets {
             listeners: Vec::new(),
             accepting: VecDeque::new(),
             last_instance,
-            places: Vec::new(),
+            slots: Vec::new(),
             free: Vec::new(),
-            door,
+            acceptor,
             at_door: Vec::new(),
             arrivals: VecDeque::new(),
             gone: Vec::new(),
@@ -202,7 +202,7 @@ impl Sockets {
     /// Accepts no more connections and reads no more bytes.
     pub(super) fn stop_reading(&mut self) {
         self.stopping = true;
-        self.door.close();
+        self.acceptor.close();
         self.arrivals.clear();
         self.exchange_wanted = false;
         self.accepting.clear();
@@ -218,7 +218,7 @@ impl Sockets {
         if token >= LISTENER_TOKENS {
             return self.accepting.push_back(token - LISTENER_TOKENS);
         }
-        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(token) else { return };
+        let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(token) else { return };
         socket.peer_closed |= peer_closed;
         if (readable || peer_closed) && !socket.readable {
             socket.readable = true;
@@ -237,8 +237,8 @@ impl Sockets {
 
     /// Whether clients of this process have told something that was not looked at yet.
     #[inline]
-    pub(super) fn has_news(&self) -> bool {
-        self.door.has_news()
+    pub(super) fn has_ready_streams(&self) -> bool {
+        self.acceptor.is_pending()
     }
 
     fn has_arrivals(&self) -> bool {
@@ -252,17 +252,17 @@ impl Sockets {
 
     /// Whether nothing queued for any socket is unwritten.
     pub(super) fn is_written(&self) -> bool {
-        self.places.iter().all(|place| place.socket.as_ref().is_none_or(|socket| socket.output.is_empty()))
+        self.slots.iter().all(|slot| slot.socket.as_ref().is_none_or(|socket| socket.output.is_empty()))
     }
 
     /// Accepts connections, then reads each readable socket once, while the thread has room for the work that comes
     /// of it. Returns how many it read.
     pub(super) fn take_input<S: Signal, H: Host<S>>(&mut self, engine: &mut Engine<S, H>) -> u64 {
-        self.look_at_news();
+        self.take_ready_streams();
         if self.has_arrivals() && engine.accepts_work() {
             engine.with_services(|services| {
                 self.accept(services);
-                self.let_in(services);
+                self.admit_streams(services);
             });
         }
         let reads = self.readable.len().min(READS_MAX);
@@ -277,25 +277,25 @@ impl Sockets {
     }
 
     /// Takes note of what clients of this process have told.
-    fn look_at_news(&mut self) {
-        if !self.door.has_news() {
+    fn take_ready_streams(&mut self) {
+        if !self.acceptor.is_pending() {
             return;
         }
         let mut news = std::mem::take(&mut self.news);
-        self.door.take_news(&mut news);
-        for place in news.drain(..) {
-            match self.at_door.get(place as usize) {
-                Some(&index) if index != NO_SOCKET => self.on_news(index),
+        self.acceptor.take_ready(&mut news);
+        for slot in news.drain(..) {
+            match self.at_door.get(slot as usize) {
+                Some(&index) if index != NO_SOCKET => self.on_stream_ready(index),
                 _ => self.exchange_wanted = !self.stopping,
             }
         }
         self.news = news;
     }
 
-    fn on_news(&mut self, index: u32) {
-        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else { return };
+    fn on_stream_ready(&mut self, index: u32) {
+        let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
         let Stream::Memory(end) = &mut socket.stream else { return };
-        end.tell_of_room();
+        end.announce_room();
         if socket.wants_writable && !socket.dirty && (end.has_room() || end.is_broken()) {
             socket.dirty = true;
             self.dirty.push(index);
@@ -307,7 +307,7 @@ impl Sockets {
     }
 
     fn read_socket<S: Signal, H: Host<S>>(&mut self, index: u32, engine: &mut Engine<S, H>) {
-        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else { return };
+        let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
         let id = socket.id;
         if socket.paused || !socket.readable {
             // The list forgets it; resuming, or the next edge, puts it back.
@@ -345,8 +345,8 @@ impl Sockets {
         }
         NodeEnd::fence_before_wake();
         for index in self.handed_over.drain(..) {
-            if let Some(Place { socket: Some(Socket { stream: Stream::Memory(end), .. }), .. }) =
-                self.places.get(index as usize)
+            if let Some(Slot { socket: Some(Socket { stream: Stream::Memory(end), .. }), .. }) =
+                self.slots.get(index as usize)
             {
                 end.wake_client();
             }
@@ -363,7 +363,7 @@ impl Sockets {
             if !waits {
                 // Writing to a client of this process costs no system call, so nobody needs to help.
                 match sending.helper_for(index, now).filter(|_| !is_in_memory) {
-                    Some(helper) => self.lend(index, helper, services),
+                    Some(helper) => self.hand_to_helper(index, helper, services),
                     None => {
                         self.written.writes += 1;
                         self.write_socket(index, services);
@@ -377,13 +377,13 @@ impl Sockets {
     }
 
     fn is_in_memory(&self, index: u32) -> bool {
-        let socket = self.places.get(index as usize).and_then(|place| place.socket.as_ref());
+        let socket = self.slots.get(index as usize).and_then(|slot| slot.socket.as_ref());
         socket.is_some_and(|socket| matches!(socket.stream, Stream::Memory(_)))
     }
 
     /// Whether the output of a socket waits to become more.
     fn delay(&mut self, index: u32, sending: &Sending, now: Time) -> bool {
-        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else { return false };
+        let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return false };
         let delay = sending.delay();
         if delay.0 == 0 || socket.closing || socket.output.bytes() >= DELAY_BYTES_MAX {
             return false;
@@ -396,13 +396,13 @@ impl Sockets {
     }
 
     /// Gives the output of a socket to another thread. Until it is back the socket counts as listed, so nothing lists it.
-    fn lend(&mut self, index: u32, helper: u16, services: &mut Services<'_>) {
-        let (Some(place), Some(owner)) =
-            (self.places.get_mut(index as usize), self.directory.thread_of(self.own.module, self.own.instance))
+    fn hand_to_helper(&mut self, index: u32, helper: u16, services: &mut Services<'_>) {
+        let (Some(slot), Some(owner)) =
+            (self.slots.get_mut(index as usize), self.directory.thread_of(self.own.module, self.own.instance))
         else {
             return;
         };
-        let Some(socket) = &mut place.socket else { return };
+        let Some(socket) = &mut slot.socket else { return };
         let Stream::Tcp(stream) = &socket.stream else { return };
         let id = socket.id;
         socket.delayed_since = Time(0);
@@ -435,7 +435,7 @@ impl Sockets {
             Some(result) => {
                 // That the socket takes bytes again may have been told while its output was away, so it is asked for anew.
                 socket.wants_writable &= result != WriteResult::Full;
-                self.settle(index, result, services);
+                self.finish_write(index, result, services);
             }
             None => {
                 self.written.writes += 1;
@@ -450,7 +450,7 @@ impl Sockets {
     }
 
     fn write_socket(&mut self, index: u32, services: &mut Services<'_>) {
-        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else { return };
+        let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
         if socket.output.is_with_helper() {
             // Listed twice: by the socket that had the place before, too. Its bytes are with the helper.
             return;
@@ -463,13 +463,13 @@ impl Sockets {
                 socket.output.hand_over(end)
             }
         };
-        self.settle(index, result, services);
+        self.finish_write(index, result, services);
     }
 
     /// Does what follows from an attempt to write, whoever made it.
     #[inline]
-    fn settle(&mut self, index: u32, result: WriteResult, services: &mut Services<'_>) {
-        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else { return };
+    fn finish_write(&mut self, index: u32, result: WriteResult, services: &mut Services<'_>) {
+        let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
         let id = socket.id;
         if socket.output.pressure_after_write(&self.limits) == Pressure::Drained {
             services.events.push((self.own, WorldEvent::SendDrained { socket: id }));
@@ -521,7 +521,7 @@ impl Sockets {
 
     fn send(&mut self, id: SocketId, bytes: Buffer, services: &mut Services<'_>) {
         let index = id.index();
-        let Some(Place { socket: Some(socket), .. }) = self.places.get_mut(index as usize) else {
+        let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else {
             return services.buffers.give(bytes);
         };
         if socket.id != id || socket.closing || bytes.is_empty() {
@@ -548,7 +548,7 @@ impl Sockets {
     }
 
     fn socket(&mut self, id: SocketId) -> Option<&mut Socket> {
-        let socket = self.places.get_mut(id.index() as usize)?.socket.as_mut()?;
+        let socket = self.slots.get_mut(id.index() as usize)?.socket.as_mut()?;
         if socket.id == id { Some(socket) } else { None }
     }
 
@@ -562,13 +562,13 @@ impl Sockets {
             socket.ending.get_or_insert(reason);
             return;
         }
-        let place = &mut self.places[index];
-        if let Some(mut socket) = place.socket.take() {
+        let slot = &mut self.slots[index];
+        if let Some(mut socket) = slot.socket.take() {
             // What was queued may still be wanted by a peer that has closed only its own side.
-            let is_wanted = reason == SocketCloseReason::Peer;
+            let is_awaited = reason == SocketCloseReason::Peer;
             match &mut socket.stream {
                 Stream::Tcp(stream) => {
-                    if is_wanted {
+                    if is_awaited {
                         let _ = socket.output.write(stream, services.buffers);
                     }
                     // Closing the descriptor would end the registration too; an error changes nothing.
@@ -577,13 +577,13 @@ impl Sockets {
                     }
                 }
                 Stream::Memory(end) => {
-                    if is_wanted {
+                    if is_awaited {
                         let _ = socket.output.hand_over(end);
                     }
-                    if let Some(index) = self.at_door.get_mut(end.place() as usize) {
+                    if let Some(index) = self.at_door.get_mut(end.slot() as usize) {
                         *index = NO_SOCKET;
                     }
-                    self.gone.push(end.place());
+                    self.gone.push(end.slot());
                     self.exchange_wanted = !self.stopping;
                 }
             }
@@ -594,7 +594,7 @@ impl Sockets {
             }
         }
         // The generation wraps within the bits that a socket's name has.
-        place.generation = SocketId::new(0, 0, place.generation + 1).generation();
+        slot.generation = SocketId::new(0, 0, slot.generation + 1).generation();
         self.free.push(index as u32);
         if let Some(count) = self.counts.0.get(usize::from(self.own.instance)) {
             count.fetch_sub(1, Ordering::Relaxed);
@@ -610,7 +610,7 @@ impl Sockets {
         listener: u16,
         services: &mut Services<'_>,
     ) {
-        let id = self.take_place();
+        let id = self.allocate_slot();
         let index = id.index();
         let mut stream = TcpStream::from_std(stream);
         let registered = self.registry.register(&mut stream, Token(index as usize), Interest::READABLE);
@@ -622,33 +622,33 @@ impl Sockets {
             }
             return;
         }
-        self.places[index as usize].socket = Some(Socket::new(id, Stream::Tcp(Arc::new(stream))));
+        self.slots[index as usize].socket = Some(Socket::new(id, Stream::Tcp(Arc::new(stream))));
         self.readable.push_back(index);
         services.events.push((self.own, WorldEvent::SocketOpened { socket: id, peer, listener }));
     }
 
     /// A free place.
-    fn take_place(&mut self) -> SocketId {
-        let index = self.free.pop().unwrap_or(self.places.len() as u32);
-        if index as usize == self.places.len() {
-            self.places.push(Place::default());
+    fn allocate_slot(&mut self) -> SocketId {
+        let index = self.free.pop().unwrap_or(self.slots.len() as u32);
+        if index as usize == self.slots.len() {
+            self.slots.push(Slot::default());
         }
-        SocketId::new(self.own.instance, index, self.places[index as usize].generation)
+        SocketId::new(self.own.instance, index, self.slots[index as usize].generation)
     }
 
     /// Takes over connections in memory, and gives places at the door back.
-    fn let_in(&mut self, services: &mut Services<'_>) {
+    fn admit_streams(&mut self, services: &mut Services<'_>) {
         if self.exchange_wanted {
-            self.exchange_wanted = !self.door.exchange(&mut self.arrivals, &mut self.gone);
+            self.exchange_wanted = !self.acceptor.exchange(&mut self.arrivals, &mut self.gone);
         }
         for _ in 0..ACCEPTS_MAX {
             let Some(Arrival { end, listener }) = self.arrivals.pop_front() else { return };
-            let (id, place) = (self.take_place(), end.place() as usize);
-            if self.at_door.len() <= place {
-                self.at_door.resize(place + 1, NO_SOCKET);
+            let (id, slot) = (self.allocate_slot(), end.slot() as usize);
+            if self.at_door.len() <= slot {
+                self.at_door.resize(slot + 1, NO_SOCKET);
             }
-            self.at_door[place] = id.index();
-            self.places[id.index() as usize].socket = Some(Socket::new(id, Stream::Memory(Box::new(end))));
+            self.at_door[slot] = id.index();
+            self.slots[id.index() as usize].socket = Some(Socket::new(id, Stream::Memory(Box::new(end))));
             self.readable.push_back(id.index());
             services.events.push((self.own, WorldEvent::SocketOpened { socket: id, peer: MEMORY_PEER, listener }));
         }
@@ -708,7 +708,7 @@ impl Sockets {
 impl Drop for Sockets {
     /// The node halts.
     fn drop(&mut self) {
-        self.door.close();
+        self.acceptor.close();
     }
 }
 

@@ -14,7 +14,7 @@ use super::wake::WAKE_NS_MAX;
 const ADJUST_EVERY: Duration = Duration::from_millis(10);
 
 /// How often it is looked for how much of its time the thread waited for a CPU.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
 /// The settings of all threads: a word that whoever changes them writes whole, with more than one writer for the reasons of
 /// [`SendWord`](super::sending::SendWord).
@@ -57,7 +57,7 @@ pub(super) struct Spinner {
     slept: Time,
     /// Nanoseconds awake since it was last looked how long the thread waited.
     awake_ns: u64,
-    looked: Time,
+    sampled: Time,
     run_delay: RunDelay,
     waited_ns: u64,
     ran_ns: u64,
@@ -76,7 +76,7 @@ impl Spinner {
             woke: Time(0),
             slept: Time(0),
             awake_ns: 0,
-            looked: Time(0),
+            sampled: Time(0),
             run_delay: RunDelay::default(),
             waited_ns: 0,
             ran_ns: 0,
@@ -104,8 +104,8 @@ impl Spinner {
         if !self.settings.adaptive && self.fixed_us > 0 {
             self.settings.spin_us_max = self.fixed_us;
         }
-        let looks = self.settings.adaptive && now.since(self.looked).0 >= LOOK_EVERY.0;
-        let waited_per_mille = looks.then(|| self.waited_per_mille(now));
+        let samples = self.settings.adaptive && now.since(self.sampled).0 >= SAMPLE_EVERY.0;
+        let waited_per_mille = samples.then(|| self.waited_per_mille(now));
         let measured = SpinMeasurement { wake_ns: self.wake_ns, busy_per_mille: busy_per_mille(), waited_per_mille };
         self.controller.adjust(&self.settings, &measured);
         true
@@ -154,8 +154,8 @@ impl Spinner {
             new_ns = waited_ns.saturating_sub(self.waited_ns);
             self.waited_ns = waited_ns;
         }
-        let all_ns = now.since(self.looked).0.max(1);
-        (self.looked, self.ran_ns, self.awake_ns, self.woke) = (now, ran_ns, 0, now);
+        let all_ns = now.since(self.sampled).0.max(1);
+        (self.sampled, self.ran_ns, self.awake_ns, self.woke) = (now, ran_ns, 0, now);
         (new_ns.saturating_mul(1_000) / all_ns).min(1_000) as u32
     }
 }

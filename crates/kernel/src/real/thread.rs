@@ -12,22 +12,22 @@ use crate::block::{Host, Signal};
 use crate::context::{Duration, Time};
 use crate::envelope::SocketParcel;
 use crate::require;
+use crate::scheduler::delegation::is_saturated;
 use crate::scheduler::load::{LoadBoard, ThreadState};
 use crate::scheduler::run::{Engine, Services, World};
 use crate::scheduler::send::{OwnOutput, SendSettings};
-use crate::scheduler::sleep::{Lease, SleepCell, SleepPlace};
+use crate::scheduler::sleep::{Lease, SleepCell, SleepLocation};
 use crate::scheduler::spin::SpinSettings;
-use crate::scheduler::stand_in::is_full;
 use crate::sync::CachePadded;
 use crate::world::{WorldEvent, WorldRequest};
 
 use super::assistant::Assistant;
 use super::doorbell::Doorbell;
 use super::file::Files;
-use super::places::Aside;
 use super::sending::{SendWord, Sending, lately_per_mille};
 use super::socket::{OutputCounts, Sockets};
 use super::spinner::{SpinWord, Spinner};
+use super::thread_slot::DetachedIo;
 use super::thread_usage::Contention;
 use crate::clock::Clock;
 
@@ -112,12 +112,12 @@ impl World for RealWorld {
 
     fn socket_parcel(&mut self, parcel: SocketParcel, services: &mut Services<'_>) {
         match (parcel, &mut self.sockets) {
-            (SocketParcel::WriteOutput(loan), _) => self.assistant.take(loan, self.shared.clock.now()),
+            (SocketParcel::WriteOutput(batch), _) => self.assistant.take(batch, self.shared.clock.now()),
             (SocketParcel::Adopt(accepted), Some(sockets)) => {
                 let (stream, peer, listener) = *accepted;
                 sockets.adopt(stream, peer, listener, services);
             }
-            (SocketParcel::OutputReturned(loan), Some(sockets)) => sockets.take_back(loan, services),
+            (SocketParcel::OutputReturned(batch), Some(sockets)) => sockets.take_back(batch, services),
             (parcel, None) => require!(false, "{parcel:?} came to a thread without sockets"),
         }
     }
@@ -142,8 +142,8 @@ impl RealWorld {
 
     /// Whether clients of this process have told something that was not looked at yet.
     #[inline]
-    fn has_news(&self) -> bool {
-        self.sockets.as_deref().is_some_and(Sockets::has_news)
+    fn has_ready_streams(&self) -> bool {
+        self.sockets.as_deref().is_some_and(Sockets::has_ready_streams)
     }
 
     fn has_output(&self) -> bool {
@@ -192,7 +192,7 @@ impl Poller {
         self.0.is_some()
     }
 
-    /// Asks the operating system which sockets are ready, waiting up to `longest`. Who asks must [`Poller::tell`] it before asking again.
+    /// Asks the operating system which sockets are ready, waiting up to `longest`. Who asks must [`Poller::wake_receivers`] it before asking again.
     pub(super) fn wait(&mut self, longest: Duration) {
         let Some((poll, events)) = &mut self.0 else { return };
         let timeout = std::time::Duration::from_nanos(longest.0);
@@ -203,7 +203,7 @@ impl Poller {
     }
 
     /// Tells the sockets what was learnt.
-    fn tell(&mut self, sockets: Option<&mut Sockets>) {
+    fn wake_receivers(&mut self, sockets: Option<&mut Sockets>) {
         let (Some((_, events)), Some(sockets)) = (&mut self.0, sockets) else { return };
         for event in events.iter().filter(|event| event.token().0 != WAKE_TOKEN) {
             let closed = event.is_read_closed() || event.is_error();
@@ -213,9 +213,9 @@ impl Poller {
     }
 
     /// Looks which sockets are ready.
-    fn look(&mut self, sockets: Option<&mut Sockets>) {
+    fn poll_now(&mut self, sockets: Option<&mut Sockets>) {
         self.wait(Duration::ZERO);
-        self.tell(sockets);
+        self.wake_receivers(sockets);
     }
 }
 
@@ -232,7 +232,7 @@ enum Spun {
 
 /// A little work that was published for a thread that does not hold what belongs to it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Errand {
+pub(super) struct DeferredWake {
     pub(super) thread: u16,
     /// Who sent it.
     pub(super) from: u16,
@@ -245,7 +245,7 @@ pub(super) enum Next {
     /// It writes what waits for its sockets.
     Write,
     /// It rests there, for so long at most, unless there was news since it let go.
-    Rest(SleepPlace, Duration),
+    Rest(SleepLocation, Duration),
     /// It ends.
     End,
 }
@@ -256,16 +256,16 @@ pub(super) struct NodeThread<S: Signal, H: Host<S>> {
     pub(super) world: RealWorld,
     pub(super) clock: Clock,
     pub(super) spinner: Spinner,
-    pub(super) told_to_stop: bool,
+    pub(super) is_stopping: bool,
     /// Threads to which something was published and which have not been told, and whether it is little.
     pub(super) published: Vec<(u16, bool)>,
     /// What this thread is to do for another, or to wake that for.
-    pub(super) errand: Option<Errand>,
+    pub(super) deferred_wake: Option<DeferredWake>,
     /// Whether it is away while it writes: others had its CPU lately when it could have run.
-    pub(super) leaves: bool,
+    pub(super) detaches_io: bool,
     pub(super) contention: Contention,
     /// Whether it was so busy lately that it leaves work to threads that have time.
-    pub(super) is_full: bool,
+    pub(super) is_saturated: bool,
     /// The ring from another thread that is looked at first in the next turn.
     pub(super) first_ring: usize,
     /// Signals handled since the sockets were looked at.
@@ -286,8 +286,9 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.engine.load.enter(ThreadState::Executing, now);
         if now >= self.world.sending.due() {
             self.world.adjust_sending(now);
-            self.is_full = is_full(lately_per_mille(&self.world.shared.loads, self.engine.seat().thread, now));
-            self.leaves = self.contention.is_contended(now);
+            self.is_saturated =
+                is_saturated(lately_per_mille(&self.world.shared.loads, self.engine.seat().thread, now));
+            self.detaches_io = self.contention.is_contended(now);
         }
         let wall_us = self.clock.wall_us(now);
         // Steps of long work take long, so the sockets are looked at after each.
@@ -295,20 +296,20 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.unpolled += self.engine.run(now, wall_us, self.first_ring);
         is_long |= self.engine.took_no_more();
         self.first_ring = self.first_ring.wrapping_add(1);
-        self.look_for_stop();
+        self.check_for_stop();
         if self.unpolled >= SIGNALS_PER_POLL || is_long {
-            poller.look(self.world.sockets.as_deref_mut());
+            poller.poll_now(self.world.sockets.as_deref_mut());
             self.unpolled = 0;
         }
         if let Some(sockets) = &mut self.world.sockets
-            && (sockets.has_news() || sockets.has_input())
+            && (sockets.has_ready_streams() || sockets.has_input())
         {
             // Connections in memory are read without a poll, and must not keep sockets from being looked at.
             self.unpolled += sockets.take_input(&mut self.engine);
         }
         self.handled = self.engine.end_turn();
-        if self.told_to_stop && self.handled > 0 {
-            self.tell_work();
+        if self.is_stopping && self.handled > 0 {
+            self.publish_work();
         }
         self.engine.carry_out(&mut self.world);
         self.moved = self.publish();
@@ -329,7 +330,10 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         if self.world.has_output() {
             return Next::Write;
         }
-        if self.errand.is_some() || self.world.has_news() || self.world.has_input() && self.engine.accepts_work() {
+        if self.deferred_wake.is_some()
+            || self.world.has_ready_streams()
+            || self.world.has_input() && self.engine.accepts_work()
+        {
             return Next::Turn;
         }
         if self.world.shared.halt.load(Ordering::Acquire) {
@@ -368,9 +372,9 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
 
     /// The thread has written.
     #[inline]
-    pub(super) fn end_write(&mut self, sockets: Box<Sockets>, aside: &mut Aside) {
+    pub(super) fn end_write(&mut self, sockets: Box<Sockets>, detached_io: &mut DetachedIo) {
         self.world.sockets = Some(sockets);
-        self.engine.with_services(|services| aside.give_to(services));
+        self.engine.with_services(|services| detached_io.give_to(services));
     }
 
     /// Whether there is other work than sending, as far as a look tells.
@@ -380,7 +384,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             return true;
         }
         if let Some(poller) = poller {
-            poller.look(self.world.sockets.as_deref_mut());
+            poller.poll_now(self.world.sockets.as_deref_mut());
         }
         self.world.has_input()
     }
@@ -390,27 +394,27 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     #[inline]
     fn publish(&mut self) -> bool {
         let published = &mut self.published;
-        let moved = self.engine.flush(|thread, is_little| published.push((thread, is_little)));
+        let moved = self.engine.flush(|thread, is_inline_eligible| published.push((thread, is_inline_eligible)));
         require!(self.engine.remote().is_empty(), "a signal for another node, and no way to it");
         if !self.published.is_empty() {
-            self.tell();
+            self.wake_receivers();
         }
         moved
     }
 
     /// Tells of what was published. Work for several threads is done at the same time, so only one of them is stood in for.
-    fn tell(&mut self) {
+    fn wake_receivers(&mut self) {
         SleepCell::fence_before_claim();
         let shared = &self.world.shared;
-        for (thread, is_little) in self.published.drain(..) {
+        for (thread, is_inline_eligible) in self.published.drain(..) {
             let bell = &shared.bells[usize::from(thread)];
-            match self.errand {
-                None if is_little && bell.may_be_lent && bell.cell.may_be_borrowed() => {
-                    self.errand = Some(Errand { thread, from: self.engine.seat().thread });
+            match self.deferred_wake {
+                None if is_inline_eligible && bell.may_be_delegated && bell.cell.may_be_borrowed() => {
+                    self.deferred_wake = Some(DeferredWake { thread, from: self.engine.seat().thread });
                 }
-                Some(errand) if errand.thread == thread && is_little => {}
-                Some(errand) if errand.thread == thread => {
-                    self.errand = None;
+                Some(deferred_wake) if deferred_wake.thread == thread && is_inline_eligible => {}
+                Some(deferred_wake) if deferred_wake.thread == thread => {
+                    self.deferred_wake = None;
                     bell.wake(&self.clock);
                 }
                 _ => bell.wake(&self.clock),
@@ -419,23 +423,23 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     }
 
     /// This thread has handled so many signals in a turn of another.
-    pub(super) fn note_lent_turn(&mut self, signals: u64) {
+    pub(super) fn count_delegated_turn(&mut self, signals: u64) {
         self.unpolled += signals;
         self.engine.load.count_signals(signals);
     }
 
     /// A turn that thread `from` makes, with what it has sent, while this one does what the lease says. Returns how many signals were
     /// handled, and whether there is nothing left to do.
-    pub(super) fn lent_turn(&mut self, lease: Lease, from: u16, may_write: bool) -> (u64, bool) {
+    pub(super) fn delegated_turn(&mut self, lease: Lease, from: u16, may_write: bool) -> (u64, bool) {
         // A thread that is told to stop tells when it has come to rest, and must see its work itself.
-        if self.told_to_stop || self.engine.has_later_work() || self.engine.is_blocked() {
+        if self.is_stopping || self.engine.has_later_work() || self.engine.is_blocked() {
             return (0, false);
         }
         let now = self.clock.now();
         let wall_us = self.clock.wall_us(now);
         let own_time = self.engine.time();
-        let handled = self.engine.run_lent(now, wall_us, from);
-        if lease == Lease::Away {
+        let handled = self.engine.run_delegated(now, wall_us, from);
+        if lease == Lease::Detached {
             // The sockets are not here, and the turn that the thread has made is not over.
             self.publish();
             self.engine.set_time(own_time);
@@ -449,11 +453,11 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             self.publish();
         }
         self.engine.close_turn(self.clock.now());
-        (handled, self.let_go_if_quiet())
+        (handled, self.prepare_rest_if_quiet())
     }
 
     /// Lets go of a thread that was lent, if it may rest until the time that it rests anyway.
-    fn let_go_if_quiet(&mut self) -> bool {
+    fn prepare_rest_if_quiet(&mut self) -> bool {
         if self.engine.has_local_work()
             || self.engine.has_requests()
             || self.engine.is_blocked()
@@ -465,26 +469,26 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         }
         let shared = self.world.shared.clone();
         let cell = &shared.bells[usize::from(self.engine.seat().thread)].cell;
-        cell.let_go();
-        if self.has_news() {
-            cell.go_on();
+        cell.prepare_rest();
+        if self.has_wake_reason() {
+            cell.cancel_rest();
             return false;
         }
         true
     }
 
     /// Whether anything came that ends a rest.
-    fn has_news(&mut self) -> bool {
+    fn has_wake_reason(&mut self) -> bool {
         let shared = &self.world.shared;
         let flags = (shared.stop.load(Ordering::Acquire), shared.halt.load(Ordering::Acquire));
-        flags.0 != self.told_to_stop || flags.1 || self.engine.has_mail() || self.world.has_news()
+        flags.0 != self.is_stopping || flags.1 || self.engine.has_mail() || self.world.has_ready_streams()
     }
 
-    fn look_for_stop(&mut self) {
-        if self.told_to_stop || !self.world.shared.stop.load(Ordering::Relaxed) {
+    fn check_for_stop(&mut self) {
+        if self.is_stopping || !self.world.shared.stop.load(Ordering::Relaxed) {
             return;
         }
-        self.told_to_stop = true;
+        self.is_stopping = true;
         if let Some(sockets) = &mut self.world.sockets {
             sockets.stop_reading();
         }
@@ -524,16 +528,16 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             }
         }
         let shared = self.world.shared.clone();
-        if self.told_to_stop {
-            self.tell_activity(&shared.activity[index]);
+        if self.is_stopping {
+            self.publish_activity(&shared.activity[index]);
         }
         let cell = &shared.bells[index].cell;
         // With input still to be read, it is room that is lacking; and new input is of no use then.
         let is_blocked = self.engine.is_blocked() || self.world.has_input();
-        let place = if poller.is_some() && !is_blocked { SleepPlace::Elsewhere } else { SleepPlace::Cell };
-        cell.let_go();
-        if self.has_news() {
-            cell.go_on();
+        let place = if poller.is_some() && !is_blocked { SleepLocation::Elsewhere } else { SleepLocation::Cell };
+        cell.prepare_rest();
+        if self.has_wake_reason() {
+            cell.cancel_rest();
             return Next::Turn;
         }
         let now = self.clock.now();
@@ -546,26 +550,26 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
 
     /// The thread did not sleep after all.
     #[cold]
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn cancel_rest(&mut self) {
         self.spinner.end_sleep(self.clock.now(), None);
     }
 
     /// The thread has come back from a sleep there.
-    pub(super) fn end_rest(&mut self, place: SleepPlace, poller: &mut Poller) {
+    pub(super) fn end_rest(&mut self, place: SleepLocation, poller: &mut Poller) {
         let shared = self.world.shared.clone();
         let bell = &shared.bells[usize::from(self.engine.seat().thread)];
-        if place == SleepPlace::Elsewhere {
-            poller.tell(self.world.sockets.as_deref_mut());
+        if place == SleepLocation::Elsewhere {
+            poller.wake_receivers(self.world.sockets.as_deref_mut());
         }
         let now = self.clock.now();
         self.spinner.end_sleep(now, bell.take_rung());
         let is_blocked = self.engine.is_blocked();
-        match self.engine.has_mail() || self.world.has_news() || self.world.has_input() {
+        match self.engine.has_mail() || self.world.has_ready_streams() || self.world.has_input() {
             _ if is_blocked => {}
             true => self.spinner.end_idle(self.idle_since, now, true),
             false => self.spinner.end_idle_without_work(),
         }
-        if place == SleepPlace::Elsewhere {
+        if place == SleepLocation::Elsewhere {
             self.unpolled = 0;
         }
     }
@@ -576,7 +580,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     }
 
     /// While the node stops, whoever asked for it looks at this until all threads have come to rest.
-    fn tell_activity(&mut self, activity: &Activity) {
+    fn publish_activity(&mut self, activity: &Activity) {
         let idle = self.engine.is_quiet() && self.world.is_written();
         activity.turns.fetch_add(u64::from(!idle), Ordering::Relaxed);
         activity.idle.store(idle, Ordering::Release);
@@ -584,7 +588,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
 
     /// Takes back that the thread had come to rest: one that spins may work on without sleeping in between.
     #[cold]
-    fn tell_work(&mut self) {
+    fn publish_work(&mut self) {
         let activity = &self.world.shared.activity[usize::from(self.engine.seat().thread)];
         activity.idle.store(false, Ordering::Release);
         activity.turns.fetch_add(1, Ordering::Relaxed);
@@ -595,20 +599,20 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.engine.load.enter(ThreadState::Spinning, start);
         let spin = self.spinner.spin();
         let call = self.spinner.call().min(spin);
-        let (mut looked, mut polled) = (start, false);
+        let (mut polled_at, mut polled) = (start, false);
         loop {
             let now = loop {
-                if self.engine.has_mail() || self.world.has_news() {
+                if self.engine.has_mail() || self.world.has_ready_streams() {
                     return Spun::Work { polled };
                 }
                 std::hint::spin_loop();
                 let now = self.clock.now();
-                if now.since(looked) >= call {
+                if now.since(polled_at) >= call {
                     break now;
                 }
             };
-            looked = now;
-            poller.look(self.world.sockets.as_deref_mut());
+            polled_at = now;
+            poller.poll_now(self.world.sockets.as_deref_mut());
             polled = true;
             if self.world.has_output() || self.world.has_input() {
                 return Spun::Work { polled };

@@ -75,7 +75,7 @@ pub struct Usage {
     /// Signals that came from other threads.
     pub hand_overs: u64,
     /// Turns that other threads made for it.
-    pub lent_turns: u64,
+    pub delegated_turns: u64,
     /// How often it gave its CPU away, to wait.
     pub voluntary_switches: u64,
     /// How often its CPU was taken from it.
@@ -97,7 +97,7 @@ impl Usage {
             self.signals,
             self.turns,
             self.hand_overs,
-            self.lent_turns,
+            self.delegated_turns,
             self.voluntary_switches,
             self.involuntary_switches,
         ]
@@ -106,7 +106,7 @@ impl Usage {
     fn from_words(words: [u64; Self::WORDS]) -> Self {
         let [executing_ns, sending_ns, spinning_ns, sleeping_ns, buffer_full_ns, os_user_ns, os_system_ns, rest @ ..] =
             words;
-        let [signals, turns, hand_overs, lent_turns, voluntary_switches, involuntary_switches] = rest;
+        let [signals, turns, hand_overs, delegated_turns, voluntary_switches, involuntary_switches] = rest;
         Self {
             executing_ns,
             sending_ns,
@@ -118,7 +118,7 @@ impl Usage {
             signals,
             turns,
             hand_overs,
-            lent_turns,
+            delegated_turns,
             voluntary_switches,
             involuntary_switches,
         }
@@ -328,7 +328,7 @@ struct OsMeter {
 
 impl OsMeter {
     /// Asks again. The switches go to `slot`, the time waits for [`OsMeter::fill`].
-    fn look(&mut self, slot: &mut Usage) {
+    fn sample(&mut self, slot: &mut Usage) {
         let now = (self.ask)();
         let seen = std::mem::replace(&mut self.seen, now);
         self.user_left_ns += now.user_ns.saturating_sub(seen.user_ns);
@@ -412,9 +412,9 @@ impl LoadMeter {
     }
 
     /// Another thread has made a turn for this one, in which it took so many signals from its rings.
-    pub(crate) fn count_lent_turn(&mut self, hand_overs: u64) {
+    pub(crate) fn count_delegated_turn(&mut self, hand_overs: u64) {
         self.current[0].hand_overs += hand_overs;
-        self.current[0].lent_turns += u64::from(hand_overs > 0);
+        self.current[0].delegated_turns += u64::from(hand_overs > 0);
     }
 
     /// The thread has handled so many signals in turns of others.
@@ -425,7 +425,7 @@ impl LoadMeter {
     #[cold]
     fn complete_slots(&mut self, now: Time) {
         if let Some(os) = &mut self.os {
-            os.look(&mut self.current[0]);
+            os.sample(&mut self.current[0]);
         }
         while now >= self.slot_end {
             if let Some(os) = &mut self.os {

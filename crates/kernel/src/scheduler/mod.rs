@@ -9,5 +9,5 @@ pub mod send;
 pub mod send_board;
 pub mod sleep;
 pub mod spin;
-pub(crate) mod stand_in;
+pub(crate) mod delegation;
 pub(crate) mod timer;

@@ -87,7 +87,7 @@ struct Deferred<S> {
 }
 
 /// What is asked of a signal while it is still in its slot.
-struct Question {
+struct SignalHeader {
     to: Address,
     from: Address,
     number: u16,
@@ -96,7 +96,7 @@ struct Question {
     room: u16,
 }
 
-impl Question {
+impl SignalHeader {
     #[inline(always)]
     fn of<S: Signal>(envelope: &Envelope<S>) -> Self {
         let signal = &envelope.signal;
@@ -243,7 +243,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     /// A turn that thread `from` makes while this one rests or is away: takes what `from` has sent, and nothing else, for it is only that
     /// which is known to be little. Returns how many signals were handled, which count for `from`.
-    pub(crate) fn run_lent(&mut self, now: Time, wall_clock_us: u64, from: u16) -> u64 {
+    pub(crate) fn run_delegated(&mut self, now: Time, wall_clock_us: u64, from: u16) -> u64 {
         self.now = now;
         self.wall_clock_us = wall_clock_us;
         self.handled = 0;
@@ -262,7 +262,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.end_blocks_turn();
         self.handled = 0;
         self.release_rings();
-        self.load.count_lent_turn(std::mem::take(&mut self.hand_overs));
+        self.load.count_delegated_turn(std::mem::take(&mut self.hand_overs));
         handled
     }
 
@@ -526,7 +526,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             self.stall.since = self.now;
             // What the handler sends to this thread waits behind the others that were set aside.
             self.outbox.close_room(self.deferred_len() > 0);
-            let question = Question::of(&deferred.envelope);
+            let question = SignalHeader::of(&deferred.envelope);
             self.record(&question);
             self.call(&question, deferred.envelope.signal);
             self.finish(deferred.credit);
@@ -569,7 +569,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     #[inline(always)]
     fn take_one(&mut self, ring: &mut Consumer<Parcel<S>>, credit: (u16, u8)) {
         let question = |parcel: &Parcel<S>| match parcel {
-            Parcel::Signal(envelope) => Some(Question::of(envelope)),
+            Parcel::Signal(envelope) => Some(SignalHeader::of(envelope)),
             _ => None,
         };
         let Some(Some(question)) = ring.inspect(question) else {
@@ -606,7 +606,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     #[inline(always)]
     fn take_local(&mut self) {
         let Some(front) = self.outbox.front_local() else { return };
-        let question = Question::of(front);
+        let question = SignalHeader::of(front);
         if self.outbox.take_room(question.room) {
             self.record(&question);
             let signal = self.outbox.take_local().signal;
@@ -654,7 +654,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     }
 
     #[inline(always)]
-    fn record(&mut self, question: &Question) {
+    fn record(&mut self, question: &SignalHeader) {
         self.tracer.record(self.now, question.to, question.from, question.number);
         if let Some(digest) = self.digest {
             self.digest = Some(self.digest_with(digest, question));
@@ -663,7 +663,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     }
 
     #[inline(always)]
-    fn call(&mut self, question: &Question, signal: S) {
+    fn call(&mut self, question: &SignalHeader, signal: S) {
         let (host, mut context, outbox) = self.parts(question.to);
         host.handle(question.to, question.from, signal, &mut context, outbox);
     }
@@ -686,7 +686,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     }
 
     #[cold]
-    fn digest_with(&self, digest: u64, question: &Question) -> u64 {
+    fn digest_with(&self, digest: u64, question: &SignalHeader) -> u64 {
         let route = u64::from(question.to.to_bits()) << 32 | u64::from(question.from.to_bits());
         let thread = u64::from(self.seat.node.0) << 16 | u64::from(self.seat.thread);
         mix(mix(mix(mix(digest ^ self.now.0) ^ route) ^ thread) ^ u64::from(question.number))

@@ -23,26 +23,26 @@ use crate::sync::{Condvar, Mutex};
 /// What the holder does, in the low bits: it looks for news by itself before it rests,
 const AWAKE: u32 = 0;
 /// it looks for the last time,
-const LETTING_GO: u32 = 1;
+const PREPARING_REST: u32 = 1;
 /// nobody holds, and the thread sleeps in the cell,
 const ASLEEP_HERE: u32 = 2;
 /// or elsewhere.
 const ASLEEP_ELSEWHERE: u32 = 3;
 /// Nobody holds, and the thread comes back soon and looks by itself.
-const AWAY: u32 = 4;
+const DETACHED: u32 = 4;
 const PHASE: u32 = 7;
 
 /// Another thread holds.
-const LENT: u32 = 8;
+const BORROWED: u32 = 8;
 /// The thread itself waits to be given back.
-const WANTED: u32 = 16;
+const AWAITED: u32 = 16;
 
 /// Looks of a thread that waits to be given back, before it sleeps for it.
-const WANTED_LOOKS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 200 };
+const AWAITED_POLLS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 200 };
 
 /// Where a thread sleeps, which decides how it is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SleepPlace {
+pub enum SleepLocation {
     /// In [`SleepCell::sleep`]; woken by [`SleepCell::ring`].
     Cell,
     /// In something else, such as a poll of sockets, which has a bell of its own.
@@ -53,26 +53,26 @@ pub enum SleepPlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lease {
     /// It rests there.
-    Resting(SleepPlace),
+    Resting(SleepLocation),
     /// It is away for a moment.
-    Away,
+    Detached,
 }
 
 impl Lease {
     fn phase(self) -> u32 {
         match self {
-            Lease::Resting(SleepPlace::Cell) => ASLEEP_HERE,
-            Lease::Resting(SleepPlace::Elsewhere) => ASLEEP_ELSEWHERE,
-            Lease::Away => AWAY,
+            Lease::Resting(SleepLocation::Cell) => ASLEEP_HERE,
+            Lease::Resting(SleepLocation::Elsewhere) => ASLEEP_ELSEWHERE,
+            Lease::Detached => DETACHED,
         }
     }
 
     /// What may be had of a thread in this state.
     fn of(state: u32) -> Option<Lease> {
         match state {
-            ASLEEP_HERE => Some(Lease::Resting(SleepPlace::Cell)),
-            ASLEEP_ELSEWHERE => Some(Lease::Resting(SleepPlace::Elsewhere)),
-            AWAY => Some(Lease::Away),
+            ASLEEP_HERE => Some(Lease::Resting(SleepLocation::Cell)),
+            ASLEEP_ELSEWHERE => Some(Lease::Resting(SleepLocation::Elsewhere)),
+            DETACHED => Some(Lease::Detached),
             _ => None,
         }
     }
@@ -80,13 +80,13 @@ impl Lease {
 
 /// What came of giving a borrowed thread back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GivenBack {
+pub enum ReturnOutcome {
     /// It rests or is away as before.
-    AsItWas,
+    Idle,
     /// It was waiting for it, and is awake.
     Awake,
     /// There may be news: the borrower still holds.
-    No,
+    Refused,
 }
 
 /// Whether one thread rests. It alone lets go and comes back; any thread may wake it or borrow it.
@@ -108,49 +108,49 @@ impl SleepCell {
     }
 
     /// Says that the thread is about to rest. The holder must look at everything that could end the rest after this and before
-    /// [`SleepCell::rest`].
-    pub fn let_go(&self) {
+    /// [`SleepCell::begin_rest`].
+    pub fn prepare_rest(&self) {
         // Adds to what a thread that waits has said. A holder that lets go was awake.
-        self.state.fetch_or(LETTING_GO, Ordering::Relaxed);
+        self.state.fetch_or(PREPARING_REST, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// Says that the holder goes on, after [`SleepCell::let_go`].
-    pub fn go_on(&self) {
+    /// Says that the holder goes on, after [`SleepCell::prepare_rest`].
+    pub fn cancel_rest(&self) {
         self.state.fetch_and(!PHASE, Ordering::Relaxed);
     }
 
     /// The thread rests from now on and holds nothing; false if somebody had news since it let go, and then it goes on.
-    pub fn rest(&self, place: SleepPlace) -> bool {
+    pub fn begin_rest(&self, place: SleepLocation) -> bool {
         self.state
-            .compare_exchange(LETTING_GO, Lease::Resting(place).phase(), Ordering::Release, Ordering::Relaxed)
+            .compare_exchange(PREPARING_REST, Lease::Resting(place).phase(), Ordering::Release, Ordering::Relaxed)
             .is_ok()
     }
 
     /// The thread, which is awake, holds nothing until it comes back. It does so by itself, and soon.
     #[inline]
-    pub fn leave(&self) {
+    pub fn detach(&self) {
         // Nobody else changes the state of a thread that is awake.
-        self.state.store(AWAY, Ordering::Release);
+        self.state.store(DETACHED, Ordering::Release);
     }
 
     /// The thread is awake and holds again what belongs to it, which it waits for while it is lent.
     #[inline]
-    pub fn come_back(&self) {
-        if self.state.compare_exchange(AWAY, AWAKE, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            self.come_back_slowly();
+    pub fn reattach(&self) {
+        if self.state.compare_exchange(DETACHED, AWAKE, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.reattach_slowly();
         }
     }
 
-    fn come_back_slowly(&self) {
+    fn reattach_slowly(&self) {
         let mut looks = 0;
         loop {
             let state = self.state.load(Ordering::Relaxed);
-            if state & LENT == 0 {
+            if state & BORROWED == 0 {
                 if self.state.compare_exchange(state, AWAKE, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                     return;
                 }
-            } else if looks < WANTED_LOOKS {
+            } else if looks < AWAITED_POLLS {
                 looks += 1;
                 hint::spin_loop();
             } else {
@@ -167,12 +167,12 @@ impl SleepCell {
 
     /// Where the thread rests if it does and the caller is the one to wake it; nothing otherwise.
     #[inline]
-    pub fn claim(&self) -> Option<SleepPlace> {
+    pub fn claim(&self) -> Option<SleepLocation> {
         let mut state = self.state.load(Ordering::Relaxed);
-        while matches!(state & PHASE, LETTING_GO | ASLEEP_HERE | ASLEEP_ELSEWHERE) {
+        while matches!(state & PHASE, PREPARING_REST | ASLEEP_HERE | ASLEEP_ELSEWHERE) {
             match self.state.compare_exchange_weak(state, state & !PHASE, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(ASLEEP_HERE) => return Some(SleepPlace::Cell),
-                Ok(ASLEEP_ELSEWHERE) => return Some(SleepPlace::Elsewhere),
+                Ok(ASLEEP_HERE) => return Some(SleepLocation::Cell),
+                Ok(ASLEEP_ELSEWHERE) => return Some(SleepLocation::Elsewhere),
                 // Who was about to let go sees it.
                 Ok(_) => return None,
                 Err(now) => state = now,
@@ -192,38 +192,38 @@ impl SleepCell {
     pub fn borrow(&self) -> Option<Lease> {
         let state = self.state.load(Ordering::Relaxed);
         let lease = Lease::of(state)?;
-        let lent = self.state.compare_exchange(state, LENT, Ordering::Acquire, Ordering::Relaxed);
+        let lent = self.state.compare_exchange(state, BORROWED, Ordering::Acquire, Ordering::Relaxed);
         lent.is_ok().then_some(lease)
     }
 
-    /// Gives back a thread that is away, or that is to rest on, unless there was news since [`SleepCell::let_go`].
-    pub fn give_back(&self, lease: Lease) -> GivenBack {
+    /// Gives back a thread that is away, or that is to rest on, unless there was news since [`SleepCell::prepare_rest`].
+    pub fn give_back(&self, lease: Lease) -> ReturnOutcome {
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
-            if lease != Lease::Away && state & PHASE != LETTING_GO {
-                return GivenBack::No;
+            if lease != Lease::Detached && state & PHASE != PREPARING_REST {
+                return ReturnOutcome::Refused;
             }
-            let is_wanted = state & WANTED != 0;
-            let next = if is_wanted { AWAKE } else { lease.phase() };
+            let is_awaited = state & AWAITED != 0;
+            let next = if is_awaited { AWAKE } else { lease.phase() };
             match self.state.compare_exchange(state, next, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) if is_wanted => {
+                Ok(_) if is_awaited => {
                     self.ring();
-                    return GivenBack::Awake;
+                    return ReturnOutcome::Awake;
                 }
-                Ok(_) => return GivenBack::AsItWas,
+                Ok(_) => return ReturnOutcome::Idle,
                 Err(now) => state = now,
             }
         }
     }
 
     /// Whether a thread that is lent waits for its return.
-    pub fn is_wanted(&self) -> bool {
-        self.state.load(Ordering::Relaxed) & WANTED != 0
+    pub fn is_awaited(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & AWAITED != 0
     }
 
     /// Gives the thread back awake. Returns whether it must be woken as after a claim; else it was waiting for it.
     pub fn give_back_awake(&self) -> bool {
-        let was_wanted = self.state.swap(AWAKE, Ordering::Release) & WANTED != 0;
+        let was_wanted = self.state.swap(AWAKE, Ordering::Release) & AWAITED != 0;
         if was_wanted {
             self.ring();
         }
@@ -250,7 +250,7 @@ impl SleepCell {
     /// Sleeps until what was lent may have been given back, of which `lent` is the state seen.
     #[cold]
     fn wait_for_return(&self, lent: u32) {
-        let wanted = lent | WANTED;
+        let wanted = lent | AWAITED;
         if lent == wanted || self.state.compare_exchange(lent, wanted, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
             self.wait_while(wanted, None);
         }

@@ -75,7 +75,7 @@ pub struct ClientSocket {
     position: usize,
 }
 
-enum Happening<S> {
+enum ScheduledEvent<S> {
     /// A thread of a node takes a turn.
     Run { life: u32, node: usize, thread: usize },
     /// What a thread sent in its turn is published.
@@ -91,7 +91,7 @@ pub struct Simulation<S: Signal, H: Host<S>> {
     options: SimulationOptions,
     random: Random,
     now: Time,
-    queue: BTreeMap<(Time, u64), Happening<S>>,
+    queue: BTreeMap<(Time, u64), ScheduledEvent<S>>,
     scheduled: u64,
     nodes: Vec<SimulatedNode<S, H>>,
     make_host: Box<dyn FnMut(ThreadSeat) -> H>,
@@ -202,27 +202,27 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
 
     /// Lets the next thing happen. False if nothing ever happens again by itself.
     pub fn step(&mut self) -> bool {
-        let Some(((time, _), happening)) = self.queue.pop_first() else { return false };
+        let Some(((time, _), scheduled)) = self.queue.pop_first() else { return false };
         self.now = self.now.max(time);
-        match happening {
-            Happening::Run { life, node, thread } => {
-                if self.lives(life, node) && self.nodes[node].threads[thread].next_run == Some(time) {
+        match scheduled {
+            ScheduledEvent::Run { life, node, thread } => {
+                if self.is_same_life(life, node) && self.nodes[node].threads[thread].next_run == Some(time) {
                     self.nodes[node].threads[thread].next_run = None;
                     self.run_thread(node, thread);
                 }
             }
-            Happening::Flush { life, node, thread } => {
-                if self.lives(life, node) {
+            ScheduledEvent::Flush { life, node, thread } => {
+                if self.is_same_life(life, node) {
                     self.flush_thread(node, thread);
                 }
             }
-            Happening::Arrive { life, node, envelope } => {
-                if self.lives(life, node) {
+            ScheduledEvent::Arrive { life, node, envelope } => {
+                if self.is_same_life(life, node) {
                     self.arrive(node, envelope);
                 }
             }
-            Happening::Answer { life, node, thread, to, event } => {
-                if self.lives(life, node) {
+            ScheduledEvent::Answer { life, node, thread, to, event } => {
+                if self.is_same_life(life, node) {
                     let engine = &mut self.nodes[node].threads[thread].engine;
                     engine.with_services(|services| services.events.push((to, event)));
                     self.schedule_run(node, thread, self.now);
@@ -254,7 +254,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         }
     }
 
-    fn lives(&self, life: u32, node: usize) -> bool {
+    fn is_same_life(&self, life: u32, node: usize) -> bool {
         self.nodes.get(node).is_some_and(|node| node.life == life && !node.threads.is_empty())
     }
 
@@ -288,9 +288,9 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         }
     }
 
-    fn schedule(&mut self, time: Time, happening: Happening<S>) {
+    fn schedule(&mut self, time: Time, scheduled: ScheduledEvent<S>) {
         self.scheduled += 1;
-        self.queue.insert((time, self.scheduled), happening);
+        self.queue.insert((time, self.scheduled), scheduled);
     }
 
     /// A thread runs at `time`, unless it runs before anyhow or is busy, after which it looks by itself.
@@ -301,7 +301,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             return;
         }
         state.next_run = Some(time);
-        self.schedule(time, Happening::Run { life, node, thread });
+        self.schedule(time, ScheduledEvent::Run { life, node, thread });
     }
 
     fn run_thread(&mut self, position: usize, thread: usize) {
@@ -332,7 +332,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         node.threads[thread].is_busy = true;
         let service = (0..handled).map(|_| 100 + self.random.below(self.options.service_ns_max.max(1))).sum::<u64>();
         let life = node.life;
-        self.schedule(self.now.plus(Duration(service + 1)), Happening::Flush { life, node: position, thread });
+        self.schedule(self.now.plus(Duration(service + 1)), ScheduledEvent::Flush { life, node: position, thread });
     }
 
     fn flush_thread(&mut self, position: usize, thread: usize) {
@@ -361,8 +361,8 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             let start = self.now.max(*files_done);
             *files_done = start.plus(Duration(1 + self.random.below(self.options.file_ns_max.max(1))));
             self.scheduled += 1;
-            let happening = Happening::Answer { life, node: position, thread, to, event };
-            self.queue.insert((*files_done, self.scheduled), happening);
+            let scheduled = ScheduledEvent::Answer { life, node: position, thread, to, event };
+            self.queue.insert((*files_done, self.scheduled), scheduled);
         }
         let owners = ended.into_iter().filter_map(|instance| node.directory.thread_of(ModuleId::SOCKETS, instance));
         published.extend(owners.map(usize::from).filter(|&owner| owner != thread));
@@ -418,7 +418,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         *last = (*last).max(self.now.plus(delay));
         let time = *last;
         let life = self.nodes[node].life;
-        self.schedule(time, Happening::Arrive { life, node, envelope });
+        self.schedule(time, ScheduledEvent::Arrive { life, node, envelope });
     }
 
     fn arrive(&mut self, position: usize, envelope: Envelope<S>) {

@@ -35,7 +35,7 @@ impl Default for SocketFaults {
 pub(super) struct VirtualSockets {
     connections: Vec<Connection>,
     /// By recv instance and place: the generation and the connection that is there.
-    places: Vec<Vec<(u32, Option<usize>)>>,
+    slots: Vec<Vec<(u32, Option<usize>)>>,
     last_instance: usize,
 }
 
@@ -61,25 +61,24 @@ struct Connection {
 
 impl VirtualSockets {
     pub(super) fn new(recv_instances: u16) -> Self {
-        Self { connections: Vec::new(), places: vec![Vec::new(); usize::from(recv_instances)], last_instance: 0 }
+        Self { connections: Vec::new(), slots: vec![Vec::new(); usize::from(recv_instances)], last_instance: 0 }
     }
 
     /// A new connection, owned by the recv instance that has the fewest. Returns its position and its owner.
     pub(super) fn connect(&mut self, listener: u16) -> Option<(usize, u16)> {
-        let instances = self.places.len();
-        let load =
-            |instance: usize| self.places[instance].iter().filter(|(_, connection)| connection.is_some()).count();
+        let instances = self.slots.len();
+        let load = |instance: usize| self.slots[instance].iter().filter(|(_, connection)| connection.is_some()).count();
         let instance = (1..=instances).map(|step| (self.last_instance + step) % instances).min_by_key(|&i| load(i))?;
         self.last_instance = instance;
-        let places = &mut self.places[instance];
-        let place = places.iter().position(|(_, connection)| connection.is_none()).unwrap_or(places.len());
-        if place == places.len() {
-            places.push((0, None));
+        let slots = &mut self.slots[instance];
+        let slot = slots.iter().position(|(_, connection)| connection.is_none()).unwrap_or(slots.len());
+        if slot == slots.len() {
+            slots.push((0, None));
         }
         let position = self.connections.len();
-        places[place].1 = Some(position);
+        slots[slot].1 = Some(position);
         self.connections.push(Connection {
-            id: SocketId::new(instance as u16, place as u32, places[place].0),
+            id: SocketId::new(instance as u16, slot as u32, slots[slot].0),
             peer: SocketAddr::from((Ipv4Addr::LOCALHOST, 10_000 + (position % 50_000) as u16)),
             listener,
             announced: false,
@@ -127,15 +126,15 @@ impl VirtualSockets {
         for connection in &mut self.connections {
             connection.server_open = false;
         }
-        for places in &mut self.places {
-            places.clear();
+        for slots in &mut self.slots {
+            slots.clear();
         }
     }
 
     /// Which connections of a recv instance may have something for it.
     pub(super) fn with_input(&self, instance: u16) -> Vec<usize> {
-        let places = self.places.get(usize::from(instance)).into_iter().flatten();
-        let here = places.filter_map(|&(_, connection)| connection);
+        let slots = self.slots.get(usize::from(instance)).into_iter().flatten();
+        let here = slots.filter_map(|&(_, connection)| connection);
         here.filter(|&position| self.connections[position].has_input()).collect()
     }
 
@@ -220,12 +219,12 @@ impl VirtualSockets {
     pub(super) fn written_by(&self, modules: &[(ModuleId, u16)]) -> impl Iterator<Item = u16> + use<> {
         let sends = modules.iter().any(|&(module, _)| module == ModuleId::SEND);
         let own = modules.iter().find(|(module, _)| *module == ModuleId::SOCKETS).map(|&(_, instance)| instance);
-        (0..self.places.len() as u16).filter(move |&instance| sends || own == Some(instance))
+        (0..self.slots.len() as u16).filter(move |&instance| sends || own == Some(instance))
     }
 
     /// Whether bytes are queued at a recv instance that a client with such a window would take.
     pub(super) fn has_output(&self, instance: u16, window: usize) -> bool {
-        let here = self.places.get(usize::from(instance)).into_iter().flatten();
+        let here = self.slots.get(usize::from(instance)).into_iter().flatten();
         here.filter_map(|&(_, connection)| connection).any(|position| {
             let connection = &self.connections[position];
             connection.ended.is_none() && !connection.to_client.is_empty() && connection.received.len() < window
@@ -242,7 +241,7 @@ impl VirtualSockets {
         own: Address,
         services: &mut Services<'_>,
     ) {
-        let here = self.places.get(usize::from(instance)).into_iter().flatten();
+        let here = self.slots.get(usize::from(instance)).into_iter().flatten();
         let positions: Vec<usize> = here.filter_map(|&(_, connection)| connection).collect();
         for position in positions {
             let connection = &mut self.connections[position];
@@ -277,20 +276,20 @@ impl VirtualSockets {
 
     /// Whether the owner has sockets to close.
     pub(super) fn has_ended(&self, instance: u16) -> bool {
-        let here = self.places.get(usize::from(instance)).into_iter().flatten();
+        let here = self.slots.get(usize::from(instance)).into_iter().flatten();
         here.filter_map(|&(_, connection)| connection).any(|position| self.connections[position].ended.is_some())
     }
 
     fn position_of(&self, socket: SocketId) -> Option<usize> {
-        let &(generation, connection) = self.places.get(usize::from(socket.owner()))?.get(socket.index() as usize)?;
+        let &(generation, connection) = self.slots.get(usize::from(socket.owner()))?.get(socket.index() as usize)?;
         connection.filter(|_| generation == socket.generation())
     }
 
     fn close(&mut self, own: Address, socket: SocketId, reason: SocketCloseReason, services: &mut Services<'_>) {
         let Some(position) = self.position_of(socket) else { return };
         self.connections[position].server_open = false;
-        let place = &mut self.places[usize::from(socket.owner())][socket.index() as usize];
-        *place = (place.0 + 1, None);
+        let slot = &mut self.slots[usize::from(socket.owner())][socket.index() as usize];
+        *slot = (slot.0 + 1, None);
         services.events.push((own, WorldEvent::SocketClosed { socket, reason }));
     }
 }

@@ -151,7 +151,7 @@ fn pass_on(owner: Address, request: ReadRows, outbox: &mut Outbox<Signal>) {
     let is_little = request.is_little();
     outbox.send(owner, Signal::Ldm(LdmSignal::ReadRows(request)));
     if !is_little {
-        outbox.mark_much(owner);
+        outbox.mark_heavy(owner);
     }
 }
 

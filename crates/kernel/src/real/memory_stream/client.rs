@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::buffer::{Buffer, BufferPool};
 use crate::sync::atomic::Ordering;
 
-use super::door::Door;
+use super::acceptor::Acceptor;
 use super::end::Link;
 use super::pipe::{PipeReceiver, PipeSender};
 
@@ -91,10 +91,10 @@ impl MemoryStream {
         to_node: PipeSender,
         from_node: PipeReceiver,
         link: Arc<Link>,
-        door: Arc<Door>,
-        place: u32,
+        acceptor: Arc<Acceptor>,
+        slot: u32,
     ) -> Self {
-        let node = NodeSide { link, door, place };
+        let node = NodeSide { link, acceptor, slot };
         Self {
             sender: MemorySender { pipe: to_node, node: node.clone(), patience: Patience::default() },
             receiver: MemoryReceiver { pipe: from_node, node, patience: Patience::default() },
@@ -196,7 +196,7 @@ impl MemorySender {
         }
         self.pipe.push(bytes).map_err(TrySendError::Full)?;
         self.pipe.publish();
-        self.node.tell();
+        self.node.notify();
         Ok(())
     }
 
@@ -217,7 +217,7 @@ impl MemorySender {
             Err(TrySendError::Full(full)) => {
                 *bytes = full;
                 // The recv thread does not look for those who wait; it is told.
-                self.node.tell();
+                self.node.notify();
                 Poll::Pending
             }
             Err(TrySendError::Closed(closed)) => {
@@ -266,7 +266,7 @@ impl MemorySender {
 impl Drop for MemorySender {
     fn drop(&mut self) {
         self.pipe.close();
-        self.node.tell();
+        self.node.notify();
     }
 }
 
@@ -283,7 +283,7 @@ impl MemoryReceiver {
             bytes = Some(self.pipe.pop().ok_or(StreamClosed)?);
         }
         if self.node.link.node_waits.load(Ordering::Relaxed) && self.pipe.has_few() {
-            self.node.tell_of_room();
+            self.node.announce_room();
         }
         Ok(bytes)
     }
@@ -353,7 +353,7 @@ impl MemoryReceiver {
 impl Drop for MemoryReceiver {
     fn drop(&mut self) {
         self.pipe.close();
-        self.node.tell();
+        self.node.notify();
     }
 }
 
@@ -397,21 +397,21 @@ impl Write for MemoryStream {
 #[derive(Clone)]
 struct NodeSide {
     link: Arc<Link>,
-    door: Arc<Door>,
-    place: u32,
+    acceptor: Arc<Acceptor>,
+    slot: u32,
 }
 
 impl NodeSide {
     #[inline]
-    fn tell(&self) {
-        self.door.tell(self.place);
+    fn notify(&self) {
+        self.acceptor.notify(self.slot);
     }
 
     /// The node, which waits for room, looks again.
     #[cold]
-    fn tell_of_room(&self) {
+    fn announce_room(&self) {
         if self.link.node_waits.swap(false, Ordering::AcqRel) {
-            self.tell();
+            self.notify();
         }
     }
 }

@@ -10,17 +10,17 @@ use crate::limit::KernelLimits;
 use crate::scheduler::sleep::SleepCell;
 use crate::sync::atomic::{AtomicBool, Ordering, fence};
 
+use super::acceptor::Acceptor;
 use super::client::MemoryStream;
-use super::door::Door;
 use super::pipe::{PipeBounds, PipeReceiver, PipeSender, pipe};
-use super::waker_place::WakerPlace;
+use super::waker_slot::WakerSlot;
 
 /// Who waits at a connection.
 pub(super) struct Link {
     /// The client, for bytes.
-    pub(super) receiver_waits: WakerPlace,
+    pub(super) receiver_waits: WakerSlot,
     /// The client, for room.
-    pub(super) sender_waits: WakerPlace,
+    pub(super) sender_waits: WakerSlot,
     /// The node, for room.
     pub(super) node_waits: AtomicBool,
 }
@@ -30,7 +30,7 @@ pub(in crate::real) struct NodeEnd {
     receiver: PipeReceiver,
     sender: PipeSender,
     link: Arc<Link>,
-    place: u32,
+    slot: u32,
     /// A buffer too big for one read, and how much of it was read.
     rest: Option<(Buffer, usize)>,
     /// Whether something was taken out since the client was last told that there is room.
@@ -49,23 +49,23 @@ pub(in crate::real) enum HandOver {
 }
 
 /// Both ends of a new connection.
-pub(super) fn connection(door: &Arc<Door>, place: u32, limits: &KernelLimits) -> (MemoryStream, NodeEnd) {
+pub(super) fn connection(acceptor: &Arc<Acceptor>, slot: u32, limits: &KernelLimits) -> (MemoryStream, NodeEnd) {
     let bounds = PipeBounds { buffers_max: limits.stream_buffers_max, bytes_max: limits.stream_bytes_max as u64 };
     let (to_node, from_client) = pipe(bounds);
     let (to_client, from_node) = pipe(bounds);
     let link = Arc::new(Link {
-        receiver_waits: WakerPlace::new(),
-        sender_waits: WakerPlace::new(),
+        receiver_waits: WakerSlot::new(),
+        sender_waits: WakerSlot::new(),
         node_waits: AtomicBool::new(false),
     });
-    let stream = MemoryStream::new(to_node, from_node, link.clone(), door.clone(), place);
-    (stream, NodeEnd { receiver: from_client, sender: to_client, link, place, rest: None, made_room: false })
+    let stream = MemoryStream::new(to_node, from_node, link.clone(), acceptor.clone(), slot);
+    (stream, NodeEnd { receiver: from_client, sender: to_client, link, slot, rest: None, made_room: false })
 }
 
 impl NodeEnd {
     /// Its place at the door.
-    pub(in crate::real) fn place(&self) -> u32 {
-        self.place
+    pub(in crate::real) fn slot(&self) -> u32 {
+        self.slot
     }
 
     /// Takes at most `bytes_max` bytes, uncopied if they came in a buffer no bigger than that; nothing if there are none.
@@ -76,7 +76,7 @@ impl NodeEnd {
         }
         let bytes = self.receiver.pop();
         self.made_room |= bytes.is_some();
-        self.tell_of_room();
+        self.announce_room();
         let bytes = bytes?;
         if bytes.len() <= bytes_max {
             return Some(bytes);
@@ -114,7 +114,7 @@ impl NodeEnd {
     /// Wakes a client that waits for room, if there is some that it has not been told of. A client without room says so
     /// before it puts its connection among the news, so calling this after each read and for all news is enough.
     #[inline]
-    pub(in crate::real) fn tell_of_room(&mut self) {
+    pub(in crate::real) fn announce_room(&mut self) {
         if self.made_room && self.receiver.has_few() {
             self.made_room = !self.link.sender_waits.wake();
         }

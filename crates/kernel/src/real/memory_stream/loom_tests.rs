@@ -13,14 +13,14 @@ use super::end::connection;
 use super::*;
 use crate::buffer::{Buffer, BufferPool};
 use crate::limit::KernelLimits;
-use crate::scheduler::sleep::{SleepCell, SleepPlace};
+use crate::scheduler::sleep::{SleepCell, SleepLocation};
 
 /// The bell of a recv thread that sleeps in its cell.
 struct CellBell(Arc<SleepCell>);
 
 impl Bell for CellBell {
     fn ring(&self) {
-        if self.0.claim() == Some(SleepPlace::Cell) {
+        if self.0.claim() == Some(SleepLocation::Cell) {
             self.0.ring();
         }
     }
@@ -58,7 +58,7 @@ fn wait<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
 /// What a recv thread has.
 struct Recv {
     end: NodeEnd,
-    door: Arc<Door>,
+    acceptor: Arc<Acceptor>,
     cell: Arc<SleepCell>,
     buffers: BufferPool,
 }
@@ -66,18 +66,18 @@ struct Recv {
 impl Recv {
     /// Sleeps until there are news, as the thread of a node does, and takes them.
     fn wait_for_news(&mut self) {
-        let mut places = Vec::new();
+        let mut slots = Vec::new();
         loop {
-            self.door.take_news(&mut places);
-            if !places.is_empty() {
-                return self.end.tell_of_room();
+            self.acceptor.take_ready(&mut slots);
+            if !slots.is_empty() {
+                return self.end.announce_room();
             }
-            self.cell.let_go();
-            if self.door.has_news() {
-                self.cell.go_on();
-            } else if self.cell.rest(SleepPlace::Cell) {
+            self.cell.prepare_rest();
+            if self.acceptor.is_pending() {
+                self.cell.cancel_rest();
+            } else if self.cell.rest(SleepLocation::Cell) {
                 self.cell.sleep(None);
-                self.cell.come_back();
+                self.cell.reattach();
             }
         }
     }
@@ -116,10 +116,10 @@ impl Recv {
 
 fn connect(buffers_max: u32) -> (MemoryStream, Recv) {
     let cell = Arc::new(SleepCell::new());
-    let door = Arc::new(Door::new(1, Box::new(CellBell(cell.clone()))));
+    let acceptor = Arc::new(Acceptor::new(1, Box::new(CellBell(cell.clone()))));
     let limits = KernelLimits { stream_buffers_max: buffers_max, ..KernelLimits::default() };
-    let (stream, end) = connection(&door, 0, &limits);
-    (stream, Recv { end, door, cell, buffers: BufferPool::new(0) })
+    let (stream, end) = connection(&acceptor, 0, &limits);
+    (stream, Recv { end, acceptor, cell, buffers: BufferPool::new(0) })
 }
 
 fn check(preemptions: usize, case: impl Fn() + Sync + Send + 'static) {

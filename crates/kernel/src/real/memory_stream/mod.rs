@@ -5,9 +5,9 @@
 //!
 //! In reading order:
 //! - `pipe`: one direction, a ring of buffers with a bound in bytes;
-//! - `news`: which connections of a recv thread have something for it;
-//! - `waker_place`: how the node finds a client that waits;
-//! - `door`: where clients knock; `end`: the node's end; `client`: the client's.
+//! - `ready`: which connections of a recv thread have something for it;
+//! - `waker_slot`: how the node finds a client that waits;
+//! - `acceptor`: where clients knock; `end`: the node's end; `client`: the client's.
 //!
 //! Who wakes whom. A client that sends puts its connection into the list of news and rings the bell of the recv thread,
 //! which sounds only if that thread sleeps. The node wakes a client only if its waker is announced. A client without room says
@@ -15,14 +15,14 @@
 //! announces that and looks again, and the client looks after it has taken something.
 
 mod client;
-mod door;
+mod acceptor;
 mod end;
-mod news;
+mod ready_list;
 mod pipe;
-mod waker_place;
+mod waker_slot;
 
+pub(super) use acceptor::{Acceptor, Arrival, Bell, Refusal};
 pub use client::{MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};
-pub(super) use door::{Arrival, Bell, Door, Refusal};
 pub(super) use end::{HandOver, NodeEnd};
 
 #[cfg(all(test, loom))]

@@ -46,7 +46,7 @@ impl Bell for CountingBell {
 struct Pair {
     client: MemoryStream,
     node: NodeEnd,
-    door: Arc<Door>,
+    acceptor: Arc<Acceptor>,
     rung: Arc<Count>,
     woken: Arc<Count>,
     waker: Waker,
@@ -55,19 +55,19 @@ struct Pair {
 
 fn pair(limits: &KernelLimits) -> Pair {
     let (rung, woken) = (Arc::<Count>::default(), Arc::<Count>::default());
-    let door = Arc::new(Door::new(1, Box::new(CountingBell(rung.clone()))));
-    let (client, node) = connection(&door, 0, limits);
+    let acceptor = Arc::new(Acceptor::new(1, Box::new(CountingBell(rung.clone()))));
+    let (client, node) = connection(&acceptor, 0, limits);
     let waker = Waker::from(woken.clone());
-    Pair { client, node, door, rung, woken, waker, buffers: BufferPool::new(1 << 20) }
+    Pair { client, node, acceptor, rung, woken, waker, buffers: BufferPool::new(1 << 20) }
 }
 
 impl Pair {
     /// What the recv thread does about news. Returns whether there were any.
-    fn look_at_news(&mut self) -> bool {
-        let mut places = Vec::new();
-        self.door.take_news(&mut places);
-        self.node.tell_of_room();
-        places == [0]
+    fn take_ready_streams(&mut self) -> bool {
+        let mut slots = Vec::new();
+        self.acceptor.take_ready(&mut slots);
+        self.node.announce_room();
+        slots == [0]
     }
 
     fn read(&mut self) -> Option<Buffer> {
@@ -93,7 +93,7 @@ fn a_buffer_changes_hands_uncopied_and_rings_once_until_the_news_are_taken() {
     pair.client.try_send(b"more".to_vec()).unwrap();
     pair.client.try_send(Buffer::new()).unwrap();
     assert_eq!(pair.rung.get(), 1);
-    assert!(pair.look_at_news() && !pair.look_at_news());
+    assert!(pair.take_ready_streams() && !pair.take_ready_streams());
     let read = pair.read().unwrap();
     assert_eq!((read.as_ptr(), read.as_slice()), (address, b"select".as_slice()));
     assert!(pair.node.has_input());
@@ -135,7 +135,7 @@ fn a_client_without_room_waits_until_the_node_has_read_some() {
     let waker = pair.waker.clone();
     assert_eq!(pair.client.poll_send(&mut Context::from_waker(&waker), &mut bytes), Poll::Pending);
     assert_eq!(bytes, [4]);
-    assert!(pair.look_at_news());
+    assert!(pair.take_ready_streams());
     assert_eq!(pair.woken.get(), 0, "there is no room yet");
     for byte in 0..4 {
         assert_eq!(pair.read().unwrap(), [byte]);
@@ -149,13 +149,13 @@ fn a_client_without_room_waits_until_the_node_has_read_some() {
 fn a_client_that_says_too_late_that_it_waits_is_woken_by_its_news() {
     let mut pair = pair(&KernelLimits { stream_bytes_max: 10, ..KernelLimits::default() });
     pair.client.try_send(vec![0; 10]).unwrap();
-    assert!(pair.look_at_news());
+    assert!(pair.take_ready_streams());
     let mut bytes = vec![1];
     let waker = pair.waker.clone();
     assert!(pair.client.poll_send(&mut Context::from_waker(&waker), &mut bytes).is_pending());
     // The node reads without having seen that the client waits, as it would with the flag still on its way.
     assert_eq!(pair.read().unwrap().len(), 10);
-    assert!(pair.look_at_news());
+    assert!(pair.take_ready_streams());
     assert_eq!(pair.woken.get(), 1);
     assert!(pair.client.poll_send(&mut Context::from_waker(&waker), &mut bytes).is_ready());
 }
@@ -185,7 +185,7 @@ fn a_node_without_room_hears_when_the_client_has_taken_some() {
         assert_eq!(pair.client.receive().unwrap(), [byte]);
     }
     assert_eq!(pair.rung.get(), rung + 1);
-    assert!(pair.look_at_news() && pair.node.has_room());
+    assert!(pair.take_ready_streams() && pair.node.has_room());
     assert_eq!(pair.hand_over(&mut queue), HandOver::All);
     assert_eq!((pair.client.receive(), pair.client.receive()), (Some(vec![4]), Some(vec![5])));
 }

@@ -14,8 +14,8 @@ use crate::envelope::SocketParcel;
 use crate::limit::KernelLimits;
 use crate::module::ModuleId;
 use crate::random::Random;
-use crate::real::assistant::{Assistant, LOAN_BYTES_MAX};
-use crate::real::memory_stream::{Bell, Door};
+use crate::real::assistant::{Assistant, BATCH_BYTES_MAX};
+use crate::real::memory_stream::{Acceptor, Bell};
 use crate::real::sending::{SendWord, Sending};
 use crate::real::socket::{OutputCounts, SocketCounts, Sockets};
 use crate::scheduler::load::{LoadBoard, LoadMeter, ThreadLoad, ThreadState, Usage};
@@ -76,8 +76,8 @@ impl Pair {
         let own = directory.address(ModuleId::SOCKETS, 0);
         let registry = poll.registry().try_clone().unwrap();
         let mut sending = Sending::new(&directory, 0, Arc::new(loads));
-        let door = Arc::new(Door::new(0, Box::new(NoBell)));
-        let sockets = Sockets::new(own, directory, registry, KernelLimits::default(), counts, door);
+        let acceptor = Arc::new(Acceptor::new(0, Box::new(NoBell)));
+        let sockets = Sockets::new(own, directory, registry, KernelLimits::default(), counts, acceptor);
         let helper = Assistant::default();
         sending.adjust(now, &SendWord::new(&settings), &sockets.written, &helper);
         let buffers = BufferPool::new(1 << 20);
@@ -364,12 +364,12 @@ fn a_helper_writes_so_many_bytes_of_a_loan_a_turn_and_the_rest_behind_the_others
         pair.send(1, 10);
         pair.hand_over(false);
         let mut written = pair.helper.bytes;
-        assert_eq!(written, LOAN_BYTES_MAX as u64);
+        assert_eq!(written, BATCH_BYTES_MAX as u64);
         for turn in 0.. {
             // As fast a reader as there is, which takes all that is written.
             (0..4).for_each(|_| pair.read(0, 1 << 20));
             pair.help(SendState::Light, false);
-            assert!(pair.helper.bytes - written <= LOAN_BYTES_MAX as u64 + 10);
+            assert!(pair.helper.bytes - written <= BATCH_BYTES_MAX as u64 + 10);
             written = pair.helper.bytes;
             if turn == 0 {
                 pair.read(1, 10);
@@ -392,14 +392,14 @@ fn a_helper_writes_so_many_bytes_of_a_loan_a_turn_and_the_rest_behind_the_others
 #[test]
 fn a_helper_that_becomes_overloaded_gives_back_what_it_has_begun_to_write() {
     let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 1, Time(0));
-    pair.send(0, 2 * LOAN_BYTES_MAX);
+    pair.send(0, 2 * BATCH_BYTES_MAX);
     pair.hand_over(false);
     pair.help(SendState::Light, false);
     let received = pair.helper.bytes as usize;
-    assert!((1..=LOAN_BYTES_MAX).contains(&received));
+    assert!((1..=BATCH_BYTES_MAX).contains(&received));
     pair.help(SendState::Overload, false);
     pair.take_back();
-    while pair.clients[0].received.len() < 2 * LOAN_BYTES_MAX {
+    while pair.clients[0].received.len() < 2 * BATCH_BYTES_MAX {
         pair.read(0, 1 << 20);
         pair.poll();
         pair.write();

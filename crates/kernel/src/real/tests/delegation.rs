@@ -34,7 +34,7 @@ fn only_io(layout: &NodeLayout, thread: u16) -> bool {
 }
 
 /// Turns that others made for each thread while so many clients waited for answers one after the other, and each thread made some.
-fn lent_turns(layout: &NodeLayout, clients: usize, limits: KernelLimits) -> Vec<u64> {
+fn delegated_turns(layout: &NodeLayout, clients: usize, limits: KernelLimits) -> Vec<u64> {
     let (node, _) = start(layout, ToyPlan::default(), limits);
     let (address, loads) = (node.local_addresses()[0].unwrap(), node.loads().clone());
     let totals = || {
@@ -46,15 +46,15 @@ fn lent_turns(layout: &NodeLayout, clients: usize, limits: KernelLimits) -> Vec<
         for _ in 0..clients {
             scope.spawn(|| {
                 let mut rounds = 0;
-                while rounds < ROUNDS_MAX && totals().any(|total| total.turns + total.lent_turns < TURNS) {
+                while rounds < ROUNDS_MAX && totals().any(|total| total.turns + total.delegated_turns < TURNS) {
                     ping(address, 100);
                     rounds += 100;
                 }
             });
         }
     });
-    assert!(totals().all(|total| total.turns + total.lent_turns >= TURNS));
-    let turns = totals().map(|total| total.lent_turns).collect();
+    assert!(totals().all(|total| total.turns + total.delegated_turns >= TURNS));
+    let turns = totals().map(|total| total.delegated_turns).collect();
     assert!(node.stop(), "the node came to rest");
     turns
 }
@@ -62,14 +62,14 @@ fn lent_turns(layout: &NodeLayout, clients: usize, limits: KernelLimits) -> Vec<
 #[test]
 fn what_a_sleeping_thread_is_asked_is_done_by_who_asks() {
     let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(ModuleId::FILES, 0)]]);
-    let turns = lent_turns(&layout, 1, KernelLimits::default());
+    let turns = delegated_turns(&layout, 1, KernelLimits::default());
     assert!(turns[1] > 0, "{turns:?}");
 }
 
 #[test]
 fn a_thread_that_may_wait_for_disks_is_woken() {
     let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0), (ModuleId::FILES, 0)]]);
-    let turns = lent_turns(&layout, 1, KernelLimits::default());
+    let turns = delegated_turns(&layout, 1, KernelLimits::default());
     assert_eq!(turns[1], 0);
 }
 
@@ -83,7 +83,7 @@ fn threads_that_stand_in_for_each_other_lose_nothing() {
     ]);
     for ring_slots in [4, 0] {
         let limits = KernelLimits { ring_slots, ..KernelLimits::default() };
-        let turns = lent_turns(&layout, 8, limits);
+        let turns = delegated_turns(&layout, 8, limits);
         assert!(turns.iter().sum::<u64>() > 0, "{turns:?}");
     }
 }
@@ -154,7 +154,7 @@ fn a_timer_that_is_started_by_a_lent_turn_is_not_slept_through() {
     let (in_time, all) = *told.lock().unwrap();
     // A thread sleeps for a second at most, so one that did not look at the timer would tell all of them too late.
     assert!(all == ROUNDS && in_time >= ROUNDS / 2, "{in_time} of {all} timers in time");
-    assert!(node.loads().thread(1).unwrap().total.lent_turns > 0);
+    assert!(node.loads().thread(1).unwrap().total.delegated_turns > 0);
     assert!(node.stop(), "the node came to rest");
 }
 
@@ -171,6 +171,6 @@ fn output_that_is_lent_is_written_by_the_helper() {
         rounds += 100;
     }
     assert!(written() >= TURNS);
-    assert_eq!(loads.thread(1).unwrap().total.lent_turns, 0);
+    assert_eq!(loads.thread(1).unwrap().total.delegated_turns, 0);
     assert!(node.stop(), "the node came to rest");
 }

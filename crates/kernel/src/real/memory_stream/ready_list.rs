@@ -12,41 +12,41 @@ use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 /// The end of the list.
 const NONE: u32 = u32::MAX;
 
-pub(super) struct NewsList {
+pub(super) struct ReadyList {
     /// The place that told last.
     head: CachePadded<AtomicU32>,
-    places: Box<[Place]>,
+    slots: Box<[Slot]>,
 }
 
-struct Place {
+struct Slot {
     is_listed: AtomicBool,
     /// The place that told before this one.
     next: AtomicU32,
 }
 
-impl NewsList {
+impl ReadyList {
     /// A list for so many places.
-    pub(super) fn new(places: u32) -> Self {
-        let place = |_| Place { is_listed: AtomicBool::new(false), next: AtomicU32::new(NONE) };
-        Self { head: CachePadded(AtomicU32::new(NONE)), places: (0..places).map(place).collect() }
+    pub(super) fn new(slots: u32) -> Self {
+        let slot = |_| Slot { is_listed: AtomicBool::new(false), next: AtomicU32::new(NONE) };
+        Self { head: CachePadded(AtomicU32::new(NONE)), slots: (0..slots).map(slot).collect() }
     }
 
     /// How many places there may be.
     pub(super) fn capacity(&self) -> u32 {
-        self.places.len() as u32
+        self.slots.len() as u32
     }
 
     /// Puts a place into the list. Returns whether it was not there; then the taker is to be woken.
     #[inline]
-    pub(super) fn tell(&self, place: u32) -> bool {
-        let Some(entry) = self.places.get(place as usize) else { return false };
+    pub(super) fn notify(&self, slot: u32) -> bool {
+        let Some(entry) = self.slots.get(slot as usize) else { return false };
         if entry.is_listed.swap(true, Ordering::AcqRel) {
             return false;
         }
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             entry.next.store(head, Ordering::Relaxed);
-            match self.head.compare_exchange_weak(head, place, Ordering::Release, Ordering::Relaxed) {
+            match self.head.compare_exchange_weak(head, slot, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(other) => head = other,
             }
@@ -55,17 +55,17 @@ impl NewsList {
 
     /// Whether any place is in the list.
     #[inline]
-    pub(super) fn has_news(&self) -> bool {
+    pub(super) fn is_pending(&self) -> bool {
         self.head.load(Ordering::Relaxed) != NONE
     }
 
     /// Takes all places out, those that told first in front. For the one taker.
     pub(super) fn take(&self, taken: &mut Vec<u32>) {
         let first = taken.len();
-        let mut place = self.head.swap(NONE, Ordering::Acquire);
-        while let Some(entry) = self.places.get(place as usize) {
-            taken.push(place);
-            place = entry.next.load(Ordering::Relaxed);
+        let mut slot = self.head.swap(NONE, Ordering::Acquire);
+        while let Some(entry) = self.slots.get(slot as usize) {
+            taken.push(slot);
+            slot = entry.next.load(Ordering::Relaxed);
             entry.is_listed.swap(false, Ordering::AcqRel);
         }
         taken[first..].reverse();

@@ -10,7 +10,7 @@ use crate::sync::Mutex;
 
 use super::client::MemoryStream;
 use super::end::{NodeEnd, connection};
-use super::news::NewsList;
+use super::ready_list::ReadyList;
 
 /// Wakes a recv thread if it sleeps. Whoever rings has published its news and passed [`SleepCell::fence_before_claim`].
 pub(in crate::real) trait Bell: Send + Sync {
@@ -18,8 +18,8 @@ pub(in crate::real) trait Bell: Send + Sync {
 }
 
 /// The door of one recv thread.
-pub(in crate::real) struct Door {
-    news: NewsList,
+pub(in crate::real) struct Acceptor {
+    ready: ReadyList,
     bell: Box<dyn Bell>,
     entrance: Mutex<Entrance>,
 }
@@ -47,21 +47,21 @@ pub(in crate::real) enum Refusal {
     Full,
 }
 
-impl Door {
+impl Acceptor {
     /// A door for at most so many connections at once.
-    pub(in crate::real) fn new(places: u32, bell: Box<dyn Bell>) -> Self {
+    pub(in crate::real) fn new(slots: u32, bell: Box<dyn Bell>) -> Self {
         let entrance = Entrance { arrivals: Vec::new(), free: Vec::new(), unused: 0, closed: false };
-        Self { news: NewsList::new(places), bell, entrance: Mutex::new(entrance) }
+        Self { ready: ReadyList::new(slots), bell, entrance: Mutex::new(entrance) }
     }
 
     /// Makes a connection and announces it to the recv thread.
-    pub(in crate::real) fn knock(
+    pub(in crate::real) fn connect(
         self: &Arc<Self>,
         listener: u16,
         limits: &KernelLimits,
     ) -> Result<MemoryStream, Refusal> {
-        let place = self.take_place()?;
-        let (stream, end) = connection(self, place, limits);
+        let slot = self.allocate_slot()?;
+        let (stream, end) = connection(self, slot, limits);
         {
             let Ok(mut entrance) = self.entrance.lock() else { return Err(Refusal::Closed) };
             if entrance.closed {
@@ -69,29 +69,29 @@ impl Door {
             }
             entrance.arrivals.push(Arrival { end, listener });
         }
-        self.tell(place);
+        self.notify(slot);
         Ok(stream)
     }
 
-    fn take_place(&self) -> Result<u32, Refusal> {
+    fn allocate_slot(&self) -> Result<u32, Refusal> {
         let Ok(mut entrance) = self.entrance.lock() else { return Err(Refusal::Closed) };
         if entrance.closed {
             return Err(Refusal::Closed);
         }
-        if let Some(place) = entrance.free.pop() {
-            return Ok(place);
+        if let Some(slot) = entrance.free.pop() {
+            return Ok(slot);
         }
-        if entrance.unused >= self.news.capacity() {
+        if entrance.unused >= self.ready.capacity() {
             return Err(Refusal::Full);
         }
         entrance.unused += 1;
         Ok(entrance.unused - 1)
     }
 
-    /// Tells the recv thread that the connection at `place` has something for it.
+    /// Tells the recv thread that the connection at `slot` has something for it.
     #[inline]
-    pub(super) fn tell(&self, place: u32) {
-        if self.news.tell(place) {
+    pub(super) fn notify(&self, slot: u32) {
+        if self.ready.notify(slot) {
             SleepCell::fence_before_claim();
             self.bell.ring();
         }
@@ -99,13 +99,13 @@ impl Door {
 
     /// Whether any connection has something for the recv thread.
     #[inline]
-    pub(in crate::real) fn has_news(&self) -> bool {
-        self.news.has_news()
+    pub(in crate::real) fn is_pending(&self) -> bool {
+        self.ready.is_pending()
     }
 
     /// Takes the places that have news. For the recv thread.
-    pub(in crate::real) fn take_news(&self, places: &mut Vec<u32>) {
-        self.news.take(places);
+    pub(in crate::real) fn take_ready(&self, slots: &mut Vec<u32>) {
+        self.ready.take(slots);
     }
 
     /// Takes new connections and gives back the places of those that are gone. Does nothing and returns false if a client is

@@ -13,7 +13,7 @@ use crate::toy::{ECHO, PLAYER, STARTER};
 use crate::toy::{ToyHost, ToyPlan};
 
 mod sending;
-mod stand_in;
+mod delegation;
 
 /// What the blocks of each thread counted, seen when the thread ends.
 #[derive(Clone, Default)]

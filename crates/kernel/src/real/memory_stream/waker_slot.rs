@@ -9,22 +9,22 @@ use std::task::Waker;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering, fence};
 
-pub(super) struct WakerPlace {
+pub(super) struct WakerSlot {
     waits: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
 
-impl WakerPlace {
+impl WakerSlot {
     pub(super) fn new() -> Self {
         Self { waits: AtomicBool::new(false), waker: Mutex::new(None) }
     }
 
     /// Says that somebody waits. The caller must look again at what it waits for, after this and before waiting.
     pub(super) fn register(&self, waker: &Waker) {
-        if let Ok(mut place) = self.waker.lock()
-            && !place.as_ref().is_some_and(|registered| registered.will_wake(waker))
+        if let Ok(mut slot) = self.waker.lock()
+            && !slot.as_ref().is_some_and(|registered| registered.will_wake(waker))
         {
-            *place = Some(waker.clone());
+            *slot = Some(waker.clone());
         }
         self.waits.swap(true, Ordering::AcqRel);
         fence(Ordering::SeqCst);
@@ -48,7 +48,7 @@ impl WakerPlace {
 
     #[cold]
     fn wake_registered(&self) {
-        let waker = self.waker.try_lock().ok().and_then(|place| place.clone());
+        let waker = self.waker.try_lock().ok().and_then(|slot| slot.clone());
         if let Some(waker) = waker {
             waker.wake();
         }
