@@ -5,6 +5,7 @@ pub mod commit_sequence;
 #[allow(unsafe_code)]
 pub mod guard;
 pub mod index;
+mod invariant;
 pub mod lock;
 pub mod page;
 pub mod partition_store;

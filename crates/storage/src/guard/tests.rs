@@ -1,6 +1,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{Busy, OwnerToken, PartitionGuard, READER_SLOTS_MAX, ReadGroup, ReaderSlot};
+use junctor_model::limit::READER_SLOTS_MAX;
+
+use super::{Busy, OwnerToken, PartitionGuard, ReadGroup, ReaderSlot};
 
 fn guard(slot_count: u8) -> (PartitionGuard<Vec<u32>>, OwnerToken, Vec<ReaderSlot>) {
     let (group, slots) = ReadGroup::new(slot_count);
@@ -125,7 +127,8 @@ fn a_strangers_token_or_slot_stops_the_node() {
 
 #[test]
 fn a_group_has_each_slot_once_and_not_too_many() {
-    let (_, slots) = ReadGroup::new(READER_SLOTS_MAX);
-    assert_eq!(slots.iter().map(ReaderSlot::number).collect::<Vec<_>>(), (0..READER_SLOTS_MAX).collect::<Vec<_>>());
-    assert!(catch_unwind(|| ReadGroup::new(READER_SLOTS_MAX + 1)).is_err());
+    let slots_max = READER_SLOTS_MAX as u8;
+    let (_, slots) = ReadGroup::new(slots_max);
+    assert_eq!(slots.iter().map(ReaderSlot::number).collect::<Vec<_>>(), (0..slots_max).collect::<Vec<_>>());
+    assert!(catch_unwind(|| ReadGroup::new(slots_max + 1)).is_err());
 }

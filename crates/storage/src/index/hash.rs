@@ -10,6 +10,7 @@ use std::sync::Arc;
 use junctor_model::id::RowId;
 
 use super::words::equal_words;
+use crate::invariant::require;
 use crate::page::{Need, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
 
 const BUCKET_BYTES: usize = 64;
@@ -43,7 +44,7 @@ pub struct HashIndex {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum BucketLocation {
     Home(usize),
     Spill(u32),
 }
@@ -120,6 +121,7 @@ impl HashIndex {
 
     /// Adds an entry; room must have been reserved.
     pub(crate) fn insert(&mut self, hash: u64, row: RowId) {
+        require!(!self.home.is_empty(), "room for an entry of the hash index was reserved");
         self.add(hash as u32, row.0);
         self.entries += 1;
         if self.entries > self.bucket_count() * ENTRIES_PER_BUCKET_MEAN {
@@ -133,30 +135,31 @@ impl HashIndex {
             return false;
         }
         let hash = hash as u32;
-        let (mut place, mut before) = (Place::Home(self.home_of(u64::from(hash))), None);
+        let (mut location, mut before) = (BucketLocation::Home(self.home_of(u64::from(hash))), None);
         let mut found = None;
         loop {
-            let bucket = self.bucket(place);
+            let bucket = self.bucket(location);
             if found.is_none() {
                 let mut slots = 0..usize::from(bucket[COUNT_AT]);
-                found = slots.find(|slot| row_at(bucket, *slot) == row.0).map(|slot| (place, slot));
+                found = slots.find(|slot| row_at(bucket, *slot) == row.0).map(|slot| (location, slot));
             }
             match link_of(bucket) {
                 0 => break,
                 link => {
-                    before = Some(place);
-                    place = Place::Spill(link - 1);
+                    before = Some(location);
+                    location = BucketLocation::Spill(link - 1);
                 }
             }
         }
         let Some((hole, slot)) = found else { return false };
         // The last entry of the chain fills the hole, so that only the last bucket is ever not full.
-        let last = self.bucket_mut(place);
+        let last = self.bucket_mut(location);
+        require!(last[COUNT_AT] > 0, "the last bucket of a chain with entries has an entry");
         last[COUNT_AT] -= 1;
         let end = usize::from(last[COUNT_AT]);
         let (last_hash, last_row) = (hash_at(last, end), row_at(last, end));
         set_entry(self.bucket_mut(hole), slot, last_hash, last_row);
-        if let (0, Some(before), Place::Spill(number)) = (end, before, place) {
+        if let (0, Some(before), BucketLocation::Spill(number)) = (end, before, location) {
             set_link(self.bucket_mut(before), 0);
             self.free_spill(number);
         }
@@ -186,9 +189,9 @@ impl HashIndex {
     pub(crate) fn check(&self, mut visit: impl FnMut(u32, RowId) -> Result<(), String>) -> Result<(), String> {
         let (mut entries, mut spilled) = (0, 0);
         for home in 0..if self.home.is_empty() { 0 } else { self.bucket_count() } {
-            let mut place = Place::Home(home);
+            let mut location = BucketLocation::Home(home);
             loop {
-                let bucket = self.bucket(place);
+                let bucket = self.bucket(location);
                 let count = usize::from(bucket[COUNT_AT]);
                 let link = link_of(bucket);
                 if link != 0 && count != ENTRIES_PER_BUCKET {
@@ -205,7 +208,7 @@ impl HashIndex {
                     break;
                 }
                 spilled += 1;
-                place = Place::Spill(link - 1);
+                location = BucketLocation::Spill(link - 1);
             }
         }
         let (mut free, mut next) = (0, self.spill_free);
@@ -223,9 +226,9 @@ impl HashIndex {
     }
 
     fn add(&mut self, hash: u32, row: u32) {
-        let mut place = Place::Home(self.home_of(u64::from(hash)));
+        let mut location = BucketLocation::Home(self.home_of(u64::from(hash)));
         loop {
-            let bucket = self.bucket_mut(place);
+            let bucket = self.bucket_mut(location);
             let count = usize::from(bucket[COUNT_AT]);
             if count < ENTRIES_PER_BUCKET {
                 bucket[COUNT_AT] += 1;
@@ -235,10 +238,10 @@ impl HashIndex {
             match link_of(bucket) {
                 0 => {
                     let number = self.take_spill();
-                    set_link(self.bucket_mut(place), number + 1);
-                    place = Place::Spill(number);
+                    set_link(self.bucket_mut(location), number + 1);
+                    location = BucketLocation::Spill(number);
                 }
-                link => place = Place::Spill(link - 1),
+                link => location = BucketLocation::Spill(link - 1),
             }
         }
     }
@@ -252,19 +255,19 @@ impl HashIndex {
             self.home.push(page);
         }
         let mut moving = std::mem::take(&mut self.moving);
-        let mut place = Place::Home(self.split);
+        let mut location = BucketLocation::Home(self.split);
         loop {
-            let bucket = self.bucket_mut(place);
+            let bucket = self.bucket_mut(location);
             moving.extend((0..usize::from(bucket[COUNT_AT])).map(|slot| (hash_at(bucket, slot), row_at(bucket, slot))));
             let link = link_of(bucket);
             bucket[COUNT_AT] = 0;
             set_link(bucket, 0);
-            if let Place::Spill(number) = place {
+            if let BucketLocation::Spill(number) = location {
                 self.free_spill(number);
             }
             match link {
                 0 => break,
-                link => place = Place::Spill(link - 1),
+                link => location = BucketLocation::Spill(link - 1),
             }
         }
         self.split += 1;
@@ -276,6 +279,10 @@ impl HashIndex {
         for (hash, row) in moving.drain(..) {
             self.add(hash, row);
         }
+        require!(
+            self.spill_fresh as usize <= self.spill.len() * BUCKETS_PER_PAGE,
+            "the spill buckets in use lie in pages of the index"
+        );
         self.moving = moving;
     }
 
@@ -311,17 +318,17 @@ impl HashIndex {
         bucket_in(&self.spill[number / BUCKETS_PER_PAGE], number % BUCKETS_PER_PAGE)
     }
 
-    fn bucket(&self, place: Place) -> &Bucket {
-        match place {
-            Place::Home(bucket) => self.home_bucket(bucket),
-            Place::Spill(number) => self.spill_bucket(number),
+    fn bucket(&self, location: BucketLocation) -> &Bucket {
+        match location {
+            BucketLocation::Home(bucket) => self.home_bucket(bucket),
+            BucketLocation::Spill(number) => self.spill_bucket(number),
         }
     }
 
-    fn bucket_mut(&mut self, place: Place) -> &mut Bucket {
-        let (pages, number) = match place {
-            Place::Home(bucket) => (&mut self.home, bucket),
-            Place::Spill(number) => (&mut self.spill, number as usize),
+    fn bucket_mut(&mut self, location: BucketLocation) -> &mut Bucket {
+        let (pages, number) = match location {
+            BucketLocation::Home(bucket) => (&mut self.home, bucket),
+            BucketLocation::Spill(number) => (&mut self.spill, number as usize),
         };
         let offset = number % BUCKETS_PER_PAGE * BUCKET_BYTES;
         let page = &mut pages[number / BUCKETS_PER_PAGE];
@@ -331,6 +338,10 @@ impl HashIndex {
     fn take_spill(&mut self) -> u32 {
         let number = match self.spill_free {
             NO_BUCKET => {
+                require!(
+                    (self.spill_fresh as usize) < self.spill.len() * BUCKETS_PER_PAGE,
+                    "room for a spill bucket was reserved"
+                );
                 self.spill_fresh += 1;
                 self.spill_fresh - 1
             }
@@ -339,13 +350,13 @@ impl HashIndex {
                 number
             }
         };
-        self.bucket_mut(Place::Spill(number)).fill(0);
+        self.bucket_mut(BucketLocation::Spill(number)).fill(0);
         number
     }
 
     fn free_spill(&mut self, number: u32) {
         let next = self.spill_free;
-        set_link(self.bucket_mut(Place::Spill(number)), next);
+        set_link(self.bucket_mut(BucketLocation::Spill(number)), next);
         self.spill_free = number;
     }
 

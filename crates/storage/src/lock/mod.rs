@@ -14,5 +14,3 @@ pub use table::{LOCKS_MAX, LockEntry, LockKey, LockMode, LockReply, LockTable, L
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
-#[cfg(all(test, not(any(loom, shuttle))))]
-mod range_tests;

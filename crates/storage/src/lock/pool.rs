@@ -1,5 +1,7 @@
 //! Records with small numbers for names, used again after they are freed.
 
+use crate::invariant::require;
+
 /// Says that there is no record.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -28,7 +30,7 @@ impl<T> Pool<T> {
                 number
             }
             None => {
-                assert!(self.records.len() < self.capacity, "a pool is asked for room first");
+                require!(self.records.len() < self.capacity, "a pool that takes a record has room for it");
                 self.records.push(record);
                 (self.records.len() - 1) as u32
             }
@@ -54,7 +56,7 @@ impl<T> Pool<T> {
 
     /// Gives the memory of at most so many records back, for more at once would take long; nothing may be used.
     pub(super) fn trim(&mut self, count_max: usize) {
-        assert!(self.used() == 0, "records that are used stay");
+        require!(self.used() == 0, "a pool that is trimmed has no record in use");
         self.records.clear();
         self.free.clear();
         self.records.shrink_to(self.records.capacity().saturating_sub(count_max));

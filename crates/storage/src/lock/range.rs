@@ -14,8 +14,10 @@ use std::sync::Arc;
 
 use junctor_model::id::{IndexId, PartitionId, TransactionId};
 
-use super::table::{LockMode, LockTableFull, WaiterToken};
 use crate::index::RangeBounds;
+use crate::invariant::require;
+
+use super::table::{LockMode, LockTableFull, WaiterToken};
 
 /// Ranges of one ldm.
 pub const RANGES_MAX: usize = 1 << 17;
@@ -223,11 +225,15 @@ impl RangeTable {
         }
         for held in given_back {
             let (Held::Prefix(place, _) | Held::Wide(place)) = held;
-            let Some(ranges) = self.indexes.get_mut(&place) else { continue };
+            let ranges = self.indexes.get_mut(&place).expect("an index keeps its ranges until their holders end");
             let (count, bytes) = match held {
                 Held::Prefix(_, prefix) => ranges.remove_prefix(&prefix, transaction),
                 Held::Wide(_) => ranges.remove_wide(transaction),
             };
+            require!(
+                count > 0 && count <= self.count && bytes <= self.bytes,
+                "{count} ranges of {bytes} bytes that are released were counted when they were locked"
+            );
             self.count -= count;
             self.bytes -= bytes;
             if ranges.is_empty() {
@@ -325,15 +331,16 @@ impl IndexRanges {
 
     /// The number of ranges and bytes that went.
     fn remove_prefix(&mut self, prefix: &Arc<[u8]>, transaction: TransactionId) -> (usize, usize) {
-        let Some(holders) = self.prefixes.get_mut(prefix) else { return (0, 0) };
+        let holders = self.prefixes.get_mut(prefix).expect("a prefix is locked until its last holder ends");
+        let before = holders.len();
         holders.retain(|(holder, _)| *holder != transaction);
+        require!(before == holders.len() + 1, "a transaction holds a prefix once");
         if holders.is_empty() {
             self.prefixes.remove(prefix);
-            if let Some(count) = self.lengths.get_mut(&prefix.len()) {
-                *count -= 1;
-                if *count == 0 {
-                    self.lengths.remove(&prefix.len());
-                }
+            let count = self.lengths.get_mut(&prefix.len()).expect("a locked prefix has its length counted");
+            *count -= 1;
+            if *count == 0 {
+                self.lengths.remove(&prefix.len());
             }
         }
         (1, prefix.len())

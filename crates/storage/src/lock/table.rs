@@ -11,10 +11,12 @@ use std::hash::{BuildHasher, Hash, Hasher};
 
 use junctor_model::id::{IndexId, PartitionId, RowId, TransactionId};
 
+use crate::index::RangeBounds;
+use crate::invariant::{require, verify};
+
 use super::pool::{NONE, Pool};
 use super::range::{IndexPlace, NewKey, RangeEntry, RangeTable};
 use super::shards::ShardedTable;
-use crate::index::RangeBounds;
 
 /// Locks, and requests for locks, of one ldm.
 pub const LOCKS_MAX: usize = 1 << 20;
@@ -237,6 +239,7 @@ impl LockTable {
         let hash = self.hash_of_key(&key);
         let found = self.by_key.find(hash, |lock| self.locks[*lock].key == key).copied();
         let Some(holder) = found.and_then(|lock| self.holder_of(lock, transaction)) else { return };
+        require!(self.requests[holder].count > 0, "a lock is released as often as it was granted");
         self.requests[holder].count -= 1;
         if self.requests[holder].count == 0 {
             self.unlink_from_transaction(holder);
@@ -278,7 +281,7 @@ impl LockTable {
             if !self.requests[waiting].is_granted {
                 let lock = self.requests[waiting].lock;
                 unlink(&mut self.requests, &mut self.locks[lock].waiters, waiting);
-                self.waiter_count -= 1;
+                self.uncount_waiter();
             }
             waiting = self.requests[waiting].transaction_next;
         }
@@ -290,7 +293,7 @@ impl LockTable {
                 unlink(&mut self.requests, &mut self.locks[lock].holders, request);
             }
             self.free_request(request);
-            self.settle(lock, granted);
+            self.grant_or_free(lock, granted);
             request = transaction_next;
         }
         if request == NONE {
@@ -469,6 +472,11 @@ impl LockTable {
     }
 
     fn strengthen(&mut self, holder: u32, mode: LockMode) {
+        let Request { mode: held, lock, .. } = self.requests[holder];
+        require!(
+            mode <= held || self.is_only_holder(lock, holder),
+            "a lock becomes exclusive only for its only holder"
+        );
         let request = &mut self.requests[holder];
         request.count = request.count.saturating_add(1);
         request.mode = request.mode.max(mode);
@@ -508,7 +516,8 @@ impl LockTable {
     }
 
     fn hold(&mut self, request: u32) {
-        let lock = self.requests[request].lock;
+        let Request { lock, mode, .. } = self.requests[request];
+        verify!(self.is_compatible(lock, mode), "a lock is granted only in a mode compatible with its holders");
         self.requests[request].is_granted = true;
         push_back(&mut self.requests, &mut self.locks[lock].holders, request);
     }
@@ -536,25 +545,24 @@ impl LockTable {
         let list = match self.requests[request].is_granted {
             true => &mut self.locks[lock].holders,
             false => {
-                self.waiter_count -= 1;
+                self.uncount_waiter();
                 &mut self.locks[lock].waiters
             }
         };
         unlink(&mut self.requests, list, request);
         self.free_request(request);
-        self.settle(lock, granted);
+        self.grant_or_free(lock, granted);
     }
 
     /// A request has left the lock: grants what can be granted, or frees the lock when nobody is left.
-    fn settle(&mut self, lock: u32, granted: &mut Vec<WaiterToken>) {
+    fn grant_or_free(&mut self, lock: u32, granted: &mut Vec<WaiterToken>) {
         self.grant(lock, granted);
         let Lock { key, holders, waiters } = self.locks[lock];
         if holders.first == NONE && waiters.first == NONE {
             let hash = self.hash_of_key(&key);
-            if let Ok(entry) = self.by_key.find_entry(hash, |other| *other == lock) {
-                entry.remove();
-                self.locks.remove(lock);
-            }
+            let entry = self.by_key.find_entry(hash, |other| *other == lock);
+            entry.expect("a lock that was held is found by its key").remove();
+            self.locks.remove(lock);
         }
     }
 
@@ -574,7 +582,7 @@ impl LockTable {
                 return;
             }
             unlink(&mut self.requests, &mut self.locks[lock].waiters, waiter);
-            self.waiter_count -= 1;
+            self.uncount_waiter();
             match holder {
                 Some(holder) => {
                     self.strengthen(holder, mode);
@@ -605,7 +613,13 @@ impl LockTable {
         }
     }
 
+    fn uncount_waiter(&mut self) {
+        require!(self.waiter_count > 0, "a request that leaves a queue was counted as waiting");
+        self.waiter_count -= 1;
+    }
+
     fn free_request(&mut self, request: u32) {
+        require!(self.requests[request].generation != 0, "a request record is freed once");
         self.requests[request].generation = 0;
         self.requests.remove(request);
     }

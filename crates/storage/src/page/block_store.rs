@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use crate::invariant::require;
+
 use super::pool::{Need, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
 
 /// Bytes of the longest block.
@@ -189,11 +191,13 @@ impl BlockStore {
 
     /// Takes a block of at least `bytes` (at most `BLOCK_BYTES_MAX - 8`). Its contents are undefined.
     pub(crate) fn allocate(&mut self, bytes: usize, need: Need) -> Result<Location, OutOfMemory> {
+        require!(bytes <= BLOCK_BYTES_MAX - 8, "a block of {bytes} bytes fits in a page");
         let class = self.class_with_room(bytes, need)?;
         Ok(self.take_block(class))
     }
 
     /// Takes a block of a class that has a page with room.
+    #[inline]
     fn take_block(&mut self, class: usize) -> Location {
         let page_number = self.classes[class].first as usize;
         let block_bytes = usize::from(CLASS_BYTES[class]);
@@ -207,6 +211,10 @@ impl BlockStore {
             state.fresh += 1;
             usize::from(state.fresh - 1) * block_bytes
         };
+        require!(
+            usize::from(state.class) == class && usize::from(state.used) < blocks_per_page(class),
+            "a page in the list of class {class} has that class and a free block"
+        );
         state.used += 1;
         self.classes[class].free_blocks -= 1;
         if usize::from(state.used) == blocks_per_page(class) {
@@ -236,8 +244,13 @@ impl BlockStore {
         let state = &mut self.states[page_number];
         let class = usize::from(state.class);
         let was_full = usize::from(state.used) == blocks_per_page(class);
-        state.used -= 1;
         let offset = location.offset();
+        require!(
+            state.used > 0 && offset < usize::from(state.fresh) * usize::from(CLASS_BYTES[class]),
+            "a block at {offset} of page {page_number} that is freed was taken"
+        );
+        require!(usize::from(state.free) != offset / 8, "a block at {offset} of page {page_number} is freed once");
+        state.used -= 1;
         page[offset..offset + 2].copy_from_slice(&state.free.to_le_bytes());
         state.free = (offset / 8) as u16;
         let (is_empty, is_draining) = (state.used == 0, state.is_draining);
@@ -279,15 +292,17 @@ impl BlockStore {
 
     /// Begins to empty a page: no block is taken from it any more.
     pub(crate) fn begin_drain(&mut self, page_number: usize) {
+        let PageState { class, used, is_draining, .. } = self.states[page_number];
+        require!(!is_draining && used > 0, "page {page_number} has blocks and is not being emptied already");
         self.unlink(page_number);
-        let PageState { class, used, .. } = self.states[page_number];
         self.classes[usize::from(class)].free_blocks -= blocks_per_page(usize::from(class)) as u32 - u32::from(used);
         self.states[page_number].is_draining = true;
     }
 
     /// Takes a page that was not emptied into use again.
     pub(crate) fn end_drain(&mut self, page_number: usize) {
-        let PageState { class, used, .. } = self.states[page_number];
+        let PageState { class, used, is_draining, .. } = self.states[page_number];
+        require!(is_draining, "page {page_number} is being emptied when that ends");
         self.states[page_number].is_draining = false;
         self.classes[usize::from(class)].free_blocks += blocks_per_page(usize::from(class)) as u32 - u32::from(used);
         self.link(page_number);
@@ -318,13 +333,16 @@ impl BlockStore {
     /// Moves a block out of a page that is being emptied into another of its class; `None` when no other has room. The
     /// old block is free then.
     pub(crate) fn move_block(&mut self, from: Location) -> Option<Location> {
+        // A page that is being emptied is in no list, so the new block cannot lie in it.
+        require!(self.states[from.page()].is_draining, "blocks move only out of a page that is being emptied");
         let class = usize::from(self.states[from.page()].class);
         if self.classes[class].first == NO_PAGE {
             return None;
         }
         let to = self.take_block(class);
-        let [source, target] = self.pages.get_disjoint_mut([from.page(), to.page()]).ok()?;
-        let (source, target) = (source.as_ref()?, target.as_mut()?);
+        let Ok([Some(source), Some(target)]) = self.pages.get_disjoint_mut([from.page(), to.page()]) else {
+            unreachable!("a block moves between two pages in use");
+        };
         let bytes = usize::from(CLASS_BYTES[class]);
         target[to.offset()..to.offset() + bytes].copy_from_slice(&source[from.offset()..from.offset() + bytes]);
         self.free(from);
@@ -434,6 +452,7 @@ impl BlockStore {
 
     #[cold]
     fn remove_page(&mut self, page_number: usize) {
+        require!(self.states[page_number].used == 0, "page {page_number} goes back to the pool with no block in use");
         if !self.states[page_number].is_draining {
             self.unlink(page_number);
             let class = usize::from(self.states[page_number].class);

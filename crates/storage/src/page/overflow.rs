@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::invariant::require;
+
 use super::block_store::{BLOCK_BYTES_MAX, BlockStore, Location};
 use super::pool::{Need, OutOfMemory, PageKind, PagePool};
 
@@ -25,6 +27,7 @@ impl OverflowStore {
         // The last block first, so that each one knows its next.
         let mut next = Location::NONE;
         let mut end = value.len();
+        require!(end > 0, "a long value is not empty");
         while end > 0 {
             let start = (end - 1) / PAYLOAD_BYTES_MAX * PAYLOAD_BYTES_MAX;
             let payload = &value[start..end];
@@ -48,12 +51,14 @@ impl OverflowStore {
     pub(crate) fn append_to(&self, mut location: Location, length: usize, out: &mut Vec<u8>) {
         let mut left = length;
         while left > 0 {
+            require!(!location.is_none(), "a chain of overflow blocks holds all {length} bytes of its value");
             let block = self.blocks.at(location);
             let payload = left.min(PAYLOAD_BYTES_MAX);
             out.extend_from_slice(&block[CHAIN_BYTES..CHAIN_BYTES + payload]);
             left -= payload;
             location = next_of(block);
         }
+        require!(location.is_none(), "a chain of overflow blocks ends with its value of {length} bytes");
     }
 
     /// Gives a value's blocks back; `Location::NONE` is no value.

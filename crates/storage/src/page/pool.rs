@@ -16,6 +16,8 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use junctor_model::error::{Error, ErrorCode};
 
+use crate::invariant::require;
+
 /// Bytes of one page.
 pub const PAGE_BYTES: usize = 32 * 1024;
 
@@ -147,6 +149,7 @@ impl PagePool {
                 }
             }
         };
+        require!(number < self.page_count, "page {number} lies within the pool of {} pages", self.page_count);
         // SAFETY: `number` is below `page_count`, so the address lies inside the mapping.
         let start = unsafe { self.start.add(number as usize * PAGE_BYTES) };
         Ok(Page { start: start.cast(), kind, pool: Arc::clone(self) })
@@ -180,6 +183,9 @@ impl PagePool {
     fn give_back(&self, start: NonNull<u8>, kind: PageKind) {
         let number = (start.as_ptr() as usize - self.start.as_ptr() as usize) / PAGE_BYTES;
         let mut state = self.state();
+        require!((number as u32) < state.fresh, "page {number} comes back to the pool that handed it out");
+        require!(state.used[kind as usize] > 0, "a page comes back as the kind {} that it was taken as", kind.name());
+        require!(state.free.len() < state.fresh as usize, "a page comes back once");
         state.used[kind as usize] -= 1;
         state.free.push(number as u32);
     }

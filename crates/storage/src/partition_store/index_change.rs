@@ -6,6 +6,7 @@ use junctor_model::id::{IndexId, RowId};
 use junctor_model::schema::{IndexDefinition, TableLayout};
 
 use super::{OrderedEntry, PartitionStore, key_view};
+use crate::invariant::require;
 use crate::page::{Need, OutOfMemory};
 
 impl PartitionStore {
@@ -41,6 +42,10 @@ impl PartitionStore {
                 entry.tree.insert(&scratch.key, row);
             }
         }
+        require!(
+            from.0 <= end || stop == end,
+            "a step of an index build begins at row id {from}, up to which all rows have their entries"
+        );
         entry.is_complete |= stop == end;
         Ok((stop < end).then_some(RowId(stop)))
     }
@@ -55,6 +60,10 @@ impl PartitionStore {
     pub fn replace_layout(&mut self, layout: Arc<TableLayout>) {
         let is_kept = |entry: &OrderedEntry| layout.definition.index(entry.id).is_some_and(IndexDefinition::is_ordered);
         self.ordered.retain(is_kept);
+        require!(
+            layout.definition.columns.len() == self.layout.definition.columns.len(),
+            "a new layout of a partition has the columns of its rows"
+        );
         self.layout = Arc::clone(&layout);
         for definition in &layout.definition.indexes {
             self.add_index(definition);

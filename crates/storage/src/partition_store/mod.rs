@@ -4,16 +4,18 @@
 //! that fails leaves everything as it was: what may need memory is reserved first, then nothing can fail.
 
 mod check;
+mod commit;
 mod export;
 mod index_change;
+mod purge;
 mod read;
+mod remove_version;
 mod scan;
-mod settle;
 mod write;
 
+pub use purge::PurgeProgress;
 pub use read::Batch;
 pub use scan::{ScanCursor, ScanEnd, ScanRange};
-pub use settle::PurgeProgress;
 pub use write::WriteError;
 
 use std::collections::VecDeque;

@@ -5,8 +5,9 @@ use std::fmt;
 use junctor_model::id::{RowId, StatementNumber, TransactionId};
 use junctor_model::row::RowView;
 
-use super::settle::{Rest, forget_keys};
+use super::remove_version::{Remaining, remove_orphaned_keys};
 use super::{PartitionStore, key_view};
+use crate::invariant::verify;
 use crate::page::{Location, Need, OutOfMemory};
 
 /// Why a write did not happen. Everything is as before.
@@ -135,7 +136,7 @@ impl PartitionStore {
             && below.statement() >= Some(first)
         {
             let removed = below.location();
-            forget_keys(self, row, removed, Rest::Except);
+            remove_orphaned_keys(self, row, removed, Remaining::AllOthers);
             self.rows.remove_below(kept);
         }
     }
@@ -210,6 +211,10 @@ impl PartitionStore {
                 row
             }
         };
+        verify!(
+            self.rows.newest(row).is_none_or(|newest| newest.is_committed() || newest.is_of(transaction)),
+            "row {row} is written only over a committed version or one of the same transaction"
+        );
         self.rows.push(row, location);
         self.insert_added_keys(row);
         if image.is_some() {
@@ -267,7 +272,7 @@ impl PartitionStore {
             && below.statement() == Some(statement)
         {
             let removed = below.location();
-            forget_keys(self, row, removed, Rest::Except);
+            remove_orphaned_keys(self, row, removed, Remaining::AllOthers);
             self.rows.remove_below(location);
         }
     }

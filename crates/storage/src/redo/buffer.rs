@@ -2,6 +2,8 @@
 
 use junctor_model::id::RowId;
 
+use crate::invariant::require;
+
 use super::record::{
     CHECKSUM_AT, DELETE, FLAG_CONTINUED, HEADER_BYTES, OPERATION_HEADER_BYTES, PUT, REDO_RECORD_BYTES_MAX,
     REDO_VERSION, RedoHeader, checksum,
@@ -92,12 +94,12 @@ impl RedoBuffer {
         self.bytes.extend_from_slice(&header.commit_number.0.to_le_bytes());
         self.bytes.extend_from_slice(&header.transaction.0.to_le_bytes());
         self.bytes.extend_from_slice(&[0; 4]);
-        debug_assert_eq!(self.bytes.len() - start, HEADER_BYTES);
+        require!(self.bytes.len() - start == HEADER_BYTES, "the header of a redo record has {HEADER_BYTES} bytes");
         self.open = Some(Open { header, start, operation_count: 0 });
     }
 
     fn add(&mut self, kind: u8, row: RowId, bytes: &[u8]) {
-        let Some(open) = self.open else { return };
+        let open = self.open.expect("a change is added between the beginning and the end of its redo record");
         let length = self.bytes.len() - open.start + OPERATION_HEADER_BYTES + bytes.len();
         if open.operation_count > 0 && length > REDO_RECORD_BYTES_MAX {
             self.seal(open, FLAG_CONTINUED);
@@ -114,6 +116,7 @@ impl RedoBuffer {
 
     fn seal(&mut self, open: Open, flags: u8) {
         let record = &mut self.bytes[open.start..];
+        require!(u32::try_from(record.len()).is_ok(), "the length of a redo record fits its 32 bits");
         let length = record.len() as u32;
         record[..4].copy_from_slice(&length.to_le_bytes());
         record[9] = flags;

@@ -8,6 +8,7 @@ use std::ops::Range;
 use junctor_model::limit;
 use junctor_model::row::{FLAG_OVERFLOW, RowFormat};
 
+use crate::invariant::require;
 use crate::page::{Location, Need, OutOfMemory, OverflowStore};
 
 const CUT_BYTES: usize = 16;
@@ -64,6 +65,7 @@ pub(crate) fn join_image(stored: &[u8], overflow: &OverflowStore, out: &mut Vec<
     out.clear();
     let mut at = 0;
     for cut in cuts_of(stored) {
+        require!(cut.start >= out.len(), "the cuts of a stored image ascend");
         let kept = cut.start - out.len();
         out.extend_from_slice(&stored[at..at + kept]);
         at += kept;
@@ -94,6 +96,7 @@ fn cuts_of(stored: &[u8]) -> impl Iterator<Item = Cut> {
 }
 
 fn trailer_bytes(stored: &[u8]) -> usize {
+    require!(stored.len() >= COUNT_BYTES, "a stored image with cuts ends with their count");
     let count = [stored[stored.len() - 2], stored[stored.len() - 1]];
     usize::from(u16::from_le_bytes(count)) * CUT_BYTES + COUNT_BYTES
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use junctor_model::id::RowId;
 
+use crate::invariant::require;
 use crate::page::{Location, Need, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
 
 /// Rows that a partition can hold.
@@ -14,6 +15,8 @@ pub const ROWS_PER_PARTITION_MAX: u32 = (1 << 31) - 2;
 
 const ENTRIES_PER_PAGE: usize = PAGE_BYTES / 8;
 const FREE: u64 = 1 << 63;
+/// `FREE` in the last byte of an entry.
+const FREE_BYTE: u8 = 1 << 7;
 const NO_ROW: u32 = (1 << 31) - 1;
 
 /// Row ids of one partition, and where their newest versions are.
@@ -83,6 +86,7 @@ impl RowMap {
     pub(crate) fn allocate(&mut self, location: Location) -> RowId {
         let row = match self.first_free {
             NO_ROW => {
+                require!(self.fresh < ROWS_PER_PARTITION_MAX, "room for a row id was reserved");
                 self.fresh += 1;
                 RowId(self.fresh - 1)
             }
@@ -92,7 +96,7 @@ impl RowMap {
             }
         };
         self.used += 1;
-        self.set(row, location);
+        self.write(row, location.bits());
         row
     }
 
@@ -104,15 +108,22 @@ impl RowMap {
         }
         self.unlink(row);
         self.used += 1;
-        self.set(row, location);
+        self.write(row, location.bits());
     }
 
     pub(crate) fn set(&mut self, row: RowId, location: Location) {
-        self.write(row, location.bits());
+        let entry = self.entry_mut(row);
+        require!(entry[7] & FREE_BYTE == 0, "row id {row} is in use while its row has versions");
+        *entry = location.bits().to_le_bytes();
     }
 
     /// Gives an id back.
     pub(crate) fn free(&mut self, row: RowId) {
+        require!(
+            self.entry(row) == Location::NONE.bits(),
+            "row id {row} is in use and has no version when it is freed"
+        );
+        require!(self.used > 0, "a row id that is freed was counted as used");
         self.used -= 1;
         if self.used == 0 {
             // With no row left every id is free again, and so are the pages.
@@ -178,6 +189,7 @@ impl RowMap {
 
     fn unlink(&mut self, row: RowId) {
         let entry = self.entry(row);
+        require!(entry & FREE != 0, "row id {row} is free when it is given to a row");
         let (previous, next) = (previous_of(entry), next_of(entry));
         match previous {
             NO_ROW => self.first_free = next,
@@ -199,9 +211,14 @@ impl RowMap {
     }
 
     fn write(&mut self, row: RowId, entry: u64) {
+        *self.entry_mut(row) = entry.to_le_bytes();
+    }
+
+    #[inline]
+    fn entry_mut(&mut self, row: RowId) -> &mut [u8; 8] {
         let page = &mut self.pages[row.0 as usize / ENTRIES_PER_PAGE];
         let offset = row.0 as usize % ENTRIES_PER_PAGE * 8;
-        page[offset..offset + 8].copy_from_slice(&entry.to_le_bytes());
+        page[offset..].first_chunk_mut().expect("an entry lies within its page")
     }
 }
 

@@ -9,6 +9,7 @@ use super::compact::Compaction;
 use super::cut::{cut_image, free_cuts, is_inline, join_image, overflow_blocks};
 use super::map::RowMap;
 use super::version::{RowVersion, VERSION_HEADER_BYTES, is_cut, write_commit, write_older, write_version};
+use crate::invariant::require;
 use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, Need, OutOfMemory, OverflowStore, PageKind, PagePool};
 
 /// Bytes that a version can take in its page.
@@ -202,12 +203,14 @@ impl RowStore {
             free_cuts(version.stored(), &mut self.overflow);
         }
         self.blocks.free(location);
+        require!(self.version_count > 0, "a version that is freed was counted when it was made");
         self.version_count -= 1;
     }
 
     /// Puts a version made before on top of a row.
     pub(crate) fn push(&mut self, row: RowId, location: Location) {
         let older = self.map.get(row);
+        require!(older != location, "row {row} has a version only once in its chain");
         write_older(self.blocks.at_mut(location), older);
         self.map.set(row, location);
     }
@@ -215,6 +218,7 @@ impl RowStore {
     /// Takes the newest version off a row and frees it; the row's entry is `Location::NONE` when none is left.
     pub(crate) fn pop(&mut self, row: RowId) {
         let location = self.map.get(row);
+        require!(!location.is_none(), "row {row} has a version to take off");
         let older = RowVersion::read(location, self.blocks.at(location)).older();
         self.map.set(row, older);
         self.free_version(location);
@@ -223,6 +227,7 @@ impl RowStore {
     /// Takes the version below `location` out and frees it.
     pub(crate) fn remove_below(&mut self, location: Location) {
         let below = RowVersion::read(location, self.blocks.at(location)).older();
+        require!(!below.is_none(), "there is a version below the one that stays");
         let rest = RowVersion::read(below, self.blocks.at(below)).older();
         write_older(self.blocks.at_mut(location), rest);
         self.free_version(below);

@@ -8,6 +8,7 @@
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_model::row::FLAG_OVERFLOW;
 
+use crate::invariant::require;
 use crate::page::Location;
 
 /// Bytes of a version before its stored image.
@@ -119,6 +120,7 @@ pub(crate) fn write_version(
     statement: StatementNumber,
 ) {
     let bytes = stored.unwrap_or_default();
+    require!(bytes.len() as u64 <= LENGTH_MASK, "the length of a stored image fits its 15 bits");
     let deleted = if stored.is_none() { DELETED } else { 0 };
     let word = Location::NONE.bits() | (bytes.len() as u64 & LENGTH_MASK) << LENGTH_SHIFT | deleted;
     block[..8].copy_from_slice(&word.to_le_bytes());
@@ -129,6 +131,7 @@ pub(crate) fn write_version(
 
 /// Turns an uncommitted version into a committed one.
 pub(crate) fn write_commit(block: &mut [u8], row: RowId, commit_number: CommitNumber) {
+    require!(word_of(block) & COMMITTED == 0, "a version of row {row} gets its commit number once");
     let word = word_of(block) | COMMITTED;
     block[..8].copy_from_slice(&word.to_le_bytes());
     block[8..16].copy_from_slice(&commit_number.0.to_le_bytes());

@@ -7,6 +7,8 @@
 
 use std::cmp::Ordering;
 
+use crate::invariant::require;
+
 pub(super) const NODE_HEADER_BYTES: usize = 16;
 const SLOT_BYTES: usize = 2;
 const LEAF: u8 = 1;
@@ -193,11 +195,20 @@ pub(super) fn insert(
     true
 }
 
+/// Whether an entry at `index` keeps the node in order.
+pub(super) fn is_position_of(bytes: &[u8], index: usize, entry: &[u8]) -> bool {
+    let node = Node::new(bytes);
+    index <= node.count()
+        && (index == 0 || node.entry(index - 1) < entry)
+        && (index == node.count() || entry < node.entry(index))
+}
+
 /// Takes entry `index` out, of an inner node together with the child after it.
 pub(super) fn remove(bytes: &mut [u8], index: usize) {
     let node = Node::new(bytes);
     let dead = entry_bytes(node.is_leaf(), node.entry(index).len()) - SLOT_BYTES;
     let count = node.count();
+    require!(index < count, "entry {index} that is removed is one of the {count} of its node");
     let slot = NODE_HEADER_BYTES + index * SLOT_BYTES;
     bytes.copy_within(slot + SLOT_BYTES..NODE_HEADER_BYTES + count * SLOT_BYTES, slot);
     set_u16(bytes, 2, count - 1);

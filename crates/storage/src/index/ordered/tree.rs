@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use junctor_model::id::RowId;
 
+use crate::invariant::{require, verify};
+
 use super::node::{self, NODE_HEADER_BYTES, Node, NodeId, Probe};
 use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, Need, OutOfMemory, PageKind, PagePool};
 
@@ -120,6 +122,7 @@ impl OrderedIndex {
         self.compose(key, row, &mut entry);
         let removed = self.remove_entry(&entry);
         self.entry = entry;
+        require!(self.entries >= u64::from(removed), "an entry that is removed was counted");
         self.entries -= u64::from(removed);
         removed
     }
@@ -188,6 +191,7 @@ impl OrderedIndex {
             }
             (separator, right) = self.split(parent, index, &separator, Some(right), is_append);
         }
+        require!(self.height < HEIGHT_MAX, "a tree grows only up to its greatest height");
         let root = self.new_node(false, self.root);
         self.place(root, 0, &separator, Some(right));
         self.root = root;
@@ -221,13 +225,17 @@ impl OrderedIndex {
     fn insert_into(&mut self, id: NodeId, index: usize, entry: &[u8], child: Option<NodeId>) -> bool {
         let node_bytes = self.node_bytes;
         let bytes = &mut self.nodes.at_mut(location_of(id))[..node_bytes];
+        verify!(
+            node::is_position_of(bytes, index, entry),
+            "an entry goes between a lesser and a greater one of its node"
+        );
         node::insert(bytes, index, entry, child, &mut self.scratch)
     }
 
     /// Inserts into a node that is known to have room.
     fn place(&mut self, id: NodeId, index: usize, entry: &[u8], child: Option<NodeId>) {
         let is_placed = self.insert_into(id, index, entry, child);
-        assert!(is_placed, "a node after a split or before a merge has room");
+        require!(is_placed, "a node after a split or before a merge has room");
     }
 
     /// Splits a node that has no room for an entry at `index`, which is put in too. Returns what separates the node
@@ -268,10 +276,16 @@ impl OrderedIndex {
             let (bytes, child) = item(position);
             self.place(right, position - start, bytes, child);
         }
+        let before = item(at - 1).0;
+        require!(before < first, "the entries of a node that splits are in order");
         let separator = match is_leaf {
-            true => shortest_separator(item(at - 1).0, first).to_vec(),
+            true => shortest_separator(before, first).to_vec(),
             false => first.to_vec(),
         };
+        require!(
+            &separator[..] > before && &separator[..] <= first,
+            "a separator is above the left node and not above the right one"
+        );
         (separator, right)
     }
 

@@ -41,6 +41,7 @@ use std::sync::{
 };
 
 use crate::commit_sequence::CommitSequence;
+use crate::invariant::require;
 use junctor_model::id::CommitNumber;
 
 /// The word of a thread that reads no snapshot. It is above every commit number.
@@ -165,10 +166,12 @@ impl SnapshotWord {
 
     /// Publishes and takes a first snapshot. No other snapshot may be read under this word.
     pub fn publish_first(&mut self) -> CommitNumber {
+        require!(self.published() == NO_SNAPSHOT, "a thread that takes a first snapshot reads no other");
         let lower_bound = self.registry.sequence.stable();
         self.line().oldest.store(lower_bound.0, Ordering::Release);
         fence(Ordering::SeqCst);
         let snapshot = self.registry.sequence.stable();
+        require!(snapshot >= lower_bound, "the stable number never decreases");
         if snapshot != lower_bound {
             self.publish(snapshot);
         }
@@ -177,12 +180,21 @@ impl SnapshotWord {
 
     /// Raises the word to the oldest snapshot that is still read.
     pub fn publish(&mut self, oldest: CommitNumber) {
+        require!(
+            oldest.0 >= self.published() && oldest.0 != NO_SNAPSHOT,
+            "a published snapshot only rises, or a purge has freed versions that it reads"
+        );
         self.line().oldest.store(oldest.0, Ordering::Release);
     }
 
     /// Says that no snapshot is read any more.
     pub fn clear(&mut self) {
         self.line().oldest.store(NO_SNAPSHOT, Ordering::Release);
+    }
+
+    /// The word as this thread stored it last; no other thread stores to it.
+    fn published(&self) -> u64 {
+        self.line().oldest.load(Ordering::Relaxed)
     }
 
     fn line(&self) -> &Line {
@@ -219,6 +231,10 @@ impl ActiveSnapshots {
         };
         let snapshot =
             if self.oldest == NO_ENTRY { self.word.publish_first() } else { self.word.registry.sequence.stable() };
+        require!(
+            self.entries.get(self.newest as usize).is_none_or(|newest| newest.snapshot <= snapshot),
+            "the snapshots of a thread begin in non-decreasing order"
+        );
         let generation = generation.wrapping_add(1);
         self.free = next;
         self.entries[entry as usize] = Entry { snapshot, previous: self.newest, next: NO_ENTRY, generation };
@@ -252,6 +268,7 @@ impl ActiveSnapshots {
         let generation = generation.wrapping_add(1);
         self.entries[entry as usize] = Entry { next: self.free, generation, ..ended };
         self.free = entry;
+        require!(self.count > 0, "a snapshot that ends was counted when it began");
         self.count -= 1;
         if ended.previous == NO_ENTRY {
             self.publish_oldest(ended.snapshot);

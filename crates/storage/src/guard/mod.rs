@@ -47,10 +47,10 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use cell::{MutPointer, ValueCell};
+use junctor_model::limit::READER_SLOTS_MAX;
 
-/// The most reader slots of a group; the owner looks at each of them before it writes.
-pub const READER_SLOTS_MAX: u8 = 16;
+use crate::invariant::require;
+use cell::{MutPointer, ValueCell};
 
 /// The guard refused a reader because the owner writes or waits to write. The request goes to the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl ReadGroup {
     /// # Panics
     /// When `slot_count` is above the maximum.
     pub fn new(slot_count: u8) -> (Self, Vec<ReaderSlot>) {
-        assert!(slot_count <= READER_SLOTS_MAX, "a read group has at most {READER_SLOTS_MAX} slots");
+        require!(usize::from(slot_count) <= READER_SLOTS_MAX, "a read group has at most {READER_SLOTS_MAX} slots");
         let identity = Arc::new(Identity);
         let slots =
             (0..slot_count).map(|slot| ReaderSlot { group: Arc::clone(&identity), slot, not_sync: PhantomData });
@@ -164,7 +164,7 @@ impl ReaderSlot {
 /// write.push(2);
 /// ```
 pub struct PartitionGuard<T> {
-    door: Door,
+    state: GuardState,
     value: ValueCell<T>,
 }
 
@@ -177,13 +177,13 @@ unsafe impl<T: Send + Sync> Sync for PartitionGuard<T> {}
 impl<T> PartitionGuard<T> {
     /// Guards `value`: the holder of `owner` writes it, and the slots of `group` read it.
     pub fn new(owner: &OwnerToken, group: &ReadGroup, value: T) -> Self {
-        let door = Door {
+        let state = GuardState {
             writer_pending: AtomicBool::new(false),
             slots: (0..group.slot_count).map(|_| SlotFlag(AtomicBool::new(false))).collect(),
             group: Arc::clone(&group.identity),
             owner: Arc::clone(&owner.identity),
         };
-        Self { door, value: ValueCell::new(value) }
+        Self { state, value: ValueCell::new(value) }
     }
 
     /// Calls `reader` with the value, unless the owner writes or waits to write. Reading the same guard again inside
@@ -193,7 +193,7 @@ impl<T> PartitionGuard<T> {
     /// When the slot is of another group.
     #[inline]
     pub fn read<R>(&self, slot: &ReaderSlot, reader: impl FnOnce(&T) -> R) -> Result<R, Busy> {
-        let _taken = self.door.take_slot(slot)?;
+        let _taken = self.state.take_slot(slot)?;
         let pointer = self.value.get();
         // SAFETY: the slot is taken until `_taken` is dropped, after `pointer` and even when `reader` panics, so by the
         // rule at the top of this file there is no `WriteGuard`, the only source of `&mut T`.
@@ -206,7 +206,7 @@ impl<T> PartitionGuard<T> {
     /// When the token is of another guard.
     #[inline]
     pub fn owner_read<R>(&self, token: &OwnerToken, reader: impl FnOnce(&T) -> R) -> R {
-        self.door.check_owner(token);
+        self.state.check_owner(token);
         let pointer = self.value.get();
         // SAFETY: only a `WriteGuard` gives `&mut T`. It borrows the one token of this guard mutably, so there is none
         // while `token` is borrowed.
@@ -221,7 +221,7 @@ impl<T> PartitionGuard<T> {
     #[inline]
     pub fn try_write<'a>(&'a self, token: &'a mut OwnerToken) -> Option<WriteGuard<'a, T>> {
         let is_awaited = self.begin(token);
-        if self.door.all_slots_free() {
+        if self.state.all_slots_free() {
             return Some(self.enter());
         }
         if !is_awaited {
@@ -247,7 +247,7 @@ impl<T> PartitionGuard<T> {
     #[inline]
     pub fn try_enter<'a>(&'a self, token: &'a mut OwnerToken) -> Option<WriteGuard<'a, T>> {
         self.begin_write(token);
-        self.door.all_slots_free().then(|| self.enter())
+        self.state.all_slots_free().then(|| self.enter())
     }
 
     /// Lets readers in again without having written.
@@ -256,24 +256,24 @@ impl<T> PartitionGuard<T> {
     /// When the token is of another guard.
     #[inline]
     pub fn cancel_write(&self, token: &mut OwnerToken) {
-        self.door.check_owner(token);
-        self.door.writer_pending.store(false, Ordering::Release);
+        self.state.check_owner(token);
+        self.state.writer_pending.store(false, Ordering::Release);
     }
 
     /// Whether the owner writes or waits to write, as far as this thread can see: a hint for choosing where to read.
     #[inline]
     pub fn is_write_pending(&self) -> bool {
-        self.door.writer_pending.load(Ordering::Relaxed)
+        self.state.writer_pending.load(Ordering::Relaxed)
     }
 
     /// Says whether a write was begun before.
     #[inline]
     fn begin(&self, token: &mut OwnerToken) -> bool {
-        self.door.check_owner(token);
+        self.state.check_owner(token);
         // Only the owner stores here, so it sees its own last store.
-        let was_begun = self.door.writer_pending.load(Ordering::Relaxed);
+        let was_begun = self.state.writer_pending.load(Ordering::Relaxed);
         if !was_begun {
-            self.door.writer_pending.store(true, Ordering::Relaxed);
+            self.state.writer_pending.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst);
         }
         was_begun
@@ -282,13 +282,13 @@ impl<T> PartitionGuard<T> {
     /// The caller holds the owner's token mutably for as long as the guard lives, has begun the write and then found
     /// all slots free.
     fn enter(&self) -> WriteGuard<'_, T> {
-        WriteGuard { value: self.value.get_mut(), _pending: PendingWrite(&self.door), token: PhantomData }
+        WriteGuard { value: self.value.get_mut(), _pending: PendingWrite(&self.state), token: PhantomData }
     }
 }
 
 impl<T> fmt::Debug for PartitionGuard<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("PartitionGuard").field("door", &self.door).finish_non_exhaustive()
+        formatter.debug_struct("PartitionGuard").field("state", &self.state).finish_non_exhaustive()
     }
 }
 
@@ -333,7 +333,7 @@ struct Identity;
 /// All of a guard but the value. On a line of its own, which readers only read.
 #[derive(Debug)]
 #[repr(align(64))]
-struct Door {
+struct GuardState {
     /// True from the beginning of a write to its end. Only the owner stores here.
     writer_pending: AtomicBool,
     slots: Box<[SlotFlag]>,
@@ -347,15 +347,15 @@ struct Door {
 #[repr(align(128))]
 struct SlotFlag(AtomicBool);
 
-impl Door {
+impl GuardState {
     #[inline]
     fn check_owner(&self, token: &OwnerToken) {
-        assert!(Arc::ptr_eq(&self.owner, &token.identity), "the token is of another partition's owner");
+        require!(Arc::ptr_eq(&self.owner, &token.identity), "the token is that of the partition's owner");
     }
 
     #[inline]
     fn take_slot(&self, slot: &ReaderSlot) -> Result<TakenSlot<'_>, Busy> {
-        assert!(Arc::ptr_eq(&self.group, &slot.group), "the slot is of another read group");
+        require!(Arc::ptr_eq(&self.group, &slot.group), "the slot is of the partition's read group");
         let flag = &self.slots[usize::from(slot.slot)].0;
         // Only this thread stores in the flag. If it is set, this is a read within a read, which holds the guard already
         // and will clear the flag.
@@ -391,7 +391,7 @@ impl Drop for TakenSlot<'_> {
 }
 
 /// Lets readers in when dropped.
-struct PendingWrite<'a>(&'a Door);
+struct PendingWrite<'a>(&'a GuardState);
 
 impl Drop for PendingWrite<'_> {
     #[inline]

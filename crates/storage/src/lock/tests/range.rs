@@ -4,9 +4,9 @@ use std::ops::Bound;
 use junctor_model::id::{IndexId, PartitionId, RowId, TableId, TransactionId};
 use proptest::prelude::*;
 
-use super::LockMode::{Exclusive, Shared};
-use super::{IndexPlace, LockKey, LockReply, LockTable, LockTableFull, WIDE_RANGES_MAX, WaiterId, WaiterToken};
 use crate::index::RangeBounds;
+use crate::lock::LockMode::{Exclusive, Shared};
+use crate::lock::{IndexPlace, LockKey, LockReply, LockTable, LockTableFull, WIDE_RANGES_MAX, WaiterId, WaiterToken};
 
 const PARTITION: PartitionId = PartitionId { table: TableId(1), index: 0 };
 const PLACE: IndexPlace = IndexPlace { partition: PARTITION, index: IndexId(2) };

@@ -3,8 +3,8 @@ use std::collections::{BTreeMap, VecDeque};
 use junctor_model::id::{PartitionId, RowId, TableId, TransactionId};
 use proptest::prelude::*;
 
-use super::LockMode::{Exclusive, Shared};
-use super::{LockKey, LockMode, LockReply, LockTable, LockTableFull, WaiterId, WaiterToken};
+use crate::lock::LockMode::{Exclusive, Shared};
+use crate::lock::{LockKey, LockMode, LockReply, LockTable, LockTableFull, WaiterId, WaiterToken};
 
 fn key(row: u32) -> LockKey {
     LockKey { partition: PartitionId { table: TableId(1), index: 0 }, row: RowId(row) }

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use junctor_model::id::CommitNumber;
 use junctor_model::limit::TRANSACTIONS_MAX;
 
+use crate::invariant::require;
+
 /// Numbers that may be taken and not yet stable at once.
 pub const COMMIT_SEQUENCE_SLOTS: usize = 8192;
 
@@ -163,6 +165,7 @@ impl CommitSequence {
 
     /// `slots` is a power of two.
     pub(crate) fn with_slots(last: CommitNumber, slots: usize) -> Self {
+        require!(slots.is_power_of_two(), "the low bits of a commit number choose its slot");
         // The slots begin as the numbers up to `last` would have left them, so no slot ever looks like that of a
         // number still to come.
         let mut words = vec![0; slots];

@@ -1,0 +1,288 @@
+//! Property tests: a partition against a model that keeps every version of every key.
+
+use super::*;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert { transaction: usize, id: i32, values: Values },
+    Update { transaction: usize, id: i32, values: Values },
+    Delete { transaction: usize, id: i32 },
+    NextStatement { transaction: usize },
+    UndoStatement { transaction: usize },
+    Commit { transaction: usize },
+    Abort { transaction: usize },
+    TakeSnapshot,
+    DropSnapshot,
+    Purge { budget: usize },
+    Compact { budget: usize },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Stamp {
+    Committed(u64),
+    Open(usize, u32),
+}
+
+/// What a partition must do, said as simply as possible: all versions of all keys for ever.
+struct Model {
+    versions: BTreeMap<i32, Vec<(Stamp, Option<Values>)>>,
+    statements: [u32; 3],
+    committed: u64,
+    snapshots: Vec<u64>,
+}
+
+impl Model {
+    fn newest(&self, id: i32) -> Option<&(Stamp, Option<Values>)> {
+        self.versions.get(&id).and_then(|versions| versions.last())
+    }
+
+    fn is_locked_by_other(&self, id: i32, transaction: usize) -> bool {
+        matches!(self.newest(id), Some((Stamp::Open(owner, _), _)) if *owner != transaction)
+    }
+
+    fn exists(&self, id: i32) -> bool {
+        matches!(self.newest(id), Some((_, Some(_))))
+    }
+
+    fn put(&mut self, transaction: usize, id: i32, values: Option<Values>) {
+        let stamp = Stamp::Open(transaction, self.statements[transaction]);
+        self.versions.entry(id).or_default().push((stamp, values));
+    }
+
+    fn visible(&self, id: i32, snapshot: u64, own: Option<usize>) -> Option<&Values> {
+        let seen = |stamp: &Stamp| match stamp {
+            Stamp::Committed(number) => *number <= snapshot,
+            Stamp::Open(transaction, _) => own == Some(*transaction),
+        };
+        let (_, values) = self.versions.get(&id)?.iter().rev().find(|(stamp, _)| seen(stamp))?;
+        values.as_ref()
+    }
+}
+
+struct Pair {
+    store: PartitionStore,
+    model: Model,
+    /// Writes refused for want of memory.
+    refused: usize,
+}
+
+impl Pair {
+    fn new() -> Pair {
+        Pair::with_pages(4096)
+    }
+
+    fn with_pages(pages: usize) -> Pair {
+        let model = Model { versions: BTreeMap::new(), statements: [1; 3], committed: 0, snapshots: Vec::new() };
+        Pair { store: PartitionStore::new(layout(), pool(pages)), model, refused: 0 }
+    }
+
+    fn run(&mut self, step: Step) {
+        match step {
+            Step::Insert { transaction, id, values } => self.insert(transaction, id, values),
+            Step::Update { transaction, id, values } => self.change(transaction, id, Some(values)),
+            Step::Delete { transaction, id } => self.change(transaction, id, None),
+            Step::NextStatement { transaction } => self.model.statements[transaction] += 1,
+            Step::UndoStatement { transaction } => self.undo(transaction, self.model.statements[transaction] - 1),
+            Step::Abort { transaction } => self.undo(transaction, 0),
+            Step::Commit { transaction } => self.commit(transaction),
+            Step::TakeSnapshot => self.model.snapshots.push(self.model.committed),
+            Step::DropSnapshot => drop(self.model.snapshots.pop()),
+            Step::Compact { budget } => _ = self.store.compact_step(budget),
+            Step::Purge { budget } => {
+                let horizon = self.model.snapshots.iter().copied().min().unwrap_or(self.model.committed);
+                let progress = self.store.purge_step(CommitNumber(horizon), budget);
+                assert!(progress.steps <= budget);
+            }
+        }
+    }
+
+    fn insert(&mut self, transaction: usize, id: i32, values: Values) {
+        let (key, hash) = integer_key(id);
+        let image = row_image(self.store.layout(), id, &values);
+        let statement = StatementNumber(self.model.statements[transaction]);
+        let result = self.store.insert(&key, hash, &image, name_of(transaction), statement);
+        if self.model.is_locked_by_other(id, transaction) {
+            assert!(matches!(result, Err(WriteError::Uncommitted(_))), "{result:?}");
+        } else if self.model.exists(id) {
+            assert!(matches!(result, Err(WriteError::Duplicate(_))), "{result:?}");
+        } else if result == Err(WriteError::OutOfMemory) {
+            self.refused += 1;
+        } else {
+            assert!(self.store.is_row_of(result.unwrap(), &key));
+            self.model.put(transaction, id, Some(values));
+        }
+    }
+
+    fn change(&mut self, transaction: usize, id: i32, values: Option<Values>) {
+        let (key, hash) = integer_key(id);
+        let statement = StatementNumber(self.model.statements[transaction]);
+        let Some(row) = self.store.find_primary(&key, hash) else {
+            assert!(!self.model.exists(id));
+            return;
+        };
+        let result = match &values {
+            Some(values) => {
+                let image = row_image(self.store.layout(), id, values);
+                self.store.update(row, &image, name_of(transaction), statement)
+            }
+            None => self.store.delete(row, name_of(transaction), statement),
+        };
+        if self.model.is_locked_by_other(id, transaction) {
+            assert_eq!(result, Err(WriteError::Uncommitted(row)));
+        } else if !self.model.exists(id) {
+            assert_eq!(result, Err(WriteError::NotFound));
+        } else if result == Err(WriteError::OutOfMemory) {
+            self.refused += 1;
+        } else {
+            assert_eq!(result, Ok(()));
+            self.model.put(transaction, id, values);
+        }
+    }
+
+    fn rows_of(&self, transaction: usize) -> Vec<i32> {
+        let is_own = |versions: &[(Stamp, Option<Values>)]| {
+            versions.iter().any(|(stamp, _)| matches!(stamp, Stamp::Open(owner, _) if *owner == transaction))
+        };
+        self.model.versions.iter().filter(|(_, versions)| is_own(versions)).map(|(id, _)| *id).collect()
+    }
+
+    fn undo(&mut self, transaction: usize, newer_than: u32) {
+        for id in self.rows_of(transaction) {
+            let (key, hash) = integer_key(id);
+            let row = self.store.find_primary(&key, hash).unwrap();
+            self.store.undo(row, name_of(transaction), StatementNumber(newer_than));
+            let versions = self.model.versions.get_mut(&id).unwrap();
+            versions.retain(|(stamp, _)| {
+                !matches!(stamp, Stamp::Open(owner, statement) if *owner == transaction && *statement > newer_than)
+            });
+        }
+    }
+
+    fn commit(&mut self, transaction: usize) {
+        let rows = self.rows_of(transaction);
+        self.model.committed += 1;
+        for id in rows {
+            let (key, hash) = integer_key(id);
+            let row = self.store.find_primary(&key, hash).unwrap();
+            self.store.commit(row, name_of(transaction), CommitNumber(self.model.committed));
+            let versions = self.model.versions.get_mut(&id).unwrap();
+            let (_, newest) = versions.last().unwrap().clone();
+            versions.retain(|(stamp, _)| matches!(stamp, Stamp::Committed(_)));
+            versions.push((Stamp::Committed(self.model.committed), newest));
+        }
+        self.model.statements[transaction] = 1;
+    }
+
+    fn compare(&self) {
+        self.store.check().unwrap();
+        let mut readers: Vec<(u64, Option<usize>)> =
+            self.model.snapshots.iter().map(|number| (*number, None)).collect();
+        readers.push((self.model.committed, None));
+        readers.extend((0..3).map(|transaction| (self.model.committed, Some(transaction))));
+        for (snapshot, own) in readers {
+            self.compare_reader(snapshot, own);
+        }
+    }
+
+    fn compare_reader(&self, snapshot: u64, own: Option<usize>) {
+        let own_name = own.map(name_of);
+        let mut scratch = Vec::new();
+        let mut by_k = Vec::new();
+        for id in self.model.versions.keys() {
+            let (key, hash) = integer_key(*id);
+            let found = self.store.read_primary(&key, hash, CommitNumber(snapshot), own_name);
+            let found = found.map(|(_, version)| self.store.view(&version, &mut scratch).image().to_vec());
+            let expected = self.model.visible(*id, snapshot, own);
+            assert_eq!(found, expected.map(|values| row_image(self.store.layout(), *id, values)), "row {id}");
+            by_k.extend(expected.map(|values| (values.k, *id)));
+        }
+        by_k.sort();
+        for direction in [Direction::Forward, Direction::Backward] {
+            let mut found = Vec::new();
+            let mut cursor = ScanCursor::default();
+            let range = ScanRange { index: IndexId(1), bounds: RangeBounds::ALL, direction };
+            loop {
+                let end = self.store.scan(range, &mut cursor, CommitNumber(snapshot), own_name, 3, |_, view| {
+                    let number = |column| match view.column(ColumnIndex(column)) {
+                        ValueRef::Int(value) => Some(value as i32),
+                        _ => None,
+                    };
+                    found.push((number(1), number(0).unwrap()));
+                    ControlFlow::Continue(())
+                });
+                if end == Some(ScanEnd::Exhausted) {
+                    break;
+                }
+            }
+            if direction == Direction::Backward {
+                found.reverse();
+            }
+            assert!(found.is_sorted_by_key(|(k, _)| *k));
+            found.sort();
+            assert_eq!(found, by_k);
+        }
+    }
+}
+
+fn name_of(transaction: usize) -> TransactionId {
+    TransactionId(transaction as u64 + 1)
+}
+
+fn any_values() -> impl Strategy<Value = Values> {
+    let body = prop_oneof![8 => 0usize..300, 1 => 7_000usize..9_000, 1 => 30_000usize..80_000];
+    (proptest::option::of(0..5), "[abB]{0,3}", body).prop_map(|(k, name, body_bytes)| Values { k, name, body_bytes })
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let (transaction, id) = (0usize..3, 0i32..12);
+    prop_oneof![
+        6 => (transaction.clone(), id.clone(), any_values())
+            .prop_map(|(transaction, id, values)| Step::Insert { transaction, id, values }),
+        6 => (transaction.clone(), id.clone(), any_values())
+            .prop_map(|(transaction, id, values)| Step::Update { transaction, id, values }),
+        4 => (transaction.clone(), id).prop_map(|(transaction, id)| Step::Delete { transaction, id }),
+        3 => transaction.clone().prop_map(|transaction| Step::NextStatement { transaction }),
+        1 => transaction.clone().prop_map(|transaction| Step::UndoStatement { transaction }),
+        3 => transaction.clone().prop_map(|transaction| Step::Commit { transaction }),
+        1 => transaction.prop_map(|transaction| Step::Abort { transaction }),
+        1 => Just(Step::TakeSnapshot),
+        1 => Just(Step::DropSnapshot),
+        2 => (1usize..4).prop_map(|budget| Step::Purge { budget }),
+        2 => (1usize..4).prop_map(|budget| Step::Compact { budget }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_partition_does_what_the_model_of_versions_does(steps in proptest::collection::vec(any_step(), 1..80)) {
+        let mut pair = Pair::new();
+        for step in steps {
+            pair.run(step);
+            pair.compare();
+        }
+        (0..3).for_each(|transaction| pair.undo(transaction, 0));
+        pair.model.snapshots.clear();
+        for id in 0..12 {
+            pair.change(0, id, None);
+        }
+        pair.commit(0);
+        pair.run(Step::Purge { budget: usize::MAX });
+        pair.compare();
+        prop_assert_eq!(pair.store.statistics().total_bytes(), 0);
+        prop_assert_eq!(pair.refused, 0);
+    }
+
+    #[test]
+    fn a_write_refused_for_want_of_memory_changes_nothing(
+        pages in 9usize..24,
+        steps in proptest::collection::vec(any_step(), 1..80),
+    ) {
+        let mut pair = Pair::with_pages(pages);
+        for step in steps {
+            pair.run(step);
+            pair.compare();
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Ordered indexes: scans and builds.
+
+use super::*;
+
+#[test]
+fn a_scan_finds_each_row_once_under_the_key_that_its_reader_sees() {
+    let mut store = store();
+    let layout = store.layout().clone();
+    for id in 0..20 {
+        let row = insert(&mut store, id, id % 5, FIRST).unwrap();
+        store.commit(row, FIRST, CommitNumber(1));
+        store.update(row, &row_image(&layout, id, &values(100 - id)), SECOND, ONE).unwrap();
+        store.commit(row, SECOND, CommitNumber(2));
+    }
+    let forward = ids_by_k(&store, RangeBounds::ALL, Direction::Forward, 2);
+    assert_eq!(forward, (0..20).rev().collect::<Vec<i64>>());
+    let old = ids_by_k(&store, RangeBounds::ALL, Direction::Backward, 1);
+    assert_eq!(old.len(), 20);
+    assert!(old.windows(2).all(|pair| (pair[0] % 5, pair[0]) > (pair[1] % 5, pair[1])));
+    let mut bound = Vec::new();
+    append_value(INT, true, ValueRef::Int(90), &mut bound);
+    let bounds = RangeBounds { lower: Bound::Excluded(&bound), upper: Bound::Unbounded };
+    assert_eq!(ids_by_k(&store, bounds, Direction::Forward, 2), (0..10).rev().collect::<Vec<i64>>());
+    store.check().unwrap();
+}
+
+#[test]
+fn a_range_of_keys_longer_than_an_index_keeps_is_exact() {
+    let body = ColumnType::Text { length_bytes: 4, collation: CollationId::BINARY };
+    let columns = vec![column("id", INT, false), column("body", body, false)];
+    let indexes = vec![index(0, IndexKind::Primary { ordered: false }, &[0]), index(1, IndexKind::Ordered, &[1])];
+    let mut store = PartitionStore::new(table(columns, indexes), pool(1024));
+    let body_of = |id: i32| [&[b'a'; 40_000][..], &[b'0' + id as u8]].concat();
+    for id in 0..8 {
+        let (key, hash) = integer_key(id);
+        let body = body_of(id);
+        let image = image(store.layout(), &[ValueRef::Int(i64::from(id)), ValueRef::Bytes(&body)]);
+        let row = store.insert(&key, hash, &image, FIRST, ONE).unwrap();
+        store.commit(row, FIRST, CommitNumber(1));
+    }
+    store.check().unwrap();
+    let mut bound = Vec::new();
+    append_value(body, false, ValueRef::Bytes(&body_of(5)), &mut bound);
+    let bounds = RangeBounds { lower: Bound::Excluded(&bound), upper: Bound::Unbounded };
+    assert_eq!(ids_by_k(&store, bounds, Direction::Forward, 1), [6, 7]);
+    assert_eq!(ids_by_k(&store, RangeBounds::prefix(&bound), Direction::Backward, 1), [5]);
+}
+
+#[test]
+fn an_index_built_while_rows_are_written_is_complete() {
+    let layout = layout();
+    let mut definition = layout.definition.clone();
+    let added = definition.indexes.remove(1);
+    let mut store = PartitionStore::new(Arc::new(TableLayout::new(definition)), pool(1024));
+    for id in 0..100 {
+        let row = insert(&mut store, id, id, FIRST).unwrap();
+        store.commit(row, FIRST, CommitNumber(1));
+    }
+    store.add_index(&added);
+    assert!(!store.has_index(IndexId(1)));
+    let mut from = Some(RowId(0));
+    let mut step = 0;
+    while let Some(next) = from {
+        from = store.build_index_step(IndexId(1), next, 7).unwrap();
+        let row = store.find_primary(&integer_key(step).0, integer_key(step).1).unwrap();
+        store.update(row, &row_image(&layout, step, &values(1000 + step)), SECOND, ONE).unwrap();
+        store.commit(row, SECOND, CommitNumber(2 + step as u64));
+        step += 1;
+        store.check().unwrap();
+    }
+    store.replace_layout(layout);
+    assert!(store.has_index(IndexId(1)));
+    store.check().unwrap();
+    assert_eq!(ids_by_k(&store, RangeBounds::ALL, Direction::Forward, 1), (0..100).collect::<Vec<i64>>());
+    store.drop_index(IndexId(1));
+    assert!(!store.has_index(IndexId(1)));
+    store.check().unwrap();
+}
