@@ -1,12 +1,13 @@
-//! What a batch of point reads in phases, whose cache misses overlap, saves over a plain loop of the same reads.
+//! What a batch of point reads in phases, with overlapping cache misses, saves over a plain loop of the same
+//! reads.
 //!
 //! ```text
 //! cargo run --release -p junctor-storage --example group_prefetch 10000 1000000 8000000
 //! ```
 //!
-//! For each number of rows, a round reads the same keys by the plain loop and in groups of each size, in changing order;
-//! printed are the median time of a key and the median ratio to the plain loop of the same round, with the interval that
-//! holds the median of all rounds at 95 per cent (order statistics).
+//! For each number of rows, a round reads the same keys by the plain loop and in groups of each size, in
+//! changing order. The program prints the median time per key, and the median ratio to the plain loop of the
+//! same round with its 95 per cent confidence interval (order statistics).
 
 mod table;
 
@@ -20,7 +21,7 @@ use junctor_storage::partition_store::{Batch, PartitionStore};
 use table::{Work, key};
 
 const ROUNDS: usize = 31;
-/// The ranks of 31 sorted values between which their median lies at 95 per cent.
+/// The ranks, among 31 sorted values, that bound the median with 95 per cent confidence.
 const INTERVAL: [usize; 2] = [9, 21];
 const KEYS_PER_ROUND: u32 = 64 * 1_500;
 /// 1 is the plain loop.
@@ -69,7 +70,7 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// Takes a byte of each end of a row, as one who copies it does.
+/// Loads a byte at each end of a row, as a copy of the row does.
 fn touch(row: &[u8]) -> u64 {
     u64::from(*row.first().expect("the row")) + u64::from(*row.last().expect("the row")) + row.len() as u64
 }

@@ -1,12 +1,14 @@
-//! What reads and writes of one partition cost. Each phase is a function of its own, so that instructions can be counted:
+//! What reads and writes of one partition cost. Each phase is a function of its own, so that its instructions
+//! can be counted:
 //!
 //! ```text
 //! cargo build --release -p junctor-storage --example point_read
 //! valgrind --tool=callgrind --toggle-collect='*phase_read*' target/release/examples/point_read 1000000 100000
 //! ```
 //!
-//! The phases are `phase_insert`, `phase_build`, `phase_read`, `phase_batch`, `phase_range`, `phase_update_plain`,
-//! `phase_update_index`, `phase_purge`, `phase_delete` and `phase_lock`; the second argument is how many operations each does.
+//! The phases are `phase_insert`, `phase_build`, `phase_read`, `phase_batch`, `phase_range`,
+//! `phase_update_plain`, `phase_update_index`, `phase_purge`, `phase_delete` and `phase_lock`. The first
+//! argument is the number of rows, the second the number of operations in each phase.
 
 mod table;
 

@@ -1,20 +1,22 @@
-//! A model of commit numbers, explored over every order of its signals: two tc, two partitions, one sequencer, one
-//! reading session, and the crash of one tc at any moment. The rules are those of
-//! `docs/decisions/0001-commit-numbers.md`; each deliberately broken variant shows that the model would notice.
+//! A model of commit numbers, explored over every order of its signals: two tcs, two partitions, one
+//! sequencer, one reading session, and a crash of one tc at any moment.
+//! `docs/decisions/0001-commit-numbers.md` states the rules. Each deliberately broken variant shows that the
+//! model would detect the error.
 //!
-//! The sequencer answers by signals, as it does in a cluster. A single node, where a number is taken by one atomic
-//! step, shows a subset of these orders: those in which request and answer follow each other directly.
+//! The sequencer answers by signals, as it does in a cluster. On a single node a number is taken by one
+//! atomic operation. That is a subset of these orders: those in which the reply follows the request directly.
 //!
-//! Run with `cargo test -p junctor-storage --test commit_number_model -- --nocapture` to see the state counts.
+//! Run with `cargo test -p junctor-storage --test commit_number_model -- --nocapture` to see the state
+//! counts.
 #![cfg(not(any(loom, shuttle)))]
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
-/// Most transactions that one configuration of the model may run.
+/// Maximum number of transactions in one configuration of the model.
 const TRANSACTIONS: usize = 3;
 const PARTITIONS: usize = 2;
 const KEYS: usize = 4;
-/// The bit for the sequencer beside the partition bits in [`TakeOver::waiting`].
+/// The sequencer's bit in [`TakeOver::waiting`], after the partition bits.
 const SEQUENCER_BIT: u8 = 1 << PARTITIONS;
 const EVERY_PARTITION: u8 = (1 << PARTITIONS) - 1;
 
@@ -23,19 +25,19 @@ const fn partition_of(key: usize) -> usize {
     key / 2
 }
 
-/// The designed protocol, or the one thing that a broken variant does differently.
+/// The designed protocol, or the one deviation of a broken variant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rule {
     Designed,
     /// Stable is the last number taken, applied or not.
     StableIsLastTaken,
-    /// The sequencer goes on giving numbers to the dead tc after it answered the survivor.
+    /// The sequencer keeps giving numbers to the dead tc after it answered the survivor.
     SequencerHearsDead,
-    /// Partitions go on obeying the dead tc after they answered the survivor.
+    /// Partitions keep obeying the dead tc after they answered the survivor.
     PartitionsHearDead,
-    /// The survivor undoes whatever it finds prepared, without asking for the numbers of the dead tc.
+    /// The survivor undoes every prepared transaction without asking for the numbers of the dead tc.
     RecordIgnored,
-    /// A transaction takes its number before its prepares succeeded.
+    /// A transaction takes its number before its prepares have succeeded.
     NumberBeforePrepare,
 }
 
@@ -61,7 +63,7 @@ enum Party {
 }
 use Party::{Partition, Sequencer, Tc};
 
-/// A signal under way. Signals are neither lost nor doubled, but come in any order.
+/// A signal in flight. Signals are neither lost nor duplicated, but arrive in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Signal {
     from: Party,
@@ -109,13 +111,14 @@ enum Body {
     FencePartitionReply {
         prepared: u8,
     },
-    /// From the sequencer: by transaction, the number that the dead tc took and did not report applied; 0 is none.
+    /// From the sequencer: for each transaction, the number that the dead tc took and did not report as
+    /// applied; 0 means none.
     FenceSequencerReply {
         numbers: [u8; TRANSACTIONS],
     },
 }
 
-/// How far the coordinating tc is with a transaction.
+/// The coordinating tc's progress with a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Preparing {
@@ -131,11 +134,11 @@ enum Phase {
     },
     Applied,
     Aborted,
-    /// The coordinator is dead and its record with it.
+    /// The coordinator is dead, and its record is lost.
     Orphaned,
 }
 
-/// What one partition holds of one transaction.
+/// The state of one transaction in one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Version {
     Absent,
@@ -158,7 +161,7 @@ struct TakeOver {
     numbers: [u8; TRANSACTIONS],
 }
 
-/// One session that takes snapshots one after the other and reads the partitions in any order.
+/// A session that takes snapshots one after another and reads the partitions in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 struct Reader {
     snapshots_taken: u8,
@@ -167,11 +170,11 @@ struct Reader {
     /// Transactions acknowledged before the snapshot was taken, one bit each.
     acknowledged: u8,
     partitions_read: u8,
-    /// By key, the commit number of the version that was read; 0 is the version before all transactions.
+    /// By key, the commit number of the version read; 0 is the version that precedes all transactions.
     seen: [u8; KEYS],
 }
 
-/// What went wrong, one bit each; a property names each bit.
+/// Violations seen so far, one bit each; each bit belongs to one property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 struct Faults(u8);
 
@@ -203,7 +206,7 @@ struct State {
     dead: Option<u8>,
     take_over: Option<TakeOver>,
     acknowledged: u8,
-    /// Transactions of the dead tc that the survivor committed and undid, one bit each.
+    /// Transactions of the dead tc that the survivor committed or undid, one bit each.
     adopted: u8,
     undone: u8,
     reader: Reader,
@@ -232,8 +235,8 @@ impl State {
         self.records.iter().position(|record| record.transaction == transaction).map(|index| index as u8 + 1)
     }
 
-    /// Stops listening to the dead tc. What it still has under way to this listener would be dropped on arrival;
-    /// dropping it at once behaves alike and needs fewer states.
+    /// Stops listening to the dead tc. Its signals still in flight to this listener would be dropped on
+    /// arrival; dropping them now is equivalent and needs fewer states.
     fn fence(&mut self, dead: u8, listener: Party) {
         self.signals.retain(|signal| signal.from != Tc(dead) || signal.to != listener);
     }
@@ -374,7 +377,7 @@ impl CommitModel {
                 }
             }
             (Body::StableReached { transaction }, _) => {
-                // The client of a dead tc lost its connection with it: nobody is there to be told.
+                // The client of a dead tc lost its connection too, so nobody needs a notification.
                 if self.plans[transaction as usize].home == tc {
                     state.acknowledged |= 1 << transaction;
                 }
@@ -428,12 +431,12 @@ impl CommitModel {
         state.take_over = Some(take_over);
         if take_over.waiting == 0 {
             self.decide_orphans(state, tc, &take_over);
-            // The answers are not needed any more; forgetting them joins states that behave alike.
+            // The answers are not needed any more; forgetting them joins equivalent states.
             state.take_over = None;
         }
     }
 
-    /// The take-over rule: what has a number is committed with it, what has none is undone.
+    /// The take-over rule: a transaction with a number is committed with it, one without is undone.
     fn decide_orphans(&self, state: &mut State, tc: u8, take_over: &TakeOver) {
         for transaction in self.transactions() {
             let prepared = (0..PARTITIONS).filter(|&partition| take_over.prepared[partition] & 1 << transaction != 0);
@@ -450,7 +453,7 @@ impl CommitModel {
         }
     }
 
-    /// Stamps the partitions named by bits; none means that all of them are stamped already.
+    /// Stamps the partitions given as bits; no bit means that all of them are stamped already.
     fn send_commits(&self, state: &mut State, tc: u8, transaction: u8, number: u8, partitions: u8) {
         if partitions == 0 {
             state.phases[transaction as usize] = Phase::Applied;
@@ -469,7 +472,7 @@ impl CommitModel {
 
     fn crash(&self, state: &mut State, dead: u8) {
         state.dead = Some(dead);
-        // What was under way to the dead tc is lost; what it had sent may still arrive.
+        // Signals in flight to the dead tc are lost; signals that it sent may still arrive.
         state.signals.retain(|signal| signal.to != Tc(dead));
         for transaction in self.transactions() {
             if self.plans[transaction as usize].home == dead {
@@ -523,7 +526,8 @@ impl CommitModel {
         }
     }
 
-    /// Whether every number up to stable is applied at all its participants, asked of the partitions themselves.
+    /// Whether every number up to stable is applied at all its participants, checked at the partitions
+    /// themselves.
     fn has_no_hole(&self, state: &State) -> bool {
         (1..=state.stable).all(|number| {
             let transaction = state.records[number as usize - 1].transaction;
@@ -620,8 +624,9 @@ impl Model for CommitModel {
             without(NUMBERED, |_, state| state.faults.0 & Faults::NUMBERED_UNDONE == 0),
             without(PREPARED, |_, state| state.faults.0 & Faults::STAMPED_UNPREPARED == 0),
             Property::always(HOLE, |model: &Self, state| model.has_no_hole(state)),
-            // Every run ends, because each step uses up a signal, the crash or a read. So this says, without the
-            // blind spots of an "eventually" over joining paths, that stable gets everywhere it must.
+            // Every run ends, because each step uses up a signal, the crash or a read. So this property
+            // states that stable gets everywhere it must, without the blind spots of an "eventually" over
+            // joining paths.
             Property::always(SETTLED, |model: &Self, state: &State| !state.is_quiet() || model.is_settled(state)),
             Property::eventually(REACHED, |model: &Self, state: &State| state.is_quiet() && model.is_settled(state)),
             Property::sometimes(ALL_COMMIT, |model: &Self, state: &State| state.stable as usize == model.plans.len()),
@@ -649,12 +654,12 @@ const ALL_COMMIT: &str = "every transaction commits";
 const ADOPTED: &str = "the survivor commits a numbered transaction of the dead";
 const UNDONE: &str = "the survivor undoes an unnumbered transaction of the dead";
 
-/// Two transactions that meet on key 0 and span both partitions.
+/// Two transactions that conflict on key 0 and span both partitions.
 fn two_that_meet() -> Vec<Plan> {
     vec![Plan { home: 0, keys: &[0, 2] }, Plan { home: 1, keys: &[0, 3] }]
 }
 
-/// The two of [`two_that_meet`], and a small one beside them in partition 1.
+/// The two of [`two_that_meet`], and a small one in partition 1.
 fn three() -> Vec<Plan> {
     let mut plans = two_that_meet();
     plans.push(Plan { home: 0, keys: &[3] });
@@ -668,7 +673,7 @@ fn check_holds(name: &str, model: CommitModel) {
     checker.assert_properties();
 }
 
-/// Asserts that the broken rule is caught by each of these properties.
+/// Asserts that each of these properties detects the broken rule.
 fn check_caught(model: CommitModel, expected: &[&'static str]) {
     let rule = model.rule;
     let wanted = HasDiscoveries::AllOf(expected.iter().copied().collect());

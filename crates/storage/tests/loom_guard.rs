@@ -1,4 +1,4 @@
-//! Every interleaving of an owner and two readers at the partition guard, weak memory included:
+//! Every interleaving of an owner and two readers at the partition guard, weak memory effects included:
 //! `RUSTFLAGS="--cfg loom" cargo test -p junctor-storage --test loom_guard --release`.
 #![cfg(loom)]
 
@@ -6,7 +6,8 @@ use junctor_storage::guard::{OwnerToken, PartitionGuard, ReadGroup, ReaderSlot};
 use loom::sync::Arc;
 use loom::thread;
 
-/// Two halves that are equal except while the owner writes. Loom itself also fails when a read overlaps a write.
+/// Two halves that are equal except while the owner writes. Loom itself also fails when a read overlaps a
+/// write.
 type Halves = (u32, u32);
 
 struct Case {
@@ -26,7 +27,7 @@ fn write(halves: &mut Halves) {
     halves.1 += 1;
 }
 
-/// Reads once; what is read must be whole and not older than `seen`. Gives what is now the newest seen.
+/// Reads once. The value must be consistent and not older than `seen`. Returns the newest value seen.
 fn read(guard: &PartitionGuard<Halves>, slot: &ReaderSlot, seen: u32) -> u32 {
     match guard.read(slot, |halves| *halves) {
         Ok((first, second)) => {
@@ -81,7 +82,7 @@ fn an_owner_that_only_tries_never_meets_either_of_two_readers() {
         for reader in readers {
             reader.join().unwrap();
         }
-        // Nobody is inside now, so the next try must succeed.
+        // No reader is inside now, so the next try must succeed.
         write(&mut case.guard.try_write(&mut case.token).expect("no reader is inside"));
         assert_eq!(case.guard.owner_read(&case.token, |halves| *halves), (written + 1, written + 1));
     });
@@ -123,7 +124,8 @@ fn a_reader_sees_the_write_that_ended_before_it_was_let_in() {
         let (guard, slot) = (Arc::clone(&case.guard), case.slots.pop().unwrap());
         case.guard.begin_write(&mut case.token);
         let reader = thread::spawn(move || {
-            // The write began before this thread, so the guard lets it in only after the write.
+            // The write began before this thread started, so the guard lets the reader in only after the
+            // write.
             if let Ok(halves) = guard.read(&slot, |halves| *halves) {
                 assert_eq!(halves, (1, 1));
             }

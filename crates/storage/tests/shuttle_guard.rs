@@ -1,5 +1,5 @@
-//! Long scripts of an owner and two readers at the partition guard under random schedules:
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p junctor-storage --test shuttle_guard --release`.
+//! Long scripts of an owner and two readers at the partition guard under random schedules: `RUSTFLAGS="--cfg
+//! shuttle" cargo test -p junctor-storage --test shuttle_guard --release`.
 #![cfg(shuttle)]
 
 use junctor_storage::guard::{OwnerToken, PartitionGuard, ReadGroup, ReaderSlot};
@@ -11,7 +11,8 @@ const WRITES: u32 = 12;
 const READS: u32 = 20;
 const SCHEDULES: usize = 3_000;
 
-/// The partition, and how many are inside it, which the guard should keep at one writer or some readers.
+/// The partition, and the number of threads inside it. The guard must keep that to one writer or some
+/// readers.
 #[derive(Default)]
 struct Rows {
     first: u32,
@@ -50,13 +51,13 @@ fn owner(guard: &PartitionGuard<Rows>, mut token: OwnerToken, inside: &Inside) {
         let entered = match written % 3 {
             // Only tries.
             0 => guard.try_write(&mut token),
-            // Pends until the readers have left, reading meanwhile.
+            // Pends until the readers have left, and reads meanwhile.
             1 => {
                 guard.begin_write(&mut token);
                 guard.owner_read(&token, |rows| assert_eq!(rows.first, rows.second));
                 guard.try_enter(&mut token)
             }
-            // Gives up once, then pends.
+            // Cancels once, then pends.
             _ => {
                 guard.begin_write(&mut token);
                 thread::yield_now();
@@ -80,7 +81,7 @@ fn reader(guard: &PartitionGuard<Rows>, slot: &ReaderSlot, inside: &Inside) {
         let outcome = guard.read(slot, |rows| {
             let outer = look(rows, inside);
             if turn % 4 == 0 {
-                // A read within a read always succeeds and sees the same.
+                // A nested read always succeeds and sees the same value.
                 assert_eq!(guard.read(slot, |rows| look(rows, inside)), Ok(outer));
             }
             outer

@@ -1,4 +1,4 @@
-//! The table and the rows that the examples of this folder work on.
+//! The table and the rows that the examples of this folder use.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use junctor_model::schema::{
 use junctor_model::value::ValueRef;
 use junctor_storage::partition_store::PartitionStore;
 
-/// Who writes.
+/// The transaction that writes.
 pub const TRANSACTION: TransactionId = TransactionId(1);
-/// In which statement.
+/// The statement that writes.
 pub const STATEMENT: StatementNumber = StatementNumber(1);
 const INT: ColumnType = ColumnType::Integer { bytes: 4, unsigned: false };
 
-/// Rows and what is done with them.
+/// The rows and the state of a run.
 pub struct Work {
     pub layout: Arc<TableLayout>,
-    /// Rows that there are.
+    /// Rows in the table after the insert phase.
     pub rows: u32,
     /// Operations of each phase.
     pub operations: u32,
@@ -31,12 +31,12 @@ pub struct Work {
 }
 
 impl Work {
-    /// For so many rows, of which there are none yet.
+    /// A run over `rows` rows, none of which is inserted yet.
     pub fn new(rows: u32, operations: u32) -> Work {
         Work { layout: layout(), rows, operations, number: 0, random: 1 }
     }
 
-    /// The id of a row, by chance.
+    /// A random row's id.
     pub fn any_id(&mut self) -> u32 {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.random >> 33) % u64::from(self.rows)) as u32
@@ -65,7 +65,7 @@ pub fn key(id: u32) -> ([u8; 4], u64) {
     (key, key_hash(&key))
 }
 
-/// A row as it is stored.
+/// The stored image of a row.
 pub fn image(layout: &TableLayout, id: u32, k: u32, letter: u8) -> Vec<u8> {
     let (c, pad) = ([letter; 119], [b'p'; 59]);
     let mut image = Vec::with_capacity(256);

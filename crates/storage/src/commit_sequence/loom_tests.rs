@@ -1,5 +1,5 @@
-//! Every interleaving of two or three threads, weak memory included.
-//! Run with `RUSTFLAGS="--cfg loom" cargo test -p junctor-storage --lib loom_tests`.
+//! Every interleaving of two or three threads, weak memory effects included. Run with `RUSTFLAGS="--cfg loom"
+//! cargo test -p junctor-storage --lib loom_tests`.
 
 use super::CommitSequence;
 use junctor_model::id::CommitNumber;
@@ -20,7 +20,7 @@ fn mark(sequence: &CommitSequence, number: CommitNumber) -> Reports {
     reports
 }
 
-/// All interleavings in which running threads are interrupted at most so often; without a bound these scenes would
+/// Explores all interleavings with at most `preemptions` preemptions. Without the bound these scenes would
 /// take hours.
 fn check_with_preemptions(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -28,7 +28,8 @@ fn check_with_preemptions(preemptions: usize, scene: impl Fn() + Sync + Send + '
     builder.check(scene);
 }
 
-/// Every number from 1 on is reported once and with its owner, and stable is the last taken.
+/// Checks that every number from 1 on is reported once and with its owner, and that stable is the last number
+/// taken.
 fn check_end(sequence: &CommitSequence, mut reports: Reports, owners: &[u16]) {
     reports.sort_unstable();
     let numbers: Vec<u64> = reports.iter().map(|report| report.0).collect();
@@ -81,8 +82,8 @@ fn three_threads_that_mark_neighbours_report_each_number_once() {
     });
 }
 
-// The reader is started last. Of the loads of a word loom keeps the last one only, so it can miss that the first load
-// of a thread might also come late; a reader that comes late meets old values through the memory model.
+// The reader starts last. Loom keeps only the last load of a word, so it can miss that a thread's first load
+// may also happen late. A late reader still meets old values, through the memory model.
 #[test]
 fn a_reader_at_stable_sees_what_was_written_before_the_marks() {
     check_with_preemptions(3, || {
@@ -114,7 +115,7 @@ fn a_reader_at_stable_sees_what_was_written_before_the_marks() {
     });
 }
 
-/// A thread that learns of an old stable number, and then finds the slot in use again, must look once more.
+/// A thread that loaded an old stable number and then finds the slot reused must load stable again.
 #[test]
 fn a_slot_in_use_again_does_not_hide_a_marked_number() {
     check_with_preemptions(3, || {
@@ -133,8 +134,8 @@ fn a_slot_in_use_again_does_not_hide_a_marked_number() {
     });
 }
 
-/// Two tc with one admitted transaction each, on a ring of two: whoever has learnt that its number is stable always
-/// finds room for the next, and a slot in use again does not confuse a slower thread.
+/// Two tcs with one admitted transaction each, on a ring of two. A tc that knows that its number is stable
+/// always finds room for the next, and a reused slot does not confuse a slower thread.
 #[test]
 fn a_ring_of_the_admitted_size_is_never_full() {
     check_with_preemptions(2, || {

@@ -1,8 +1,8 @@
 //! Hot path, budget 1 load for stable, 40 instructions a number.
-//! Commit numbers and the stable number of one node: `stable` is one load; `take` and `mark_applied` are
-//! two to three uncontended atomic steps each, without a lock, an allocation or a wait.
+//! Commit numbers and the stable number of one node. `stable` is one load; `take` and `mark_applied` are two to three
+//! uncontended atomic operations each, without a lock, an allocation or a wait.
 //!
-//! The protocol, and what a model of it has shown, is in `docs/decisions/0001-commit-numbers.md`.
+//! `docs/decisions/0001-commit-numbers.md` describes the protocol and the results of its model.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -16,19 +16,20 @@ use junctor_model::limit::TRANSACTIONS_MAX;
 
 use crate::invariant::require;
 
-/// Numbers that may be taken and not yet stable at once.
+/// Maximum distance from the stable number to the last number taken.
 pub const COMMIT_SEQUENCE_SLOTS: usize = 8192;
 
-// A transaction holds at most one number, and holds it no longer than it is admitted.
+// A transaction has at most one number, and only while it is admitted, so the ring never fills up.
 const _: () = assert!(COMMIT_SEQUENCE_SLOTS > TRANSACTIONS_MAX);
 const _: () = assert!(COMMIT_SEQUENCE_SLOTS.is_power_of_two());
 
-/// The source of commit numbers, dense from its start on, and of the stable number: the largest N such that every
-/// number up to N is applied at all its participants. Shared by all threads of a node.
+/// The source of commit numbers, dense from its start, and of the stable number: the largest N such that
+/// every number up to N is applied at all its participants. Shared by all threads of a node.
 ///
-/// Each number has a slot of a ring. `take` writes into it who owns the number, `mark_applied` sets a bit in it, and
-/// whoever finds the bit of the number after stable set moves stable by one. Moving is a compare-and-exchange of
-/// one number for the next, so each number is moved over by exactly one thread, and that thread reports it.
+/// Each number has a slot in a ring. `take` stores the number's owner in the slot, and `mark_applied` sets a
+/// bit in it. A thread that finds the bit of the number after stable set moves stable by one. The move is a
+/// compare-and-exchange of one number for the next. Therefore exactly one thread moves stable over a given
+/// number, and that thread reports it.
 #[derive(Debug)]
 pub struct CommitSequence {
     taken: Line,
@@ -36,15 +37,16 @@ pub struct CommitSequence {
     slots: Box<[AtomicU64]>,
 }
 
-/// A word that shares its cache line with nothing.
+/// A word on a cache line of its own.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Line(AtomicU64);
 
-/// Why a number was not given or not accepted. Each is a broken promise of the caller, never a user's mistake.
+/// Why a number was not given or not accepted. Each one means that the caller broke its contract; none is a
+/// user's mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitSequenceError {
-    /// More numbers are under way than there are slots: more transactions were admitted than allowed.
+    /// More numbers are in flight than slots exist: more transactions were admitted than allowed.
     Full,
     /// All 64-bit numbers are used up.
     Exhausted,
@@ -67,34 +69,34 @@ impl std::fmt::Display for CommitSequenceError {
 
 impl std::error::Error for CommitSequenceError {}
 
-/// Set in a slot once its number is applied at all participants.
+/// Set in a slot when its number is applied at all participants.
 const APPLIED: u64 = 1;
 const OWNER_SHIFT: u32 = 1;
 const OWNER_MASK: u64 = (u16::MAX as u64) << OWNER_SHIFT;
-/// The rest of a slot is the low bits of its number. Numbers that meet in one slot while both can be looked at are a
-/// few rings apart, so the bits that are cut off never matter.
+/// The rest of a slot holds the low bits of its number. Two numbers that can be compared in one slot are at
+/// most a few ring lengths apart, so the missing high bits never matter.
 const NUMBER_SHIFT: u32 = 17;
 
 impl CommitSequence {
-    /// A sequence whose numbers up to and including `last` are stable already; the first one taken is the next.
+    /// A sequence in which `last` and every number below it are stable. The first number taken is `last + 1`.
     pub fn starting_after(last: CommitNumber) -> Self {
         Self::with_slots(last, COMMIT_SEQUENCE_SLOTS)
     }
 
-    /// Takes the next number for a transaction whose prepares have all succeeded. `owner` is the index of the tc
-    /// thread that shall learn when the number is stable.
+    /// Takes the next number for a transaction whose prepares have all succeeded. `owner` is the index of the
+    /// tc thread to notify when the number is stable.
     ///
     /// # Errors
-    /// `Full` and `Exhausted`; no number is used up then. `Full` cannot happen while the transactions admitted by
-    /// all tc threads, each counted until its thread has learnt that it is stable, are at most
-    /// [`COMMIT_SEQUENCE_SLOTS`].
+    /// `Full` and `Exhausted`; no number is used up then. `Full` cannot happen while all tc threads together
+    /// admit at most [`COMMIT_SEQUENCE_SLOTS`] transactions, each counted until its thread knows that its
+    /// number is stable.
     pub fn take(&self, owner: u16) -> Result<CommitNumber, CommitSequenceError> {
-        // Acquire: whoever took the number before knew how far stable was, and the load of stable below must not
-        // know less, or a ring that has room could look full.
+        // Acquire: the thread that took the previous number knew a certain stable number. The load of stable
+        // below must not return an older one, or a ring with room could seem full.
         let mut taken = self.taken.0.load(Ordering::Acquire);
         let number = loop {
             let stable = self.stable.0.load(Ordering::Acquire);
-            // A stale `taken` can be behind stable; the exchange below refuses it.
+            // A stale `taken` can be behind stable. The exchange below then fails.
             if taken.saturating_sub(stable) >= self.slots.len() as u64 {
                 return Err(CommitSequenceError::Full);
             }
@@ -104,14 +106,15 @@ impl CommitSequence {
                 Err(current) => taken = current,
             }
         };
-        // The number that used this slot before is stable, so nobody needs it any more.
+        // The previous number of this slot is stable, so no thread needs the slot's contents any more.
         self.slot(number).store(slot_word(number, owner), Ordering::Release);
         Ok(CommitNumber(number))
     }
 
-    /// Marks a number as applied at all its participants, and moves stable as far as it goes. Calls `on_stable`
-    /// with each number that became stable by this call, in ascending order, and its owner; over all calls of all
-    /// threads each number is reported once. Stable has reached a number when it is reported.
+    /// Marks a number as applied at all its participants, and moves stable as far as possible. Calls
+    /// `on_stable` with each number that this call made stable, in ascending order, and with its owner. Over
+    /// all calls of all threads each number is reported once. Stable has reached a number when it is
+    /// reported.
     ///
     /// # Errors
     /// `NotTaken` and `AlreadyApplied`; nothing has changed then.
@@ -120,7 +123,7 @@ impl CommitSequence {
         number: CommitNumber,
         on_stable: &mut impl FnMut(CommitNumber, u16),
     ) -> Result<(), CommitSequenceError> {
-        // From the take on, the number is at most a ring above stable, and above it until it is applied.
+        // From the take until it is applied, a number is above stable by at most the length of the ring.
         let is_under_way = number.0.wrapping_sub(self.stable().0).wrapping_sub(1) < self.slots.len() as u64;
         let slot = self.slot(number.0);
         let word = slot.load(Ordering::Acquire);
@@ -133,32 +136,35 @@ impl CommitSequence {
         }
         slot.compare_exchange(word, word | APPLIED, Ordering::AcqRel, Ordering::Acquire)
             .map_err(|_| CommitSequenceError::AlreadyApplied)?;
-        // Of two threads that mark neighbouring numbers at once, at least one must see the mark of the other, or
-        // neither would move stable over the later number. Both mark, fence, and only then look.
+        // When two threads mark neighbouring numbers concurrently, at least one must see the other's mark.
+        // Otherwise neither would move stable over the later number. So both mark first, then fence, and only
+        // then load.
         fence(Ordering::SeqCst);
         self.advance(on_stable);
         Ok(())
     }
 
-    /// The stable number: the snapshot of a reader that starts now. Everything numbered up to it is applied in all
-    /// partitions, and visible to the thread that made this call.
+    /// The stable number: the snapshot of a reader that starts now. Every commit up to it is applied in all
+    /// partitions and visible to the calling thread.
     #[inline]
     pub fn stable(&self) -> CommitNumber {
         CommitNumber(self.stable.0.load(Ordering::Acquire))
     }
 
-    /// The tc that learns when this number is stable, or `None` when it is stable. The number was taken, and whoever asks
-    /// has seen what its taker did after that, as who has found a row of that number has.
+    /// The tc to notify when this number becomes stable, or `None` if it is stable already. The caller must
+    /// have seen the effects of the number's taker after the take, as a thread has that found a row with that
+    /// number.
     pub fn owner_unless_stable(&self, number: CommitNumber) -> Option<u16> {
         if self.stable() >= number {
             return None;
         }
-        // A slot is written for a later number only once this one is stable, and who sees that write sees that, too.
+        // A slot is reused only after its number is stable. A thread that reads the later owner also sees the
+        // later stable number, and the second comparison below rejects the owner.
         let owner = slot_owner(self.slot(number.0).load(Ordering::Acquire));
         (self.stable() < number).then_some(owner)
     }
 
-    /// The last number taken. It may be ahead of stable, never behind it.
+    /// The last number taken: at or above stable.
     pub fn taken(&self) -> CommitNumber {
         CommitNumber(self.taken.0.load(Ordering::Acquire))
     }
@@ -166,8 +172,8 @@ impl CommitSequence {
     /// `slots` is a power of two.
     pub(crate) fn with_slots(last: CommitNumber, slots: usize) -> Self {
         require!(slots.is_power_of_two(), "the low bits of a commit number choose its slot");
-        // The slots begin as the numbers up to `last` would have left them, so no slot ever looks like that of a
-        // number still to come.
+        // The slots start as the numbers up to `last` would have left them, so no slot resembles that of a
+        // future number.
         let mut words = vec![0; slots];
         for distance in 0..slots as u64 {
             let number = last.0.wrapping_sub(distance);
@@ -183,7 +189,8 @@ impl CommitSequence {
             let next = stable.wrapping_add(1);
             let word = self.slot(next).load(Ordering::Acquire);
             if word & !OWNER_MASK != slot_word(next, 0) | APPLIED {
-                // Not applied, or the slot is in use for a later number already, which says that `stable` is old.
+                // Either the number is not applied, or the slot is already in use for a later number, which
+                // means that `stable` is out of date.
                 let current = self.stable.0.load(Ordering::Acquire);
                 if current == stable {
                     return;

@@ -1,5 +1,5 @@
-//! Long scripts of several threads under random and priority schedules.
-//! Run with `RUSTFLAGS="--cfg shuttle" cargo test -p junctor-storage --lib shuttle_tests`.
+//! Long scripts of several threads under random and priority schedules. Run with `RUSTFLAGS="--cfg shuttle"
+//! cargo test -p junctor-storage --lib shuttle_tests`.
 
 use super::CommitSequence;
 use junctor_model::id::CommitNumber;
@@ -12,10 +12,10 @@ const THREADS: u16 = 3;
 const TRANSACTIONS_PER_THREAD: usize = 12;
 const NUMBERS: usize = THREADS as usize * TRANSACTIONS_PER_THREAD;
 
-/// What the threads share; `applied`, `owners` and `reports` are kept by number.
+/// State shared by the threads; `applied`, `owners` and `reports` are indexed by number.
 struct Scene {
     sequence: CommitSequence,
-    /// Numbers taken and not yet marked: any thread may mark any of them.
+    /// Numbers taken and not yet marked. Any thread may mark any of them.
     unmarked: Mutex<Vec<CommitNumber>>,
     applied: Vec<AtomicBool>,
     owners: Vec<AtomicU64>,

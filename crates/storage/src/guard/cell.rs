@@ -1,4 +1,4 @@
-//! The cell that holds a guarded value: the standard one, or loom's, which finds accesses that overlap.
+//! The cell of a guarded value: the standard one, or loom's, which detects overlapping accesses.
 
 #[cfg(loom)]
 pub(super) use loom::cell::{MutPtr as MutPointer, UnsafeCell as ValueCell};
@@ -6,7 +6,7 @@ pub(super) use loom::cell::{MutPtr as MutPointer, UnsafeCell as ValueCell};
 #[cfg(not(loom))]
 pub(super) use plain::{MutPointer, ValueCell};
 
-/// The same shape as loom's cell, with no cost.
+/// A zero-cost cell with the interface of loom's.
 #[cfg(not(loom))]
 mod plain {
     use std::cell::UnsafeCell;

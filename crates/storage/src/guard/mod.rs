@@ -1,36 +1,40 @@
 //! Hot path, budget 15 instructions a read.
-//! The partition guard: one owner writes a partition, threads of its read group read it, and nobody waits.
-//! A read costs one fence and two stores to a cache line of the reader's own, whatever it reads under them.
+//! The partition guard: one owner writes a partition, the threads of its read group read it, and neither side blocks.
+//! A read costs one fence and two stores to a cache line of the reader's own, however much it reads.
 //!
-//! # The rule, and why it holds
+//! # The protocol, and why it is correct
 //!
 //! A reader
 //! 1. stores true in the flag of its slot;
-//! 2. fences (sequentially consistent);
-//! 3. loads `writer_pending`; if it is true, it clears its flag and is busy, else it reads and then clears its flag.
+//! 2. executes a sequentially consistent fence;
+//! 3. loads `writer_pending`. If it is true, the reader clears its flag and gets [`Busy`]. Otherwise it
+//!    reads, and then clears its flag.
 //!
 //! The owner
 //! 1. stores true in `writer_pending`;
-//! 2. fences (sequentially consistent);
-//! 3. loads all flags, now or at any later time; if all are false, it writes and then clears `writer_pending`.
+//! 2. executes a sequentially consistent fence;
+//! 3. loads all flags, immediately or at any later time. If all are false, it writes, and then clears
+//!    `writer_pending`.
 //!
-//! This is Dekker's exclusion. The two fences have an order. If the reader's comes first, the owner finds the reader's
-//! flag, or what the reader stored later, which is the end of its read. If the owner's comes first, the reader finds
-//! `writer_pending`, or what the owner stored later, which is the end of its write. So one of the two gives way.
+//! This is Dekker's mutual exclusion. The two fences are totally ordered. If the reader's comes first, the
+//! owner sees the reader's flag, or a value that the reader stored later, which means that the read has
+//! ended. If the owner's comes first, the reader sees `writer_pending`, or a value that the owner stored
+//! later, which means that the write has ended. In both cases one of the two gives way.
 //!
-//! Clearing either is a release store and finding it clear is an acquire load, so that a write happens after the reads
-//! before it and a read after the writes before it.
+//! Flag and `writer_pending` are cleared by release stores and found clear by acquire loads. Therefore a
+//! write happens after the reads before it, and a read after the writes before it.
 //!
 //! # Progress
 //!
-//! A reader that looks before it stores its flag does not disturb an owner that is pending, so the owner enters when
-//! the reads that it found have ended. It clears `writer_pending` when its batch is done. A reader that is busy sends
-//! its request to the owner, so no read depends on finding the guard free.
+//! A reader checks `writer_pending` before it sets its flag, so readers cannot delay a pending owner any
+//! longer than the reads that are already running. The owner clears `writer_pending` after its batch. A
+//! reader that gets `Busy` sends its request to the owner, so no read depends on the guard being free.
 //!
 //! # Who may call
 //!
-//! An [`OwnerToken`] and a [`ReaderSlot`] can be neither copied nor shared, and the guard knows which it belongs to: at
-//! any time there is one thread that can act as owner, and one for each slot. A thread may be both.
+//! An [`OwnerToken`] and a [`ReaderSlot`] can be neither copied nor shared, and the guard knows which ones
+//! are its own. Therefore at any time only one thread can act as owner, and one thread for each slot. A
+//! thread may be both.
 
 mod cell;
 
@@ -52,7 +56,8 @@ use junctor_model::limit::READER_SLOTS_MAX;
 use crate::invariant::require;
 use cell::{MutPointer, ValueCell};
 
-/// The guard refused a reader because the owner writes or waits to write. The request goes to the owner.
+/// The guard refused a reader because the owner is writing or waits to write. The reader sends its request to
+/// the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
 
@@ -64,8 +69,8 @@ impl fmt::Display for Busy {
 
 impl std::error::Error for Busy {}
 
-/// The right to write the partitions that were made with this token. It can move to another thread, but be neither
-/// copied nor shared:
+/// The right to write the partitions that were created with this token. It can move to another thread but
+/// cannot be copied or shared:
 ///
 /// ```compile_fail,E0599
 /// let token = junctor_storage::guard::OwnerToken::new();
@@ -82,7 +87,7 @@ pub struct OwnerToken {
 }
 
 impl OwnerToken {
-    /// A token unlike any other.
+    /// A token that differs from every other one.
     pub fn new() -> Self {
         Self { identity: Arc::new(Identity), not_sync: PhantomData }
     }
@@ -94,7 +99,7 @@ impl Default for OwnerToken {
     }
 }
 
-/// The threads that may read the same partitions: a number of reader slots.
+/// The threads that may read the same partitions, as a set of reader slots.
 #[derive(Clone, Debug)]
 pub struct ReadGroup {
     identity: Arc<Identity>,
@@ -102,10 +107,11 @@ pub struct ReadGroup {
 }
 
 impl ReadGroup {
-    /// A group and its slots, numbered from 0, at most [`READER_SLOTS_MAX`]. Every slot exists once.
+    /// Creates a group and its slots, numbered from 0 to `slot_count - 1`, at most [`READER_SLOTS_MAX`]. The
+    /// owner checks every slot before it writes, which is why there is a maximum.
     ///
     /// # Panics
-    /// When `slot_count` is above the maximum.
+    /// If `slot_count` exceeds the maximum.
     pub fn new(slot_count: u8) -> (Self, Vec<ReaderSlot>) {
         require!(usize::from(slot_count) <= READER_SLOTS_MAX, "a read group has at most {READER_SLOTS_MAX} slots");
         let identity = Arc::new(Identity);
@@ -116,8 +122,8 @@ impl ReadGroup {
     }
 }
 
-/// The right of one thread to read the partitions of a group. It can move to another thread, but be neither copied nor
-/// shared:
+/// The right of one thread to read the partitions of a group. It can move to another thread but cannot be
+/// copied or shared:
 ///
 /// ```compile_fail,E0599
 /// let (_, slots) = junctor_storage::guard::ReadGroup::new(1);
@@ -135,15 +141,15 @@ pub struct ReaderSlot {
 }
 
 impl ReaderSlot {
-    /// The number of the slot in its group.
+    /// The number of the slot in its group, from 0.
     pub fn number(&self) -> u8 {
         self.slot
     }
 }
 
-/// A partition, or whatever else one thread writes and a group of threads reads.
+/// A partition, or any other value that one thread writes and a group of threads reads.
 ///
-/// What is read cannot leave the read:
+/// A reader cannot keep a reference to the value:
 ///
 /// ```compile_fail
 /// use junctor_storage::guard::{OwnerToken, PartitionGuard, ReadGroup};
@@ -152,7 +158,7 @@ impl ReaderSlot {
 /// let escaped: &Vec<i32> = guard.read(&slots[0], |value| value).unwrap();
 /// ```
 ///
-/// and the owner cannot read while it writes, nor write twice at once:
+/// The owner cannot read while it writes, nor open two write guards:
 ///
 /// ```compile_fail,E0502
 /// use junctor_storage::guard::{OwnerToken, PartitionGuard, ReadGroup};
@@ -168,10 +174,11 @@ pub struct PartitionGuard<T> {
     value: ValueCell<T>,
 }
 
-// SAFETY: `value` is reached from several threads only through `read`, `owner_read` and a `WriteGuard`. The rule at the
-// top of this file lets a `WriteGuard` exist only while no slot is taken, and no slot be taken while one exists; the
-// `&mut OwnerToken` inside it excludes a second one and `owner_read`. So a `&mut T` never coexists with another
-// reference. References go to the threads of readers (`T: Sync`), and the owner's token may move (`T: Send`).
+// SAFETY: several threads reach `value` only through `read`, `owner_read` and a `WriteGuard`. By the protocol
+// at the top of this file a `WriteGuard` exists only while no slot is taken, and no slot is taken while one
+// exists. The `&mut OwnerToken` inside it excludes a second one and `owner_read`. So a `&mut T` never
+// coexists with another reference. References go to the threads of readers (`T: Sync`), and the owner's token
+// may move (`T: Send`).
 unsafe impl<T: Send + Sync> Sync for PartitionGuard<T> {}
 
 impl<T> PartitionGuard<T> {
@@ -186,38 +193,41 @@ impl<T> PartitionGuard<T> {
         Self { state, value: ValueCell::new(value) }
     }
 
-    /// Calls `reader` with the value, unless the owner writes or waits to write. Reading the same guard again inside
-    /// `reader` is allowed. The guard is held until `reader` returns, so that must be soon: at most 64 rows.
+    /// Calls `reader` with the value, unless the owner is writing or waits to write. `reader` may read the
+    /// same guard again. The slot stays taken until `reader` returns, so `reader` must be short: at most 64
+    /// rows.
     ///
     /// # Panics
-    /// When the slot is of another group.
+    /// If the slot belongs to another group.
     #[inline]
     pub fn read<R>(&self, slot: &ReaderSlot, reader: impl FnOnce(&T) -> R) -> Result<R, Busy> {
         let _taken = self.state.take_slot(slot)?;
         let pointer = self.value.get();
-        // SAFETY: the slot is taken until `_taken` is dropped, after `pointer` and even when `reader` panics, so by the
-        // rule at the top of this file there is no `WriteGuard`, the only source of `&mut T`.
+        // SAFETY: the slot stays taken until `_taken` is dropped, which is after the last use of `pointer`,
+        // even when `reader` panics. By the protocol at the top of this file no `WriteGuard`, the only source
+        // of `&mut T`, exists meanwhile.
         Ok(reader(unsafe { pointer.deref() }))
     }
 
-    /// Calls `reader` with the value, on the owner's thread. It needs no slot, because nobody else writes.
+    /// Calls `reader` with the value, on the owner's thread. It takes no slot, because no other thread
+    /// writes.
     ///
     /// # Panics
-    /// When the token is of another guard.
+    /// If the token belongs to another guard.
     #[inline]
     pub fn owner_read<R>(&self, token: &OwnerToken, reader: impl FnOnce(&T) -> R) -> R {
         self.state.check_owner(token);
         let pointer = self.value.get();
-        // SAFETY: only a `WriteGuard` gives `&mut T`. It borrows the one token of this guard mutably, so there is none
-        // while `token` is borrowed.
+        // SAFETY: only a `WriteGuard` gives `&mut T`. It borrows the only token of this guard mutably, so
+        // none exists while `token` is borrowed.
         reader(unsafe { pointer.deref() })
     }
 
-    /// Enters to write, if no slot is taken now. If one is, nothing stays behind: readers are not kept out, unless a write was
-    /// begun before, which still waits.
+    /// Enters for writing if no slot is taken at this moment. Otherwise it leaves the guard as it was:
+    /// readers are kept out only if an earlier [`Self::begin_write`] still waits.
     ///
     /// # Panics
-    /// When the token is of another guard.
+    /// If the token belongs to another guard.
     #[inline]
     pub fn try_write<'a>(&'a self, token: &'a mut OwnerToken) -> Option<WriteGuard<'a, T>> {
         let is_awaited = self.begin(token);
@@ -230,43 +240,44 @@ impl<T> PartitionGuard<T> {
         None
     }
 
-    /// Keeps new readers out from now on, until a write has ended or is cancelled. Beginning twice is beginning once.
+    /// Keeps new readers out until a write ends or is cancelled. A second call has no further effect.
     ///
     /// # Panics
-    /// When the token is of another guard.
+    /// If the token belongs to another guard.
     #[inline]
     pub fn begin_write(&self, token: &mut OwnerToken) {
         self.begin(token);
     }
 
-    /// Enters to write, if the readers that were inside have left; to be asked again until it is granted. Begins the
-    /// write if that was not done.
+    /// Enters for writing if all readers have left; the caller repeats the call until it succeeds. Begins the
+    /// write if `begin_write` was not called.
     ///
     /// # Panics
-    /// When the token is of another guard.
+    /// If the token belongs to another guard.
     #[inline]
     pub fn try_enter<'a>(&'a self, token: &'a mut OwnerToken) -> Option<WriteGuard<'a, T>> {
         self.begin_write(token);
         self.state.all_slots_free().then(|| self.enter())
     }
 
-    /// Lets readers in again without having written.
+    /// Lets readers in again without a write.
     ///
     /// # Panics
-    /// When the token is of another guard.
+    /// If the token belongs to another guard.
     #[inline]
     pub fn cancel_write(&self, token: &mut OwnerToken) {
         self.state.check_owner(token);
         self.state.writer_pending.store(false, Ordering::Release);
     }
 
-    /// Whether the owner writes or waits to write, as far as this thread can see: a hint for choosing where to read.
+    /// Whether the owner is writing or waits to write, as far as this thread can see. A hint for choosing
+    /// where to read.
     #[inline]
     pub fn is_write_pending(&self) -> bool {
         self.state.writer_pending.load(Ordering::Relaxed)
     }
 
-    /// Says whether a write was begun before.
+    /// Returns whether a write was pending already.
     #[inline]
     fn begin(&self, token: &mut OwnerToken) -> bool {
         self.state.check_owner(token);
@@ -279,8 +290,8 @@ impl<T> PartitionGuard<T> {
         was_begun
     }
 
-    /// The caller holds the owner's token mutably for as long as the guard lives, has begun the write and then found
-    /// all slots free.
+    /// The caller holds the owner's token mutably for the guard's life, has begun the write, and after that
+    /// has found all slots free.
     fn enter(&self) -> WriteGuard<'_, T> {
         WriteGuard { value: self.value.get_mut(), _pending: PendingWrite(&self.state), token: PhantomData }
     }
@@ -292,9 +303,9 @@ impl<T> fmt::Debug for PartitionGuard<T> {
     }
 }
 
-/// The owner inside its partition, alone. Dropping it lets readers in.
+/// Exclusive access of the owner to its partition. Dropping it lets readers in.
 pub struct WriteGuard<'a, T> {
-    // Dropped before `_pending`, so that the access has ended when readers are let in.
+    // Declared before `_pending`, so it is dropped first: the access ends before readers are let in.
     value: MutPointer<T>,
     _pending: PendingWrite<'a>,
     token: PhantomData<&'a mut OwnerToken>,
@@ -305,8 +316,8 @@ impl<T> Deref for WriteGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: by the rule at the top of this file no reader is inside while this guard lives, and the mutably
-        // borrowed token excludes the owner's other ways in.
+        // SAFETY: by the protocol at the top of this file no reader is inside while this guard lives. The
+        // mutably borrowed token excludes the owner's other accesses.
         unsafe { self.value.deref() }
     }
 }
@@ -325,12 +336,12 @@ impl<T: fmt::Debug> fmt::Debug for WriteGuard<'_, T> {
     }
 }
 
-/// What makes tokens and guards belong together. Its address, which no other has while a token or a guard holds it, is
-/// all that counts.
+/// Ties tokens and slots to guards. Only its address matters, which stays unique while a token or a guard
+/// holds it.
 #[derive(Debug)]
 struct Identity;
 
-/// All of a guard but the value. On a line of its own, which readers only read.
+/// Everything in a guard except the value. On a cache line of its own, which readers only load.
 #[derive(Debug)]
 #[repr(align(64))]
 struct GuardState {
@@ -341,8 +352,8 @@ struct GuardState {
     owner: Arc<Identity>,
 }
 
-/// True while the thread of the slot reads. Only that thread stores here. On a line pair of its own, because a CPU that
-/// prefetches lines in pairs would otherwise take it from the neighbour.
+/// True while the thread of the slot reads. Only that thread stores here. On its own pair of cache lines,
+/// because a CPU that prefetches lines in pairs would otherwise take it from its neighbour.
 #[derive(Debug)]
 #[repr(align(128))]
 struct SlotFlag(AtomicBool);
@@ -357,12 +368,12 @@ impl GuardState {
     fn take_slot(&self, slot: &ReaderSlot) -> Result<TakenSlot<'_>, Busy> {
         require!(Arc::ptr_eq(&self.group, &slot.group), "the slot is of the partition's read group");
         let flag = &self.slots[usize::from(slot.slot)].0;
-        // Only this thread stores in the flag. If it is set, this is a read within a read, which holds the guard already
-        // and will clear the flag.
+        // Only this thread stores to the flag. If it is set, this is a nested read: the outer one holds the
+        // guard and clears the flag.
         if flag.load(Ordering::Relaxed) {
             return Ok(TakenSlot(None));
         }
-        // Looking first keeps busy readers from raising flags that would hold up the owner.
+        // A check before the store keeps busy readers from raising flags that would delay the owner.
         if self.writer_pending.load(Ordering::Relaxed) {
             return Err(Busy);
         }

@@ -61,7 +61,7 @@ fn the_owner_stays_out_while_a_slot_is_taken_and_a_try_leaves_nothing_behind() {
         assert!(!guard.is_write_pending());
         assert!(guard.try_enter(&mut token).is_none());
         assert!(guard.is_write_pending());
-        // A try beside a write that waits does not let readers in before it.
+        // A second try while a write waits does not let readers in first.
         assert!(guard.try_write(&mut token).is_none());
         assert!(guard.is_write_pending());
         guard.read(&slots[0], Vec::len)

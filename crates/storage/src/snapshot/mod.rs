@@ -1,28 +1,31 @@
 //! Hot path, budget 25 instructions a snapshot.
-//! Which snapshots are being read, so that no version is freed that one of them can reach. Beginning and
-//! ending a snapshot cost a list step each, and one fence when the thread had none; no allocation, lock or wait.
+//! The registry of snapshots in use, so that purge frees no version that one of them can reach. Beginning and ending a
+//! snapshot cost a list operation each, plus a fence when the thread had no snapshot. No allocation, lock or wait.
 //!
-//! # The rule, and why it holds
+//! # The protocol, and why it is correct
 //!
 //! A thread that begins a snapshot while it has none
-//! 1. loads stable and stores it in its word, as a lower bound;
-//! 2. fences (sequentially consistent);
-//! 3. loads stable again: this is the snapshot.
+//! 1. loads the stable number and stores it in its word, as a lower bound;
+//! 2. executes a sequentially consistent fence;
+//! 3. loads the stable number again: this is the snapshot.
 //!
 //! A thread that purges
-//! 1. loads stable;
-//! 2. fences (sequentially consistent);
-//! 3. loads the words of all threads: the horizon is the least of them and of its stable.
+//! 1. loads the stable number;
+//! 2. executes a sequentially consistent fence;
+//! 3. loads the words of all threads. The horizon is the least of them and of the stable number that it
+//!    loaded.
 //!
-//! The two fences have an order. If the reader's comes first, the purger finds the lower bound, or what the same
-//! thread stored later, in the word; as long as the snapshot is read, that is never above it. If the purger's comes
-//! first, the reader's second load of stable finds the value that the purger loaded, or a later one, and stable never
-//! decreases. Either way the snapshot is at or above the horizon. It stays so for horizons computed before the
-//! snapshot began, since only the order of the fences was used.
+//! The two fences are totally ordered. If the reader's comes first, the purger sees the lower bound in the
+//! word, or a value that the reader stored later. While the snapshot is in use, no such value is above it. If
+//! the purger's comes first, the reader's second load of the stable number returns the value that the purger
+//! loaded, or a later one, and the stable number never decreases. In both cases the snapshot is at or above
+//! the horizon. The argument uses only the order of the fences, so it also covers horizons computed before
+//! the snapshot began.
 //!
-//! A thread that has a snapshot already takes the next one by a plain load of stable: its word is at or below the
-//! snapshots it had, which are at or below every later one. When its oldest snapshot ends, it raises its word
-//! by a release store, so that a purger that sees the raised word sees the reads of the ended snapshot as done.
+//! A thread that has a snapshot already takes the next one with a plain load of the stable number. Its word
+//! is at or below the snapshots that it had, and those are at or below every later one. When its oldest
+//! snapshot ends, the thread raises its word with a release store. A purger that sees the raised word
+//! therefore sees the reads of the ended snapshot as finished.
 
 #[cfg(loom)]
 use loom::sync::{
@@ -44,12 +47,12 @@ use crate::commit_sequence::CommitSequence;
 use crate::invariant::require;
 use junctor_model::id::CommitNumber;
 
-/// The word of a thread that reads no snapshot. It is above every commit number.
+/// The word of a thread without a snapshot: above every commit number.
 const NO_SNAPSHOT: u64 = u64::MAX;
-/// The end of the list in [`ActiveSnapshots`].
+/// The end of a list in [`ActiveSnapshots`].
 const NO_ENTRY: u32 = u32::MAX;
 
-/// One published word per thread: a number at or below every snapshot that the thread reads.
+/// One published word per thread: a number at or below every snapshot that the thread uses.
 #[derive(Debug)]
 pub struct SnapshotRegistry {
     sequence: Arc<CommitSequence>,
@@ -64,22 +67,22 @@ struct Line {
     claimed: AtomicBool,
 }
 
-/// The right to write the word of one thread. There is one at a time for each word.
+/// The right to write the word of one thread. Each word has at most one holder.
 #[derive(Debug)]
 pub struct SnapshotWord {
     registry: Arc<SnapshotRegistry>,
     thread: usize,
 }
 
-/// The snapshots that one thread reads, oldest first. They begin in non-decreasing order and end in any order; the
-/// oldest is the one published. Memory is taken at the start, for the most snapshots at once.
+/// The snapshots of one thread, oldest first. They begin in non-decreasing order and end in any order. The
+/// oldest is published. All memory is allocated at the start.
 #[derive(Debug)]
 pub struct ActiveSnapshots {
     word: SnapshotWord,
     entries: Box<[Entry]>,
     oldest: u32,
     newest: u32,
-    /// First of the entries that are not in use, linked by `next`.
+    /// First of the unused entries, linked by `next`.
     free: u32,
     count: usize,
 }
@@ -89,12 +92,12 @@ struct Entry {
     snapshot: CommitNumber,
     previous: u32,
     next: u32,
-    /// Counts the uses of the entry, twice each: odd while it is in use.
+    /// Incremented when the entry is taken and when it is freed: odd while it is in use.
     generation: u32,
 }
 
-/// A snapshot that is being read. It is given back to [`ActiveSnapshots::end`] of the same thread; until then
-/// the versions that it can reach stay.
+/// A snapshot in use. The versions that it can reach stay until it is passed to [`ActiveSnapshots::end`] of
+/// the same thread.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct SnapshotHandle {
@@ -103,16 +106,16 @@ pub struct SnapshotHandle {
     generation: u32,
 }
 
-/// Why a snapshot or a word was not given or not taken back.
+/// Why a snapshot or a word could not be taken or given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotError {
-    /// The thread index is not below the number of threads of the registry.
+    /// The thread index is not below the registry's number of threads.
     NoSuchThread,
-    /// Another holder has the word of this thread.
+    /// The word of this thread has another holder.
     ThreadClaimed,
-    /// The thread reads as many snapshots as it has room for.
+    /// The thread has as many snapshots as it has room for.
     TooManySnapshots,
-    /// The handle is not of a snapshot that this thread reads.
+    /// The handle does not name a snapshot of this thread.
     NotActive,
 }
 
@@ -130,14 +133,15 @@ impl std::fmt::Display for SnapshotError {
 impl std::error::Error for SnapshotError {}
 
 impl SnapshotRegistry {
-    /// A registry with a word for each of `threads` threads, none of which reads a snapshot.
+    /// A registry of `threads` words, none of which holds a snapshot.
     pub fn new(sequence: Arc<CommitSequence>, threads: usize) -> Self {
         let line = |_| Line { oldest: AtomicU64::new(NO_SNAPSHOT), claimed: AtomicBool::new(false) };
         Self { sequence, lines: (0..threads).map(line).collect() }
     }
 
-    /// A number that every snapshot is at or above that is read now or begins later. Of each row, a purger keeps the
-    /// newest version at or below it and all above. One fence and a load per thread: once per purge, not once per row.
+    /// A number at or below every snapshot in use now and every later one. For each row, purge keeps the
+    /// newest version at or below it and all versions above. Costs one fence and a load per thread, so it is
+    /// called once per purge, not once per row.
     pub fn horizon(&self) -> CommitNumber {
         let stable = self.sequence.stable();
         fence(Ordering::SeqCst);
@@ -145,7 +149,7 @@ impl SnapshotRegistry {
         oldest.fold(stable, CommitNumber::min)
     }
 
-    /// The numbers of this sequence are the snapshots.
+    /// The sequence whose stable numbers are the snapshots.
     pub fn sequence(&self) -> &CommitSequence {
         &self.sequence
     }
@@ -164,7 +168,8 @@ impl SnapshotWord {
         Ok(Self { registry, thread })
     }
 
-    /// Publishes and takes a first snapshot. No other snapshot may be read under this word.
+    /// Publishes and returns the thread's first snapshot. The thread must have no other snapshot under this
+    /// word.
     pub fn publish_first(&mut self) -> CommitNumber {
         require!(self.published() == NO_SNAPSHOT, "a thread that takes a first snapshot reads no other");
         let lower_bound = self.registry.sequence.stable();
@@ -178,7 +183,7 @@ impl SnapshotWord {
         snapshot
     }
 
-    /// Raises the word to the oldest snapshot that is still read.
+    /// Raises the word to the oldest snapshot that is still in use.
     pub fn publish(&mut self, oldest: CommitNumber) {
         require!(
             oldest.0 >= self.published() && oldest.0 != NO_SNAPSHOT,
@@ -187,12 +192,12 @@ impl SnapshotWord {
         self.line().oldest.store(oldest.0, Ordering::Release);
     }
 
-    /// Says that no snapshot is read any more.
+    /// Marks the thread as having no snapshot.
     pub fn clear(&mut self) {
         self.line().oldest.store(NO_SNAPSHOT, Ordering::Release);
     }
 
-    /// The word as this thread stored it last; no other thread stores to it.
+    /// The word as this thread last stored it. No other thread stores to it.
     fn published(&self) -> u64 {
         self.line().oldest.load(Ordering::Relaxed)
     }
@@ -210,7 +215,8 @@ impl Drop for SnapshotWord {
 }
 
 impl ActiveSnapshots {
-    /// No snapshots yet, and room for `snapshots_max` (below 2^32 - 1) at once. `word` must be fresh or cleared.
+    /// No snapshots yet, and room for `snapshots_max` (below 2^32 - 1) of them. `word` must be new or
+    /// cleared.
     pub fn new(word: SnapshotWord, snapshots_max: u32) -> Self {
         let snapshots_max = snapshots_max.min(NO_ENTRY - 1);
         let link = |entry: u32| if entry < snapshots_max { entry } else { NO_ENTRY };
@@ -220,7 +226,7 @@ impl ActiveSnapshots {
         Self { word, entries, oldest: NO_ENTRY, newest: NO_ENTRY, free: link(0), count: 0 }
     }
 
-    /// Begins a snapshot at the stable number of now.
+    /// Begins a snapshot at the current stable number.
     ///
     /// # Errors
     /// `TooManySnapshots`; nothing has changed then.
@@ -247,7 +253,7 @@ impl ActiveSnapshots {
         Ok(SnapshotHandle { snapshot, entry, generation })
     }
 
-    /// Ends a snapshot; versions that only it could reach may be freed from now on.
+    /// Ends a snapshot. Versions that only it could reach may be freed from now on.
     ///
     /// # Errors
     /// `NotActive` for a handle of another thread; nothing has changed then.
@@ -276,12 +282,12 @@ impl ActiveSnapshots {
         Ok(())
     }
 
-    /// The oldest snapshot that is being read.
+    /// The oldest snapshot in use.
     pub fn oldest(&self) -> Option<CommitNumber> {
         self.entries.get(self.oldest as usize).map(|entry| entry.snapshot)
     }
 
-    /// How many snapshots are being read.
+    /// Number of snapshots in use.
     pub fn count(&self) -> usize {
         self.count
     }
