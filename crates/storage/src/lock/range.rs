@@ -59,7 +59,7 @@ pub struct RangeEntry {
 #[derive(Debug, Default)]
 pub(super) struct RangeTable {
     indexes: BTreeMap<IndexPlace, IndexRanges>,
-    by_transaction: BTreeMap<TransactionId, Vec<Held>>,
+    by_transaction: BTreeMap<TransactionId, Vec<HeldRange>>,
     /// By the order of their coming.
     waiters: BTreeMap<u64, Waiter>,
     next_waiter: u64,
@@ -88,7 +88,7 @@ struct WideRange {
 
 /// What a transaction holds.
 #[derive(Debug)]
-enum Held {
+enum HeldRange {
     Prefix(IndexPlace, Arc<[u8]>),
     /// One or more.
     Wide(IndexPlace),
@@ -129,7 +129,7 @@ impl RangeTable {
         transaction: TransactionId,
         mode: LockMode,
     ) -> Result<(), LockTableFull> {
-        if self.indexes.get_mut(&place).is_some_and(|ranges| ranges.has(bounds, transaction, mode)) {
+        if self.indexes.get_mut(&place).is_some_and(|ranges| ranges.strengthen_held(bounds, transaction, mode)) {
             return Ok(());
         }
         let bytes = bytes_of(bounds);
@@ -144,10 +144,10 @@ impl RangeTable {
         let ranges = self.indexes.entry(place).or_default();
         let held = self.by_transaction.entry(transaction).or_default();
         match prefix_of(bounds) {
-            Some(prefix) => held.push(Held::Prefix(place, ranges.add_prefix(prefix, transaction, mode))),
+            Some(prefix) => held.push(HeldRange::Prefix(place, ranges.add_prefix(prefix, transaction, mode))),
             None => {
                 if ranges.add_wide(bounds, transaction, mode) {
-                    held.push(Held::Wide(place));
+                    held.push(HeldRange::Wide(place));
                 }
             }
         }
@@ -224,11 +224,11 @@ impl RangeTable {
             self.by_transaction.remove(&transaction);
         }
         for held in given_back {
-            let (Held::Prefix(place, _) | Held::Wide(place)) = held;
+            let (HeldRange::Prefix(place, _) | HeldRange::Wide(place)) = held;
             let ranges = self.indexes.get_mut(&place).expect("an index keeps its ranges until their holders end");
             let (count, bytes) = match held {
-                Held::Prefix(_, prefix) => ranges.remove_prefix(&prefix, transaction),
-                Held::Wide(_) => ranges.remove_wide(transaction),
+                HeldRange::Prefix(_, prefix) => ranges.remove_prefix(&prefix, transaction),
+                HeldRange::Wide(_) => ranges.remove_wide(transaction),
             };
             require!(
                 count > 0 && count <= self.count && bytes <= self.bytes,
@@ -294,7 +294,7 @@ impl IndexRanges {
     }
 
     /// Whether the transaction holds this range, which takes the stronger mode then, or every key.
-    fn has(&mut self, bounds: RangeBounds<'_>, transaction: TransactionId, mode: LockMode) -> bool {
+    fn strengthen_held(&mut self, bounds: RangeBounds<'_>, transaction: TransactionId, mode: LockMode) -> bool {
         if let Some(prefix) = prefix_of(bounds)
             && let Some(holders) = self.prefixes.get_mut(prefix)
             && let Some((_, held)) = holders.iter_mut().find(|(holder, _)| *holder == transaction)

@@ -23,17 +23,17 @@ impl ShardedTable {
     }
 
     #[inline]
-    pub fn find(&self, hash: u64, is_it: impl FnMut(&u32) -> bool) -> Option<&u32> {
-        self.shards[shard_of(hash)].find(hash, is_it)
+    pub fn find(&self, hash: u64, is_match: impl FnMut(&u32) -> bool) -> Option<&u32> {
+        self.shards[shard_of(hash)].find(hash, is_match)
     }
 
     #[inline]
     pub fn find_entry(
         &mut self,
         hash: u64,
-        is_it: impl FnMut(&u32) -> bool,
+        is_match: impl FnMut(&u32) -> bool,
     ) -> Result<OccupiedEntry<'_, u32>, AbsentEntry<'_, u32>> {
-        self.shards[shard_of(hash)].find_entry(hash, is_it)
+        self.shards[shard_of(hash)].find_entry(hash, is_match)
     }
 
     /// Adds a number that is not there.

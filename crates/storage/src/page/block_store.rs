@@ -1,8 +1,9 @@
 //! Blocks inside pages (hot path: `BlockStore::at`, 8 instructions).
 //!
-//! A page holds blocks of one size class; a class is `32 KiB / k`, so nothing is lost at the end of a page, and classes
-//! lie at most 1/32 apart (where 32 KiB / k allows), so about 1.5 per cent is lost inside a block. Taking and freeing a
-//! block are a few steps each; a page whose last block is freed goes back to the pool at once.
+//! A page holds blocks of one size class. A class has `32 KiB / k` bytes, so nothing is lost at the end of a
+//! page. Neighbouring classes differ by at most 1/32 (where 32 KiB / k allows it), so about 1.5 per cent is
+//! lost inside a block. Taking and freeing a block take constant time. A page returns to the pool when its
+//! last block is freed.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::invariant::require;
 
 use super::pool::{Need, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
 
-/// Bytes of the longest block.
+/// Bytes of the largest block.
 pub const BLOCK_BYTES_MAX: usize = PAGE_BYTES;
 
 const BLOCK_BYTES_MIN: usize = 24;
@@ -20,8 +21,8 @@ const CLASS_OF_UNITS: [u8; PAGE_BYTES / 8 + 1] = class_of_units();
 const CLASS_BLOCKS: [u16; CLASS_COUNT] = class_blocks();
 const NO_PAGE: u32 = u32::MAX;
 const NO_BLOCK: u16 = u16::MAX;
-/// Below so many pages a store uses a block of up to twice the size before it takes a page for a new class, so that
-/// a small table with rows of many sizes does not pay a page for each.
+/// Below this number of pages, a store takes a block of up to twice the size before it takes a page for a new
+/// class. Otherwise a small table with rows of many sizes would pay a page for each size.
 const SMALL_STORE_PAGES: usize = 16;
 
 const fn next_block_count(count: usize) -> usize {
@@ -37,7 +38,7 @@ const fn class_count() -> usize {
     classes
 }
 
-/// Block bytes by class, ascending; 32,768 does not fit a u16 and is kept as 32,760.
+/// Block bytes by class, ascending. 32,768 does not fit in a u16 and is stored as 32,760.
 const fn class_bytes() -> [u16; CLASS_COUNT] {
     let mut bytes = [0; CLASS_COUNT];
     let (mut class, mut count) = (CLASS_COUNT, 1);
@@ -75,14 +76,15 @@ const fn class_blocks() -> [u16; CLASS_COUNT] {
 
 const _: () = assert!(CLASS_COUNT < 256);
 
-/// Where a block is: the page's number within its store and the offset in units of 8 bytes, 40 bits in all.
+/// The location of a block: the page's number within its store and the offset in units of 8 bytes, 40 bits in
+/// total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location(u64);
 
 impl Location {
     /// No block.
     pub const NONE: Location = Location((1 << Location::BITS) - 1);
-    /// How many bits a location takes.
+    /// Number of bits of a location.
     pub const BITS: u32 = 40;
 
     const PAGES_MAX: usize = (1 << 28) - 1;
@@ -125,17 +127,17 @@ struct PageState {
     used: u16,
     /// Blocks from this one on were never used since the page was taken.
     fresh: u16,
-    /// The first freed block, in units of 8 bytes; each freed block begins with the next.
+    /// The first freed block, in units of 8 bytes. Each freed block begins with the next one.
     free: u16,
     previous: u32,
     next: u32,
-    /// Whether the page is being emptied: it is in no list, and its freed blocks do not count.
+    /// Whether the page is being emptied. It is then in no list, and its free blocks are not counted.
     is_draining: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct ClassState {
-    /// The first of the pages with room.
+    /// The first page with room.
     first: u32,
     free_blocks: u32,
 }
@@ -146,7 +148,7 @@ pub struct BlockStore {
     pages: Vec<Option<Page>>,
     states: Vec<PageState>,
     empty_slots: Vec<u32>,
-    /// Empty until the first page is taken, so that an empty partition costs nothing.
+    /// Empty until the first page is taken, so that an empty partition uses no memory.
     classes: Vec<ClassState>,
     page_count: usize,
     kind: PageKind,
@@ -167,21 +169,21 @@ impl BlockStore {
         }
     }
 
-    /// The page from the block on. The block must be in use.
+    /// The page from the block on, to its end. The block must be in use.
     #[inline]
     pub(crate) fn at(&self, location: Location) -> &[u8] {
         let page = self.pages[location.page()].as_ref().expect("a location names a page in use");
         &page[location.offset()..]
     }
 
-    /// The page from the block on, to write. The block must be in use.
+    /// The page from the block on, for writing. The block must be in use.
     #[inline]
     pub(crate) fn at_mut(&mut self, location: Location) -> &mut [u8] {
         let page = self.pages[location.page()].as_mut().expect("a location names a page in use");
         &mut page[location.offset()..]
     }
 
-    /// Asks the processor for the first cache line of a block.
+    /// Prefetches the first cache line of a block.
     #[inline]
     pub(crate) fn prefetch(&self, location: Location) {
         if let Some(Some(page)) = self.pages.get(location.page()) {
@@ -189,7 +191,7 @@ impl BlockStore {
         }
     }
 
-    /// Takes a block of at least `bytes` (at most `BLOCK_BYTES_MAX - 8`). Its contents are undefined.
+    /// Takes a block of at least `bytes` bytes, at most `BLOCK_BYTES_MAX - 8`. Its contents are undefined.
     pub(crate) fn allocate(&mut self, bytes: usize, need: Need) -> Result<Location, OutOfMemory> {
         require!(bytes <= BLOCK_BYTES_MAX - 8, "a block of {bytes} bytes fits in a page");
         let class = self.class_with_room(bytes, need)?;
@@ -223,7 +225,7 @@ impl BlockStore {
         Location::new(page_number, offset)
     }
 
-    /// Makes sure that the next `count` allocations of `bytes` succeed.
+    /// Ensures that the next `count` allocations of `bytes` bytes succeed.
     pub(crate) fn reserve(&mut self, bytes: usize, count: usize, need: Need) -> Result<(), OutOfMemory> {
         while self.free_blocks(bytes) < count {
             self.add_page(class_of(bytes), need)?;
@@ -231,13 +233,13 @@ impl BlockStore {
         Ok(())
     }
 
-    /// Blocks of exactly that class that can be taken without a new page.
+    /// Number of blocks of the size class of `bytes` that need no new page.
     #[inline]
     pub(crate) fn free_blocks(&self, bytes: usize) -> usize {
         self.classes.get(class_of(bytes)).map_or(0, |state| state.free_blocks as usize)
     }
 
-    /// Gives a block back.
+    /// Frees a block.
     pub(crate) fn free(&mut self, location: Location) {
         let page_number = location.page();
         let page = self.pages[page_number].as_mut().expect("a location names a page in use");
@@ -265,7 +267,7 @@ impl BlockStore {
         }
     }
 
-    /// Gives back pages without a block in use that a reservation left behind.
+    /// Returns pages without a block in use to the pool; a reservation can leave some behind.
     pub(crate) fn trim(&mut self) {
         for page_number in 0..self.pages.len() {
             if self.pages[page_number].is_some() && self.states[page_number].used == 0 {
@@ -274,8 +276,9 @@ impl BlockStore {
         }
     }
 
-    /// The first page from number `from` on, of at most `budget`, that is at most half used and whose blocks fit into
-    /// other pages of its class without filling them up; or the number to go on with, `None` after the last page.
+    /// The first page from number `from` on, among `budget` pages, that is at most half full and whose blocks
+    /// fit in other pages of its class without filling them. The second value is the number to continue with,
+    /// `None` after the last page.
     pub(crate) fn find_sparse_page(&self, from: usize, budget: usize) -> (Option<usize>, Option<usize>) {
         let end = self.pages.len().min(from.saturating_add(budget));
         let is_sparse = |number: &usize| {
@@ -290,7 +293,7 @@ impl BlockStore {
         (found, (end < self.pages.len()).then_some(end))
     }
 
-    /// Begins to empty a page: no block is taken from it any more.
+    /// Begins to empty a page: no new block is taken from it.
     pub(crate) fn begin_drain(&mut self, page_number: usize) {
         let PageState { class, used, is_draining, .. } = self.states[page_number];
         require!(!is_draining && used > 0, "page {page_number} has blocks and is not being emptied already");
@@ -299,7 +302,7 @@ impl BlockStore {
         self.states[page_number].is_draining = true;
     }
 
-    /// Takes a page that was not emptied into use again.
+    /// Ends the emptying of a page that still has blocks: new blocks may be taken from it again.
     pub(crate) fn end_drain(&mut self, page_number: usize) {
         let PageState { class, used, is_draining, .. } = self.states[page_number];
         require!(is_draining, "page {page_number} is being emptied when that ends");
@@ -308,17 +311,18 @@ impl BlockStore {
         self.link(page_number);
     }
 
-    /// Whether a page is (still) being emptied.
+    /// Whether a page is being emptied and still exists.
     pub(crate) fn is_draining(&self, page_number: usize) -> bool {
         self.states.get(page_number).is_some_and(|state| state.is_draining)
             && self.pages.get(page_number).is_some_and(Option::is_some)
     }
 
-    /// Appends where the blocks in use of a page are.
+    /// Appends the locations of a page's blocks in use.
     pub(crate) fn blocks_in(&self, page_number: usize, out: &mut Vec<Location>) {
         let Some(page) = &self.pages[page_number] else { return };
         let state = self.states[page_number];
         let block_bytes = usize::from(CLASS_BYTES[usize::from(state.class)]);
+        // Freed blocks are linked in no order; the bit map gives the blocks in use in one pass.
         let mut is_free = [0u64; (PAGE_BYTES / BLOCK_BYTES_MIN).div_ceil(64)];
         let mut block = state.free;
         while block != NO_BLOCK {
@@ -330,10 +334,10 @@ impl BlockStore {
         out.extend(used.map(|block| Location::new(page_number, block * block_bytes)));
     }
 
-    /// Moves a block out of a page that is being emptied into another of its class; `None` when no other has room. The
-    /// old block is free then.
+    /// Moves a block out of a page that is being emptied to another page of its class, and frees the old
+    /// block. `None` when no other page has room.
     pub(crate) fn move_block(&mut self, from: Location) -> Option<Location> {
-        // A page that is being emptied is in no list, so the new block cannot lie in it.
+        // A page that is being emptied is in no list, so the new block cannot be in it.
         require!(self.states[from.page()].is_draining, "blocks move only out of a page that is being emptied");
         let class = usize::from(self.states[from.page()].class);
         if self.classes[class].first == NO_PAGE {
@@ -354,13 +358,13 @@ impl BlockStore {
         self.page_count as u64 * PAGE_BYTES as u64
     }
 
-    /// Blocks in use, counted page by page (for checks).
+    /// Number of blocks in use, counted page by page; for checks.
     pub(crate) fn used_blocks(&self) -> usize {
         let in_use = self.pages.iter().zip(&self.states).filter(|(page, _)| page.is_some());
         in_use.map(|(_, state)| usize::from(state.used)).sum()
     }
 
-    /// Verifies the lists of pages and freed blocks.
+    /// Verifies the lists of pages and of freed blocks.
     pub(crate) fn check(&self) -> Result<(), String> {
         let mut free_blocks = vec![0usize; self.classes.len()];
         for (number, (page, state)) in self.pages.iter().zip(&self.states).enumerate() {
@@ -391,7 +395,7 @@ impl BlockStore {
         Ok(())
     }
 
-    /// The class to take a block of `bytes` from, with at least one page with room.
+    /// A class for a block of `bytes` that has at least one page with room.
     #[inline]
     fn class_with_room(&mut self, bytes: usize, need: Need) -> Result<usize, OutOfMemory> {
         let class = class_of(bytes);

@@ -1,5 +1,5 @@
-//! Row memory: one pool of pages for the whole node, blocks of a size inside pages, and chains of blocks for long
-//! values.
+//! Row memory: one page pool for the whole node, blocks of fixed sizes inside pages, and chains of blocks for
+//! long values.
 
 mod block_store;
 mod overflow;

@@ -1,4 +1,4 @@
-//! Long values as chains of blocks: `[next block: 8][bytes ...]`, the last block as short as it can be.
+//! Long values as chains of blocks: `[next block: 8][bytes ...]`. The last block is as short as possible.
 
 use std::sync::Arc;
 
@@ -22,9 +22,10 @@ impl OverflowStore {
         OverflowStore { blocks: BlockStore::new(pool, PageKind::Overflow) }
     }
 
-    /// Keeps `value` (not empty) and tells where. Keeps nothing when memory runs out.
+    /// Stores `value`, which must not be empty, and returns its location. Stores nothing when memory runs
+    /// out.
     pub(crate) fn put(&mut self, value: &[u8], need: Need) -> Result<Location, OutOfMemory> {
-        // The last block first, so that each one knows its next.
+        // From the last block to the first, so that each block's successor is known.
         let mut next = Location::NONE;
         let mut end = value.len();
         require!(end > 0, "a long value is not empty");
@@ -47,7 +48,7 @@ impl OverflowStore {
         Ok(next)
     }
 
-    /// Appends the `length` bytes of the value at `location`.
+    /// Appends the `length` bytes of the value at `location` to `out`.
     pub(crate) fn append_to(&self, mut location: Location, length: usize, out: &mut Vec<u8>) {
         let mut left = length;
         while left > 0 {
@@ -61,7 +62,7 @@ impl OverflowStore {
         require!(location.is_none(), "a chain of overflow blocks ends with its value of {length} bytes");
     }
 
-    /// Gives a value's blocks back; `Location::NONE` is no value.
+    /// Frees a value's blocks; `Location::NONE` is ignored.
     pub(crate) fn free(&mut self, mut location: Location) {
         while !location.is_none() {
             let next = next_of(self.blocks.at(location));
@@ -70,7 +71,7 @@ impl OverflowStore {
         }
     }
 
-    /// Blocks of the value at `location` (for checks).
+    /// Number of blocks of the value at `location`; for checks.
     pub(crate) fn blocks_of(&self, mut location: Location) -> usize {
         let mut count = 0;
         while !location.is_none() {

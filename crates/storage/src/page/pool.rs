@@ -1,10 +1,12 @@
-//! The page pool of a node: `TotalMemory` bytes of address space reserved once, handed out in 32 KiB pages.
+//! The page pool of a node: `TotalMemory` bytes of address space reserved once, handed out in pages of 32
+//! KiB.
 //!
-//! A page belongs to one structure at a time and comes back to one free list, so memory of deleted rows serves any
-//! table. The lock is taken once per page, which is once per some hundred rows.
+//! A page belongs to one structure at a time and returns to one free list, so memory of deleted rows becomes
+//! available to every table. The lock is taken once per page, that is once per few hundred rows.
 //!
-//! Invariants of the unsafe code: the mapping lives as long as the pool, and every page holds the pool alive; a page
-//! number is either never handed out, or in the free list, or in exactly one `Page`, which alone reaches the bytes.
+//! Invariants of the unsafe code: the mapping lives as long as the pool, and every page keeps the pool alive.
+//! A page number was never handed out, or is in the free list, or belongs to exactly one `Page`, the only way
+//! to its bytes.
 
 use std::fmt;
 use std::io;
@@ -21,10 +23,10 @@ use crate::invariant::require;
 /// Bytes of one page.
 pub const PAGE_BYTES: usize = 32 * 1024;
 
-/// How many kinds of pages there are.
+/// Number of page kinds.
 pub const PAGE_KINDS: usize = 5;
 
-/// What a page is used for, for the memory figures.
+/// The use of a page, for the memory status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageKind {
     /// Row versions.
@@ -40,7 +42,7 @@ pub enum PageKind {
 }
 
 impl PageKind {
-    /// Every kind, in the order of the memory figures.
+    /// Every kind, in the order of the memory status.
     pub const ALL: [PageKind; PAGE_KINDS] =
         [PageKind::Rows, PageKind::RowMap, PageKind::HashIndex, PageKind::OrderedIndex, PageKind::Overflow];
 
@@ -56,16 +58,16 @@ impl PageKind {
     }
 }
 
-/// Whether a request for memory may be refused.
+/// Whether a request for memory may use the reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// The statement can fail with error 1114: the reserve is not touched.
+    /// No: the statement can fail with error 1114.
     Growth,
-    /// The work frees memory in the end (a delete), so it may use the reserve.
+    /// Yes: the work frees memory in the end, as a delete does.
     Release,
 }
 
-/// The page pool is exhausted. The statement gets error 1114 and nothing else happens.
+/// The page pool is exhausted. The statement fails with error 1114 and has no other effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory;
 
@@ -94,26 +96,29 @@ pub struct PagePool {
 }
 
 struct PoolState {
-    /// Pages from this number on were never handed out and cost nothing yet.
+    /// Pages from this number on were never handed out and are not backed by memory yet.
     fresh: u32,
-    /// Pages that came back; the last one is the warmest.
+    /// Returned pages. The last one is the most likely to be in the cache, and is handed out first.
     free: Vec<u32>,
     used: [u32; PAGE_KINDS],
 }
 
-// SAFETY: the mapping is owned by the pool alone; a page of it is reachable only through the one `Page` that was
-// handed out for its number, and the free list behind the mutex is the only source of numbers.
+// SAFETY: the pool alone owns the mapping. A page of it is reachable only through the one `Page` that was
+// handed out for its number, and the state behind the mutex is the only source of numbers.
 unsafe impl Send for PagePool {}
 // SAFETY: as above; all shared state of the pool itself is behind the mutex.
 unsafe impl Sync for PagePool {}
 
 impl PagePool {
-    /// Reserves `total_bytes` (rounded down to pages, at least 8 pages) of address space without touching it.
-    /// Fails when the operating system refuses the reservation.
+    /// Reserves `total_bytes` of address space, rounded down to pages and at least 8 pages, without touching
+    /// it.
+    ///
+    /// # Errors
+    /// The operating system's, if it refuses the reservation.
     pub fn new(total_bytes: usize) -> io::Result<Arc<PagePool>> {
         let page_count = u32::try_from(total_bytes / PAGE_BYTES).unwrap_or(u32::MAX - 1).max(8);
         let bytes = page_count as usize * PAGE_BYTES;
-        // SAFETY: a new private anonymous mapping at an address of the kernel's choice replaces nothing.
+        // SAFETY: a new private anonymous mapping at an address that the kernel chooses replaces nothing.
         let start = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),
@@ -122,8 +127,8 @@ impl PagePool {
                 MapFlags::PRIVATE | MapFlags::NORESERVE,
             )?
         };
-        // Refusing huge pages is no failure: they only make it faster.
-        // SAFETY: the range is exactly the mapping made above; the advice does not change its contents.
+        // A refusal of huge pages is not an error: they only improve speed.
+        // SAFETY: the range is exactly the mapping made above, and the advice does not change its contents.
         let _ = unsafe { madvise(start, bytes, Advice::LinuxHugepage) };
         let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let state = PoolState { fresh: 0, free: Vec::new(), used: [0; PAGE_KINDS] };
@@ -131,7 +136,7 @@ impl PagePool {
         Ok(Arc::new(PagePool { start, page_count, reserve_pages, state: Mutex::new(state) }))
     }
 
-    /// Takes one page. Its contents are whatever its last owner left.
+    /// Takes one page. Its contents are undefined: those of its last owner.
     pub fn take(self: &Arc<Self>, kind: PageKind, need: Need) -> Result<Page, OutOfMemory> {
         let number = {
             let mut state = self.state();
@@ -150,32 +155,32 @@ impl PagePool {
             }
         };
         require!(number < self.page_count, "page {number} lies within the pool of {} pages", self.page_count);
-        // SAFETY: `number` is below `page_count`, so the address lies inside the mapping.
+        // SAFETY: `number` is below `page_count`, so the address is inside the mapping.
         let start = unsafe { self.start.add(number as usize * PAGE_BYTES) };
         Ok(Page { start: start.cast(), kind, pool: Arc::clone(self) })
     }
 
-    /// Bytes that the pool may hand out in all.
+    /// Bytes of all pages of the pool.
     pub fn total_bytes(&self) -> u64 {
         u64::from(self.page_count) * PAGE_BYTES as u64
     }
 
-    /// Bytes handed out now.
+    /// Bytes handed out at the moment.
     pub fn used_bytes(&self) -> u64 {
         self.state().used.iter().map(|pages| u64::from(*pages) * PAGE_BYTES as u64).sum()
     }
 
-    /// Bytes handed out now for one use.
+    /// Bytes handed out for one kind of page.
     pub fn used_bytes_of(&self, kind: PageKind) -> u64 {
         u64::from(self.state().used[kind as usize]) * PAGE_BYTES as u64
     }
 
-    /// Bytes that only work that frees memory may take.
+    /// Bytes kept in reserve for work that frees memory.
     pub fn reserve_bytes(&self) -> u64 {
         u64::from(self.reserve_pages) * PAGE_BYTES as u64
     }
 
-    /// Bytes that growth may still take.
+    /// Bytes still available to growth.
     pub fn available_bytes(&self) -> u64 {
         self.total_bytes().saturating_sub(self.used_bytes()).saturating_sub(self.reserve_bytes())
     }
@@ -191,14 +196,14 @@ impl PagePool {
     }
 
     fn state(&self) -> MutexGuard<'_, PoolState> {
-        // Nothing inside the lock can leave the counts half changed.
+        // A panic inside the lock leaves no count half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for PagePool {
     fn drop(&mut self) {
-        // SAFETY: every page holds the pool alive, so nobody can reach the mapping any more.
+        // SAFETY: every page keeps the pool alive, so nothing can reach the mapping any more.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.page_count as usize * PAGE_BYTES) };
     }
 }
@@ -213,27 +218,27 @@ impl fmt::Debug for PagePool {
     }
 }
 
-/// One page, owned. Dropping it gives the memory back.
+/// One page, owned. Dropping it returns it to the pool.
 pub struct Page {
     start: NonNull<[u8; PAGE_BYTES]>,
     kind: PageKind,
     pool: Arc<PagePool>,
 }
 
-// SAFETY: a page is plain owned bytes that no other `Page` overlaps; it may be used from any thread like a box.
+// SAFETY: a page is owned bytes that no other `Page` overlaps. Like a box, it may be used from any thread.
 unsafe impl Send for Page {}
 // SAFETY: a shared reference gives shared access to the bytes only.
 unsafe impl Sync for Page {}
 
 impl Page {
-    /// Asks the processor to fetch the cache line at `offset` (below `PAGE_BYTES`); has no other effect.
+    /// Prefetches the cache line at `offset`, which is below `PAGE_BYTES`. Has no other effect.
     #[inline]
     pub fn prefetch(&self, offset: usize) {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             let line: *const u8 = &self[offset % PAGE_BYTES];
-            // SAFETY: a prefetch of any address has no effect that a program can see.
+            // SAFETY: a prefetch of any address has no effect that a program can observe.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
         }
         #[cfg(not(target_arch = "x86_64"))]
@@ -246,8 +251,8 @@ impl Deref for Page {
 
     #[inline]
     fn deref(&self) -> &[u8; PAGE_BYTES] {
-        // SAFETY: the page is mapped for as long as the pool lives, which this handle guarantees; anonymous memory is
-        // initialised; nobody else has a handle of the same page.
+        // SAFETY: the page stays mapped while the pool lives, which this handle ensures. Anonymous memory is
+        // initialised. No other handle of the same page exists.
         unsafe { self.start.as_ref() }
     }
 }

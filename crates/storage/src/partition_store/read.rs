@@ -72,7 +72,7 @@ impl PartitionStore {
                 Some(newest) if newest.is_seen_by(snapshot, own) && self.is_stored_with(&newest, *location, key) => {
                     newest.stored()
                 }
-                Some(_) => self.read_alone(key, *hash, snapshot, own),
+                Some(_) => self.read_single(key, *hash, snapshot, own),
                 None => &[],
             });
         }
@@ -95,7 +95,7 @@ impl PartitionStore {
 
     /// For a row of a batch with versions that are not seen, or with a hash that another row has too.
     #[inline(never)]
-    fn read_alone(&self, key: &[u8], hash: u64, snapshot: CommitNumber, own: Option<TransactionId>) -> &[u8] {
+    fn read_single(&self, key: &[u8], hash: u64, snapshot: CommitNumber, own: Option<TransactionId>) -> &[u8] {
         self.read_primary(key, hash, snapshot, own).map_or(&[], |(_, version)| version.stored())
     }
 

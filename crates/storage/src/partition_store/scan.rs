@@ -42,7 +42,7 @@ pub enum ScanEnd {
 
 /// Which versions a scan looks at.
 #[derive(Clone, Copy)]
-enum Sight {
+enum Visibility {
     /// What is committed up to a number, and the own versions.
     Snapshot(CommitNumber, Option<TransactionId>),
     /// The newest versions, committed or not.
@@ -62,7 +62,7 @@ impl PartitionStore {
         budget_entries: usize,
         visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<ScanEnd> {
-        self.scan_with(range, cursor, Sight::Snapshot(snapshot, own), budget_entries, visit)
+        self.scan_with(range, cursor, Visibility::Snapshot(snapshot, own), budget_entries, visit)
     }
 
     /// As [`Self::scan`], for a writer: rows that `own` sees, and rows of which others have a version that is not committed
@@ -75,7 +75,7 @@ impl PartitionStore {
         budget_entries: usize,
         visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<ScanEnd> {
-        self.scan_with(range, cursor, Sight::Writer(own), budget_entries, visit)
+        self.scan_with(range, cursor, Visibility::Writer(own), budget_entries, visit)
     }
 
     #[inline]
@@ -83,7 +83,7 @@ impl PartitionStore {
         &self,
         range: ScanRange<'_>,
         cursor: &mut ScanCursor,
-        sight: Sight,
+        visibility: Visibility,
         budget_entries: usize,
         mut visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<ScanEnd> {
@@ -102,7 +102,7 @@ impl PartitionStore {
                 return ControlFlow::Break(());
             }
             budget -= 1;
-            let accepted = self.accept(entry, key, row, sight, &mut image, &mut whole_key);
+            let accepted = self.accept(entry, key, row, visibility, &mut image, &mut whole_key);
             let is_stopped = match accepted {
                 Some(view) if !check_bounds || self.lies_within(entry, view, range.bounds) => {
                     visit(row, view).is_break()
@@ -137,7 +137,7 @@ impl PartitionStore {
         budget_rows: usize,
         visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<RowId> {
-        self.scan_rows_with(from, Sight::Snapshot(snapshot, own), budget_rows, visit)
+        self.scan_rows_with(from, Visibility::Snapshot(snapshot, own), budget_rows, visit)
     }
 
     /// As [`Self::scan_rows`], for a writer: rows that `own` sees, and rows that others have inserted and not committed.
@@ -148,14 +148,14 @@ impl PartitionStore {
         budget_rows: usize,
         visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<RowId> {
-        self.scan_rows_with(from, Sight::Writer(own), budget_rows, visit)
+        self.scan_rows_with(from, Visibility::Writer(own), budget_rows, visit)
     }
 
     #[inline]
     fn scan_rows_with(
         &self,
         from: RowId,
-        sight: Sight,
+        visibility: Visibility,
         budget_rows: usize,
         mut visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<RowId> {
@@ -164,7 +164,7 @@ impl PartitionStore {
         let stop = u64::from(from.0).saturating_add(budget_rows as u64).min(u64::from(end)) as u32;
         for row in (from.0..stop).map(RowId) {
             let Some(newest) = self.rows.newest(row) else { continue };
-            let Some(version) = self.seen(newest, sight) else { continue };
+            let Some(version) = self.candidate(newest, visibility) else { continue };
             if visit(row, self.view(&version, &mut scratch)).is_break() {
                 return (row.0 + 1 < end).then_some(RowId(row.0 + 1));
             }
@@ -179,16 +179,16 @@ impl PartitionStore {
         entry: &'a OrderedEntry,
         key: &[u8],
         row: RowId,
-        sight: Sight,
+        visibility: Visibility,
         image: &'a mut Vec<u8>,
         whole_key: &mut Vec<u8>,
     ) -> Option<RowView<'a>> {
         let newest = self.rows.newest(row)?;
-        let version = self.seen(newest, sight)?;
+        let version = self.candidate(newest, visibility)?;
         if newest.older().is_none() {
             return Some(RowView::new(self.format(), self.rows.image(&version, image)));
         }
-        self.accept_one_of_several(entry, key, newest, version, sight, image, whole_key)
+        self.accept_one_of_several(entry, key, newest, version, visibility, image, whole_key)
     }
 
     #[inline(never)]
@@ -198,13 +198,13 @@ impl PartitionStore {
         key: &[u8],
         newest: RowVersion<'a>,
         mut version: RowVersion<'a>,
-        sight: Sight,
+        visibility: Visibility,
         image: &'a mut Vec<u8>,
         whole_key: &mut Vec<u8>,
     ) -> Option<RowView<'a>> {
         // Several versions: the entry may belong to another one.
         if !self.has_key(entry, &version, key, image, whole_key) {
-            let Sight::Writer(own) = sight else { return None };
+            let Visibility::Writer(own) = visibility else { return None };
             // The entry may belong to the version that is committed, before one of another transaction that is not.
             version = self.rows.visible_from(newest, CommitNumber(u64::MAX), Some(own))?;
             if !self.has_key(entry, &version, key, image, whole_key) {
@@ -214,13 +214,13 @@ impl PartitionStore {
         Some(RowView::new(self.format(), self.rows.image(&version, image)))
     }
 
-    /// The version of a row that counts first for `sight`.
+    /// The version of a row that counts first for `visibility`.
     #[inline(always)]
-    fn seen<'a>(&'a self, newest: RowVersion<'a>, sight: Sight) -> Option<RowVersion<'a>> {
-        match sight {
-            Sight::Snapshot(snapshot, own) => self.rows.visible_from(newest, snapshot, own),
-            Sight::Writer(_) if !newest.is_deleted() => Some(newest),
-            Sight::Writer(own) => self.rows.visible_from(newest, CommitNumber(u64::MAX), Some(own)),
+    fn candidate<'a>(&'a self, newest: RowVersion<'a>, visibility: Visibility) -> Option<RowVersion<'a>> {
+        match visibility {
+            Visibility::Snapshot(snapshot, own) => self.rows.visible_from(newest, snapshot, own),
+            Visibility::Writer(_) if !newest.is_deleted() => Some(newest),
+            Visibility::Writer(own) => self.rows.visible_from(newest, CommitNumber(u64::MAX), Some(own)),
         }
     }
 

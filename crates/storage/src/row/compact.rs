@@ -1,5 +1,6 @@
-//! Emptying sparse pages, so that memory of deleted rows serves any table. Versions are moved to other pages of their
-//! size; only the map and the version above know where one is.
+//! Compaction: empties sparse pages, so that memory of deleted rows becomes available to every table.
+//! Versions move to other pages of their size class. Only the row map and the version above refer to a
+//! version, so only they change.
 
 use junctor_model::id::RowId;
 
@@ -7,13 +8,13 @@ use super::store::RowStore;
 use super::version::{RowVersion, write_older};
 use crate::page::Location;
 
-/// Versions of one row that are walked to find the one above the version to move.
+/// Versions of one row walked in search of the one above the version to move. Deeper versions are not moved.
 const WALK_MAX: usize = 256;
 
-/// Where the emptying of pages stands.
+/// Progress of the compaction.
 #[derive(Debug, Default)]
 pub(super) struct Compaction {
-    /// The next page to look at.
+    /// The next page to examine.
     position: usize,
     draining: Option<usize>,
     blocks: Vec<Location>,
@@ -25,8 +26,8 @@ enum Above {
 }
 
 impl RowStore {
-    /// Moves at most `budget` versions out of sparse pages, looking at as many pages. False at the end of a pass over
-    /// all pages; the next call begins another.
+    /// Moves at most `budget` versions out of sparse pages, and examines at most `budget` pages. False at the
+    /// end of a pass over all pages; the next call begins another pass.
     pub(crate) fn compact_step(&mut self, budget: usize) -> bool {
         let mut left = budget;
         let draining = self.compaction.draining.take().filter(|page| self.blocks.is_draining(*page));
@@ -56,6 +57,8 @@ impl RowStore {
         }
         self.compaction.blocks = blocks;
         if is_stuck {
+            // One version that cannot move makes emptying the page pointless. Its free blocks are usable
+            // again.
             self.blocks.end_drain(page);
         } else {
             self.compaction.draining = Some(page);
@@ -63,9 +66,12 @@ impl RowStore {
         true
     }
 
-    /// False when the version cannot be moved now: it is not committed, or too deep below its row, or there is no room.
+    /// False when the version cannot move now: it is uncommitted, too deep in its row's chain, or no other
+    /// page has room.
     fn move_version(&mut self, location: Location) -> bool {
         let version = RowVersion::read(location, self.blocks.at(location));
+        // The header of an uncommitted version holds its statement instead of its row id, so its row is
+        // unknown.
         if !version.is_committed() {
             return false;
         }

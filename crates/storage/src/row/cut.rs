@@ -1,7 +1,8 @@
-//! Long values are cut out of an image and kept in overflow pages.
+//! Storage of long values: they are cut out of the row image and kept in overflow pages.
 //!
-//! A stored image with the overflow flag is the image without the cut ranges (so the fixed part stays where it is),
-//! then for each cut `[start in the whole image: 4][length: 4][location: 8]`, then the number of cuts (2 bytes).
+//! A stored image with the overflow flag is the image without the cut ranges. The fixed part therefore keeps
+//! its offsets. Then follow, for each cut, `[start in the whole image: 4][length: 4][location: 8]`, and last
+//! the number of cuts (2 bytes).
 
 use std::ops::Range;
 
@@ -21,14 +22,14 @@ struct Cut {
     location: Location,
 }
 
-/// Whether an image can be stored as it is.
+/// Whether an image is stored whole, without cuts.
 pub(crate) fn is_inline(image: &[u8]) -> bool {
-    // A longer value cannot be in an image of that length, so the length says it all.
+    // A value is never longer than its image, so the image's length decides alone.
     const { assert!(limit::VALUE_INLINE_BYTES_MAX >= limit::ROW_INLINE_BYTES_MAX) };
     image.len() <= limit::ROW_INLINE_BYTES_MAX
 }
 
-/// Moves the longest values of `image` to `overflow` and writes what is left, as it is to be stored, to `out`.
+/// Moves the longest values of `image` to `overflow` and writes the stored form of the rest to `out`.
 pub(crate) fn cut_image(
     format: &RowFormat,
     image: &[u8],
@@ -42,6 +43,7 @@ pub(crate) fn cut_image(
     let mut at = 0;
     for range in ranges {
         let Ok(location) = overflow.put(&image[range.clone()], need) else {
+            // A failed write keeps nothing.
             cuts.iter().for_each(|cut| overflow.free(cut.location));
             return Err(OutOfMemory);
         };
@@ -60,7 +62,7 @@ pub(crate) fn cut_image(
     Ok(())
 }
 
-/// Puts the whole image together.
+/// Reassembles the whole image in `out`.
 pub(crate) fn join_image(stored: &[u8], overflow: &OverflowStore, out: &mut Vec<u8>) {
     out.clear();
     let mut at = 0;
@@ -75,12 +77,12 @@ pub(crate) fn join_image(stored: &[u8], overflow: &OverflowStore, out: &mut Vec<
     out[0] &= !FLAG_OVERFLOW;
 }
 
-/// Gives the cut values of a stored image back.
+/// Frees the overflow blocks of a stored image's values.
 pub(crate) fn free_cuts(stored: &[u8], overflow: &mut OverflowStore) {
     cuts_of(stored).for_each(|cut| overflow.free(cut.location));
 }
 
-/// Blocks of overflow pages that a stored image uses (for checks).
+/// Number of overflow blocks that a stored image uses; for checks.
 pub(crate) fn overflow_blocks(stored: &[u8], overflow: &OverflowStore) -> usize {
     cuts_of(stored).map(|cut| overflow.blocks_of(cut.location)).sum()
 }
@@ -101,7 +103,7 @@ fn trailer_bytes(stored: &[u8]) -> usize {
     usize::from(u16::from_le_bytes(count)) * CUT_BYTES + COUNT_BYTES
 }
 
-/// The ranges to cut, ascending and apart: the longest values first, until the rest is short enough.
+/// The ranges to cut, ascending and disjoint: the longest values, until the rest is short enough.
 fn choose_ranges(format: &RowFormat, image: &[u8]) -> Vec<Range<usize>> {
     let mut values: Vec<Range<usize>> =
         (0..format.var_column_count()).map(|ordinal| format.var_extent(image, ordinal, ordinal)).collect();
@@ -116,7 +118,7 @@ fn choose_ranges(format: &RowFormat, image: &[u8]) -> Vec<Range<usize>> {
         chosen.push(range);
     }
     chosen.sort_by_key(|range| range.start);
-    // Values that touch are one cut, so that many short values do not need a long list.
+    // Adjacent values become one cut, so that many short values do not need a long trailer.
     let mut merged: Vec<Range<usize>> = Vec::new();
     for range in chosen {
         match merged.last_mut() {

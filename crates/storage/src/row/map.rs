@@ -1,7 +1,8 @@
-//! From row ids to the newest version (hot path: `RowMap::get`, 10 instructions).
+//! The map from row ids to newest versions (hot path: `RowMap::get`, 10 instructions).
 //!
-//! Eight bytes a row in pages. An entry in use is a location; a free one has bit 63 and links to its neighbours in the
-//! list of free ids, in both directions so that a given id can be taken too, as a backup replica must.
+//! An entry takes eight bytes in a page. An entry in use holds a location. A free one has bit 63 set and
+//! links to its neighbours in the list of free ids. The list is doubly linked because a backup must take the
+//! id that its primary chose, wherever it is in the list.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use junctor_model::id::RowId;
 use crate::invariant::require;
 use crate::page::{Location, Need, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
 
-/// Rows that a partition can hold.
+/// Maximum number of rows in a partition. Beyond it, an insert gets `OutOfMemory`.
 pub const ROWS_PER_PARTITION_MAX: u32 = (1 << 31) - 2;
 
 const ENTRIES_PER_PAGE: usize = PAGE_BYTES / 8;
@@ -19,7 +20,7 @@ const FREE: u64 = 1 << 63;
 const FREE_BYTE: u8 = 1 << 7;
 const NO_ROW: u32 = (1 << 31) - 1;
 
-/// Row ids of one partition, and where their newest versions are.
+/// The row ids of one partition and the locations of their newest versions.
 #[derive(Debug)]
 pub struct RowMap {
     pages: Vec<Page>,
@@ -31,12 +32,12 @@ pub struct RowMap {
 }
 
 impl RowMap {
-    /// No rows.
+    /// A map without rows.
     pub fn new(pool: Arc<PagePool>) -> RowMap {
         RowMap { pages: Vec::new(), fresh: 0, first_free: NO_ROW, used: 0, pool }
     }
 
-    /// Where the newest version of a row is; `Location::NONE` when there is no such row.
+    /// The location of a row's newest version; `Location::NONE` if no row has the id.
     #[inline]
     pub(crate) fn get(&self, row: RowId) -> Location {
         let index = row.0 as usize;
@@ -46,7 +47,7 @@ impl RowMap {
         if entry & FREE != 0 { Location::NONE } else { Location::from_bits(entry) }
     }
 
-    /// Asks the processor for a row's entry.
+    /// Prefetches a row's entry.
     #[inline]
     pub(crate) fn prefetch(&self, row: RowId) {
         let index = row.0 as usize;
@@ -55,7 +56,7 @@ impl RowMap {
         }
     }
 
-    /// Makes sure that `allocate` succeeds once.
+    /// Ensures that the next `allocate` succeeds.
     pub(crate) fn reserve(&mut self, need: Need) -> Result<(), OutOfMemory> {
         if self.first_free != NO_ROW || (self.fresh as usize) < self.pages.len() * ENTRIES_PER_PAGE {
             return Ok(());
@@ -66,7 +67,7 @@ impl RowMap {
         self.add_page(need)
     }
 
-    /// Makes sure that `allocate_at(row)` succeeds.
+    /// Ensures that the next `allocate_at(row)` succeeds.
     pub(crate) fn reserve_at(&mut self, row: RowId, need: Need) -> Result<(), OutOfMemory> {
         if row.0 >= ROWS_PER_PARTITION_MAX {
             return Err(OutOfMemory);
@@ -77,12 +78,12 @@ impl RowMap {
         Ok(())
     }
 
-    /// The id that `allocate` would give.
+    /// The id that the next `allocate` will return.
     pub(crate) fn next(&self) -> RowId {
         RowId(if self.first_free == NO_ROW { self.fresh } else { self.first_free })
     }
 
-    /// Takes a free id; room must have been reserved.
+    /// Takes a free id, for which room must have been reserved.
     pub(crate) fn allocate(&mut self, location: Location) -> RowId {
         let row = match self.first_free {
             NO_ROW => {
@@ -100,10 +101,11 @@ impl RowMap {
         row
     }
 
-    /// Takes that very id, which must be free; room must have been reserved.
+    /// Takes the given id, which must be free and for which room must have been reserved.
     pub(crate) fn allocate_at(&mut self, row: RowId, location: Location) {
         while self.fresh <= row.0 {
             self.fresh += 1;
+            // Ids skipped over join the free list.
             self.link(RowId(self.fresh - 1));
         }
         self.unlink(row);
@@ -117,7 +119,7 @@ impl RowMap {
         *entry = location.bits().to_le_bytes();
     }
 
-    /// Gives an id back.
+    /// Frees an id, whose row must have no version left.
     pub(crate) fn free(&mut self, row: RowId) {
         require!(
             self.entry(row) == Location::NONE.bits(),
@@ -126,7 +128,7 @@ impl RowMap {
         require!(self.used > 0, "a row id that is freed was counted as used");
         self.used -= 1;
         if self.used == 0 {
-            // With no row left every id is free again, and so are the pages.
+            // Without rows every id is free, and the list of free ids and the pages are not needed.
             self.pages = Vec::new();
             self.fresh = 0;
             self.first_free = NO_ROW;
@@ -135,7 +137,7 @@ impl RowMap {
         self.link(row);
     }
 
-    /// Rows that exist in some version.
+    /// Number of ids in use.
     pub fn used(&self) -> u32 {
         self.used
     }
@@ -169,7 +171,7 @@ impl RowMap {
 
     fn add_page(&mut self, need: Need) -> Result<(), OutOfMemory> {
         let mut page = self.pool.take(PageKind::RowMap, need)?;
-        // Ids that were never used look free to readers.
+        // A reader may look up an id that was never used; it must seem free.
         for entry in page.chunks_exact_mut(8) {
             entry.copy_from_slice(&FREE.to_le_bytes());
         }

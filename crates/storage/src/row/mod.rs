@@ -1,4 +1,4 @@
-//! The rows of a partition: stable ids, and for each the versions from newest to oldest.
+//! The rows of a partition: stable row ids, and a chain of versions for each, newest first.
 
 mod compact;
 mod cut;

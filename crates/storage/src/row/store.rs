@@ -12,7 +12,7 @@ use super::version::{RowVersion, VERSION_HEADER_BYTES, is_cut, write_commit, wri
 use crate::invariant::require;
 use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, Need, OutOfMemory, OverflowStore, PageKind, PagePool};
 
-/// Bytes that a version can take in its page.
+/// Maximum number of bytes of a version in its page. Longer images have their long values cut out first.
 const STORED_BYTES_MAX: usize = BLOCK_BYTES_MAX - 8;
 
 /// The rows of one partition.
@@ -23,12 +23,12 @@ pub struct RowStore {
     pub(super) compaction: Compaction,
     overflow: OverflowStore,
     version_count: u64,
-    /// The stored form of an image that is being cut.
+    /// The stored form of an image while values are cut out of it.
     scratch: Vec<u8>,
 }
 
 impl RowStore {
-    /// No rows.
+    /// A store without rows.
     pub fn new(pool: Arc<PagePool>) -> RowStore {
         RowStore {
             map: RowMap::new(Arc::clone(&pool)),
@@ -52,13 +52,13 @@ impl RowStore {
         self.at(version.older())
     }
 
-    /// The version that a reader sees, if the row exists for it.
+    /// The version that the reader sees; `None` if the row does not exist for it.
     #[inline]
     pub fn visible(&self, row: RowId, snapshot: CommitNumber, own: Option<TransactionId>) -> Option<RowVersion<'_>> {
         self.visible_from(self.newest(row)?, snapshot, own)
     }
 
-    /// As `visible`, from the newest version on.
+    /// Like `visible`, starting from the newest version.
     #[inline(always)]
     pub(crate) fn visible_from<'a>(
         &'a self,
@@ -96,31 +96,32 @@ impl RowStore {
         Some(version)
     }
 
-    /// The version below the newest.
+    /// The version below the newest one.
     #[inline]
     pub(crate) fn second(&self, row: RowId) -> Option<RowVersion<'_>> {
         self.older(&self.newest(row)?)
     }
 
-    /// The version at a location, and the one below it.
+    /// The version at a location and the one below it.
     #[inline]
     pub(crate) fn version_and_below(&self, location: Location) -> (RowVersion<'_>, Option<RowVersion<'_>>) {
         let version = RowVersion::read(location, self.blocks.at(location));
         (version, self.older(&version))
     }
 
-    /// All versions of a row, the newest first.
+    /// All versions of a row, newest first.
     pub fn versions(&self, row: RowId) -> impl Iterator<Item = RowVersion<'_>> {
         std::iter::successors(self.newest(row), |version| self.older(version))
     }
 
-    /// The whole image of a version that is no deletion; `scratch` takes it when values live in overflow pages.
+    /// The whole image of a version that is not a deletion. `scratch` receives it if values are in overflow
+    /// pages.
     #[inline]
     pub fn image<'a>(&'a self, version: &RowVersion<'a>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         self.whole(version.stored(), scratch)
     }
 
-    /// The whole image of one that is stored.
+    /// The whole image of a stored one.
     #[inline]
     pub(crate) fn whole<'a>(&'a self, stored: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
         if !is_cut(stored) {
@@ -130,19 +131,19 @@ impl RowStore {
         scratch
     }
 
-    /// Asks the processor for a row's entry in the map.
+    /// Prefetches a row's entry in the map.
     #[inline]
     pub(crate) fn prefetch_entry(&self, row: RowId) {
         self.map.prefetch(row);
     }
 
-    /// Asks the processor for a version; `Location::NONE` asks for nothing.
+    /// Prefetches the version at a location; `Location::NONE` is ignored.
     #[inline]
     pub(crate) fn prefetch_at(&self, location: Location) {
         self.blocks.prefetch(location);
     }
 
-    /// The map of row ids, to read.
+    /// The row map.
     pub fn map(&self) -> &RowMap {
         &self.map
     }
@@ -151,17 +152,17 @@ impl RowStore {
         &mut self.map
     }
 
-    /// Versions of all rows.
+    /// Number of versions of all rows.
     pub fn version_count(&self) -> u64 {
         self.version_count
     }
 
-    /// Bytes of pages with versions, with the map, and with long values.
+    /// Bytes of the pages with versions, of the row map, and of the pages with long values.
     pub fn bytes(&self) -> (u64, u64, u64) {
         (self.blocks.bytes(), self.map.bytes(), self.overflow.bytes())
     }
 
-    /// Writes an uncommitted version that no row refers to yet; `None` is a deletion.
+    /// Writes an uncommitted version that is in no chain yet; `None` is a deletion.
     pub(crate) fn make_version(
         &mut self,
         format: &RowFormat,
@@ -196,7 +197,7 @@ impl RowStore {
         Ok(location)
     }
 
-    /// Frees a version that nothing refers to any more.
+    /// Frees a version that is in no chain any more.
     pub(crate) fn free_version(&mut self, location: Location) {
         let version = RowVersion::read(location, self.blocks.at(location));
         if version.has_overflow() {
@@ -207,7 +208,7 @@ impl RowStore {
         self.version_count -= 1;
     }
 
-    /// Puts a version made before on top of a row.
+    /// Makes a version from `make_version` the newest one of a row.
     pub(crate) fn push(&mut self, row: RowId, location: Location) {
         let older = self.map.get(row);
         require!(older != location, "row {row} has a version only once in its chain");
@@ -215,7 +216,8 @@ impl RowStore {
         self.map.set(row, location);
     }
 
-    /// Takes the newest version off a row and frees it; the row's entry is `Location::NONE` when none is left.
+    /// Removes and frees the newest version of a row. The map's entry becomes `Location::NONE` when no
+    /// version is left.
     pub(crate) fn pop(&mut self, row: RowId) {
         let location = self.map.get(row);
         require!(!location.is_none(), "row {row} has a version to take off");
@@ -224,7 +226,7 @@ impl RowStore {
         self.free_version(location);
     }
 
-    /// Takes the version below `location` out and frees it.
+    /// Removes and frees the version below `location`.
     pub(crate) fn remove_below(&mut self, location: Location) {
         let below = RowVersion::read(location, self.blocks.at(location)).older();
         require!(!below.is_none(), "there is a version below the one that stays");
@@ -233,13 +235,13 @@ impl RowStore {
         self.free_version(below);
     }
 
-    /// Makes the newest version of a row a committed one.
+    /// Commits the newest version of a row.
     pub(crate) fn stamp(&mut self, row: RowId, commit_number: CommitNumber) {
         let location = self.map.get(row);
         write_commit(self.blocks.at_mut(location), row, commit_number);
     }
 
-    /// Verifies links, numbers and counts: versions newest first, uncommitted ones on top, nothing lost.
+    /// Verifies links, order and counts: newest versions first, uncommitted ones on top, no block lost.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.map.check()?;
         self.blocks.check()?;
@@ -274,7 +276,7 @@ impl RowStore {
         Ok(())
     }
 
-    /// The version at a location.
+    /// The version at a location; `None` for `Location::NONE`.
     #[inline]
     pub(crate) fn at(&self, location: Location) -> Option<RowVersion<'_>> {
         if location.is_none() {
@@ -289,7 +291,8 @@ fn check_order(row: RowId, newer: &RowVersion<'_>, older: &RowVersion<'_>) -> Re
         (Some(newer), Some(older)) => newer > older,
         (None, Some(_)) => true,
         (Some(_), None) => false,
-        // A deletion lies above what its own statement wrote: the key must be found in some version.
+        // A deletion keeps the version of its own statement below it, because the row's key must be found in
+        // some version.
         (None, None) if newer.is_deleted() && newer.statement() == older.statement() => true,
         (None, None) => newer.transaction() == older.transaction() && newer.statement() > older.statement(),
     };

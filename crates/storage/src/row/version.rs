@@ -1,9 +1,9 @@
-//! One version of a row in its block (hot path: 10 instructions to look at one).
+//! One version of a row in its block (hot path: 10 instructions to read a header).
 //!
-//! `[word: 8][stamp: 8][owner: 4][stored image ...]`. The word holds the location of the next older version (40 bits),
-//! the length of the stored image (15 bits) and two flags. The stamp is the commit number of a committed version and
-//! the transaction of one that is not. The owner is the row id of a committed version, so that a page can be emptied by
-//! moving its versions, and the statement number of one that is not committed.
+//! `[word: 8][stamp: 8][owner: 4][stored image ...]`. The word holds the location of the next older version
+//! (40 bits), the length of the stored image (15 bits) and two flags. The stamp is the commit number of a
+//! committed version and the transaction of an uncommitted one. The owner is the row id of a committed
+//! version, which compaction needs to move it, and the statement number of an uncommitted one.
 
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_model::row::FLAG_OVERFLOW;
@@ -25,7 +25,7 @@ pub struct RowVersion<'a> {
     word: u64,
     stamp: u64,
     location: Location,
-    /// The page from the version on.
+    /// The page from the version on, to its end.
     bytes: &'a [u8],
 }
 
@@ -36,7 +36,7 @@ impl<'a> RowVersion<'a> {
         RowVersion { word: u64_at(header, 0), stamp: u64_at(header, 8), location, bytes }
     }
 
-    /// Whether the version belongs to a transaction that has its commit number.
+    /// Whether the version has its commit number.
     #[inline]
     pub fn is_committed(&self) -> bool {
         self.word & COMMITTED != 0
@@ -54,18 +54,18 @@ impl<'a> RowVersion<'a> {
         self.is_committed().then_some(CommitNumber(self.stamp))
     }
 
-    /// The transaction that an uncommitted version belongs to.
+    /// The transaction of an uncommitted version.
     #[inline]
     pub fn transaction(&self) -> Option<TransactionId> {
         (!self.is_committed()).then_some(TransactionId(self.stamp))
     }
 
-    /// The statement that made an uncommitted version.
+    /// The statement that wrote an uncommitted version.
     pub fn statement(&self) -> Option<StatementNumber> {
         (!self.is_committed()).then(|| StatementNumber(self.owner()))
     }
 
-    /// Whether the reader sees this version: committed within its snapshot, or its own.
+    /// Whether the reader sees this version: it is committed within the snapshot, or it is the reader's own.
     #[inline]
     pub fn is_seen_by(&self, snapshot: CommitNumber, own: Option<TransactionId>) -> bool {
         match self.is_committed() {
@@ -74,13 +74,14 @@ impl<'a> RowVersion<'a> {
         }
     }
 
-    /// Whether long values of the image live in overflow pages, so that it must be put together before it is viewed.
+    /// Whether long values of the image are in overflow pages, so that it must be reassembled before it is
+    /// read.
     #[inline]
     pub fn has_overflow(&self) -> bool {
         is_cut(self.stored())
     }
 
-    /// The image as it is stored: whole unless `has_overflow`; empty for a deletion.
+    /// The image as stored: whole unless `has_overflow`, and empty for a deletion.
     #[inline]
     pub fn stored(&self) -> &'a [u8] {
         let length = (self.word >> LENGTH_SHIFT & LENGTH_MASK) as usize;
@@ -106,7 +107,7 @@ impl<'a> RowVersion<'a> {
     }
 }
 
-/// Whether long values of a stored image live in overflow pages.
+/// Whether long values of a stored image are in overflow pages.
 #[inline]
 pub(super) fn is_cut(stored: &[u8]) -> bool {
     stored.first().is_some_and(|flags| flags & FLAG_OVERFLOW != 0)

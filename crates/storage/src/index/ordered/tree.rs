@@ -193,7 +193,7 @@ impl OrderedIndex {
         }
         require!(self.height < HEIGHT_MAX, "a tree grows only up to its greatest height");
         let root = self.new_node(false, self.root);
-        self.place(root, 0, &separator, Some(right));
+        self.insert_with_room(root, 0, &separator, Some(right));
         self.root = root;
         self.height += 1;
         true
@@ -233,7 +233,7 @@ impl OrderedIndex {
     }
 
     /// Inserts into a node that is known to have room.
-    fn place(&mut self, id: NodeId, index: usize, entry: &[u8], child: Option<NodeId>) {
+    fn insert_with_room(&mut self, id: NodeId, index: usize, entry: &[u8], child: Option<NodeId>) {
         let is_placed = self.insert_into(id, index, entry, child);
         require!(is_placed, "a node after a split or before a merge has room");
     }
@@ -267,14 +267,14 @@ impl OrderedIndex {
         node::clear(self.node_mut(id), is_leaf, first_child);
         for position in 0..at {
             let (bytes, child) = item(position);
-            self.place(id, position, bytes, child);
+            self.insert_with_room(id, position, bytes, child);
         }
         let (first, first_child) = item(at);
         let right = self.new_node(is_leaf, first_child.unwrap_or(NO_NODE));
         let start = if is_leaf { at } else { at + 1 };
         for position in start..total {
             let (bytes, child) = item(position);
-            self.place(right, position - start, bytes, child);
+            self.insert_with_room(right, position - start, bytes, child);
         }
         let before = item(at - 1).0;
         require!(before < first, "the entries of a node that splits are in order");
@@ -351,12 +351,12 @@ impl OrderedIndex {
         let moved = Node::new(&copy);
         let mut end = self.node(left).count();
         if !moved.is_leaf() {
-            self.place(left, end, &separator, Some(moved.child(0)));
+            self.insert_with_room(left, end, &separator, Some(moved.child(0)));
             end += 1;
         }
         for position in 0..moved.count() {
             let child = (!moved.is_leaf()).then(|| moved.child(position + 1));
-            self.place(left, end + position, moved.entry(position), child);
+            self.insert_with_room(left, end + position, moved.entry(position), child);
         }
         self.nodes.free(location_of(right));
         node::remove(self.node_mut(parent), left_index);
