@@ -1,4 +1,5 @@
-//! Partitions: rows, versions, indexes, locks, pages, redo records.
+//! The storage of partitions: rows and their versions, indexes, locks, pages, redo records, commit numbers,
+//! snapshots.
 #![deny(unsafe_code)]
 
 pub mod commit_sequence;

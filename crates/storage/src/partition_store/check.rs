@@ -8,8 +8,8 @@ use junctor_model::partition::key_hash;
 use super::{OrderedEntry, PartitionStore, key_view};
 
 impl PartitionStore {
-    /// Verifies every invariant: versions and links, hash index and rows, every ordered index and rows, counts.
-    /// The error says which one does not hold. Takes time and memory in proportion to the partition.
+    /// Verifies every invariant: versions and links, hash index against rows, every ordered index against
+    /// rows, counts. The error names the broken one. Takes time and memory in proportion to the partition.
     pub fn check(&self) -> Result<(), String> {
         self.rows.check()?;
         self.check_hash()?;
@@ -65,7 +65,8 @@ impl PartitionStore {
                     }
                     allowed.insert((key, row));
                 }
-                // Versions below the one that the oldest snapshot sees wait for the purge, perhaps without their entries.
+                // Versions below the one that the oldest snapshot sees wait for the purge. They may have lost
+                // their entries.
                 is_reachable &= !(version.is_committed() && version.is_seen_by(self.purge_horizon, None));
             }
         }

@@ -1,4 +1,4 @@
-//! What leaves a partition: redo operations, and a digest to compare replicas by.
+//! Output of a partition: redo operations, and a digest to compare replicas.
 
 use junctor_model::id::{CommitNumber, RowId, TransactionId};
 use junctor_model::partition::key_hash;
@@ -7,9 +7,9 @@ use super::{PartitionStore, key_view};
 use crate::redo::RedoBuffer;
 
 impl PartitionStore {
-    /// Adds what the transaction did to the row to the open redo record. To be called before `commit` of the row, while
-    /// its older versions are still there. A row inserted and deleted by the transaction leaves no trace. `scratch` is
-    /// used as it likes.
+    /// Appends the transaction's change of the row to the open redo record. Must precede `commit` of the row,
+    /// while its older versions are still there. A row that the transaction inserted and deleted leaves no
+    /// operation. The contents of `scratch` are overwritten.
     pub fn append_redo(&self, row: RowId, transaction: TransactionId, redo: &mut RedoBuffer, scratch: &mut Vec<u8>) {
         let Some(newest) = self.rows.newest(row).filter(|newest| newest.is_of(transaction)) else { return };
         if !newest.is_deleted() {
@@ -27,7 +27,7 @@ impl PartitionStore {
         redo.delete(row, scratch);
     }
 
-    /// A digest of the rows that a snapshot sees with their ids; equal for replicas that agree.
+    /// A digest of the rows that a snapshot sees, and of their ids. Replicas that agree have equal digests.
     pub fn digest(&self, snapshot: CommitNumber) -> u64 {
         let mut scratch = Vec::new();
         let mut digest = 0u64;
@@ -35,8 +35,8 @@ impl PartitionStore {
             let Some(version) = self.visible(row, snapshot, None) else { continue };
             let image = key_hash(self.rows.image(&version, &mut scratch));
             let pair = [u64::from(row.0).to_le_bytes(), image.to_le_bytes()].concat();
-            // The order of rows is the order of ids, so a sum is as good as a chain, and ids without rows do not
-            // matter.
+            // A sum suffices although it ignores order: each summand includes the row id, and ids without a
+            // row add nothing.
             digest = digest.wrapping_add(key_hash(&pair));
         }
         digest

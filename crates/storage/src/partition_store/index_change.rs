@@ -1,4 +1,4 @@
-//! Ordered indexes that come and go while the partition is in use.
+//! Ordered indexes that are added and dropped while the partition is in use.
 
 use std::sync::Arc;
 
@@ -10,8 +10,9 @@ use crate::invariant::require;
 use crate::page::{Need, OutOfMemory};
 
 impl PartitionStore {
-    /// Begins to keep an ordered index: every write from now on maintains it. Rows that exist already get their entries
-    /// by `build_index_step`. Nothing happens when it is kept already, or is none that partitions keep.
+    /// Adds an ordered index, which every write maintains from now on. Existing rows get their entries from
+    /// `build_index_step`. Does nothing if the partition has the index already, or if it is not an ordered
+    /// index.
     pub fn add_index(&mut self, definition: &IndexDefinition) {
         if !definition.is_ordered() || self.ordered.iter().any(|entry| entry.id == definition.id) {
             return;
@@ -21,8 +22,8 @@ impl PartitionStore {
         self.ordered.push(entry);
     }
 
-    /// Makes the entries of rows from `from` on, at most `budget_rows` row ids. Returns where to go on; `None` when the
-    /// index is complete. After `OutOfMemory` the caller drops the index.
+    /// Inserts the entries of at most `budget_rows` row ids from `from` on. Returns the id to continue with,
+    /// or `None` when the index is complete. After `OutOfMemory` the caller drops the index.
     pub fn build_index_step(
         &mut self,
         index: IndexId,
@@ -34,6 +35,7 @@ impl PartitionStore {
         let end = rows.map().end().0;
         let stop = u64::from(from.0).saturating_add(budget_rows as u64).min(u64::from(end)) as u32;
         for row in (from.0..stop).map(RowId) {
+            // All versions, because older snapshots may scan the index once it is complete.
             for version in rows.versions(row).filter(|version| !version.is_deleted()) {
                 let view = key_view(rows, &layout.row_format, &entry.shape, &version, &mut scratch.image);
                 scratch.key.clear();
@@ -50,13 +52,13 @@ impl PartitionStore {
         Ok((stop < end).then_some(RowId(stop)))
     }
 
-    /// Stops keeping an ordered index and gives its memory back.
+    /// Drops an ordered index and frees its memory.
     pub fn drop_index(&mut self, index: IndexId) {
         self.ordered.retain(|entry| entry.id != index);
     }
 
-    /// Takes another definition of the table with the same columns: indexes that it does not have any more are dropped,
-    /// new ones are added as `add_index` does.
+    /// Installs another definition of the table with the same columns. Indexes that it lacks are dropped, and
+    /// new ones are added like `add_index` does.
     pub fn replace_layout(&mut self, layout: Arc<TableLayout>) {
         let is_kept = |entry: &OrderedEntry| layout.definition.index(entry.id).is_some_and(IndexDefinition::is_ordered);
         self.ordered.retain(is_kept);
@@ -70,7 +72,7 @@ impl PartitionStore {
         }
     }
 
-    /// Whether readers can use the index: it is kept here and complete.
+    /// Whether readers can use the index: it exists here and is complete.
     pub fn has_index(&self, index: IndexId) -> bool {
         self.ordered.iter().any(|entry| entry.id == index && entry.is_complete)
     }

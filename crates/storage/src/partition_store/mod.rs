@@ -1,7 +1,9 @@
-//! One partition: its rows, the hash index of the primary key and the ordered indexes, kept equal to each other.
+//! One partition: its rows, the hash index of the primary key and the ordered indexes, kept consistent with
+//! each other.
 //!
-//! Plain owned data: readers need `&self`, the owner `&mut self`; the guard outside decides who has which. An operation
-//! that fails leaves everything as it was: what may need memory is reserved first, then nothing can fail.
+//! The store is plain owned data: readers need `&self` and the owner `&mut self`; the partition guard decides
+//! who has which. An operation that fails has no effect: it first reserves all the memory that it may need,
+//! and after that nothing can fail.
 
 mod check;
 mod commit;
@@ -40,22 +42,23 @@ pub struct PartitionStore {
     ordered: Vec<OrderedEntry>,
     /// Rows with a version that a later commit superseded, by the number of that commit.
     purge_queue: VecDeque<(CommitNumber, RowId)>,
-    /// The highest horizon purged with: no snapshot below it is read any more.
+    /// The highest horizon of a purge. No snapshot below it is in use.
     purge_horizon: CommitNumber,
-    /// Snapshots below it find no versions any more: too many had been kept for them.
+    /// Snapshots below the floor cannot be read here any more, because too many versions were kept for them.
     snapshot_floor: CommitNumber,
-    /// Rows with very many versions that were purged lately, and the number of the oldest version that each kept.
+    /// Rows with very many versions that were purged recently, with the number of the oldest version that
+    /// each kept.
     purged_deep: Box<[(RowId, CommitNumber)]>,
     live_rows: u64,
     scratch: Scratch,
 }
 
-/// Sizes of one partition.
+/// Counts and sizes of one partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartitionStatistics {
-    /// Rows whose newest committed version exists.
+    /// Rows whose newest committed version is not a deletion.
     pub live_rows: u64,
-    /// Versions of all rows, uncommitted and deleted ones too.
+    /// Versions of all rows, uncommitted versions and deletions included.
     pub versions: u64,
     /// Entries of the purge queue.
     pub purge_queue: u64,
@@ -76,28 +79,28 @@ struct OrderedEntry {
     id: IndexId,
     shape: KeyShape,
     tree: OrderedIndex,
-    /// Whether every row has its entries: false while the index is being built.
+    /// Whether every row has its entries. False while the index is being built.
     is_complete: bool,
 }
 
 /// Bytes that a buffer of the writer keeps between writes.
 pub(crate) const SCRATCH_BYTES_KEPT: usize = 256 * 1024;
 
-/// Buffers of the writer, kept so that writing allocates nothing.
+/// Buffers of the writer, kept so that a write allocates nothing.
 #[derive(Debug, Default)]
 struct Scratch {
     image: Vec<u8>,
     other_image: Vec<u8>,
     key: Vec<u8>,
     other_key: Vec<u8>,
-    /// The keys that a write adds, one after the other.
+    /// The keys that a write adds, one after another.
     added_keys: Vec<u8>,
-    /// For each of them its index (position in `ordered`) and where it ends.
+    /// For each added key its index, as position in `ordered`, and its end in `added_keys`.
     added: Vec<(usize, usize)>,
 }
 
 impl PartitionStore {
-    /// An empty partition of that table. It takes no page before the first row.
+    /// An empty partition of a table. It takes no page before the first row.
     pub fn new(layout: Arc<TableLayout>, pool: Arc<PagePool>) -> PartitionStore {
         let primary = KeyShape::new(&layout.definition.columns, &layout.definition.primary().columns);
         let mut store = PartitionStore {
@@ -118,7 +121,7 @@ impl PartitionStore {
         store
     }
 
-    /// The table's layout.
+    /// The table's definition and row format.
     #[inline]
     pub fn layout(&self) -> &Arc<TableLayout> {
         &self.layout
@@ -130,13 +133,13 @@ impl PartitionStore {
         &self.layout.row_format
     }
 
-    /// The least snapshot that can still be read here.
+    /// The lowest snapshot that can still be read here.
     #[inline]
     pub fn snapshot_floor(&self) -> CommitNumber {
         self.snapshot_floor
     }
 
-    /// Sizes for the status tables.
+    /// Counts and sizes for the status tables.
     pub fn statistics(&self) -> PartitionStatistics {
         let (row_bytes, row_map_bytes, overflow_bytes) = self.rows.bytes();
         PartitionStatistics {
@@ -157,7 +160,7 @@ impl PartitionStore {
 }
 
 impl Scratch {
-    /// Lets go of the memory of very long rows.
+    /// Frees the memory that very long rows have left behind.
     #[inline]
     fn trim(&mut self) {
         for buffer in [&mut self.image, &mut self.other_image] {
@@ -187,7 +190,8 @@ impl OrderedEntry {
     }
 }
 
-/// A version's row as the key columns of `shape` need it; `scratch` takes the image when it must be put together.
+/// A version's row, as far as the key columns of `shape` need it. `scratch` receives the image if it must be
+/// reassembled.
 #[inline]
 fn key_view<'a>(
     rows: &'a RowStore,
@@ -196,12 +200,12 @@ fn key_view<'a>(
     version: &RowVersion<'a>,
     scratch: &'a mut Vec<u8>,
 ) -> RowView<'a> {
-    // Columns of the fixed part lie at the same place in a stored image with values cut out.
+    // Columns of the fixed part have the same offsets in a stored image whose long values are cut out.
     let image = if shape.is_fixed() { version.stored() } else { rows.image(version, scratch) };
     RowView::new(format, image)
 }
 
-/// The most bytes that the key part of a column can take: a character has at most 18 weights of two bytes.
+/// Maximum number of bytes of a column's part of a key. A character has at most 18 weights of two bytes.
 fn key_bytes_max(column: &ColumnDefinition) -> usize {
     const WEIGHT_BYTES_PER_CHARACTER_MAX: usize = 36;
     let length = match column.column_type {

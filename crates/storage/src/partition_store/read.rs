@@ -10,20 +10,21 @@ use crate::invariant::require;
 use crate::page::Location;
 use crate::row::RowVersion;
 
-/// What is known of each key of a batch.
+/// A value for each key of a batch.
 pub type Batch<T> = ArrayVec<T, { limit::ROWS_PER_HOLD_MAX }>;
 
-/// An id that no row has.
+/// An id that no row can have.
 const NO_CANDIDATE: RowId = RowId(u32::MAX);
 
 impl PartitionStore {
-    /// The row with that primary key in any version that is still kept: it may be deleted or not committed.
+    /// The row with the given primary key in any version that is still kept. The row may be deleted or
+    /// uncommitted.
     #[inline]
     pub fn find_primary(&self, key: &[u8], hash: u64) -> Option<RowId> {
         self.hash.find(hash, |row| self.newest_with_primary(row, key).map(|_| row))
     }
 
-    /// The version of the row with that primary key that the reader sees.
+    /// The version that the reader sees of the row with the given primary key.
     #[inline]
     pub fn read_primary(
         &self,
@@ -37,9 +38,9 @@ impl PartitionStore {
         Some((row, self.rows.visible_from(newest, snapshot, own)?))
     }
 
-    /// Reads up to `limit::ROWS_PER_HOLD_MAX` keys (each with its hash) so that their cache misses overlap; more are not
-    /// asked for. Puts for each the row that the reader sees, as it is stored (see [`PartitionStore::view_stored`]), into
-    /// `images`, which must be empty, and an empty slice where there is none.
+    /// Reads up to `limit::ROWS_PER_HOLD_MAX` keys, each given with its hash, with overlapping cache misses;
+    /// further keys are not consumed. For each key, appends to `images` the stored image that the reader sees
+    /// (see [`PartitionStore::view_stored`]), or an empty slice if it sees no row. `images` must be empty.
     #[inline]
     pub fn read_batch<'a, 'k>(
         &'a self,
@@ -55,6 +56,7 @@ impl PartitionStore {
             self.hash.prefetch(home);
             sought.push((key, hash, home));
         }
+        // Each phase prefetches for all keys before the next phase touches the memory of the first one.
         let mut rows = Batch::<RowId>::new();
         for (_, hash, home) in &sought {
             let row = self.hash.find_from(*home, *hash, Some).unwrap_or(NO_CANDIDATE);
@@ -78,7 +80,7 @@ impl PartitionStore {
         }
     }
 
-    /// Whether a version is a row with that key.
+    /// Whether a version is of a row with this key and not a deletion.
     #[inline(always)]
     fn is_stored_with(&self, version: &RowVersion<'_>, location: Location, key: &[u8]) -> bool {
         !version.is_deleted()
@@ -93,14 +95,15 @@ impl PartitionStore {
         self.rows.at(location).is_some_and(|version| self.has_primary(&version, key))
     }
 
-    /// For a row of a batch with versions that are not seen, or with a hash that another row has too.
+    /// Rereads a key of a batch whose newest version the reader does not see, or whose hash another row
+    /// shares.
     #[inline(never)]
     fn read_single(&self, key: &[u8], hash: u64, snapshot: CommitNumber, own: Option<TransactionId>) -> &[u8] {
         self.read_primary(key, hash, snapshot, own).map_or(&[], |(_, version)| version.stored())
     }
 
-    /// The row of an image as [`PartitionStore::read_batch`] leaves it, which is not empty; `scratch` takes the whole image
-    /// when long values must be fetched.
+    /// The row of a non-empty image from [`PartitionStore::read_batch`]. `scratch` receives the whole image
+    /// if long values must be fetched.
     #[inline(always)]
     pub fn view_stored<'a>(&'a self, stored: &'a [u8], scratch: &'a mut Vec<u8>) -> RowView<'a> {
         RowView::new(self.format(), self.rows.whole(stored, scratch))
@@ -124,12 +127,13 @@ impl PartitionStore {
         self.rows.newest_committed(row)
     }
 
-    /// All versions of a row, the newest first.
+    /// All versions of a row, newest first.
     pub fn versions(&self, row: RowId) -> impl Iterator<Item = RowVersion<'_>> {
         self.rows.versions(row)
     }
 
-    /// The row of a version that is no deletion; `scratch` takes the image when long values must be fetched.
+    /// The row of a version that is not a deletion. `scratch` receives the image if long values must be
+    /// fetched.
     #[inline]
     pub fn view<'a>(&'a self, version: &RowVersion<'a>, scratch: &'a mut Vec<u8>) -> RowView<'a> {
         RowView::new(self.format(), self.rows.image(version, scratch))
@@ -140,19 +144,19 @@ impl PartitionStore {
         self.rows.map().end()
     }
 
-    /// Whether the newest version of a row exists and has exactly that primary key: to be asked again after waiting for
-    /// the row's lock, because the id may have been given to another row meanwhile.
+    /// Whether the newest version of a row has this primary key and is not a deletion. Check it after waiting
+    /// for the row's lock, because another row may have got the id meanwhile.
     pub fn is_row_of(&self, row: RowId, key: &[u8]) -> bool {
         self.newest_with_primary(row, key).is_some_and(|newest| !newest.is_deleted())
     }
 
-    /// The newest version of a row (which may be a deletion) if the row has that primary key.
+    /// The newest version of a row, perhaps a deletion, if the row has this primary key.
     #[inline(always)]
     fn newest_with_primary(&self, row: RowId, key: &[u8]) -> Option<RowVersion<'_>> {
         self.rows.newest(row).filter(|newest| self.is_of_primary(newest, key))
     }
 
-    /// Whether a version, which may be a deletion, is of the row with that primary key.
+    /// Whether a version, perhaps a deletion, is of the row with this primary key.
     #[inline(always)]
     fn is_of_primary(&self, newest: &RowVersion<'_>, key: &[u8]) -> bool {
         let is_equal = match newest.is_deleted() {
@@ -197,10 +201,10 @@ mod tests {
     const OPEN: TransactionId = TransactionId(2);
     const LATER: TransactionId = TransactionId(9);
     const ONE: StatementNumber = StatementNumber(1);
-    /// Rows that are stored; as many keys again are sought of which there is no row.
+    /// Number of rows stored. As many further keys are looked up that have no row.
     const STORED: usize = 30;
 
-    /// A store of ten rows for each hash that the index tells apart: more than a bucket holds.
+    /// A store with ten rows for each hash that the index can distinguish: more than a bucket holds.
     struct Colliding {
         store: PartitionStore,
         keys: Vec<(Vec<u8>, u64)>,
@@ -251,7 +255,8 @@ mod tests {
             Colliding { store, keys }
         }
 
-        /// How many rows a reader finds in one batch, each of which is the one that its key alone finds.
+        /// The number of rows that a reader finds in one batch, after a check that each equals the result of
+        /// a single read.
         fn found(&self, snapshot: u64, own: Option<TransactionId>) -> usize {
             let mut images = Batch::new();
             let sought = self.keys.iter().map(|(key, hash)| (&key[..], *hash));
@@ -275,7 +280,7 @@ mod tests {
         let name = ColumnType::VarChar { length: 40, collation: CollationId::DEFAULT };
         for key_type in [INT, name] {
             let colliding = Colliding::new(key_type);
-            // Of each five rows, one has an open deletion and one a deletion of commit 5.
+            // Of every five rows, one has an uncommitted deletion and one a deletion of commit 5.
             for (snapshot, own, count) in [
                 (0, None, 0),
                 (0, Some(OPEN), 6),

@@ -1,4 +1,4 @@
-//! Scans: by an ordered index in key order, or by row id.
+//! Scans by an ordered index in key order, and by row id.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -9,50 +9,50 @@ use super::{OrderedEntry, PartitionStore};
 use crate::index::{Direction, RangeBounds};
 use crate::row::RowVersion;
 
-/// What to read of which index.
+/// A range of an index and the direction of the scan.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanRange<'a> {
-    /// An ordered index.
+    /// An ordered index of the table.
     pub index: IndexId,
-    /// The keys.
+    /// The range of keys.
     pub bounds: RangeBounds<'a>,
-    /// The order.
+    /// Ascending or descending key order.
     pub direction: Direction,
 }
 
-/// Where a scan is: after this key and row. A new one stands before the first.
+/// The position of a scan: after this key and row. A default cursor is before the first entry.
 #[derive(Clone, Debug, Default)]
 pub struct ScanCursor {
-    /// The key of the last entry looked at.
+    /// The key of the last entry examined.
     pub key: Vec<u8>,
-    /// Its row; `None` before the first.
+    /// The row of the last entry examined; `None` before the first.
     pub row: Option<RowId>,
 }
 
 /// Why a scan returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanEnd {
-    /// Nothing is left in the range.
+    /// The range has no further entries.
     Exhausted,
-    /// The budget is used up; the cursor tells where to go on.
+    /// The budget is used up; the cursor has the position to continue from.
     Budget,
-    /// The visitor broke off at the row that the cursor tells.
+    /// The visitor stopped the scan at the row in the cursor.
     Stopped,
 }
 
-/// Which versions a scan looks at.
+/// Which versions a scan examines.
 #[derive(Clone, Copy)]
 enum Visibility {
-    /// What is committed up to a number, and the own versions.
+    /// Versions committed up to a number, and those of the own transaction.
     Snapshot(CommitNumber, Option<TransactionId>),
     /// The newest versions, committed or not.
     Writer(TransactionId),
 }
 
 impl PartitionStore {
-    /// Calls `visit` for each row of the range that the reader sees, in key order, each once and with the version that
-    /// has that key. Looks at most at `budget_entries` index entries. `None` when the index does not exist here or is
-    /// being built.
+    /// Calls `visit` for each row of the range that the reader sees, in key order. Each row comes once, under
+    /// the key of the version that the reader sees. Examines at most `budget_entries` index entries. `None`
+    /// if the index does not exist here or is being built.
     pub fn scan(
         &self,
         range: ScanRange<'_>,
@@ -65,8 +65,9 @@ impl PartitionStore {
         self.scan_with(range, cursor, Visibility::Snapshot(snapshot, own), budget_entries, visit)
     }
 
-    /// As [`Self::scan`], for a writer: rows that `own` sees, and rows of which others have a version that is not committed
-    /// and has the key, so that the writer waits for them. What is given to `visit` is to be read again under the lock.
+    /// Like [`Self::scan`], for a writer. It also visits rows that have an uncommitted version of another
+    /// transaction with the key, so that the writer waits for them. The caller must reread the row under its
+    /// lock.
     pub fn scan_for_write(
         &self,
         range: ScanRange<'_>,
@@ -88,6 +89,7 @@ impl PartitionStore {
         mut visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<ScanEnd> {
         let entry = self.ordered.iter().find(|entry| entry.id == range.index && entry.is_complete)?;
+        // The index keeps only the first bytes of a very long key, so it cannot decide such a bound exactly.
         let is_long =
             |bound| matches!(bound, Bound::Included(key) | Bound::Excluded(key) if entry.tree.truncated(key) != key);
         let check_bounds = is_long(range.bounds.lower) || is_long(range.bounds.upper);
@@ -113,7 +115,7 @@ impl PartitionStore {
                 end = ScanEnd::Stopped;
             }
             if is_stopped || budget == 0 {
-                // Where to go on; the next entry, if any, ends the scan.
+                // The position to continue from; the next entry, if any, ends the scan.
                 last.key.clear();
                 last.key.extend_from_slice(key);
                 last.row = Some(row);
@@ -127,8 +129,9 @@ impl PartitionStore {
         Some(end)
     }
 
-    /// Calls `visit` for each row that the reader sees, by row id from `from` on, looking at most at `budget_rows` ids.
-    /// Returns the id to go on with; `None` at the end. A visitor that breaks off has seen its row.
+    /// Calls `visit` for each row that the reader sees, by row id from `from` on. Examines at most
+    /// `budget_rows` ids. Returns the id to continue with; `None` at the end. When the visitor stops the
+    /// scan, its last row counts as visited.
     pub fn scan_rows(
         &self,
         from: RowId,
@@ -140,7 +143,8 @@ impl PartitionStore {
         self.scan_rows_with(from, Visibility::Snapshot(snapshot, own), budget_rows, visit)
     }
 
-    /// As [`Self::scan_rows`], for a writer: rows that `own` sees, and rows that others have inserted and not committed.
+    /// Like [`Self::scan_rows`], for a writer: it also visits rows that other transactions have inserted and
+    /// not committed.
     pub fn scan_rows_for_write(
         &self,
         from: RowId,
@@ -185,6 +189,7 @@ impl PartitionStore {
     ) -> Option<RowView<'a>> {
         let newest = self.rows.newest(row)?;
         let version = self.candidate(newest, visibility)?;
+        // A row with one version has exactly the entries of that version, so the key need not be compared.
         if newest.older().is_none() {
             return Some(RowView::new(self.format(), self.rows.image(&version, image)));
         }
@@ -202,10 +207,10 @@ impl PartitionStore {
         image: &'a mut Vec<u8>,
         whole_key: &mut Vec<u8>,
     ) -> Option<RowView<'a>> {
-        // Several versions: the entry may belong to another one.
+        // The row has several versions, and the entry may belong to another one.
         if !self.has_key(entry, &version, key, image, whole_key) {
             let Visibility::Writer(own) = visibility else { return None };
-            // The entry may belong to the version that is committed, before one of another transaction that is not.
+            // The entry may belong to the committed version below an uncommitted one of another transaction.
             version = self.rows.visible_from(newest, CommitNumber(u64::MAX), Some(own))?;
             if !self.has_key(entry, &version, key, image, whole_key) {
                 return None;
@@ -214,7 +219,7 @@ impl PartitionStore {
         Some(RowView::new(self.format(), self.rows.image(&version, image)))
     }
 
-    /// The version of a row that counts first for `visibility`.
+    /// The version of a row to examine first.
     #[inline(always)]
     fn candidate<'a>(&'a self, newest: RowVersion<'a>, visibility: Visibility) -> Option<RowVersion<'a>> {
         match visibility {
@@ -246,7 +251,7 @@ impl PartitionStore {
         bounds.contains(&key)
     }
 
-    /// Appends the key of a row in an index of this partition; false when the index does not exist here.
+    /// Appends the row's key in an index of this partition; false if the index does not exist here.
     pub fn append_index_key(&self, index: IndexId, row: RowView<'_>, out: &mut Vec<u8>) -> bool {
         let Some(entry) = self.ordered.iter().find(|entry| entry.id == index) else { return false };
         entry.shape.append(self.definitions(), row, out);

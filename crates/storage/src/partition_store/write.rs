@@ -1,4 +1,4 @@
-//! Inserts, updates and deletes: a new version on top, and index entries for the keys that it brings.
+//! Inserts, updates and deletes: a new version on top of the row, and index entries for its new keys.
 
 use std::fmt;
 
@@ -10,16 +10,16 @@ use super::{PartitionStore, key_view};
 use crate::invariant::verify;
 use crate::page::{Location, Need, OutOfMemory};
 
-/// Why a write did not happen. Everything is as before.
+/// Why a write was refused. Nothing has changed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
     /// The data memory is exhausted: error 1114.
     OutOfMemory,
-    /// A row with that primary key exists: error 1062, once the caller holds its lock.
+    /// A row with this primary key exists: error 1062, once the caller holds the row's lock.
     Duplicate(RowId),
-    /// The newest version belongs to another transaction: the caller must lock the row first.
+    /// The newest version belongs to another transaction. The caller must lock the row first.
     Uncommitted(RowId),
-    /// The row does not exist (any more).
+    /// The row does not exist, or not any more.
     NotFound,
 }
 
@@ -49,8 +49,7 @@ enum Target {
 }
 
 impl PartitionStore {
-    /// Inserts a row. A row that was deleted and is still kept for snapshots is used again, so the id may be an old
-    /// one.
+    /// Inserts a row. If a deleted row with the same key is still kept for snapshots, its id is reused.
     pub fn insert(
         &mut self,
         key: &[u8],
@@ -66,9 +65,11 @@ impl PartitionStore {
         Ok(self.put(target, Some(image), transaction, statement, Need::Growth)?)
     }
 
-    /// Inserts a row under an id that another replica chose. What that replica has purged already and this one not yet,
-    /// a deleted row of the same id or key, is purged now. `Uncommitted` when another row has the id, `Duplicate` when
-    /// one has the key.
+    /// Inserts a row under the id that another replica chose. If that replica has already purged a deleted
+    /// row of the same id or key and this one has not, the row is purged now.
+    ///
+    /// # Errors
+    /// Also `Uncommitted` if another row has the id, and `Duplicate` if another row has the key.
     pub fn insert_at(
         &mut self,
         row: RowId,
@@ -95,7 +96,7 @@ impl PartitionStore {
         Ok(self.put(target, Some(image), transaction, statement, Need::Growth)?)
     }
 
-    /// Replaces the row's values; the primary key must stay as it is.
+    /// Replaces the row's values. The primary key must not change.
     pub fn update(
         &mut self,
         row: RowId,
@@ -108,9 +109,9 @@ impl PartitionStore {
         Ok(())
     }
 
-    /// Takes out versions of the transaction that nothing can go back to any more. What can be gone back to is the state before the
-    /// statement that began with number `first`, and the states after `savepoint` and earlier ones. So a row that a transaction
-    /// changes very often keeps few versions.
+    /// Removes versions of the transaction to which no rollback can return. A rollback can return to the
+    /// state before the statement that began with number `first`, and to the states after `savepoint` and
+    /// earlier ones. This keeps the chain short for a row that one transaction changes very often.
     pub fn drop_unreachable(
         &mut self,
         row: RowId,
@@ -127,8 +128,8 @@ impl PartitionStore {
         }
     }
 
-    /// Takes out versions of the transaction right below one, from statement `first` on. A deletion keeps what is below it, for it has no
-    /// key of its own.
+    /// Removes the transaction's versions directly below `kept`, back to statement `first`. Stops at a
+    /// deletion, which has no key of its own and needs the version below it.
     fn drop_below(&mut self, row: RowId, kept: Location, transaction: TransactionId, first: StatementNumber) {
         while let (above, Some(below)) = self.rows.version_and_below(kept)
             && !above.is_deleted()
@@ -192,10 +193,11 @@ impl PartitionStore {
         let location = self.rows.make_version(&self.layout.row_format, image, transaction, statement, need)?;
         if let Err(OutOfMemory) = self.reserve_added_keys(target, image, need) {
             self.rows.free_version(location);
+            // A tree that was reserved before the failing one would keep an empty page.
             self.ordered.iter_mut().for_each(|entry| entry.tree.trim());
             return Err(OutOfMemory);
         }
-        // From here on nothing can fail.
+        // Everything is reserved: from here on nothing can fail.
         let row = match target {
             Target::Existing(row) => row,
             Target::New { hash, row } => {
@@ -223,7 +225,8 @@ impl PartitionStore {
         Ok(row)
     }
 
-    /// Gathers the keys of `image` that the newest version does not have, and reserves room for them in their indexes.
+    /// Collects the keys of `image` that the newest version does not have, and reserves room for them in
+    /// their indexes.
     fn reserve_added_keys(&mut self, target: Target, image: Option<&[u8]>, need: Need) -> Result<(), OutOfMemory> {
         let PartitionStore { rows, ordered, layout, scratch, .. } = self;
         scratch.added.clear();
@@ -237,6 +240,8 @@ impl PartitionStore {
         for (position, entry) in ordered.iter_mut().enumerate() {
             if let Some(newest) = &newest {
                 let old = key_view(rows, &layout.row_format, &entry.shape, newest, &mut scratch.image);
+                // During a build even an unchanged key is inserted: the build may not have reached this row
+                // yet.
                 if entry.is_complete && entry.shape.has_same_values(old, view) {
                     continue;
                 }
@@ -259,7 +264,8 @@ impl PartitionStore {
         }
     }
 
-    /// Takes out versions of the same statement below the one at `location`: nothing can ask for them any more.
+    /// Removes versions of the same statement below the one at `location`. A rollback never returns between
+    /// two writes of a statement.
     fn drop_replaced(
         &mut self,
         row: RowId,

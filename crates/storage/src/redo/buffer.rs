@@ -1,4 +1,5 @@
-//! Forming records in memory (hot path: 40 instructions an operation beside the copy and the checksum).
+//! Assembly of redo records in memory (hot path: 40 instructions an operation beside the copy and the
+//! checksum).
 
 use junctor_model::id::RowId;
 
@@ -9,7 +10,7 @@ use super::record::{
     REDO_VERSION, RedoHeader, checksum,
 };
 
-/// Records on their way to the stream of one ldm. The buffer is taken as a whole and written as it is.
+/// Records on their way to the log stream of one ldm. The buffer is taken as a whole and written unchanged.
 #[derive(Debug, Default)]
 pub struct RedoBuffer {
     bytes: Vec<u8>,
@@ -30,31 +31,36 @@ impl RedoBuffer {
         RedoBuffer::default()
     }
 
-    /// Begins what a transaction changed in a partition. An open record is ended first.
+    /// Begins the record of a transaction's changes in a partition. Ends an open record first.
     pub fn begin(&mut self, header: RedoHeader) {
         self.end();
         self.open(header);
     }
 
-    /// Adds that a row has this image now. Only between `begin` and `end`, else nothing happens.
+    /// Records that a row has this image now.
+    ///
+    /// # Panics
+    /// If no record is open.
     pub fn put(&mut self, row: RowId, image: &[u8]) {
         self.add(PUT, row, image);
     }
 
-    /// Adds that a row is gone, with the bytes of its primary key. Only between `begin` and `end`, else nothing
-    /// happens.
+    /// Records that a row with this primary key is deleted.
+    ///
+    /// # Panics
+    /// If no record is open.
     pub fn delete(&mut self, row: RowId, key: &[u8]) {
         self.add(DELETE, row, key);
     }
 
-    /// Ends the open record, if there is one, and seals it with length and checksum.
+    /// Ends the open record, if any, and fills in its length and checksum.
     pub fn end(&mut self) {
         if let Some(open) = self.open.take() {
             self.seal(open, 0);
         }
     }
 
-    /// Ends the open record with the mark that another one of the same transaction and partition follows.
+    /// Ends the open record and marks that another one of the same transaction and partition follows.
     pub fn end_continued(&mut self) {
         if let Some(open) = self.open.take() {
             self.seal(open, FLAG_CONTINUED);
@@ -69,13 +75,13 @@ impl RedoBuffer {
         }
     }
 
-    /// How many records are finished.
+    /// Number of finished records.
     pub fn record_count(&self) -> usize {
         self.record_count
     }
 
-    /// Ends the open record and exchanges the records for an empty buffer, so that memory goes round between the ldm
-    /// and the thread that writes. `spare` is cleared.
+    /// Ends the open record and exchanges the buffer for `spare`, which is cleared. The memory thus
+    /// circulates between the ldm and the thread that writes the log.
     pub fn take(&mut self, mut spare: Vec<u8>) -> Vec<u8> {
         self.end();
         spare.clear();
@@ -101,6 +107,7 @@ impl RedoBuffer {
     fn add(&mut self, kind: u8, row: RowId, bytes: &[u8]) {
         let open = self.open.expect("a change is added between the beginning and the end of its redo record");
         let length = self.bytes.len() - open.start + OPERATION_HEADER_BYTES + bytes.len();
+        // A single operation larger than a record gets a record of its own.
         if open.operation_count > 0 && length > REDO_RECORD_BYTES_MAX {
             self.seal(open, FLAG_CONTINUED);
             self.open(open.header);

@@ -1,5 +1,5 @@
-//! Redo records: what a transaction changed in a partition, formed at commit (`docs/format.md`, "Redo record"). No
-//! files here.
+//! Redo records: a transaction's changes in a partition, assembled at commit (`docs/format.md`, "Redo
+//! record"). This module accesses no files.
 
 mod buffer;
 mod record;

@@ -1,12 +1,12 @@
-//! The layout of records, and reading them back.
+//! The layout of redo records, and their decoding.
 
 use std::fmt;
 
 use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion, TableId, TransactionId};
 
-/// The version of the format that is written.
+/// The format version that is written.
 pub const REDO_VERSION: u8 = 2;
-/// Bytes of a record beyond which the next operation goes to another record.
+/// Size in bytes from which the next operation goes to another record.
 pub const REDO_RECORD_BYTES_MAX: usize = 1024 * 1024;
 
 pub(super) const HEADER_BYTES: usize = 44;
@@ -16,59 +16,59 @@ pub(super) const FLAG_CONTINUED: u8 = 1;
 pub(super) const PUT: u8 = 1;
 pub(super) const DELETE: u8 = 2;
 
-/// Whose changes a record holds.
+/// The transaction and partition whose changes a record holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedoHeader {
-    /// The number of the commit.
+    /// The transaction's commit number.
     pub commit_number: CommitNumber,
-    /// The transaction.
+    /// The transaction that made the changes.
     pub transaction: TransactionId,
-    /// How many partitions the transaction changed.
+    /// Number of partitions that the transaction changed.
     pub participant_count: u32,
-    /// The partition that this record is about.
+    /// The partition that was changed.
     pub partition: PartitionId,
     /// The version of the table's definition that the images follow.
     pub schema_version: SchemaVersion,
 }
 
-/// One change.
+/// One change of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedoOperation<'a> {
     /// The row has this image now.
     Put {
-        /// The row.
+        /// The row's id in its partition.
         row: RowId,
-        /// The whole image.
+        /// The whole image, long values included.
         image: &'a [u8],
     },
-    /// The row is gone.
+    /// The row is deleted.
     Delete {
-        /// The row.
+        /// The row's id in its partition.
         row: RowId,
         /// The bytes of its primary key.
         key: &'a [u8],
     },
 }
 
-/// A record that was read and whose checksum is right.
+/// A decoded record whose checksum is correct.
 #[derive(Clone, Copy, Debug)]
 pub struct RedoRecord<'a> {
-    /// Whose changes.
+    /// The transaction and partition of the changes.
     pub header: RedoHeader,
-    /// Whether another record of the same transaction and partition follows, sooner or later.
+    /// Whether another record of the same transaction and partition follows, not necessarily next.
     pub is_continued: bool,
     operation_count: u32,
     operations: &'a [u8],
 }
 
-/// Why reading a stream stopped before its end.
+/// Why decoding a stream stopped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedoError {
-    /// The bytes end within the record: the last write did not reach the disk as a whole.
+    /// The bytes end inside the record: the last write did not reach the disk completely.
     Torn,
     /// The checksum or the structure is wrong.
     Corrupt,
-    /// A version that this program does not know.
+    /// A format version that this program does not know.
     UnknownVersion(u8),
 }
 
@@ -86,14 +86,14 @@ impl fmt::Display for RedoError {
 
 impl std::error::Error for RedoError {}
 
-/// Reads the records of a stream from its beginning. Ends after the last record, or after the first error.
+/// Iterates over the records of a stream. Ends after the last record, or after the first error.
 #[derive(Clone, Debug)]
 pub struct RedoRecords<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> RedoRecords<'a> {
-    /// A reader of these bytes; zeros after the last record are taken for room not written yet.
+    /// An iterator over these bytes. Zeros after the last record count as space that is not written yet.
     pub fn new(bytes: &'a [u8]) -> RedoRecords<'a> {
         RedoRecords { rest: bytes }
     }
@@ -115,7 +115,7 @@ impl<'a> Iterator for RedoRecords<'a> {
 }
 
 impl<'a> RedoRecord<'a> {
-    /// The changes in the order in which they were written.
+    /// The changes in the order in which they were recorded.
     pub fn operations(&self) -> impl Iterator<Item = RedoOperation<'a>> + use<'a> {
         let mut rest = self.operations;
         (0..self.operation_count).map_while(move |_| read_operation(&mut rest))
@@ -174,7 +174,7 @@ fn read_operation<'a>(rest: &mut &'a [u8]) -> Option<RedoOperation<'a>> {
     }
 }
 
-/// The checksum of a whole record, whose own checksum field is left out.
+/// The checksum of a record without its checksum field.
 pub(super) fn checksum(record: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&record[..CHECKSUM_AT]), &record[CHECKSUM_AT + 4..])
 }

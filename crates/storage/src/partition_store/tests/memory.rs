@@ -116,7 +116,7 @@ fn pages_are_emptied_while_rows_come_and_go() {
     for number in 1..6_000u64 {
         random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let id = (random >> 33) as i32 % 700;
-        // Growing and shrinking by turns, so that pages get sparse.
+        // Rows grow and shrink alternately, so that pages become sparse.
         let is_growing = number / 1_000 % 2 == 0;
         let transaction = TransactionId(number);
         let (key, hash) = integer_key(id);

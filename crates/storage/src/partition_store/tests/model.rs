@@ -23,7 +23,7 @@ enum Stamp {
     Open(usize, u32),
 }
 
-/// What a partition must do, said as simply as possible: all versions of all keys for ever.
+/// The simplest specification of a partition: all versions of all keys, forever.
 struct Model {
     versions: BTreeMap<i32, Vec<(Stamp, Option<Values>)>>,
     statements: [u32; 3],
@@ -62,7 +62,7 @@ impl Model {
 struct Pair {
     store: PartitionStore,
     model: Model,
-    /// Writes refused for want of memory.
+    /// Number of writes refused for lack of memory.
     refused: usize,
 }
 

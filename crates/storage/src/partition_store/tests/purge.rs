@@ -32,7 +32,7 @@ fn too_many_old_versions_are_given_up_the_oldest_first_and_in_small_steps() {
     let layout = store.layout().clone();
     let rows: Vec<RowId> = (0..10).map(|id| insert(&mut store, id, 0, FIRST).unwrap()).collect();
     rows.iter().zip(1..).for_each(|(row, number)| store.commit(*row, FIRST, CommitNumber(number)));
-    // One row is changed far more often than the others, all under a snapshot of the beginning.
+    // One row changes far more often than the others, all of them under an early snapshot.
     let old = CommitNumber(10);
     for number in 11..4_011u64 {
         let id = if number % 4 == 0 { number / 4 % 10 } else { 7 };
@@ -45,11 +45,11 @@ fn too_many_old_versions_are_given_up_the_oldest_first_and_in_small_steps() {
     }
     store.check().unwrap();
     assert!(store.snapshot_floor() > CommitNumber(3_000), "{}", store.snapshot_floor());
-    // What is above the floor can still be read.
+    // Snapshots above the floor can still be read.
     let floor = store.snapshot_floor().0;
     let last = (1..=floor).rev().find(|number| number % 4 != 0).expect("row 7 was changed");
     assert_eq!(k_of(&store, 7, floor, None), Some(last as i64));
-    // A floor is never above what new snapshots are.
+    // The floor never exceeds the stable number.
     store.limit_old_versions(0, CommitNumber(3_900));
     assert!(store.snapshot_floor() <= CommitNumber(3_900));
     while store.purge_step(CommitNumber(4_010), 64).has_more {}
