@@ -36,7 +36,8 @@ mod plain {
         /// The cell outlives the reference, and nothing writes the value while it lives.
         #[inline(always)]
         pub(in crate::guard) unsafe fn deref(&self) -> &T {
-            // SAFETY: the pointer is that of a cell, hence aligned and initialised; the rest is the caller's promise.
+            // SAFETY: the pointer is that of a cell, hence aligned and initialised; the rest is the caller's
+            // promise.
             unsafe { &*self.0 }
         }
     }
@@ -49,7 +50,8 @@ mod plain {
         #[inline(always)]
         #[allow(clippy::mut_from_ref)]
         pub(in crate::guard) unsafe fn deref(&self) -> &mut T {
-            // SAFETY: the pointer is that of a cell, hence aligned and initialised; the rest is the caller's promise.
+            // SAFETY: the pointer is that of a cell, hence aligned and initialised; the rest is the caller's
+            // promise.
             unsafe { &mut *self.0 }
         }
     }

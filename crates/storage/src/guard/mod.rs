@@ -1,6 +1,6 @@
 //! Hot path, budget 15 instructions a read.
-//! The partition guard: one owner writes a partition, the threads of its read group read it, and neither side blocks.
-//! A read costs one fence and two stores to a cache line of the reader's own, however much it reads.
+//! The partition guard: one owner writes a partition, the threads of its read group read it, and neither side
+//! blocks. A read costs one fence and two stores to a cache line of the reader's own, however much it reads.
 //!
 //! # The protocol, and why it is correct
 //!

@@ -1,9 +1,10 @@
-//! The hash index of the primary key (hot path: `HashIndex::find`, 60 instructions beside the comparison of the key).
+//! The hash index of the primary key (hot path: `HashIndex::find`, 60 instructions beside the comparison of
+//! the key).
 //!
-//! Linear hashing (Litwin, 1980): one bucket is split at a time, so growth never stops a statement. A bucket is one
-//! cache line: 7 hashes of 32 bits, 7 row ids, the count and the next bucket of an overflow chain. The lower 32 bits of
-//! the key hash choose the bucket, and being stored they spare a look at the row when buckets are split and when keys
-//! differ.
+//! Linear hashing (Litwin, 1980): one bucket is split at a time, so growth never pauses a statement. A bucket
+//! is one cache line: 7 hashes of 32 bits, 7 row ids, the count, and the next bucket of an overflow chain.
+//! The lower 32 bits of the key hash choose the bucket. They are stored, so neither a split nor most unequal
+//! keys need the row.
 
 use std::sync::Arc;
 
@@ -19,23 +20,23 @@ const BUCKETS_PER_PAGE: usize = PAGE_BYTES / BUCKET_BYTES;
 const COUNT_AT: usize = 28;
 const ROWS_AT: usize = 32;
 const LINK_AT: usize = 60;
-/// A bucket is split when there are more entries than this per bucket on average.
+/// Mean number of entries per bucket above which a bucket is split.
 const ENTRIES_PER_BUCKET_MEAN: usize = 5;
 const LEVEL_MIN: u32 = BUCKETS_PER_PAGE.trailing_zeros();
 const NO_BUCKET: u32 = u32::MAX;
 
 type Bucket = [u8; BUCKET_BYTES];
 
-/// From key hashes to row ids.
+/// A map from key hashes to row ids. A hash may have several rows.
 #[derive(Debug)]
 pub struct HashIndex {
-    /// The buckets that hashes choose; none while the index is empty.
+    /// The buckets that hashes choose; empty while the index is empty.
     home: Vec<Page>,
-    /// Buckets for what does not fit at home, chained from there.
+    /// Overflow buckets, chained from the home buckets.
     spill: Vec<Page>,
     spill_fresh: u32,
     spill_free: u32,
-    /// Hashes choose among `2^level` buckets, and among twice as many for buckets below `split`.
+    /// Hashes choose among `2^level` buckets, and among twice as many where that bucket is below `split`.
     level: u32,
     split: usize,
     entries: usize,
@@ -65,13 +66,13 @@ impl HashIndex {
         }
     }
 
-    /// What `accept` says of the first row of that hash of which it says anything.
+    /// Calls `accept` for the rows with this hash until it returns a value, and returns that value.
     #[inline]
     pub fn find<T>(&self, hash: u64, accept: impl FnMut(RowId) -> Option<T>) -> Option<T> {
         self.find_from(self.home_of(hash), hash, accept)
     }
 
-    /// As `find`, with the bucket that [`HashIndex::home_of`] gave.
+    /// Like `find`, with the bucket from [`HashIndex::home_of`].
     #[inline]
     pub(crate) fn find_from<T>(&self, home: usize, hash: u64, mut accept: impl FnMut(RowId) -> Option<T>) -> Option<T> {
         let hash = hash as u32;
@@ -94,7 +95,7 @@ impl HashIndex {
         }
     }
 
-    /// Asks the processor for a bucket.
+    /// Prefetches a bucket.
     #[inline]
     pub(crate) fn prefetch(&self, bucket: usize) {
         if let Some(page) = self.home.get(bucket / BUCKETS_PER_PAGE) {
@@ -102,7 +103,7 @@ impl HashIndex {
         }
     }
 
-    /// Makes sure that `insert` of this hash succeeds once.
+    /// Ensures that the next `insert` of this hash succeeds.
     pub(crate) fn reserve(&mut self, hash: u64, need: Need) -> Result<(), OutOfMemory> {
         if self.home.is_empty() {
             let page = self.empty_page(need)?;
@@ -119,7 +120,7 @@ impl HashIndex {
         Ok(())
     }
 
-    /// Adds an entry; room must have been reserved.
+    /// Adds an entry, for which room must have been reserved.
     pub(crate) fn insert(&mut self, hash: u64, row: RowId) {
         require!(!self.home.is_empty(), "room for an entry of the hash index was reserved");
         self.add(hash as u32, row.0);
@@ -129,7 +130,7 @@ impl HashIndex {
         }
     }
 
-    /// Takes an entry out; false when there is none.
+    /// Removes an entry; false if it does not exist.
     pub(crate) fn remove(&mut self, hash: u64, row: RowId) -> bool {
         if self.home.is_empty() {
             return false;
@@ -152,7 +153,7 @@ impl HashIndex {
             }
         }
         let Some((hole, slot)) = found else { return false };
-        // The last entry of the chain fills the hole, so that only the last bucket is ever not full.
+        // The last entry of the chain fills the hole, so that only the last bucket of a chain is not full.
         let last = self.bucket_mut(location);
         require!(last[COUNT_AT] > 0, "the last bucket of a chain with entries has an entry");
         last[COUNT_AT] -= 1;
@@ -170,12 +171,12 @@ impl HashIndex {
         true
     }
 
-    /// Entries.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries
     }
 
-    /// Whether there is no entry.
+    /// Whether the index has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries == 0
     }
@@ -246,7 +247,8 @@ impl HashIndex {
         }
     }
 
-    /// Splits the next bucket in turn. Without memory for the new bucket the index stays as it is and only gets slower.
+    /// Splits the next bucket in order. Without memory for a new bucket, the index stays as it is and only
+    /// becomes slower.
     #[cold]
     fn split_one(&mut self) {
         let target = self.bucket_count();
@@ -275,7 +277,8 @@ impl HashIndex {
             self.level += 1;
             self.split = 0;
         }
-        // The two buckets together need no more spill buckets than the one did.
+        // The two buckets together need at most as many overflow buckets as the one did, so no memory is
+        // needed.
         for (hash, row) in moving.drain(..) {
             self.add(hash, row);
         }
@@ -372,7 +375,7 @@ fn bucket_in(page: &Page, bucket: usize) -> &Bucket {
     page[bucket * BUCKET_BYTES..].first_chunk().expect("a bucket lies within its page")
 }
 
-/// A bit for each slot in use with that hash.
+/// A bit for each slot in use that has this hash.
 #[inline(always)]
 fn slots_with(bucket: &Bucket, hash: u32) -> u32 {
     equal_words(bucket.first_chunk().expect("a bucket has more words"), hash) & ((1 << bucket[COUNT_AT]) - 1)

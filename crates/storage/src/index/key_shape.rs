@@ -1,4 +1,4 @@
-//! How the key of an index is compared with a row and made from one, decided once per index.
+//! How the key of an index is compared with a row and made from a row; decided once per index.
 
 use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnIndex;
@@ -11,18 +11,19 @@ use junctor_model::value::ValueRef;
 #[derive(Clone, Debug)]
 pub(crate) struct KeyShape {
     columns: Box<[ColumnIndex]>,
-    /// Set when the key is one integer that is never NULL: it is compared without making the key.
+    /// Set if the key is one integer column that is never NULL. It is compared without making the key.
     integer: Option<IntegerKey>,
-    /// Where the columns are when all are in the fixed part, which a stored image has even without its long values.
+    /// The offsets of the columns, if all are in the fixed part. A stored image has that part even without
+    /// its long values.
     fixed: Option<Box<[FixedPart]>>,
-    /// How each column is compared when all can be compared without making the key.
+    /// How to compare each column, if all of them can be compared without making the key.
     direct: Option<Box<[DirectPart]>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum DirectPart {
     Integer(IntegerKey),
-    /// A VARBINARY: its weights are its bytes.
+    /// A VARBINARY, whose weights are its bytes.
     Binary(ColumnIndex),
 }
 
@@ -37,7 +38,7 @@ struct FixedPart {
 
 #[derive(Clone, Copy, Debug)]
 struct IntegerKey {
-    /// Where the column is in an image; fixed columns never move.
+    /// The column's offset in an image; the same in every image.
     offset: usize,
     bytes: u8,
     is_signed: bool,
@@ -63,23 +64,23 @@ impl KeyShape {
         KeyShape { columns: columns.into(), integer, fixed, direct }
     }
 
-    /// Whether key values can be read from a stored image that is not whole.
+    /// Whether key values can be read from a stored image whose long values are cut out.
     #[inline]
     pub(crate) fn is_fixed(&self) -> bool {
         self.fixed.is_some()
     }
 
-    /// Whether a stored image has exactly that key; `None` when only `matches` can tell.
+    /// Whether a stored image has exactly this key; `None` if that needs `matches`.
     #[inline]
     pub(crate) fn stored_matches(&self, stored: &[u8], key: &[u8]) -> Option<bool> {
         self.integer.map(|integer| integer.matches(stored, key))
     }
 
-    /// Whether the row has exactly that key.
+    /// Whether the row has exactly this key.
     #[inline(never)]
     pub(crate) fn matches(&self, definitions: &[ColumnDefinition], row: RowView<'_>, key: &[u8]) -> bool {
         let Some(parts) = &self.direct else {
-            // A collated string: its weights must be made, which costs far more than the room for them.
+            // A collated string: its weights must be made, which costs far more than this allocation.
             let mut own = Vec::with_capacity(key.len() + 16);
             self.append(definitions, row, &mut own);
             return own == key;
@@ -104,7 +105,8 @@ impl KeyShape {
         rest.is_empty()
     }
 
-    /// Whether two rows have the same values in the key columns; equal keys of different values count as different.
+    /// Whether two rows have equal values in the key columns. Different values with equal keys count as
+    /// different.
     pub(crate) fn has_same_values(&self, left: RowView<'_>, right: RowView<'_>) -> bool {
         match &self.fixed {
             Some(parts) => {
@@ -137,7 +139,7 @@ impl IntegerKey {
     }
 }
 
-/// What follows in the key when it begins with these bytes, escaped and terminated (`docs/format.md`, "Key bytes").
+/// The rest of the key if it begins with these bytes, escaped and terminated (`docs/format.md`, "Key bytes").
 fn strip_escaped<'a>(bytes: &[u8], key: &'a [u8]) -> Option<&'a [u8]> {
     let mut rest = key;
     for (number, run) in bytes.split(|byte| *byte == 0).enumerate() {
@@ -149,14 +151,14 @@ fn strip_escaped<'a>(bytes: &[u8], key: &'a [u8]) -> Option<&'a [u8]> {
     rest.strip_prefix(&[0, 0])
 }
 
-/// Integers of 1 to 3 bytes: the key is the stored bytes turned round, with the sign bit flipped.
+/// For integers of 1 to 3 bytes: the key is the stored bytes in reverse order with the sign bit flipped.
 fn short_matches(stored: &[u8], is_signed: bool, key: &[u8]) -> bool {
     let flip = |at: usize| if at == 0 && is_signed { 0x80 } else { 0 };
     key.len() == stored.len()
         && key.iter().zip(stored.iter().rev()).enumerate().all(|(at, (key, stored))| key ^ flip(at) == *stored)
 }
 
-/// Where a column of the fixed part is in an image (`docs/format.md`, "Row image").
+/// The position of a fixed column in an image (`docs/format.md`, "Row image"); `None` for a variable column.
 fn fixed_part(definitions: &[ColumnDefinition], column: ColumnIndex) -> Option<FixedPart> {
     let bytes = definitions[usize::from(column.0)].column_type.fixed_bytes()?;
     let is_nullable = |definition: &&ColumnDefinition| definition.nullable;

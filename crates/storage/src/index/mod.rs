@@ -1,4 +1,4 @@
-//! Indexes of one partition: the hash index of the primary key, and ordered indexes.
+//! The indexes of one partition: the hash index of the primary key, and the ordered indexes.
 
 mod hash;
 mod key_shape;

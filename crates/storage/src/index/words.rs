@@ -1,12 +1,13 @@
-//! Hot path, 14 instructions: which of the words of a hash bucket are a hash. Unsafe: the loads into vector registers, which
-//! lie within the array that is borrowed.
+//! Hot path, 14 instructions: finds the words of a hash bucket that equal a hash.
+//! Unsafe: two loads into vector registers, inside the borrowed array.
 
-/// A bit for each of eight words that is the hash: all are compared at once.
+/// A bit for each of the eight words, set if the word equals the hash. Compares all words at once.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn equal_words(words: &[u8; 32], hash: u32) -> u32 {
     use std::arch::x86_64::{_mm_castsi128_ps, _mm_cmpeq_epi32, _mm_loadu_si128, _mm_movemask_ps, _mm_set1_epi32};
-    // SAFETY: every processor of this architecture has SSE2, and both loads, which need no alignment, lie within the words.
+    // SAFETY: every processor of this architecture has SSE2. Both loads are inside `words` and need no
+    // alignment.
     unsafe {
         let hash = _mm_set1_epi32(hash as i32);
         let halves = [0, 16].map(|at| _mm_cmpeq_epi32(_mm_loadu_si128(words.as_ptr().add(at).cast()), hash));
@@ -15,7 +16,7 @@ pub(super) fn equal_words(words: &[u8; 32], hash: u32) -> u32 {
     }
 }
 
-/// A bit for each of eight words that is the hash.
+/// A bit for each of the eight words, set if the word equals the hash.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 pub(super) fn equal_words(words: &[u8; 32], hash: u32) -> u32 {
@@ -38,7 +39,7 @@ mod tests {
             let mut words = [0; 32];
             for (at, word) in words.as_chunks_mut::<4>().0.iter_mut().enumerate() {
                 let differs = bits >> at & 1 == 0;
-                // What differs does so in one bit, in another place for every word.
+                // Unequal words differ in a single bit, at another position in each word.
                 *word = (0x8000_0001u32 ^ (u32::from(differs) << (at * 4))).to_le_bytes();
             }
             assert_eq!(equal_words(&words, 0x8000_0001), bits);

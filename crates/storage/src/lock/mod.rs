@@ -1,8 +1,8 @@
-//! Locks of one ldm, of rows and of ranges of keys: who holds what in which mode, and who waits.
+//! The locks of one ldm, on rows and on ranges of keys: holders, modes and waiting requests.
 //!
-//! The table is apart from the rows. It belongs to the ldm alone; it never waits itself: a request that cannot be
-//! granted stays in a queue, and releasing tells whose turn it is. Deadlocks are found elsewhere, by asking who blocks
-//! whom.
+//! The lock table is separate from the rows and belongs to its ldm alone. It never waits itself: a request
+//! that cannot be granted stays in a queue, and a release returns the requests that it grants. Deadlocks are
+//! found elsewhere, by following `blockers_of`.
 
 mod pool;
 mod range;

@@ -1,11 +1,11 @@
-//! Records with small numbers for names, used again after they are freed.
+//! Records named by small numbers, which are reused after a record is freed.
 
 use crate::invariant::require;
 
-/// Says that there is no record.
+/// No record.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A growing but bounded array of records. It shrinks only when told, so that the steady state allocates nothing.
+/// A growing but bounded array of records. It shrinks only in `trim`, so the steady state allocates nothing.
 #[derive(Debug)]
 pub(super) struct Pool<T> {
     records: Vec<T>,
@@ -22,7 +22,7 @@ impl<T> Pool<T> {
         self.free.is_empty() && self.records.len() >= self.capacity
     }
 
-    /// Keeps a record; the caller made sure that the pool is not full.
+    /// Adds a record; the caller has checked that the pool is not full.
     pub(super) fn add(&mut self, record: T) -> u32 {
         match self.free.pop() {
             Some(number) => {
@@ -49,12 +49,13 @@ impl<T> Pool<T> {
         self.records.len() - self.free.len()
     }
 
-    /// Records that there is memory for.
+    /// Number of records for which memory is allocated.
     pub(super) fn allocated(&self) -> usize {
         self.records.capacity()
     }
 
-    /// Gives the memory of at most so many records back, for more at once would take long; nothing may be used.
+    /// Frees the memory of at most `count_max` records; more in one call would take too long. No record may
+    /// be in use.
     pub(super) fn trim(&mut self, count_max: usize) {
         require!(self.used() == 0, "a pool that is trimmed has no record in use");
         self.records.clear();

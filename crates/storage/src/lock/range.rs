@@ -1,12 +1,13 @@
-//! Locks of ranges of keys: what was read there stays all there is until the reader ends.
+//! Range locks: they keep new keys out of what a transaction has read, until it ends.
 //!
-//! A range belongs to an index of one partition. Ranges never wait, neither for each other nor for inserts: two readers of one range do
-//! not disturb each other, and rows that are there already are locked as rows. Who brings a key into an index (an insert, or an update
-//! that changes the key) waits while others hold ranges with that key. Waiters do not exclude each other; they are let go in
-//! the order in which they came, and look again.
+//! A range belongs to an index of one partition. Ranges never wait, neither for each other nor for inserts:
+//! two readers of a range do not conflict, and rows that exist already are locked as rows. A transaction that
+//! adds a key to an index, by an insert or by an update of key columns, waits while others hold ranges that
+//! contain the key. Waiters do not exclude each other. They are released in order of arrival and then check
+//! again.
 //!
-//! Ranges of one key, or of all keys with one beginning, are found by a lookup for each length that occurs; all others are walked. So a
-//! list of many keys costs those that insert little.
+//! A range of one key, or of all keys with a common prefix, is found by one lookup for each prefix length in
+//! use. All other ranges are scanned. A list of many single keys therefore costs inserts little.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -19,51 +20,52 @@ use crate::invariant::require;
 
 use super::table::{LockMode, LockTableFull, WaiterToken};
 
-/// Ranges of one ldm.
+/// Maximum number of ranges of one ldm.
 pub const RANGES_MAX: usize = 1 << 17;
-/// Bytes of their keys.
+/// Maximum number of bytes of their keys.
 pub const RANGE_BYTES_MAX: usize = 64 << 20;
-/// Ranges of one index of one partition that are no single keys or beginnings of keys, since each insert looks at all of them.
+/// Maximum number of ranges of one index of one partition that are not prefixes. Every insert scans all of
+/// them.
 pub const WIDE_RANGES_MAX: usize = 4096;
 
 /// An index of one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct IndexPlace {
-    /// The partition.
+    /// The partition that holds this part of the index.
     pub partition: PartitionId,
-    /// The index; the primary key's also for a lock of every row.
+    /// The index. The primary key's also serves to lock every row.
     pub index: IndexId,
 }
 
-/// A key that is to come into an index, and waits for it.
+/// A key to be added to an index.
 pub type NewKey = (IndexId, Box<[u8]>);
 
-/// A line of the table of ranges.
+/// A row of the status table of range locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeEntry {
-    /// Of which index.
+    /// The index of a partition that the range belongs to.
     pub place: IndexPlace,
-    /// Where the range begins.
+    /// The lower end of the range.
     pub lower: Bound<Arc<[u8]>>,
-    /// Where it ends; for a waiting insert both are its key.
+    /// The upper end of the range. For a waiting insert both ends are its key.
     pub upper: Bound<Arc<[u8]>>,
-    /// Who holds it or waits.
+    /// The transaction that holds the range or waits.
     pub transaction: TransactionId,
-    /// The mode in which its rows are locked.
+    /// The mode in which the range's rows are locked.
     pub mode: LockMode,
-    /// Whether it is held already.
+    /// False for a waiting insert.
     pub is_granted: bool,
 }
 
-/// All range locks of one ldm, and who waits for them.
+/// All range locks of one ldm, and the inserts that wait for them.
 #[derive(Debug, Default)]
 pub(super) struct RangeTable {
     indexes: BTreeMap<IndexPlace, IndexRanges>,
     by_transaction: BTreeMap<TransactionId, Vec<HeldRange>>,
-    /// By the order of their coming.
+    /// In order of arrival.
     waiters: BTreeMap<u64, Waiter>,
     next_waiter: u64,
-    /// Waiters whom a new range has come to block beside those that they waited for.
+    /// Waiters that a new range blocks in addition to the ranges that they already waited for.
     newly_blocked: Vec<WaiterToken>,
     count: usize,
     bytes: usize,
@@ -71,9 +73,9 @@ pub(super) struct RangeTable {
 
 #[derive(Debug, Default)]
 struct IndexRanges {
-    /// The ranges of all keys that begin with these bytes.
+    /// For each prefix, the holders of the range of all keys that begin with it.
     prefixes: BTreeMap<Arc<[u8]>, Vec<(TransactionId, LockMode)>>,
-    /// How many prefixes there are of each length.
+    /// Number of prefixes of each length.
     lengths: BTreeMap<usize, u32>,
     wide: Vec<WideRange>,
 }
@@ -86,11 +88,11 @@ struct WideRange {
     mode: LockMode,
 }
 
-/// What a transaction holds.
+/// A range, or ranges, that a transaction holds.
 #[derive(Debug)]
 enum HeldRange {
     Prefix(IndexPlace, Arc<[u8]>),
-    /// One or more.
+    /// All of the transaction's wide ranges in this index: one or more.
     Wide(IndexPlace),
 }
 
@@ -103,7 +105,7 @@ struct Waiter {
 }
 
 impl RangeTable {
-    /// Whether there is any range at all.
+    /// Whether no range is locked.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -115,13 +117,13 @@ impl RangeTable {
         self.by_transaction.contains_key(&transaction)
     }
 
-    /// The indexes of a partition with ranges.
+    /// The indexes of a partition that have locked ranges.
     pub fn indexes_of(&self, partition: PartitionId) -> impl Iterator<Item = IndexId> {
         let place = |index| IndexPlace { partition, index };
         self.indexes.range(place(IndexId(0))..=place(IndexId(u16::MAX))).map(|(place, _)| place.index)
     }
 
-    /// Locks a range; its holder may ask for it again.
+    /// Locks a range. The holder of a range may lock it again.
     pub fn lock(
         &mut self,
         place: IndexPlace,
@@ -151,6 +153,7 @@ impl RangeTable {
                 }
             }
         }
+        // Deadlock detection must learn that these waiters wait for one more transaction.
         let is_blocked = |waiter: &&Waiter| {
             let lies_within = |(index, key): &NewKey| *index == place.index && bounds.contains(key);
             waiter.partition == place.partition
@@ -161,12 +164,12 @@ impl RangeTable {
         Ok(())
     }
 
-    /// Whether another transaction holds a range with that key.
+    /// Whether another transaction holds a range that contains the key.
     pub fn blocks(&self, place: IndexPlace, key: &[u8], transaction: TransactionId) -> bool {
         self.indexes.get(&place).is_some_and(|ranges| !ranges.each_holder(key, &mut |holder| holder == transaction))
     }
 
-    /// Waits until nobody else holds a range with one of the keys.
+    /// Adds a waiter, which waits until no other transaction holds a range with one of the keys.
     pub fn wait(
         &mut self,
         partition: PartitionId,
@@ -179,7 +182,7 @@ impl RangeTable {
         self.next_waiter
     }
 
-    /// Whom a waiter waits for, each once.
+    /// The transactions that a waiter waits for, each once.
     pub fn blockers_of(&self, waiter: u64) -> Vec<TransactionId> {
         let mut blockers = Vec::new();
         if let Some(waiter) = self.waiters.get(&waiter) {
@@ -193,23 +196,25 @@ impl RangeTable {
         blockers
     }
 
-    /// Whether a waiter still waits.
+    /// Whether the waiter is still waiting.
     pub fn is_waiting(&self, waiter: u64) -> bool {
         self.waiters.contains_key(&waiter)
     }
 
-    /// Takes a waiter out; false when it does not wait any more.
+    /// Removes a waiter; false if it was not waiting any more.
     pub fn cancel(&mut self, waiter: u64) -> bool {
         self.waiters.remove(&waiter).is_some()
     }
 
-    /// Waiters that have come to wait for more than was told of them, since this was asked last.
+    /// Waiters that wait for more transactions than at the last call of `blockers_of`, since the last call of
+    /// this function.
     pub fn take_newly_blocked(&mut self) -> Vec<WaiterToken> {
         std::mem::take(&mut self.newly_blocked)
     }
 
-    /// Gives back the waits of a transaction and at most `count_max` of its ranges (all wide ones of an index together); true when it
-    /// has more. Appends the tokens of waiters that nobody blocks any more.
+    /// Releases a transaction's waits and at most `count_max` of its ranges, where all its wide ranges of an
+    /// index count as one. Returns whether it has more. Appends the tokens of the waiters that no range
+    /// blocks any more.
     pub fn release_some(
         &mut self,
         transaction: TransactionId,
@@ -247,7 +252,8 @@ impl RangeTable {
         has_more
     }
 
-    /// Calls `visit` for holders of ranges that a waiter waits for, until it says false; false then.
+    /// Calls `visit` for the holders of the ranges that block a waiter, until it returns false. Returns false
+    /// then.
     fn each_blocker(&self, waiter: &Waiter, visit: &mut dyn FnMut(TransactionId) -> bool) -> bool {
         waiter.keys.iter().all(|(index, key)| {
             let place = IndexPlace { partition: waiter.partition, index: *index };
@@ -258,17 +264,17 @@ impl RangeTable {
         })
     }
 
-    /// Ranges held, and waits.
+    /// Number of ranges held and of waiters.
     pub fn request_count(&self) -> usize {
         self.count + self.waiters.len()
     }
 
-    /// Inserts that wait.
+    /// Number of waiting inserts.
     pub fn waiter_count(&self) -> usize {
         self.waiters.len()
     }
 
-    /// Everything held, then everything waited for.
+    /// All ranges held, then all keys that wait.
     pub fn entries(&self) -> impl Iterator<Item = RangeEntry> {
         let held = self.indexes.iter().flat_map(|(place, ranges)| ranges.entries(*place));
         let waiting = self.waiters.values().flat_map(|waiter| {
@@ -293,7 +299,8 @@ impl IndexRanges {
         self.prefixes.is_empty() && self.wide.is_empty()
     }
 
-    /// Whether the transaction holds this range, which takes the stronger mode then, or every key.
+    /// Whether the transaction already holds this range, or one of all keys. If so, that range takes the
+    /// stronger of the two modes.
     fn strengthen_held(&mut self, bounds: RangeBounds<'_>, transaction: TransactionId, mode: LockMode) -> bool {
         if let Some(prefix) = prefix_of(bounds)
             && let Some(holders) = self.prefixes.get_mut(prefix)
@@ -321,7 +328,7 @@ impl IndexRanges {
         prefix
     }
 
-    /// True when it is the first one of the transaction.
+    /// Returns whether it is the transaction's first wide range in this index.
     fn add_wide(&mut self, bounds: RangeBounds<'_>, transaction: TransactionId, mode: LockMode) -> bool {
         let is_first = self.wide.iter().all(|range| range.transaction != transaction);
         let (lower, upper) = (to_owned(bounds.lower), to_owned(bounds.upper));
@@ -329,7 +336,7 @@ impl IndexRanges {
         is_first
     }
 
-    /// The number of ranges and bytes that went.
+    /// Returns the number of ranges and of bytes removed.
     fn remove_prefix(&mut self, prefix: &Arc<[u8]>, transaction: TransactionId) -> (usize, usize) {
         let holders = self.prefixes.get_mut(prefix).expect("a prefix is locked until its last holder ends");
         let before = holders.len();
@@ -358,7 +365,8 @@ impl IndexRanges {
         (count, bytes)
     }
 
-    /// Calls `visit` for the holders of ranges with that key, until it says false; false then.
+    /// Calls `visit` for the holders of ranges that contain the key, until it returns false. Returns false
+    /// then.
     fn each_holder(&self, key: &[u8], visit: &mut dyn FnMut(TransactionId) -> bool) -> bool {
         let wide = self.wide.iter().filter(|range| range.bounds().contains(key));
         for range in wide {
@@ -406,7 +414,7 @@ impl WideRange {
     }
 }
 
-/// The beginning that all keys of the range have and no other key has.
+/// The prefix that all keys of the range have and no other key has.
 fn prefix_of(bounds: RangeBounds<'_>) -> Option<&[u8]> {
     match (bounds.lower, bounds.upper) {
         (Bound::Included(lower), Bound::Included(upper)) if lower == upper => Some(lower),

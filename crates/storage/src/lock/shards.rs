@@ -1,17 +1,17 @@
-//! Hot path, budget 10 instructions besides the hash table's.
-//! A hash table in pieces, each of which grows by itself: so no insert has to move more than a small part of it, however large
-//! the table has become.
+//! Hot path, budget 10 instructions in addition to the hash table's.
+//! A hash table in shards that grow separately, so that no insert rehashes more than a small part of a large
+//! table.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::{AbsentEntry, OccupiedEntry};
 
 const SHARDS: usize = 64;
-/// Numbers for which a piece keeps its memory.
+/// Capacity up to which an empty shard keeps its memory.
 const SHARD_KEPT: usize = 1024;
-/// Bits of the hash from here on choose the piece: the table itself uses the lowest and the highest ones.
+/// Lowest bit of the hash that selects the shard. The hash table itself uses the lowest and the highest bits.
 const SHARD_SHIFT: u32 = 40;
 
-/// Numbers of records, found by the hash of what is in the record.
+/// Record numbers, found by the hash of the record's contents.
 #[derive(Debug)]
 pub(super) struct ShardedTable {
     shards: Box<[HashTable<u32>; SHARDS]>,
@@ -36,13 +36,13 @@ impl ShardedTable {
         self.shards[shard_of(hash)].find_entry(hash, is_match)
     }
 
-    /// Adds a number that is not there.
+    /// Adds a number that is not in the table.
     #[inline]
     pub fn insert_unique(&mut self, hash: u64, number: u32, hash_of: impl Fn(&u32) -> u64) {
         self.shards[shard_of(hash)].insert_unique(hash, number, hash_of);
     }
 
-    /// Gives back the memory of one piece that has much; nothing may be in it.
+    /// Frees the memory of one large shard. The table must be empty.
     pub fn trim(&mut self) {
         if let Some(large) = self.shards.iter_mut().find(|shard| shard.capacity() > SHARD_KEPT && shard.is_empty()) {
             *large = HashTable::new();

@@ -1,8 +1,9 @@
 //! The lock table (hot path: a request for a free row, and its release, 540 instructions together).
 //!
-//! Each lock has a list of holders and a queue of waiters, and each transaction a list of its requests, all linked by
-//! record numbers. Queues are first come, first served; only a holder who wants more than it has goes to the front,
-//! because who waits for the row waits, itself or through others, for its holders.
+//! Each lock has a list of holders and a queue of waiters, and each transaction has a list of its requests.
+//! All are linked by record numbers. Queues are first come, first served, with one exception: a holder that
+//! asks for a stronger mode goes to the front. Everybody else in the queue waits for that holder anyway,
+//! directly or through others.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -18,65 +19,65 @@ use super::pool::{NONE, Pool};
 use super::range::{IndexPlace, NewKey, RangeEntry, RangeTable};
 use super::shards::ShardedTable;
 
-/// Locks, and requests for locks, of one ldm.
+/// Maximum number of locks, and of requests for locks, of one ldm.
 pub const LOCKS_MAX: usize = 1 << 20;
-/// Requests for which an empty table keeps its memory.
+/// Number of requests for which an empty table keeps its memory.
 const RECORDS_KEPT: usize = 1 << 16;
 
-/// What is locked.
+/// A row that can be locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LockKey {
-    /// The partition.
+    /// The partition of the row.
     pub partition: PartitionId,
-    /// The row in it.
+    /// The row in its partition.
     pub row: RowId,
 }
 
 impl Hash for LockKey {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // One word, for one step of the hasher; partitions of one table differ in the upper bits.
+        // A single word, for one step of the hasher. Partitions of one table differ in the upper bits.
         let PartitionId { table, index } = self.partition;
         state.write_u64(u64::from(self.row.0) ^ (u64::from(table.0) << 32) ^ (u64::from(index) << 48));
     }
 }
 
-/// How it is locked.
+/// The mode of a lock, the weaker one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockMode {
-    /// Others may share it.
+    /// Compatible with other shared locks.
     Shared,
-    /// Nobody else may lock it.
+    /// Incompatible with every other lock.
     Exclusive,
 }
 
-/// What the caller wants to be told when a waiting request is granted.
+/// A value of the caller's choice that is returned when a waiting request is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaiterToken(pub u64);
 
-/// A waiting request. Once it was granted or cancelled the name means nothing any more, also when its record is used
-/// again.
+/// A waiting request. After the request is granted or cancelled, the id names nothing, even when its record
+/// is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WaiterId(Waiter);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Waiter {
-    /// For a row.
+    /// A request for a row.
     Row { request: u32, generation: u32 },
-    /// With a key, for ranges that have it.
+    /// Keys that wait for ranges.
     Key(u64),
 }
 
-/// The answer to a request.
+/// The reply to a lock request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockReply {
     /// The transaction holds the lock.
     Granted,
-    /// The request is in the queue; `LockTable::blockers_of` tells whom it waits for.
+    /// The request is queued; `LockTable::blockers_of` names the transactions that it waits for.
     Waiting(WaiterId),
 }
 
-/// No record is free: error 1206 for the statement, and nothing has changed.
+/// The table has no free record: error 1206 for the statement. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockTableFull;
 
@@ -88,16 +89,16 @@ impl fmt::Display for LockTableFull {
 
 impl std::error::Error for LockTableFull {}
 
-/// A line of the table of locks.
+/// A row of the status table of locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockEntry {
-    /// What is locked.
+    /// The locked row.
     pub key: LockKey,
-    /// Who holds it or waits for it.
+    /// The transaction that holds the lock or waits for it.
     pub transaction: TransactionId,
-    /// In which mode.
+    /// The mode held or asked for.
     pub mode: LockMode,
-    /// Whether it is held already.
+    /// False for a waiting request.
     pub is_granted: bool,
 }
 
@@ -130,7 +131,7 @@ struct List {
 #[derive(Debug)]
 struct Request {
     lock: u32,
-    /// How often a holder asked for it.
+    /// How often the holder asked for the lock.
     count: u32,
     transaction: TransactionId,
     token: WaiterToken,
@@ -148,7 +149,8 @@ struct Request {
 const EMPTY: List = List { first: NONE, last: NONE };
 
 impl LockTable {
-    /// An empty table of at most `capacity` locks and as many requests, its hash seeded with `seed`.
+    /// An empty table for at most `capacity` locks and as many requests. `seed` is the seed of its hash
+    /// function.
     pub fn new(seed: u64, capacity: usize) -> LockTable {
         LockTable {
             by_key: ShardedTable::new(),
@@ -162,18 +164,19 @@ impl LockTable {
         }
     }
 
-    /// Whether any range of the partition is locked: one comparison where there are no ranges at all.
+    /// Whether any range of the partition is locked. A single comparison when no ranges exist at all.
     #[inline]
     pub fn has_ranges(&self, partition: PartitionId) -> bool {
         !self.ranges.is_empty() && self.ranges.indexes_of(partition).next().is_some()
     }
 
-    /// The indexes of a partition of which ranges are locked.
+    /// The indexes of a partition that have locked ranges.
     pub fn locked_indexes(&self, partition: PartitionId) -> impl Iterator<Item = IndexId> {
         self.ranges.indexes_of(partition)
     }
 
-    /// Locks a range of keys until the transaction ends: others cannot bring keys into it. This never waits.
+    /// Locks a range of keys until the transaction ends: other transactions cannot add keys to it. Never
+    /// waits.
     pub fn lock_range(
         &mut self,
         place: IndexPlace,
@@ -184,13 +187,13 @@ impl LockTable {
         self.ranges.lock(place, bounds, transaction, mode)
     }
 
-    /// Whether another transaction holds a range that the key would come into.
+    /// Whether another transaction holds a range that contains the key.
     pub fn is_range_of_other(&self, place: IndexPlace, key: &[u8], transaction: TransactionId) -> bool {
         self.ranges.blocks(place, key, transaction)
     }
 
-    /// Waits until no other transaction holds a range with one of these keys. `token` comes back then; the caller asks again, for a
-    /// range may have been locked since.
+    /// Waits until no other transaction holds a range with one of these keys. `token` is returned then, and
+    /// the caller must check again, because another range may have been locked since.
     pub fn wait_for_ranges(
         &mut self,
         partition: PartitionId,
@@ -201,13 +204,14 @@ impl LockTable {
         WaiterId(Waiter::Key(self.ranges.wait(partition, keys, transaction, token)))
     }
 
-    /// Waiting keys that new ranges have come to block too: whom they wait for is to be told again.
+    /// Waiting keys that new ranges block too. The caller must report their blockers again.
     #[inline]
     pub fn take_newly_blocked(&mut self) -> Vec<WaiterToken> {
         if self.ranges.is_empty() { Vec::new() } else { self.ranges.take_newly_blocked() }
     }
 
-    /// Asks for a lock. A holder asks again as often as it likes. `token` comes back when a waiting request is granted.
+    /// Requests a lock. A holder may request it again any number of times. `token` is returned when a waiting
+    /// request is granted.
     pub fn request(
         &mut self,
         key: LockKey,
@@ -234,7 +238,7 @@ impl LockTable {
         Ok(self.wait(lock, transaction, mode, token, false))
     }
 
-    /// Gives back one request of a holder. Appends the tokens of requests that are granted by this.
+    /// Releases one request of a holder. Appends the tokens of the requests that this grants.
     pub fn release(&mut self, key: LockKey, transaction: TransactionId, granted: &mut Vec<WaiterToken>) {
         let hash = self.hash_of_key(&key);
         let found = self.by_key.find(hash, |lock| self.locks[*lock].key == key).copied();
@@ -247,15 +251,16 @@ impl LockTable {
         }
     }
 
-    /// Gives back everything that a transaction holds or waits for. Appends the tokens of requests that are granted by
-    /// this.
+    /// Releases everything that a transaction holds or waits for. Appends the tokens of the requests that
+    /// this grants.
     pub fn release_all(&mut self, transaction: TransactionId, granted: &mut Vec<WaiterToken>) {
         self.release_some(transaction, usize::MAX, granted);
     }
 
-    /// Gives back at most `count_max` of what a transaction holds or waits for; true when something is left. One that
-    /// waits still may be granted what it gives back only later, so it asks for nothing more. Appends the tokens of
-    /// requests that are granted by this.
+    /// Releases at most `count_max` of the locks and requests of a transaction, and returns whether any are
+    /// left. A request of the transaction that still waits may be granted by a later release of the same
+    /// transaction. So the transaction must not request anything more. Appends the tokens of the requests
+    /// that this grants.
     pub fn release_some(
         &mut self,
         transaction: TransactionId,
@@ -273,9 +278,10 @@ impl LockTable {
         let hash = self.hash_of_transaction(transaction);
         let Ok(entry) = self.by_transaction.find_entry(hash, |(owner, _)| *owner == transaction) else { return false };
         let ((_, mut request), _) = entry.remove();
-        // It leaves every queue first, so that nothing is granted to the one that is leaving.
+        // Its requests leave every queue first, so that nothing is granted to the transaction that ends.
         let mut waiting = request;
         let mut left = count_max;
+        // Bounded by `count_max` like the release itself, so that a step of a large transaction stays short.
         while waiting != NONE && left > 0 {
             left -= 1;
             if !self.requests[waiting].is_granted {
@@ -306,7 +312,7 @@ impl LockTable {
         true
     }
 
-    /// Gives back some of the memory that a transaction of many rows has left behind.
+    /// Frees part of the memory that a transaction of many rows has left behind.
     fn trim(&mut self) {
         if self.requests.allocated() > RECORDS_KEPT && self.requests.used() == 0 {
             self.requests.trim(RECORDS_KEPT);
@@ -315,8 +321,8 @@ impl LockTable {
         }
     }
 
-    /// Takes a waiting request back; false when it does not wait any more. Appends the tokens of requests that are
-    /// granted by this.
+    /// Cancels a waiting request; false if it was not waiting any more. Appends the tokens of the requests
+    /// that this grants.
     pub fn cancel(&mut self, waiter: WaiterId, granted: &mut Vec<WaiterToken>) -> bool {
         match waiter.0 {
             Waiter::Key(number) => self.ranges.cancel(number),
@@ -331,10 +337,11 @@ impl LockTable {
         }
     }
 
-    /// The transactions that a waiting request waits for, with the tokens of those that wait themselves; as few as say it all: the nearest earlier waiter that nobody
-    /// shares with, for that one waits for everything before it; those between that exclude this request; and without
-    /// such a waiter the holders. So the whole queue is a chain, however long it is. When one that was named gives up,
-    /// those that `followers_of` tells wait for others.
+    /// The transactions that a waiting request waits for, with the tokens of those that wait themselves. The
+    /// list is as short as possible: the nearest earlier waiter that asks for exclusive mode, because it
+    /// waits for everybody before it; the waiters between it and this request that exclude this request; and
+    /// the holders if no such waiter exists. Thus even a long queue forms a simple chain. When one of the
+    /// named requests is cancelled, the requests in its `followers_of` wait for others.
     pub fn blockers_of(&self, waiter: WaiterId) -> Vec<(TransactionId, Option<WaiterToken>)> {
         if let Waiter::Key(number) = waiter.0 {
             return self.ranges.blockers_of(number).into_iter().map(|holder| (holder, None)).collect();
@@ -357,7 +364,7 @@ impl LockTable {
         blockers
     }
 
-    /// The waiting requests whose `blockers_of` name this waiting one.
+    /// The waiting requests whose `blockers_of` name this waiting request.
     pub fn followers_of(&self, waiter: WaiterId) -> Vec<WaiterToken> {
         let mut followers = Vec::new();
         let Some(own) = self.waiting(waiter) else { return followers };
@@ -372,10 +379,10 @@ impl LockTable {
         followers
     }
 
-    /// Whether a transaction may hold or wait for something besides this waiting request.
+    /// Whether the transaction may hold or wait for anything in addition to this waiting request.
     pub fn has_others(&self, waiter: WaiterId) -> bool {
         match waiter.0 {
-            // Rows that it has made are locks that the table does not know.
+            // The rows that it inserted are locks that are not in this table.
             Waiter::Key(_) => true,
             Waiter::Row { .. } => self.waiting(waiter).is_some_and(|own| {
                 let has_rows = (own.transaction_previous, own.transaction_next) != (NONE, NONE);
@@ -384,7 +391,7 @@ impl LockTable {
         }
     }
 
-    /// Whether a request still waits.
+    /// Whether the request is still waiting.
     pub fn is_waiting(&self, waiter: WaiterId) -> bool {
         match waiter.0 {
             Waiter::Key(number) => self.ranges.is_waiting(number),
@@ -392,12 +399,12 @@ impl LockTable {
         }
     }
 
-    /// The row that a request waits for; `None` when it does not wait for a row.
+    /// The row that a request waits for; `None` if it is not waiting for a row.
     pub fn awaited_row(&self, waiter: WaiterId) -> Option<LockKey> {
         self.waiting(waiter).map(|request| self.locks[request.lock].key)
     }
 
-    /// Whether nobody holds the lock or waits for it.
+    /// Whether the row has no holder and no waiter.
     pub fn is_free(&self, key: LockKey) -> bool {
         self.by_key.find(self.hash_of_key(&key), |lock| self.locks[*lock].key == key).is_none()
     }
@@ -408,7 +415,7 @@ impl LockTable {
         self.holder_of(lock, transaction).map(|holder| self.requests[holder].mode)
     }
 
-    /// Everything held and waited for, grouped by lock.
+    /// All requests held and waiting, grouped by lock.
     pub fn locks(&self) -> impl Iterator<Item = LockEntry> {
         self.by_key.iter().flat_map(move |number| {
             let lock = &self.locks[*number];
@@ -420,22 +427,22 @@ impl LockTable {
         })
     }
 
-    /// Ranges held, and keys that wait for ranges.
+    /// All ranges held, and the keys that wait for ranges.
     pub fn ranges(&self) -> impl Iterator<Item = RangeEntry> {
         self.ranges.entries()
     }
 
-    /// Rows that are locked by somebody.
+    /// Number of rows that are locked.
     pub fn lock_count(&self) -> usize {
         self.locks.used()
     }
 
-    /// Requests held and waiting, those of ranges among them.
+    /// Number of requests held and waiting, those of ranges included.
     pub fn request_count(&self) -> usize {
         self.requests.used() + self.ranges.request_count()
     }
 
-    /// Requests waiting.
+    /// Number of waiting requests, those for ranges included.
     pub fn waiter_count(&self) -> usize {
         self.waiter_count + self.ranges.waiter_count()
     }
@@ -463,7 +470,7 @@ impl LockTable {
         holders.first == holder && holders.last == holder
     }
 
-    /// Whether a transaction that holds nothing of the lock may have it beside the holders.
+    /// Whether a transaction that is not a holder may get the lock along with the present holders.
     fn is_compatible(&self, lock: u32, mode: LockMode) -> bool {
         match self.locks[lock].holders.first {
             NONE => true,
@@ -482,10 +489,10 @@ impl LockTable {
         request.mode = request.mode.max(mode);
     }
 
-    /// Makes a request record and links it into its transaction's list.
+    /// Creates a request record and links it into its transaction's list.
     fn add_request(&mut self, lock: u32, transaction: TransactionId, mode: LockMode, token: WaiterToken) -> u32 {
         let hash = self.hash_of_transaction(transaction);
-        // 0 names no request, so that a freed record is nobody's.
+        // A freed record has generation 0, so no waiter id matches it.
         self.generation = self.generation.wrapping_add(1).max(1);
         let generation = self.generation;
         let LockTable { by_transaction, requests, hasher, .. } = self;
@@ -539,7 +546,8 @@ impl LockTable {
         LockReply::Waiting(WaiterId(Waiter::Row { request, generation: self.requests[request].generation }))
     }
 
-    /// Takes a request out of its lock (not out of its transaction) and grants what can be granted then.
+    /// Removes a request from its lock, but not from its transaction, and grants the requests that can be
+    /// granted then.
     fn drop_request(&mut self, request: u32, granted: &mut Vec<WaiterToken>) {
         let lock = self.requests[request].lock;
         let list = match self.requests[request].is_granted {
@@ -554,7 +562,8 @@ impl LockTable {
         self.grant_or_free(lock, granted);
     }
 
-    /// A request has left the lock: grants what can be granted, or frees the lock when nobody is left.
+    /// After a request has left the lock: grants the requests that can be granted, or frees the lock if it
+    /// has none left.
     fn grant_or_free(&mut self, lock: u32, granted: &mut Vec<WaiterToken>) {
         self.grant(lock, granted);
         let Lock { key, holders, waiters } = self.locks[lock];
@@ -607,7 +616,8 @@ impl LockTable {
         let hash = self.hash_of_transaction(transaction);
         let Ok(mut entry) = self.by_transaction.find_entry(hash, |(owner, _)| *owner == transaction) else { return };
         match transaction_next {
-            // `release_all` takes the entry out before it drops the requests, and a request it dropped may be first.
+            // `release_some` removes the entry before it drops the requests, and a request that it dropped
+            // may have been the first.
             NONE => drop(entry.remove()),
             next => entry.get_mut().1 = next,
         }

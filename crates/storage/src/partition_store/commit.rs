@@ -11,8 +11,9 @@ use crate::row::RowVersion;
 const EVERYTHING: CommitNumber = CommitNumber(u64::MAX);
 
 impl PartitionStore {
-    /// Makes the transaction's newest version of the row its committed state, numbered `commit_number`, which must be
-    /// above every number in the row. Does nothing when the row has no version of the transaction. Never fails.
+    /// Makes the transaction's newest version of the row its committed state, numbered `commit_number`, which
+    /// must be above every number in the row. Does nothing when the row has no version of the transaction.
+    /// Never fails.
     pub fn commit(&mut self, row: RowId, transaction: TransactionId, commit_number: CommitNumber) {
         let Some(newest) = self.rows.newest(row).filter(|newest| newest.is_of(transaction)) else { return };
         require!(
@@ -36,8 +37,8 @@ impl PartitionStore {
             return;
         }
         if before == Some(false) && !is_live {
-            // Inserted over a deletion and deleted again. The older deletion stays the newest version: a second one
-            // would only add an entry to the purge queue.
+            // Inserted over a deletion and deleted again. The older deletion stays the newest version: a
+            // second one would only add an entry to the purge queue.
             self.undo(row, transaction, StatementNumber(0));
             return;
         }
@@ -53,8 +54,8 @@ impl PartitionStore {
         }
     }
 
-    /// Removes the transaction's versions of the row that statements after `newer_than` wrote; all of them with 0.
-    /// Never fails.
+    /// Removes the transaction's versions of the row that statements after `newer_than` wrote; all of them
+    /// with 0. Never fails.
     pub fn undo(&mut self, row: RowId, transaction: TransactionId, newer_than: StatementNumber) {
         let is_undone = |version: &RowVersion<'_>| version.is_of(transaction) && version.statement() > Some(newer_than);
         if self.rows.newest(row).is_some() && self.rows.versions(row).all(|version| is_undone(&version)) {

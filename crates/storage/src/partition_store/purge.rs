@@ -9,8 +9,8 @@ use crate::page::Location;
 
 /// Versions of one row walked in search of one to purge.
 const PURGE_WALK_MAX: usize = 256;
-/// Maximum number of superseded versions of a partition that stay reachable when older ones are given up. A purge may
-/// have to walk over as many.
+/// Maximum number of superseded versions of a partition that stay reachable when older ones are given up. A
+/// purge may have to walk over as many.
 const KEPT_NEWEST_MAX: usize = 32_768;
 /// Versions walked for each version purged, when the walk was a long one.
 const VERSIONS_WALKED_PER_PURGED: usize = 16;
@@ -29,8 +29,8 @@ pub struct PurgeProgress {
 }
 
 impl PartitionStore {
-    /// Frees versions that no snapshot at or above `horizon` can reach. `budget` bounds the work: a queue entry counts
-    /// one, and so does a freed version.
+    /// Frees versions that no snapshot at or above `horizon` can reach. `budget` bounds the work: a queue
+    /// entry counts one, and so does a freed version.
     pub fn purge_step(&mut self, horizon: CommitNumber, budget: usize) -> PurgeProgress {
         let mut left = budget;
         let horizon = horizon.max(self.snapshot_floor);
@@ -52,9 +52,9 @@ impl PartitionStore {
         PurgeProgress { steps: budget - left, has_more: false }
     }
 
-    /// Raises the snapshot floor when the partition keeps more than `kept_max` superseded versions: all but the newest
-    /// may then be purged, even if a snapshot still reads them. `stable` is the least number that a new snapshot can
-    /// have; the floor never exceeds it.
+    /// Raises the snapshot floor when the partition keeps more than `kept_max` superseded versions: all but
+    /// the newest may then be purged, even if a snapshot still reads them. `stable` is the least number that
+    /// a new snapshot can have; the floor never exceeds it.
     pub fn limit_old_versions(&mut self, kept_max: usize, stable: CommitNumber) {
         let length = self.purge_queue.len();
         if length <= kept_max {
@@ -70,8 +70,8 @@ impl PartitionStore {
         self.purge_queue.front().map(|(commit_number, _)| *commit_number)
     }
 
-    /// Moves at most `budget` row versions out of pages that are at most half full, so that the pages return to the
-    /// pool. False at the end of a pass over all pages; call it again after rows were deleted.
+    /// Moves at most `budget` row versions out of pages that are at most half full, so that the pages return
+    /// to the pool. False at the end of a pass over all pages; call it again after rows were deleted.
     pub fn compact_step(&mut self, budget: usize) -> bool {
         self.rows.compact_step(budget)
     }
@@ -96,10 +96,11 @@ impl PartitionStore {
         let Some(base) = base else { return true };
         let is_deleted = base.is_deleted();
         let base_number = base.commit_number();
-        // A deletion has no key of its own. The version below it stays until the row goes, so that the row has its key
-        // whatever is undone meanwhile.
+        // A deletion has no key of its own. The version below it stays until the row goes, so that the row
+        // has its key whatever is undone meanwhile.
         let last_kept = if is_deleted { base.older() } else { base.location() };
-        // After a long walk more versions may go than the budget says. Otherwise walking would dominate the work.
+        // After a long walk more versions may go than the budget says. Otherwise walking would dominate the
+        // work.
         let mut deep_left = walked / VERSIONS_WALKED_PER_PURGED;
         let row_left = if walked > PURGE_WALK_MAX { &mut deep_left } else { &mut *left };
         if !self.remove_all_below(row, last_kept, horizon, row_left) {
@@ -109,7 +110,8 @@ impl PartitionStore {
         match newer {
             _ if !is_deleted => {}
             None => self.remove_row(row),
-            // A deletion that hides nothing equals no version. It goes in one step with the version that it hides.
+            // A deletion that hides nothing equals no version. It goes in one step with the version that it
+            // hides.
             Some(newer) => _ = self.remove_all_below(row, newer, horizon, &mut 2),
         }
         if walked > PURGE_WALK_MAX {
@@ -118,8 +120,8 @@ impl PartitionStore {
         true
     }
 
-    /// Whether the versions of a row that this commit superseded are known to be gone. Saves walking over the row's
-    /// many newer versions for each of its queue entries.
+    /// Whether the versions of a row that this commit superseded are known to be gone. Saves walking over the
+    /// row's many newer versions for each of its queue entries.
     #[inline]
     fn is_purged_deep(&self, row: RowId, commit_number: CommitNumber) -> bool {
         let known = self.purged_deep.get(row.0 as usize % PURGED_DEEP_SLOTS);

@@ -39,8 +39,8 @@ impl PartitionStore {
     }
 }
 
-/// Removes the ordered index entries of a version that is about to be removed, except for keys that a remaining
-/// version has too.
+/// Removes the ordered index entries of a version that is about to be removed, except for keys that a
+/// remaining version has too.
 pub(super) fn remove_orphaned_keys(store: &mut PartitionStore, row: RowId, removed: Location, remaining: Remaining) {
     let PartitionStore { rows, ordered, layout, scratch, .. } = store;
     let rows: &RowStore = rows;
@@ -69,8 +69,8 @@ pub(super) fn remove_orphaned_keys(store: &mut PartitionStore, row: RowId, remov
             continue;
         }
         let is_removed = tree.remove(key, row);
-        // A version below the purge horizon may have lost its entry already, with an equal key above it. A version
-        // that is removed from above the others has not.
+        // A version below the purge horizon may have lost its entry already, with an equal key above it. A
+        // version that is removed from above the others has not.
         require!(
             is_removed || !*is_complete || !matches!(remaining, Remaining::AllOthers),
             "a version of row {row} that can be read has an entry in index {id}"

@@ -240,8 +240,7 @@ impl PartitionStore {
         for (position, entry) in ordered.iter_mut().enumerate() {
             if let Some(newest) = &newest {
                 let old = key_view(rows, &layout.row_format, &entry.shape, newest, &mut scratch.image);
-                // During a build even an unchanged key is inserted: the build may not have reached this row
-                // yet.
+                // During a build the newest version may not have its entries yet.
                 if entry.is_complete && entry.shape.has_same_values(old, view) {
                     continue;
                 }

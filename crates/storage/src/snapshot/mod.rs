@@ -1,6 +1,7 @@
 //! Hot path, budget 25 instructions a snapshot.
-//! The registry of snapshots in use, so that purge frees no version that one of them can reach. Beginning and ending a
-//! snapshot cost a list operation each, plus a fence when the thread had no snapshot. No allocation, lock or wait.
+//! The registry of snapshots in use, so that purge frees no version that one of them can reach. Beginning and
+//! ending a snapshot cost a list operation each, plus a fence when the thread had no snapshot. No allocation,
+//! lock or wait.
 //!
 //! # The protocol, and why it is correct
 //!

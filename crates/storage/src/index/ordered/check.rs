@@ -6,7 +6,7 @@ use super::node::{Node, NodeId};
 use super::tree::OrderedIndex;
 
 impl OrderedIndex {
-    /// Verifies order, separators, depth and counts, and calls `visit` with key and row of every entry.
+    /// Verifies order, separators, depth and counts, and calls `visit` with the key and row of every entry.
     pub(crate) fn check(&self, mut visit: impl FnMut(&[u8], RowId) -> Result<(), String>) -> Result<(), String> {
         self.blocks().check()?;
         if self.root_node().is_none() {

@@ -1,6 +1,7 @@
-//! Ordered indexes: B+trees over `key bytes ++ row id` (big-endian), unique by construction.
+//! Ordered indexes: B+trees over `key bytes ++ row id` (big-endian), which makes every entry unique.
 //!
-//! One entry exists per distinct key over all versions of a row. Cursors are (last key, row id), never positions.
+//! A row has one entry for each distinct key among its versions. A cursor is (last key, row id), never a
+//! position.
 
 mod check;
 mod node;

@@ -1,9 +1,10 @@
-//! One node: `[kind: 1][0: 1][count: 2][heap start: 2][dead bytes: 2][first child: 4][0: 4][slots: 2 each] ...
-//! [entries]`.
+//! One node: `[kind: 1][0: 1][count: 2][heap start: 2][dead bytes: 2][first child: 4][0: 4][slots: 2 each]
+//! ... [entries]`.
 //!
-//! Slots are offsets of entries in order; entries grow down from the end. An entry is `[length: 2][bytes]` in a leaf
-//! and `[length: 2][child: 4][bytes]` above. The bytes of a leaf entry are a key and a row id; above, they separate:
-//! what is below the child is not less, what is below the child before is less.
+//! Slots hold the offsets of the entries in order; the entries grow downwards from the end. An entry is
+//! `[length: 2][bytes]` in a leaf and `[length: 2][child: 4][bytes]` in an inner node. The bytes of a leaf
+//! entry are a key and a row id. Those of an inner entry are a separator: everything below its child is at or
+//! above it, and everything below the child before is less.
 
 use std::cmp::Ordering;
 
@@ -14,7 +15,7 @@ const SLOT_BYTES: usize = 2;
 const LEAF: u8 = 1;
 const INNER: u8 = 2;
 
-/// Which bits of a head belong to an entry of that many bytes.
+/// By length, the bits of a head that belong to an entry of that many bytes.
 const HEAD_MASKS: [u64; 9] = {
     let mut masks = [0; 9];
     let mut bytes = 1;
@@ -25,10 +26,10 @@ const HEAD_MASKS: [u64; 9] = {
     masks
 };
 
-/// The number of a node within its tree.
+/// The number of a node in its tree.
 pub(super) type NodeId = u32;
 
-/// A byte string looked for, with its first eight bytes as a number.
+/// A byte string to search for, with its first eight bytes as a number.
 #[derive(Clone, Copy)]
 pub(super) struct Probe<'a> {
     head: u64,
@@ -41,7 +42,7 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// A node to read.
+/// Read access to a node.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a> {
     bytes: &'a [u8],
@@ -71,7 +72,7 @@ impl<'a> Node<'a> {
         &self.bytes[start..start + u16_at(self.bytes, at)]
     }
 
-    /// The child before all separators (0), or after separator `index - 1`.
+    /// The first child (0), or the child after separator `index - 1`.
     #[inline]
     pub(super) fn child(&self, index: usize) -> NodeId {
         let at = match index {
@@ -81,7 +82,7 @@ impl<'a> Node<'a> {
         u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("4 bytes"))
     }
 
-    /// How many entries come first for which `is_before` holds; it must hold for a front part of the order.
+    /// The number of leading entries for which `is_before` holds. It must hold for a prefix of the order.
     #[inline]
     pub(super) fn count_before(&self, is_before: impl Fn(&[u8]) -> bool) -> usize {
         let (mut low, mut high) = (0, self.count());
@@ -96,7 +97,7 @@ impl<'a> Node<'a> {
         low
     }
 
-    /// How many entries are below the probe, or not above it.
+    /// The number of entries below the probe; with `counts_equal`, of entries not above it.
     #[inline]
     pub(super) fn position_of(&self, probe: Probe<'_>, counts_equal: bool) -> usize {
         let prefix_bytes = if self.is_leaf() { 2 } else { 6 };
@@ -104,7 +105,7 @@ impl<'a> Node<'a> {
         let slots = self.bytes[NODE_HEADER_BYTES..NODE_HEADER_BYTES + count * SLOT_BYTES].as_chunks::<SLOT_BYTES>().0;
         let is_before = |index: usize| self.is_before(slots[index], prefix_bytes, probe, counts_equal);
         let (mut low, mut high) = (0, slots.len());
-        // Ascending keys go to the end of everything.
+        // Ascending keys are appended at the end.
         if high > 0 && is_before(high - 1) {
             return high;
         }
@@ -125,11 +126,12 @@ impl<'a> Node<'a> {
         let length = u16_at(rest, 0);
         let rest = &rest[prefix_bytes..];
         let head = match rest.first_chunk() {
-            // What follows a short entry is shifted out; the head is padded with zeros like the probe's.
+            // The mask clears the bytes of the next entry; the head is padded with zeros like the probe's.
             Some(chunk) => u64::from_be_bytes(*chunk) & HEAD_MASKS[length.min(8)],
             None => head_of(&rest[..length]),
         };
-        // Heads that differ order the whole, for the shorter of two that agree so far comes first.
+        // Unequal heads decide the order. If one entry is a prefix of the other, its head is padded with
+        // zeros and is not above.
         match head == probe.head {
             false => head < probe.head,
             true => is_before_in_full(&rest[..length], probe.bytes, counts_equal),
@@ -143,7 +145,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Makes an empty node.
+/// Makes the node empty.
 pub(super) fn clear(bytes: &mut [u8], is_leaf: bool, first_child: NodeId) {
     let length = bytes.len();
     bytes[0] = if is_leaf { LEAF } else { INNER };
@@ -155,12 +157,12 @@ pub(super) fn clear(bytes: &mut [u8], is_leaf: bool, first_child: NodeId) {
     bytes[12..16].fill(0);
 }
 
-/// Bytes that an entry takes with its slot.
+/// Bytes of an entry, its slot included.
 pub(super) fn entry_bytes(is_leaf: bool, length: usize) -> usize {
     length + SLOT_BYTES + if is_leaf { 2 } else { 6 }
 }
 
-/// Puts an entry at `index`; false when the node is too full. `scratch` serves to gather dead bytes.
+/// Inserts an entry at `index`; false if the node is too full. `scratch` is used to compact the node.
 pub(super) fn insert(
     bytes: &mut [u8],
     index: usize,
@@ -203,7 +205,7 @@ pub(super) fn is_position_of(bytes: &[u8], index: usize, entry: &[u8]) -> bool {
         && (index == node.count() || entry < node.entry(index))
 }
 
-/// Takes entry `index` out, of an inner node together with the child after it.
+/// Removes entry `index`, in an inner node together with the child after it.
 pub(super) fn remove(bytes: &mut [u8], index: usize) {
     let node = Node::new(bytes);
     let dead = entry_bytes(node.is_leaf(), node.entry(index).len()) - SLOT_BYTES;
@@ -216,7 +218,7 @@ pub(super) fn remove(bytes: &mut [u8], index: usize) {
     set_u16(bytes, 6, dead);
 }
 
-/// Takes a child out of an inner node; false when it was the only one, and the node is then useless.
+/// Removes a child of an inner node; false if it is the only one, and the node has become useless.
 pub(super) fn remove_child(bytes: &mut [u8], index: usize) -> bool {
     let node = Node::new(bytes);
     match (index, node.count()) {
@@ -231,7 +233,7 @@ pub(super) fn remove_child(bytes: &mut [u8], index: usize) -> bool {
     true
 }
 
-/// The order of entries: as byte strings, with the first eight bytes compared as one number.
+/// The order of entries: that of byte strings. The first eight bytes are compared as one number.
 #[inline]
 pub(super) fn compare(left: &[u8], right: &[u8]) -> Ordering {
     if let (Some((left_head, left_rest)), Some((right_head, right_rest))) =
@@ -251,7 +253,7 @@ fn is_before_in_full(entry: &[u8], probe: &[u8], counts_equal: bool) -> bool {
     }
 }
 
-/// The first eight bytes as a number, as if zeros followed.
+/// The first eight bytes as a number, padded with zeros.
 fn head_of(bytes: &[u8]) -> u64 {
     if let Some(chunk) = bytes.first_chunk() {
         return u64::from_be_bytes(*chunk);
@@ -259,7 +261,7 @@ fn head_of(bytes: &[u8]) -> u64 {
     bytes.iter().enumerate().fold(0, |head, (at, byte)| head | u64::from(*byte) << (56 - at * 8))
 }
 
-/// Writes the entries again without the dead bytes between them.
+/// Rewrites the entries without the dead bytes between them.
 #[cold]
 fn gather(bytes: &mut [u8], scratch: &mut Vec<u8>) {
     scratch.clear();

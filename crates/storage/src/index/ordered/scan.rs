@@ -1,5 +1,5 @@
-//! Reading a range in either direction. A bound compares with the first bytes of a key, as many as the bound has, so
-//! the key of the leading columns bounds an index of several columns.
+//! Scans of a range in either direction. A bound is compared with as many leading bytes of a key as it has,
+//! so a bound on the leading columns applies to an index of more columns.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -8,22 +8,22 @@ use junctor_model::id::RowId;
 use super::node::{NodeId, compare};
 use super::tree::{HEIGHT_MAX, OrderedIndex};
 
-/// Which way a range is read.
+/// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// In key order.
+    /// Ascending key order.
     Forward,
-    /// Against key order.
+    /// Descending key order.
     Backward,
 }
 
-/// A range of keys by leading key bytes: `Included(prefix)` takes in every key that starts with it, `Excluded(prefix)`
-/// none.
+/// A range of keys by leading key bytes. `Included(prefix)` includes every key that begins with the prefix,
+/// and `Excluded(prefix)` excludes all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeBounds<'a> {
-    /// Where the range begins.
+    /// The lower end of the range.
     pub lower: Bound<&'a [u8]>,
-    /// Where it ends.
+    /// The upper end of the range.
     pub upper: Bound<&'a [u8]>,
 }
 
@@ -31,28 +31,29 @@ impl<'a> RangeBounds<'a> {
     /// Every key.
     pub const ALL: RangeBounds<'static> = RangeBounds { lower: Bound::Unbounded, upper: Bound::Unbounded };
 
-    /// The keys that start with `prefix`.
+    /// The keys that begin with `prefix`.
     pub fn prefix(prefix: &'a [u8]) -> RangeBounds<'a> {
         RangeBounds { lower: Bound::Included(prefix), upper: Bound::Included(prefix) }
     }
 
-    /// Whether a key lies in the range.
+    /// Whether a key is in the range.
     pub fn contains(&self, key: &[u8]) -> bool {
         !is_below(self.lower, key) && !is_above(self.upper, key)
     }
 }
 
 struct Position {
-    /// Nodes from the root down, and the child taken in each.
+    /// The inner nodes from the root down, and the child taken in each.
     path: [(NodeId, usize); HEIGHT_MAX],
     leaf: NodeId,
-    /// The entry in the leaf that is read next (forward), or the one after it (backward).
+    /// The next entry of the leaf to read (forward), or the one after it (backward).
     index: usize,
 }
 
 impl OrderedIndex {
-    /// Calls `visit` with key and row of every entry of the range in order, from after `start_after` on, until it
-    /// breaks. A key longer than the tree keeps is passed as kept (see `OrderedIndex::truncated`).
+    /// Calls `visit` with the key and row of every entry of the range in order, starting after `start_after`,
+    /// until it breaks. A key longer than the tree keeps is passed in its truncated form (see
+    /// `OrderedIndex::truncated`).
     pub fn scan(
         &self,
         bounds: RangeBounds<'_>,
@@ -92,7 +93,7 @@ impl OrderedIndex {
         loop {
             let node = self.node(position.leaf);
             let count = node.count();
-            // Where the whole leaf lies in the range, its last entry says so for all of them.
+            // If the last entry of the leaf is in the range, all of them are, and one comparison suffices.
             let is_last = count > 0 && is_above(upper, key_and_row(node.entry(count - 1)).0);
             let end = if is_last { node.count_before(|entry| !is_above(upper, key_and_row(entry).0)) } else { count };
             for index in position.index..end {
@@ -129,7 +130,7 @@ impl OrderedIndex {
         }
     }
 
-    /// The position behind all entries for which `is_before` holds.
+    /// The position after all entries for which `is_before` holds.
     fn seek(&self, is_before: impl Fn(&[u8]) -> bool) -> Option<Position> {
         self.root_node()?;
         let mut position = Position { path: [(0, 0); HEIGHT_MAX], leaf: self.root, index: 0 };
@@ -143,7 +144,7 @@ impl OrderedIndex {
         Some(position)
     }
 
-    /// Goes on to the neighbouring leaf; false when there is none.
+    /// Moves to the neighbouring leaf; false if none exists.
     fn step(&self, position: &mut Position, direction: Direction) -> bool {
         let mut level = self.height - 1;
         let (id, index) = loop {
@@ -171,7 +172,8 @@ impl OrderedIndex {
         true
     }
 
-    /// A bound longer than the kept part of keys takes in all keys that agree so far; the reader compares whole keys.
+    /// A bound longer than the kept part of keys includes all keys that agree with that part. The reader then
+    /// compares whole keys.
     fn bound<'a>(&self, bound: Bound<&'a [u8]>) -> Bound<&'a [u8]> {
         match bound {
             Bound::Included(key) | Bound::Excluded(key) if self.truncated(key).len() < key.len() => {
@@ -182,7 +184,7 @@ impl OrderedIndex {
     }
 }
 
-/// Whether an entry or key lies before the range.
+/// Whether an entry or key is before the range.
 #[inline]
 fn is_below(lower: Bound<&[u8]>, key: &[u8]) -> bool {
     match lower {
@@ -192,7 +194,7 @@ fn is_below(lower: Bound<&[u8]>, key: &[u8]) -> bool {
     }
 }
 
-/// Whether an entry or key lies behind the range.
+/// Whether an entry or key is after the range.
 #[inline]
 fn is_above(upper: Bound<&[u8]>, key: &[u8]) -> bool {
     match upper {

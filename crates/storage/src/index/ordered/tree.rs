@@ -1,8 +1,8 @@
 //! The tree: insertion with splits, removal with merges.
 //!
-//! A node that is split because its last entry was appended at the right edge of the tree stays full, so ascending
-//! loads fill pages; other splits halve the bytes. A node below a quarter is merged with a neighbour when both fit in
-//! three quarters.
+//! A node that splits because an entry was appended at the right edge of the tree stays full, so ascending
+//! loads fill their pages. Other splits halve the bytes. A node that is less than a quarter full is merged
+//! with a neighbour if both together fit in three quarters of a node.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, Need, OutOfMemory, Page
 const NODE_BYTES_SMALL: usize = 4096;
 const NODE_BYTES_LARGE: usize = BLOCK_BYTES_MAX - 8;
 const ROW_BYTES: usize = 4;
-/// A tree this high does not fit in memory.
+/// Maximum height. No tree that fits in memory reaches it.
 pub(super) const HEIGHT_MAX: usize = 32;
 const NO_NODE: NodeId = NodeId::MAX;
 
@@ -26,18 +26,18 @@ pub struct OrderedIndex {
     nodes: BlockStore,
     node_bytes: usize,
     pub(super) root: NodeId,
-    /// Nodes on the way from the root to a leaf, both included.
+    /// Number of nodes on the way from the root to a leaf, both included.
     pub(super) height: usize,
     pub(super) entries: u64,
-    /// The way to the leaf of the last change: node and the child taken.
+    /// The way to the leaf of the last change: inner nodes, and the child taken in each.
     path: Vec<(NodeId, usize)>,
     entry: Vec<u8>,
     scratch: Vec<u8>,
 }
 
 impl OrderedIndex {
-    /// An empty index for keys of at most `key_bytes_max` bytes; longer ones are ordered by their first bytes only (see
-    /// `truncated`).
+    /// An empty index for keys of at most `key_bytes_max` bytes. Longer keys are ordered by their first bytes
+    /// only (see `truncated`).
     pub fn new(pool: Arc<PagePool>, key_bytes_max: usize) -> OrderedIndex {
         let is_small = key_bytes_max <= key_bytes_exact(NODE_BYTES_SMALL);
         OrderedIndex {
@@ -52,19 +52,19 @@ impl OrderedIndex {
         }
     }
 
-    /// The part of a key that orders its entry: all of it up to about 10,000 bytes (1,300 where keys cannot be longer).
-    /// Rows that agree in so many bytes are ordered by row id.
+    /// The part of a key that determines its entry's order: the whole key up to about 10,000 bytes, or 1,300
+    /// where keys cannot be longer. Rows whose keys agree in that part are ordered by row id.
     #[inline]
     pub fn truncated<'a>(&self, key: &'a [u8]) -> &'a [u8] {
         &key[..key.len().min(key_bytes_exact(self.node_bytes))]
     }
 
-    /// Entries.
+    /// Number of entries.
     pub fn len(&self) -> u64 {
         self.entries
     }
 
-    /// Whether there is no entry.
+    /// Whether the index has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries == 0
     }
@@ -87,7 +87,7 @@ impl OrderedIndex {
         index < node.count() && node.entry(index) == entry
     }
 
-    /// Makes sure that `insert` of this entry succeeds once.
+    /// Ensures that the next `insert` of this entry succeeds.
     pub(crate) fn reserve(&mut self, key: &[u8], row: RowId, need: Need) -> Result<(), OutOfMemory> {
         if self.height >= HEIGHT_MAX {
             return Err(OutOfMemory);
@@ -95,18 +95,18 @@ impl OrderedIndex {
         if self.nodes.free_blocks(self.node_bytes) > self.height {
             return Ok(());
         }
-        // A page of small nodes lasts for long; a large node is a page, which is not taken before it is needed.
+        // A page of small nodes lasts long. A large node is a whole page, so it is taken only when needed.
         let is_small = self.node_bytes == NODE_BYTES_SMALL;
         let splits = if is_small { self.height + 1 } else { self.splits_at_most(key, row) };
         self.nodes.reserve(self.node_bytes, splits, need)
     }
 
-    /// Gives back pages that a failed reservation left empty.
+    /// Returns pages that a failed reservation left empty to the pool.
     pub(crate) fn trim(&mut self) {
         self.nodes.trim();
     }
 
-    /// Adds an entry; false when it exists already. Room must have been reserved.
+    /// Adds an entry, for which room must have been reserved; false if it exists already.
     pub(crate) fn insert(&mut self, key: &[u8], row: RowId) -> bool {
         let mut entry = std::mem::take(&mut self.entry);
         self.compose(key, row, &mut entry);
@@ -116,7 +116,7 @@ impl OrderedIndex {
         inserted
     }
 
-    /// Takes an entry out; false when there is none.
+    /// Removes an entry; false if it does not exist.
     pub(crate) fn remove(&mut self, key: &[u8], row: RowId) -> bool {
         let mut entry = std::mem::take(&mut self.entry);
         self.compose(key, row, &mut entry);
@@ -144,7 +144,8 @@ impl OrderedIndex {
         &mut self.nodes.at_mut(location_of(id))[..self.node_bytes]
     }
 
-    /// How many nodes an insertion may need: every full node on the way up from the leaf, and a root above a full root.
+    /// Maximum number of nodes that an insertion needs: one for every full node on the way up from the leaf,
+    /// and a new root above a full root.
     fn splits_at_most(&mut self, key: &[u8], row: RowId) -> usize {
         if self.root == NO_NODE {
             return 1;
@@ -183,6 +184,7 @@ impl OrderedIndex {
         if self.insert_into(leaf, index, entry, None) {
             return true;
         }
+        // Decided before the split, while `path` still describes the way to the leaf.
         let is_append = index == self.node(leaf).count() && self.is_right_edge();
         let (mut separator, mut right) = self.split(leaf, index, entry, None, is_append);
         while let Some((parent, index)) = self.path.pop() {
@@ -199,7 +201,7 @@ impl OrderedIndex {
         true
     }
 
-    /// Finds the leaf for an entry and leaves the way there in `path`.
+    /// Finds the leaf for an entry and leaves the way to it in `path`.
     fn descend(&mut self, entry: &[u8]) -> NodeId {
         let mut path = std::mem::take(&mut self.path);
         path.clear();
@@ -238,8 +240,8 @@ impl OrderedIndex {
         require!(is_placed, "a node after a split or before a merge has room");
     }
 
-    /// Splits a node that has no room for an entry at `index`, which is put in too. Returns what separates the node
-    /// from the new one at its right.
+    /// Splits a node without room for an entry at `index`, and inserts the entry. Returns the separator
+    /// between the node and the new node to its right.
     fn split(
         &mut self,
         id: NodeId,
@@ -304,7 +306,7 @@ impl OrderedIndex {
         true
     }
 
-    /// Merges or frees nodes from `id` up the path after a removal.
+    /// After a removal, merges or frees nodes from `id` upwards along the path.
     fn shrink(&mut self, mut id: NodeId) {
         let mut is_useless = self.node(id).count() == 0;
         while let Some((parent, index)) = self.path.pop() {
@@ -331,7 +333,7 @@ impl OrderedIndex {
         }
     }
 
-    /// Merges child `index` of `parent` with a neighbour; false when neither fits.
+    /// Merges child `index` of `parent` with a neighbour; false if neither fits.
     fn merge(&mut self, parent: NodeId, index: usize) -> bool {
         let count = self.node(parent).count();
         let fits = |left: usize| {
@@ -371,7 +373,7 @@ impl OrderedIndex {
     }
 }
 
-/// The longest key that is kept whole: three entries always fit in a node.
+/// The longest key that is kept whole: three entries must always fit in a node.
 const fn key_bytes_exact(node_bytes: usize) -> usize {
     (node_bytes - NODE_HEADER_BYTES) / 3 - 8 - ROW_BYTES
 }
@@ -381,7 +383,7 @@ fn location_of(id: NodeId) -> Location {
     Location::new(id as usize >> 3, (id as usize & 7) << 12)
 }
 
-/// Where to split so that both sides have about the same bytes and neither is empty.
+/// A split position with about the same number of bytes on both sides and neither side empty.
 fn split_point(total: usize, is_leaf: bool, length: impl Fn(usize) -> usize) -> usize {
     let all: usize = (0..total).map(|position| node::entry_bytes(is_leaf, length(position))).sum();
     let (mut left, mut at) = (0, 0);

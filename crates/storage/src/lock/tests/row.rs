@@ -34,7 +34,7 @@ fn release(table: &mut LockTable, transaction: u64) -> Vec<u64> {
 fn blockers(table: &LockTable, waiter: WaiterId) -> Vec<u64> {
     let named = table.blockers_of(waiter).into_iter();
     let check = |(transaction, token): (TransactionId, Option<WaiterToken>)| {
-        // Tests give tokens the numbers of the transactions.
+        // Tests use the number of the transaction as token.
         assert!(token.is_none_or(|token| token.0 == transaction.0));
         transaction.0
     };
@@ -80,7 +80,8 @@ fn who_is_named_waits_for_everybody_that_is_not() {
     let last = waiter(ask(&mut table, 1, 5, Exclusive));
     assert_eq!((blockers(&table, writer), blockers(&table, reader)), (vec![1], vec![2]));
     assert_eq!((blockers(&table, other), blockers(&table, last)), (vec![2], vec![4, 3, 2]));
-    // The holder wants more and has it; the writer gives up: those that named it wait for the holder.
+    // The holder asks for a stronger mode and gets it. The writer is cancelled: its followers wait for the
+    // holder.
     assert_eq!(ask(&mut table, 1, 1, Exclusive), LockReply::Granted);
     assert_eq!(table.followers_of(writer), [WaiterToken(3), WaiterToken(4), WaiterToken(5)]);
     assert!(table.cancel(writer, &mut Vec::new()));
@@ -144,7 +145,7 @@ fn a_leaving_transaction_that_waits_twice_for_one_row_is_granted_nothing() {
     ask(&mut table, 1, 4, Shared);
     let writer = waiter(ask(&mut table, 1, 3, Exclusive));
     ask(&mut table, 2, 4, Exclusive);
-    // A second request of a holder that needs no more than it has is granted, so this one goes to the front.
+    // A second request of a holder for no stronger mode is granted, so this request goes to the front.
     waiter(ask(&mut table, 1, 4, Exclusive));
     waiter(ask(&mut table, 1, 4, Exclusive));
     assert!(table.cancel(writer, &mut Vec::new()));
@@ -191,7 +192,7 @@ fn a_full_table_refuses_and_stays_as_it_is() {
     assert_eq!(ask(&mut table, 3, 2, Shared), LockReply::Granted);
 }
 
-/// The rules of one lock, said again with plain lists.
+/// The rules of one lock, restated with plain lists.
 #[derive(Default)]
 struct Model {
     holders: BTreeMap<u64, (LockMode, u32)>,
