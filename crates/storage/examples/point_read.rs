@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! cargo build --release -p junctor-storage --example point_read
-//! valgrind --tool=callgrind --toggle-collect='*phase_read*' target/release/examples/point_read 1000000 100000
+//! valgrind --tool=callgrind --toggle-collect='*phase_read*' \
+//!     target/release/examples/point_read 1000000 100000
 //! ```
 //!
 //! The phases are `phase_insert`, `phase_build`, `phase_read`, `phase_batch`, `phase_range`,

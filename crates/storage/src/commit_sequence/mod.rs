@@ -59,7 +59,7 @@ pub enum CommitSequenceError {
 impl std::fmt::Display for CommitSequenceError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
-            Self::Full => "more commit numbers are under way than transactions may be admitted",
+            Self::Full => "more commit numbers are in flight than transactions may be admitted",
             Self::Exhausted => "commit numbers are used up",
             Self::NotTaken => "the commit number was not taken",
             Self::AlreadyApplied => "the commit number was applied before",

@@ -63,7 +63,7 @@ pub struct Busy;
 
 impl fmt::Display for Busy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the owner of the partition writes or waits to write")
+        formatter.write_str("the owner of the partition is writing or waits to write")
     }
 }
 

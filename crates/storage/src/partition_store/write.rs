@@ -33,8 +33,8 @@ impl fmt::Display for WriteError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WriteError::OutOfMemory => OutOfMemory.fmt(formatter),
-            WriteError::Duplicate(row) => write!(formatter, "row {row} has that primary key"),
-            WriteError::Uncommitted(row) => write!(formatter, "row {row} has a version of another transaction"),
+            WriteError::Duplicate(row) => write!(formatter, "row {row} has this primary key"),
+            WriteError::Uncommitted(row) => write!(formatter, "row {row} has an uncommitted version of another transaction"),
             WriteError::NotFound => formatter.write_str("the row does not exist"),
         }
     }

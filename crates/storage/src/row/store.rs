@@ -255,7 +255,7 @@ impl RowStore {
                     overflow += overflow_blocks(version.stored(), &self.overflow);
                 }
                 if version.is_committed() && version.owner() != row.0 {
-                    return Err(format!("row {row}: a version says it belongs to row {}", version.owner()));
+                    return Err(format!("row {row}: a version names row {} as its own", version.owner()));
                 }
                 if let Some(newer) = newer {
                     check_order(row, &newer, &version)?;

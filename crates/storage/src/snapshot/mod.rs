@@ -125,8 +125,8 @@ impl std::fmt::Display for SnapshotError {
         formatter.write_str(match self {
             Self::NoSuchThread => "no such thread in the snapshot registry",
             Self::ThreadClaimed => "the snapshot word of the thread is claimed",
-            Self::TooManySnapshots => "too many snapshots are read at once",
-            Self::NotActive => "the snapshot is not being read",
+            Self::TooManySnapshots => "the thread has too many snapshots",
+            Self::NotActive => "the snapshot is not in use",
         })
     }
 }
