@@ -34,7 +34,9 @@ impl fmt::Display for WriteError {
         match self {
             WriteError::OutOfMemory => OutOfMemory.fmt(formatter),
             WriteError::Duplicate(row) => write!(formatter, "row {row} has this primary key"),
-            WriteError::Uncommitted(row) => write!(formatter, "row {row} has an uncommitted version of another transaction"),
+            WriteError::Uncommitted(row) => {
+                write!(formatter, "row {row} has an uncommitted version of another transaction")
+            }
             WriteError::NotFound => formatter.write_str("the row does not exist"),
         }
     }
