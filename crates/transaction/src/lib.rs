@@ -1,14 +1,12 @@
 //! The data plane: the blocks tc, ldm and query.
 #![forbid(unsafe_code)]
 
-#[cfg(test)]
-mod harness;
 pub mod ldm;
 pub mod query;
 mod read;
 pub mod tc;
 #[cfg(test)]
-mod thread_tests;
+mod tests;
 
 use junctor_storage::guard::PartitionGuard;
 use junctor_storage::partition_store::PartitionStore;

@@ -31,5 +31,3 @@ pub use block::{MainBlock, MainConfiguration};
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod alter_tests;

@@ -44,18 +44,4 @@ pub use block::{LdmBlock, LdmShared};
 pub use verify::LdmWork;
 
 #[cfg(test)]
-mod index_tests;
-#[cfg(test)]
-mod lock_tests;
-#[cfg(test)]
-mod long_tests;
-#[cfg(test)]
-mod random_tests;
-#[cfg(test)]
-mod remark_tests;
-#[cfg(test)]
-mod snapshot_tests;
-#[cfg(test)]
 pub(crate) mod tests;
-#[cfg(test)]
-mod undo_tests;

@@ -14,7 +14,7 @@ use junctor_storage::partition_store::PartitionStore;
 use super::row_reader::ReadView;
 use super::sort_key::append_sort_key;
 use super::{ReadPosition, RowReader};
-use crate::harness::{ID, INDEX_K, K, SampleTable, U};
+use crate::tests::harness::{ID, INDEX_K, K, SampleTable, U};
 
 fn constant(value: i64) -> Expression {
     Expression::constant(Value::Int(value), CollationId::DEFAULT)

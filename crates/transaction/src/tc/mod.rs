@@ -30,6 +30,4 @@ mod undo_transaction;
 pub use block::TcBlock;
 
 #[cfg(test)]
-mod foreign_key_tests;
-#[cfg(test)]
 mod tests;

@@ -11,8 +11,8 @@ use junctor_model::value::Value;
 use junctor_signals::execute_statement::{ExecuteStatementReply, Reading};
 use junctor_signals::program::{Access, Output, Projection, Returning, WriteProgram};
 
-use super::tests::{NONE, RANGES, filled};
-use crate::harness::{Harness, ID, K, SampleTable};
+use super::{NONE, RANGES, filled};
+use crate::tests::harness::{Harness, ID, K, SampleTable};
 
 fn constant(value: i64) -> Expression {
     Expression::constant(Value::Int(value), CollationId::DEFAULT)

@@ -11,7 +11,7 @@ use junctor_signals::block_tables::UnlockTables;
 use junctor_signals::change_schema::{SchemaChange, TableLockRequest, TableRename};
 use junctor_signals::read_rows::OperationId;
 
-use super::tests::{Stage, add_index, alter, create_table, drop_table, errno, index, last_errno, primary, unique};
+use super::{Stage, add_index, alter, create_table, drop_table, errno, index, last_errno, primary, unique};
 
 const OTHER: ConnectionId = ConnectionId(2);
 

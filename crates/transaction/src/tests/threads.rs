@@ -23,10 +23,10 @@ use junctor_storage::guard::{ReadGroup, ReaderSlot};
 use junctor_storage::page::PagePool;
 use junctor_storage::snapshot::{ActiveSnapshots, SnapshotHandle, SnapshotRegistry, SnapshotWord};
 
-use crate::harness::{K, SampleTable};
 use crate::ldm::{LdmBlock, LdmShared};
 use crate::query::QueryBlock;
 use crate::tc::TcBlock;
+use crate::tests::harness::{K, SampleTable};
 
 const PARTITIONS: u16 = 2;
 const ROWS: i64 = 24;

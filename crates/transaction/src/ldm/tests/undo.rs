@@ -6,8 +6,8 @@ use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::Access;
 use junctor_signals::read_status::StatusTable;
 
-use super::tests::{NONE, RANGES, filled};
-use crate::harness::{Harness, ID, K};
+use super::{NONE, RANGES, filled};
+use crate::tests::harness::{Harness, ID, K};
 
 #[test]
 fn going_back_to_a_savepoint_keeps_what_was_before_it_and_the_locks() {

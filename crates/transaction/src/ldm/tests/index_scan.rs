@@ -15,8 +15,8 @@ use junctor_signals::end_transaction::Ending;
 use junctor_signals::input::{self, HashedKey, KeyedImage};
 use junctor_signals::program::{Access, Output, WriteAction, WriteProgram};
 
-use super::tests::{NONE, RANGES, Row, filled};
-use crate::harness::{INDEX_K, K, SampleTable};
+use super::{NONE, RANGES, Row, filled};
+use crate::tests::harness::{INDEX_K, K, SampleTable};
 
 /// The input of an insert into the hidden table.
 fn entry(table: &SampleTable, key: &[u8], reference: &[u8]) -> BTreeMap<u16, Buffer> {

@@ -1,3 +1,5 @@
+//! Tests of main alone: the test plays every other block.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,6 +23,8 @@ use junctor_signals::reserve_auto_increment::ReserveAutoIncrement;
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 
 use super::block::{MainBlock, MainConfiguration};
+
+mod alter_table;
 
 /// Main with a world that answers: partitions are kept in a map, catalogs are acknowledged.
 pub(super) struct Stage {

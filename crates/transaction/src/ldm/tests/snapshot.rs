@@ -6,8 +6,8 @@ use junctor_model::id::PartitionId;
 use junctor_signals::program::{Access, Output};
 use junctor_storage::snapshot::{ActiveSnapshots, SnapshotWord};
 
-use super::tests::{NONE, filled};
-use crate::harness::K;
+use super::{NONE, filled};
+use crate::tests::harness::K;
 
 #[test]
 fn a_snapshot_that_keeps_too_many_versions_is_refused_and_newer_ones_are_not() {

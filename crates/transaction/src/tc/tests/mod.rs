@@ -1,3 +1,5 @@
+//! Tests of tc alone: the test plays every other block.
+
 use std::sync::Arc;
 
 use junctor_kernel::context::DetachedContext;
@@ -22,7 +24,9 @@ use junctor_signals::{LdmSignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
 
 use super::TcBlock;
-use crate::harness::{INDEX_U, SampleTable};
+use crate::tests::harness::{INDEX_U, SampleTable};
+
+mod foreign_key;
 
 /// One tc of two, with everything around it played by the test.
 struct Stage {

@@ -11,8 +11,8 @@ use junctor_signals::program::{Access, LockMode, Output, WhenLocked, WriteAction
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::StatusTable;
 
-use super::tests::{NONE, filled};
-use crate::harness::{Harness, INDEX_K, K, SampleTable};
+use super::{NONE, filled};
+use crate::tests::harness::{Harness, INDEX_K, K, SampleTable};
 
 /// By the index of `k`.
 const BY_K: Access = Access::IndexRanges { index: INDEX_K, descending: false };

@@ -8,8 +8,8 @@ use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::{Access, Output};
 use junctor_storage::redo::{RedoOperation, RedoRecords};
 
-use super::tests::{NONE, Row, filled};
-use crate::harness::{Harness, K, SampleTable, U};
+use super::{NONE, Row, filled};
+use crate::tests::harness::{Harness, K, SampleTable, U};
 
 /// Rows of the transaction.
 const ROWS: i64 = 5000;

@@ -9,8 +9,8 @@ use junctor_model::schema::{IndexKind, TableDefinition, TableKind, TableLayout};
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::{Access, WriteProgram};
 
-use crate::harness::{Harness, ID, INDEX_U, K, SampleTable, U};
 use crate::ldm::tests::{NONE, Row};
+use crate::tests::harness::{Harness, ID, INDEX_U, K, SampleTable, U};
 
 /// A table and what writes to it look after.
 struct Member {

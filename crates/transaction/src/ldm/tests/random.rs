@@ -11,8 +11,8 @@ use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::{Access, LockMode};
 use junctor_signals::read_rows::OperationId;
 
-use super::tests::RANGES;
-use crate::harness::{Harness, ID, K, SampleTable, U};
+use super::RANGES;
+use crate::tests::harness::{Harness, ID, K, SampleTable, U};
 
 const SESSIONS: usize = 6;
 const STATEMENTS_PER_SESSION: u32 = 12;

@@ -1,0 +1,35 @@
+//! Prepare and commit of transactions that an ldm does not know.
+
+use super::*;
+
+/// The address of an ldm that knows no transaction, and a transaction.
+fn unknown_transaction() -> (Harness, Address, TransactionId) {
+    let (harness, table) = started(1, 1);
+    let owner = harness.owner(PartitionId { table: table.layout.definition.id, index: 0 });
+    (harness, owner, TransactionId::new(0, 77))
+}
+
+#[test]
+fn a_transaction_that_is_not_known_here_cannot_be_prepared() {
+    let (mut harness, owner, transaction) = unknown_transaction();
+    let tc = Address::new(owner.node, Module::Tc, 0);
+    let prepare = PrepareTransaction { transaction, reply_to: tc };
+    harness.send(owner, tc, Signal::Ldm(LdmSignal::PrepareTransaction(prepare)));
+    assert!(harness.step());
+    match harness.delivery.take_next().map(|reply| reply.signal) {
+        Some(Signal::Tc(TcSignal::PrepareTransactionReply(reply))) => {
+            assert_eq!(reply.error.expect("its writes are lost").code, ErrorCode::TemporaryFailure);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+#[should_panic(expected = "a participant knows the transaction")]
+fn a_transaction_that_is_not_known_here_is_not_committed_with_writes() {
+    let (mut harness, owner, transaction) = unknown_transaction();
+    let (reply_to, number) = (Address::new(owner.node, Module::Tc, 0), CommitNumber(1));
+    let commit = CommitTransaction { transaction, reply_to, number, participants: 1, has_written: true };
+    harness.send(owner, reply_to, Signal::Ldm(LdmSignal::CommitTransaction(commit)));
+    harness.run();
+}
