@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Handle};
-use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::error::{Error, Result};
 use junctor_model::id::{ConnectionId, PartitionId, TableId, TransactionId};
 use junctor_model::limit::REPLY_BYTES_MAX;
 use junctor_signals::Module;
@@ -245,8 +245,7 @@ impl Gateway {
 
     /// Answers a part whose partition is gone as its owner would: the plan is stale.
     fn refuse_part(&mut self, operation: OperationId, partition: PartitionId, turn: &mut TurnContext<'_>) {
-        let error =
-            Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction");
+        let error = Error::table_definition_changed();
         let reply = ReadRowsReply {
             operation,
             partition,

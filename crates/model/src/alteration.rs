@@ -69,7 +69,7 @@ pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alte
     for key in &alteration.add_foreign_keys {
         check_foreign_key(dictionary, &table, &table.foreign_keys, key, alteration.needs_parents)?;
         if key_index(&table, &key.columns).is_none() {
-            return Err(changed());
+            return Err(Error::table_definition_changed());
         }
         table.foreign_keys.push(key.clone());
     }
@@ -129,7 +129,7 @@ fn add_indexes(
         return Err(Error::new(ErrorCode::TooManyKeys, message));
     }
     if !building.is_empty() && building.len() != additions.len() {
-        return Err(changed());
+        return Err(Error::table_definition_changed());
     }
     let mut made = building.into_iter();
     for addition in additions {
@@ -249,9 +249,4 @@ fn cannot_drop(name: &str) -> Box<Error> {
 #[cold]
 fn duplicate_key_name(name: &str) -> Box<Error> {
     Error::new(ErrorCode::DuplicateKeyName, format!("Duplicate key name '{name}'"))
-}
-
-#[cold]
-fn changed() -> Box<Error> {
-    Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")
 }

@@ -316,6 +316,24 @@ impl Error {
     pub fn not_supported(what: &str) -> Box<Error> {
         Error::new(ErrorCode::NotSupportedYet, format!("This version of Junctor doesn't yet support '{what}'"))
     }
+
+    /// Error 1412: the plan was made for another version of a table. The statement may be planned and run again.
+    #[cold]
+    pub fn table_definition_changed() -> Box<Error> {
+        Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")
+    }
+
+    /// Error 1317: KILL, a time limit or the end of the client stopped the statement.
+    #[cold]
+    pub fn query_interrupted() -> Box<Error> {
+        Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")
+    }
+
+    /// Error 1205: a wait for a row, a table or a range took longer than its limit.
+    #[cold]
+    pub fn lock_wait_timeout() -> Box<Error> {
+        Error::new(ErrorCode::LockWaitTimeout, "Lock wait timeout exceeded; try restarting transaction")
+    }
 }
 
 impl fmt::Display for Error {

@@ -165,9 +165,3 @@ fn entries_table(base: &TableDefinition, index: &IndexDefinition, id: TableId) -
 pub(super) fn duplicate_key_name(name: &str) -> Box<Error> {
     Error::new(ErrorCode::DuplicateKeyName, format!("Duplicate key name '{name}'"))
 }
-
-/// The plan that named a table or index was made for an older schema.
-#[cold]
-pub(super) fn changed() -> Box<Error> {
-    Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")
-}

@@ -250,7 +250,7 @@ impl MainBlock {
 
     pub(super) fn base_table(&self, table: TableId) -> Result<&Arc<TableLayout>> {
         let layout = self.catalog.dictionary.table(table).filter(|layout| layout.definition.kind == TableKind::Base);
-        layout.ok_or_else(definition::changed)
+        layout.ok_or_else(Error::table_definition_changed)
     }
 
     /// Places the partitions of new tables and adds them to the catalog.

@@ -1,18 +1,23 @@
 //! AUTO_INCREMENT numbers, given in ranges that follow each other.
 
 use junctor_kernel::Outbox;
+use junctor_model::error::Error;
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
 use junctor_signals::{Signal, SqlSignal};
 
 use super::block::MainBlock;
-use super::definition;
 
 impl MainBlock {
     pub(super) fn on_reserve_auto_increment(&mut self, request: ReserveAutoIncrement, outbox: &mut Outbox<Signal>) {
         self.counted.number_ranges += 1;
         let ReserveAutoIncrement { operation, reply_to, table, count, beyond } = request;
         let reply = match self.counters.get_mut(&table) {
-            None => ReserveAutoIncrementReply { operation, first: 0, count: 0, error: Some(definition::changed()) },
+            None => ReserveAutoIncrementReply {
+                operation,
+                first: 0,
+                count: 0,
+                error: Some(Error::table_definition_changed()),
+            },
             Some(next) => {
                 *next = (*next).max(beyond.saturating_add(1));
                 let first = *next;

@@ -61,7 +61,7 @@ impl MainBlock {
 
     pub(super) fn on_cancel_user_lock(&mut self, signal: CancelUserLock, outbox: &mut Outbox<Signal>) {
         if let Some(waiter) = self.user_locks.cancel(signal.connection) {
-            let error = Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted");
+            let error = Error::query_interrupted();
             refuse(waiter.operation, waiter.reply_to, error, outbox);
         }
     }

@@ -369,7 +369,7 @@ impl MainBlock {
                 && waiting.asker.cause.is_none()
         };
         if let Some(position) = self.waiting.iter().position(is_meant) {
-            let error = Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted");
+            let error = Error::query_interrupted();
             self.give_up(position, error, context.now, outbox);
             self.begin_changes(context.now, outbox);
         }
@@ -398,8 +398,7 @@ impl MainBlock {
         for _ in 0..(SIGNALS_PER_LOOK / self.sql_blocks.len().max(1)).max(1) {
             let is_late = |waiting: &WaitingChange| waiting.deadline <= context.now;
             let Some(position) = self.waiting.iter().position(is_late) else { break };
-            let message = "Lock wait timeout exceeded; try restarting transaction";
-            self.give_up(position, Error::new(ErrorCode::LockWaitTimeout, message), context.now, outbox);
+            self.give_up(position, Error::lock_wait_timeout(), context.now, outbox);
         }
         self.begin_changes(context.now, outbox);
     }

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use junctor_gateway::{TurnContext, threads::Time};
-use junctor_model::error::{Error, ErrorCode};
+use junctor_model::error::Error;
 use junctor_model::id::{ConnectionId, TableId, TransactionId};
 use junctor_model::value::Value;
 use junctor_signals::block_tables::{BlockTables, BlockedTable, Exclusion, TableUsers, UnblockTables};
@@ -162,8 +162,7 @@ impl StatementContext<'_, '_> {
             return None;
         }
         if plan.reads_rows() && wanted.iter().any(|used| self.session.transaction.is_older_than(used.table)) {
-            let message = "Table definition has changed, please retry transaction";
-            return Some(fail(self, &Error::new(ErrorCode::TableDefinitionChanged, message)));
+            return Some(fail(self, &Error::table_definition_changed()));
         }
         if self.session.tables.is_empty() {
             self.session.tables_since = self.engine.tables.last;
@@ -180,8 +179,7 @@ impl StatementContext<'_, '_> {
     /// The statement waits; it is begun anew when the changes in its way are over.
     fn wait_for_tables(&mut self, wanted: Vec<TableUse>, standing: Standing, run: &Run<'_>) -> Progress {
         let Some((origin, repeats)) = run.again.copy(&self.engine.work.parameters, self.turn) else {
-            let message = "Table definition has changed, please retry transaction";
-            return fail(self, &Error::new(ErrorCode::TableDefinitionChanged, message));
+            return fail(self, &Error::table_definition_changed());
         };
         let connection = self.session.connection;
         self.engine.recall_changes(connection, &standing, &wanted, self.turn);
@@ -234,8 +232,7 @@ impl StatementContext<'_, '_> {
 
     /// The statement of a session has waited too long for its tables: 1205. The transaction goes on.
     pub fn fail_table_wait(&mut self) -> Progress {
-        let message = "Lock wait timeout exceeded; try restarting transaction";
-        let error = Error::new(ErrorCode::LockWaitTimeout, message);
+        let error = Error::lock_wait_timeout();
         self.end_table_wait(&error)
     }
 

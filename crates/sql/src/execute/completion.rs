@@ -1,6 +1,6 @@
 //! How statements end: the answer, the diagnostics and what LAST_INSERT_ID(), ROW_COUNT() and FOUND_ROWS() say next.
 
-use junctor_model::error::{Error, ErrorCode};
+use junctor_model::error::Error;
 
 use super::context::StatementContext;
 use super::state::Execution;
@@ -22,7 +22,7 @@ pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Pro
 /// What a statement fails with that was stopped.
 #[cold]
 pub(crate) fn interrupted() -> Box<Error> {
-    Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")
+    Error::query_interrupted()
 }
 
 /// What a statement that changed rows came to.

@@ -2,7 +2,7 @@
 
 use junctor_gateway::threads::Time;
 use junctor_model::alteration::Alteration;
-use junctor_model::error::{Error, ErrorCode};
+use junctor_model::error::Error;
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::read_rows::OperationId;
 
@@ -201,5 +201,5 @@ pub(crate) fn on_schema_changed(
 }
 
 pub(super) fn index_is_gone() -> Box<Error> {
-    Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")
+    Error::table_definition_changed()
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junctor_expression::Expression;
-use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::error::{Error, Result};
 use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
 use junctor_model::id::{ColumnIndex, IndexId};
 use junctor_model::schema::{Dictionary, IndexKind, TableDefinition, TableLayout};
@@ -341,10 +341,7 @@ pub(super) fn unique_entries(
             continue;
         }
         let Some(layout) = dictionary.table(entries) else {
-            return Err(Error::new(
-                ErrorCode::TableDefinitionChanged,
-                "Table definition has changed, please retry transaction",
-            ));
+            return Err(Error::table_definition_changed());
         };
         found.push((index.id, Arc::clone(layout)));
     }

@@ -18,7 +18,6 @@ use super::range_lock::{is_changed, record_changed, wait_to_insert, wait_to_upda
 use super::state::{RowChange, TouchedRow, WriteWork};
 use super::unique_entry;
 use super::write_rows::StepEnd;
-use crate::read::plan_is_stale;
 
 /// What an insert needs besides the partition and the row.
 struct Inserter<'a> {
@@ -40,8 +39,10 @@ impl LdmBlock {
     /// Makes the changes of the batch.
     pub(super) fn write_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
         let LdmBlock { partitions, locks, participants, waits, .. } = self;
-        let Some(slot) = partitions.get_mut(work.slot) else { return Err(plan_is_stale()) };
-        let Some(participant) = participants.get_mut(work.participant) else { return Err(plan_is_stale()) };
+        let Some(slot) = partitions.get_mut(work.slot) else { return Err(Error::table_definition_changed()) };
+        let Some(participant) = participants.get_mut(work.participant) else {
+            return Err(Error::table_definition_changed());
+        };
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return Ok(StepEnd::Busy) };
         let touched = &mut participant.rows;
         let (transaction, statement) = (work.request.transaction, work.request.statement);
@@ -95,8 +96,10 @@ impl LdmBlock {
     /// Inserts as many images of the input as one hold may.
     pub(super) fn insert_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
         let LdmBlock { partitions, locks, participants, waits, .. } = self;
-        let Some(slot) = partitions.get_mut(work.slot) else { return Err(plan_is_stale()) };
-        let Some(participant) = participants.get_mut(work.participant) else { return Err(plan_is_stale()) };
+        let Some(slot) = partitions.get_mut(work.slot) else { return Err(Error::table_definition_changed()) };
+        let Some(participant) = participants.get_mut(work.participant) else {
+            return Err(Error::table_definition_changed());
+        };
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return Ok(StepEnd::Busy) };
         let input = std::mem::take(&mut work.request.input);
         let mut reader = InputReader::new(&input);

@@ -22,7 +22,7 @@ use super::state::{RowChange, WriteWork};
 use super::unique_entry;
 use super::update_row::{RowBuilder, StoredRow, UpdatedRow};
 use super::write_rows::{OUTPUT_BYTES_MAX, StepEnd, output_too_long};
-use crate::read::{Emitter, bounds_of, direction_of, plan_is_stale};
+use crate::read::{Emitter, bounds_of, direction_of};
 
 /// One batch of one write: what it reads, and what it changes besides the partition.
 struct Evaluation<'a> {
@@ -83,7 +83,7 @@ impl LdmBlock {
     /// Looks at rows until the batch is full, nothing is left, or a lock must be waited for.
     pub(super) fn evaluate_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
         let LdmBlock { partitions, locks, memory, waits, .. } = self;
-        let Some(slot) = partitions.get(work.slot) else { return Err(plan_is_stale()) };
+        let Some(slot) = partitions.get(work.slot) else { return Err(Error::table_definition_changed()) };
         let program = Arc::clone(&work.request.program);
         let input = std::mem::take(&mut work.request.input);
         let WorkingMemory { reader, row_builder, .. } = memory;
@@ -210,7 +210,7 @@ impl Evaluation<'_> {
                 return Ok(StepEnd::More);
             }
             match end {
-                None => return Err(plan_is_stale()),
+                None => return Err(Error::table_definition_changed()),
                 Some(ScanEnd::Exhausted) => {
                     self.work.item = reader.position();
                     budget = budget.saturating_sub(seen + 1);

@@ -2,7 +2,7 @@
 //! by tc to give that up.
 
 use junctor_kernel::Outbox;
-use junctor_model::error::{Error, ErrorCode};
+use junctor_model::error::Error;
 use junctor_signals::Signal;
 use junctor_signals::write_rows::InterruptWrites;
 
@@ -20,7 +20,7 @@ impl LdmBlock {
         for _ in 0..self.redo.held_writes.len() {
             let Some(request) = self.redo.held_writes.pop_front() else { break };
             match request.transaction == transaction && request.statement <= statement {
-                true => refuse(request, interrupted(), outbox),
+                true => refuse(request, Error::query_interrupted(), outbox),
                 false => self.redo.held_writes.push_back(request),
             }
         }
@@ -32,9 +32,4 @@ impl LdmBlock {
         let participant = self.participants.get(work.participant);
         participant.is_some_and(|participant| participant.interrupted >= work.request.statement)
     }
-}
-
-#[cold]
-pub(super) fn interrupted() -> Box<Error> {
-    Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")
 }

@@ -9,7 +9,6 @@ use junctor_signals::{Signal, TcSignal};
 use junctor_storage::lock::{WaiterId, WaiterToken};
 
 use super::block::LdmBlock;
-use super::interrupt_writes::interrupted;
 use super::state::{ParkedWrite, WriteWork};
 
 /// Writes that wait for a lock, and the locks that were granted to them.
@@ -119,10 +118,8 @@ impl LdmBlock {
             CancelReason::Deadlock => {
                 Error::new(ErrorCode::Deadlock, "Deadlock found when trying to get lock; try restarting transaction")
             }
-            CancelReason::Timeout => {
-                Error::new(ErrorCode::LockWaitTimeout, "Lock wait timeout exceeded; try restarting transaction")
-            }
-            CancelReason::Interrupted => interrupted(),
+            CancelReason::Timeout => Error::lock_wait_timeout(),
+            CancelReason::Interrupted => Error::query_interrupted(),
         };
         self.finish_write(work, Some(error), outbox);
     }

@@ -2,13 +2,14 @@
 //! and those that see their own transaction's writes.
 
 use junctor_kernel::{Context, Outbox};
+use junctor_model::error::Error;
 use junctor_signals::Signal;
 use junctor_signals::read_rows::ReadRows;
 use junctor_signals::remarks;
 
 use super::block::LdmBlock;
 use crate::query::block::{answer, fail, since};
-use crate::read::{Hold, LONG_READ_ROWS, ReadPosition, plan_is_stale};
+use crate::read::{Hold, LONG_READ_ROWS, ReadPosition};
 
 impl LdmBlock {
     #[inline]
@@ -23,7 +24,7 @@ impl LdmBlock {
         let reader = &mut memory.reader;
         let slot = index.and_then(|index| partitions.get(index));
         let Some(slot) = slot.filter(|slot| slot.place == 0) else {
-            return fail(request, plan_is_stale(), None, outbox);
+            return fail(request, Error::table_definition_changed(), None, outbox);
         };
         let mut position = ReadPosition::new(&request);
         let begun = request.is_sampled.then(|| context.stamp());

@@ -96,7 +96,7 @@ impl LdmBlock {
         let index = self.partitions.find(partition);
         let Some(index) = index else {
             // Main makes a partition at its whole chain before anybody writes it, and closes it to writers first.
-            return answer(transaction, partition, primary, images, Some(crate::read::plan_is_stale()), outbox);
+            return answer(transaction, partition, primary, images, Some(Error::table_definition_changed()), outbox);
         };
         let slot = self.slot(index);
         let next = slot.chain.get(usize::from(place) + 1).copied();

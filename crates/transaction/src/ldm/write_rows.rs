@@ -14,11 +14,9 @@ use junctor_storage::partition_store::ScanCursor;
 
 use super::block::LdmBlock;
 use super::deferred::Deferred;
-use super::interrupt_writes::interrupted;
 use super::participant_table::ParticipantHandle;
 use super::partition_table::SlotIndex;
 use super::state::WriteWork;
-use crate::read::plan_is_stale;
 
 /// Batches of one write in one turn.
 const BATCHES_PER_TURN_MAX: usize = 4;
@@ -98,17 +96,19 @@ impl LdmBlock {
 
     /// The partition, if the plan may write it.
     fn writable_slot(&mut self, request: &WriteRows) -> Result<SlotIndex> {
-        let Some(index) = self.partitions.find(request.partition) else { return Err(plan_is_stale()) };
+        let Some(index) = self.partitions.find(request.partition) else {
+            return Err(Error::table_definition_changed());
+        };
         let slot = self.slot(index);
         let program = &request.program;
         if program.table.definition.version < slot.writers_version || slot.place != 0 {
-            return Err(plan_is_stale());
+            return Err(Error::table_definition_changed());
         }
         let has_index = match program.access {
             Access::IndexRanges { index, .. } => slot.guard.owner_read(&slot.token, |store| store.has_index(index)),
             Access::PrimaryKeys | Access::AllRows => true,
         };
-        if has_index { Ok(index) } else { Err(plan_is_stale()) }
+        if has_index { Ok(index) } else { Err(Error::table_definition_changed()) }
     }
 
     /// The record of the transaction, which touches the partition from now on; none when there are too many.
@@ -132,7 +132,7 @@ impl LdmBlock {
             // It may have kept readers out while it waited for those inside.
             let slot = self.slot(work.slot);
             slot.guard.cancel_write(&mut slot.token);
-            let error = if is_stale { plan_is_stale() } else { interrupted() };
+            let error = if is_stale { Error::table_definition_changed() } else { Error::query_interrupted() };
             return self.finish_write(work, Some(error), outbox);
         }
         for _ in 0..BATCHES_PER_TURN_MAX {

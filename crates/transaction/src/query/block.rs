@@ -18,7 +18,7 @@ use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal};
 use junctor_storage::guard::ReaderSlot;
 
 use crate::GuardedPartition;
-use crate::read::{Hold, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader, plan_is_stale};
+use crate::read::{Hold, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader};
 
 /// One instance of query.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl QueryBlock {
             counted.reads_passed_on += 1;
             return match catalog.distribution.owner(request.partition) {
                 Some(owner) => pass_on(owner, request, outbox),
-                None => fail(request, plan_is_stale(), None, outbox),
+                None => fail(request, Error::table_definition_changed(), None, outbox),
             };
         };
         let mut position = ReadPosition::new(&request);

@@ -10,7 +10,7 @@ mod sort_key;
 
 pub(crate) use emit::Emitter;
 pub(crate) use row_reader::{
-    Hold, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader, bounds_of, direction_of, plan_is_stale,
+    Hold, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader, bounds_of, direction_of,
 };
 
 #[cfg(test)]

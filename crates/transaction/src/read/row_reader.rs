@@ -302,7 +302,7 @@ impl RowReader {
                 return Err(error);
             }
             match end {
-                None => return Err(plan_is_stale()),
+                None => return Err(Error::table_definition_changed()),
                 Some(ScanEnd::Exhausted) => {
                     position.item = input.position();
                     // A range costs a descent even when it is empty.
@@ -517,12 +517,6 @@ pub(crate) fn bounds_of<'a>(range: &KeyRange<'a>) -> RangeBounds<'a> {
 
 pub(crate) fn direction_of(descending: bool) -> Direction {
     if descending { Direction::Backward } else { Direction::Forward }
-}
-
-/// The plan names what the table does not have any more.
-#[cold]
-pub(crate) fn plan_is_stale() -> Box<Error> {
-    Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")
 }
 
 #[cold]

@@ -53,7 +53,7 @@ impl TcBlock {
         record.begin_statement(&request);
         let is_first = record.participants.is_empty();
         if self.is_stale(&request.program) {
-            self.record(handle).running.error = Some(definition_changed());
+            self.record(handle).running.error = Some(Error::table_definition_changed());
             give_parts(request.parts, context);
             return self.advance_statement(handle, context, outbox);
         }
@@ -116,7 +116,7 @@ impl TcBlock {
         let own = self.own;
         let record = self.record(handle);
         let Some(owner) = owner else {
-            record.running.error.get_or_insert_with(definition_changed);
+            record.running.error.get_or_insert_with(Error::table_definition_changed);
             return context.buffers.give(input);
         };
         record.touch(owner, has_backups);
@@ -312,10 +312,6 @@ fn give_parts(parts: Parts, context: &mut Context<'_>) {
         Parts::One(_, input) => context.buffers.give(input),
         Parts::Many(parts) => parts.into_iter().for_each(|(_, input)| context.buffers.give(input)),
     }
-}
-
-pub(super) fn definition_changed() -> Box<Error> {
-    Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")
 }
 
 #[cold]

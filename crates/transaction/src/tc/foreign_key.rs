@@ -27,7 +27,6 @@ use junctor_signals::program::{Access, Assignment, LockMode, Output, WhenLocked,
 use junctor_signals::write_rows::FollowUp;
 
 use super::block::TcBlock;
-use super::execute_statement::definition_changed;
 use super::state::{
     Cascade, KeyRoundKind, KeyRounds, Part, PlannedRound, Round, RoundCheck, RoundPart, Statement, TransactionHandle,
 };
@@ -120,11 +119,13 @@ impl TcBlock {
         }
         let mut rounds = Vec::new();
         for (place, keys) in parents {
-            let Some(key) = work.parents.get(usize::from(place)) else { return Err(definition_changed()) };
+            let Some(key) = work.parents.get(usize::from(place)) else { return Err(Error::table_definition_changed()) };
             self.plan_parents(key, &keys, buffers, &mut rounds)?;
         }
         for (place, keys) in children {
-            let Some(key) = work.children.get(usize::from(place)) else { return Err(definition_changed()) };
+            let Some(key) = work.children.get(usize::from(place)) else {
+                return Err(Error::table_definition_changed());
+            };
             self.plan_children(key, program.table.definition.id, path, keys, &mut rounds)?;
         }
         Ok(rounds)
@@ -344,7 +345,7 @@ impl TcBlock {
 
     /// A table as it is published.
     fn current(&self, table: TableId) -> Result<Arc<TableLayout>> {
-        self.catalog.dictionary.table(table).cloned().ok_or_else(definition_changed)
+        self.catalog.dictionary.table(table).cloned().ok_or_else(Error::table_definition_changed)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A statement that is not wanted any more: its waits are given up, its parts stop where they are, and it is undone.
 
 use junctor_kernel::Outbox;
-use junctor_model::error::{Error, ErrorCode};
+use junctor_model::error::Error;
 use junctor_signals::execute_statement::InterruptStatement;
 use junctor_signals::write_rows::InterruptWrites;
 use junctor_signals::{LdmSignal, Signal};
@@ -52,12 +52,7 @@ impl TransactionRecord {
         let running = &mut self.running;
         let has_committed = running.one_phase && running.error.is_none() && running.planned.is_empty();
         if running.is_interrupted && !has_committed {
-            running.error.get_or_insert_with(interrupted);
+            running.error.get_or_insert_with(Error::query_interrupted);
         }
     }
-}
-
-#[cold]
-fn interrupted() -> Box<Error> {
-    Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")
 }

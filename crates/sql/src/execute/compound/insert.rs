@@ -382,8 +382,7 @@ fn look_again(context: &mut StatementContext<'_, '_>, state: &mut CompoundState,
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     work.attempts += 1;
     if work.attempts >= ATTEMPTS_MAX {
-        let message = "Lock wait timeout exceeded; try restarting transaction";
-        return Err(Error::new(ErrorCode::LockWaitTimeout, message));
+        return Err(Error::lock_wait_timeout());
     }
     begin_row(context, state, plan)
 }
