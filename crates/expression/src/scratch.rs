@@ -120,7 +120,7 @@ impl Scratch {
 
     /// Whether the statement produced a warning or a value of LAST_INSERT_ID(expression).
     #[inline]
-    pub fn has_remarks(&self) -> bool {
+    pub fn has_diagnostics(&self) -> bool {
         self.warning_count.get() != 0 || self.last_insert_id.get().is_some()
     }
 

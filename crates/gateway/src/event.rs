@@ -3,8 +3,8 @@
 use junctor_kernel::Buffer;
 use junctor_model::error::Error;
 use junctor_model::value::Value;
+use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::remarks::Remarks;
 
 /// One answer.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub enum Event {
         /// Of which partition.
         partition: u16,
         /// What there is to say besides.
-        remarks: Option<Box<Remarks>>,
+        diagnostics: Option<Box<Diagnostics>>,
         /// What comes next.
         next: Next,
     },
@@ -31,7 +31,7 @@ pub enum Event {
         /// The operation.
         operation: OperationId,
         /// What there is to say besides.
-        remarks: Option<Box<Remarks>>,
+        diagnostics: Option<Box<Diagnostics>>,
         /// Why.
         error: Box<Error>,
     },
@@ -44,7 +44,7 @@ pub enum Event {
         /// Rows changed.
         changed: u64,
         /// What there is to say besides, also of a statement that failed.
-        remarks: Option<Box<Remarks>>,
+        diagnostics: Option<Box<Diagnostics>>,
         /// Rows of a locking read.
         outputs: Vec<Buffer>,
         /// Why it failed.

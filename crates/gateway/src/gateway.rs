@@ -443,7 +443,7 @@ impl Gateway {
             statement,
             matched,
             changed,
-            remarks,
+            diagnostics,
             outputs,
             written,
             error,
@@ -465,7 +465,7 @@ impl Gateway {
                 transaction.ended = true;
             }
         }
-        Some(Event::Statement { operation, matched, changed, remarks, outputs, error })
+        Some(Event::Statement { operation, matched, changed, diagnostics, outputs, error })
     }
 
     /// Whether the last statement ended the whole transaction against the session's will (a deadlock); asking clears it.

@@ -164,7 +164,7 @@ impl Gateway {
         from: Address,
         turn: &mut TurnContext<'_>,
     ) -> Option<(ConnectionId, Event)> {
-        let ReadRowsReply { operation, partition, rows, service_ns, charge, input, output, resume, remarks, error } =
+        let ReadRowsReply { operation, partition, rows, service_ns, charge, input, output, resume, diagnostics, error } =
             reply;
         self.route.discharge(charge);
         let handle = Handle::from_u64(operation.0);
@@ -198,7 +198,7 @@ impl Gateway {
             let told = error.filter(|_| !work.abandoned);
             turn.buffers.give(output);
             self.end_read(operation, turn);
-            return told.map(|error| (session, Event::ReadFailed { operation, remarks, error }));
+            return told.map(|error| (session, Event::ReadFailed { operation, diagnostics, error }));
         }
         let next = match (outstanding, work.cut.is_empty()) {
             (0, true) => Next::Done,
@@ -208,7 +208,10 @@ impl Gateway {
         if next == Next::Done {
             self.close(operation);
         }
-        Some((session, Event::Rows { operation, output, is_prefixed, rows, partition: partition.index, remarks, next }))
+        Some((
+            session,
+            Event::Rows { operation, output, is_prefixed, rows, partition: partition.index, diagnostics, next },
+        ))
     }
 
     /// Sends the parts of a read that stay on this thread; when others went away they come after those are published, so that
@@ -255,7 +258,7 @@ impl Gateway {
             input: Vec::new(),
             output: Vec::new(),
             resume: None,
-            remarks: None,
+            diagnostics: None,
             error: Some(error),
         };
         turn.outbox.send(self.own, Signal::Sql(SqlSignal::ReadRowsReply(reply)));

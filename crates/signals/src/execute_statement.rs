@@ -8,9 +8,9 @@ use junctor_kernel::Buffer;
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
 
+use crate::diagnostics::Diagnostics;
 use crate::program::{RowProtocol, WriteProgram};
 use crate::read_rows::OperationId;
-use crate::remarks::Remarks;
 
 /// What a statement asks of each partition.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ pub struct ExecuteStatementReply {
     /// Rows that were changed, inserted or deleted.
     pub changed: u64,
     /// What there is to say besides, also of a statement that failed.
-    pub remarks: Option<Box<Remarks>>,
+    pub diagnostics: Option<Box<Diagnostics>>,
     /// Rows of a locking read, one buffer for each partition that had some.
     pub outputs: Vec<Buffer>,
     /// The partitions that hold uncommitted writes of the transaction because of this statement.

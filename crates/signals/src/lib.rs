@@ -11,7 +11,7 @@ pub mod interrupt_session;
 
 // The data plane.
 pub mod program;
-pub mod remarks;
+pub mod diagnostics;
 pub mod input;
 pub mod read_rows;
 pub mod execute_statement;

@@ -8,8 +8,8 @@ use junctor_kernel::Buffer;
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, PartitionId, RowId, TransactionId};
 
+use crate::diagnostics::Diagnostics;
 use crate::program::{Access, ReadProgram, RowProtocol};
-use crate::remarks::Remarks;
 
 /// The client's record of an operation: a pool handle as a number. Opaque to everybody else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -116,7 +116,7 @@ pub struct ReadRowsReply {
     /// Where to go on; `None` when the partition has no more.
     pub resume: Option<Box<Resume>>,
     /// What there is to say besides, also of a read that failed.
-    pub remarks: Option<Box<Remarks>>,
+    pub diagnostics: Option<Box<Diagnostics>>,
     /// Why there is no answer.
     pub error: Option<Box<Error>>,
 }

@@ -8,10 +8,10 @@ use junctor_kernel::Buffer;
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, IndexId, PartitionId, StatementNumber, TransactionId};
 
+use crate::diagnostics::Diagnostics;
 use crate::execute_statement::Reading;
 use crate::program::{RowProtocol, WriteProgram};
 use crate::read_rows::OperationId;
-use crate::remarks::Remarks;
 
 /// Write or lock rows of one partition.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ pub struct WriteRowsReply {
     /// Rows changed; above 0 also when the write failed after it changed some.
     pub changed: u32,
     /// What there is to say besides, also of a write that failed.
-    pub remarks: Option<Box<Remarks>>,
+    pub diagnostics: Option<Box<Diagnostics>>,
     /// The newest commit number that the answer tells of: its own, when `one_phase` was asked and the partition committed, else
     /// that of what was looked at, or 0. The client learns nothing of it before it is stable.
     pub newest: CommitNumber,

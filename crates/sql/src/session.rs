@@ -10,8 +10,8 @@ use junctor_gateway::transaction::Isolation;
 use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
 use junctor_model::schema::Dictionary;
+use junctor_signals::diagnostics::{self, Diagnostics};
 use junctor_signals::program::RowProtocol;
-use junctor_signals::remarks::{self, Remarks};
 
 use crate::bind::ParameterKind;
 use crate::engine::KeyReader;
@@ -272,7 +272,7 @@ impl Session {
 
     /// Whether the statement before has left something to be forgotten.
     #[inline]
-    pub(crate) fn has_remarks(&self) -> bool {
+    pub(crate) fn has_diagnostics(&self) -> bool {
         self.warning_count != 0 || self.insert_id_argument.is_some()
     }
 
@@ -287,8 +287,8 @@ impl Session {
 
     /// Notes what evaluations had to say besides their values. Warnings of which there is no text are only counted.
     #[cold]
-    pub(crate) fn note_remarks(&mut self, level: WarningLevel, remarks: Remarks) {
-        let Remarks { warnings, count, last_insert_id } = remarks;
+    pub(crate) fn note_diagnostics(&mut self, level: WarningLevel, diagnostics: Diagnostics) {
+        let Diagnostics { warnings, count, last_insert_id } = diagnostics;
         if let Some(number) = last_insert_id {
             self.last_insert_id = number;
             self.insert_id_argument = last_insert_id;
@@ -306,8 +306,8 @@ impl Session {
     /// Notes what is in the scratch memory of evaluations that were made here.
     #[inline]
     pub(crate) fn note_evaluated(&mut self, level: WarningLevel, scratch: &mut Scratch) {
-        if let Some(remarks) = remarks::take(scratch) {
-            self.note_remarks(level, *remarks);
+        if let Some(diagnostics) = diagnostics::take(scratch) {
+            self.note_diagnostics(level, *diagnostics);
         }
     }
 

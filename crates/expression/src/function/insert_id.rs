@@ -46,7 +46,7 @@ mod tests {
         assert!(!call.is_constant());
         let mut scratch = Scratch::new();
         let value = call.evaluate(None, Parameters::NONE, &scratch).expect("it is a number").to_value();
-        assert!(scratch.has_remarks());
+        assert!(scratch.has_diagnostics());
         (value, scratch.take_last_insert_id())
     }
 
@@ -62,10 +62,10 @@ mod tests {
     #[test]
     fn a_recorded_id_is_taken_once() {
         let mut scratch = Scratch::new();
-        assert!(!scratch.has_remarks());
+        assert!(!scratch.has_diagnostics());
         scratch.note_last_insert_id(5);
         assert_eq!(scratch.take_last_insert_id(), Some(5));
         assert_eq!(scratch.take_last_insert_id(), None);
-        assert!(!scratch.has_remarks());
+        assert!(!scratch.has_diagnostics());
     }
 }

@@ -96,7 +96,7 @@ impl StatementContext<'_, '_> {
     }
 
     fn run_key_read(&mut self, reader: u32, keys: KeyValues<'_>, again: Again<'_>) -> Progress {
-        if self.session.has_remarks() {
+        if self.session.has_diagnostics() {
             self.session.clear_diagnostics();
         }
         if keys.len() > KEYS_MAX {

@@ -129,7 +129,7 @@ impl StatementContext<'_, '_> {
             && statement.is_current(dictionary)
         {
             let plan = Arc::clone(plan);
-            if self.session.has_remarks() {
+            if self.session.has_diagnostics() {
                 self.session.clear_diagnostics();
             }
             return self.run_plan(&plan, &run);

@@ -53,15 +53,15 @@ impl StatementContext<'_, '_> {
             Event::ReadFailed { error, .. } if matches!(self.session.execution, Execution::Keys(_)) => {
                 on_key_read_failed(self, &error)
             }
-            Event::Rows { output, is_prefixed, rows, remarks, next, .. } => {
-                if let Some(remarks) = remarks {
-                    self.session.note_remarks(WarningLevel::Warning, *remarks);
+            Event::Rows { output, is_prefixed, rows, diagnostics, next, .. } => {
+                if let Some(diagnostics) = diagnostics {
+                    self.session.note_diagnostics(WarningLevel::Warning, *diagnostics);
                 }
                 on_rows(self, PartRows { output, is_prefixed, count: rows, next })
             }
-            Event::ReadFailed { remarks, error, .. } => on_read_failed(self, (&error, remarks)),
-            Event::Statement { matched, changed, remarks, outputs, error, .. } => {
-                let outcome = StatementOutcome { matched, changed, remarks, outputs, error };
+            Event::ReadFailed { diagnostics, error, .. } => on_read_failed(self, (&error, diagnostics)),
+            Event::Statement { matched, changed, diagnostics, outputs, error, .. } => {
+                let outcome = StatementOutcome { matched, changed, diagnostics, outputs, error };
                 on_statement(self, outcome)
             }
             Event::Ended { error, .. } => on_ended(self, error),
@@ -80,8 +80,8 @@ impl StatementContext<'_, '_> {
         let progress = match event {
             Event::Rows { output, next, .. } => on_fill_rows(self, output, next),
             Event::ReadFailed { error, .. } => on_fill_read_failed(self, error),
-            Event::Statement { matched, changed, remarks, outputs, error, .. } => {
-                let outcome = StatementOutcome { matched, changed, remarks, outputs, error };
+            Event::Statement { matched, changed, diagnostics, outputs, error, .. } => {
+                let outcome = StatementOutcome { matched, changed, diagnostics, outputs, error };
                 on_fill_statement(self, outcome)
             }
             Event::Ended { error, .. } => on_fill_ended(self, error),

@@ -13,9 +13,9 @@ use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnDefinition, TableDefinition};
 use junctor_model::value::{Value, ValueRef};
+use junctor_signals::diagnostics;
 use junctor_signals::input::{HashedKey, KeyedImage};
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::remarks;
 
 use super::completion::fail;
 use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
@@ -147,7 +147,7 @@ fn try_insert(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, run: &Ru
     match make(rows, range, settings.auto_increment_prefetch, kept.as_mut(), work, context.turn)? {
         Made::Asks(asked) => fetch_numbers(context, plan, run, asked).map(|()| Started::Waits),
         Made::Rows(numbered @ Numbered { rows, first_number, answer_number }) => {
-            if context.engine.work.scratch.has_remarks() || !insert.warnings.is_empty() {
+            if context.engine.work.scratch.has_diagnostics() || !insert.warnings.is_empty() {
                 say_warnings(context.session, insert, &mut context.engine.work.scratch);
             }
             if let Some(kept) = kept {
@@ -194,7 +194,7 @@ pub(super) fn make_selected(
     match make(rows, range, settings.auto_increment_prefetch, Some(kept), work, context.turn)? {
         Made::Asks(Asked { needed, count, beyond }) => Ok(MadeSelected::Asks { needed, count, beyond }),
         Made::Rows(numbered) => {
-            if context.engine.work.scratch.has_remarks() || first_row == 0 && !insert.warnings.is_empty() {
+            if context.engine.work.scratch.has_diagnostics() || first_row == 0 && !insert.warnings.is_empty() {
                 say_warnings(context.session, insert, &mut context.engine.work.scratch);
             }
             Ok(MadeSelected::Rows(numbered))
@@ -319,7 +319,7 @@ fn make(
         None => &Rows { parameters: Parameters::from_bytes(&work.parameters), ..rows },
     };
     // What an attempt that went to ask for numbers had to say is said again.
-    remarks::take(maker.scratch);
+    diagnostics::take(maker.scratch);
     maker.scratch.set_strict(rows.plan.mode == StoreMode::Strict);
     let outcome = match missing_numbers(rows, range, prefetch, maker) {
         Ok(Some(asked)) => Ok(Made::Asks(asked)),
@@ -394,7 +394,7 @@ fn missing_numbers(
         }
     }
     // It is said, and LAST_INSERT_ID(expression) set, when the row is made.
-    if maker.scratch.has_remarks() {
+    if maker.scratch.has_diagnostics() {
         maker.scratch.forget_warnings_after(noted);
         maker.scratch.take_last_insert_id();
     }

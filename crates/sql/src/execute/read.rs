@@ -12,9 +12,9 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnIndex;
 use junctor_model::row::RowView;
 use junctor_model::value::ValueRef;
+use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::program::{Aggregate, Projection, ReadProgram, RowProtocol};
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::remarks::Remarks;
 
 use super::completion::{fail, finish};
 use super::context::StatementContext;
@@ -569,7 +569,7 @@ pub(crate) fn pump(context: &mut StatementContext<'_, '_>) -> Progress {
 /// A read failed: says so, unless the table was changed meanwhile and the statement can be done again.
 pub(crate) fn on_read_failed(
     context: &mut StatementContext<'_, '_>,
-    (error, remarks): (&Error, Option<Box<Remarks>>),
+    (error, diagnostics): (&Error, Option<Box<Diagnostics>>),
 ) -> Progress {
     let Execution::Read(mut state) = std::mem::take(&mut context.session.execution) else { return Progress::Waiting };
     if error.code == ErrorCode::TableDefinitionChanged && !state.header_said && !context.session.interrupted {
@@ -579,8 +579,8 @@ pub(crate) fn on_read_failed(
             return context.execute_again(origin);
         }
     }
-    if let Some(remarks) = remarks {
-        context.session.note_remarks(WarningLevel::Warning, *remarks);
+    if let Some(diagnostics) = diagnostics {
+        context.session.note_diagnostics(WarningLevel::Warning, *diagnostics);
     }
     give_up(context, state, error)
 }

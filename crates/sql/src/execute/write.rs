@@ -6,9 +6,9 @@ use junctor_expression::Parameters;
 use junctor_gateway::gateway::WriteOptions;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::append_unsigned;
+use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::program::{LockMode, Output, Returning, RowProtocol, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::remarks::Remarks;
 
 use super::completion::{Changed, fail, finish, ok};
 use super::compound::start_ordered_change;
@@ -189,7 +189,7 @@ pub(super) fn start_lock_read(
 pub(crate) struct StatementOutcome {
     pub matched: u64,
     pub changed: u64,
-    pub remarks: Option<Box<Remarks>>,
+    pub diagnostics: Option<Box<Diagnostics>>,
     pub outputs: Vec<Vec<u8>>,
     pub error: Option<Box<Error>>,
 }
@@ -233,13 +233,13 @@ pub(crate) fn on_statement(context: &mut StatementContext<'_, '_>, mut outcome: 
 /// Notes what the rows of a statement had to say besides.
 #[inline]
 fn note_outcome(session: &mut Session, plan: &Plan, outcome: &mut StatementOutcome) {
-    if let Some(remarks) = outcome.remarks.take() {
+    if let Some(diagnostics) = outcome.diagnostics.take() {
         let level = match plan {
             Plan::Change(change) => level_of(&change.program),
             Plan::Select(_) => WarningLevel::Warning,
             _ => WarningLevel::Note,
         };
-        session.note_remarks(level, *remarks);
+        session.note_diagnostics(level, *diagnostics);
     }
 }
 

@@ -8,9 +8,9 @@ use junctor_expression::{Parameters, StoreMode};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{IndexId, RowId};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
+use junctor_signals::diagnostics;
 use junctor_signals::input::InputReader;
 use junctor_signals::program::{Access, Returning, WhenLocked, WriteAction, WriteProgram};
-use junctor_signals::remarks;
 use junctor_storage::index::{Direction, RangeBounds};
 use junctor_storage::lock::{LockKey, LockReply, LockTable, WaiterId, WaiterToken};
 use junctor_storage::partition_store::{PartitionStore, ScanEnd, ScanRange};
@@ -116,7 +116,11 @@ impl LdmBlock {
         let emitter = &mut reader.emitter;
         emitter.exchange(&mut work.accumulators);
         emitter.scratch.set_strict(false);
-        remarks::join(&mut work.remarks, remarks::take(&mut emitter.scratch), work.request.reading.warnings_max);
+        diagnostics::join(
+            &mut work.diagnostics,
+            diagnostics::take(&mut emitter.scratch),
+            work.request.reading.warnings_max,
+        );
         work.request.input = input;
         self.waits.queue_granted();
         if work.request.output.len() > OUTPUT_BYTES_MAX {

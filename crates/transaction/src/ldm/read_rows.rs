@@ -4,8 +4,8 @@
 use junctor_kernel::{Context, Outbox};
 use junctor_model::error::Error;
 use junctor_signals::Signal;
+use junctor_signals::diagnostics;
 use junctor_signals::read_rows::ReadRows;
-use junctor_signals::remarks;
 
 use super::block::LdmBlock;
 use crate::query::block::{answer, fail, since};
@@ -36,10 +36,10 @@ impl LdmBlock {
         if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
             outbox.take_no_more();
         }
-        let remarks = remarks::take(&mut reader.emitter.scratch);
+        let diagnostics = diagnostics::take(&mut reader.emitter.scratch);
         match outcome {
-            Ok(_) => answer(request, position, since(begun, context), remarks, outbox),
-            Err(error) => fail(request, error, remarks, outbox),
+            Ok(_) => answer(request, position, since(begun, context), diagnostics, outbox),
+            Err(error) => fail(request, error, diagnostics, outbox),
         }
     }
 }

@@ -6,7 +6,7 @@ use junctor_expression::Accumulator;
 use junctor_kernel::Address;
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
-use junctor_signals::remarks::Remarks;
+use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::write_rows::{FollowUp, WriteRows, WriteRowsReply};
 use junctor_storage::lock::WaiterId;
 use junctor_storage::partition_store::ScanCursor;
@@ -107,7 +107,7 @@ pub(super) struct WriteWork {
     pub is_exhausted: bool,
     pub matched: u32,
     pub changed: u32,
-    pub remarks: Option<Box<Remarks>>,
+    pub diagnostics: Option<Box<Diagnostics>>,
     /// The largest commit number of the rows that were looked at by their keys.
     pub seen: CommitNumber,
     pub follow_ups: Vec<FollowUp>,

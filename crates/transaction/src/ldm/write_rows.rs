@@ -77,7 +77,7 @@ impl LdmBlock {
             is_exhausted: false,
             matched: 0,
             changed: 0,
-            remarks: None,
+            diagnostics: None,
             seen: CommitNumber(0),
             follow_ups: Vec::new(),
             follow_ups_told: 0,
@@ -188,7 +188,7 @@ impl LdmBlock {
         };
         let has_follow_ups = work.has_follow_ups();
         self.count_write(&work);
-        let WriteWork { mut request, slot, participant, matched, changed, remarks, follow_ups, .. } = work;
+        let WriteWork { mut request, slot, participant, matched, changed, diagnostics, follow_ups, .. } = work;
         let mut batch = work.batch;
         batch.clear();
         if batch.bytes.capacity() <= BATCH_BYTES_KEPT {
@@ -215,7 +215,7 @@ impl LdmBlock {
             partition: request.partition,
             matched,
             changed,
-            remarks,
+            diagnostics,
             newest,
             input: request.input,
             output: request.output,
@@ -258,7 +258,7 @@ fn tell_follow_ups(work: &mut WriteWork, outbox: &mut Outbox<Signal>) {
         partition: request.partition,
         matched: 0,
         changed: 0,
-        remarks: None,
+        diagnostics: None,
         newest: Default::default(),
         input: Buffer::new(),
         output: Buffer::new(),
@@ -276,7 +276,7 @@ pub(super) fn refuse(request: WriteRows, error: Box<Error>, outbox: &mut Outbox<
         partition: request.partition,
         matched: 0,
         changed: 0,
-        remarks: None,
+        diagnostics: None,
         newest: CommitNumber(0),
         input: request.input,
         output: request.output,

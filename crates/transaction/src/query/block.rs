@@ -10,10 +10,10 @@ use junctor_model::error::Error;
 use junctor_model::id::PartitionId;
 use junctor_signals::change_schema::{Catalog, OpenPartition, PublishCatalog, PublishCatalogReply};
 use junctor_signals::counter::{QueryCounters, counter_rows};
+use junctor_signals::diagnostics::{self, Diagnostics};
 use junctor_signals::program::Output;
 use junctor_signals::read_rows::{ReadRows, ReadRowsReply};
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply};
-use junctor_signals::remarks::{self, Remarks};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal};
 use junctor_storage::guard::ReaderSlot;
 
@@ -134,14 +134,14 @@ impl QueryBlock {
         }
         match is_read {
             Ok(true) => {
-                let remarks = remarks::take(&mut reader.emitter.scratch);
-                answer(request, position, since(begun, context), remarks, outbox);
+                let diagnostics = diagnostics::take(&mut reader.emitter.scratch);
+                answer(request, position, since(begun, context), diagnostics, outbox);
             }
             Ok(false) => {
                 counted.guard_bounces += 1;
                 pass_on(partition.owner, request, outbox);
             }
-            Err(error) => fail(request, error, remarks::take(&mut reader.emitter.scratch), outbox),
+            Err(error) => fail(request, error, diagnostics::take(&mut reader.emitter.scratch), outbox),
         }
     }
 }
@@ -165,7 +165,7 @@ pub(crate) fn answer(
     request: ReadRows,
     position: ReadPosition,
     service_ns: u32,
-    remarks: Option<Box<Remarks>>,
+    diagnostics: Option<Box<Diagnostics>>,
     outbox: &mut Outbox<Signal>,
 ) {
     debug_assert!(position.rows <= 1 || !matches!(request.program.output, Output::Aggregates(_)));
@@ -178,7 +178,7 @@ pub(crate) fn answer(
         input: request.input,
         output: request.output,
         resume: position.resume(),
-        remarks,
+        diagnostics,
         error: None,
     };
     outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadRowsReply(reply)));
@@ -188,7 +188,7 @@ pub(crate) fn answer(
 pub(crate) fn fail(
     mut request: ReadRows,
     error: Box<Error>,
-    remarks: Option<Box<Remarks>>,
+    diagnostics: Option<Box<Diagnostics>>,
     outbox: &mut Outbox<Signal>,
 ) {
     request.output.clear();
@@ -201,7 +201,7 @@ pub(crate) fn fail(
         input: request.input,
         output: request.output,
         resume: None,
-        remarks,
+        diagnostics,
         error: Some(error),
     };
     outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadRowsReply(reply)));

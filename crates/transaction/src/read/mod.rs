@@ -9,9 +9,7 @@ mod row_reader;
 mod sort_key;
 
 pub(crate) use emit::Emitter;
-pub(crate) use row_reader::{
-    Hold, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader, bounds_of, direction_of,
-};
+pub(crate) use row_reader::{Hold, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader, bounds_of, direction_of};
 
 #[cfg(test)]
 mod tests;

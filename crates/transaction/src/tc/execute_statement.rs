@@ -5,10 +5,10 @@ use junctor_kernel::{Address, Buffer, Context, Outbox};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
 use junctor_model::limit::STATEMENTS_MAX;
+use junctor_signals::diagnostics;
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::program::WriteProgram;
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::remarks;
 use junctor_signals::write_rows::{WriteRows, WriteRowsReply};
 use junctor_signals::{LdmSignal, Signal, SqlSignal};
 
@@ -167,8 +167,8 @@ impl TcBlock {
             record.note_written(from, reply.partition);
         }
         let running = &mut record.running;
-        if reply.remarks.is_some() {
-            remarks::join(&mut running.remarks, reply.remarks, running.reading.warnings_max);
+        if reply.diagnostics.is_some() {
+            diagnostics::join(&mut running.diagnostics, reply.diagnostics, running.reading.warnings_max);
         }
         if let Part::Base = running.parts[number] {
             running.matched += u64::from(reply.matched);
@@ -276,7 +276,7 @@ impl TcBlock {
             statement,
             matched: if failed { 0 } else { running.matched },
             changed: if failed { 0 } else { running.changed },
-            remarks: running.remarks.take(),
+            diagnostics: running.diagnostics.take(),
             outputs: if failed { Vec::new() } else { std::mem::take(&mut running.outputs) },
             written: if stays_open && !failed { running.written.clone() } else { Vec::new() },
             error: running.error.take(),
@@ -298,7 +298,7 @@ fn refuse(
         statement: StatementNumber(0),
         matched: 0,
         changed: 0,
-        remarks: None,
+        diagnostics: None,
         outputs: Vec::new(),
         written: Vec::new(),
         error: Some(error),

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use junctor_kernel::{Address, Buffer, Handle, Time};
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, PartitionId, RowId, StatementNumber, TableId, TransactionId};
+use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::execute_statement::{ExecuteStatement, Reading};
 use junctor_signals::lock_wait::Blocker;
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::remarks::Remarks;
 use junctor_signals::write_rows::FollowUp;
 
 use super::follow_up::{FollowUpPlan, ShownKeys};
@@ -130,7 +130,7 @@ pub(super) struct Statement {
     pub program: Option<Arc<WriteProgram>>,
     pub matched: u64,
     pub changed: u64,
-    pub remarks: Option<Box<Remarks>>,
+    pub diagnostics: Option<Box<Diagnostics>>,
     pub outputs: Vec<Buffer>,
     /// The newest commit number that its answers tell of.
     pub newest: CommitNumber,
@@ -169,7 +169,7 @@ impl Default for Statement {
             program: None,
             matched: 0,
             changed: 0,
-            remarks: None,
+            diagnostics: None,
             outputs: Vec::new(),
             newest: CommitNumber(0),
             written: Vec::new(),
@@ -375,7 +375,7 @@ impl Statement {
         self.program = None;
         self.one_phase = false;
         (self.matched, self.changed) = (0, 0);
-        self.remarks = None;
+        self.diagnostics = None;
         self.outputs.clear();
         self.newest = CommitNumber(0);
         self.written.clear();

@@ -11,8 +11,8 @@ use junctor_model::key::append_value;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::TableDefinition;
 use junctor_model::value::ValueRef;
+use junctor_signals::diagnostics;
 use junctor_signals::program::{Output, WriteAction};
-use junctor_signals::remarks;
 
 use super::drive::{Next, may_leave_out, may_repeat, settle, take_transaction};
 use super::insert::send_step;
@@ -88,7 +88,7 @@ fn begin_in_turn(
     let values = Values { parameters: Parameters::from_bytes(&state.parameters), scratch };
     let pushed = push_path(inputs, keys, &plan.table.definition, &plan.path, &values, sent, context.turn);
     // The same was said when the statement began.
-    remarks::take(&mut context.engine.work.scratch);
+    diagnostics::take(&mut context.engine.work.scratch);
     pushed?;
     send_step(context, state, &ordered.lock, Step::Lock)
 }
@@ -107,8 +107,8 @@ pub(super) fn on_answer(
     let is_duplicate = outcome.error.as_ref().is_some_and(|error| error.code == ErrorCode::DuplicateEntry);
     let goes_in_turn = is_duplicate && ordered.after_duplicate && matches!(state.step, Step::WriteAll);
     // What is written once more, row by row, says it then.
-    if let Some(remarks) = outcome.remarks.filter(|_| !goes_in_turn) {
-        context.session.note_remarks(level_of(&ordered.write), *remarks);
+    if let Some(diagnostics) = outcome.diagnostics.filter(|_| !goes_in_turn) {
+        context.session.note_diagnostics(level_of(&ordered.write), *diagnostics);
     }
     if let Some(error) = outcome.error {
         let is_left_out = ordered.ignore && may_leave_out(error.code);

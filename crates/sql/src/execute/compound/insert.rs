@@ -176,12 +176,12 @@ pub(super) fn on_answer(
     images: &[Vec<u8>],
 ) -> Result<Next> {
     let repeats = outcome.error.as_ref().is_some_and(|error| repeats_batch(context, state, plan, error));
-    if let Some(remarks) = outcome.remarks {
+    if let Some(diagnostics) = outcome.diagnostics {
         let level = match &plan.conflict {
             Conflict::Update { update, .. } => crate::execute::write::level_of(update),
             _ => WarningLevel::Note,
         };
-        context.session.note_remarks(level, *remarks);
+        context.session.note_diagnostics(level, *diagnostics);
     }
     let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
     let is_duplicate = outcome.error.as_ref().is_some_and(|error| error.code == ErrorCode::DuplicateEntry);

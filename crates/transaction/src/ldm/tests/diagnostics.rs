@@ -83,8 +83,8 @@ fn returning_is_as_strict_as_it_says_and_a_failure_changes_nothing() {
     let lenient = returning(&table.delete(Access::PrimaryKeys), output, false);
     let reply = harness.execute(NONE, true, &lenient, table.keys(&[1, 2, 3]));
     assert_eq!((&reply.error, reply.changed), (&None, 3));
-    let remarks = reply.remarks.expect("there are warnings");
-    assert_eq!((remarks.count, remarks.warnings.len()), (3, 2));
+    let diagnostics = reply.diagnostics.expect("there are warnings");
+    assert_eq!((diagnostics.count, diagnostics.warnings.len()), (3, 2));
     harness.check_idle();
 }
 
@@ -95,12 +95,12 @@ fn last_insert_id_comes_back_from_where_it_was_called_also_when_the_statement_fa
     let call = Expression::call("LAST_INSERT_ID", vec![next]).expect("it has one argument");
     let update = table.update(Access::PrimaryKeys, vec![(K, call.clone())]);
     let reply = harness.execute(NONE, true, &update, table.keys(&[2]));
-    assert_eq!(reply.remarks.expect("it was called").last_insert_id, Some(21));
+    assert_eq!(reply.diagnostics.expect("it was called").last_insert_id, Some(21));
     assert_eq!(table.rows(&mut harness)[1], (2, 21, Some(2)));
     let failing = table.update(Access::PrimaryKeys, vec![(K, call), (K, divided_by_zero(&table))]);
     let reply = harness.execute(NONE, true, &failing, table.keys(&[3]));
     assert_eq!(reply.error.expect("a division by zero").code, ErrorCode::DivisionByZero);
-    assert_eq!(reply.remarks.expect("it was called").last_insert_id, Some(31));
+    assert_eq!(reply.diagnostics.expect("it was called").last_insert_id, Some(31));
 }
 
 #[test]
@@ -114,8 +114,8 @@ fn the_warnings_of_a_read_come_with_its_rows_and_are_not_those_of_the_next() {
     let count = |harness: &mut Harness, ids: &[i64]| {
         let replies = harness.read(&program, table.keys(ids), stable, NONE);
         assert!(replies.iter().all(|reply| reply.error.is_none()));
-        let remarks = replies.into_iter().filter_map(|reply| reply.remarks);
-        remarks.map(|remarks| (remarks.count, remarks.warnings.len())).collect::<Vec<_>>()
+        let diagnostics = replies.into_iter().filter_map(|reply| reply.diagnostics);
+        diagnostics.map(|diagnostics| (diagnostics.count, diagnostics.warnings.len())).collect::<Vec<_>>()
     };
     assert_eq!(count(&mut harness, &[1, 2, 3]), [(3, 2)]);
     assert_eq!(count(&mut harness, &[77]), []);

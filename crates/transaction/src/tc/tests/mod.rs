@@ -176,7 +176,7 @@ fn reply_of(write: &WriteRows, follow_ups: Vec<FollowUp>, error: Option<Box<Erro
         partition: write.partition,
         matched: 1,
         changed: u32::from(error.is_none()),
-        remarks: None,
+        diagnostics: None,
         newest: CommitNumber(0),
         input: Buffer::new(),
         output: Buffer::new(),
