@@ -174,7 +174,7 @@ fn leaf() -> impl Strategy<Value = Option<Expression>> {
         2 => (0u16..5).prop_map(|at| Some(Expression::column(ColumnIndex(at), &columns()[usize::from(at)], "`c`"))),
         1 => (0u16..6, 0usize..6).prop_map(|(ordinal, kind)| {
             let kinds = [Kind::Null, Kind::Int, Kind::UInt, Kind::Decimal, Kind::Double, Kind::String];
-            Some(Expression::parameter(ordinal, kinds[kind], CollationId::DEFAULT))
+            Some(Expression::parameter(ordinal, kinds[kind], 0, CollationId::DEFAULT))
         }),
     ]
 }
@@ -290,7 +290,7 @@ fn a_strict_write_turns_warnings_into_errors() {
 #[test]
 fn errors_name_the_expression_as_mysql_does() {
     let column = Expression::column(ColumnIndex(1), &columns()[1], "`t`.`c`");
-    let parameter = Expression::parameter(0, Kind::Int, CollationId::DEFAULT);
+    let parameter = Expression::parameter(0, Kind::Int, 0, CollationId::DEFAULT);
     let difference = Expression::arithmetic(ArithmeticOperator::Subtract, column, parameter);
     let format = RowFormat::new(&columns());
     let mut image = Vec::new();

@@ -37,11 +37,12 @@ impl Expression {
     }
 
     /// A value given with each execution, of a kind fixed now; a value of another kind is converted when it is read.
-    pub fn parameter(ordinal: u16, kind: Kind, collation: CollationId) -> Expression {
+    /// `scale` is that of a decimal and means nothing for other kinds.
+    pub fn parameter(ordinal: u16, kind: Kind, scale: u8, collation: CollationId) -> Expression {
         let result = match kind {
             Kind::Null => ResultType::null(),
             Kind::Int | Kind::UInt => ResultType::integer(kind == Kind::UInt, 20),
-            Kind::Decimal => ResultType::decimal(38, crate::result_type::DECIMAL_SCALE_MAX),
+            Kind::Decimal => ResultType::decimal(65, scale),
             Kind::Double => ResultType::double(),
             Kind::String => ResultType::string(collation, Coercibility::Coercible, 65_535),
         };

@@ -205,7 +205,9 @@ impl<'a> Binder<'a> {
     fn parameter(&self, ordinal: ast::Ordinal) -> Result<Expression> {
         let kind = self.environment.parameters.get(ordinal.0 as usize).filter(|kind| !kind.is_list);
         match (kind, u16::try_from(ordinal.0)) {
-            (Some(kind), Ok(ordinal)) => Ok(Expression::parameter(ordinal, kind.kind, self.environment.collation)),
+            (Some(kind), Ok(ordinal)) => {
+                Ok(Expression::parameter(ordinal, kind.kind, kind.scale, self.environment.collation))
+            }
             _ => Err(Error::new(ErrorCode::UnknownError, format!("Parameter {} has no value", ordinal.0))),
         }
     }

@@ -24,8 +24,17 @@ pub struct Folded {
 pub struct ParameterKind {
     /// The kind of the value, or of every value of a list.
     pub kind: Kind,
+    /// Digits after the point of a decimal; 0 for other kinds and for lists.
+    pub scale: u8,
     /// Whether it is a folded list.
     pub is_list: bool,
+}
+
+impl ParameterKind {
+    /// The kind of a single value that is no decimal.
+    pub const fn of(kind: Kind) -> ParameterKind {
+        ParameterKind { kind, scale: 0, is_list: false }
+    }
 }
 
 /// The schema, the session's settings and the parameters, as far as meaning depends on them.

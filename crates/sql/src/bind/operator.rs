@@ -162,7 +162,7 @@ impl Binder<'_> {
                 let (Some(kind), Ok(ordinal)) = (kind, u16::try_from(ordinal.0)) else {
                     return Err(Error::not_supported("so many lists"));
                 };
-                let item = Expression::parameter(ordinal, kind.kind, self.environment.collation).result;
+                let item = Expression::parameter(ordinal, kind.kind, kind.scale, self.environment.collation).result;
                 Expression::in_parameters(negated, operand, ordinal, item)
             }
         }

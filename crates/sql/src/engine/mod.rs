@@ -13,6 +13,7 @@ mod routing;
 mod sending;
 mod session_statement;
 mod settings;
+mod shape_plans;
 mod shared_statements;
 mod spinning;
 mod lock_tables;

@@ -23,7 +23,7 @@ use crate::session::{PreparedStatement, Session};
 /// Bytes of the longest statement that is prepared.
 const PREPARED_BYTES_MAX: usize = 1 << 20;
 /// The kind of a parameter that no value was bound to yet.
-const UNBOUND: ParameterKind = ParameterKind { kind: Kind::Int, is_list: false };
+const UNBOUND: ParameterKind = ParameterKind::of(Kind::Int);
 /// Bytes of a statement that SHOW PROCESSLIST shows.
 const SHOWN_BYTES_MAX: usize = 4096;
 
@@ -146,12 +146,9 @@ impl StatementContext<'_, '_> {
         self.engine.work.kinds.clear();
         for ordinal in 0..prepared.parameter_count {
             // What NULL is compared with does not matter, so it is planned as what it was before.
-            let before = prepared.kinds.get(usize::from(ordinal)).map_or(Kind::Int, |kind| kind.kind);
-            let kind = match kind_of_value(values.get(ordinal)) {
-                Kind::Null => before,
-                kind => kind,
-            };
-            self.engine.work.kinds.push(ParameterKind { kind, is_list: false });
+            let before = prepared.kinds.get(usize::from(ordinal)).copied().unwrap_or(UNBOUND);
+            let kind = kind_of_value(values.get(ordinal));
+            self.engine.work.kinds.push(if kind.kind == Kind::Null { before } else { kind });
         }
         let key = StatementKey { text: &prepared.text, database: prepared.database.as_deref(), settings };
         let has_kinds = |kinds: &[ParameterKind]| *kinds == *self.engine.work.kinds;
@@ -242,6 +239,6 @@ fn fits(plan: &Plan, kinds: &[ParameterKind], values: Parameters<'_>) -> bool {
     }
     kinds.iter().enumerate().all(|(ordinal, planned)| {
         let kind = kind_of_value(values.get(ordinal as u16));
-        kind == planned.kind || kind == Kind::Null
+        kind == *planned || kind.kind == Kind::Null
     })
 }

@@ -11,10 +11,10 @@ use super::{Engine, OperationKind};
 use crate::bind::{Environment, ParameterKind, message};
 use crate::execute::StatementContext;
 use crate::execute::{
-    Again, Origin, Run, compute_now, fail, fill_from_shape, fits_class, kinds_of_shape, run_control, start_change,
-    start_insert, start_select,
+    Again, Origin, Run, compute_now, fail, fill_from_shape, fits_class, run_control, start_change, start_insert,
+    start_select,
 };
-use crate::parse::{Parameterised, ShapeOutcome, Statement, first_statement_end, parse, parse_with_parameters, scan};
+use crate::parse::{ShapeOutcome, Statement, first_statement_end, parse, scan};
 use crate::plan::{ChangeKind, ControlPlan, Plan, Planned, plan_statement};
 use crate::result::Progress;
 
@@ -27,14 +27,7 @@ impl StatementContext<'_, '_> {
 
     pub(super) fn run_text(&mut self, text: &[u8], again: Again<'_>) -> Progress {
         if scan(text, &mut self.engine.shape) == ShapeOutcome::Cacheable {
-            let found = self
-                .engine
-                .cache
-                .get(&Engine::plan_key(&self.engine.shape, self.session), &self.engine.gateway.catalog().dictionary);
-            let plan = match found {
-                Some(plan) => Ok(Some(plan)),
-                None => self.plan_shape(text),
-            };
+            let plan = self.plan_of_shape(text);
             match plan {
                 Ok(Some(plan)) if self.engine.fill_parameters(text, &plan) => {
                     self.session.clear_diagnostics();
@@ -49,33 +42,6 @@ impl StatementContext<'_, '_> {
             }
         }
         self.run_unshaped(text, again)
-    }
-
-    /// Plans a shape that is not known yet; `None` when its literals matter or the statement has no plan that lasts.
-    #[cold]
-    fn plan_shape(&mut self, text: &[u8]) -> Result<Option<Arc<Plan>>> {
-        let statement = match parse_with_parameters(text, &self.engine.shape) {
-            Ok(Parameterised::Statement(statement)) => statement,
-            Ok(Parameterised::LiteralsMatter) => return Ok(None),
-            Err(error) => return Err(message::of_parse_error(&error)),
-        };
-        kinds_of_shape(&self.engine.shape, &mut self.engine.work.kinds);
-        self.engine.set_lock_calls(LockCallMode::Described);
-        let planned = self.plan(&statement, self.session.database());
-        self.engine.set_lock_calls(LockCallMode::Refused);
-        let Some(planned) = planned? else { return Ok(None) };
-        if planned.is_volatile {
-            // Such a plan is good once, and its statement's literals are known: planning it with them is simpler.
-            return Ok(None);
-        }
-        self.engine.counters.plans += 1;
-        let plan = Arc::new(planned.plan);
-        self.engine.cache.put(
-            &Engine::plan_key(&self.engine.shape, self.session),
-            Arc::clone(&plan),
-            &self.engine.gateway.catalog().dictionary,
-        );
-        Ok(Some(plan))
     }
 
     /// Plans a statement whose parameters have the kinds of the workspace.

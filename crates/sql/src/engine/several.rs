@@ -6,6 +6,7 @@ use crate::bind::message;
 use crate::execute::StatementContext;
 use crate::execute::{Again, fail, interrupted};
 use crate::parse::{ShapeOutcome, first_statement_end, parse_next, scan};
+use crate::plan::Known;
 use crate::result::Progress;
 
 impl StatementContext<'_, '_> {
@@ -29,12 +30,11 @@ impl StatementContext<'_, '_> {
     #[cold]
     pub(super) fn run_first(&mut self, text: &[u8], (from, end): (usize, usize)) -> Progress {
         let statement = &text[..end - 1];
-        let is_known = scan(statement, &mut self.engine.shape) == ShapeOutcome::Cacheable
-            && self
-                .engine
-                .cache
-                .get(&Engine::plan_key(&self.engine.shape, self.session), &self.engine.gateway.catalog().dictionary)
-                .is_some();
+        let is_known = scan(statement, &mut self.engine.shape) == ShapeOutcome::Cacheable && {
+            let key = Engine::plan_key(&self.engine.shape, self.session);
+            let known = self.engine.cache.get(&key, &self.engine.gateway.catalog().dictionary);
+            matches!(known, Some(Known::Plan(_)))
+        };
         // An error is told with the text that follows it.
         if !is_known && let Err(error) = parse_next(text, 0) {
             self.session.clear_diagnostics();

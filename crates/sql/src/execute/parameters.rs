@@ -56,15 +56,15 @@ pub(crate) fn kind_of_class(class: LiteralClass) -> Kind {
     }
 }
 
-/// The kind of a value.
-pub(crate) fn kind_of_value(value: ValueRef<'_>) -> Kind {
+/// The kind that a plan for this value is made for.
+pub(crate) fn kind_of_value(value: ValueRef<'_>) -> ParameterKind {
     match value {
-        ValueRef::Null => Kind::Null,
-        ValueRef::Int(_) => Kind::Int,
-        ValueRef::UInt(_) => Kind::UInt,
-        ValueRef::Double(_) => Kind::Double,
-        ValueRef::Decimal(_) => Kind::Decimal,
-        ValueRef::Bytes(_) => Kind::String,
+        ValueRef::Null => ParameterKind::of(Kind::Null),
+        ValueRef::Int(_) => ParameterKind::of(Kind::Int),
+        ValueRef::UInt(_) => ParameterKind::of(Kind::UInt),
+        ValueRef::Double(_) => ParameterKind::of(Kind::Double),
+        ValueRef::Decimal(value) => ParameterKind { scale: value.scale, ..ParameterKind::of(Kind::Decimal) },
+        ValueRef::Bytes(_) => ParameterKind::of(Kind::String),
     }
 }
 
@@ -73,12 +73,13 @@ pub(crate) fn kinds_of_shape(shape: &Shape, kinds: &mut Vec<ParameterKind>) {
     kinds.clear();
     for ordinal in 0..shape.slot_count() as u32 {
         let is_list = matches!(shape.slot(Ordinal(ordinal)), Some(Slot::List { .. }));
-        let class = match is_list {
-            true => shape.list(Ordinal(ordinal)).first().map(|literal| literal.class),
-            false => shape.literal(Ordinal(ordinal), 0).map(|literal| literal.class),
+        let literal = match is_list {
+            true => shape.list(Ordinal(ordinal)).first(),
+            false => shape.literal(Ordinal(ordinal), 0),
         };
-        let kind = class.map_or(Kind::Null, kind_of_class);
-        kinds.push(ParameterKind { kind, is_list });
+        let kind = literal.map_or(Kind::Null, |literal| kind_of_class(literal.class));
+        let scale = literal.filter(|_| !is_list).map_or(0, LiftedLiteral::scale);
+        kinds.push(ParameterKind { kind, scale, is_list });
     }
 }
 

@@ -297,6 +297,8 @@ pub(crate) struct Workspace {
     /// The parameters of the execution at hand.
     pub parameters: Vec<u8>,
     pub kinds: Vec<ParameterKind>,
+    /// The key of a statement whose shape keeps literals.
+    pub variant: Vec<u8>,
     pub decoded: Vec<u8>,
     pub scratch: Scratch,
     /// Sorters that no statement uses.

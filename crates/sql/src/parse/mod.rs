@@ -9,6 +9,7 @@ pub mod expression;
 pub mod grammar;
 pub mod keyword;
 pub mod lexer;
+pub(crate) mod lift;
 pub mod limit;
 pub mod literal;
 pub mod shape;

@@ -12,16 +12,18 @@
 //!   a shape too; everything else is not cacheable.
 //! - The select list up to FROM is kept byte for byte, literals and spaces included, because it names the columns.
 //! - Elsewhere integers, decimals, doubles and strings are lifted, each class with a mark of its own. NULL, TRUE and
-//!   the like stay text. Integers of all magnitudes up to 64 bits are one class.
+//!   the like stay text. Integers of all magnitudes up to 64 bits are one class. The mark of a decimal has its scale,
+//!   which decides the scale of what is computed from it; one that is a whole member of a row of VALUES has none.
 //! - `IN (...)` of literals of one class becomes one mark whatever its length; a sign belongs to a literal there.
 //! - The rows of VALUES that all have the same form become one, whatever their number; a sign belongs to a literal
 //!   there too. Rows of different forms are not cacheable.
-//! - Where a lifted literal is no value (an ordinal in ORDER BY, a length, an alias), the parser finds out and says
-//!   so by [`super::grammar::Parameterised::LiteralsMatter`].
+//! - Where more than the value of a lifted literal matters (an ordinal in ORDER BY, a length, an alias, an argument of
+//!   a function), the parser keeps it a literal: see [`super::lift`].
 //! - Blanks and comments become one space. Executable comments, optimizer hints, parameters, prefixed strings
 //!   (`x'..'`, `_utf8mb4'..'`) and adjacent strings are not cacheable.
 //!
-//! Equal normalised text means equal statements up to values, so a cache must compare it after a hash hit.
+//! Equal normalised text, with equal texts of the kept literals, means equal statements up to values, so a cache must
+//! compare both after a hash hit.
 
 mod hash;
 mod recent;
@@ -60,7 +62,7 @@ pub struct LiftedLiteral {
     pub start: u32,
     /// Byte offset after its last byte.
     pub end: u32,
-    /// For integers the magnitude; else nothing.
+    /// The magnitude of an integer, the digits after the full stop of a decimal; 0 for other classes.
     pub magnitude: u64,
     /// Its class.
     pub class: LiteralClass,
@@ -185,6 +187,30 @@ impl Shape {
         self.slots.len()
     }
 
+    /// Appends the text that makes a shape with kept literals the key of one plan: the normalised text, then the kept
+    /// literals as they are written. Returns the hash of what was appended.
+    pub fn append_with_kept(&self, text: &[u8], kept: &[Ordinal], out: &mut Vec<u8>) -> [u64; 2] {
+        let start = out.len();
+        out.extend_from_slice(self.normalised());
+        for ordinal in kept {
+            let bytes = self.text_of(*ordinal, text);
+            out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+            out.extend_from_slice(bytes);
+        }
+        hash::of(&out[start..], self.seed)
+    }
+
+    /// What is written for an ordinal; the first row's literal for one of rows.
+    fn text_of<'a>(&self, ordinal: Ordinal, text: &'a [u8]) -> &'a [u8] {
+        let (first, last) = match self.slot(ordinal) {
+            Some(Slot::Literal { literal } | Slot::RowLiteral { literal }) => (literal, literal),
+            Some(Slot::List { first, count, .. }) => (first, first + count - 1),
+            None => return &[],
+        };
+        let (first, last) = (&self.literals[first as usize], &self.literals[last as usize]);
+        &text[first.start as usize..last.end as usize]
+    }
+
     /// What an ordinal stands for; `None` if there is no such ordinal.
     #[inline]
     pub fn slot(&self, ordinal: Ordinal) -> Option<Slot> {
@@ -247,6 +273,12 @@ impl LiftedLiteral {
         } else {
             value.extend_from_slice(self.bytes(text));
         }
+    }
+
+    /// Digits after the full stop of a decimal, 0 for other classes; 255 for more.
+    #[inline]
+    pub fn scale(&self) -> u8 {
+        if self.class == LiteralClass::Decimal { self.magnitude.min(255) as u8 } else { 0 }
     }
 
     /// The value of an integer; the sign of a literal that is not negative may still stand before it.

@@ -16,7 +16,7 @@ mod select;
 mod statement;
 
 pub use access::{AccessPath, KeyTemplate, RangeTemplate, ScopeTemplate};
-pub use cache::{PlanCache, PlanKey};
+pub use cache::{KeptLiterals, Known, PlanCache, PlanKey};
 pub use change::{ChangeKind, ChangePlan, OrderedChange, row_key_columns};
 pub use compute::{ComputePlan, ComputeSource, type_of_column};
 pub use conflict::{Conflict, KeyLock};

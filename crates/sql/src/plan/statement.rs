@@ -69,6 +69,13 @@ pub struct VirtualSource {
 /// The virtual table of that database and name; `None` when the database has no such table.
 pub type FindVirtual<'a> = dyn Fn(&str, &str) -> Option<VirtualSource> + 'a;
 
+/// Bytes of a plan without expressions and columns.
+const PLAN_BYTES: usize = 2048;
+/// Bytes of a plan's trees for a byte of the statement: a name or number of three characters is a node of 200 bytes.
+const PLAN_BYTES_PER_TEXT_BYTE: usize = 64;
+/// Bytes of a column: its definition, its value, and both in the wire form that headers keep.
+const PLAN_BYTES_PER_COLUMN: usize = 512;
+
 /// The databases whose tables are virtual.
 const VIRTUAL_DATABASES: [&str; 2] = ["information_schema", "junctor_info"];
 
@@ -161,6 +168,21 @@ impl Plan {
             Plan::Change(plan) => plan.returning.as_ref(),
             Plan::Control(_) => None,
         }
+    }
+
+    /// An estimate of the bytes that the plan of a statement of this text takes, the table's layout apart: its trees grow
+    /// with the text, its columns with the table.
+    pub fn bytes(&self, text: &[u8]) -> usize {
+        let columns = self.header().map_or(0, |header| header.columns.len());
+        let values = match self {
+            Plan::Insert(plan) => plan.rows.iter().map(Vec::len).sum(),
+            _ => 0,
+        };
+        let nested = match self {
+            Plan::Insert(InsertPlan { select: Some(select), .. }) => select.bytes(&[]),
+            _ => 0,
+        };
+        PLAN_BYTES + PLAN_BYTES_PER_TEXT_BYTE * text.len() + PLAN_BYTES_PER_COLUMN * (columns + values) + nested
     }
 
     /// The tables that it uses, each with whether it writes or locks rows there.

@@ -98,7 +98,7 @@ fn planned(dictionary: &Dictionary, text: &str) -> junctor_model::error::Result<
     let mut statement = None;
     if scan(text.as_bytes(), &mut shape) == ShapeOutcome::Cacheable {
         let parsed = parse_with_parameters(text.as_bytes(), &shape).map_err(|error| message::of_parse_error(&error))?;
-        if let Parameterised::Statement(parsed) = parsed {
+        if let Parameterised::Statement { statement: parsed, .. } = parsed {
             kinds_of_shape(&shape, &mut kinds);
             statement = Some(parsed);
         }
@@ -418,7 +418,7 @@ fn a_plan_is_found_by_its_shape_until_its_table_changes() {
     let planned =
         planned(&dictionary, "SELECT c FROM s WHERE id = 1").expect("the table exists").expect("it has a plan");
     let key = PlanKey { hash: [1, 2], text: b"text", database: "t", settings: 0 };
-    cache.put(&key, Arc::new(planned.plan), &dictionary);
+    cache.put(&key, Known::Plan(Arc::new(planned.plan)), &dictionary);
     assert!(cache.get(&key, &dictionary).is_some());
     for other in [
         PlanKey { text: b"txet", ..key },
@@ -447,11 +447,11 @@ fn a_full_set_of_the_cache_gives_up_what_was_used_longest_ago() {
     let keys: Vec<PlanKey<'_>> =
         texts.iter().map(|text| PlanKey { hash: [7, 7], text: text.as_bytes(), database: "", settings: 0 }).collect();
     for key in &keys[..4] {
-        cache.put(key, Arc::clone(&plan), &dictionary);
+        cache.put(key, Known::Plan(Arc::clone(&plan)), &dictionary);
         assert!(cache.get(key, &dictionary).is_some());
     }
     assert!(cache.get(&keys[0], &dictionary).is_some(), "used again");
-    cache.put(&keys[4], Arc::clone(&plan), &dictionary);
+    cache.put(&keys[4], Known::Plan(Arc::clone(&plan)), &dictionary);
     assert!(cache.get(&keys[1], &dictionary).is_none());
     for kept in [0, 2, 3, 4] {
         assert!(cache.get(&keys[kept], &dictionary).is_some(), "{kept}");
@@ -480,7 +480,7 @@ fn a_plan_that_computes_with_parameters_is_one_for_their_kinds() {
     ];
     for (text, takes_any_kind) in cases {
         let parsed = parse(text.as_bytes()).expect("the statements of this test are well-formed");
-        let kind = ParameterKind { kind: Kind::Int, is_list: false };
+        let kind = ParameterKind::of(Kind::Int);
         let kinds = vec![kind; parsed.parameter_count as usize];
         let planned = planned_for(&dictionary, &parsed.statement, &kinds).expect(text);
         let Some(Planned { plan: Plan::Insert(insert), .. }) = planned else { panic!("{text}") };

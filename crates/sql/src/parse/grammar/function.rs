@@ -1,7 +1,7 @@
 //! Function calls, most of all those with a syntax of their own.
 
 use super::operator::Level;
-use super::parser::{Parse, Parser, Stop};
+use super::parser::{Parse, Parser};
 use crate::parse::expression::{CastTarget, Expression, FunctionCall, TrimSide};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
@@ -79,11 +79,7 @@ impl Parser<'_> {
             if is_aggregate(&call.name) && !self.accept_word(Keyword::All) {
                 call.distinct = self.accept_word(Keyword::Distinct);
             }
-            let lifted = self.lifted_count();
             call.arguments = self.comma_list(Self::expression)?;
-            if lifted != self.lifted_count() && takes_fraction_digits(&call.name) {
-                return Err(Stop::LiteralsMatter);
-            }
             if self.at_word(Keyword::Using) && call.name.eq_ignore_ascii_case("CHAR") {
                 return self.unsupported("CHAR with USING");
             }
@@ -271,20 +267,4 @@ impl Parser<'_> {
 fn is_aggregate(name: &str) -> bool {
     const AGGREGATES: [&str; 5] = ["COUNT", "SUM", "AVG", "MIN", "MAX"];
     AGGREGATES.iter().any(|aggregate| aggregate.eq_ignore_ascii_case(name))
-}
-
-/// Whether the argument is a number of digits and so a part of the result's type, for which no parameter can stand.
-fn takes_fraction_digits(name: &str) -> bool {
-    const CLOCKS: [&str; 9] = [
-        "NOW",
-        "SYSDATE",
-        "CURTIME",
-        "CURRENT_TIME",
-        "CURRENT_TIMESTAMP",
-        "LOCALTIME",
-        "LOCALTIMESTAMP",
-        "UTC_TIME",
-        "UTC_TIMESTAMP",
-    ];
-    CLOCKS.iter().any(|clock| clock.eq_ignore_ascii_case(name))
 }

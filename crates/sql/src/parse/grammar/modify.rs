@@ -173,7 +173,7 @@ impl Parser<'_> {
     fn returning(&mut self) -> Parse<Vec<SelectItem>> {
         match self.accept_word(Keyword::Returning) {
             // The texts of the items name columns, and a shape does not keep their blanks.
-            true if self.lifted_count().is_some() => Err(Stop::LiteralsMatter),
+            true if self.is_lifting() => Err(Stop::LiteralsMatter),
             true => self.select_list(),
             false => Ok(Vec::new()),
         }

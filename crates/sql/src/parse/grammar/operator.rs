@@ -3,7 +3,7 @@
 //! The levels are those of MySQL's grammar rather than of its manual's table: a comparison has predicates on both
 //! sides, a predicate (IN, BETWEEN, LIKE, REGEXP) has bit expressions, and a predicate is no operand of another.
 
-use super::parser::{Parse, Parser, Stop};
+use super::parser::{Parse, Parser};
 use crate::parse::expression::{BinaryOperator, Expression, InList, IsTest, UnaryOperator};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
@@ -194,9 +194,7 @@ impl Parser<'_> {
 
     /// The escape character, which patterns are prepared for.
     fn escape(&mut self) -> Parse<Expression> {
-        let lifted = self.lifted_count();
-        let escape = self.expression_at(Level::Simple)?;
-        if self.lifted_count() == lifted { Ok(escape) } else { Err(Stop::LiteralsMatter) }
+        self.expression_at(Level::Simple)
     }
 
     fn in_list(&mut self) -> Parse<InList> {

@@ -4,6 +4,7 @@ use crate::parse::error::{ParseError, ParseErrorKind};
 use crate::parse::expression::Ordinal;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::{Lexer, Token, TokenKind, is_blank_byte};
+use crate::parse::lift::{can_keep, kept_literals};
 use crate::parse::limit::{
     ALIAS_CHARACTERS_MAX, NAME_CHARACTERS_MAX, NESTING_MAX, PARAMETERS_MAX, STATEMENT_BYTES_MAX,
 };
@@ -25,10 +26,15 @@ pub struct Parsed {
 /// What became of a statement whose literals were lifted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parameterised {
-    /// Every lifted literal is a parameter of this statement.
-    Statement(Statement),
-    /// A lifted literal stands where its text matters (a column's name, an ordinal, a length): statements of this
-    /// shape must be parsed each time.
+    /// A statement whose lifted literals are parameters.
+    Statement {
+        /// The statement.
+        statement: Statement,
+        /// The ordinals that are literals of the statement all the same, in ascending order: their text is part of its
+        /// meaning (see [`crate::parse::lift`]). The statement stands for texts of its shape with equal such literals.
+        kept: Vec<Ordinal>,
+    },
+    /// Statements of this shape must be parsed each time.
     LiteralsMatter,
 }
 
@@ -78,18 +84,36 @@ pub fn first_statement_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Parses `text`, of which `shape` was scanned, so that every literal that the scanner lifted is a parameter with the
-/// same ordinal. The result is good for every statement of an equal shape.
+/// Parses `text`, of which `shape` was scanned. A literal that the scanner lifted becomes a parameter with the same
+/// ordinal wherever its class and scale are all that a plan may know of it.
 pub fn parse_with_parameters(text: &[u8], shape: &Shape) -> Result<Parameterised, ParseError> {
     if text.len() > STATEMENT_BYTES_MAX {
         return Err(ParseError::at(ParseErrorKind::StatementTooLong, text, 0));
     }
-    let mut parser = Parser::new(without_end(text), 0, Some(shape));
-    match parser.whole_statement() {
-        Ok(_) if parser.current.kind != TokenKind::End => Ok(Parameterised::LiteralsMatter),
-        Ok(statement) if parser.used_all_lifted() => Ok(Parameterised::Statement(statement)),
-        Ok(_) | Err(Stop::LiteralsMatter) => Ok(Parameterised::LiteralsMatter),
-        Err(stop) => parser.after_stop(stop).map(|parsed| Parameterised::Statement(parsed.statement)),
+    let mut kept = Vec::new();
+    loop {
+        let mut parser = Parser::new(without_end(text), 0, Some(shape));
+        parser.kept = &kept;
+        let statement = match parser.whole_statement() {
+            Ok(_) if parser.current.kind != TokenKind::End || !parser.used_rows() => {
+                return Ok(Parameterised::LiteralsMatter);
+            }
+            Ok(statement) => statement,
+            Err(Stop::LiteralsMatter) => return Ok(Parameterised::LiteralsMatter),
+            Err(stop) => {
+                let parsed = parser.after_stop(stop)?;
+                return Ok(Parameterised::Statement { statement: parsed.statement, kept });
+            }
+        };
+        // Whether a literal is an operand is known once it has been parsed, so those that are kept need a second pass.
+        let found = kept_literals(&statement, shape);
+        if found == kept {
+            return Ok(Parameterised::Statement { statement, kept });
+        }
+        if !kept.is_empty() || !can_keep(&found, shape) {
+            return Ok(Parameterised::LiteralsMatter);
+        }
+        kept = found;
     }
 }
 
@@ -128,7 +152,8 @@ pub(super) struct Parser<'a> {
     pub(super) height: u32,
     parameter_count: u32,
     shape: Option<&'a Shape>,
-    lifted_used: u32,
+    /// Lifted literals that are parsed as literals, in ascending order.
+    kept: &'a [Ordinal],
     rows_used: bool,
     /// Whether the statement may end with RETURNING.
     pub(super) may_return: bool,
@@ -149,7 +174,7 @@ impl<'a> Parser<'a> {
             height: 0,
             parameter_count: 0,
             shape,
-            lifted_used: 0,
+            kept: &[],
             rows_used: false,
             may_return: false,
         }
@@ -451,11 +476,10 @@ impl<'a> Parser<'a> {
 
     /// Takes the lifted literal that begins with the current token, if there is one.
     pub(super) fn lifted_literal(&mut self) -> Option<Ordinal> {
-        let (shape, ordinal) = (self.shape?, self.shape?.slot_at(self.current.start)?);
+        let (shape, ordinal) = self.slot_here()?;
         match shape.slot(ordinal)? {
             Slot::List { .. } => return None,
             Slot::Literal { literal } | Slot::RowLiteral { literal } => {
-                self.lifted_used += 1;
                 self.seek(shape.literals()[literal as usize].end);
             }
         }
@@ -464,9 +488,8 @@ impl<'a> Parser<'a> {
 
     /// Takes the lifted list of literals that begins with the current token, if there is one.
     pub(super) fn lifted_list(&mut self) -> Option<Ordinal> {
-        let (shape, ordinal) = (self.shape?, self.shape?.slot_at(self.current.start)?);
+        let (shape, ordinal) = self.slot_here()?;
         let Slot::List { first, count, .. } = shape.slot(ordinal)? else { return None };
-        self.lifted_used += 1;
         self.seek(shape.literals()[(first + count - 1) as usize].end);
         Some(ordinal)
     }
@@ -479,13 +502,19 @@ impl<'a> Parser<'a> {
         Some((rows.first, rows.width))
     }
 
-    /// How many lifted literals became parameters so far; `None` if none are lifted at all.
-    pub(super) fn lifted_count(&self) -> Option<u32> {
-        self.shape.map(|_| self.lifted_used)
+    /// The slot that begins with the current token, unless its literal is kept.
+    fn slot_here(&self) -> Option<(&'a Shape, Ordinal)> {
+        let shape = self.shape?;
+        let ordinal = shape.slot_at(self.current.start)?;
+        self.kept.binary_search(&ordinal).is_err().then_some((shape, ordinal))
     }
 
-    fn used_all_lifted(&self) -> bool {
-        let Some(shape) = self.shape else { return true };
-        self.lifted_used as usize == shape.slot_count() && self.rows_used == shape.rows().is_some()
+    /// Whether literals are lifted.
+    pub(super) fn is_lifting(&self) -> bool {
+        self.shape.is_some()
+    }
+
+    fn used_rows(&self) -> bool {
+        self.shape.is_none_or(|shape| self.rows_used == shape.rows().is_some())
     }
 }

@@ -1,7 +1,6 @@
 //! Queries, and the clauses that UPDATE and DELETE share with them.
 
-use super::parser::{Parse, Parser, Stop};
-use crate::parse::expression::Expression;
+use super::parser::{Parse, Parser};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::literal::decode_integer;
@@ -79,10 +78,7 @@ impl Parser<'_> {
 
     /// A select list.
     pub(super) fn select_list(&mut self) -> Parse<Vec<SelectItem>> {
-        let lifted = self.lifted_count();
-        let items = self.comma_list(Self::select_item)?;
-        // A literal names its column by its text.
-        if lifted == self.lifted_count() { Ok(items) } else { Err(Stop::LiteralsMatter) }
+        self.comma_list(Self::select_item)
     }
 
     /// A member of a select list.
@@ -206,7 +202,6 @@ impl Parser<'_> {
             select.group_by = self.comma_list(|parser| {
                 let expression = parser.expression()?;
                 let _ = parser.accept_any(&[Keyword::Asc, Keyword::Desc]);
-                parser.refuse_lifted(&expression)?;
                 Ok(expression)
             })?;
             select.with_rollup = self.accept_words(Keyword::With, Keyword::Rollup);
@@ -218,14 +213,6 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A literal alone counts select items, so it is part of the statement's meaning and no value.
-    fn refuse_lifted(&self, expression: &Expression) -> Parse<()> {
-        match (expression, self.lifted_count()) {
-            (Expression::Parameter(_), Some(_)) => Err(Stop::LiteralsMatter),
-            _ => Ok(()),
-        }
-    }
-
     /// ORDER BY if it is there.
     pub(super) fn order_by(&mut self) -> Parse<Vec<OrderItem>> {
         if !self.accept_words(Keyword::Order, Keyword::By) {
@@ -233,7 +220,6 @@ impl Parser<'_> {
         }
         self.comma_list(|parser| {
             let expression = parser.expression()?;
-            parser.refuse_lifted(&expression)?;
             let descending = parser.accept_any(&[Keyword::Asc, Keyword::Desc]) == Some(Keyword::Desc);
             Ok(OrderItem { expression, descending })
         })

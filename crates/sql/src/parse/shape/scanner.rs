@@ -87,6 +87,9 @@ const STRING_MARK: u8 = mark(LiteralClass::String, false);
 /// What stands for the last byte of any word where only the kind of the last token counts.
 const WORD_MARK: u8 = b'a';
 
+/// The scale that stands in the normalised text for all that are no scale of an exact number.
+const SCALE_BYTE_MAX: u8 = 31;
+
 /// The most digits that fit in 64 bits whatever they are.
 pub(super) const SAFE_DIGITS: usize = 19;
 
@@ -172,16 +175,18 @@ impl<'a> Scanner<'a> {
                     if text[at - 1] == b'@' {
                         return None;
                     }
-                    (at, before) = self.lift::<IN_ROW>(at, read_number(text, at)?)?;
+                    let begins_member = IN_ROW && depth == 1 && matches!(before, b'(' | b',');
+                    (at, before) = self.lift::<IN_ROW>(at, read_number(text, at)?, begins_member)?;
                 }
                 Class::Quote => {
-                    (at, before) = self.lift::<IN_ROW>(at, read_string(text, at, before, last_word)?)?;
+                    (at, before) = self.lift::<IN_ROW>(at, read_string(text, at, before, last_word)?, false)?;
                 }
                 Class::Dot if byte_at(text, at + 1).is_ascii_digit() => {
                     if WORD[usize::from(text[at - 1])] || text[at - 1] == b'`' {
                         return None;
                     }
-                    (at, before) = self.lift::<IN_ROW>(at, read_number(text, at)?)?;
+                    let begins_member = IN_ROW && depth == 1 && matches!(before, b'(' | b',');
+                    (at, before) = self.lift::<IN_ROW>(at, read_number(text, at)?, begins_member)?;
                 }
                 Class::Minus if is_line_comment(text, at) => at = self.blank(at)?,
                 Class::Minus if IN_ROW && depth == 1 && matches!(before, b'(' | b',') => {
@@ -247,9 +252,15 @@ impl<'a> Scanner<'a> {
         Some(end)
     }
 
-    /// Records a literal that begins at byte `at` and writes its mark; the place after it, and the mark.
+    /// Records a literal that begins at byte `at` and writes its mark; the place after it, and the mark. A decimal's
+    /// scale follows its mark, unless the literal is a whole member of a row: rows of several scales then share a form.
     #[inline]
-    fn lift<const IN_ROW: bool>(&mut self, at: usize, literal: LiftedLiteral) -> Option<(usize, u8)> {
+    fn lift<const IN_ROW: bool>(
+        &mut self,
+        at: usize,
+        literal: LiftedLiteral,
+        begins_member: bool,
+    ) -> Option<(usize, u8)> {
         let index = self.literals.len() as u32;
         self.push_literal(literal)?;
         if !IN_ROW {
@@ -261,7 +272,16 @@ impl<'a> Scanner<'a> {
         self.copied = literal.end as usize;
         let mark = mark(literal.class, false);
         self.emit(mark)?;
+        if literal.class == LiteralClass::Decimal && !(begins_member && self.ends_member(self.copied)) {
+            // Below a blank, so that the byte is no text that follows a mark without scale.
+            self.emit(literal.scale().min(SCALE_BYTE_MAX))?;
+        }
         Some((self.copied, mark))
+    }
+
+    /// Whether a member of a row ends at byte `at`.
+    fn ends_member(&self, at: usize) -> bool {
+        matches!(byte_at(self.text, skip_plain_blanks(self.text, at)), b',' | b')')
     }
 
     #[inline]
@@ -280,11 +300,10 @@ impl<'a> Scanner<'a> {
             return Some((at + 1, b'-'));
         }
         let literal = read_number(self.text, at + 1)?;
-        let after = skip_plain_blanks(self.text, literal.end as usize);
-        if !matches!(byte_at(self.text, after), b',' | b')') {
+        if !self.ends_member(literal.end as usize) {
             return Some((at + 1, b'-'));
         }
-        self.lift::<true>(at, LiftedLiteral { start: at as u32, negative: true, ..literal })
+        self.lift::<true>(at, LiftedLiteral { start: at as u32, negative: true, ..literal }, true)
     }
 
     /// `(literal, ...)` after IN, which ends at byte `at`, as one mark. If it is anything else, nothing is consumed and
@@ -621,9 +640,11 @@ fn read_long_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
     let whole = digits(&mut end);
     let magnitude = decode_integer(&text[at..end]);
     let mut class = if magnitude.is_some() { LiteralClass::Integer } else { LiteralClass::Decimal };
+    let mut scale = 0;
     if byte_at(text, end) == b'.' {
         end += 1;
-        if digits(&mut end) + whole == 0 {
+        scale = digits(&mut end);
+        if scale + whole == 0 {
             return None;
         }
         class = LiteralClass::Decimal;
@@ -646,7 +667,11 @@ fn read_long_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
         // A name that begins with a digit, a hexadecimal number, or nothing at all.
         return None;
     }
-    let magnitude = magnitude.filter(|_| class == LiteralClass::Integer).unwrap_or(0);
+    let magnitude = match class {
+        LiteralClass::Integer => magnitude.unwrap_or(0),
+        LiteralClass::Decimal => scale as u64,
+        LiteralClass::Double | LiteralClass::String => 0,
+    };
     let (start, end) = (at as u32, end as u32);
     Some(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes: false })
 }

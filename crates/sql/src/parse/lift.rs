@@ -1,0 +1,186 @@
+//! Decides which lifted literals of a statement become parameters of its plan.
+//!
+//! A parameter keeps nothing of its literal but the class and, for decimals, the scale. A literal is therefore lifted
+//! only where nothing else about it can reach the result:
+//! - numbers as operands of a comparison, IN, BETWEEN, `+ - * /` and unary minus;
+//! - strings as operands of a comparison, IN, BETWEEN and LIKE;
+//! - both as a whole value of VALUES, SET and ON DUPLICATE KEY UPDATE, and in LIMIT.
+//!
+//! Everywhere else the text of the literal is part of the statement's meaning: it names a column, counts a select item,
+//! decides the length or scale of a function's result, or makes a condition constant. No literal is lifted in a select
+//! list, GROUP BY, HAVING or ORDER BY, nor anywhere below a function, CASE, CAST or COLLATE. The members of a row
+//! constructor are lifted where the row is compared, because they are compared one by one.
+
+use super::expression::{BinaryOperator, Expression, InList, Ordinal, UnaryOperator};
+use super::shape::{LiteralClass, Shape, Slot};
+use super::statement::{InsertSource, LimitValue, Select, Statement};
+
+/// What surrounds an expression.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Position {
+    /// A comparison, or a value that is assigned: a literal of any class may be lifted.
+    Value,
+    /// Arithmetic: only numbers may be lifted.
+    Number,
+    /// LIKE: only strings may be lifted.
+    Text,
+    /// A condition: a literal here is a constant truth value that planning uses.
+    Condition,
+}
+
+/// The ordinals of `shape` that stay literals in `statement`, in ascending order. Every literal of the shape is a
+/// parameter of `statement`.
+pub(super) fn kept_literals(statement: &Statement, shape: &Shape) -> Vec<Ordinal> {
+    let mut walk = Walk { shape, is_lifted: vec![false; shape.slot_count()] };
+    walk.statement(statement);
+    let kept = walk.is_lifted.iter().enumerate().filter(|(_, is_lifted)| !**is_lifted);
+    kept.map(|(ordinal, _)| Ordinal(ordinal as u32)).collect()
+}
+
+struct Walk<'a> {
+    shape: &'a Shape,
+    is_lifted: Vec<bool>,
+}
+
+impl Walk<'_> {
+    fn statement(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Select(select) => self.select(select),
+            Statement::Insert(insert) => {
+                match &insert.source {
+                    InsertSource::Rows(rows) => rows.iter().for_each(|row| self.all(row, Position::Value)),
+                    InsertSource::FoldedRows { row, .. } => self.all(row, Position::Value),
+                    InsertSource::Select(select) => self.select(select),
+                }
+                for assignment in &insert.on_duplicate {
+                    self.expression(&assignment.value, Position::Value);
+                }
+            }
+            Statement::Update(update) => {
+                for assignment in &update.assignments {
+                    self.expression(&assignment.value, Position::Value);
+                }
+                self.condition(update.filter.as_ref());
+                self.limit(update.limit);
+            }
+            Statement::Delete(delete) => {
+                self.condition(delete.filter.as_ref());
+                self.limit(delete.limit);
+            }
+            _ => {}
+        }
+    }
+
+    fn select(&mut self, select: &Select) {
+        self.condition(select.filter.as_ref());
+        if let Some(limit) = select.limit {
+            self.limit(Some(limit.count));
+            self.limit(limit.offset);
+        }
+    }
+
+    fn condition(&mut self, condition: Option<&Expression>) {
+        if let Some(condition) = condition {
+            self.expression(condition, Position::Condition);
+        }
+    }
+
+    fn limit(&mut self, value: Option<LimitValue>) {
+        if let Some(LimitValue::Parameter(ordinal)) = value {
+            self.lift(ordinal);
+        }
+    }
+
+    fn all(&mut self, expressions: &[Expression], position: Position) {
+        for expression in expressions {
+            self.expression(expression, position);
+        }
+    }
+
+    fn expression(&mut self, expression: &Expression, position: Position) {
+        match expression {
+            Expression::Parameter(ordinal) => self.literal(*ordinal, position),
+            Expression::Unary { operator: UnaryOperator::Minus, operand } => {
+                let position = if position == Position::Condition { position } else { Position::Number };
+                self.expression(operand, position);
+            }
+            Expression::Unary { operator: UnaryOperator::Not, operand } => {
+                self.expression(operand, Position::Condition);
+            }
+            Expression::Binary { operator, left, right } => self.binary(*operator, left, right),
+            Expression::And(operands) | Expression::Or(operands) => self.all(operands, Position::Condition),
+            Expression::Is { operand, .. } => self.expression(operand, Position::Condition),
+            Expression::Between { operand, low, high, .. } => {
+                for operand in [operand, low, high] {
+                    self.expression(operand, Position::Value);
+                }
+            }
+            Expression::InList { operand, list, .. } => self.in_list(operand, list),
+            Expression::Like { operand, pattern, .. } => {
+                self.expression(operand, Position::Text);
+                self.expression(pattern, Position::Text);
+            }
+            _ => {}
+        }
+    }
+
+    fn binary(&mut self, operator: BinaryOperator, left: &Expression, right: &Expression) {
+        use BinaryOperator::{Add, Divide, Multiply, Subtract, Xor};
+        let position = match operator {
+            operator if operator.is_comparison() => Position::Value,
+            Add | Subtract | Multiply | Divide => Position::Number,
+            Xor => Position::Condition,
+            _ => return,
+        };
+        for operand in [left, right] {
+            match operand {
+                Expression::Row(members) if position == Position::Value => self.all(members, Position::Value),
+                operand => self.expression(operand, position),
+            }
+        }
+    }
+
+    fn in_list(&mut self, operand: &Expression, list: &InList) {
+        match operand {
+            Expression::Row(members) => self.all(members, Position::Value),
+            operand => self.expression(operand, Position::Value),
+        }
+        match list {
+            InList::Parameters(ordinal) => self.lift(*ordinal),
+            InList::Expressions(members) => {
+                for member in members {
+                    match member {
+                        Expression::Row(members) => self.all(members, Position::Value),
+                        member => self.expression(member, Position::Value),
+                    }
+                }
+            }
+        }
+    }
+
+    fn literal(&mut self, ordinal: Ordinal, position: Position) {
+        let is_text = self.shape.literal(ordinal, 0).is_some_and(|literal| literal.class == LiteralClass::String);
+        let may_lift = match position {
+            Position::Value => true,
+            Position::Number => !is_text,
+            Position::Text => is_text,
+            Position::Condition => false,
+        };
+        if may_lift {
+            self.lift(ordinal);
+        }
+    }
+
+    fn lift(&mut self, ordinal: Ordinal) {
+        if let Some(is_lifted) = self.is_lifted.get_mut(ordinal.0 as usize) {
+            *is_lifted = true;
+        }
+    }
+}
+
+/// Whether these kept literals can be part of a plan: those of rows only if there is one row, because the rows share
+/// the form of the first.
+pub(crate) fn can_keep(kept: &[Ordinal], shape: &Shape) -> bool {
+    let is_one_row = shape.rows().is_none_or(|rows| rows.count == 1);
+    is_one_row || !kept.iter().any(|ordinal| matches!(shape.slot(*ordinal), Some(Slot::RowLiteral { .. })))
+}
