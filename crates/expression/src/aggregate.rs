@@ -11,6 +11,8 @@
 //! | 3 | exact sum | u64 count, value |
 //! | 4 | double sum | u64 count, 8 bytes |
 //! | 5 | minimum or maximum | value |
+//! | 6 | any value, of no row | nothing |
+//! | 7 | any value | value |
 
 use std::cmp::Ordering;
 
@@ -22,7 +24,7 @@ use crate::decimal;
 use crate::distinct::DistinctSet;
 use crate::evaluate::{compare_values, to_decimal, to_double};
 use crate::parameter::{append_value, read_value};
-use crate::result_type::{DECIMAL_SCALE_MAX, DIVISION_SCALE_INCREMENT, Kind, ResultType};
+use crate::result_type::{DECIMAL_SCALE_MAX, Kind, ResultType};
 use crate::scratch::Scratch;
 
 /// Maximum memory for the distinct values of one accumulator, in bytes. Error 1041 beyond it.
@@ -35,6 +37,8 @@ const TAG_DISTINCT: u8 = 2;
 const TAG_EXACT: u8 = 3;
 const TAG_DOUBLE: u8 = 4;
 const TAG_EXTREME: u8 = 5;
+const TAG_FIRST_NONE: u8 = 6;
+const TAG_FIRST: u8 = 7;
 
 /// An aggregate function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +51,14 @@ pub enum AggregateKind {
     CountDistinct,
     /// SUM(e).
     Sum,
-    /// AVG(e).
-    Average,
+    /// AVG(e); the result has so many digits more after the point than the operand (`div_precision_increment`).
+    Average(u8),
     /// MIN(e).
     Minimum,
     /// MAX(e).
     Maximum,
+    /// The value of the first row: a column outside an aggregate where ONLY_FULL_GROUP_BY is off.
+    AnyValue,
 }
 
 /// The running state of one aggregate over one group.
@@ -70,6 +76,7 @@ enum State {
     Exact { count: u64, sum: Decimal },
     Double { count: u64, sum: f64 },
     Extreme(Value),
+    First(Option<Value>),
 }
 
 impl AggregateKind {
@@ -84,13 +91,12 @@ impl AggregateKind {
                 ResultType::integer(false, 21)
             }
             AggregateKind::Sum if exact => ResultType::decimal(precision + 22, scale).with_nullable(true),
-            AggregateKind::Average if exact => {
-                let increment = u32::from(DIVISION_SCALE_INCREMENT);
-                let scale = (scale + DIVISION_SCALE_INCREMENT).min(DECIMAL_SCALE_MAX);
-                ResultType::decimal(precision + increment, scale).with_nullable(true)
+            AggregateKind::Average(increment) if exact => {
+                let scale = scale.saturating_add(increment).min(DECIMAL_SCALE_MAX);
+                ResultType::decimal(precision + u32::from(increment), scale).with_nullable(true)
             }
-            AggregateKind::Sum | AggregateKind::Average => ResultType::double().with_nullable(true),
-            AggregateKind::Minimum | AggregateKind::Maximum => operand.with_nullable(true),
+            AggregateKind::Sum | AggregateKind::Average(_) => ResultType::double().with_nullable(true),
+            AggregateKind::Minimum | AggregateKind::Maximum | AggregateKind::AnyValue => operand.with_nullable(true),
         }
     }
 
@@ -99,9 +105,10 @@ impl AggregateKind {
         match self {
             AggregateKind::CountRows | AggregateKind::Count | AggregateKind::CountDistinct => "count",
             AggregateKind::Sum => "sum",
-            AggregateKind::Average => "avg",
+            AggregateKind::Average(_) => "avg",
             AggregateKind::Minimum => "min",
             AggregateKind::Maximum => "max",
+            AggregateKind::AnyValue => "any_value",
         }
     }
 }
@@ -112,11 +119,14 @@ impl Accumulator {
         let state = match kind {
             AggregateKind::CountRows | AggregateKind::Count => State::Count(0),
             AggregateKind::CountDistinct => State::Distinct { keys: DistinctSet::default(), bytes: 0 },
-            AggregateKind::Sum | AggregateKind::Average if is_inexact(&operand) => State::Double { count: 0, sum: 0.0 },
-            AggregateKind::Sum | AggregateKind::Average => {
+            AggregateKind::Sum | AggregateKind::Average(_) if is_inexact(&operand) => {
+                State::Double { count: 0, sum: 0.0 }
+            }
+            AggregateKind::Sum | AggregateKind::Average(_) => {
                 State::Exact { count: 0, sum: Decimal { mantissa: 0, scale: operand.scale() } }
             }
             AggregateKind::Minimum | AggregateKind::Maximum => State::Extreme(Value::Null),
+            AggregateKind::AnyValue => State::First(None),
         };
         Accumulator { kind, operand, state }
     }
@@ -138,10 +148,15 @@ impl Accumulator {
             }
             return Ok(());
         }
+        if let State::First(first) = &mut self.state {
+            first.get_or_insert_with(|| value.to_value());
+            return Ok(());
+        }
         if value.is_null() {
             return Ok(());
         }
         match &mut self.state {
+            State::First(_) => {}
             State::Count(count) => *count += 1,
             State::Exact { count, sum } => {
                 *count += 1;
@@ -194,6 +209,11 @@ impl Accumulator {
                 out.push(TAG_EXTREME);
                 append_value(best.as_ref(), out);
             }
+            State::First(None) => out.push(TAG_FIRST_NONE),
+            State::First(Some(first)) => {
+                out.push(TAG_FIRST);
+                append_value(first.as_ref(), out);
+            }
         }
     }
 
@@ -241,6 +261,12 @@ impl Accumulator {
                 }
                 rest
             }
+            (State::First(_), TAG_FIRST_NONE) => rest,
+            (State::First(first), TAG_FIRST) => {
+                let (value, rest) = read_value(rest).ok_or_else(malformed)?;
+                first.get_or_insert_with(|| value.to_value());
+                rest
+            }
             _ => return Err(malformed()),
         };
         Ok(before - rest.len())
@@ -252,7 +278,7 @@ impl Accumulator {
             State::Count(count) => Value::Int(*count as i64),
             State::Distinct { keys, .. } => Value::Int(keys.len() as i64),
             State::Exact { count: 0, .. } | State::Double { count: 0, .. } => Value::Null,
-            State::Exact { count, sum } if self.kind == AggregateKind::Average => {
+            State::Exact { count, sum } if matches!(self.kind, AggregateKind::Average(_)) => {
                 let scale = self.kind.result_type(&self.operand).decimals;
                 let count = decimal::of_integer((*count).into());
                 Value::Decimal(decimal::divide(*sum, count, scale).ok_or_else(|| sum_out_of_range(self.kind))?)
@@ -262,7 +288,8 @@ impl Accumulator {
                 Value::Decimal(decimal::with_scale(*sum, scale).ok_or_else(|| sum_out_of_range(self.kind))?)
             }
             State::Double { count, sum } => {
-                let result = if self.kind == AggregateKind::Average { sum / *count as f64 } else { *sum };
+                let is_average = matches!(self.kind, AggregateKind::Average(_));
+                let result = if is_average { sum / *count as f64 } else { *sum };
                 if !result.is_finite() {
                     let message = format!("DOUBLE value is out of range in '{}'", self.kind.name());
                     return Err(Error::new(ErrorCode::NumericOutOfRange, message));
@@ -270,6 +297,7 @@ impl Accumulator {
                 Value::Double(result)
             }
             State::Extreme(best) => best.clone(),
+            State::First(first) => first.clone().unwrap_or(Value::Null),
         })
     }
 }
@@ -365,7 +393,7 @@ mod tests {
         AggregateKind::Count,
         AggregateKind::CountDistinct,
         AggregateKind::Sum,
-        AggregateKind::Average,
+        AggregateKind::Average(4),
         AggregateKind::Minimum,
         AggregateKind::Maximum,
     ];
@@ -441,12 +469,12 @@ mod tests {
         let int = ResultType::integer(false, 11);
         let sum = AggregateKind::Sum.result_type(&int);
         assert_eq!((sum.kind, sum.precision(), sum.decimals, sum.nullable), (Kind::Decimal, 32, 0, true));
-        let average = AggregateKind::Average.result_type(&int);
+        let average = AggregateKind::Average(4).result_type(&int);
         assert_eq!((average.kind, average.precision(), average.decimals), (Kind::Decimal, 14, 4));
         assert_eq!(AggregateKind::Sum.result_type(&ResultType::integer(false, 20)).precision(), 41);
         let count = AggregateKind::Count.result_type(&int);
         assert_eq!((count.kind, count.length, count.nullable), (Kind::Int, 21, false));
-        assert_eq!(AggregateKind::Average.result_type(&text_type()).kind, Kind::Double);
+        assert_eq!(AggregateKind::Average(4).result_type(&text_type()).kind, Kind::Double);
         assert_eq!(AggregateKind::Minimum.result_type(&text_type()), text_type().with_nullable(true));
     }
 
@@ -503,7 +531,7 @@ mod tests {
         }
 
         #[test]
-        fn broken_partial_states_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..60), tag in 1u8..6) {
+        fn malformed_partial_states_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..60), tag in 1u8..6) {
             let mut bytes = bytes;
             bytes.insert(0, tag);
             for kind in ALL {

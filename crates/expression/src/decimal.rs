@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use junctor_model::value::Decimal;
 
-use crate::result_type::{DECIMAL_SCALE_MAX, DIVISION_SCALE_INCREMENT};
+use crate::result_type::DECIMAL_SCALE_MAX;
 
 /// Mantissas stay below 10^38.
 pub const MANTISSA_LIMIT: u128 = 100_000_000_000_000_000_000_000_000_000_000_000_000;
@@ -55,15 +55,15 @@ pub(crate) fn multiply(left: Decimal, right: Decimal, scale: u8) -> Option<Decim
     with_scale(product, scale)
 }
 
-/// The quotient with guard digits beyond the 4 that division adds, cut there, so that `1 / 3 * 3` is 1 once it is
-/// rounded to the digits of its type. Digits come in groups of nine, as many groups as both operands and the increment
-/// fill. The divisor is not 0.
-pub(crate) fn divide_guarded(left: Decimal, right: Decimal) -> Option<Decimal> {
+/// The quotient with guard digits beyond the `increment` that division adds, cut there, so that `1 / 3 * 3` is 1 once
+/// it is rounded to the digits of its type. Digits come in groups of nine, as many groups as both operands and
+/// the increment fill. The divisor is not 0.
+pub(crate) fn divide_guarded(left: Decimal, right: Decimal, increment: u8) -> Option<Decimal> {
     let grouped = |scale: u8| scale.next_multiple_of(9);
     let grown = grouped(left.scale) - left.scale + grouped(right.scale) - right.scale;
-    let increment = DIVISION_SCALE_INCREMENT.saturating_sub(grown);
-    let scale = grouped(grouped(left.scale) + grouped(right.scale) + increment).min(DECIMAL_SCALE_MAX);
-    let typed = (left.scale + DIVISION_SCALE_INCREMENT).min(DECIMAL_SCALE_MAX);
+    let scale =
+        grouped(grouped(left.scale) + grouped(right.scale) + increment.saturating_sub(grown)).min(DECIMAL_SCALE_MAX);
+    let typed = left.scale.saturating_add(increment).min(DECIMAL_SCALE_MAX);
     divide_to(left, right, scale, false).or_else(|| divide(left, right, typed))
 }
 

@@ -10,7 +10,7 @@ const INTEGER_LENGTH_MAX: u32 = 21;
 
 impl Expression {
     /// `left operator right`. Integers stay integers (unsigned if one is), except for `/`; a double or a string makes
-    /// the calculation one of doubles; all else is exact.
+    /// the calculation one of doubles; all else is exact. `/` adds four digits after the point; see [`Self::divide`].
     pub fn arithmetic(operator: ArithmeticOperator, left: Expression, right: Expression) -> Expression {
         let divides = matches!(
             operator,
@@ -19,6 +19,13 @@ impl Expression {
         let nullable = divides || left.result.nullable || right.result.nullable;
         let result = arithmetic_type(operator, &left.result, &right.result).with_nullable(nullable);
         Expression { node: Node::Arithmetic(operator, Box::new([left, right])), result }
+    }
+
+    /// `left / right`, whose result has `increment` digits more after the point than `left` where both are exact
+    /// (`div_precision_increment`).
+    pub fn divide(left: Expression, right: Expression, increment: u8) -> Expression {
+        let result = division_type(&left.result, &right.result, increment).with_nullable(true);
+        Expression { node: Node::Arithmetic(ArithmeticOperator::Divide, Box::new([left, right])), result }
     }
 
     /// Unary minus; that of a literal is a literal again.
@@ -64,19 +71,14 @@ fn arithmetic_type(operator: ArithmeticOperator, left: &ResultType, right: &Resu
     if operator == ArithmeticOperator::DivideInteger {
         return ResultType::integer(unsigned, left.length.clamp(1, INTEGER_LENGTH_MAX));
     }
-    let inexact = |result: &ResultType| matches!(result.kind, Kind::Double | Kind::String);
-    if inexact(left) || inexact(right) {
+    if is_inexact(left) || is_inexact(right) {
         return ResultType::double();
     }
     let (left_digits, right_digits) = (left.integer_digits(), right.integer_digits());
     let scale_max = left.scale().max(right.scale());
     let integers = left.kind != Kind::Decimal && right.kind != Kind::Decimal;
     match operator {
-        ArithmeticOperator::Divide => {
-            let scale = (left.scale() + DIVISION_SCALE_INCREMENT).min(DECIMAL_SCALE_MAX);
-            let integer_digits = left_digits + u32::from(right.scale());
-            ResultType::decimal(integer_digits + u32::from(scale), scale)
-        }
+        ArithmeticOperator::Divide => division_type(left, right, DIVISION_SCALE_INCREMENT),
         ArithmeticOperator::Remainder if integers => {
             ResultType::integer(left.kind == Kind::UInt, left.length.max(right.length).max(1))
         }
@@ -93,4 +95,17 @@ fn arithmetic_type(operator: ArithmeticOperator, left: &ResultType, right: &Resu
         _ if integers => ResultType::integer(unsigned, (left.length.max(right.length) + 1).min(INTEGER_LENGTH_MAX)),
         _ => ResultType::decimal(left_digits.max(right_digits) + 1 + u32::from(scale_max), scale_max),
     }
+}
+
+fn division_type(left: &ResultType, right: &ResultType, increment: u8) -> ResultType {
+    if is_inexact(left) || is_inexact(right) {
+        return ResultType::double();
+    }
+    let scale = left.scale().saturating_add(increment).min(DECIMAL_SCALE_MAX);
+    let integer_digits = left.integer_digits() + u32::from(right.scale());
+    ResultType::decimal(integer_digits + u32::from(scale), scale)
+}
+
+fn is_inexact(result: &ResultType) -> bool {
+    matches!(result.kind, Kind::Double | Kind::String)
 }

@@ -6,7 +6,7 @@ use junctor_model::value::ValueRef;
 use super::Context;
 use super::convert::{to_decimal, to_double, to_integer};
 use crate::decimal;
-use crate::program::{ArithmeticOperator, BitOperator, Expression};
+use crate::program::{ArithmeticOperator, BitOperator, Expression, Node};
 use crate::result_type::{DECIMAL_SCALE_MAX, Kind};
 
 pub(super) fn arithmetic<'r>(
@@ -154,12 +154,22 @@ fn decimals<'r>(
             decimal::multiply(left, right, (left.scale + right.scale).min(DECIMAL_SCALE_MAX))
         }
         _ if right.mantissa == 0 => return divided_by_zero(context),
-        ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger => decimal::divide_guarded(left, right),
+        ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger => {
+            decimal::divide_guarded(left, right, increment_of(whole))
+        }
         ArithmeticOperator::Remainder => decimal::remainder(left, right),
     };
     match result {
         Some(result) => Ok(ValueRef::Decimal(result)),
         None => Err(expression.out_of_range("DECIMAL", context)),
+    }
+}
+
+/// Digits that a division adds after the point.
+fn increment_of(division: &Expression) -> u8 {
+    match &division.node {
+        Node::Arithmetic(_, operands) => division.result.scale().saturating_sub(operands[0].result.scale()),
+        _ => 0,
     }
 }
 

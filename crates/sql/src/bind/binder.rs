@@ -87,8 +87,10 @@ pub struct Binder<'a> {
     pub aggregation: Aggregation,
     /// The first column that was bound outside an aggregate since this was cleared, as messages show it.
     pub plain_column: Option<String>,
-    /// The select list, whose aliases HAVING knows.
+    /// The select list, whose aliases HAVING and ORDER BY know.
     pub named: Option<(&'a [SelectItem], Projection)>,
+    /// Whether columns outside aggregates are aggregates of any row's value.
+    pub takes_any_value: bool,
     /// The row that was to be inserted, in ON DUPLICATE KEY UPDATE.
     pub inserted: Option<InsertedRow<'a>>,
     /// The columns that it was to be inserted into, in the order of its alias's columns.
@@ -109,6 +111,7 @@ impl<'a> Binder<'a> {
             aggregation: Aggregation::Forbidden,
             plain_column: None,
             named: None,
+            takes_any_value: false,
             inserted: None,
             inserted_names: Vec::new(),
             selected: None,
@@ -216,7 +219,7 @@ impl<'a> Binder<'a> {
         if self.clause == Clause::Having
             && reference.table.is_none()
             && let Some((items, projection)) = &self.named
-            && let Some(item) = item_named(items, projection, &reference.name)
+            && let Some(item) = item_named(items, projection, &reference.name, self.clause)?
         {
             return Ok(item.clone());
         }
@@ -226,12 +229,20 @@ impl<'a> Binder<'a> {
         if let Some(selected) = self.selected_column(reference)? {
             return Ok(selected);
         }
-        let found = self.scope.resolve(reference, self.clause.name())?;
+        let found = match self.scope.resolve(reference, self.clause.name()) {
+            // Within an expression of ORDER BY a column of the table comes before an alias.
+            Err(error) if self.clause == Clause::Order && reference.table.is_none() => {
+                let Some((items, projection)) = &self.named else { return Err(error) };
+                let item = item_named(items, projection, &reference.name, self.clause)?;
+                return item.cloned().ok_or(error);
+            }
+            found => found?,
+        };
         if self.plain_column.is_none() {
             let Scope { database, table, .. } = self.scope;
             self.plain_column = Some(format!("{database}.{table}.{}", found.column.org_name));
         }
-        Ok(found.expression)
+        Ok(self.any_value(&found.expression).unwrap_or(found.expression))
     }
 
     /// `VALUES(column)`: NULL where no row was to be inserted.

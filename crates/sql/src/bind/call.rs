@@ -29,7 +29,7 @@ impl Binder<'_> {
         if call.database.is_some() {
             return Err(Error::not_supported("stored functions"));
         }
-        if let Some(kind) = aggregate_kind(&call.name) {
+        if let Some(kind) = self.aggregate_kind(&call.name) {
             return self.aggregate(kind, call);
         }
         if let Some(missing) = AGGREGATES_MISSING.iter().find(|name| name.eq_ignore_ascii_case(&call.name)) {
@@ -60,6 +60,17 @@ impl Binder<'_> {
         Expression::call(name, arguments)
     }
 
+    fn aggregate_kind(&self, name: &str) -> Option<AggregateKind> {
+        let kinds = [
+            ("COUNT", AggregateKind::Count),
+            ("SUM", AggregateKind::Sum),
+            ("AVG", AggregateKind::Average(self.environment.division_increment)),
+            ("MIN", AggregateKind::Minimum),
+            ("MAX", AggregateKind::Maximum),
+        ];
+        kinds.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| kind)
+    }
+
     fn aggregate(&mut self, kind: AggregateKind, call: &ast::FunctionCall) -> Result<Expression> {
         let Aggregation::Collected { first_parameter, mut aggregates } =
             std::mem::replace(&mut self.aggregation, Aggregation::Forbidden)
@@ -70,17 +81,20 @@ impl Binder<'_> {
         let plain_column = self.plain_column.take();
         let bound = self.aggregate_argument(kind, call);
         self.plain_column = plain_column;
-        let place = bound.map(|aggregate| {
-            let result = aggregate.kind.result_type(&operand_type(&aggregate));
-            let known = aggregates.iter().position(|known| same_aggregate(known, &aggregate));
-            let position = known.unwrap_or_else(|| {
-                aggregates.push(aggregate);
-                aggregates.len() - 1
-            });
-            Expression::parameter_of_type(first_parameter.saturating_add(position as u16), result)
-        });
+        let place = bound.map(|aggregate| place_of(aggregate, first_parameter, &mut aggregates));
         self.aggregation = Aggregation::Collected { first_parameter, aggregates };
         place
+    }
+
+    /// A column outside an aggregate as the aggregate of its value in any row, if such columns are bound so here.
+    pub(super) fn any_value(&mut self, column: &Expression) -> Option<Expression> {
+        let Aggregation::Collected { first_parameter, aggregates } = &mut self.aggregation else { return None };
+        if !self.takes_any_value {
+            return None;
+        }
+        let argument = Some(column.clone());
+        let aggregate = Aggregate { kind: AggregateKind::AnyValue, argument, distinct: false };
+        Some(place_of(aggregate, *first_parameter, aggregates))
     }
 
     fn aggregate_argument(&mut self, kind: AggregateKind, call: &ast::FunctionCall) -> Result<Aggregate> {
@@ -100,27 +114,27 @@ impl Binder<'_> {
             (AggregateKind::Count, true) => {
                 Ok(Aggregate { kind: AggregateKind::CountDistinct, argument, distinct: true })
             }
-            (AggregateKind::Sum | AggregateKind::Average, true) => Err(Error::not_supported("SUM(DISTINCT)")),
+            (AggregateKind::Sum | AggregateKind::Average(_), true) => Err(Error::not_supported("SUM(DISTINCT)")),
             // The least and the greatest of the distinct values are those of all.
             _ => Ok(Aggregate { kind, argument, distinct: false }),
         }
     }
 }
 
+/// The parameter that an aggregate is bound as; equal aggregates are computed once.
+fn place_of(aggregate: Aggregate, first_parameter: u16, aggregates: &mut Vec<Aggregate>) -> Expression {
+    let result = aggregate.kind.result_type(&operand_type(&aggregate));
+    let known = aggregates.iter().position(|known| same_aggregate(known, &aggregate));
+    let position = known.unwrap_or_else(|| {
+        aggregates.push(aggregate);
+        aggregates.len() - 1
+    });
+    Expression::parameter_of_type(first_parameter.saturating_add(position as u16), result)
+}
+
 /// The type of what an aggregate is over.
 pub fn operand_type(aggregate: &Aggregate) -> ResultType {
     aggregate.argument.as_ref().map_or_else(ResultType::null, |argument| argument.result)
-}
-
-fn aggregate_kind(name: &str) -> Option<AggregateKind> {
-    const KINDS: [(&str, AggregateKind); 5] = [
-        ("COUNT", AggregateKind::Count),
-        ("SUM", AggregateKind::Sum),
-        ("AVG", AggregateKind::Average),
-        ("MIN", AggregateKind::Minimum),
-        ("MAX", AggregateKind::Maximum),
-    ];
-    KINDS.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| kind)
 }
 
 fn same_aggregate(left: &Aggregate, right: &Aggregate) -> bool {

@@ -53,6 +53,10 @@ pub struct Environment<'a> {
     pub locks_reads: bool,
     /// Whether writes look after foreign keys.
     pub foreign_key_checks: bool,
+    /// Whether a column outside an aggregate is an error beside aggregates (`sql_mode` has ONLY_FULL_GROUP_BY).
+    pub only_full_group_by: bool,
+    /// Digits that a division adds after the point (`div_precision_increment`).
+    pub division_increment: u8,
     /// Whether the statement writes under strict rules: what its query cuts or divides by zero is an error.
     pub is_strict: bool,
 }

@@ -64,7 +64,7 @@ impl Binder<'_> {
             Operator::Add => Ok(Expression::arithmetic(ArithmeticOperator::Add, left, right)),
             Operator::Subtract => Ok(Expression::arithmetic(ArithmeticOperator::Subtract, left, right)),
             Operator::Multiply => Ok(Expression::arithmetic(ArithmeticOperator::Multiply, left, right)),
-            Operator::Divide => Ok(Expression::arithmetic(ArithmeticOperator::Divide, left, right)),
+            Operator::Divide => Ok(Expression::divide(left, right, self.environment.division_increment)),
             Operator::IntegerDivide => Ok(Expression::arithmetic(ArithmeticOperator::DivideInteger, left, right)),
             Operator::Modulo => Ok(Expression::arithmetic(ArithmeticOperator::Remainder, left, right)),
         }

@@ -23,7 +23,7 @@ pub struct SelectList {
 /// Binds a select list. With aggregates, they are parameters from `first_parameter` on.
 ///
 /// # Errors
-/// 1140 for a mix of aggregates and columns, 1051 for an unknown table before `.*`, and those of [`Binder::bind`].
+/// 1140 for a mix of aggregates and columns under ONLY_FULL_GROUP_BY, 1051 for an unknown table before `.*`, and those of [`Binder::bind`].
 pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_parameter: u16) -> Result<SelectList> {
     let mut projection = Projection::new(Vec::with_capacity(items.len()), Vec::new());
     let mut first_plain = None;
@@ -52,10 +52,19 @@ pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_par
         Aggregation::Forbidden => Vec::new(),
     };
     check_columns(&projection)?;
-    if let (false, Some((position, column))) = (aggregates.is_empty(), first_plain) {
-        return Err(message::mix_of_group_functions(position, &column));
+    match (aggregates.is_empty() || binder.takes_any_value, first_plain) {
+        (false, Some((position, column))) if binder.environment.only_full_group_by => {
+            Err(message::mix_of_group_functions(position, &column))
+        }
+        (false, Some(_)) => {
+            // Whether there are aggregates is known once all items are bound, so the columns are bound a second time.
+            binder.takes_any_value = true;
+            let list = bind_select_list(binder, items, first_parameter);
+            binder.takes_any_value = false;
+            list
+        }
+        _ => Ok(SelectList { projection, aggregates }),
     }
-    Ok(SelectList { projection, aggregates })
 }
 
 /// Binds the list of RETURNING, where no aggregate may stand.
@@ -106,7 +115,8 @@ fn bind_all_columns(
             binder.plain_column =
                 Some(format!("{}.{}.{}", binder.scope.database, binder.scope.table, found.column.org_name));
         }
-        projection.values.push(found.expression);
+        let value = binder.any_value(&found.expression).unwrap_or(found.expression);
+        projection.values.push(value);
         projection.columns.push(found.column);
     }
     Ok(())
@@ -150,15 +160,34 @@ fn column_name(expression: &ast::Expression, text: &str, is_alias: bool) -> Stri
     }
 }
 
-/// The select item that an alias names, or that the number of an ORDER BY counts.
-pub fn item_named<'p>(items: &[SelectItem], projection: &'p Projection, name: &str) -> Option<&'p Expression> {
-    // A `*` makes positions differ; then names are looked up among the result's columns.
-    let aliased = items.iter().any(
-        |item| matches!(item, SelectItem::Expression { alias: Some(alias), .. } if alias.eq_ignore_ascii_case(name)),
-    );
-    if !aliased {
-        return None;
+/// The select item that a name in `clause` means: one with that alias, or a column of that name. `None` where no alias
+/// is so called, because a column is then found in the table.
+///
+/// # Errors
+/// 1052 for the name of two different columns. The alias of an expression is preferred to columns, as in MySQL.
+pub fn item_named<'p>(
+    items: &[SelectItem],
+    projection: &'p Projection,
+    name: &str,
+    clause: Clause,
+) -> Result<Option<&'p Expression>> {
+    let is_alias = |item: &SelectItem| matches!(item, SelectItem::Expression { alias: Some(alias), .. } if alias.eq_ignore_ascii_case(name));
+    if !items.iter().any(is_alias) {
+        return Ok(None);
     }
-    let position = projection.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))?;
-    projection.values.get(position)
+    // A `*` makes the positions of items and values differ, so values are looked up by the result's columns.
+    let mut found: Option<&Expression> = None;
+    for (value, column) in projection.values.iter().zip(&projection.columns) {
+        if !column.name.eq_ignore_ascii_case(name) {
+            continue;
+        }
+        if column.org_name.is_empty() {
+            return Ok(Some(value));
+        }
+        if found.is_some_and(|found| found != value) {
+            return Err(message::ambiguous_column(name, clause.name()));
+        }
+        found = Some(value);
+    }
+    Ok(found)
 }

@@ -178,6 +178,8 @@ pub(super) fn with_environment<T>(
         fold: &fold,
         locks_reads: facts.session.locks_reads(),
         foreign_key_checks: facts.session.variables.foreign_key_checks,
+        only_full_group_by: facts.session.variables.sql_mode.is_only_full_group_by(),
+        division_increment: facts.session.variables.division_increment(),
         is_strict: false,
     })
 }

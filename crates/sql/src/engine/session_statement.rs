@@ -287,6 +287,8 @@ impl Engine {
             fold: &fold,
             locks_reads: false,
             foreign_key_checks: true,
+            only_full_group_by: true,
+            division_increment: session.variables.division_increment(),
             is_strict: false,
         };
         let bound = Binder::new(&environment, Scope::empty()).bind(expression)?;

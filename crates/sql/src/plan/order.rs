@@ -9,13 +9,18 @@ use crate::bind::{Binder, Clause, item_named, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{OrderItem, SelectItem};
 
-/// Binds ORDER BY: numbers count select items, names are aliases first and columns then.
-pub(super) fn bind_order(
-    binder: &mut Binder<'_>,
+/// Binds ORDER BY: numbers count select items. A name alone is an alias first and a column then; within an expression
+/// it is a column first.
+pub(super) fn bind_order<'a>(
+    binder: &mut Binder<'a>,
     order_by: &[OrderItem],
-    items: &[SelectItem],
+    items: &'a [SelectItem],
     projection: &Projection,
 ) -> Result<Vec<SortKey>> {
+    if order_by.is_empty() {
+        return Ok(Vec::new());
+    }
+    binder.named = Some((items, projection.clone()));
     let mut keys = Vec::with_capacity(order_by.len());
     for item in order_by {
         let value = match &item.expression {
@@ -25,7 +30,7 @@ pub(super) fn bind_order(
                 value.cloned().ok_or_else(|| message::unknown_column(&number.to_string(), Clause::Order.name()))?
             }
             ast::Expression::Column(reference) if reference.table.is_none() => {
-                match item_named(items, projection, &reference.name) {
+                match item_named(items, projection, &reference.name, Clause::Order)? {
                     Some(value) => value.clone(),
                     None => binder.bind_in(Clause::Order, &item.expression)?,
                 }
@@ -38,6 +43,7 @@ pub(super) fn bind_order(
             keys.push(SortKey { value, descending: item.descending, is_said });
         }
     }
+    binder.named = None;
     Ok(keys)
 }
 

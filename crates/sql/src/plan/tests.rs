@@ -122,6 +122,8 @@ fn planned_for(
         parameters: kinds,
         fold: &|_| Ok(None),
         locks_reads: false,
+        only_full_group_by: true,
+        division_increment: 4,
         foreign_key_checks: true,
         is_strict: false,
     };

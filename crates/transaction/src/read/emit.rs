@@ -46,7 +46,7 @@ impl Emitter {
         for aggregate in aggregates {
             let kind = match (aggregate.kind, aggregate.distinct) {
                 (AggregateKind::Count, true) => AggregateKind::CountDistinct,
-                (AggregateKind::Sum | AggregateKind::Average, true) => {
+                (AggregateKind::Sum | AggregateKind::Average(_), true) => {
                     return Err(Error::not_supported("SUM(DISTINCT) and AVG(DISTINCT)"));
                 }
                 (kind, _) => kind,

@@ -151,6 +151,7 @@ impl Assignment<'_, '_> {
         self.session.character_set_client = set;
         self.session.character_set_results = Some(set);
         self.session.collation_connection = collation;
+        self.session.update_plan_key();
         Ok(())
     }
 
@@ -160,6 +161,7 @@ impl Assignment<'_, '_> {
         self.session.character_set_results = Some(set);
         // Literals take the database's character set, and every database has utf8mb4.
         self.session.collation_connection = ConnectionCharacterSet::Utf8mb4.default_collation();
+        self.session.update_plan_key();
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! The variables of one session: plain fields for what statements look at, deviations from the defaults for the rest.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use junctor_gateway::transaction::Isolation;
 use junctor_model::error::Result;
 use junctor_model::value::Value;
@@ -36,6 +38,17 @@ pub struct TransactionCharacteristics {
     pub read_only: bool,
 }
 
+/// The settings that plans depend on. Whatever binding or planning reads of a session belongs here, or is read anew at
+/// each execution.
+#[derive(Hash)]
+struct PlanSettings {
+    sql_mode: u64,
+    collation: u16,
+    foreign_key_checks: bool,
+    time_zone_seconds: i64,
+    division_increment: u8,
+}
+
 /// The variables of one session.
 #[derive(Clone, Debug)]
 pub struct SessionVariables {
@@ -70,6 +83,8 @@ pub struct SessionVariables {
     pub(super) characteristics: TransactionCharacteristics,
     pub(super) next_isolation: Option<IsolationChoice>,
     pub(super) next_read_only: Option<bool>,
+    /// See [`Self::plan_key`]; kept up to date by whoever changes a variable.
+    plan_key: u64,
     stored: Vec<(VariableId, Value)>,
     user: Option<Box<UserVariables>>,
 }
@@ -129,6 +144,7 @@ impl SessionVariables {
             characteristics: TransactionCharacteristics::default(),
             next_isolation: None,
             next_read_only: None,
+            plan_key: 0,
             stored: Vec::new(),
             user: None,
         };
@@ -140,6 +156,7 @@ impl SessionVariables {
         if is_interactive {
             session.wait_timeout_s = seconds_of(&globals.value_named("interactive_timeout"));
         }
+        session.update_plan_key();
         session
     }
 
@@ -193,13 +210,31 @@ impl SessionVariables {
             self.character_set_client = found.character_set;
             self.character_set_results = Some(found.character_set);
         }
+        self.update_plan_key();
     }
 
     /// What a plan depends on besides its text, tables and database: equal numbers allow the same plan.
+    #[inline]
     pub fn plan_key(&self) -> u64 {
-        let limited = u64::from(self.select_limit != u64::MAX);
-        let strange_timestamp = u64::from(self.timestamp_us.is_some());
-        self.sql_mode.0 << 18 | u64::from(self.collation_connection.number) << 2 | limited << 1 | strange_timestamp
+        self.plan_key
+    }
+
+    pub(super) fn update_plan_key(&mut self) {
+        let settings = PlanSettings {
+            sql_mode: self.sql_mode.0,
+            collation: self.collation_connection.number,
+            foreign_key_checks: self.foreign_key_checks,
+            time_zone_seconds: self.time_zone_seconds(),
+            division_increment: self.division_increment(),
+        };
+        let mut hasher = DefaultHasher::new();
+        settings.hash(&mut hasher);
+        self.plan_key = hasher.finish();
+    }
+
+    /// Digits that a division adds after the point: `div_precision_increment`.
+    pub fn division_increment(&self) -> u8 {
+        super::find("div_precision_increment").map_or(0, |id| unsigned_of(&self.value(id)).min(30) as u8)
     }
 
     /// Seconds that a table is waited for which others change or, for a change, use: `lock_wait_timeout`.
@@ -283,6 +318,7 @@ impl SessionVariables {
             Slot::WarningCount | Slot::ErrorCount => {}
             Slot::Stored => put_deviation(&mut self.stored, id, value),
         }
+        self.update_plan_key();
     }
 
     /// How many variables differ from the defaults among those that are no plain fields.

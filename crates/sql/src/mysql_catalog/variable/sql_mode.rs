@@ -83,6 +83,11 @@ impl SqlMode {
         names.join(",")
     }
 
+    /// Whether a column outside an aggregate is an error beside aggregates.
+    pub fn is_only_full_group_by(self) -> bool {
+        self.0 & 32 != 0
+    }
+
     /// Whether 0 for an AUTO_INCREMENT column is stored as 0.
     pub fn no_auto_value_on_zero(self) -> bool {
         self.0 & 1 << 19 != 0
