@@ -9,6 +9,9 @@ use crate::result_type::DECIMAL_SCALE_MAX;
 /// Mantissas stay below 10^38.
 pub const MANTISSA_LIMIT: u128 = 100_000_000_000_000_000_000_000_000_000_000_000_000;
 
+/// Digits of an exact number, before and after the point.
+pub(crate) const DIGITS_MAX: u8 = 38;
+
 /// An integer.
 pub(crate) fn of_integer(value: i128) -> Decimal {
     Decimal { mantissa: value, scale: 0 }

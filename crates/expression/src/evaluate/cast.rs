@@ -1,11 +1,11 @@
 //! CAST and its warnings.
 
-use junctor_model::error::{ErrorCode, Result};
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::{Decimal, ValueRef};
 
 use super::convert::{excerpt, to_decimal, to_double, to_integer, to_text};
 use crate::decimal;
-use crate::number::parse_integer;
+use crate::number::{parse_decimal, parse_integer};
 use crate::program::CastTarget;
 use crate::result_type::ResultType;
 use crate::scratch::{STRING_BYTES_MAX, Scratch};
@@ -24,6 +24,9 @@ pub(super) fn cast<'r>(
         CastTarget::Unsigned => cast_unsigned(value, scratch).map(ValueRef::UInt),
         CastTarget::Double => Ok(ValueRef::Double(to_double(value, scratch)?)),
         CastTarget::Decimal { precision, .. } => {
+            if precision > decimal::DIGITS_MAX && is_beyond_decimal(value, result.decimals) {
+                return Err(Error::not_supported("an exact number of more than 38 digits"));
+            }
             let number = to_decimal(value, scratch)?;
             cast_decimal(number, u32::from(precision), result.decimals, scratch).map(ValueRef::Decimal)
         }
@@ -116,6 +119,20 @@ fn integer_of_text(text: &[u8], scratch: &Scratch) -> Result<i128> {
 }
 
 /// Rounds to `scale`. A number that exceeds `precision` becomes the largest one that fits, with warning 1264.
+/// Whether a value has too many digits to be exact with this scale. A narrower type clamps such a value as MySQL does;
+/// a wider one could hold it.
+fn is_beyond_decimal(value: ValueRef<'_>, scale: u8) -> bool {
+    let number = match value {
+        ValueRef::Double(value) => decimal::of_double(value, None),
+        ValueRef::Bytes(text) => parse_decimal(text).value,
+        ValueRef::Decimal(value) => Some(value),
+        ValueRef::Int(value) => Some(decimal::of_integer(value.into())),
+        ValueRef::UInt(value) => Some(decimal::of_integer(value.into())),
+        ValueRef::Null => return false,
+    };
+    number.and_then(|number| decimal::with_scale(number, scale)).is_none()
+}
+
 fn cast_decimal(number: Decimal, precision: u32, scale: u8, scratch: &Scratch) -> Result<Decimal> {
     let limit = 10u128.checked_pow(precision).unwrap_or(decimal::MANTISSA_LIMIT).min(decimal::MANTISSA_LIMIT);
     let rounded = decimal::with_scale(number, scale).filter(|number| number.mantissa.unsigned_abs() < limit);

@@ -19,7 +19,10 @@ pub(super) fn bind_literal(literal: &Literal, collation: CollationId) -> Result<
         Literal::Null => Expression::null(),
         Literal::Boolean(value) => constant(Value::Int(i64::from(*value))),
         Literal::Integer(value) => constant(integer(*value)),
-        Literal::Decimal(text) => constant(decimal_of_text(text.as_bytes())),
+        Literal::Decimal(text) => match decimal_of_text(text.as_bytes()) {
+            Some(value) => constant(Value::Decimal(value)),
+            None => return Err(Error::not_supported("an exact number of more than 38 digits")),
+        },
         Literal::Double(value) if value.is_finite() => constant(Value::Double(*value)),
         Literal::Double(_) => {
             return Err(Error::new(ErrorCode::IllegalValue, "Illegal double value found during parsing"));
@@ -66,29 +69,46 @@ fn integer(value: i128) -> Value {
     }
 }
 
-/// The value of digits with at most one point and a sign; a number of more digits than are exact here is a double.
-pub fn decimal_of_text(text: &[u8]) -> Value {
-    let mut mantissa = 0i128;
-    let mut digits = 0;
-    let mut scale = None;
+/// The value of digits with at most one point and a sign, rounded half away from zero to 30 digits after the point.
+/// `None` if it has more than 38 digits, which no exact number has here.
+pub fn decimal_of_text(text: &[u8]) -> Option<Decimal> {
+    let (mut mantissa, mut digits, mut scale) = (0i128, 0, 0);
+    let mut has_point = false;
     for byte in text {
         match byte {
-            b'0'..=b'9' => {
-                if digits > 0 || *byte != b'0' {
-                    digits += 1;
-                }
-                mantissa = mantissa.wrapping_mul(10).wrapping_add(i128::from(byte - b'0'));
-                scale = scale.map(|scale| scale + 1);
+            b'0'..=b'9' if scale == DECIMAL_SCALE_MAX => {
+                mantissa += i128::from(*byte >= b'5');
+                break;
             }
-            b'.' => scale = Some(0usize),
+            b'0'..=b'9' => {
+                digits += usize::from(digits > 0 || *byte != b'0');
+                if digits > DECIMAL_DIGITS_MAX {
+                    return None;
+                }
+                mantissa = mantissa * 10 + i128::from(byte - b'0');
+                scale += usize::from(has_point);
+            }
+            b'.' => has_point = true,
             _ => {}
         }
     }
-    let scale = scale.unwrap_or(0);
-    if digits > DECIMAL_DIGITS_MAX || scale > DECIMAL_SCALE_MAX {
-        let double = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
-        return Value::Double(double.unwrap_or(0.0).clamp(-f64::MAX, f64::MAX));
-    }
     let mantissa = if text.first() == Some(&b'-') { -mantissa } else { mantissa };
-    Value::Decimal(Decimal { mantissa, scale: scale as u8 })
+    Some(Decimal { mantissa, scale: scale as u8 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decimal_has_its_own_scale_up_to_thirty_digits_and_is_refused_beyond_38() {
+        let of = |text: &str| decimal_of_text(text.as_bytes()).map(|value| (value.mantissa, value.scale));
+        assert_eq!(of("-12.50"), Some((-1250, 2)));
+        assert_eq!(of("000.5"), Some((5, 1)));
+        assert_eq!(of(&"9".repeat(38)), Some((10i128.pow(38) - 1, 0)));
+        assert_eq!(of(&"9".repeat(39)), None);
+        assert_eq!(of("0.0000000000000000000000000000015"), Some((2, 30)));
+        assert_eq!(of("-0.00000000000000000000000000000149"), Some((-1, 30)));
+        assert_eq!(of("123456789.000000000000000000000000000000"), None);
+    }
 }

@@ -1,7 +1,7 @@
 //! Hot path, budget 25 instructions a literal: the literals of a statement as the parameters of its plan.
 
 use junctor_expression::{Kind, ParametersBuilder};
-use junctor_model::value::{Decimal, Value, ValueRef};
+use junctor_model::value::{Decimal, ValueRef};
 
 use crate::bind::{ParameterKind, decimal_of_text};
 use crate::parse::Ordinal;
@@ -24,11 +24,8 @@ pub(crate) fn plain_literal_value<'t>(text: &'t [u8], literal: &LiftedLiteral) -
     match literal.class {
         LiteralClass::Integer => integer_value(literal),
         LiteralClass::String => ValueRef::Bytes(literal.bytes(text)),
-        LiteralClass::Decimal => match decimal_of_text(literal.bytes(text)) {
-            Value::Decimal(value) => ValueRef::Decimal(value),
-            Value::Double(value) => ValueRef::Double(value),
-            _ => ValueRef::Null,
-        },
+        // The scanner lifts none of more digits than there are.
+        LiteralClass::Decimal => decimal_of_text(literal.bytes(text)).map_or(ValueRef::Null, ValueRef::Decimal),
         LiteralClass::Double => {
             let number = std::str::from_utf8(literal.bytes(text)).ok().and_then(|text| text.parse::<f64>().ok());
             ValueRef::Double(number.unwrap_or(0.0).clamp(-f64::MAX, f64::MAX))

@@ -90,6 +90,9 @@ const WORD_MARK: u8 = b'a';
 /// The scale that stands in the normalised text for all that are no scale of an exact number.
 const SCALE_BYTE_MAX: u8 = 31;
 
+/// Bytes of a decimal that is exact whatever its digits are: 38 and a full stop.
+const EXACT_BYTES_MAX: usize = 39;
+
 /// The most digits that fit in 64 bits whatever they are.
 pub(super) const SAFE_DIGITS: usize = 19;
 
@@ -665,6 +668,10 @@ fn read_long_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
     }
     if NUMBER_GOES_ON[usize::from(byte_at(text, end))] {
         // A name that begins with a digit, a hexadecimal number, or nothing at all.
+        return None;
+    }
+    if class == LiteralClass::Decimal && end - at > EXACT_BYTES_MAX {
+        // It may have too many digits, which is for the binder to refuse.
         return None;
     }
     let magnitude = match class {

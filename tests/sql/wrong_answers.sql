@@ -1,0 +1,58 @@
+-- Statements that were answered wrongly because of their form: literals, names in ORDER BY, settings.
+-- not recorded: MariaDB stores the guard digits of quotients, rounds no branch of IF, and has other texts of errors.
+CREATE DATABASE cli_wrong_answers;
+USE cli_wrong_answers;
+CREATE TABLE t (id INT PRIMARY KEY, a INT, d DOUBLE, s VARCHAR(5), x VARCHAR(40), KEY (a));
+INSERT INTO t VALUES (1, 10, 1.5, 'abc', 'y'), (2, 5, 2.5, 'abd', NULL), (3, 7, NULL, 'b', 'z');
+
+-- A literal has its own length and scale, wherever it stands.
+UPDATE t SET s = IF(a > 5, 1, 2.50);
+SELECT id, s FROM t ORDER BY id;
+UPDATE t SET s = ROUND(a / 3, 1);
+SELECT id, s FROM t ORDER BY id;
+INSERT INTO t VALUES (4, 20, 1, ROUND(20 / 3, 1), NULL), (5, 10, 1, ROUND(10 / 3, 1), NULL);
+SELECT id, s FROM t WHERE CONCAT(ROUND(a / 3, 1)) = '3.3' ORDER BY id;
+UPDATE t SET d = 1.0 / 3 WHERE id = 1;
+UPDATE t SET d = 1.00 / 3 WHERE id = 2;
+SELECT d FROM t WHERE id IN (1, 2) ORDER BY id;
+DELETE FROM t WHERE id > 3;
+
+-- Names and literals in ORDER BY.
+SELECT DISTINCT a + 1 FROM t WHERE a > 1 ORDER BY a + 1;
+SELECT id, x AS k FROM t ORDER BY k IS NULL, k;
+SELECT id, -a AS n FROM t ORDER BY -n;
+SELECT id AS a, a AS id FROM t ORDER BY -a;
+SELECT a, id AS a FROM t ORDER BY a;
+SELECT a, a FROM t ORDER BY a;
+SELECT a, id + 1 AS a FROM t ORDER BY a;
+SELECT a, id AS a FROM t HAVING a > 1;
+SELECT id FROM t ORDER BY nothing + 1;
+
+-- A column beside aggregates.
+SELECT a, COUNT(*) FROM t WHERE id = 2;
+SET sql_mode = '';
+SELECT a, COUNT(*) FROM t WHERE id = 2;
+SELECT a, COUNT(*) FROM t WHERE id = 9;
+SELECT a + 1 AS z, COUNT(*), t.* FROM t WHERE id = 2;
+SET sql_mode = 'ONLY_FULL_GROUP_BY';
+SELECT a, COUNT(*) FROM t WHERE id = 2;
+
+-- Digits that a division adds.
+SET div_precision_increment = 8;
+SELECT 1 / 3, AVG(a) FROM t;
+SELECT a / 3 FROM t WHERE id = 1;
+SET div_precision_increment = 0;
+SELECT 1 / 3, AVG(a) FROM t;
+SELECT a / 3 FROM t WHERE id = 1;
+SET div_precision_increment = 4;
+SELECT a / 3 FROM t WHERE id = 1;
+
+-- No number of more digits than are kept is answered.
+SELECT CAST('123456789012345678901234567890123456789012345678901234567890' AS DECIMAL(65, 0));
+SELECT CAST(12345678901 AS DECIMAL(65, 30));
+SELECT CAST('12345.5' AS DECIMAL(65, 2));
+SELECT 12345678901234567890123456789012345678901234567890;
+SELECT id FROM t WHERE a < 12345678901234567890123456789012345678901234567890;
+SELECT 12345678901234567890123456789012345678;
+
+DROP DATABASE cli_wrong_answers;
