@@ -1,6 +1,7 @@
 #!/bin/sh
-# `junctor bench` and the Lua scripts that it brings: short runs on small tables with what must come out of them. The scripts
-# run against MariaDB too, with statements prepared and as text, so that a figure is of the same work on both sides.
+# Short runs of `junctor bench` and its Lua scripts on small tables, with checks of their results. The scripts
+# also run against MariaDB, with prepared statements and with text, so that benchmark figures compare the same
+# work on both servers.
 #
 #   sh tests/autobench.sh target/debug/junctor
 set -eu
@@ -25,89 +26,89 @@ fail() {
     exit 1
 }
 
-# bench NAME KEY="value"...: writes the keys into NAME/autobench.conf, after what is there, and runs it.
+# bench NAME KEY="value"...: appends the keys to NAME/autobench.conf and runs it.
 bench() {
     name=$1
     shift
     mkdir -p "$folder/$name"
     printf '%s\n' "$@" >>"$folder/$name/autobench.conf"
-    timeout 120 "$junctor" bench --default-directory "$folder/$name" >"$folder/$name/said" 2>&1
+    timeout 120 "$junctor" bench --default-directory "$folder/$name" >"$folder/$name/output" 2>&1
 }
 
-# expect FILE LINE...: the file has exactly these lines, where N stands for a whole number from 1.
+# expect FILE LINE...: the file must have exactly these lines, where N stands for any positive integer.
 expect() {
     file=$1
     shift
     printf '%s\n' "$@" >"$folder/expected"
     sed -E 's/Results: [0-9 ]+/Results: N/; s/(Mean|StdDev): [0-9]+/\1: N/g' "$file" >"$folder/seen"
-    diff -u "$folder/expected" "$folder/seen" >&2 || fail "$file is not of the documented form"
+    diff -u "$folder/expected" "$folder/seen" >&2 || fail "$file does not have the documented format"
     ! grep -qE 'Mean: 0( |$)' "$file" || fail "$file has a run without a result" "$file"
 }
 
-# wait_for COMMAND...: until it succeeds, at most 30 s.
+# wait_for COMMAND...: repeats the command until it succeeds, for at most 30 s.
 wait_for() {
     tries=0
     until "$@" >/dev/null 2>&1; do
         tries=$((tries + 1))
-        [ "$tries" -lt 600 ] || fail "waited in vain: $*"
+        [ "$tries" -lt 600 ] || fail "timeout: $*"
         sleep 0.05
     done
 }
 
 small='SERVER_PORT="0" SYSBENCH_ROWS="1000" MAX_TIME="1" BETWEEN_RUNS="0"'
 
-echo "== the published autobench.conf, with a small table"
+echo "== the published autobench.conf with a small table"
 mkdir "$folder/published"
 cp "$here/autobench/autobench.conf" "$folder/published/"
 # shellcheck disable=SC2086
-bench published $small || fail "the published file failed" "$folder/published/said"
+bench published $small || fail "the published file failed" "$folder/published/output"
 expect "$folder/published/final_result.txt" 'Final results for this test run' 'Results for oltp_rw' 'Threads: 48 Results: N' \
     'Mean value and standard deviation of results' 'Threads: 48 Mean: N StdDev: N'
 grep -q 'Running oltp_rw using Threads: 48' "$folder/published/sysbench_results/oltp_rw_0_0.res" || fail "no .res file"
-grep -q 'NDB_MGMD_NODES means nothing here' "$folder/published/said" || fail "no notice" "$folder/published/said"
-[ -z "$(ls "$folder/published/data")" ] || fail "the node's files stayed"
+grep -q 'NDB_MGMD_NODES means nothing here' "$folder/published/output" || fail "no notice" "$folder/published/output"
+[ -z "$(ls "$folder/published/data")" ] || fail "files of the node are left"
 
-echo "== two instances, IN lists, filters, text, two rounds"
+echo "== two instances with IN lists, filters, text statements and two rounds"
 # shellcheck disable=SC2086
 bench lists $small 'DATA_DIR_BASE="data"' 'SYSBENCH_TEST="oltp_ro"' 'SYSBENCH_INSTANCES="2"' 'NUM_TEST_RUNS="2"' \
     'SB_USE_IN_STATEMENT="10"' 'SB_USE_FILTER="yes"' 'SB_USE_PREPARED="no"' 'THREAD_COUNTS_TO_RUN="1;2"' \
-    'TASKSET="taskset"' 'BENCHMARK_CPUS="0"' || fail "it failed" "$folder/lists/said"
+    'TASKSET="taskset"' 'BENCHMARK_CPUS="0"' || fail "the run failed" "$folder/lists/output"
 expect "$folder/lists/final_result.txt" 'Final results for this test run' 'Threads: 1 Mean: N' 'Threads: 2 Mean: N'
 expect "$folder/lists/final_result_1.txt" 'Final results for this test run' 'Results for oltp_ro' 'Threads: 1 Results: N' \
     'Threads: 2 Results: N' 'Mean value and standard deviation of results' 'Threads: 1 Mean: N StdDev: N' \
     'Threads: 2 Mean: N StdDev: N'
 
-echo "== DBT2 with two servers, checked by TPC-C's conditions"
+echo "== DBT2 with two servers, checked by TPC-C's consistency conditions"
 mkdir "$folder/dbt2"
 echo '2 2 1' >"$folder/dbt2/dbt2_run_1.conf"
 bench dbt2 'BENCHMARK_TO_RUN="dbt2"' 'SERVER_PORT="0"' 'DATA_DIR_BASE="data"' 'DBT2_WAREHOUSES="2"' 'DBT2_TIME="2"' \
-    'DBT2_ITEMS="200"' 'DBT2_CUSTOMERS="50"' 'DBT2_RUN_WAREHOUSES="1"' 'BETWEEN_RUNS="0"' || fail "it failed" "$folder/dbt2/said"
+    'DBT2_ITEMS="200"' 'DBT2_CUSTOMERS="50"' 'DBT2_RUN_WAREHOUSES="1"' 'BETWEEN_RUNS="0"' || fail "the run failed" "$folder/dbt2/output"
 expect "$folder/dbt2/final_result.txt" 'Final results for this test run' 'Servers: 2 Warehouses: 2 Terminals: 1 Mean: N'
 grep -q 'all conditions hold' "$folder/dbt2/dbt2_results/dbt2_check_0.log" || fail "the tables were not checked"
 
-echo "== what is wrong ends the run"
-! bench unknown 'MAXTIME="1"' || fail "an unknown key was taken"
-grep -q 'line 1: MAXTIME is no key; MAX_TIME is near' "$folder/unknown/said" || fail "not explained" "$folder/unknown/said"
+echo "== errors end the run"
+! bench unknown 'MAXTIME="1"' || fail "an unknown key was accepted"
+grep -q 'line 1: MAXTIME is no key; MAX_TIME is near' "$folder/unknown/output" || fail "no explanation" "$folder/unknown/output"
 ! bench nobody 'SERVER_PORT="1"' 'NUM_CREATE_DB_ATTEMPTS="1"' || fail "a run without a server succeeded"
-grep -q 'unable to connect' "$folder/nobody/said" || fail "not explained" "$folder/nobody/said"
+grep -q 'unable to connect' "$folder/nobody/output" || fail "no explanation" "$folder/nobody/output"
 
 echo "== Ctrl-C ends sysbench and the node"
 mkdir "$folder/long"
 printf '%s\n' 'DATA_DIR_BASE="data"' 'SERVER_PORT="0"' 'SYSBENCH_ROWS="1000"' 'MAX_TIME="600"' 'BETWEEN_RUNS="0"' \
     >"$folder/long/autobench.conf"
-"$junctor" bench --default-directory "$folder/long" >"$folder/long/said" 2>&1 &
+"$junctor" bench --default-directory "$folder/long" >"$folder/long/output" 2>&1 &
 bench_process=$!
 servers="$servers $bench_process"
-wait_for grep -q 'running oltp_rw' "$folder/long/said"
-node=$(sed -n 's/^started .* process //p' "$folder/long/said")
+wait_for grep -q 'running oltp_rw' "$folder/long/output"
+node=$(sed -n 's/^started .* process //p' "$folder/long/output")
 kill -INT "$bench_process"
-! wait "$bench_process" || fail "an interrupted run succeeded" "$folder/long/said"
-grep -q 'interrupted' "$folder/long/said" || fail "not explained" "$folder/long/said"
-[ ! -e "/proc/$node" ] || fail "the node still runs"
-[ -z "$(ls "$folder/long/data")" ] || fail "the node's files stayed"
+! wait "$bench_process" || fail "an interrupted run succeeded" "$folder/long/output"
+grep -q 'interrupted' "$folder/long/output" || fail "no explanation" "$folder/long/output"
+[ ! -e "/proc/$node" ] || fail "the node is still running"
+[ -z "$(ls "$folder/long/data")" ] || fail "files of the node are left"
 [ ! -e "$folder/long/final_result.txt" ] || fail "an interrupted run has results"
 
-echo "== the scripts by themselves, on Junctor and MariaDB"
+echo "== the scripts on their own, on Junctor and MariaDB"
 "$junctor" serve --port 0 --data-dir "$folder/data" >"$folder/ready" 2>"$folder/junctor.log" &
 servers="$servers $!"
 mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$folder/mariadb" --auth-root-authentication-method=normal \
@@ -122,7 +123,7 @@ wait_for grep -q '^ready: mysql' "$folder/ready"
 junctor_port=$(sed -n 's/^ready: mysql [^ ]*:\([0-9]*\) .*/\1/p' "$folder/ready" | head -n 1)
 wait_for mysql --no-defaults -h127.0.0.1 -P"$mariadb_port" -uroot -e 'SELECT 1'
 
-# script NAME OPTION...: a script in database auto of the server at $port.
+# script NAME OPTION...: runs a script in database auto of the server at $port.
 script() {
     name=$1
     shift
@@ -130,7 +131,7 @@ script() {
         >"$folder/printed" 2>&1
     ! grep -qE 'FATAL|error:' "$folder/printed"
 }
-# must NAME OPTION...: the script succeeds.
+# must NAME OPTION...: runs a script that must succeed.
 must() {
     script "$@" || fail "port $port: $*" "$folder/printed"
 }
@@ -165,13 +166,13 @@ for port in "$junctor_port" "$mariadb_port"; do
             grep -qE 'new orders per minute: +[1-9]' "$folder/printed" || fail "no new orders" "$folder/printed"
         done
         must dbt2 $small check
-        # Each statement breaks a condition; a check that does not see it is none.
+        # Each statement violates a condition. A check that does not detect it is useless.
         for broken in 'UPDATE warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 2' \
             'UPDATE customer SET c_balance = c_balance + 1 WHERE c_w_id = 1 AND c_d_id = 2 AND c_id = 3' \
             'DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 1 AND ol_o_id = 7 AND ol_number = 1' \
             'UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = 1 AND d_id = 4'; do
             sql "$broken"
-            ! script dbt2 $small check || fail "port $port: the check has not seen $broken"
+            ! script dbt2 $small check || fail "port $port: the check did not detect $broken"
             must dbt2 cleanup
             must dbt2 $small prepare
         done
@@ -189,7 +190,7 @@ for port in "$junctor_port" "$mariadb_port"; do
     done
     must ycsb check
     sql 'DELETE FROM usertable LIMIT 1'
-    ! script ycsb check || fail "port $port: the check has not seen a missing record"
+    ! script ycsb check || fail "port $port: the check did not detect a missing record"
     must ycsb cleanup
     must database --mysql-db=information_schema --name=auto drop
 done

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Real clients against the real binary: sysbench with every script, the mysql command line, readers and writers that would
-# notice a torn row, autobench, idle connections, histories, deadlocks, random statements against MariaDB. Servers listen on free ports, live in temporary
-# folders, and end with this script.
+# Real clients against the real binary: sysbench with every script, the mysql command line, readers and
+# writers that would detect a torn row, autobench, idle connections, histories, deadlocks, and random
+# statements compared with MariaDB. The servers listen on free ports, use temporary directories, and end with
+# this script.
 #
 #   sh tests/clients.sh            builds and tests the debug binary
 #   PROFILE=release sh tests/clients.sh
@@ -26,7 +27,7 @@ timeout 300 sh tests/mysql-cli.sh "$target/$profile/junctor"
 echo "== torn reads"
 timeout 120 "$bench" torn-reads --seconds 10
 
-echo "== autobench and its scripts, on MariaDB too"
+echo "== autobench and its scripts, also on MariaDB"
 timeout 180 sh tests/autobench.sh "$target/$profile/junctor"
 
 echo "== the laboratory, very short"
@@ -35,7 +36,7 @@ timeout 180 sh tests/lab.sh "$target/$profile/junctor"
 echo "== idle connections"
 timeout 120 "$bench" connections --count 500 --mebibytes-max 16
 
-echo "== histories of concurrent transactions, judged by their isolation levels"
+echo "== histories of concurrent transactions, checked against their isolation levels"
 timeout 240 "$bench" history --transactions 3000
 
 echo "== a storm of deadlocks"

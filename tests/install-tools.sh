@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs what the tests and comparisons use from outside the project, where it is missing: sysbench, the mysql client,
-# MariaDB as a yardstick, valgrind. Of MariaDB the package without a service is taken, so that installing it starts nothing,
-# now or later: the tests run the server by themselves, in temporary folders and on free ports.
+# Installs the external programs that the tests and comparisons need, if they are missing: sysbench, the mysql
+# client, MariaDB for comparison, and valgrind. The MariaDB package is the one without a service, so nothing
+# is started now or at boot: the tests run the server themselves, in temporary directories and on free ports.
 #
 #   sh tests/install-tools.sh
 set -eu
@@ -28,6 +28,6 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 fi
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -q
-# The list is words. gcc needs the headers of the C library beside it.
+# $missing is a list of words. gcc also needs the headers of the C library.
 # shellcheck disable=SC2086
 apt-get install -q -y --no-install-recommends $missing libc6-dev

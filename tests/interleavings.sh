@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs the code that shares memory under loom (every interleaving and every allowed reordering of small cases) and under
-# shuttle (random interleavings of larger ones). Each has its own build folder, for it changes the atomics of the code.
+# Runs the code that shares memory under loom (every interleaving and every allowed reordering of small cases)
+# and under shuttle (random interleavings of larger cases). Each tool replaces the atomics and therefore has
+# its own build directory.
 #
 #   sh tests/interleavings.sh [loom|shuttle]
 set -eu

@@ -1,6 +1,7 @@
 #!/bin/sh
-# `junctor lab`: a very short run of two workloads in three setups, the form of its file, its refusals, and Ctrl-C. Figures of so
-# short a run say nothing and are not looked at, but every answer is checked by the laboratory itself.
+# `junctor lab`: a very short run of two workloads in three setups, the format of its file, its error
+# messages, and Ctrl-C. The figures of such a short run are meaningless and not checked, but the laboratory
+# itself checks every answer.
 #
 #   sh tests/lab.sh target/debug/junctor
 set -eu
@@ -20,14 +21,14 @@ fail() {
     exit 1
 }
 
-# Nodes and their files are in the folder for temporary files.
+# Nodes keep their files in the directory for temporary files.
 mkdir "$folder/temporary"
 export TMPDIR="$folder/temporary"
 
 echo "== two workloads, three setups, two repetitions"
 timeout 120 "$junctor" lab --workloads oltp_rw,hot_partition --setups ldm,all-separate,adaptive --seconds 0.2 --repetitions 2 \
-    --rows 1000 --clients 4 --json "$folder/lab.json" --plots "$folder/plots" >"$folder/said" 2>"$folder/progress" || fail "it failed" "$folder/progress"
-python3 - "$folder/lab.json" <<'PYTHON' || fail "the file is not of the documented form" "$folder/lab.json"
+    --rows 1000 --clients 4 --json "$folder/lab.json" --plots "$folder/plots" >"$folder/output" 2>"$folder/progress" || fail "the run failed" "$folder/progress"
+python3 - "$folder/lab.json" <<'PYTHON' || fail "the file does not have the documented format" "$folder/lab.json"
 import json, sys
 records = json.load(open(sys.argv[1]))
 expected = {(w, s, r) for w in ("oltp_rw", "hot_partition") for s in ("ldm", "all-separate", "adaptive") for r in (0, 1)}
@@ -44,33 +45,33 @@ for record in records:
     if record["setup"] == "all-separate":
         assert record["hand_overs_per_operation"] > 0, record
 PYTHON
-grep -q '^== hot_partition' "$folder/said" || fail "no table" "$folder/said"
-grep -qE '^\| oltp_rw +\| +(ldm|all-separate) \|' "$folder/said" || fail "no verdict" "$folder/said"
+grep -q '^== hot_partition' "$folder/output" || fail "no table" "$folder/output"
+grep -qE '^\| oltp_rw +\| +(ldm|all-separate) \|' "$folder/output" || fail "no verdict" "$folder/output"
 grep -q "all-separate" "$folder/plots/ratio.svg" || fail "no chart"
-[ -z "$(ls "$TMPDIR")" ] || fail "files of nodes stayed"
+[ -z "$(ls "$TMPDIR")" ] || fail "files of nodes are left"
 
-echo "== what is unknown is told"
-! "$junctor" lab --workloads point,nothing >"$folder/said" 2>&1 || fail "an unknown workload was taken"
-grep -q 'nothing is none of in_list, point' "$folder/said" || fail "not explained" "$folder/said"
-! "$junctor" lab --seconds 0 >"$folder/said" 2>&1 || fail "no time was taken"
+echo "== unknown names are reported"
+! "$junctor" lab --workloads point,nothing >"$folder/output" 2>&1 || fail "an unknown workload was accepted"
+grep -q 'nothing is none of in_list, point' "$folder/output" || fail "no explanation" "$folder/output"
+! "$junctor" lab --seconds 0 >"$folder/output" 2>&1 || fail "a run of 0 seconds was accepted"
 "$junctor" lab --list | grep -q '^  changing ' || fail "no list"
 
 echo "== Ctrl-C ends the nodes"
-"$junctor" lab --workloads point --setups receive,adaptive --seconds 600 --rows 1000 >"$folder/said" 2>&1 &
+"$junctor" lab --workloads point --setups receive,adaptive --seconds 600 --rows 1000 >"$folder/output" 2>&1 &
 lab_process=$!
 tries=0
 until [ "$(ls "$TMPDIR" | wc -l)" -ge 2 ]; do
     tries=$((tries + 1))
-    [ "$tries" -lt 600 ] || fail "no nodes" "$folder/said"
+    [ "$tries" -lt 600 ] || fail "no nodes" "$folder/output"
     sleep 0.05
 done
 nodes=$(cat "/proc/$lab_process/task/$lab_process/children")
 kill -INT "$lab_process"
-! wait "$lab_process" || fail "an interrupted run succeeded" "$folder/said"
+! wait "$lab_process" || fail "an interrupted run succeeded" "$folder/output"
 lab_process=
-grep -q 'interrupted' "$folder/said" || fail "not explained" "$folder/said"
+grep -q 'interrupted' "$folder/output" || fail "no explanation" "$folder/output"
 for node in $nodes; do
-    [ ! -e "/proc/$node" ] || fail "a node still runs"
+    [ ! -e "/proc/$node" ] || fail "a node is still running"
 done
-[ -z "$(ls "$TMPDIR")" ] || fail "files of nodes stayed"
+[ -z "$(ls "$TMPDIR")" ] || fail "files of nodes are left"
 echo "the laboratory works"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Feeds each tests/sql/*.sql to the mysql command-line client and compares what a person would see with the file *.expected
-# beside it. Of an error only the line, number and SQLSTATE are compared.
+# Feeds each tests/sql/*.sql to the mysql command-line client and compares the output with the *.expected file
+# next to it. For errors, only line, number and SQLSTATE are compared.
 #
 #   sh tests/mysql-cli.sh target/debug/junctor     starts a server and compares
 #   sh tests/mysql-cli.sh --port 3307              compares with a running server
@@ -36,7 +36,7 @@ else
         port=$(sed -n 's/^ready: mysql [^ ]*:\([0-9]*\) .*/\1/p' "$folder/output" | head -n 1)
         tries=$((tries + 1))
         if [ "$tries" -gt 300 ] || ! kill -0 "$server" 2>/dev/null; then
-            echo "the server did not get ready" >&2
+            echo "the server did not become ready" >&2
             cat "$folder/log" >&2
             exit 1
         fi
@@ -50,7 +50,8 @@ for file in "$here"/sql/*.sql; do
     if [ -n "$record" ] && grep -q '^-- not recorded' "$file"; then
         continue
     fi
-    # --force goes on after an error, as a person does; --unbuffered keeps errors where they happened.
+    # --force continues after an error, like an interactive user. --unbuffered keeps errors in their place in
+    # the output.
     timeout 60 mysql --no-defaults -h127.0.0.1 -P"$port" -uroot --default-character-set=utf8mb4 \
         --table --verbose --verbose --force --unbuffered <"$file" >"$folder/seen" 2>&1 || true
     sed -e 's/^\(ERROR [0-9]* ([0-9A-Z]*) at line [0-9]*\):.*/\1/' "$folder/seen" >"$folder/$name.seen"

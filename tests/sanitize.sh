@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs the unit tests of the crates that have unsafe code where bad memory accesses are seen: under valgrind, and, where a
-# nightly compiler is installed, with the address sanitizer and (with its source code too) the thread sanitizer.
+# Runs the unit tests of the crates with unsafe code under tools that detect bad memory accesses: valgrind,
+# and if a nightly compiler is installed, the address sanitizer and (if it has the standard library's source)
+# the thread sanitizer.
 #
 #   sh tests/sanitize.sh
 set -eu
@@ -12,13 +13,13 @@ for crate in kernel storage; do
     echo "== valgrind: $crate"
     binary=$(cargo test --package "junctor-$crate" --lib --no-run --message-format=json 2>/dev/null |
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
-    # Few cases of property tests: valgrind is slow, and sees a bad access in the first.
+    # Few cases of property tests, because valgrind is slow and reports a bad access on its first occurrence.
     PROPTEST_CASES=4 timeout 1800 valgrind --quiet --error-exitcode=9 --leak-check=no --fair-sched=yes "$binary" \
         --test-threads 1
 done
 
 if ! cargo +nightly --version >/dev/null 2>&1; then
-    echo "no nightly compiler: the sanitizers are left out"
+    echo "no nightly compiler: skipping the sanitizers"
     exit 0
 fi
 for crate in kernel storage; do
@@ -27,7 +28,7 @@ for crate in kernel storage; do
         timeout 1800 cargo +nightly test --quiet --package "junctor-$crate" --lib --target "$machine"
 done
 if [ ! -d "$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library" ]; then
-    echo "no rust-src of nightly: the thread sanitizer is left out"
+    echo "no rust-src in the nightly toolchain: skipping the thread sanitizer"
     exit 0
 fi
 for crate in kernel storage; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The clients of other languages against a running server; those whose tools are missing are skipped. Not part of
-# `make test`: it fetches their libraries from the registries of their languages.
+# Runs clients in other languages against a running server, and skips those whose tools are missing. Not part
+# of `make test`, because it downloads their libraries from the package registries.
 #
 #   sh tests/clients/run.sh PORT
 set -eu

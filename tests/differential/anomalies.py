@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""The classic anomalies as fixed interleavings of two and three sessions, at each isolation level, on Junctor and on MariaDB. What
-happens must be what docs/decisions/0004-isolation.md says, and where MariaDB differs, the reason must be here.
+"""The classic anomalies as fixed interleavings of two and three sessions, at each isolation level, on Junctor
+and MariaDB. The results must agree with docs/decisions/0004-isolation.md. Each difference in MariaDB must
+have a reason here.
 
     python3 anomalies.py --junctor PORT [--mariadb PORT]
 
-A step is `session: statement` or `session: name = statement`, whose rows the judge finds under that name. A session whose statement
-waits takes its next steps when it is answered; one whose transaction was ended by an error takes no more."""
+A step is `session: statement`, or `session: name = statement` to keep its rows under a name. A session with a
+waiting statement continues after the answer. A session whose transaction was ended by an error skips its
+remaining steps."""
 
 import argparse
 import sys
@@ -28,37 +30,37 @@ LEVELS = {
     "SERIALIZABLE": ["SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE"],
 }
 RU, RC, RR, SI, SER = LEVELS
-# Errors that end the whole transaction.
+# Errors that roll back the whole transaction.
 ENDING = {1213, 1020}
 
 
 class Case:
-    """An interleaving, and whether what it came to is the anomaly."""
+    """An interleaving and a predicate that detects the anomaly."""
 
     def __init__(self, title, script, is_anomaly, allowed, mariadb=()):
         self.title = title
         self.steps = [line.strip() for line in script.strip().splitlines()]
         self.is_anomaly = is_anomaly
         self.allowed = set(allowed)
-        # Levels at which MariaDB's outcome is another one, each with the reason.
+        # Levels at which MariaDB's outcome differs, each with the reason.
         self.mariadb = dict(mariadb)
 
 
 class Run:
-    """What an interleaving came to."""
+    """The outcome of an interleaving."""
 
     def __init__(self):
         self.rows, self.affected, self.ended, self.final = {}, {}, set(), {}
 
     def values(self, name):
-        """The values of a read that happened, by id."""
+        """The values that a named read returned, by id."""
         return {int(row[0]): int(row[1]) for row in self.rows.get(name, [])}
 
     def committed(self, *sessions):
         return not self.ended.intersection(sessions)
 
 
-DIRTY = "READ UNCOMMITTED of InnoDB reads what is not committed; here it is served as READ COMMITTED"
+DIRTY = "READ UNCOMMITTED in InnoDB reads uncommitted data; here it behaves as READ COMMITTED"
 
 CASES = [
     Case(
@@ -149,10 +151,10 @@ CASES = [
         b: DELETE FROM test WHERE value = 20
         a: COMMIT
         b: COMMIT""",
-        # What was deleted is not what had been read.
+        # The DELETE removed another row than the SELECT returned.
         lambda run: run.committed("a", "b") and run.values("one") == {2: 20} and 1 not in run.final,
         [RU, RC, RR],
-        {RU: DIRTY + ": it had read the row that it deleted"},
+        {RU: DIRTY + ": the transaction had read the row that it deleted"},
     ),
     Case(
         "lost update (P4)",
@@ -167,7 +169,7 @@ CASES = [
         [RU, RC, RR],
     ),
     Case(
-        "lost update of who reads for update",
+        "lost update after reading FOR UPDATE",
         """
         a: one = SELECT * FROM test WHERE id = 1 FOR UPDATE
         b: two = SELECT * FROM test WHERE id = 1 FOR UPDATE
@@ -238,7 +240,7 @@ CASES = [
         [RU, RC, RR, SI],
     ),
     Case(
-        "write skew by absent keys of who reads for update",
+        "write skew by missing keys after reading FOR UPDATE",
         """
         a: one = SELECT * FROM test WHERE id = 3 FOR UPDATE
         b: two = SELECT * FROM test WHERE id = 4 FOR UPDATE
@@ -267,7 +269,7 @@ CASES = [
 
 
 class Player:
-    """A session of an interleaving, with what it still has to do."""
+    """A session of an interleaving and its remaining steps."""
 
     def __init__(self, server):
         self.server = server
@@ -286,8 +288,8 @@ class Player:
         self.thread = threading.Thread(target=run, daemon=True)
         self.thread.start()
 
-    def settle(self, who, run, seconds):
-        """Takes the answer if it comes; True when the session waits for nothing."""
+    def collect(self, who, run, seconds):
+        """Takes the answer if it arrives in time. Returns whether the session is idle."""
         if self.thread is None:
             return True
         self.thread.join(seconds)
@@ -312,10 +314,10 @@ def is_named(step):
 
 
 def advance(players, run, seconds):
-    """Every session goes on as far as it can; True when all are done."""
+    """Advances every session as far as possible. Returns whether all are done."""
     all_done = True
     for who, player in players.items():
-        while player.settle(who, run, seconds) and player.pending and who not in run.ended:
+        while player.collect(who, run, seconds) and player.pending and who not in run.ended:
             player.start(player.pending.pop(0))
             seconds = WAIT_SECONDS
         all_done &= player.thread is None and (not player.pending or who in run.ended)
@@ -323,7 +325,7 @@ def advance(players, run, seconds):
 
 
 def play(name, port, case, level):
-    """What an interleaving comes to at a level."""
+    """Runs an interleaving at a level and returns its outcome."""
     watcher = Server(name, port)
     for statement in (f"DROP DATABASE IF EXISTS {DATABASE}", f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}", *TABLE):
         watcher.run(statement)
@@ -359,7 +361,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--junctor", type=int, required=True, metavar="PORT")
     parser.add_argument("--mariadb", type=int, metavar="PORT")
-    parser.add_argument("--table", action="store_true", help="print what happens, as a table")
+    parser.add_argument("--table", action="store_true", help="print the results as a table")
     options = parser.parse_args()
     failed = 0
     for case in CASES:
@@ -377,13 +379,13 @@ def main():
                 theirs = bool(case.is_anomaly(run))
                 if (theirs != expected) != (level in case.mariadb):
                     failed += 1
-                    reason = case.mariadb.get(level, "no difference is known")
+                    reason = case.mariadb.get(level, "no known difference")
                     print(f"{case.title} at {level}: MariaDB {theirs}, Junctor {expected}, but {reason}: {vars(run)}")
             lines.append((ours, theirs))
         if options.table:
             said = {True: "yes", False: "no", None: "-"}
             print(f"{case.title}: " + " | ".join(f"{said[ours]} {said[theirs]}" for ours, theirs in lines))
-    print(f"{len(CASES)} anomalies at {len(LEVELS)} levels, {failed} not as expected")
+    print(f"{len(CASES)} anomalies at {len(LEVELS)} levels, {failed} unexpected results")
     return 1 if failed else 0
 
 

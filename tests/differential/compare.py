@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Sends the same random statements to Junctor and to MariaDB and compares the answers. The statements depend on the seed
-alone. A difference is printed as the shortest script found that still shows it.
+"""Sends the same random statements to Junctor and MariaDB and compares the answers. The statements depend
+only on the seed. A difference is printed as the shortest script found that reproduces it.
 
     python3 compare.py --junctor PORT --mariadb PORT [--seed N] [--statements N] [--workers N] [--keep-going]
 
-Needs PyMySQL. Both servers must let root in without a password over the loopback. Ends with 1 when something differs."""
+Requires PyMySQL. Both servers must accept root without a password on the loopback interface. The exit status
+is 1 if something differs."""
 
 import argparse
 import multiprocessing
@@ -19,14 +20,14 @@ from outcome import Server, difference
 from statements import Generator
 
 EPISODE_STATEMENTS = 60
-# Of so many episodes one is about tables joined by foreign keys.
+# Every n-th episode uses tables joined by foreign keys.
 FAMILIES_EVERY = 4
 DATABASE = "differential_{}"
 REFUSED = 1235
 
 
 class Episode:
-    """A schema and the statements sent to it; each is (ours, theirs, words)."""
+    """A schema and the statements sent to it. Each is (ours, theirs, keywords)."""
 
     def __init__(self, seed):
         kind = Families if seed % FAMILIES_EVERY == 0 else Generator
@@ -54,14 +55,15 @@ def start(servers):
 def send(servers, step):
     ours = servers[0].run(step[0])
     if ours.number == REFUSED:
-        # By its name, and nothing has changed: the other must not change anything either.
+        # An unsupported statement changes nothing here, so it must not change anything on the other server
+        # either.
         return ours, ours, None
     theirs = servers[1].run(step[1])
     return ours, theirs, difference(ours, theirs, step[2])
 
 
 def replay(servers, steps):
-    """Whether the last of the steps, sent after the others, still differs, and how."""
+    """Replays the steps and returns the outcomes and the difference of the last one."""
     start(servers)
     for step in steps[:-1]:
         send(servers, step)
@@ -69,13 +71,13 @@ def replay(servers, steps):
 
 
 def differs(servers, steps):
-    """Whether the last of the steps differs, and by nothing known."""
+    """Whether the last step has an unknown difference."""
     ours, theirs, found = replay(servers, steps)
     return found is not None and not is_known(steps[-1][0], ours, theirs, found)
 
 
 def shrink(servers, steps):
-    """Leaves out steps as long as the last one still differs."""
+    """Removes steps while the last one still differs."""
     kept = list(steps)
     size = max(1, len(kept) // 2)
     while size >= 1:
@@ -91,19 +93,19 @@ def shrink(servers, steps):
 
 
 def report(servers, seed, steps):
-    """What differs, as a text."""
+    """The report of a difference."""
     for server in servers:
         if server.run("SELECT 1").kind == "lost":
             server.connect()
     steps = shrink(servers, steps) if differs(servers, steps) else steps
     ours, theirs, found = replay(servers, steps)
-    lines = [f"-- seed {seed}: {found or 'seen once, not again'}"]
+    lines = [f"-- seed {seed}: {found or 'not reproducible'}"]
     lines += [f"{ours_text};" for ours_text, _, _ in steps]
     return "\n".join(lines) + f"\n--   {servers[0].name}: {ours}\n--   {servers[1].name}: {theirs}\n"
 
 
 def run_episode(servers, seed, count):
-    """Runs one episode; gives the number of statements and what differs, if anything does."""
+    """Runs one episode. Returns the number of statements and the report of a difference or None."""
     episode = Episode(seed)
     start(servers)
     sent = 0
@@ -129,7 +131,8 @@ def run_episode(servers, seed, count):
 
 
 def work(options, number, reports):
-    """Runs the episodes of one worker: every so many seeds one, until it has sent its share."""
+    """Runs the episodes of one worker, on every n-th seed for n workers, until it has sent its share of
+    statements."""
     pairs = [
         [Server("junctor", options.junctor, found), Server("mariadb", options.mariadb, found)] for found in (False, True)
     ]
@@ -137,11 +140,11 @@ def work(options, number, reports):
         server.database = DATABASE.format(number)
     seed, sent = options.seed + number, 0
     while sent < options.statements / options.workers:
-        # Some clients count the rows that an UPDATE finds.
+        # For every third seed, the clients count found rows instead of changed rows.
         servers = pairs[seed % 3 == 0]
         count, found = run_episode(servers, seed, EPISODE_STATEMENTS)
         for server in servers:
-            # What the transaction holds, the other pair would wait for.
+            # Otherwise the other pair of connections would wait for the locks of this transaction.
             server.run("ROLLBACK")
         sent += count
         reports.put((count, found))
@@ -153,7 +156,7 @@ def work(options, number, reports):
 
 
 def run_workers(work, options, what):
-    """Runs `work` in processes of their own and prints what they report; the exit status."""
+    """Runs `work` in separate processes and prints their reports. Returns the exit status."""
     reports = multiprocessing.Queue()
     start = time.monotonic()
     workers = [
@@ -169,7 +172,7 @@ def run_workers(work, options, what):
         except queue.Empty:
             if any(worker.is_alive() for worker in workers):
                 continue
-            print("the workers have ended early", file=sys.stderr)
+            print("the workers ended early", file=sys.stderr)
             return 1
         if report is None:
             running -= 1
@@ -182,7 +185,7 @@ def run_workers(work, options, what):
             if not options.keep_going:
                 break
     per_hour = sent / max(time.monotonic() - start, 0.001) * 3600
-    print(f"{sent} {what} from seed {options.seed} on, {per_hour:,.0f} an hour: {differing} episodes differ")
+    print(f"{sent} {what} from seed {options.seed}, {per_hour:,.0f} per hour: {differing} episodes differ")
     return 1 if differing else 0
 
 
@@ -193,7 +196,7 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--junctor", type=int, required=True, metavar="PORT")
     parser.add_argument("--mariadb", type=int, required=True, metavar="PORT")
-    parser.add_argument("--keep-going", action="store_true", help="go on after a difference")
+    parser.add_argument("--keep-going", action="store_true", help="continue after a difference")
     return run_workers(work, parser.parse_args(), "statements")
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Two to four sessions in interleavings drawn from a seed, on Junctor and on MariaDB: the same statements wait, and every
-answer is compared when it comes. What locks is addressed by its primary key, so that both lock the same rows. An episode
-ends with a deadlock, whose victim is open.
+"""Two to four sessions in random interleavings, on Junctor and MariaDB. The same statements must wait, and
+every answer is compared. Locking statements select rows by primary key, so that both servers lock the same
+rows. An episode ends with a deadlock, because its victim is not determined.
 
     python3 concurrent.py --junctor PORT --mariadb PORT [--seed N] [--episodes N] [--workers N] [--keep-going]
 
-A difference is printed as the shortest script found that still shows it; ends with 1 then."""
+A difference is printed as the shortest script found that reproduces it, and the exit status is then 1."""
 
 import argparse
 import queue
@@ -21,19 +21,20 @@ from statements import Column, Generator
 
 STEPS = 40
 NAMES = "abcd"
-# A statement that is not answered by then waits; the longer times are for what differed with the shorter ones.
+# A statement without an answer after this time is waiting. The second, longer times verify a difference that
+# the first ones show.
 WAITS_SECONDS = (0.15, 1.5)
-# After what may have given locks back, answers of those that waited come within this time.
-SETTLE_SECONDS = (0.01, 0.2)
+# Time within which waiting statements are answered after a statement that may have released locks.
+UNBLOCK_SECONDS = (0.01, 0.2)
 ANSWER_SECONDS = 60
-# Those that still wait then, when all others have rolled back, wait for each other.
+# Sessions that still wait after all others have rolled back, and after this time, wait for each other.
 FREE_SECONDS = 8
 DEADLOCK = 1213
 NO_SAVEPOINT = 1305
 
 
 class Schema(Generator):
-    """A table with a primary key `id` and statements of one session about it."""
+    """A table with a primary key `id`, and statements of sessions on it."""
 
     def __init__(self, drawn):
         super().__init__(drawn)
@@ -43,7 +44,7 @@ class Schema(Generator):
         self.columns.insert(0, key)
         self.primary = ["id"]
         self.unique = None
-        # A duplicate in a second unique key locks a gap under REPEATABLE READ.
+        # In REPEATABLE READ, a duplicate in a second unique key locks a gap.
         if self.isolation == "READ COMMITTED" and drawn.random() < 0.5:
             self.unique = Column("u", "INT", False, None, True, None)
             self.columns.append(self.unique)
@@ -57,7 +58,7 @@ class Schema(Generator):
         return text + partitions, text
 
     def setup(self):
-        """The statements before all others, ours and theirs."""
+        """The statements that prepare an episode, ours and theirs."""
         ours, theirs = self.create()
         rows = self.rows()
         return (ours, rows), (theirs, rows)
@@ -85,7 +86,7 @@ class Schema(Generator):
         return ", ".join(values)
 
     def key(self):
-        # Under REPEATABLE READ a key that is not there locks the gap.
+        # In REPEATABLE READ, a missing key locks the gap.
         return self.random.randint(1, 6 if self.isolation == "REPEATABLE READ" else 8)
 
     def assignment(self):
@@ -97,7 +98,8 @@ class Schema(Generator):
         return f"{column.name} = {self.fitting(column, 0) if self.random.random() < 0.8 else self.value(column)}"
 
     def step(self, is_open):
-        """A statement of a session in a transaction or not, the words about it, and whether one is open then."""
+        """The next statement of a session, its keywords, and whether a transaction is open afterwards.
+        `is_open` is whether one is open before it."""
         drawn, pick = self.random, self.random.random()
         if not is_open and pick < 0.5:
             kinds = ["BEGIN", "BEGIN", "START TRANSACTION"]
@@ -128,8 +130,9 @@ class Schema(Generator):
 
 
 class Family:
-    """A parent, a child, and statements of one session about them. A parent that goes or changes its key locks gaps of the child's
-    index in InnoDB, which others may fall into, and so does a parent that exists; these are left to `sessions.py`."""
+    """A parent, a child, and statements of sessions on them. In InnoDB, deleting a parent or changing its key
+    locks gaps of the child's index that can block others, even for existing parents. `sessions.py` covers
+    these cases."""
 
     def __init__(self, drawn):
         self.random = drawn
@@ -176,7 +179,7 @@ class Family:
 
 
 class Session:
-    """A connection with a thread that sends its statements."""
+    """A connection and a thread that sends its statements."""
 
     def __init__(self, name, port, database):
         self.server = Server(name, port)
@@ -198,7 +201,7 @@ class Session:
         self.statements.put(statement)
 
     def answer(self, seconds):
-        """The outcome of the statement under way, or None."""
+        """The outcome of the running statement, or None."""
         try:
             outcome = self.outcomes.get(timeout=seconds) if seconds > 0 else self.outcomes.get_nowait()
         except queue.Empty:
@@ -222,7 +225,7 @@ class Side:
     def start(self, statements, isolation):
         for session in self.sessions:
             if session.is_waiting and session.answer(ANSWER_SECONDS) is None:
-                raise SystemExit(f"{self.name}: a statement that never ends")
+                raise SystemExit(f"{self.name}: a statement does not end")
             session.ask("ROLLBACK")
         first = self.sessions[0]
         first.ask(f"DROP DATABASE IF EXISTS {self.database}")
@@ -233,7 +236,8 @@ class Side:
         return [first.ask(statement) for statement in statements]
 
     def free(self):
-        """Lets everything end: those that wait are let go by those that do not. False when that takes too long."""
+        """Ends all transactions: rolling back the active sessions unblocks the waiting ones. Returns False on
+        a timeout."""
         left = set(self.sessions)
         end = time.monotonic() + FREE_SECONDS
         while left and time.monotonic() < end:
@@ -247,7 +251,7 @@ class Side:
 
 
 class Episode:
-    """A schema and the steps of its sessions, all drawn before the first is sent."""
+    """A schema and the steps of its sessions, all generated before the first one is sent."""
 
     def __init__(self, seed):
         drawn = random.Random(seed)
@@ -263,7 +267,7 @@ class Episode:
 
 
 class Play:
-    """One run of an episode: its lines, how many statements were sent, and what differed first."""
+    """One run of an episode: its log, the number of statements sent, and the first difference."""
 
     def __init__(self, sides, episode, steps, patience):
         self.sides, self.episode, self.patience = sides, episode, patience
@@ -273,7 +277,7 @@ class Play:
         self.lines += [(who, statement, None, None) for who, statement, _ in self.pending.values()]
         ours, _ = [side.free() for side in sides]
         if not ours:
-            self.found = "ours wait for each other"
+            self.found = "deadlock without a victim on our side"
 
     def run(self, steps):
         isolation = self.episode.schema.isolation
@@ -288,23 +292,23 @@ class Play:
             for side in self.sides:
                 side.sessions[who].send(statement)
             self.pending[who] = step
-            self.settle(who)
+            self.collect(who)
             if self.is_over:
                 return
 
-    def settle(self, who):
-        """Takes the answer to what was just sent, and those of others that it let go."""
+    def collect(self, who):
+        """Takes the answer to the last statement, and the answers to statements that it unblocked."""
         self.take(who, WAITS_SECONDS[self.patience])
         others = [other for other in self.pending if other != who]
-        quiet = time.monotonic() + SETTLE_SECONDS[self.patience]
+        quiet = time.monotonic() + UNBLOCK_SECONDS[self.patience]
         while others and not self.is_over and time.monotonic() < quiet:
             for other in others:
-                if self.take(other, SETTLE_SECONDS[self.patience] / 4):
-                    quiet = time.monotonic() + SETTLE_SECONDS[self.patience]
+                if self.take(other, UNBLOCK_SECONDS[self.patience] / 4):
+                    quiet = time.monotonic() + UNBLOCK_SECONDS[self.patience]
             others = [other for other in others if other in self.pending]
 
     def take(self, who, seconds):
-        """Whether both servers have answered; that one has and the other has not is a difference."""
+        """Whether a server has answered. If only one of the two has, that is a difference."""
         if self.is_over or who not in self.pending:
             return False
         ours, theirs = (side.sessions[who] for side in self.sides)
@@ -315,25 +319,26 @@ class Play:
         for position, session in enumerate((ours, theirs)):
             if outcomes[position] is None:
                 outcomes[position] = session.answer(WAITS_SECONDS[self.patience])
-        self.judge(who, *outcomes)
+        self.check(who, *outcomes)
         return True
 
-    def judge(self, who, ours, theirs):
+    def check(self, who, ours, theirs):
         _, statement, words = self.pending.pop(who)
         self.lines.append((who, statement, ours, theirs))
         deadlocks = [outcome is not None and outcome.number == DEADLOCK for outcome in (ours, theirs)]
         if any(deadlocks):
             self.is_over = True
-            # A holder that wants more goes to the front of the queue here, and is a victim behind it there.
+            # Here a lock upgrade goes to the front of the queue. In InnoDB it queues behind others and
+            # becomes a victim.
             if deadlocks == [True, False] and not self.has_victim(1):
-                self.found = "a deadlock on our side alone"
+                self.found = "a deadlock only on our side"
             return
         if ours is None or theirs is None:
             self.is_over = True
             self.found = f"{'ours' if ours is None else 'theirs'} waits"
             return
         if ours.kind == theirs.kind == "error" and ours.number != NO_SAVEPOINT:
-            # Which locks a statement that failed has kept is open.
+            # The servers differ in which locks a failed statement keeps.
             for side in self.sides:
                 side.sessions[who].ask("ROLLBACK")
         found = difference(ours, theirs, words)
@@ -344,7 +349,7 @@ class Play:
             self.is_over, self.found = True, found
 
     def has_victim(self, position):
-        """Whether another session of this side is the victim."""
+        """Whether another session on this side becomes the victim."""
         end = time.monotonic() + WAITS_SECONDS[1]
         while time.monotonic() < end:
             for session in self.sides[position].sessions:
@@ -355,7 +360,7 @@ class Play:
 
 
 def shrink(sides, episode, steps):
-    """Leaves out steps as long as something differs, with the patience of a second look."""
+    """Removes steps while a difference remains, with the longer times."""
     size = max(1, len(steps) // 2)
     plays = 0
     while size >= 1:
@@ -372,7 +377,7 @@ def shrink(sides, episode, steps):
 
 
 def run_episode(sides, seed):
-    """The number of statements of one episode, and the report of a difference or None."""
+    """Runs one episode. Returns the number of statements and the report of a difference or None."""
     episode = Episode(seed)
     play = Play(sides, episode, episode.steps, 0)
     if play.found is None:
@@ -404,7 +409,7 @@ def main():
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--junctor", type=int, required=True, metavar="PORT")
     parser.add_argument("--mariadb", type=int, required=True, metavar="PORT")
-    parser.add_argument("--keep-going", action="store_true", help="go on after a difference")
+    parser.add_argument("--keep-going", action="store_true", help="continue after a difference")
     return run_workers(work, parser.parse_args(), "statements of concurrent sessions")
 
 

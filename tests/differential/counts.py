@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Sends the statements of tests/sql/row_counts.sql to Junctor and to MariaDB, by clients that count changed rows and by clients
-that count found ones, and compares what each says of rows, generated numbers and warnings.
+"""Sends the statements of tests/sql/row_counts.sql to Junctor and MariaDB, with clients that count changed
+rows and with clients that count found rows, and compares the numbers of rows, the generated ids and the
+warnings.
 
     python3 counts.py --junctor PORT --mariadb PORT
 
-Needs what compare.py needs. Ends with 1 when something differs."""
+It has the requirements of compare.py. The exit status is 1 if something differs."""
 
 import argparse
 import pathlib
@@ -17,13 +18,13 @@ FILE = pathlib.Path(__file__).resolve().parent.parent / "sql" / "row_counts.sql"
 
 
 def statements():
-    """The statements of the file, one a line."""
+    """The statements of the file, one per line."""
     lines = FILE.read_text(encoding="utf-8").splitlines()
     return [line.rstrip(";") for line in lines if line and not line.startswith("--")]
 
 
 def play(junctor, mariadb, found_rows):
-    """Tells of each difference; gives how many there are."""
+    """Prints each difference and returns their number."""
     servers = [Server("junctor", junctor, found_rows), Server("mariadb", mariadb, found_rows)]
     for server in servers:
         server.run("DROP DATABASE IF EXISTS cli_row_counts")
@@ -43,7 +44,7 @@ def main():
     parser.add_argument("--mariadb", type=int, required=True, metavar="PORT")
     options = parser.parse_args()
     differing = sum(play(options.junctor, options.mariadb, found_rows) for found_rows in (False, True))
-    print(f"{len(statements())} statements by both kinds of clients, {differing} differ")
+    print(f"{len(statements())} statements with both kinds of clients, {differing} differ")
     return 1 if differing else 0
 
 

@@ -1,7 +1,8 @@
-"""Random tables joined by foreign keys, and statements about them, from a seed.
+"""Random tables joined by foreign keys, and statements on them, from a seed.
 
-Left out is what has an order of its own in InnoDB, which looks row by row (docs/compatibility.md): statements over several rows
-of a table that names itself, and two ways from a table to one of its descendants."""
+InnoDB checks foreign keys row by row (docs/compatibility.md). The generator therefore omits cases in which
+that order matters: statements on several rows of a self-referencing table, and two paths from a table to the
+same descendant."""
 
 ACTIONS = ["", "ON DELETE CASCADE", "ON DELETE SET NULL", "ON DELETE RESTRICT", "ON DELETE NO ACTION"]
 UPDATES = ["", "ON UPDATE CASCADE", "ON UPDATE SET NULL", "ON UPDATE RESTRICT", "ON UPDATE NO ACTION"]
@@ -17,15 +18,16 @@ KEYS = 7
 class Table:
     def __init__(self, name):
         self.name = name
-        # Names of constraints by what they join: "parent" and "self".
+        # Names of the constraints by kind: "parent", "second" and "self".
         self.keys = {}
         self.parent = self.second = None
-        # The tables without parents that it descends from, itself if it has none.
+        # The parentless ancestors, or the table itself if it has no parent.
         self.roots = {name}
 
 
 class Families:
-    """Tables from t0 on, each with at most two parents among those before it, that have nothing in common; some name themselves."""
+    """Tables t0, t1, ... Each has at most two parents among the previous tables, which have no common
+    ancestor. Some tables reference themselves."""
 
     def __init__(self, random):
         self.random = random
@@ -95,14 +97,14 @@ class Families:
     # Statements.
 
     def statement(self):
-        """A statement and the words that say what its answer determines."""
+        """A statement and its keywords, see `outcome.difference`."""
         if self.pending:
             return self.pending.pop(0), {"ordered"}
         random, table = self.random, self.random.choice(self.tables)
         draw = random.random()
         self.sent += 1
         if self.sent <= 3 * len(self.tables):
-            # Parents before their children.
+            # Fill parents before their children.
             table = self.tables[(self.sent - 1) // 3]
             text = f"INSERT IGNORE INTO {table.name} VALUES {', '.join(self.row() for _ in range(4))}"
             if "self" in table.keys:
@@ -123,7 +125,7 @@ class Families:
             self.in_transaction = False
         if random.random() < 0.3:
             self.pending = self.wholes()
-        # A row may be refused for its keys or for its parent.
+        # A row may violate both a unique key and a foreign key.
         return text, {"ordered", "noerrors"}
 
     def insert(self, table):
@@ -192,5 +194,5 @@ class Families:
         return f"ALTER TABLE {table.name} DROP FOREIGN KEY nothing"
 
     def wholes(self):
-        """What all tables hold."""
+        """Queries for the content of all tables."""
         return [f"SELECT * FROM {table.name} ORDER BY id" for table in self.tables]

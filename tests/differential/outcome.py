@@ -1,4 +1,4 @@
-"""What a statement came to on one server, in a form that two servers can be compared by."""
+"""The outcome of a statement on one server, in a form that can be compared between servers."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ STRING_TYPES = {
     FIELD_TYPE.MEDIUM_BLOB, FIELD_TYPE.LONG_BLOB,
 }
 INTEGER_TYPES = {FIELD_TYPE.TINY, FIELD_TYPE.SHORT, FIELD_TYPE.INT24, FIELD_TYPE.LONG, FIELD_TYPE.LONGLONG}
-# NOT_NULL, BLOB, UNSIGNED, BINARY, AUTO_INCREMENT: what clients decode values by.
+# NOT_NULL, BLOB, UNSIGNED, BINARY, AUTO_INCREMENT: the flags that affect how clients decode values.
 FLAGS_COMPARED = 1 | 16 | 32 | 128 | 512
 
 SQL_MODE = (
@@ -21,7 +21,7 @@ SQL_MODE = (
 
 
 class Server:
-    """One connection; every value comes back as the text that the server sent."""
+    """One connection. Every value is returned as the text that the server sent."""
 
     def __init__(self, name, port, found_rows=False):
         self.name = name
@@ -40,7 +40,7 @@ class Server:
         self.run("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 
     def run(self, statement):
-        """Sends a statement and describes its outcome."""
+        """Sends a statement and returns its outcome."""
         try:
             self.connection.query(statement, unbuffered=False)
         except (pymysql.err.OperationalError, pymysql.err.InterfaceError) as error:
@@ -68,7 +68,7 @@ class Server:
 
 
 class Outcome:
-    """What one statement came to: `rows`, `ok`, `error`, or `lost` when the connection ended."""
+    """The outcome of one statement: `rows`, `ok`, `error`, or `lost` if the connection ended."""
 
     def __init__(self, kind, **facts):
         self.kind = kind
@@ -100,10 +100,11 @@ def shorten(value):
 
 
 def difference(ours, theirs, check):
-    """Says in one line how two outcomes differ, or gives None. `check` is the set of the generator's words about a
-    statement: `ordered`, `count` (rows are not determined, only how many), `fold` (texts equal in their collation count
-    as equal), `computed` (columns are expressions), `untyped` (their types are not compared), `nowarnings`, `nomessage`,
-    `noerrors` (which of several errors comes first is not determined)."""
+    """Describes in one line how two outcomes differ; None if they do not. `check` is the set of the
+    generator's keywords for a statement: `ordered`, `count` (only the number of rows is determined), `fold`
+    (strings that are equal in their collation count as equal), `computed` (columns are expressions),
+    `untyped` (column types are not compared), `nowarnings`, `nomessage`, `noerrors` (the first of several
+    errors is not determined)."""
     if "lost" in (ours.kind, theirs.kind):
         return f"connection lost: ours {ours.kind}, theirs {theirs.kind}"
     if ours.kind != theirs.kind:
@@ -199,6 +200,7 @@ def same_value(ours, theirs):
 
 
 def folded(text):
-    """Texts that are equal in utf8mb4_general_ci become equal; for the characters that the generator uses."""
+    """Maps strings that are equal in utf8mb4_general_ci to equal strings, for the characters that the
+    generator uses."""
     plain = (c for c in unicodedata.normalize("NFD", text.rstrip(" ")) if not unicodedata.combining(c))
     return "".join("\ufffd" if ord(c) > 0xFFFF else {"ß": "S"}.get(c, c.upper()) for c in plain)

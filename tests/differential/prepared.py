@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Sends the same random statements to Junctor twice: as text, and prepared with their literals as parameters. The answers
-must agree. Needs mysql-connector-python and what statements.py needs.
+"""Sends the same random statements to Junctor twice: as text, and prepared with their literals as parameters.
+The answers must agree. Requires mysql-connector-python and the requirements of statements.py.
 
     python3 prepared.py --junctor PORT [--seed N] [--statements N]"""
 
@@ -27,7 +27,7 @@ LITERAL = re.compile(r"""
 
 
 class Side:
-    """A connection of its own with a database of its own."""
+    """A connection with its own database."""
 
     def __init__(self, port, database):
         self.database = database
@@ -35,7 +35,8 @@ class Side:
             host="127.0.0.1", port=port, user="root", use_pure=True, autocommit=True, charset="utf8mb4",
             collation="utf8mb4_general_ci",
         )
-        # Closing a statement has no answer; the next command must not wait for it to be acknowledged.
+        # COM_STMT_CLOSE has no answer, so with Nagle's algorithm the next command would wait for a delayed
+        # acknowledgement.
         self.connection._socket.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.text = self.connection.cursor()
         self.prepared = None
@@ -46,7 +47,7 @@ class Side:
             self.text.execute(statement.format(self.database))
 
     def run(self, statement, values=None):
-        """The outcome: an error's number, the rows, or the number of rows affected."""
+        """The outcome: the error number, the rows, or the number of affected rows."""
         cursor = self.text if values is None else self.connection.cursor(prepared=True)
         try:
             if values is None:
@@ -70,7 +71,8 @@ def row_key(row):
 
 
 def lifted(statement, generator_random):
-    """The statement with question marks for literals, and the values; `None` when it has no literal to lift."""
+    """The statement with question marks for literals, and the values; `None` if it has no literal to
+    replace."""
     start = re.search(r" FROM | VALUES | SET ", statement)
     if start is None or not statement.startswith(("SELECT", "INSERT", "UPDATE", "DELETE")):
         return None
@@ -107,7 +109,7 @@ def lifted(statement, generator_random):
 
 
 def run_episode(sides, seed, count):
-    """Runs one episode; gives what was sent and the first difference."""
+    """Runs one episode. Returns the statements sent and the first difference or None."""
     generator = Generator(random.Random(seed))
     lifting = random.Random(seed + 1)
     create, _ = generator.create()
@@ -121,7 +123,7 @@ def run_episode(sides, seed, count):
         statement, words = generator.statement()
         script.append(statement)
         if statement.startswith(("CREATE", "DROP", "TRUNCATE")):
-            # A new unique index waits for all open transactions, that of the other side too.
+            # Schema changes wait for all open transactions, including those of the other connection.
             for side in sides:
                 side.run("COMMIT")
         by_text = sides[0].run(statement)
@@ -142,7 +144,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--statements", type=int, default=1000)
     parser.add_argument("--junctor", type=int, required=True, metavar="PORT")
-    parser.add_argument("--keep-going", action="store_true", help="go on after a difference")
+    parser.add_argument("--keep-going", action="store_true", help="continue after a difference")
     options = parser.parse_args()
     sides = [Side(options.junctor, "differential_text"), Side(options.junctor, "differential_prepared")]
     seed, sent, differing = options.seed, 0, 0

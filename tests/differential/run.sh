@@ -1,10 +1,11 @@
 #!/bin/sh
-# Random statements and fixed interleavings, sent to Junctor and to MariaDB, with the answers compared. Both servers are
-# started here, listen on free ports, live in a temporary folder, and end with this script.
+# Sends random statements and fixed interleavings to Junctor and MariaDB and compares the answers. This script
+# starts both servers on free ports and in a temporary directory, and stops them at the end.
 #
 #   sh tests/differential/run.sh target/debug/junctor [SEED [STATEMENTS [EPISODES]]]
 #
-# EPISODES are those of concurrent sessions, of about 40 statements each. KEEP_GOING=--keep-going tells of every difference.
+# EPISODES is the number of episodes with concurrent sessions, of about 40 statements each.
+# KEEP_GOING=--keep-going reports every difference instead of the first one.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 junctor=$1
@@ -45,7 +46,7 @@ until [ -n "$junctor_port" ] && mysql --no-defaults --host=127.0.0.1 --port="$ma
     junctor_port=$(sed -n 's/^ready: mysql [^ ]*:\([0-9]*\) .*/\1/p' "$folder/output" | head -n 1)
     tries=$((tries + 1))
     if [ "$tries" -gt 300 ]; then
-        echo "the servers did not get ready" >&2
+        echo "the servers did not become ready" >&2
         cat "$folder/log" "$folder/mariadb-log" >&2
         exit 1
     fi
@@ -54,7 +55,7 @@ done
 
 ports="--junctor $junctor_port --mariadb $mariadb_port"
 failed=0
-# shellcheck disable=SC2086 # the ports and KEEP_GOING are words of their own
+# shellcheck disable=SC2086 # split the ports and KEEP_GOING into words
 "$folder/venv/bin/python" "$here/compare.py" $ports --seed "$seed" --statements "$statements" ${KEEP_GOING:-} || failed=1
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/concurrent.py" $ports --seed "$seed" --episodes "$episodes" ${KEEP_GOING:-} || failed=1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Two or three sessions in fixed interleavings, on Junctor and on MariaDB: snapshots, lock waits, deadlocks, lost updates.
-Each step is `session: statement`; a step that ends with `...` must wait, and `session: ->` takes its answer later. `$b` is the
-connection of session b.
+"""Two or three sessions in fixed interleavings, on Junctor and MariaDB: snapshots, lock waits, deadlocks,
+lost updates. Each step is `session: statement`. A step that ends with `...` must wait, and `session: ->`
+takes its answer later. `$b` is the connection id of session b.
 
     python3 sessions.py --junctor PORT --mariadb PORT"""
 
@@ -18,7 +18,7 @@ TABLE = [
     "INSERT INTO t VALUES (1, 10, 100), (2, 20, 200), (3, 30, 300)",
 ]
 SCRIPTS = {
-    "a snapshot is of the first read": """
+    "the first read takes the snapshot": """
         a: BEGIN
         a: SELECT * FROM t ORDER BY id
         b: UPDATE t SET n = 11 WHERE id = 1
@@ -28,14 +28,14 @@ SCRIPTS = {
         a: SELECT n FROM t WHERE id = 1 FOR UPDATE
         a: COMMIT
         a: SELECT * FROM t ORDER BY id""",
-    "read committed sees what was committed": """
+    "read committed sees new commits": """
         a: SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED
         a: BEGIN
         a: SELECT n FROM t WHERE id = 1
         b: UPDATE t SET n = 11 WHERE id = 1
         a: SELECT n FROM t WHERE id = 1
         a: COMMIT""",
-    "own changes are seen, those of others are not": """
+    "own changes are visible, those of others are not": """
         a: BEGIN
         b: BEGIN
         a: UPDATE t SET n = n + 1 WHERE id = 1
@@ -52,7 +52,7 @@ SCRIPTS = {
         a: COMMIT
         b: ->
         a: SELECT n FROM t WHERE id = 1""",
-    "a wait that is given up undoes the statement alone": """
+    "a lock wait timeout rolls back only the statement": """
         b: SET SESSION innodb_lock_wait_timeout = 1
         a: BEGIN
         a: UPDATE t SET n = 99 WHERE id = 2
@@ -62,7 +62,7 @@ SCRIPTS = {
         b: COMMIT
         a: ROLLBACK
         a: SELECT * FROM t ORDER BY id""",
-    "going back to a savepoint keeps the locks": """
+    "rolling back to a savepoint keeps the locks": """
         a: BEGIN
         a: UPDATE t SET n = 12 WHERE id = 1
         a: SAVEPOINT s
@@ -75,7 +75,7 @@ SCRIPTS = {
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",
-    "going back to a savepoint keeps the snapshot": """
+    "rolling back to a savepoint keeps the snapshot": """
         a: BEGIN
         a: SELECT n FROM t WHERE id = 1
         a: SAVEPOINT s
@@ -86,7 +86,7 @@ SCRIPTS = {
         a: SELECT n FROM t WHERE id = 1
         a: COMMIT
         a: SELECT n FROM t WHERE id = 1""",
-    "a victim forgets its savepoints": """
+    "a victim loses its savepoints": """
         a: BEGIN
         b: BEGIN
         a: SAVEPOINT s
@@ -101,7 +101,7 @@ SCRIPTS = {
         a: ROLLBACK
         b: ROLLBACK
         a: SELECT * FROM t ORDER BY id""",
-    "a killed query is undone and the transaction goes on": """
+    "a killed query is rolled back and the transaction continues": """
         a: BEGIN
         a: UPDATE t SET n = 11 WHERE id = 1
         b: BEGIN
@@ -114,13 +114,13 @@ SCRIPTS = {
         b: COMMIT
         a: COMMIT
         a: SELECT * FROM t ORDER BY id""",
-    "a killed connection is undone": """
+    "the transaction of a killed connection is rolled back": """
         a: BEGIN
         a: UPDATE t SET n = 11 WHERE id = 1
         b: KILL $a
         b: UPDATE t SET n = n + 1 WHERE id = 1
         b: SELECT * FROM t ORDER BY id""",
-    "a killed INSERT ... SELECT is undone and the transaction goes on": """
+    "a killed INSERT ... SELECT is rolled back and the transaction continues": """
         a: BEGIN
         a: INSERT INTO t VALUES (7, 70, 700)
         b: BEGIN
@@ -133,7 +133,7 @@ SCRIPTS = {
         a: COMMIT
         b: UPDATE t SET n = n + 1
         a: SELECT * FROM t ORDER BY id""",
-    "a killed upsert is undone": """
+    "a killed upsert is rolled back": """
         a: BEGIN
         a: UPDATE t SET n = 31 WHERE id = 3
         b: INSERT INTO t VALUES (1, 0, 0), (4, 40, 400), (3, 0, 0) ON DUPLICATE KEY UPDATE n = n + 1 ...
@@ -143,7 +143,7 @@ SCRIPTS = {
         a: COMMIT
         b: INSERT INTO t VALUES (1, 0, 0), (4, 40, 400), (3, 0, 0) ON DUPLICATE KEY UPDATE n = n + 1
         a: SELECT * FROM t ORDER BY id""",
-    "a killed REPLACE keeps what was done before it": """
+    "a killed REPLACE keeps the earlier changes of its transaction": """
         a: BEGIN
         a: SELECT n FROM t WHERE id = 3 FOR UPDATE
         b: BEGIN
@@ -156,7 +156,7 @@ SCRIPTS = {
         a: UPDATE t SET n = n + 1
         a: COMMIT
         b: SELECT * FROM t ORDER BY id""",
-    "a killed UPDATE in an order is undone": """
+    "a killed UPDATE with ORDER BY is rolled back": """
         a: BEGIN
         a: UPDATE t SET n = 31 WHERE id = 3
         b: UPDATE t SET u = u + 1 ORDER BY id LIMIT 3 ...
@@ -165,7 +165,7 @@ SCRIPTS = {
         a: ROLLBACK
         b: UPDATE t SET u = u + 100 ORDER BY u DESC
         a: SELECT * FROM t ORDER BY id""",
-    "a killed DELETE in an order is undone": """
+    "a killed DELETE with ORDER BY is rolled back": """
         a: BEGIN
         a: SELECT n FROM t WHERE id = 3 LOCK IN SHARE MODE
         b: BEGIN
@@ -177,7 +177,7 @@ SCRIPTS = {
         b: COMMIT
         a: COMMIT
         a: SELECT * FROM t ORDER BY id""",
-    "a connection that is killed within an upsert leaves nothing": """
+    "a connection killed during an upsert leaves nothing behind": """
         a: BEGIN
         a: UPDATE t SET n = 31 WHERE id = 3
         b: BEGIN
@@ -187,7 +187,7 @@ SCRIPTS = {
         a: UPDATE t SET n = n + 1
         a: COMMIT
         a: SELECT * FROM t ORDER BY id""",
-    "a copy between tables keeps both until its transaction ends": """
+    "a copy between tables protects both until its transaction ends": """
         a: CREATE TABLE c (id INT PRIMARY KEY, n INT, u INT)
         a: BEGIN
         a: INSERT INTO c SELECT * FROM t
@@ -199,7 +199,7 @@ SCRIPTS = {
         c: ->
         a: SELECT COUNT(*) FROM c
         a: INSERT INTO c SELECT * FROM t""",
-    "a copy waits behind a change of the table that it reads": """
+    "a copy waits behind a schema change of its source table": """
         a: CREATE TABLE c (id INT PRIMARY KEY, n INT, u INT)
         a: BEGIN
         a: SELECT n FROM t WHERE id = 1
@@ -209,7 +209,7 @@ SCRIPTS = {
         b: ->
         c: ->
         a: SELECT * FROM c ORDER BY id""",
-    "a table is renamed when the upsert that waits for a row is done": """
+    "a table is renamed after a waiting upsert is done": """
         a: BEGIN
         a: UPDATE t SET n = 1 WHERE id = 2
         b: INSERT INTO t VALUES (2, 0, 0), (4, 40, 400) ON DUPLICATE KEY UPDATE n = n + 100 ...
@@ -219,7 +219,7 @@ SCRIPTS = {
         c: ->
         a: SELECT * FROM x ORDER BY id
         b: INSERT INTO t VALUES (2, 0, 0) ON DUPLICATE KEY UPDATE n = 0""",
-    "an index is made when the transaction of an upsert has ended": """
+    "an index is created after the transaction of an upsert has ended": """
         a: BEGIN
         a: INSERT INTO t VALUES (1, 0, 0), (4, 99, 400) ON DUPLICATE KEY UPDATE n = 99
         b: CREATE INDEX nu ON t (n, u) ...
@@ -237,7 +237,7 @@ SCRIPTS = {
         b: ->
         b: REPLACE INTO t VALUES (2, 20, 201)
         a: SELECT * FROM c ORDER BY id""",
-    "INSERT IGNORE leaves a child out whose parent has gone meanwhile": """
+    "INSERT IGNORE skips a child whose parent was deleted meanwhile": """
         a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id))
         a: BEGIN
         a: DELETE FROM t WHERE id = 2
@@ -247,7 +247,7 @@ SCRIPTS = {
         b: DELETE IGNORE FROM t ORDER BY id
         b: SELECT * FROM t ORDER BY id
         a: SELECT * FROM c ORDER BY id""",
-    "a circle of waits has a victim": """
+    "a cycle of waits has a victim": """
         a: BEGIN
         b: BEGIN
         a: UPDATE t SET n = 1 WHERE id = 1
@@ -258,7 +258,7 @@ SCRIPTS = {
         a: COMMIT
         b: COMMIT
         a: SELECT COUNT(*), MAX(n) FROM t WHERE n IN (1, 2, 30)""",
-    "a duplicate waits for who wrote it": """
+    "a duplicate waits for the transaction that wrote it": """
         a: BEGIN
         a: INSERT INTO t VALUES (5, 50, 500)
         b: INSERT INTO t VALUES (5, 51, 501) ...
@@ -272,7 +272,7 @@ SCRIPTS = {
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",
-    "an insert behind an update is a duplicate as soon as its writer ends": """
+    "an insert behind an update is a duplicate as soon as the update ends": """
         a: BEGIN
         a: UPDATE t SET n = n + 1 WHERE id = 2
         b: BEGIN
@@ -283,7 +283,7 @@ SCRIPTS = {
         c: ->
         b: COMMIT
         a: SELECT * FROM t ORDER BY id""",
-    "shared locks live together, a writer waits for them": """
+    "shared locks coexist, a writer waits for them": """
         a: BEGIN
         b: BEGIN
         a: SELECT n FROM t WHERE id = 1 LOCK IN SHARE MODE
@@ -293,7 +293,7 @@ SCRIPTS = {
         b: COMMIT
         c: ->
         a: SELECT n FROM t WHERE id = 1""",
-    "a read for update waits and reads the newest": """
+    "a read for update waits and returns the newest version": """
         a: BEGIN
         a: UPDATE t SET n = 12 WHERE id = 1
         b: BEGIN
@@ -303,7 +303,7 @@ SCRIPTS = {
         b: ->
         b: SELECT n FROM t WHERE id = 1
         b: COMMIT""",
-    "a deleted row may be written again": """
+    "a deleted row can be inserted again": """
         a: BEGIN
         a: DELETE FROM t WHERE id = 1
         b: SELECT * FROM t ORDER BY id
@@ -311,35 +311,35 @@ SCRIPTS = {
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",
-    "an upsert waits for the row and changes what has become of it": """
+    "an upsert waits for the row and changes its new version": """
         a: BEGIN
         a: INSERT INTO t VALUES (1, 0, 0) ON DUPLICATE KEY UPDATE n = n + 1
         b: INSERT INTO t VALUES (1, 0, 0) ON DUPLICATE KEY UPDATE n = n + 1 ...
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",
-    "an upsert of a row that is not committed waits, and inserts when it goes": """
+    "an upsert waits for an uncommitted row, and inserts after its rollback": """
         a: BEGIN
         a: INSERT INTO t VALUES (5, 50, 500)
         b: INSERT INTO t VALUES (6, 1, 500) ON DUPLICATE KEY UPDATE n = n + 1 ...
         a: ROLLBACK
         b: ->
         a: SELECT * FROM t ORDER BY id""",
-    "an upsert of a row that is not committed waits, and changes it when it stays": """
+    "an upsert waits for an uncommitted row, and updates it after its commit": """
         a: BEGIN
         a: INSERT INTO t VALUES (5, 50, 500)
         b: INSERT INTO t VALUES (6, 1, 500) ON DUPLICATE KEY UPDATE n = n + 1 ...
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",
-    "a replaced row is waited for": """
+    "REPLACE waits for a row that another REPLACE replaces": """
         a: BEGIN
         a: REPLACE INTO t VALUES (1, 11, 200)
         b: REPLACE INTO t VALUES (2, 22, 300) ...
         a: ROLLBACK
         b: ->
         a: SELECT * FROM t ORDER BY id""",
-    "upserts in transactions do not keep each other from their row": """
+    "upserts in transactions do not block each other forever": """
         a: BEGIN
         b: BEGIN
         a: INSERT INTO t VALUES (9, 1, 100) ON DUPLICATE KEY UPDATE n = n + 1
@@ -349,28 +349,28 @@ SCRIPTS = {
         b: ->
         b: COMMIT
         a: SELECT * FROM t ORDER BY id""",
-    "an upsert that fails keeps what was done before it": """
+    "a failed upsert keeps the earlier changes of its transaction": """
         a: BEGIN
         a: UPDATE t SET n = 0 WHERE id = 3
         a: INSERT INTO t VALUES (1, 0, 0), (7, 70, 700), (2, 0, 0) ON DUPLICATE KEY UPDATE u = IF(id = 2, 300, u + 1)
         a: SELECT * FROM t ORDER BY id
         a: COMMIT
         b: SELECT * FROM t ORDER BY id""",
-    "ignored rows wait for who may take the key away": """
+    "INSERT IGNORE waits for a transaction that deletes the key": """
         a: BEGIN
         a: DELETE FROM t WHERE id = 1
         b: INSERT IGNORE INTO t VALUES (1, 1, 1), (2, 2, 2) ...
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",
-    "a limited delete takes the first rows that are free of doubt": """
+    "a DELETE with LIMIT waits for rows that may come first": """
         a: BEGIN
         a: UPDATE t SET n = 100 WHERE id = 1
         b: DELETE FROM t ORDER BY n LIMIT 1 ...
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",
-    "a rollback gives keys back": """
+    "a rollback restores keys": """
         a: BEGIN
         a: UPDATE t SET u = 101, id = 9 WHERE id = 1
         a: SELECT * FROM t ORDER BY id
@@ -378,7 +378,7 @@ SCRIPTS = {
         b: INSERT INTO t VALUES (9, 9, 101)
         b: UPDATE t SET u = 102 WHERE id = 1
         b: SELECT * FROM t WHERE u IN (100, 101, 102) ORDER BY u""",
-    "a range that was locked gets no rows": """
+    "no row is inserted into a locked range": """
         a: BEGIN
         a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 ORDER BY id FOR UPDATE
         b: INSERT INTO t VALUES (5, 22, 500) ...
@@ -386,7 +386,7 @@ SCRIPTS = {
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",
-    "a row does not move into a range that was locked": """
+    "no row is moved into a locked range": """
         a: BEGIN
         a: SELECT * FROM t WHERE n BETWEEN 21 AND 25 LOCK IN SHARE MODE
         b: UPDATE t SET n = 22 WHERE id = 1 ...
@@ -394,7 +394,7 @@ SCRIPTS = {
         a: ROLLBACK
         b: ->
         a: SELECT * FROM t ORDER BY id""",
-    "a key that was looked for in vain stays absent": """
+    "a missing key that was read stays missing": """
         a: BEGIN
         a: SELECT * FROM t WHERE id = 5 FOR UPDATE
         b: INSERT INTO t VALUES (5, 50, 500) ...
@@ -402,14 +402,14 @@ SCRIPTS = {
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",
-    "a unique key that was looked for in vain stays absent": """
+    "a missing unique key that was read stays missing": """
         a: BEGIN
         a: DELETE FROM t WHERE u = 250
         b: INSERT INTO t VALUES (5, 50, 250) ...
         a: COMMIT
         b: ->
         a: SELECT * FROM t ORDER BY id""",
-    "a statement alone keeps rows out of what it has passed": """
+    "an autocommit statement keeps new rows out of the range it has passed": """
         a: BEGIN
         a: UPDATE t SET u = 201 WHERE id = 2
         b: UPDATE t FORCE INDEX (n) SET u = u + 1000 WHERE n BETWEEN 5 AND 25 ...
@@ -426,7 +426,7 @@ SCRIPTS = {
         b: INSERT INTO t VALUES (5, 22, 500)
         a: SELECT * FROM t WHERE n BETWEEN 15 AND 25 ORDER BY id FOR UPDATE
         a: COMMIT""",
-    "what a serializable transaction has read stays": """
+    "rows that a serializable transaction has read do not change": """
         a: SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE
         c: SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE
         a: BEGIN
@@ -443,7 +443,7 @@ SCRIPTS = {
         a: SELECT COUNT(*) FROM t
         a: COMMIT
         b: ->""",
-    "a serializable query alone does not wait": """
+    "a serializable autocommit query does not wait": """
         a: BEGIN
         a: UPDATE t SET n = 5 WHERE id = 1
         b: SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE
@@ -454,7 +454,7 @@ SCRIPTS = {
         a: COMMIT
         b: ->
         b: COMMIT""",
-    "a level without a scope is of one transaction": """
+    "an isolation level without a scope applies to one transaction": """
         b: BEGIN
         b: UPDATE t SET n = 5 WHERE id = 1
         a: SET TRANSACTION ISOLATION LEVEL SERIALIZABLE
@@ -468,7 +468,7 @@ SCRIPTS = {
         b: UPDATE t SET n = 6 WHERE id = 2
         a: SELECT n FROM t WHERE id = 2
         a: COMMIT""",
-    "a snapshot that is kept to refuses what has changed": """
+    "snapshot isolation rejects writes of changed rows": """
         a: SET SESSION innodb_snapshot_isolation = ON
         a: BEGIN
         a: UPDATE t SET n = 33 WHERE id = 3
@@ -484,7 +484,7 @@ SCRIPTS = {
         a: INSERT INTO t VALUES (5, 51, 501)
         a: COMMIT
         a: SELECT * FROM t ORDER BY id""",
-    "a read that does not wait, and one that skips": """
+    "reads with NOWAIT and SKIP LOCKED": """
         a: BEGIN
         a: UPDATE t SET n = 21 WHERE id = 2
         a: INSERT INTO t VALUES (5, 50, 500)
@@ -497,7 +497,7 @@ SCRIPTS = {
         a: COMMIT
         b: SELECT id, n FROM t WHERE id IN (1, 2, 3, 5) ORDER BY id FOR UPDATE SKIP LOCKED
         b: COMMIT""",
-    "readers that both insert are a circle with a victim": """
+    "two readers of a range that both insert are a cycle with a victim": """
         a: BEGIN
         b: BEGIN
         a: SELECT * FROM t WHERE id = 8 FOR UPDATE
@@ -508,7 +508,7 @@ SCRIPTS = {
         a: COMMIT
         b: COMMIT
         a: SELECT COUNT(*) FROM t WHERE id = 8""",
-    "a change waits for who has read the table": """
+    "a schema change waits for transactions that read the table": """
         a: BEGIN
         a: SELECT n FROM t WHERE id = 1
         b: DROP TABLE t ...
@@ -518,7 +518,7 @@ SCRIPTS = {
         b: ->
         c: ->
         a: SELECT * FROM t""",
-    "a change waits for who has written the table": """
+    "a schema change waits for transactions that wrote the table": """
         a: BEGIN
         a: UPDATE t SET n = 12 WHERE id = 1
         b: CREATE INDEX two ON t (n, u) ...
@@ -527,7 +527,7 @@ SCRIPTS = {
         b: ->
         c: ->
         a: SELECT id, n FROM t ORDER BY id""",
-    "a change that waits in vain changes nothing": """
+    "a schema change that times out changes nothing": """
         b: SET SESSION lock_wait_timeout = 1
         a: BEGIN
         a: SELECT n FROM t WHERE id = 1
@@ -536,7 +536,7 @@ SCRIPTS = {
         a: COMMIT
         b: TRUNCATE TABLE t
         a: SELECT COUNT(*) FROM t""",
-    "a statement waits for a change as long as it is told": """
+    "a statement waits for a schema change up to lock_wait_timeout": """
         c: SET SESSION lock_wait_timeout = 1
         a: BEGIN
         a: SELECT n FROM t WHERE id = 1
@@ -544,14 +544,14 @@ SCRIPTS = {
         c: SELECT n FROM t WHERE id = 1
         a: COMMIT
         b: ->""",
-    "a table that was made after the snapshot is not seen": """
+    "a table created after the snapshot is not visible": """
         a: BEGIN
         a: SELECT n FROM t WHERE id = 1
         b: CREATE TABLE v (id INT PRIMARY KEY)
         a: SELECT * FROM v
         a: COMMIT
         a: SELECT * FROM v""",
-    "names are exchanged at once": """
+    "names are exchanged atomically": """
         a: CREATE TABLE v (id INT PRIMARY KEY, n INT)
         a: BEGIN
         a: SELECT n FROM t WHERE id = 1
@@ -561,7 +561,7 @@ SCRIPTS = {
         b: ->
         c: ->
         a: SELECT COUNT(*) FROM v""",
-    "changes of one table keep their order": """
+    "schema changes of one table keep their order": """
         a: BEGIN
         a: SELECT n FROM t WHERE id = 1
         b: TRUNCATE TABLE t ...
@@ -570,7 +570,7 @@ SCRIPTS = {
         b: ->
         c: ->
         a: SELECT * FROM t""",
-    "a transaction that ends by going back to nothing keeps its tables": """
+    "rolling back to an initial savepoint keeps the table locks": """
         a: BEGIN
         a: SAVEPOINT s
         a: SELECT n FROM t WHERE id = 1
@@ -578,7 +578,7 @@ SCRIPTS = {
         b: ALTER TABLE t ADD INDEX three (u, n) ...
         a: ROLLBACK
         b: ->""",
-    "a child waits for who takes its parent away": """
+    "a child waits for the transaction that deletes its parent": """
         a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id))
         a: BEGIN
         a: DELETE FROM t WHERE id = 1
@@ -591,7 +591,7 @@ SCRIPTS = {
         a: ROLLBACK
         b: ->
         a: SELECT * FROM c""",
-    "a parent waits for who makes a child": """
+    "deleting a parent waits for the transaction that inserts a child": """
         a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (u) ON DELETE CASCADE)
         a: BEGIN
         a: INSERT INTO c VALUES (1, 100)
@@ -600,7 +600,7 @@ SCRIPTS = {
         b: ->
         a: SELECT * FROM c
         a: SELECT id FROM t ORDER BY id""",
-    "a key that children hold stays with its parent": """
+    "a parent key update waits for the transaction that inserts a child": """
         a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id) ON UPDATE CASCADE)
         a: BEGIN
         a: INSERT INTO c VALUES (1, 1), (2, 2)
@@ -609,7 +609,7 @@ SCRIPTS = {
         a: COMMIT
         b: ->
         a: SELECT * FROM c ORDER BY id""",
-    "a child waits for who makes its parent": """
+    "a child waits for the transaction that inserts its parent": """
         a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (u))
         a: BEGIN
         a: INSERT INTO t VALUES (4, 40, 400)
@@ -623,7 +623,7 @@ SCRIPTS = {
         b: ->
         a: SELECT * FROM c
         a: DROP TABLE c""",
-    "a cascade waits for who makes a child at its end": """
+    "a cascade waits for the transaction that inserts a grandchild": """
         a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id) ON DELETE CASCADE)
         a: CREATE TABLE d (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES c (id) ON DELETE CASCADE)
         a: INSERT INTO c VALUES (1, 1), (2, 2)
@@ -638,7 +638,7 @@ SCRIPTS = {
         b: INSERT INTO d VALUES (7, 1)
         a: DROP TABLE d
         a: DROP TABLE c""",
-    "a foreign key comes after who has written to the child": """
+    "adding a foreign key waits for writers of the child": """
         a: CREATE TABLE c (id INT PRIMARY KEY, p INT, KEY p (p))
         a: INSERT INTO c VALUES (1, 1)
         a: BEGIN
@@ -654,7 +654,7 @@ SCRIPTS = {
         c: DELETE FROM t WHERE id = 1
         b: ALTER TABLE c ADD FOREIGN KEY (p) REFERENCES t (id)
         a: DROP TABLE c""",
-    "a foreign key comes after who takes a parent away": """
+    "adding a foreign key waits for deletions of parents": """
         a: CREATE TABLE c (id INT PRIMARY KEY, p INT, KEY p (p))
         a: INSERT INTO c VALUES (1, 1), (2, 2)
         a: BEGIN
@@ -666,7 +666,7 @@ SCRIPTS = {
         b: ALTER TABLE c ADD FOREIGN KEY (p) REFERENCES t (id)
         a: DELETE FROM t WHERE id = 2
         a: DROP TABLE c""",
-    "a parent that a transaction writes to is no other's to drop": """
+    "dropping a child waits for transactions that wrote to it": """
         a: CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id))
         a: BEGIN
         a: INSERT INTO c VALUES (1, 1)
@@ -679,7 +679,7 @@ SCRIPTS = {
 
 
 class Session:
-    """A connection whose statement may be waited for."""
+    """A connection whose statement may wait."""
 
     def __init__(self, name, port):
         self.server = Server(name, port)
@@ -710,7 +710,7 @@ def last(answered):
 
 
 def play(name, port, script):
-    """The answers of every step of a script."""
+    """Runs a script and returns the answers of all steps."""
     server = Server(name, port)
     server.run(f"DROP DATABASE IF EXISTS {DATABASE}")
     for statement in (f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}", *TABLE):
@@ -725,7 +725,7 @@ def play(name, port, script):
                 statement = statement.replace(f"${other}", str(its.server.connection.thread_id()))
             session.send(statement.removesuffix(" ..."))
         answer = session.answer(WAIT_SECONDS if statement.endswith("...") else 20)
-        # MariaDB has no number of its own for what NOWAIT does not wait for.
+        # MariaDB has no separate error number for NOWAIT.
         is_refused = name == "mariadb" and "NOWAIT" in statement and answer == "error 1205"
         answers.append((line.strip(), "error 3572" if is_refused else answer))
     for session in sessions.values():
@@ -742,7 +742,7 @@ def main():
     failed = 0
     for title, script in SCRIPTS.items():
         ours, theirs = play("junctor", options.junctor, script), play("mariadb", options.mariadb, script)
-        # Which of those in the circle is the victim is open.
+        # The choice of the victim in a cycle is not determined.
         if ours == theirs or "victim" in title and sorted(map(last, ours)) == sorted(map(last, theirs)):
             continue
         failed += 1

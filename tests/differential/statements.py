@@ -1,5 +1,5 @@
-"""Random schemas and statements from a seed. Every statement comes with a set of words that say what its answer
-determines; see `outcome.difference`."""
+"""Random schemas and statements from a seed. Every statement comes with a set of keywords that describe what
+its answer determines, see `outcome.difference`."""
 
 INTEGERS = {"TINYINT": 8, "SMALLINT": 16, "MEDIUMINT": 24, "INT": 32, "BIGINT": 64}
 TEXTS = [
@@ -50,14 +50,14 @@ class Column:
 
 
 class Generator:
-    """One table and statements about it."""
+    """One table and statements on it."""
 
     def __init__(self, random):
         self.random = random
         self.in_transaction = False
-        # Statements that are to come next, with their words.
+        # The next statements, with their keywords.
         self.queue = []
-        # Statements of many rows that are still to come, for scans of several batches.
+        # Number of statements with many rows still to come, which make scans take several batches.
         self.large = 4 if random.random() < 0.15 else 0
         self.index_number = 0
         self.indexes = []
@@ -104,15 +104,15 @@ class Generator:
         return [column.name for column in choices[:count]]
 
     def creates(self):
-        """The definitions of all tables, for each server: ours and theirs."""
+        """The definitions of all tables, as pairs (ours, theirs)."""
         return [self.create()]
 
     def wholes(self):
-        """What all tables hold."""
+        """Queries for the content of all tables."""
         return ["SELECT * FROM t"]
 
     def create(self):
-        """The definition for each server: ours and theirs."""
+        """The definition of the table: ours and theirs."""
         parts = [column.definition() for column in self.columns]
         if self.primary:
             parts.append(f"PRIMARY KEY ({', '.join(self.primary)})")
@@ -137,7 +137,7 @@ class Generator:
     # Values.
 
     def value(self, column, wrong=0.08):
-        """A literal, mostly one that the column takes."""
+        """A literal, usually one that fits the column."""
         random = self.random
         if random.random() < 0.12:
             return "NULL"
@@ -174,7 +174,7 @@ class Generator:
     # Statements.
 
     def statement(self):
-        """A statement and the words about it."""
+        """A statement and its keywords."""
         if self.queue:
             return self.queue.pop(0)
         pick = self.random.random()
@@ -216,7 +216,7 @@ class Generator:
             if count > 1:
                 words.add("noerrors")
         if verb == "INSERT INTO" and " FROM t AS q" in values and self.updatable(columns) and random.random() < 0.3:
-            # Names that both rows have are ambiguous.
+            # Unqualified names are ambiguous between the existing and the selected row.
             updatable = self.updatable(columns)
             changed = random.sample(updatable, min(len(updatable), random.choice([1, 1, 2])))
             values += " ON DUPLICATE KEY UPDATE " + ", ".join(
@@ -239,12 +239,13 @@ class Generator:
         if random.random() < 0.05:
             self.queue.append(("SELECT ROW_COUNT()", {"computed"}))
         if "IGNORE" in verb:
-            # MariaDB stores a question mark for a byte that is no text, MySQL what comes before it; a double in a narrow text is known.
+            # For an invalid byte, MariaDB stores a question mark and MySQL the text before it. Doubles in
+            # narrow strings are a known difference.
             values = values.replace("x'ff'", "'ff'").replace("0.1e0", "0.5")
         return f"{verb} t {values.strip()}", words
 
     def returning(self):
-        """RETURNING, and the words that it adds."""
+        """A RETURNING clause and its keywords."""
         pick = self.random.random()
         if pick < 0.3:
             return " RETURNING *", set()
@@ -252,11 +253,11 @@ class Generator:
             items = [self.random.choice(self.columns).name for _ in range(self.random.randint(1, 3))]
             return f" RETURNING {', '.join(items)}", set()
         items = [self.projection() for _ in range(self.random.randint(1, 3))]
-        # Which of the errors of a row comes first is not the same where one is in RETURNING.
+        # If RETURNING fails too, the servers may report different errors of a row first.
         return f" RETURNING {', '.join(items)}", {"computed", "noerrors"}
 
     def last_insert_id(self):
-        """LAST_INSERT_ID(expression) in a statement of one row. What it was before is the same on both sides."""
+        """LAST_INSERT_ID(expression) in a statement on one row. Both servers have the same previous value."""
         random = self.random
         integers = [c for c in self.columns if c.is_integer]
         if not integers:
@@ -282,7 +283,7 @@ class Generator:
         return f"DO LAST_INSERT_ID({random.randint(0, 9)})", set()
 
     def selected(self, columns):
-        """Rows of the table itself, few and the same ones on both sides."""
+        """A few rows of the table itself, the same ones on both servers."""
         items = ", ".join(self.literal(c) if self.random.random() < 0.4 else c.name for c in columns)
         order = ", ".join(self.primary or [c.name for c in self.columns])
         if self.random.random() < 0.1:
@@ -295,7 +296,8 @@ class Generator:
         return "NULL" if value == "DEFAULT" else value
 
     def updatable(self, columns):
-        """Without those that may be NULL but are not by default: changing them from NULL to NULL counts."""
+        """Excludes nullable columns whose default is not NULL, because InnoDB counts a change from NULL to
+        NULL for them."""
         return [column for column in columns if not (column.nullable and column.default is not None)]
 
     def when_duplicate(self, column):
@@ -310,7 +312,7 @@ class Generator:
         return f"{column.name} = {random.choice(choices)}"
 
     def many_rows(self):
-        """Many rows whose keys hardly meet."""
+        """Many rows with few duplicate keys."""
         rows = ", ".join(f"({', '.join(self.scattered(c) for c in self.columns)})" for _ in range(150))
         return f"INSERT INTO t VALUES {rows}", {"noerrors"}
 
@@ -378,7 +380,7 @@ class Generator:
         return f"DELETE FROM t{self.where(0.97)}{first}{returning}", words
 
     def first_rows(self):
-        """Nothing, or an order that is total and a limit."""
+        """Nothing, or a total order and a limit."""
         if not self.primary or self.random.random() >= 0.12:
             return ""
         columns = list(self.primary)
@@ -568,7 +570,7 @@ class Generator:
         return f"LENGTH({name}) {random.choice(['=', '>', '<'])} {random.randint(0, 4)}"
 
     def unusual(self, column, depth):
-        """Conditions that no index serves, or not at first sight."""
+        """Conditions that no index supports, or not obviously."""
         random, name = self.random, column.name
         other = random.choice([c for c in self.columns if c.is_number == column.is_number and c.is_binary == column.is_binary])
         third = random.choice(self.columns)
@@ -622,7 +624,8 @@ class Generator:
         return self.random.choice(["1 = 1", "1 > 2", "NOT NULL"])
 
     def compared(self, column):
-        """A literal to compare a column with. A text that is no number makes UPDATE and DELETE fail, so there are few."""
+        """A literal to compare a column with. Strings that are not numbers make UPDATE and DELETE fail, so
+        they are rare."""
         if not column.is_binary and self.random.random() < 0.06:
             return self.random.choice(["0", "1", "2.5", "-1", "1.0", "'1'", "'12'", "TRUE", "1e0", "18446744073709551615", "-9223372036854775808", "'a'", "0x61"])
         return self.value(column, wrong=0.02)

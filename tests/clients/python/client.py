@@ -1,4 +1,5 @@
-"""A session of each Python client: connects, creates, inserts prepared, reads, transactions, errors."""
+"""A session with each Python client: connect, create tables, prepared inserts, reads, transactions,
+errors."""
 
 import sys
 
@@ -29,7 +30,7 @@ def session(connection, errors, prepared):
     assert [row[0] for row in reader.fetchall()] == ["name 49", "name 48", "name 47"]
     try:
         writer.execute(insert, ("name 7", 0, None, 0))
-        raise AssertionError("a duplicate was taken")
+        raise AssertionError("a duplicate was accepted")
     except errors as error:
         assert error.args[0] == 1062, error
     for finish in (connection.commit, connection.rollback):
@@ -59,10 +60,10 @@ def several_statements(connection, holder):
         cursor.execute("INSERT INTO t VALUES (3, ''); INSERT INTO t VALUES (1, ''); INSERT INTO t VALUES (4, '')")
         while cursor.nextset():
             pass
-        raise AssertionError("a duplicate was taken")
+        raise AssertionError("a duplicate was accepted")
     except pymysql.err.IntegrityError as error:
         assert error.args[0] == 1062, error
-    # A result does not wait for a statement after it that has to wait itself.
+    # A result is sent even if a later statement of the same text has to wait.
     holder.begin()
     holder.cursor().execute("INSERT INTO client_python.t VALUES (5, '')")
     cursor.execute("SELECT 1; INSERT INTO t VALUES (5, ''); SELECT 2; DELETE FROM t WHERE id = 5")
