@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use junctor_front::mysql::auth::{Account, Accounts, Handshake, HandshakeStep, Peer};
+use junctor_front::account::{Account, Accounts, Peer};
+use junctor_front::mysql::login::{Handshake, HandshakeStep, LoginContext};
 use junctor_front::mysql::wire::parameter::decode_parameters;
 use junctor_front::mysql::wire::{Capabilities, Command, PacketReader, ProtocolError};
 
@@ -127,7 +128,8 @@ impl Attack {
         let mut outcomes = Vec::new();
         for (payload, sequence) in self.payloads.iter().zip((1..).step_by(2)) {
             let mut out = Vec::new();
-            outcomes.push(match handshake.on_packet(payload, sequence, &accounts, &mut out) {
+            let mut context = LoginContext { accounts: &accounts, sequence, out: &mut out };
+            outcomes.push(match handshake.on_packet(payload, &mut context) {
                 HandshakeStep::Replied { expected_sequence } => format!("replied, expects {expected_sequence}"),
                 HandshakeStep::Authenticated(authenticated) => format!("authenticated {}", authenticated.user),
                 HandshakeStep::Refused(refusal) => {

@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
+use junctor_front::Protocol;
 use junctor_kernel::{ConnectError, MemoryStream};
 
 use crate::setting::NodeConfig;
-use crate::start::{Connector, Protocol, RunningServer, StartError, start};
+use crate::start::{Connector, RunningServer, StartError, start};
 
 /// What a node shall be like, before it is started.
 ///

@@ -12,10 +12,11 @@ mod memory_transport;
 
 pub use config_file::ConfigError;
 pub use embedded::{Node, NodeBuilder};
+pub use junctor_front::Protocol;
 pub use memory_transport::MemoryTransport;
 pub use role::{NodeHost, Shared};
 pub use setting::NodeConfig;
-pub use start::{Connector, Protocol, RunningServer, StartError, start};
+pub use start::{Connector, RunningServer, StartError, start};
 
 /// The typed client, and what it needs of the streams of [`RunningServer::connect`].
 pub use junctor_client as client;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::placement::{PlacementPlan, ThreadConfig, Topology};
-use junctor_front::mysql::auth::{Account, Accounts};
-use junctor_front::native::NATIVE_LISTENER;
+use junctor_front::Protocol;
+use junctor_front::account::{Account, Accounts};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode};
 use junctor_kernel::{ConnectError, MemoryStream, NodeLayout};
 use junctor_signals::Signal;
@@ -36,25 +36,6 @@ pub struct RunningServer {
     notices: Vec<String>,
 }
 
-/// What is spoken on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// That of MySQL clients.
-    MySql,
-    /// That of crate `junctor-client`.
-    Native,
-}
-
-impl Protocol {
-    /// The number of its listener.
-    const fn listener(self) -> u16 {
-        match self {
-            Protocol::MySql => 0,
-            Protocol::Native => NATIVE_LISTENER,
-        }
-    }
-}
-
 /// Makes connections without a socket to one node, from any thread. Does not keep the node running.
 #[derive(Clone)]
 pub struct Connector(junctor_kernel::Connector);
@@ -65,7 +46,7 @@ impl Connector {
     /// # Errors
     /// The node stops, or there are too many connections.
     pub fn connect(&self, protocol: Protocol) -> Result<MemoryStream, ConnectError> {
-        self.0.connect(protocol.listener())
+        self.0.connect(protocol.number())
     }
 
     /// A session of the typed client.
@@ -90,7 +71,7 @@ impl RunningServer {
     }
 
     fn listens_at(&self, protocol: Protocol) -> Option<SocketAddr> {
-        self.node.local_addresses().get(usize::from(protocol.listener())).copied().flatten()
+        self.node.local_addresses().get(usize::from(protocol.number())).copied().flatten()
     }
 
     /// A connection within this process, without a socket. It counts like any other, and comes from the local machine, so
@@ -99,7 +80,7 @@ impl RunningServer {
     /// # Errors
     /// The node stops, or there are too many connections.
     pub fn connect(&self, protocol: Protocol) -> Result<MemoryStream, ConnectError> {
-        self.node.connect(protocol.listener())
+        self.node.connect(protocol.number())
     }
 
     /// Makes such connections from elsewhere.
@@ -156,10 +137,8 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     let shared = Arc::new(shared);
 
     let options = NodeOptions {
-        // In the order of the numbers by which recv knows them.
-        listeners: [Some(config.port).filter(|_| config.listens), config.native_port.filter(|_| config.listens)]
-            .map(|port| port.map(|port| SocketAddr::new(config.listen_address, port)))
-            .to_vec(),
+        // The position of a listener is the number of its protocol.
+        listeners: Protocol::ALL.iter().map(|protocol| listen_address(&config, *protocol)).collect(),
         data_folder: PathBuf::from(&config.data_directory),
         pin: config.cpu_binding,
         spin: config.spin.settings(),
@@ -186,6 +165,15 @@ fn placement(config: &NodeConfig, topology: &Topology) -> Result<PlacementPlan, 
         None => PlacementPlan::automatic(topology, config.cpu_count_max, unpinned),
     };
     plan.map_err(|error| StartError(format!("ThreadConfig: {error}")))
+}
+
+/// The address at which a protocol listens; `None` if it does not.
+fn listen_address(config: &NodeConfig, protocol: Protocol) -> Option<SocketAddr> {
+    let port = match protocol {
+        Protocol::MySql => Some(config.port),
+        Protocol::Native => config.native_port,
+    };
+    port.filter(|_| config.listens).map(|port| SocketAddr::new(config.listen_address, port))
 }
 
 fn accounts(config: &NodeConfig) -> Accounts {

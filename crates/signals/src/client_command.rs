@@ -29,12 +29,12 @@ pub struct Login {
     pub host: Box<str>,
     /// The database to begin with.
     pub database: Option<Box<str>>,
-    /// The capability flags agreed on.
+    /// What client and server agreed on, in bits that only the protocol knows.
     pub capabilities: u32,
-    /// The client's character set number.
+    /// Number of the client's collation.
     pub character_set: u16,
-    /// Whether the connection speaks the native protocol.
-    pub is_native: bool,
+    /// The client's protocol, as its number in `front`'s table of protocols.
+    pub protocol: u16,
 }
 
 /// One command.

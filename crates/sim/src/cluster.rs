@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use junctor_front::mysql::auth::Accounts;
+use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Simulation, SocketFaults};
 use junctor_kernel::{Duration, NodeId, NodeLayout, Random};
 use junctor_model::id::PartitionId;

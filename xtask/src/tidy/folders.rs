@@ -28,10 +28,15 @@ const ALLOWED: &[(&str, Folders)] = &[
     (
         "front",
         &[
+            ("account", &[]),
             ("admission", &[]),
-            ("answer_sink", &["mysql", "native"]),
-            ("mysql", &["admission", "answer_sink", "native"]),
-            ("native", &["mysql"]),
+            // The two blocks reach protocols through the table only, and no protocol reaches another.
+            ("connection", &["account", "protocol", "protocol_table"]),
+            ("mysql", &["account", "protocol"]),
+            ("native", &["account", "protocol"]),
+            ("protocol", &["account"]),
+            ("protocol_table", &["mysql", "native", "protocol"]),
+            ("session_block", &["admission", "protocol", "protocol_table"]),
         ],
     ),
     ("transaction", &[("ldm", &["query", "read"]), ("query", &["read"]), ("read", &[]), ("tc", &[])]),
@@ -40,7 +45,7 @@ const ALLOWED: &[(&str, Folders)] = &[
 
 /// Crates whose folders are being rearranged: their circles and their differences from the table are
 /// warnings.
-const UNSETTLED: &[&str] = &["sql", "front"];
+const UNSETTLED: &[&str] = &["sql"];
 
 /// An arrow: the folder that names, and the folder that is named.
 type Arrow<'a> = (&'a str, &'a str);

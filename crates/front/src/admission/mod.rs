@@ -1,12 +1,14 @@
-//! Admission: a bound on the statements and on the transactions with locks that one sql block lets into the data plane at
-//! once. Statements of such transactions always go first, since others may wait for their locks; the others wait in arrival order,
-//! so that none starves. What waits holds its command's bytes, results of statements before it in its text, and nothing else.
+//! Admission: the maximum number of statements, and of transactions with locks, that one sql block lets into the data plane at
+//! a time. Statements of such transactions always pass, because others may wait for their locks. All others wait in the order of
+//! their arrival, so that none starves. A waiting command holds its bytes and the results of earlier statements of its
+//! text, and nothing else.
 
 use std::collections::VecDeque;
 
+use junctor_kernel::{require, verify};
 use junctor_model::id::ConnectionId;
 
-/// The queue of one sql block.
+/// The tickets of one sql block, and the queue for them.
 #[derive(Debug)]
 pub struct Admission {
     admitted: usize,
@@ -15,12 +17,12 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Lets `admitted_max` (at least 1) in at once.
+    /// Makes `admitted_max` tickets, at least 1.
     pub fn new(admitted_max: usize) -> Admission {
         Admission { admitted: 0, admitted_max: admitted_max.max(1), waiting: VecDeque::new() }
     }
 
-    /// Takes a ticket; false when none is free or others wait already.
+    /// Takes a ticket. False if none is free or somebody waits for one.
     pub fn try_enter(&mut self) -> bool {
         if self.admitted >= self.admitted_max || !self.waiting.is_empty() {
             return false;
@@ -29,17 +31,20 @@ impl Admission {
         true
     }
 
-    /// Waits for a ticket. A connection waits at most once, so the queue is as long as connections are many.
+    /// Queues a connection for a ticket. It may wait once at a time, so the queue is at most as long as the connections are
+    /// many.
     pub fn wait(&mut self, connection: ConnectionId) {
+        verify!(!self.waiting.contains(&connection), "a connection waits for one ticket");
         self.waiting.push_back(connection);
     }
 
-    /// Gives a ticket back.
+    /// Returns a ticket.
     pub fn leave(&mut self) {
-        self.admitted = self.admitted.saturating_sub(1);
+        require!(self.admitted > 0, "a ticket of admission is returned once");
+        self.admitted -= 1;
     }
 
-    /// The connection that has waited longest, with a ticket, if one is free.
+    /// Gives a free ticket to the connection that has waited longest.
     pub fn admit_next(&mut self) -> Option<ConnectionId> {
         if self.admitted >= self.admitted_max {
             return None;
@@ -49,12 +54,12 @@ impl Admission {
         Some(connection)
     }
 
-    /// Forgets a connection that waits.
-    pub fn forget(&mut self, connection: ConnectionId) {
+    /// Removes a connection from the queue.
+    pub fn cancel_wait(&mut self, connection: ConnectionId) {
         self.waiting.retain(|waiting| *waiting != connection);
     }
 
-    /// Tickets out, and connections waiting.
+    /// The number of tickets in use, and of connections waiting.
     pub fn counts(&self) -> (usize, usize) {
         (self.admitted, self.waiting.len())
     }
@@ -75,7 +80,7 @@ mod tests {
         admission.leave();
         assert!(!admission.try_enter(), "a newcomer must not overtake");
         assert_eq!(admission.admit_next(), Some(ConnectionId(2)));
-        admission.forget(ConnectionId(3));
+        admission.cancel_wait(ConnectionId(3));
         admission.leave();
         assert_eq!(admission.admit_next(), None);
         assert!(admission.try_enter());

@@ -8,12 +8,10 @@ use junctor_model::value::{Decimal, ValueRef};
 use super::wire::command::StmtExecute;
 use super::wire::error::ProtocolError;
 use super::wire::parameter::{DateTimeValue, DateValue, ParameterType, ParameterValue, TimeValue, decode_parameters};
+use crate::protocol::DecodedParameters;
 
 /// Bytes of long data that one session may keep.
 const LONG_DATA_BYTES_MAX: usize = 64 * 1024 * 1024;
-
-/// Bytes of decoded parameters for which a session keeps its memory.
-const DECODED_BYTES_KEPT: usize = 64 * 1024;
 
 /// The protocol's memory of a session's prepared statements.
 #[derive(Debug, Default)]
@@ -23,13 +21,6 @@ pub struct StatementParameters {
     long_data_bytes: usize,
 }
 
-/// The parameters of the execution at hand. One for all sessions of a block, since thousands of them are not to have a copy each.
-#[derive(Debug, Default)]
-pub struct DecodedParameters {
-    builder: ParametersBuilder,
-    bytes: Vec<u8>,
-}
-
 #[derive(Debug, Default)]
 struct Statement {
     number: u32,
@@ -37,20 +28,6 @@ struct Statement {
     long_data: Vec<(u16, Vec<u8>)>,
     /// Some long data was dropped, so what is kept is not what the client sent.
     is_cut: bool,
-}
-
-impl DecodedParameters {
-    /// In the form of `expression::Parameters`.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Lets go of the memory of very long parameters once they are executed with, or refused.
-    pub fn trim(&mut self) {
-        if self.bytes.capacity().max(self.builder.capacity()) > DECODED_BYTES_KEPT {
-            *self = DecodedParameters::default();
-        }
-    }
 }
 
 impl StatementParameters {
@@ -76,9 +53,8 @@ impl StatementParameters {
         parameter_count: usize,
         decoded: &mut DecodedParameters,
     ) -> Result<(), ProtocolError> {
+        decoded.clear();
         let DecodedParameters { builder, bytes } = decoded;
-        builder.clear();
-        bytes.clear();
         if parameter_count == 0 {
             return Ok(());
         }
@@ -231,7 +207,7 @@ mod tests {
         assert_eq!(parameters.long_data_bytes, 0);
         parameters.append_long_data(1, 0, &chunk);
         assert_eq!(parameters.decode(&execution, 1, &mut decoded), Ok(()));
-        assert!(decoded.bytes().len() > chunk.len());
+        assert!(decoded.bytes.len() > chunk.len());
         decoded.trim();
         assert_eq!((decoded.bytes.capacity(), parameters.long_data_bytes), (0, 0));
         // One that is refused after long data was decoded leaves no memory either.
@@ -251,7 +227,7 @@ mod tests {
                 panic!("a COM_STMT_EXECUTE")
             };
             parameters.decode(&execution, 1, &mut decoded)?;
-            Ok::<_, ProtocolError>(Parameters::from_bytes(decoded.bytes()).get(0).to_value())
+            Ok::<_, ProtocolError>(Parameters::from_bytes(&decoded.bytes).get(0).to_value())
         };
         for number in [7, 3, 9] {
             assert_eq!(run(&mut parameters, &bound(number)), Ok(Value::Int(i64::from(number))));
@@ -277,7 +253,7 @@ mod tests {
             };
             let (mut parameters, mut decoded) = (StatementParameters::default(), DecodedParameters::default());
             assert_eq!(parameters.decode(&execution, 1, &mut decoded), Ok(()));
-            Parameters::from_bytes(decoded.bytes()).get(0).to_value()
+            Parameters::from_bytes(&decoded.bytes).get(0).to_value()
         };
         assert_eq!(decoded(7), Value::Int(7));
         assert_eq!(decoded(1 << 63), Value::UInt(1 << 63));

@@ -1,14 +1,11 @@
-//! The native protocol's side of the server: frames and logins for the block recv, requests and answers for the block sql. The bytes
-//! themselves are in `junctor_wire`, which clients use too. A session behaves as one of the MySQL protocol does; its rows
-//! are always binary, and it may read rows by their keys without a statement.
+//! The native protocol: frames and logins, requests, answers. Crate `junctor-wire` has its bytes, which clients use too. A
+//! session behaves as one of the MySQL protocol, with two differences: rows are always binary, and a request can read rows
+//! by primary key without a statement.
 
-mod login;
-pub(crate) mod command;
+mod link;
+mod session;
 mod key_rows;
 mod sink;
 
-pub(crate) use login::{emit_refusal, log_in};
-pub(crate) use sink::{NativeSink, NativeStatements};
-
-/// The position of the native protocol's listener in the node's list.
-pub const NATIVE_LISTENER: u16 = 1;
+pub(crate) use link::Link;
+pub(crate) use session::SessionState;

@@ -1,23 +1,11 @@
 //! Hot path, budget 60 instructions an answer besides its rows: results of sessions as frames of the native protocol.
 
-use std::collections::BTreeMap;
-
-use junctor_expression::ParametersBuilder;
 use junctor_model::error::{Error, Result};
 use junctor_model::row_encoding::ResultColumn;
 use junctor_sql::result::{Completion, KeyRows, ResultHeader, ResultSink};
 use junctor_wire::reply::{self, Done};
 
 use super::key_rows;
-
-/// What a session of the native protocol remembers besides its statements.
-#[derive(Debug, Default)]
-pub(crate) struct NativeStatements {
-    /// The engine's number of each statement, by the client's.
-    pub statements: BTreeMap<u32, u32>,
-    pub builder: ParametersBuilder,
-    pub decoded: Vec<u8>,
-}
 
 /// Appends results to the output of one request.
 #[derive(Debug)]

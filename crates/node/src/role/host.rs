@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junctor_cluster::{MainBlock, RepBlock};
-use junctor_front::mysql::{RecvBlock, RecvSettings, SqlBlock};
+use junctor_front::{RecvBlock, RecvSettings, SqlBlock};
 use junctor_gateway::Gateway;
 use junctor_kernel::{Address, Context, Duration, Host, Outbox, ThreadSeat, Time, WorldEvent};
 use junctor_signals::{Module, Signal};

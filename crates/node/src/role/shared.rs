@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::placement::{CpuBinding, PlacementPlan, ThreadPlan};
 use junctor_cluster::MainConfiguration;
-use junctor_front::mysql::auth::Accounts;
+use junctor_front::account::Accounts;
 use junctor_kernel::{NodeId, ThreadSeat};
 use junctor_model::id::CommitNumber;
 use junctor_signals::Module;

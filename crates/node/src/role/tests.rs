@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::placement::{PlacementPlan, ThreadConfig, Topology};
-use junctor_front::mysql::auth::Accounts;
+use junctor_front::Protocol;
+use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Delivery, InFlight};
 use junctor_kernel::{
     Address, Directory, Host, LoadBoard, NodeId, NodeLayout, Random, SocketId, ThreadSeat, Time, WorldEvent,
@@ -173,7 +174,7 @@ impl Node {
             // CLIENT_PROTOCOL_41.
             capabilities: 0x200,
             character_set: 45,
-            is_native: false,
+            protocol: Protocol::MySql.number(),
         };
         let signal = OpenSession {
             connection: ConnectionId(connection),

@@ -110,7 +110,8 @@ pub enum CursorKind {
     Unsupported,
 }
 
-mod code {
+/// The first byte of each command.
+pub(crate) mod code {
     pub const QUIT: u8 = 0x01;
     pub const INIT_DB: u8 = 0x02;
     pub const QUERY: u8 = 0x03;

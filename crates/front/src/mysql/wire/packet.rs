@@ -3,6 +3,8 @@
 //! Framing: a packet is a 3-byte length, a sequence number and at most 16 MiB - 1 bytes. A longer payload is cut into
 //! full packets and a shorter last one, which may be empty.
 
+use junctor_kernel::require;
+
 use super::error::ProtocolError;
 
 /// Bytes in front of every packet: length (3) and sequence number (1).
@@ -21,6 +23,8 @@ pub struct Packet<'a> {
     pub payload: &'a [u8],
     /// Sequence number of the last packet of the payload.
     pub sequence: u8,
+    /// Whether the payload lies in the reader, because it came in several packets or receptions, and not in the input.
+    pub is_assembled: bool,
 }
 
 impl Packet<'_> {
@@ -90,6 +94,12 @@ impl PacketReader {
         self.assembled.capacity()
     }
 
+    /// Takes the payload that was handed out last, if it is an assembled one, so that nobody has to copy it.
+    pub fn take_assembled(&mut self) -> Vec<u8> {
+        require!(self.stage == Stage::Delivered, "an assembled payload is taken once, after it was handed out");
+        std::mem::take(&mut self.assembled)
+    }
+
     /// Whether no part of a payload waits for its rest.
     pub fn is_idle(&self) -> bool {
         matches!(self.stage, Stage::Idle | Stage::Delivered)
@@ -119,7 +129,7 @@ impl PacketReader {
             {
                 let (payload, rest) = rest.split_at(length);
                 *input = rest;
-                return Ok(Some(Packet { payload, sequence: header[3] }));
+                return Ok(Some(Packet { payload, sequence: header[3], is_assembled: false }));
             }
         }
         self.next_packet_in_parts(input)
@@ -155,7 +165,7 @@ impl PacketReader {
                         let (payload, rest) = input.split_at(missing_bytes);
                         *input = rest;
                         self.stage = Stage::Idle;
-                        return Ok(Some(Packet { payload, sequence: self.header[3] }));
+                        return Ok(Some(Packet { payload, sequence: self.header[3], is_assembled: false }));
                     }
                     let missing_bytes = missing_bytes - self.take_body(input, missing_bytes);
                     if missing_bytes > 0 {
@@ -164,7 +174,11 @@ impl PacketReader {
                     }
                     if last {
                         self.stage = Stage::Delivered;
-                        return Ok(Some(Packet { payload: &self.assembled, sequence: self.header[3] }));
+                        return Ok(Some(Packet {
+                            payload: &self.assembled,
+                            sequence: self.header[3],
+                            is_assembled: true,
+                        }));
                     }
                     self.stage = Stage::Header;
                 }

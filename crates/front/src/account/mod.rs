@@ -1,0 +1,257 @@
+//! User accounts: which users exist, from where each may log in, and the proof of its password. All protocols share them.
+//!
+//! The proof is that of `mysql_native_password`: the server keeps SHA1(SHA1(password)), and the client sends
+//! SHA1(password) masked with SHA1(challenge, kept hash). The password itself never travels.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+
+use sha1::{Digest, Sha1};
+use subtle::{Choice, ConstantTimeEq};
+
+/// Maximum length of a user name in bytes. A longer name matches no account.
+pub const USER_NAME_BYTES_MAX: usize = 96;
+
+/// Maximum length of a database name in bytes. No database has a longer name.
+pub const DATABASE_NAME_BYTES_MAX: usize = 256;
+
+/// Length of a login challenge in bytes.
+pub const CHALLENGE_BYTES: usize = 20;
+
+const SHA1_BYTES: usize = 20;
+
+/// Random bytes that a client mixes into its proof. No byte is zero and each is below 128.
+pub type Challenge = [u8; CHALLENGE_BYTES];
+
+/// Makes a challenge from random bytes. MySQL sends it as a zero-terminated string of seven-bit characters, which excludes
+/// zero and everything from 128 on.
+pub fn challenge_from_random(random: [u8; CHALLENGE_BYTES]) -> Challenge {
+    random.map(|byte| byte % 127 + 1)
+}
+
+/// The stored form of a password: SHA1(SHA1(password)).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct PasswordHash([u8; SHA1_BYTES]);
+
+impl PasswordHash {
+    /// Hashes a password.
+    pub fn of_password(password: &[u8]) -> Self {
+        Self(sha1(&sha1(password)))
+    }
+
+    /// Wraps a hash that was computed elsewhere.
+    pub const fn from_bytes(bytes: [u8; SHA1_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// Whether `proof` was made from the password and `challenge`. The time taken does not depend on where they differ.
+    fn accepts(&self, challenge: &Challenge, proof: &[u8; SHA1_BYTES]) -> Choice {
+        let mut mask = Sha1::new();
+        mask.update(challenge);
+        mask.update(self.0);
+        let mask: [u8; SHA1_BYTES] = mask.finalize().into();
+        let mut password_hash = *proof;
+        for (byte, mask) in password_hash.iter_mut().zip(mask) {
+            *byte ^= mask;
+        }
+        sha1(&password_hash).ct_eq(&self.0)
+    }
+}
+
+/// With this method the hash is worth as much as the password, so it is never printed.
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("PasswordHash(..)")
+    }
+}
+
+/// The conditions under which one user may log in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Account {
+    password_hash: Option<PasswordHash>,
+    loopback_only: bool,
+}
+
+impl Account {
+    /// An account with a password, open to every address. An empty password makes an account without one.
+    pub fn with_password(password: &[u8]) -> Self {
+        match password {
+            [] => Self::without_password(),
+            _ => Self { password_hash: Some(PasswordHash::of_password(password)), loopback_only: false },
+        }
+    }
+
+    /// An account without a password, open to clients on this machine only.
+    pub const fn without_password() -> Self {
+        Self { password_hash: None, loopback_only: true }
+    }
+
+    /// The same account, closed to clients on other machines.
+    pub const fn loopback_only(self) -> Self {
+        Self { loopback_only: true, ..self }
+    }
+}
+
+/// The accounts of this server. User names compare as bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Accounts {
+    accounts: BTreeMap<Vec<u8>, Account>,
+}
+
+impl Accounts {
+    /// No account: nobody can log in.
+    pub const fn empty() -> Self {
+        Self { accounts: BTreeMap::new() }
+    }
+
+    /// The user `root` only, without a password, over loopback.
+    pub fn with_local_root() -> Self {
+        let mut accounts = Self::empty();
+        accounts.insert("root", Account::without_password());
+        accounts
+    }
+
+    /// Adds or replaces an account.
+    pub fn insert(&mut self, user: &str, account: Account) {
+        self.accounts.insert(user.as_bytes().to_vec(), account);
+    }
+
+    /// Verifies the user, proof and database that a client sent in answer to `challenge`. Returns user and database name;
+    /// the caller must still check that the database exists.
+    ///
+    /// # Errors
+    /// 1045 for an unknown user, a wrong proof or a forbidden address; 1049 for a name that no database can have.
+    pub(crate) fn verify(
+        &self,
+        peer: Peer,
+        challenge: &Challenge,
+        claim: Claim<'_>,
+    ) -> Result<(String, Option<String>), Refusal> {
+        let Claim { user: name, proof, database } = claim;
+        let user = shown_name(name, USER_NAME_BYTES_MAX);
+        if !self.admits(name, peer, challenge, proof) {
+            let using_password = if proof.is_empty() { "NO" } else { "YES" };
+            let message = format!("Access denied for user '{user}'@'{peer}' (using password: {using_password})");
+            return Err(Refusal { errno: 1045, sqlstate: *b"28000", message });
+        }
+        match std::str::from_utf8(database) {
+            Ok("") => Ok((user, None)),
+            Ok(text) if text.len() <= DATABASE_NAME_BYTES_MAX => Ok((user, Some(text.to_owned()))),
+            _ => {
+                let shown = shown_name(database, DATABASE_NAME_BYTES_MAX);
+                Err(Refusal { errno: 1049, sqlstate: *b"42000", message: format!("Unknown database '{shown}'") })
+            }
+        }
+    }
+
+    /// Whether `proof` opens the account of `user` to a client at `peer`.
+    fn admits(&self, user: &[u8], peer: Peer, challenge: &Challenge, proof: &[u8]) -> bool {
+        // An unknown user costs as much work as a wrong password; otherwise response times would reveal which users exist.
+        const NOBODY: Account = Account { password_hash: Some(PasswordHash([0; SHA1_BYTES])), loopback_only: true };
+        let found = self.accounts.get(user);
+        let account = found.unwrap_or(&NOBODY);
+        let proven = match (&account.password_hash, <&[u8; SHA1_BYTES]>::try_from(proof)) {
+            (Some(hash), Ok(proof)) => bool::from(hash.accepts(challenge, proof)),
+            (None, _) => proof.is_empty(),
+            (Some(_), Err(_)) => false,
+        };
+        proven && found.is_some() && (peer.is_loopback() || !account.loopback_only)
+    }
+}
+
+/// The identity that a client claims, before it is verified.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim<'a> {
+    pub user: &'a [u8],
+    /// Empty for an account without a password.
+    pub proof: &'a [u8],
+    /// Empty for none.
+    pub database: &'a [u8],
+}
+
+/// Why a client was not admitted, as every protocol reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// MySQL error number.
+    pub errno: u16,
+    /// SQLSTATE that goes with it.
+    pub sqlstate: [u8; 5],
+    /// Text for the client.
+    pub message: String,
+}
+
+impl Refusal {
+    /// 1043: the bytes of a login make no sense, or ask for something that the server does not offer.
+    pub(crate) fn bad_handshake(message: impl Into<String>) -> Refusal {
+        Refusal { errno: 1043, sqlstate: *b"08S01", message: message.into() }
+    }
+
+    /// 1040: the recv block serves its maximum number of connections.
+    pub(crate) fn too_many_connections() -> Refusal {
+        Refusal { errno: 1040, sqlstate: *b"08004", message: "Too many connections".into() }
+    }
+}
+
+/// The address of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(IpAddr);
+
+impl Peer {
+    /// A client at this address. An IPv4 address that was mapped to IPv6 counts as the IPv4 address.
+    pub fn new(address: IpAddr) -> Self {
+        Self(address.to_canonical())
+    }
+
+    /// Whether the client runs on this machine.
+    pub fn is_loopback(self) -> bool {
+        self.0.is_loopback()
+    }
+}
+
+/// The host part of an account name: `localhost` for this machine, otherwise the address.
+impl fmt::Display for Peer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_loopback() { formatter.write_str("localhost") } else { self.0.fmt(formatter) }
+    }
+}
+
+/// A name as error messages show it: valid UTF-8 of at most `bytes_max` bytes.
+fn shown_name(name: &[u8], bytes_max: usize) -> String {
+    let mut text = String::from_utf8_lossy(name).into_owned();
+    text.truncate(text.floor_char_boundary(bytes_max));
+    text
+}
+
+fn sha1(bytes: &[u8]) -> [u8; SHA1_BYTES] {
+    Sha1::digest(bytes).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_kept_hash_is_the_one_of_mysql() {
+        let hash = [
+            0x24, 0x70, 0xc0, 0xc0, 0x6d, 0xee, 0x42, 0xfd, 0x16, 0x18, 0xbb, 0x99, 0x00, 0x5a, 0xdc, 0xa2, 0xec, 0x9d,
+            0x1e, 0x19,
+        ];
+        assert_eq!(PasswordHash::of_password(b"password"), PasswordHash::from_bytes(hash));
+        assert_eq!(format!("{:?}", PasswordHash::from_bytes(hash)), "PasswordHash(..)");
+    }
+
+    #[test]
+    fn an_empty_password_makes_a_local_account() {
+        assert_eq!(Account::with_password(b""), Account::without_password());
+    }
+
+    proptest! {
+        #[test]
+        fn challenges_survive_zero_terminated_and_seven_bit_transport(random: [u8; CHALLENGE_BYTES]) {
+            prop_assert!(challenge_from_random(random).iter().all(|byte| (1..128).contains(byte)));
+        }
+    }
+}

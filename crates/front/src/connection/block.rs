@@ -1,0 +1,327 @@
+//! Hot path, budget 60 instructions a command in and 60 an answer out, besides its framing: no allocation.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use junctor_kernel::{
+    Address, Buffer, Context, Directory, Duration, Outbox, SocketId, Time, WorldEvent, WorldRequest, require,
+};
+use junctor_model::id::ConnectionId;
+use junctor_signals::Module;
+use junctor_signals::client_command::*;
+use junctor_signals::counter::{RecvCounters, counter_rows};
+use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
+use junctor_signals::read_status::*;
+
+use super::client_connection::{Connection, Flow, RecvTurn};
+use crate::account::{Accounts, CHALLENGE_BYTES, Peer, challenge_from_random};
+use crate::protocol::LinkOpening;
+use crate::protocol_table::{Link, Protocol};
+
+/// What the connections of a recv block have in common.
+#[derive(Clone, Debug)]
+pub struct RecvSettings {
+    /// Version text of the greeting.
+    pub server_version: Arc<str>,
+    /// The users who may log in.
+    pub accounts: Arc<Accounts>,
+    /// Maximum number of connections of this block. One more is refused with error 1040.
+    pub connections_max: usize,
+    /// Maximum length of a command in bytes. A longer one ends its connection with error 1153.
+    pub max_allowed_packet: usize,
+    /// Maximum duration of a login. A connection that takes longer is closed without an answer.
+    pub login_timeout: Duration,
+}
+
+/// The block.
+#[derive(Debug)]
+pub struct RecvBlock {
+    settings: RecvSettings,
+    /// By the socket's index.
+    connections: Vec<Option<Box<Connection>>>,
+    /// Connections that want the next part of an answer at the end of the turn.
+    wanting_part: Vec<SocketId>,
+    /// Started logins and their deadlines, in this order. Some have ended meanwhile.
+    logins: VecDeque<(Time, SocketId)>,
+    is_login_timer_running: bool,
+    count: usize,
+    ids: ConnectionIds,
+    sql_instances: u16,
+    /// The sql block of this thread, which takes all its sessions: commands then cross no thread.
+    local_sql: Option<u16>,
+    counted: RecvCounters,
+}
+
+/// Connection ids, distinct among the recv blocks of the node: each counts in steps of their number.
+#[derive(Debug)]
+struct ConnectionIds {
+    first: u32,
+    next: u32,
+    recv_instances: u32,
+    /// The numbers have started again, so an id may belong to a connection that has lived since then.
+    has_wrapped: bool,
+}
+
+/// A socket that a client has opened.
+struct Opened {
+    socket: SocketId,
+    peer: Peer,
+    protocol: Protocol,
+}
+
+impl RecvBlock {
+    /// The block of recv instance `own`.
+    pub fn new(own: Address, directory: &Directory, settings: RecvSettings) -> RecvBlock {
+        let sql_instances = directory.instances(Module::Sql).max(1);
+        let first_id = u32::from(own.instance) + 1;
+        let is_local = |instance: &u16| directory.share_thread((Module::Recv, own.instance), (Module::Sql, *instance));
+        RecvBlock {
+            settings,
+            connections: Vec::new(),
+            wanting_part: Vec::new(),
+            logins: VecDeque::new(),
+            is_login_timer_running: false,
+            count: 0,
+            ids: ConnectionIds {
+                first: first_id,
+                next: first_id,
+                recv_instances: u32::from(directory.instances(Module::Recv).max(1)),
+                has_wrapped: false,
+            },
+            sql_instances,
+            local_sql: (0..sql_instances).find(is_local),
+            counted: RecvCounters::default(),
+        }
+    }
+
+    /// Handles one signal.
+    pub fn handle(&mut self, signal: RecvSignal, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.counted.signals += 1;
+        match signal {
+            RecvSignal::CommandReply(reply) => self.on_command_reply(reply, context, outbox),
+            RecvSignal::ReadStatus(request) => self.on_read_status(request, context, outbox),
+        }
+    }
+
+    /// Handles one event of the world.
+    pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.counted.signals += 1;
+        match event {
+            WorldEvent::SocketOpened { socket, peer, listener } => {
+                let protocol = Protocol::from_number(listener);
+                require!(protocol.is_some(), "listener {listener} is that of a protocol");
+                if let Some(protocol) = protocol {
+                    let opened = Opened { socket, peer: Peer::new(peer.ip()), protocol };
+                    self.on_opened(opened, context, outbox);
+                }
+            }
+            WorldEvent::Received { socket, bytes } => self.on_received(socket, bytes, context, outbox),
+            WorldEvent::SocketClosed { socket, .. } => self.on_closed(socket, context, outbox),
+            WorldEvent::SendBlocked { socket } => {
+                if let Some(connection) = find(&mut self.connections, socket) {
+                    connection.flow.is_output_blocked = true;
+                }
+            }
+            WorldEvent::SendDrained { socket } => self.on_send_drained(socket, context, outbox),
+            WorldEvent::Timer { .. } => self.on_login_timer(context, outbox),
+            _ => {}
+        }
+    }
+
+    /// Asks for the next parts of long answers. It waits for the end of the turn because only then, after the turn's output is
+    /// written, does the block learn which sockets are full.
+    pub fn end_turn(&mut self, outbox: &mut Outbox<Signal>) {
+        for socket in self.wanting_part.drain(..) {
+            if let Some(connection) = find(&mut self.connections, socket)
+                && !connection.flow.is_output_blocked
+                && std::mem::take(&mut connection.flow.wants_part)
+            {
+                connection.request_part(outbox);
+            }
+        }
+    }
+
+    /// The number of open connections.
+    pub fn connection_count(&self) -> usize {
+        self.count
+    }
+
+    /// Answers with rows of `junctor_info.counters`, the only table that recv has rows of.
+    fn on_read_status(&mut self, request: ReadStatus, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let rows = counter_rows(&self.counted, context.own, context.thread());
+        let reply = ReadStatusReply { operation: request.operation, rows };
+        outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+    }
+
+    fn on_opened(&mut self, opened: Opened, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let Opened { socket, peer, protocol } = opened;
+        let mut greeting = context.buffers.take(512);
+        if self.count >= self.settings.connections_max {
+            self.counted.connections_refused += 1;
+            protocol.emit_too_many_connections(&mut greeting);
+            outbox.request(WorldRequest::SendBytes { socket, bytes: greeting });
+            outbox.request(WorldRequest::CloseSocket { socket });
+            return;
+        }
+        self.counted.connections += 1;
+        let mut random = [0; CHALLENGE_BYTES];
+        context.random.bytes(&mut random);
+        let id = self.ids.take(&self.connections);
+        let sql = self.local_sql.unwrap_or((id.0 % u32::from(self.sql_instances)) as u16);
+        let opening = LinkOpening {
+            connection: id,
+            peer,
+            challenge: challenge_from_random(random),
+            server_version: &self.settings.server_version,
+            command_bytes_max: self.settings.max_allowed_packet,
+        };
+        let connection = Connection {
+            socket,
+            id,
+            peer,
+            sql: Address::new(context.own.node, Module::Sql, sql),
+            link: Link::open(protocol, &opening, &mut greeting),
+            flow: Flow::default(),
+            received: Buffer::new(),
+            position: 0,
+        };
+        match greeting.is_empty() {
+            true => context.buffers.give(greeting),
+            false => outbox.request(WorldRequest::SendBytes { socket, bytes: greeting }),
+        }
+        self.keep(connection);
+        self.logins.push_back((context.now.plus(self.settings.login_timeout), socket));
+        self.start_login_timer(context, outbox);
+    }
+
+    fn keep(&mut self, connection: Connection) {
+        let index = connection.socket.index() as usize;
+        if self.connections.len() <= index {
+            self.connections.resize_with(index + 1, || None);
+        }
+        require!(self.connections[index].is_none(), "the kernel closes a socket before it uses its index again");
+        self.connections[index] = Some(Box::new(connection));
+        self.count += 1;
+    }
+
+    fn start_login_timer(&mut self, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
+        if let Some((deadline, _)) = self.logins.front()
+            && !self.is_login_timer_running
+        {
+            self.is_login_timer_running = true;
+            outbox.request(WorldRequest::StartTimer { after: deadline.since(context.now), token: 0 });
+        }
+    }
+
+    /// Closes connections whose login has taken too long.
+    fn on_login_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.is_login_timer_running = false;
+        while let Some((_, socket)) = self.logins.pop_front_if(|(deadline, _)| *deadline <= context.now) {
+            if let Some(connection) = find(&mut self.connections, socket)
+                && connection.link.awaits_login()
+                && !connection.flow.is_closing
+            {
+                connection.close(outbox);
+            }
+        }
+        self.start_login_timer(context, outbox);
+    }
+
+    fn on_closed(&mut self, socket: SocketId, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let Some(slot) = self.connections.get_mut(socket.index() as usize) else { return };
+        // A connection that was refused has no record, and its index may have served an older one.
+        if slot.as_ref().is_none_or(|connection| connection.socket != socket) {
+            return;
+        }
+        if let Some(connection) = slot.take() {
+            self.count -= 1;
+            context.buffers.give(connection.received);
+            if connection.flow.has_session {
+                let signal = CloseSession { connection: connection.id };
+                outbox.send(connection.sql, Signal::Sql(SqlSignal::CloseSession(signal)));
+            }
+        }
+    }
+
+    fn on_received(&mut self, socket: SocketId, bytes: Buffer, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.counted.bytes_received += bytes.len() as u64;
+        match find(&mut self.connections, socket) {
+            None => context.buffers.give(bytes),
+            Some(connection) => {
+                connection.on_received(bytes, &mut RecvTurn { settings: &self.settings, context, outbox });
+            }
+        }
+    }
+
+    fn on_send_drained(&mut self, socket: SocketId, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let Some(connection) = find(&mut self.connections, socket) else { return };
+        connection.flow.is_output_blocked = false;
+        if std::mem::take(&mut connection.flow.wants_part) {
+            connection.request_part(outbox);
+        }
+        if std::mem::take(&mut connection.flow.wants_next_command) {
+            connection.start_next_command(&mut RecvTurn { settings: &self.settings, context, outbox });
+        }
+    }
+
+    fn on_command_reply(&mut self, reply: CommandReply, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let CommandReply { connection: id, socket, mut packets, after } = reply;
+        let Some(connection) = find(&mut self.connections, socket).filter(|connection| connection.id == id) else {
+            // The client is gone; CloseSession is on its way.
+            context.buffers.give(packets);
+            return;
+        };
+        let is_unsolicited = !connection.flow.is_busy;
+        require!(
+            !is_unsolicited || after == AfterReply::Close,
+            "a session that answers no command ends its connection"
+        );
+        if packets.is_empty() {
+            context.buffers.give(packets);
+        } else {
+            self.counted.bytes_sent += packets.len() as u64;
+            connection.link.finish_answer(&mut packets, is_unsolicited);
+            outbox.request(WorldRequest::SendBytes { socket, bytes: packets });
+        }
+        match after {
+            AfterReply::MoreParts => {
+                connection.flow.wants_part = true;
+                self.wanting_part.push(socket);
+            }
+            AfterReply::Close => connection.close(outbox),
+            AfterReply::NextCommand => {
+                connection.flow.is_busy = false;
+                // The rest of an answer that KILL ended is not asked for.
+                connection.flow.wants_part = false;
+                if connection.flow.is_output_blocked {
+                    connection.flow.wants_next_command = true;
+                } else {
+                    connection.start_next_command(&mut RecvTurn { settings: &self.settings, context, outbox });
+                }
+            }
+        }
+    }
+}
+
+impl ConnectionIds {
+    fn take(&mut self, connections: &[Option<Box<Connection>>]) -> ConnectionId {
+        loop {
+            let id = ConnectionId(self.next);
+            self.next = self.next.checked_add(self.recv_instances).unwrap_or_else(|| {
+                // Going on modulo 2^32 could yield the ids of another recv block.
+                self.has_wrapped = true;
+                self.first
+            });
+            // KILL and the session are found by the id, so two connections must not share one. Before the numbers wrap no
+            // search is needed.
+            let is_taken = || connections.iter().flatten().any(|connection| connection.id == id);
+            if !self.has_wrapped || !is_taken() {
+                return id;
+            }
+        }
+    }
+}
+
+fn find(connections: &mut [Option<Box<Connection>>], socket: SocketId) -> Option<&mut Connection> {
+    connections.get_mut(socket.index() as usize)?.as_deref_mut().filter(|connection| connection.socket == socket)
+}

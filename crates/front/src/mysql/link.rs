@@ -1,0 +1,138 @@
+//! Hot path, budget 80 instructions a command in and 30 a packet out: no copy of a command that arrived in one piece.
+//! Packets and logins of one connection.
+
+use super::login::{Handshake, HandshakeStep, LoginContext, emit_refusal};
+use super::wire::capability::Capabilities;
+use super::wire::change_user::ChangeUser;
+use super::wire::command::code;
+use super::wire::error::ProtocolError;
+use super::wire::packet::{HANDSHAKE_PAYLOAD_BYTES_MAX, PacketReader, PacketWriter, patch_sequences};
+use super::wire::reply::ErrorReply;
+use crate::account::Refusal;
+use crate::protocol::{Input, LinkContext, LinkOpening, LoggedIn, ProtocolLink};
+
+/// Default collation in the greeting: utf8mb4_0900_ai_ci.
+const GREETING_CHARACTER_SET: u8 = 255;
+
+/// The packets of one connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    reader: PacketReader,
+    /// Commands arrive; otherwise a login is under way, the first one or that of COM_CHANGE_USER.
+    is_logged_in: bool,
+    /// Sequence number of the next packet of the answer.
+    sequence: u8,
+    capabilities: Capabilities,
+    handshake: Handshake,
+    command_bytes_max: usize,
+}
+
+impl ProtocolLink for Link {
+    fn open(opening: &LinkOpening<'_>, out: &mut Vec<u8>) -> Link {
+        let handshake = Handshake::new(opening.peer, opening.challenge);
+        handshake.greeting(opening.connection.0, opening.server_version, GREETING_CHARACTER_SET, out);
+        Link {
+            // The answer to the greeting continues its numbers. A stranger may send less than a session may.
+            reader: PacketReader::new(1, HANDSHAKE_PAYLOAD_BYTES_MAX.min(opening.command_bytes_max)),
+            is_logged_in: false,
+            sequence: 0,
+            capabilities: Capabilities::NONE,
+            handshake,
+            command_bytes_max: opening.command_bytes_max,
+        }
+    }
+
+    fn emit_too_many_connections(out: &mut Vec<u8>) {
+        emit_refusal(&Refusal::too_many_connections(), 0, out);
+    }
+
+    fn awaits_login(&self) -> bool {
+        !self.is_logged_in
+    }
+
+    #[inline]
+    fn next_input(&mut self, bytes: &[u8], context: &mut LinkContext<'_>) -> (usize, Input) {
+        let mut rest = bytes;
+        let packet = match self.reader.next_packet(&mut rest) {
+            Ok(Some(packet)) => packet,
+            // The reader keeps the beginning of an incomplete payload, so all bytes are consumed.
+            Ok(None) => return (bytes.len() - rest.len(), Input::Incomplete),
+            Err(error) => {
+                emit_protocol_error(error, self.reader.failure_sequence(), context.out);
+                return (bytes.len(), Input::Close);
+            }
+        };
+        let consumed = bytes.len() - rest.len();
+        let (payload, sequence) = (packet.payload, packet.sequence);
+        let is_for_session = !matches!(payload.first(), Some(&(code::QUIT | code::CHANGE_USER)));
+        if self.is_logged_in && is_for_session {
+            self.sequence = packet.reply_sequence();
+            let input = match packet.is_assembled {
+                true => Input::AssembledCommand(self.reader.take_assembled()),
+                false => Input::Command(consumed - payload.len()..consumed),
+            };
+            return (consumed, input);
+        }
+        // The payload may lie in the reader, which the login changes.
+        let payload = payload.to_vec();
+        (consumed, self.on_login_packet(&payload, sequence, context))
+    }
+
+    #[inline]
+    fn finish_answer(&mut self, packets: &mut [u8], is_unsolicited: bool) {
+        if is_unsolicited {
+            // MySQL numbers from 0 what it sends between two commands.
+            self.sequence = 0;
+        }
+        self.sequence = patch_sequences(packets, self.sequence);
+    }
+}
+
+impl Link {
+    /// Takes COM_QUIT, COM_CHANGE_USER, or a step of a login.
+    #[cold]
+    fn on_login_packet(&mut self, payload: &[u8], sequence: u8, context: &mut LinkContext<'_>) -> Input {
+        let LinkContext { accounts, out } = context;
+        let mut login = LoginContext { accounts, sequence, out };
+        let step = match payload {
+            _ if !self.is_logged_in => self.handshake.on_packet(payload, &mut login),
+            [code::CHANGE_USER, body @ ..] => match ChangeUser::parse(body, self.capabilities) {
+                Ok(command) => {
+                    self.is_logged_in = false;
+                    self.handshake.on_change_user(&command, self.capabilities, &mut login)
+                }
+                Err(error) => {
+                    emit_protocol_error(error, sequence.wrapping_add(1), out);
+                    return Input::Close;
+                }
+            },
+            // COM_QUIT.
+            _ => return Input::Close,
+        };
+        match step {
+            HandshakeStep::Replied { expected_sequence } => {
+                self.reader.expect_sequence(expected_sequence);
+                Input::Handled
+            }
+            HandshakeStep::Refused(_) => Input::Close,
+            HandshakeStep::Authenticated(login) => {
+                self.is_logged_in = true;
+                self.capabilities = login.capabilities;
+                self.sequence = login.reply_sequence;
+                self.reader.expect_sequence(0);
+                self.reader.set_payload_bytes_max(self.command_bytes_max);
+                Input::LoggedIn(Box::new(LoggedIn {
+                    user: login.user,
+                    database: login.database,
+                    capabilities: login.capabilities.bits(),
+                    character_set: login.charset.unwrap_or(u16::from(GREETING_CHARACTER_SET)),
+                }))
+            }
+        }
+    }
+}
+
+fn emit_protocol_error(error: ProtocolError, sequence: u8, out: &mut Vec<u8>) {
+    let reply = ErrorReply::from_protocol_error(error);
+    PacketWriter::new(out, sequence).packet(|out| reply.emit(out));
+}

@@ -1,0 +1,161 @@
+//! Hot path, budget 150 instructions a command besides its execution: commands of sessions.
+
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::ConnectionId;
+use junctor_signals::client_command::Login;
+use junctor_signals::program::RowProtocol;
+use junctor_sql::result::{Progress, ResultSink};
+use junctor_sql::{PreparedExecution, Session, SqlCommand};
+
+use super::sink::PacketSink;
+use super::statement_parameters::StatementParameters;
+use super::wire::capability::Capabilities;
+use super::wire::command::{Command, StmtExecute, code};
+use super::wire::error::ProtocolError;
+use crate::protocol::{CommandContext, ProtocolSession, SessionTraits};
+
+/// The protocol's state of one session.
+#[derive(Debug)]
+pub(crate) struct SessionState {
+    capabilities: Capabilities,
+    /// What is kept of prepared statements between their executions.
+    parameters: StatementParameters,
+}
+
+impl ProtocolSession for SessionState {
+    type Sink<'a> = PacketSink<'a>;
+
+    fn open(login: &Login) -> (SessionState, SessionTraits) {
+        let capabilities = Capabilities::from_bits(login.capabilities);
+        let traits = SessionTraits {
+            found_rows: capabilities.contains(Capabilities::FOUND_ROWS),
+            multi_statements: capabilities.contains(Capabilities::MULTI_STATEMENTS),
+            is_interactive: capabilities.contains(Capabilities::INTERACTIVE),
+            row_protocol: RowProtocol::Text,
+        };
+        (SessionState { capabilities, parameters: StatementParameters::default() }, traits)
+    }
+
+    #[inline]
+    fn sink<'a>(&self, out: &'a mut Vec<u8>, result_start: Option<usize>) -> PacketSink<'a> {
+        PacketSink { out, capabilities: self.capabilities, result_start }
+    }
+
+    fn execute(&mut self, payload: &[u8], answer: &mut Vec<u8>, context: CommandContext<'_, '_>) -> Progress {
+        let mut sink = self.sink(answer, Some(0));
+        let command = match Command::parse(payload, self.capabilities) {
+            Ok(command) => command,
+            Err(error) => return refuse(error, &mut sink),
+        };
+        if let Command::StmtExecute(execution) = command {
+            return self.execute_prepared(&execution, context, &mut sink);
+        }
+        let CommandContext { engine, session, turn, .. } = context;
+        let sql_command = match command {
+            Command::Query { statement } => SqlCommand::Query(statement),
+            Command::StmtPrepare { statement } => SqlCommand::Prepare(statement),
+            Command::StmtClose { statement_id } => {
+                self.parameters.forget(statement_id);
+                engine.close_statement(session, statement_id);
+                return Progress::Done;
+            }
+            Command::StmtReset { statement_id } => {
+                self.parameters.forget_long_data(statement_id);
+                if engine.parameter_count(session, statement_id).is_none() {
+                    return unknown_statement(statement_id, "mysqld_stmt_reset", &mut sink);
+                }
+                SqlCommand::Ping
+            }
+            Command::StmtSendLongData { statement_id, parameter, data } => {
+                // Data for an unknown statement or parameter is dropped; otherwise a client could fill memory with it.
+                if engine.parameter_count(session, statement_id).is_some_and(|count| parameter < count) {
+                    self.parameters.append_long_data(statement_id, parameter, data);
+                }
+                return Progress::Done;
+            }
+            Command::InitDb { database } => SqlCommand::UseDatabase(database),
+            Command::FieldList { table, wildcard } => SqlCommand::FieldList { table, wildcard },
+            Command::Statistics => SqlCommand::Statistics,
+            Command::Ping => SqlCommand::Ping,
+            Command::ResetConnection => {
+                self.parameters = StatementParameters::default();
+                SqlCommand::ResetConnection
+            }
+            Command::SetOption { multi_statements } => SqlCommand::SetMultiStatements(multi_statements),
+            Command::ProcessKill { connection_id } => SqlCommand::Kill(ConnectionId(connection_id)),
+            Command::ProcessInfo => SqlCommand::Query(b"SHOW PROCESSLIST"),
+            Command::StmtFetch { .. } => {
+                sink.error(&Error::not_supported("cursors"));
+                return Progress::Done;
+            }
+            Command::Unknown(_) => {
+                sink.error(&Error::new(ErrorCode::UnknownCommand, "Unknown command"));
+                return Progress::Done;
+            }
+            // The link takes these two, and the first match took the third.
+            Command::Quit | Command::ChangeUser(_) | Command::StmtExecute(_) => return Progress::Close,
+        };
+        engine.command(session, sql_command, turn, &mut sink)
+    }
+
+    fn query_text<'p>(&self, payload: &'p [u8]) -> Option<&'p [u8]> {
+        if payload.first() != Some(&code::QUERY) {
+            return None;
+        }
+        match Command::parse(payload, self.capabilities) {
+            Ok(Command::Query { statement }) => Some(statement),
+            _ => None,
+        }
+    }
+
+    fn describe<'p>(&self, payload: &'p [u8], session: &'p Session) -> (&'static str, Option<&'p [u8]>) {
+        match Command::parse(payload, self.capabilities) {
+            Ok(Command::Query { statement }) => ("Query", Some(statement)),
+            Ok(Command::StmtExecute(execution)) => ("Execute", session.statement_text(execution.statement_id)),
+            Ok(Command::StmtPrepare { statement }) => ("Prepare", Some(statement)),
+            _ => ("Query", None),
+        }
+    }
+}
+
+impl SessionState {
+    #[inline]
+    fn execute_prepared(
+        &mut self,
+        execution: &StmtExecute<'_>,
+        context: CommandContext<'_, '_>,
+        sink: &mut PacketSink<'_>,
+    ) -> Progress {
+        let CommandContext { engine, session, parameters, turn } = context;
+        let statement = execution.statement_id;
+        let Some(count) = engine.parameter_count(session, statement) else {
+            return unknown_statement(statement, "mysqld_stmt_execute", sink);
+        };
+        let progress = match self.parameters.decode(execution, usize::from(count), parameters) {
+            Ok(()) => {
+                let execution = PreparedExecution { statement, parameters: &parameters.bytes };
+                engine.execute_prepared(session, execution, turn, sink)
+            }
+            Err(error) => refuse(error, sink),
+        };
+        parameters.trim();
+        progress
+    }
+}
+
+/// A malformed command ends its connection, after the error.
+fn refuse(error: ProtocolError, sink: &mut PacketSink<'_>) -> Progress {
+    let code = match error {
+        ProtocolError::PacketsOutOfOrder { .. } => ErrorCode::PacketsOutOfOrder,
+        ProtocolError::PacketTooLarge => ErrorCode::PacketTooLarge,
+        ProtocolError::Malformed { .. } => ErrorCode::MalformedPacket,
+    };
+    sink.error(&Error::new(code, error.message()));
+    Progress::Close
+}
+
+fn unknown_statement(statement: u32, command: &str, sink: &mut PacketSink<'_>) -> Progress {
+    let message = format!("Unknown prepared statement handler ({statement}) given to {command}");
+    sink.error(&Error::new(ErrorCode::UnknownPreparedStatement, message));
+    Progress::Done
+}

@@ -1,0 +1,107 @@
+//! Hot path, budget 40 instructions a request in: no copy of a request that arrived in one piece. Frames and logins of one
+//! connection.
+
+use junctor_wire::reply::{self, Greeting};
+use junctor_wire::request::{Login, kind};
+use junctor_wire::{LOGIN_PAYLOAD_BYTES_MAX, VERSION, frame};
+
+use crate::account::{Challenge, Claim, Peer, Refusal};
+use crate::protocol::{Input, LinkContext, LinkOpening, LoggedIn, ProtocolLink};
+
+/// Collation of the session, as a number of MySQL: utf8mb4_0900_ai_ci. The protocol has only UTF-8.
+const CHARACTER_SET: u16 = 255;
+
+/// The frames of one connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    is_logged_in: bool,
+    peer: Peer,
+    challenge: Challenge,
+    command_bytes_max: usize,
+}
+
+impl ProtocolLink for Link {
+    fn open(opening: &LinkOpening<'_>, out: &mut Vec<u8>) -> Link {
+        let LinkOpening { connection, peer, challenge, server_version, command_bytes_max } = *opening;
+        Greeting { version: VERSION, connection: connection.0, salt: challenge, server_version }.emit(out);
+        Link { is_logged_in: false, peer, challenge, command_bytes_max }
+    }
+
+    fn emit_too_many_connections(out: &mut Vec<u8>) {
+        emit_refusal(&Refusal::too_many_connections(), out);
+    }
+
+    fn awaits_login(&self) -> bool {
+        !self.is_logged_in
+    }
+
+    #[inline]
+    fn next_input(&mut self, bytes: &[u8], context: &mut LinkContext<'_>) -> (usize, Input) {
+        let Some((_, length)) = frame::head(bytes) else { return (0, Input::Incomplete) };
+        let longest = if self.is_logged_in { self.command_bytes_max } else { LOGIN_PAYLOAD_BYTES_MAX };
+        // Only rows continue in a second frame, so a frame of the maximum length is no request.
+        if length > longest || length >= frame::PAYLOAD_BYTES_MAX {
+            emit_refusal(&packet_too_large(), context.out);
+            return (0, Input::Close);
+        }
+        let frame_bytes = frame::HEAD_BYTES + length;
+        if bytes.len() < frame_bytes {
+            return (0, Input::Incomplete);
+        }
+        // The kind, the last byte of the head, belongs to the request.
+        let request = frame::HEAD_BYTES - 1..frame_bytes;
+        let input = match self.is_logged_in {
+            true => Input::Command(request),
+            false => self.log_in(&bytes[request], context),
+        };
+        (frame_bytes, input)
+    }
+
+    /// Frames carry no numbers of their own.
+    #[inline]
+    fn finish_answer(&mut self, _packets: &mut [u8], _is_unsolicited: bool) {}
+}
+
+impl Link {
+    #[cold]
+    fn log_in(&mut self, request: &[u8], context: &mut LinkContext<'_>) -> Input {
+        match self.verify(request, context) {
+            Ok(login) => {
+                self.is_logged_in = true;
+                Input::LoggedIn(Box::new(login))
+            }
+            Err(refusal) => {
+                emit_refusal(&refusal, context.out);
+                Input::Close
+            }
+        }
+    }
+
+    fn verify(&self, request: &[u8], context: &LinkContext<'_>) -> Result<LoggedIn, Refusal> {
+        let login = match request {
+            [kind::LOGIN, payload @ ..] => Login::parse(payload).ok(),
+            _ => None,
+        };
+        let login = login.ok_or_else(|| Refusal::bad_handshake("Bad handshake"))?;
+        if login.version != VERSION {
+            let message = format!(
+                "Bad handshake: the client speaks version {} of the native protocol, the server version {VERSION}",
+                login.version
+            );
+            return Err(Refusal::bad_handshake(message));
+        }
+        let claim = Claim { user: login.user.as_bytes(), proof: login.proof, database: login.database.as_bytes() };
+        let (user, database) = context.accounts.verify(self.peer, &self.challenge, claim)?;
+        Ok(LoggedIn { user, database, capabilities: 0, character_set: CHARACTER_SET })
+    }
+}
+
+/// Appends the reason why a connection is refused or ended. It answers no request, so its number is 0.
+fn emit_refusal(refusal: &Refusal, out: &mut Vec<u8>) {
+    reply::emit_failed(0, refusal.errno, refusal.sqlstate, &refusal.message, out);
+}
+
+fn packet_too_large() -> Refusal {
+    let message = "Got a packet bigger than 'max_allowed_packet' bytes".into();
+    Refusal { errno: 1153, sqlstate: *b"08S01", message }
+}

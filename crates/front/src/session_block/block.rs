@@ -1,0 +1,118 @@
+//! Hot path, budget 150 instructions a command besides its execution, with `client_command.rs`.
+//! The struct of the block and the dispatch of its signals.
+
+use hashbrown::HashMap;
+use junctor_gateway::TurnContext;
+use junctor_kernel::{Address, Context, Outbox, Time, WorldEvent};
+use junctor_model::id::ConnectionId;
+use junctor_signals::inbox::{ContinueWork, Signal, SqlSignal};
+use junctor_sql::Engine;
+
+use super::metadata_lock::{METADATA_LOCK_TIMER, METADATA_LOCK_WORK};
+use super::multi_statement::{MultiStatementQueues, STATEMENT_TIMER, STATEMENT_WORK};
+use super::state::SessionRecord;
+use super::timeout_sweep::TimeoutSweep;
+use crate::admission::Admission;
+use crate::protocol::DecodedParameters;
+
+type SeededState = foldhash::fast::FixedState;
+
+/// The block.
+pub struct SqlBlock {
+    pub(super) own: Address,
+    pub(super) engine: Engine,
+    pub(super) parameters: DecodedParameters,
+    pub(super) sessions: HashMap<ConnectionId, Box<SessionRecord>, SeededState>,
+    pub(super) admission: Admission,
+    pub(super) timeout_sweep: TimeoutSweep,
+    pub(super) is_metadata_lock_timer_running: bool,
+    pub(super) multi_statement: MultiStatementQueues,
+}
+
+impl SqlBlock {
+    /// The block around an engine. At most `admitted_max` sessions are in the data plane at a time.
+    pub fn new(own: Address, engine: Engine, admitted_max: usize) -> SqlBlock {
+        SqlBlock {
+            own,
+            engine,
+            parameters: DecodedParameters::default(),
+            // A fixed seed: a run of the simulator repeats exactly.
+            sessions: HashMap::with_hasher(SeededState::with_seed(0x6a75_6e63_746f_7221)),
+            admission: Admission::new(admitted_max),
+            timeout_sweep: TimeoutSweep::default(),
+            is_metadata_lock_timer_running: false,
+            multi_statement: MultiStatementQueues::default(),
+        }
+    }
+
+    /// The resources that sessions hold, by name, for checkers. All are 0 when nobody is connected.
+    pub fn held(&self) -> [(&'static str, usize); 5] {
+        let (admitted, waiting) = self.admission.counts();
+        [
+            ("sessions", self.sessions.len()),
+            ("tickets of admission", admitted),
+            ("sessions waiting for admission", waiting),
+            ("operations", self.engine.gateway.operations_under_way()),
+            ("snapshots", self.engine.gateway.snapshots_held()),
+        ]
+    }
+
+    /// Handles one signal.
+    pub fn handle(&mut self, signal: SqlSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let mut turn = TurnContext::new(context, outbox);
+        self.engine.counters.signals += 1;
+        match signal {
+            SqlSignal::ExecuteCommand(command) => self.on_execute_command(command, &mut turn),
+            SqlSignal::ReadRowsReply(reply) => {
+                if let Some((connection, event)) = self.engine.gateway.on_read_rows_reply(reply, from, &mut turn) {
+                    self.resume(connection, event, &mut turn);
+                }
+            }
+            SqlSignal::ExecuteStatementReply(reply) => {
+                let Some(connection) = self.engine.gateway.session_of(reply.operation) else { return };
+                let Some(record) = self.sessions.get_mut(&connection) else { return };
+                let transaction = record.session.transaction_mut();
+                if let Some(event) = self.engine.gateway.on_execute_statement_reply(reply, transaction) {
+                    self.resume(connection, event, &mut turn);
+                }
+            }
+            SqlSignal::OpenSession(opening) => self.on_open_session(opening, &mut turn),
+            SqlSignal::ContinueCommand(signal) => self.on_continue_command(signal.connection, &mut turn),
+            SqlSignal::CloseSession(signal) => self.on_close_session(signal.connection, &mut turn),
+            SqlSignal::InterruptSession(signal) => self.on_interrupt_session(signal, &mut turn),
+            SqlSignal::ReadStatus(signal) => self.on_read_status(signal, &mut turn),
+            SqlSignal::ApplyGlobals(signal) => self.engine.on_apply_globals(signal, &mut turn),
+            SqlSignal::PublishCatalog(signal) => self.engine.on_publish_catalog(signal, &mut turn),
+            SqlSignal::BlockTables(signal) => self.on_block_tables(signal, &mut turn),
+            SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, &mut turn),
+            SqlSignal::ChangeSchemaStarted(signal) => self.on_change_schema_started(signal),
+            SqlSignal::HastenTransaction(signal) => self.on_hasten_transaction(signal, &mut turn),
+            SqlSignal::ContinueWork(ContinueWork { work: METADATA_LOCK_WORK }) => self.retry_next_waiter(&mut turn),
+            SqlSignal::ContinueWork(ContinueWork { work: STATEMENT_WORK }) => self.start_next_statement(&mut turn),
+            SqlSignal::ContinueWork(_) => {}
+            reply => {
+                if let Some((connection, event)) = self.engine.gateway.on_reply(reply) {
+                    self.resume(connection, event, &mut turn);
+                }
+            }
+        }
+    }
+
+    /// Handles one event of the world.
+    pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.engine.counters.signals += 1;
+        let mut turn = TurnContext::new(context, outbox);
+        match event {
+            WorldEvent::Timer { token: METADATA_LOCK_TIMER } => self.on_metadata_lock_timer(&mut turn),
+            WorldEvent::Timer { token: STATEMENT_TIMER } => self.on_statement_timer(&mut turn),
+            WorldEvent::Timer { .. } => self.on_timeout_sweep(&mut turn),
+            _ => {}
+        }
+    }
+
+    /// The thread's turn from `start` to `end` is over.
+    #[inline]
+    pub fn turn_ended(&mut self, start: Time, end: Time) {
+        self.engine.end_turn(start, end);
+    }
+}

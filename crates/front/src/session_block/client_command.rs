@@ -1,0 +1,327 @@
+//! Hot path, budget 150 instructions a command besides its execution: sessions and their commands, from *OpenSession* to
+//! *CloseSession*.
+
+use junctor_gateway::{Event, TurnContext};
+use junctor_kernel::{Address, Buffer, require, verify};
+use junctor_model::id::ConnectionId;
+use junctor_signals::client_command::*;
+use junctor_signals::inbox::{RecvSignal, Signal};
+use junctor_sql::result::{Progress, ResultSink};
+use junctor_sql::{Engine, Session, SessionOpening};
+
+use super::block::SqlBlock;
+use super::multi_statement::after_statement;
+use super::state::{CommandState, NextStatement, SessionRecord, UnsentResults, payload_of};
+use crate::protocol::{CommandContext, DecodedParameters};
+use crate::protocol_table::{Protocol, SessionState};
+
+/// A step of a session that the engine executes, once what it waited for is over.
+pub(super) type Step = fn(&mut Engine, &mut Session, &mut TurnContext<'_>, &mut dyn ResultSink) -> Progress;
+
+impl SqlBlock {
+    pub(super) fn on_open_session(&mut self, signal: OpenSession, turn: &mut TurnContext<'_>) {
+        let OpenSession { connection, reply_to, socket, reset, login } = signal;
+        let protocol = Protocol::from_number(login.protocol);
+        require!(protocol.is_some(), "a login names a protocol of the table");
+        let Some(protocol) = protocol else { return };
+        let (mut protocol, mut traits) = SessionState::open(protocol, &login);
+        if reset && let Some(mut old) = self.sessions.remove(&connection) {
+            // COM_SET_OPTION outlives COM_CHANGE_USER.
+            traits.multi_statements = old.session.allows_several_statements();
+            self.engine.close_session(&mut old.session, turn);
+            self.leave_admission(&mut old);
+        }
+        let opening = SessionOpening {
+            connection,
+            user: &login.user,
+            host: &login.host,
+            database: login.database.as_deref(),
+            found_rows: traits.found_rows,
+            multi_statements: traits.multi_statements,
+            character_set: login.character_set,
+            is_interactive: traits.is_interactive,
+            text_protocol: traits.row_protocol,
+        };
+        let mut answer = turn.buffers.take(64);
+        let after = match self.engine.open_session(&opening, turn) {
+            Ok(session) => {
+                protocol.emit_opened(&session.completion(), &mut answer);
+                let record = SessionRecord {
+                    command: CommandState::Idle,
+                    state_since: turn.now,
+                    statement_start: turn.now,
+                    socket,
+                    reply_to,
+                    protocol,
+                    is_admitted: false,
+                    is_ending: false,
+                    is_disconnected: false,
+                    answer: Buffer::new(),
+                    result_start: Some(0),
+                    running: None,
+                    open_transaction: None,
+                    session,
+                    unsent: UnsentResults::default(),
+                };
+                let replaced = self.sessions.insert(connection, Box::new(record));
+                require!(replaced.is_none(), "a connection's id belongs to one session");
+                if !reset {
+                    self.timeout_sweep.add(connection, turn);
+                }
+                AfterReply::NextCommand
+            }
+            Err(error) => {
+                protocol.sink(&mut answer, Some(0)).as_result_sink().error(&error);
+                AfterReply::Close
+            }
+        };
+        let reply = CommandReply { connection, socket, packets: answer, after };
+        turn.outbox.send(reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
+        // The replaced session may have held a ticket that others wait for.
+        self.admit_waiting(turn);
+    }
+
+    pub(super) fn on_execute_command(&mut self, command: ExecuteCommand, turn: &mut TurnContext<'_>) {
+        let connection = command.connection;
+        let Some(record) = self.sessions.get_mut(&connection) else {
+            // KILL or a timeout ended the session; recv sent the command before it learned so.
+            turn.buffers.give(command.bytes);
+            return;
+        };
+        require!(matches!(record.command, CommandState::Idle), "a session has one command under way");
+        record.statement_start = turn.now;
+        let payload = payload_of(&command);
+        record.protocol.begin_command(payload);
+        self.engine.counters.commands += 1;
+        if !record.is_admitted {
+            record.is_admitted = self.admission.try_enter();
+            // KILL passes those that wait: it may be what makes room for them.
+            if !record.is_admitted && !is_kill(&record.protocol, payload) {
+                self.admission.wait(connection);
+                self.engine.counters.admission_waits += 1;
+                record.command = CommandState::AwaitsAdmission(command);
+                record.state_since = turn.now;
+                return;
+            }
+        }
+        start_command(&mut self.engine, &mut self.parameters, record, command, turn);
+        self.end_step(connection, turn);
+        self.admit_waiting(turn);
+    }
+
+    /// Continues a session with an answer of the data plane.
+    pub(super) fn resume(&mut self, connection: ConnectionId, event: Event, turn: &mut TurnContext<'_>) {
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        let SessionRecord { session, protocol, answer, result_start, .. } = &mut **record;
+        let mut sink = protocol.sink(answer, *result_start);
+        let progress = self.engine.resume(session, event, turn, sink.as_result_sink());
+        send_progress(&mut self.engine, record, progress, turn);
+        self.end_step(connection, turn);
+        self.admit_waiting(turn);
+    }
+
+    /// The client has room for the next part of its answer.
+    pub(super) fn on_continue_command(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        record.unsent.sent = None;
+        match record.command {
+            CommandState::Running => record.send_finished_results(turn),
+            CommandState::BetweenStatements(NextStatement::AwaitsAdmission) => {
+                return record.send_finished_results(turn);
+            }
+            CommandState::BetweenStatements(NextStatement::AwaitsRoom) => {
+                record.command = CommandState::BetweenStatements(NextStatement::Due);
+                return self.end_step(connection, turn);
+            }
+            // KILL cut the answer short.
+            _ => return,
+        }
+        record.take_answer_buffer(turn);
+        self.run_step(connection, turn, Engine::continue_output);
+        self.admit_waiting(turn);
+    }
+
+    pub(super) fn on_close_session(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        match std::mem::replace(&mut record.command, CommandState::Idle) {
+            CommandState::AwaitsAdmission(command) => {
+                self.admission.cancel_wait(connection);
+                turn.buffers.give(command.bytes);
+            }
+            CommandState::AwaitsReadmission | CommandState::BetweenStatements(NextStatement::AwaitsAdmission) => {
+                self.admission.cancel_wait(connection);
+            }
+            CommandState::Idle | CommandState::Running | CommandState::BetweenStatements(_) => {}
+        }
+        record.is_disconnected = true;
+        self.engine.interrupt(&mut record.session, turn);
+        self.end_step(connection, turn);
+        self.admit_waiting(turn);
+    }
+
+    /// Executes a step of a session whose command is running.
+    pub(super) fn run_step(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>, step: Step) {
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        let SessionRecord { session, protocol, answer, result_start, .. } = &mut **record;
+        let mut sink = protocol.sink(answer, *result_start);
+        let progress = step(&mut self.engine, session, turn, sink.as_result_sink());
+        send_progress(&mut self.engine, record, progress, turn);
+        self.end_step(connection, turn);
+    }
+
+    /// Ends every step of a session: returns its ticket when nothing of it is in the data plane, and removes it when its
+    /// connection is gone and nothing is under way.
+    pub(super) fn end_step(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
+        let Some(mut record) = self.sessions.get_mut(&connection) else { return };
+        let is_idle = !self.engine.is_busy(&record.session);
+        record.is_disconnected |= record.is_ending && is_idle;
+        if self.engine.watches_tables() {
+            self.engine.note_table_step(&record.session, turn);
+            self.start_metadata_lock_timer(turn);
+            let Some(same) = self.sessions.get_mut(&connection) else { return };
+            record = same;
+        }
+        if record.is_disconnected && is_idle {
+            return self.remove_session(connection, turn);
+        }
+        // A session that waits for a metadata lock makes room for those that hold it, which must go on to release it.
+        let is_outside = match record.command {
+            CommandState::Idle if is_idle => true,
+            CommandState::BetweenStatements(NextStatement::Due) => {
+                record.command = CommandState::BetweenStatements(NextStatement::Queued);
+                return self.queue_next_statement(connection, turn);
+            }
+            _ => record.session.waits_for_tables(),
+        };
+        if record.is_admitted && is_outside && !record.session.holds_locks() {
+            record.is_admitted = false;
+            self.admission.leave();
+        }
+        // Others may wait for its row locks, so its next command must not wait for them. A schema change, which locks rows
+        // while it fills an index, gives its ticket back before.
+        verify!(
+            record.is_admitted || !record.session.holds_locks() || record.session.waits_for_tables(),
+            "a session with locks holds a ticket of admission"
+        );
+    }
+
+    fn remove_session(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
+        let Some(mut record) = self.sessions.remove(&connection) else { return };
+        self.engine.close_session(&mut record.session, turn);
+        turn.buffers.give(std::mem::take(&mut record.answer));
+        if let Some(command) = record.running.take() {
+            turn.buffers.give(command.bytes);
+        }
+        self.leave_admission(&mut record);
+    }
+
+    fn leave_admission(&mut self, record: &mut SessionRecord) {
+        if std::mem::take(&mut record.is_admitted) {
+            self.admission.leave();
+        }
+    }
+
+    /// Admits waiting sessions as long as tickets are free.
+    pub(super) fn admit_waiting(&mut self, turn: &mut TurnContext<'_>) {
+        while let Some(connection) = self.admission.admit_next() {
+            let record = self.sessions.get_mut(&connection);
+            require!(record.is_some(), "a session that ends leaves the admission queue");
+            let Some(record) = record else { return };
+            record.is_admitted = true;
+            match std::mem::replace(&mut record.command, CommandState::Running) {
+                CommandState::AwaitsAdmission(command) => {
+                    start_command(&mut self.engine, &mut self.parameters, record, command, turn);
+                    self.end_step(connection, turn);
+                }
+                CommandState::AwaitsReadmission => self.run_step(connection, turn, Engine::retry_tables),
+                CommandState::BetweenStatements(NextStatement::AwaitsAdmission) => {
+                    record.command = CommandState::BetweenStatements(NextStatement::Queued);
+                    self.queue_next_statement(connection, turn);
+                }
+                CommandState::Idle | CommandState::Running | CommandState::BetweenStatements(_) => {
+                    require!(false, "only a command that waits for admission is in its queue");
+                }
+            }
+        }
+    }
+}
+
+/// Executes a command of a session that is admitted, or needs no ticket.
+fn start_command(
+    engine: &mut Engine,
+    parameters: &mut DecodedParameters,
+    record: &mut SessionRecord,
+    command: ExecuteCommand,
+    turn: &mut TurnContext<'_>,
+) {
+    record.command = CommandState::Running;
+    record.answer = turn.buffers.take(512);
+    record.result_start = Some(0);
+    let SessionRecord { protocol, session, answer, .. } = record;
+    let context = CommandContext { engine, session, parameters, turn };
+    let progress = protocol.execute(payload_of(&command), answer, context);
+    record.state_since = turn.now;
+    match progress {
+        Progress::Waiting | Progress::MoreOutput => record.running = Some(command),
+        Progress::Done if record.session.has_more_statements() => record.running = Some(command),
+        Progress::Done | Progress::Close => turn.buffers.give(command.bytes),
+    }
+    send_progress(engine, record, progress, turn);
+}
+
+/// Sends what a step produced, and finishes the command if the step was its last.
+pub(super) fn send_progress(
+    engine: &mut Engine,
+    record: &mut SessionRecord,
+    progress: Progress,
+    turn: &mut TurnContext<'_>,
+) {
+    let after = match progress {
+        Progress::Waiting => return,
+        Progress::MoreOutput => AfterReply::MoreParts,
+        Progress::Done if record.session.has_more_statements() && !record.is_ending => {
+            return after_statement(engine, record, turn);
+        }
+        _ if record.is_ending => AfterReply::Close,
+        Progress::Done => AfterReply::NextCommand,
+        Progress::Close => AfterReply::Close,
+    };
+    if progress == Progress::MoreOutput {
+        record.result_start = None;
+    } else {
+        engine.note_done(&mut record.session, record.statement_start, turn.now);
+        record.command = CommandState::Idle;
+        record.state_since = turn.now;
+        if let Some(command) = record.running.take() {
+            turn.buffers.give(command.bytes);
+        }
+    }
+    if record.is_disconnected {
+        if progress == Progress::MoreOutput {
+            engine.interrupt(&mut record.session, turn);
+        }
+        turn.buffers.give(std::mem::take(&mut record.answer));
+        return;
+    }
+    let reply = CommandReply {
+        connection: record.session.connection(),
+        socket: record.socket,
+        packets: std::mem::take(&mut record.answer),
+        after,
+    };
+    turn.outbox.send(record.reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
+    if after == AfterReply::MoreParts {
+        mark_part(record.reply_to, turn);
+    }
+}
+
+/// Notes that a part of an answer was sent, which must be written before more is asked for: the thread of the socket does
+/// both itself.
+pub(super) fn mark_part(recv: Address, turn: &mut TurnContext<'_>) {
+    turn.outbox.mark_heavy(recv);
+}
+
+fn is_kill(protocol: &SessionState, payload: &[u8]) -> bool {
+    let text = protocol.query_text(payload).unwrap_or(&[]);
+    text.trim_ascii_start().get(..4).is_some_and(|word| word.eq_ignore_ascii_case(b"KILL"))
+}

@@ -1,0 +1,78 @@
+//! Sessions that are stopped from outside: by KILL of another session, or by a time limit.
+
+use junctor_gateway::TurnContext;
+use junctor_model::error::Error;
+use junctor_model::id::ConnectionId;
+use junctor_signals::inbox::{Signal, SqlSignal};
+use junctor_signals::interrupt_session::*;
+use junctor_sql::result::Progress;
+
+use super::block::SqlBlock;
+use super::client_command::send_progress;
+use super::state::{CommandState, NextStatement, SessionRecord};
+
+impl SqlBlock {
+    /// Handles KILL of a session, if it belongs to this block.
+    pub(super) fn on_interrupt_session(&mut self, signal: InterruptSession, turn: &mut TurnContext<'_>) {
+        let InterruptSession { operation, reply_to, connection, ends } = signal;
+        let is_known =
+            self.sessions.get(&connection).is_some_and(|record| !record.is_disconnected && !record.is_ending);
+        if is_known {
+            self.stop(connection, ends, None, turn);
+        }
+        let reply = InterruptSessionReply { operation, is_known };
+        turn.outbox.send(reply_to, Signal::Sql(SqlSignal::InterruptSessionReply(reply)));
+    }
+
+    /// Ends a session that has exceeded a time limit. Between two commands its client gets `error`.
+    pub(super) fn end_session(&mut self, connection: ConnectionId, error: &Error, turn: &mut TurnContext<'_>) {
+        self.stop(connection, true, Some(error), turn);
+    }
+
+    /// Stops the command of a session, and with `ends` the session. The client gets the answer of the command, or between two
+    /// commands the `farewell`.
+    fn stop(&mut self, connection: ConnectionId, ends: bool, farewell: Option<&Error>, turn: &mut TurnContext<'_>) {
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        record.is_ending |= ends;
+        let SessionRecord { session, protocol, answer, result_start, command, .. } = &mut **record;
+        let progress = match std::mem::replace(command, CommandState::Idle) {
+            CommandState::Idle if !ends => return,
+            CommandState::Idle => {
+                if let Some(error) = farewell {
+                    protocol.begin_unsolicited();
+                    protocol.sink(answer, *result_start).as_result_sink().error(error);
+                }
+                Progress::Done
+            }
+            CommandState::Running => {
+                *command = CommandState::Running;
+                let mut sink = protocol.sink(answer, *result_start);
+                self.engine.interrupt_statement(session, turn, sink.as_result_sink())
+            }
+            CommandState::AwaitsReadmission => {
+                self.admission.cancel_wait(connection);
+                *command = CommandState::Running;
+                let mut sink = protocol.sink(answer, *result_start);
+                self.engine.interrupt_statement(session, turn, sink.as_result_sink())
+            }
+            CommandState::BetweenStatements(next) => {
+                if next == NextStatement::AwaitsAdmission {
+                    self.admission.cancel_wait(connection);
+                }
+                // The error follows the results of the statements before it.
+                *result_start = Some(answer.len());
+                let mut sink = protocol.sink(answer, *result_start);
+                self.engine.refuse_command(session, turn, sink.as_result_sink())
+            }
+            CommandState::AwaitsAdmission(command) => {
+                self.admission.cancel_wait(connection);
+                turn.buffers.give(command.bytes);
+                let mut sink = protocol.sink(answer, *result_start);
+                self.engine.refuse_command(session, turn, sink.as_result_sink())
+            }
+        };
+        send_progress(&mut self.engine, record, progress, turn);
+        self.end_step(connection, turn);
+        self.admit_waiting(turn);
+    }
+}

@@ -1,0 +1,103 @@
+//! Sessions that wait for the metadata lock of a table, which a schema change holds. Main asks for tables with *BlockTables*
+//! and releases them with *UnblockTables*; the engine knows which session waits for what.
+
+use junctor_gateway::TurnContext;
+use junctor_kernel::Duration;
+use junctor_signals::block_tables::*;
+use junctor_signals::inbox::{ContinueWork, Signal, SqlSignal};
+use junctor_signals::read_status::*;
+use junctor_sql::{Engine, Session};
+
+use super::block::SqlBlock;
+use super::state::CommandState;
+
+/// Maximum number of rows in one status reply.
+const STATUS_ROWS_MAX: usize = 4096;
+/// Interval at which the deadlines of waiting sessions are checked, in milliseconds.
+const METADATA_LOCK_TIMER_MS: u64 = 100;
+/// The token of the timer that checks them.
+pub(super) const METADATA_LOCK_TIMER: u64 = 0x7461_626c_6573;
+/// Sessions that one expiry of the timer fails.
+const TIMED_OUT_PER_TIMER: usize = 32;
+/// The number of the work that starts statements which have waited.
+pub(super) const METADATA_LOCK_WORK: u32 = 0x7461_626c;
+
+impl SqlBlock {
+    pub(super) fn on_block_tables(&mut self, signal: BlockTables, turn: &mut TurnContext<'_>) {
+        let sessions = self.sessions.values().map(|record| &record.session);
+        self.engine.on_block_tables(signal, sessions, turn);
+        self.queue_retry(turn);
+    }
+
+    pub(super) fn on_unblock_tables(&mut self, signal: UnblockTables, turn: &mut TurnContext<'_>) {
+        self.engine.on_unblock_tables(signal);
+        self.queue_retry(turn);
+    }
+
+    pub(super) fn on_change_schema_started(&mut self, signal: ChangeSchemaStarted) {
+        let connection = self.engine.gateway.session_of(signal.operation);
+        if let Some(record) = connection.and_then(|connection| self.sessions.get_mut(&connection)) {
+            self.engine.on_change_schema_started(&mut record.session);
+        }
+    }
+
+    /// A row of a transaction is awaited, and that transaction waits for a metadata lock.
+    pub(super) fn on_hasten_transaction(&mut self, signal: HastenTransaction, turn: &mut TurnContext<'_>) {
+        if let Some(record) = self.sessions.get_mut(&signal.connection) {
+            self.engine.hasten(&mut record.session, signal.transaction, turn);
+        }
+        self.queue_retry(turn);
+    }
+
+    /// Schedules the statements that may start now. Each has a turn of its own, because it may send as much as any command.
+    fn queue_retry(&mut self, turn: &mut TurnContext<'_>) {
+        if self.engine.has_table_waiters() {
+            let signal = ContinueWork { work: METADATA_LOCK_WORK };
+            turn.outbox.send(self.own, Signal::Sql(SqlSignal::ContinueWork(signal)));
+        }
+    }
+
+    pub(super) fn retry_next_waiter(&mut self, turn: &mut TurnContext<'_>) {
+        let Some(connection) = self.engine.next_table_waiter(turn) else { return };
+        self.queue_retry(turn);
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        if !record.is_admitted && !self.admission.try_enter() {
+            self.admission.wait(connection);
+            record.command = CommandState::AwaitsReadmission;
+            return;
+        }
+        record.is_admitted = true;
+        self.run_step(connection, turn, Engine::retry_tables);
+        self.admit_waiting(turn);
+    }
+
+    pub(super) fn on_metadata_lock_timer(&mut self, turn: &mut TurnContext<'_>) {
+        self.is_metadata_lock_timer_running = false;
+        for _ in 0..TIMED_OUT_PER_TIMER {
+            let Some(connection) = self.engine.next_late_table_waiter(turn) else { break };
+            self.run_step(connection, turn, Engine::fail_table_wait);
+        }
+        self.start_metadata_lock_timer(turn);
+        self.admit_waiting(turn);
+    }
+
+    pub(super) fn start_metadata_lock_timer(&mut self, turn: &mut TurnContext<'_>) {
+        if !self.is_metadata_lock_timer_running && self.engine.has_table_waiters() {
+            self.is_metadata_lock_timer_running = true;
+            turn.start_timer(Duration::from_millis(METADATA_LOCK_TIMER_MS), METADATA_LOCK_TIMER);
+        }
+    }
+
+    /// Answers with this block's rows of `junctor_info.metadata_locks`, ordered by connection.
+    pub(super) fn on_read_metadata_locks(&self, request: ReadStatus, turn: &mut TurnContext<'_>) {
+        let mut sessions: Vec<&Session> = self.sessions.values().map(|record| &record.session).collect();
+        sessions.sort_unstable_by_key(|session| session.connection());
+        let mut rows = Vec::new();
+        for session in sessions {
+            let instance = self.own.instance;
+            self.engine.append_table_locks(instance, session, turn.now, STATUS_ROWS_MAX, &mut rows);
+        }
+        let reply = ReadStatusReply { operation: request.operation, rows };
+        turn.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+    }
+}

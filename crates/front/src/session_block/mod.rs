@@ -1,0 +1,19 @@
+//! The block sql: sessions, of every protocol. Crate `junctor-sql` executes their statements.
+//!
+//! - **Owns** the sessions of its connections, the session's half of each protocol, and the admission queue.
+//! - **In**: *OpenSession*, *ExecuteCommand*, *ContinueCommand*, *CloseSession* from recv; *InterruptSession* and *ReadStatus*
+//!   from other sql blocks; changes of schema and settings; the replies of the data plane.
+//! - **Out**: *CommandReply* to recv, and whatever the gateway sends for the sessions.
+//! - **Never** touches storage or sockets.
+
+mod block;
+mod state;
+
+mod client_command;
+mod multi_statement;
+mod metadata_lock;
+mod interrupt_session;
+mod timeout_sweep;
+mod read_status;
+
+pub use block::SqlBlock;

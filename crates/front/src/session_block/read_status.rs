@@ -1,0 +1,70 @@
+//! Status tables of this block: what its sessions do, and what it has counted.
+
+use junctor_gateway::TurnContext;
+use junctor_kernel::Time;
+use junctor_model::value::Value;
+use junctor_signals::counter::counter_rows;
+use junctor_signals::inbox::{Signal, SqlSignal};
+use junctor_signals::read_status::*;
+
+use super::block::SqlBlock;
+use super::state::{CommandState, NextStatement, SessionRecord, payload_of};
+
+impl SqlBlock {
+    pub(super) fn on_read_status(&mut self, request: ReadStatus, turn: &mut TurnContext<'_>) {
+        let rows = match request.table {
+            StatusTable::MetadataLocks => return self.on_read_metadata_locks(request, turn),
+            StatusTable::Routing => self.engine.routing_rows(self.own.instance),
+            StatusTable::OperationLatency | StatusTable::OperationLatencyBuckets => {
+                self.engine.latency_rows(self.own.instance)
+            }
+            StatusTable::Counters => {
+                counter_rows(&self.engine.counters, self.own, self.engine.gateway.route().thread())
+            }
+            _ => self.process_rows(turn.now),
+        };
+        let reply = ReadStatusReply { operation: request.operation, rows };
+        turn.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+    }
+
+    /// The rows of SHOW PROCESSLIST, ordered by connection.
+    fn process_rows(&self, now: Time) -> Vec<Vec<Value>> {
+        let mut records: Vec<_> = self.sessions.values().filter(|record| !record.is_disconnected).collect();
+        records.sort_unstable_by_key(|record| record.session.connection());
+        records.into_iter().map(|record| self.process_row(record, now)).collect()
+    }
+
+    fn process_row(&self, record: &SessionRecord, now: Time) -> Vec<Value> {
+        let session = &record.session;
+        let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+        let (payload, state) = match &record.command {
+            CommandState::Idle => (None, ""),
+            CommandState::AwaitsAdmission(command) => (Some(payload_of(command)), "waiting for admission"),
+            CommandState::AwaitsReadmission | CommandState::BetweenStatements(NextStatement::AwaitsAdmission) => {
+                (record.running.as_ref().map(payload_of), "waiting for admission")
+            }
+            CommandState::Running | CommandState::BetweenStatements(_) => {
+                let state = match self.engine.state_of(session) {
+                    "" => "sending",
+                    state => state,
+                };
+                (record.running.as_ref().map(payload_of), state)
+            }
+        };
+        let (command, statement) = match &record.command {
+            CommandState::Idle => ("Sleep", None),
+            _ => record.protocol.describe(payload.unwrap_or(&[]), session),
+        };
+        let statement = statement.map(|statement| String::from_utf8_lossy(statement).into_owned().into_bytes());
+        vec![
+            Value::UInt(u64::from(session.connection().0)),
+            text(session.user()),
+            text(session.host()),
+            session.database().map_or(Value::Null, text),
+            text(command),
+            Value::Int((now.since(record.state_since).as_millis() / 1000) as i64),
+            text(state),
+            statement.map_or(Value::Null, Value::Bytes),
+        ]
+    }
+}

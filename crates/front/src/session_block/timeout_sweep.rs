@@ -1,0 +1,89 @@
+//! Time limits of sessions: `wait_timeout`, `interactive_timeout`, and `transaction_timeout_s`. One timer visits all
+//! sessions in turn, so that a session costs no timer of its own.
+
+use std::collections::VecDeque;
+
+use junctor_gateway::TurnContext;
+use junctor_kernel::{Duration, Time};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::ConnectionId;
+
+use super::block::SqlBlock;
+use super::state::{CommandState, SessionRecord};
+
+/// Maximum number of sessions that one expiry of the timer checks.
+const SESSIONS_PER_SWEEP: usize = 1024;
+/// Interval at which each session is checked, in milliseconds. With many sessions the timer expires more often.
+const SWEEP_MS: u64 = 1000;
+
+/// The order in which sessions are checked. Sessions that have ended meanwhile are skipped.
+#[derive(Debug, Default)]
+pub(super) struct TimeoutSweep {
+    order: VecDeque<ConnectionId>,
+    is_timer_running: bool,
+}
+
+impl TimeoutSweep {
+    /// Adds a new session.
+    pub fn add(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
+        self.order.push_back(connection);
+        self.start_timer(turn);
+    }
+
+    fn start_timer(&mut self, turn: &mut TurnContext<'_>) {
+        if !self.is_timer_running && !self.order.is_empty() {
+            self.is_timer_running = true;
+            let sweeps = self.order.len().div_ceil(SESSIONS_PER_SWEEP) as u64;
+            turn.start_timer(Duration::from_millis(SWEEP_MS / sweeps.min(SWEEP_MS)), 0);
+        }
+    }
+}
+
+impl SqlBlock {
+    /// Ends sessions that have waited for a command, or kept a transaction open, longer than their limit.
+    pub(super) fn on_timeout_sweep(&mut self, turn: &mut TurnContext<'_>) {
+        self.timeout_sweep.is_timer_running = false;
+        for _ in 0..self.timeout_sweep.order.len().min(SESSIONS_PER_SWEEP) {
+            let Some(connection) = self.timeout_sweep.order.pop_front() else { break };
+            let Some(record) = self.sessions.get_mut(&connection) else { continue };
+            self.timeout_sweep.order.push_back(connection);
+            if let Some(error) = record.exceeded_limit(turn.now) {
+                self.end_session(connection, &error, turn);
+            }
+        }
+        self.timeout_sweep.start_timer(turn);
+    }
+}
+
+impl SessionRecord {
+    /// The error that ends the session, if it has exceeded a time limit.
+    fn exceeded_limit(&mut self, now: Time) -> Option<Box<Error>> {
+        if self.is_disconnected || self.is_ending {
+            return None;
+        }
+        let is_over = |since: Time, seconds: u32| now.since(since) >= Duration::from_seconds(u64::from(seconds));
+        match (self.session.open_transaction(), self.open_transaction) {
+            (None, _) => self.open_transaction = None,
+            (Some(number), Some((seen, since))) if number == seen => {
+                let limit = self.session.transaction_timeout_s();
+                if limit > 0 && is_over(since, limit) {
+                    return Some(transaction_too_long(limit));
+                }
+            }
+            (Some(number), _) => self.open_transaction = Some((number, now)),
+        }
+        let is_idle = matches!(self.command, CommandState::Idle);
+        (is_idle && is_over(self.state_since, self.session.wait_timeout_s())).then(inactive)
+    }
+}
+
+fn inactive() -> Box<Error> {
+    let message = "The client was disconnected by the server because of inactivity. See wait_timeout and \
+                   interactive_timeout for configuring this behavior.";
+    Error::new(ErrorCode::ClientInteractionTimeout, message)
+}
+
+fn transaction_too_long(limit: u32) -> Box<Error> {
+    let message = format!("The transaction was open for longer than transaction_timeout_s ({limit}) allows");
+    Error::new(ErrorCode::QueryInterrupted, message)
+}
