@@ -11,7 +11,7 @@
 //! | 3 | exact sum | u64 count, value |
 //! | 4 | double sum | u64 count, 8 bytes |
 //! | 5 | minimum or maximum | value |
-//! | 6 | any value, of no row | nothing |
+//! | 6 | any value, no row | |
 //! | 7 | any value | value |
 
 use std::cmp::Ordering;
@@ -51,13 +51,14 @@ pub enum AggregateKind {
     CountDistinct,
     /// SUM(e).
     Sum,
-    /// AVG(e); the result has so many digits more after the point than the operand (`div_precision_increment`).
+    /// AVG(e). The field is the number of digits that the result of an exact operand adds after the point
+    /// (`div_precision_increment`).
     Average(u8),
     /// MIN(e).
     Minimum,
     /// MAX(e).
     Maximum,
-    /// The value of the first row: a column outside an aggregate where ONLY_FULL_GROUP_BY is off.
+    /// The value of the first row, for a column outside an aggregate without ONLY_FULL_GROUP_BY.
     AnyValue,
 }
 
@@ -280,7 +281,7 @@ impl Accumulator {
             State::Exact { count: 0, .. } | State::Double { count: 0, .. } => Value::Null,
             State::Exact { count, sum } if matches!(self.kind, AggregateKind::Average(_)) => {
                 let scale = self.kind.result_type(&self.operand).decimals;
-                let count = decimal::of_integer((*count).into());
+                let count = decimal::from_integer((*count).into());
                 Value::Decimal(decimal::divide(*sum, count, scale).ok_or_else(|| sum_out_of_range(self.kind))?)
             }
             State::Exact { sum, .. } => {

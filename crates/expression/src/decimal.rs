@@ -1,4 +1,4 @@
-//! Arithmetic of exact numbers of at most 38 digits. `None` is overflow.
+//! Exact arithmetic on decimals of up to 38 digits. Functions return `None` on overflow.
 
 use std::cmp::Ordering;
 
@@ -6,28 +6,28 @@ use junctor_model::value::Decimal;
 
 use crate::result_type::DECIMAL_SCALE_MAX;
 
-/// Mantissas stay below 10^38.
+/// Mantissas are less than this in magnitude: 10^38.
 pub const MANTISSA_LIMIT: u128 = 100_000_000_000_000_000_000_000_000_000_000_000_000;
 
-/// Digits of an exact number, before and after the point.
+/// Maximum number of digits of a decimal, before and after the point.
 pub(crate) const DIGITS_MAX: u8 = 38;
 
-/// An integer.
-pub(crate) fn of_integer(value: i128) -> Decimal {
+/// An integer as a decimal.
+pub(crate) fn from_integer(value: i128) -> Decimal {
     Decimal { mantissa: value, scale: 0 }
 }
 
-/// The number within the 38 digits.
+/// The value if it has at most 38 digits.
 pub(crate) fn checked(value: Decimal) -> Option<Decimal> {
     (value.mantissa.unsigned_abs() < MANTISSA_LIMIT).then_some(value)
 }
 
-/// The number with that many digits after the point, rounded half away from zero.
+/// The value with `scale` digits after the point, rounded half away from zero.
 pub(crate) fn with_scale(value: Decimal, scale: u8) -> Option<Decimal> {
     if value.scale == scale {
         return Some(value);
     }
-    // Rescaling by more than 38 digits leaves nothing.
+    // Dropping more than 38 digits leaves 0.
     if value.scale.saturating_sub(scale) > 38 {
         return Some(Decimal { mantissa: 0, scale });
     }
@@ -50,7 +50,8 @@ pub(crate) fn negate(value: Decimal) -> Decimal {
 
 /// The product, rounded to `scale` digits after the point.
 pub(crate) fn multiply(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
-    let (left, right) = (trimmed(left), trimmed(right));
+    // Trailing zeros could make the product overflow an i128 although it fits after rounding.
+    let (left, right) = (without_trailing_zeros(left), without_trailing_zeros(right));
     let product = Decimal { mantissa: left.mantissa.checked_mul(right.mantissa)?, scale: left.scale + right.scale };
     if product.scale > DECIMAL_SCALE_MAX && product.scale - scale.min(product.scale) > 38 {
         return Some(Decimal { mantissa: 0, scale });
@@ -58,25 +59,26 @@ pub(crate) fn multiply(left: Decimal, right: Decimal, scale: u8) -> Option<Decim
     with_scale(product, scale)
 }
 
-/// The quotient with guard digits beyond the `increment` that division adds, cut there, so that `1 / 3 * 3` is 1 once
-/// it is rounded to the digits of its type. Digits come in groups of nine, as many groups as both operands and
-/// the increment fill. The divisor is not 0.
+/// The quotient with guard digits beyond the `increment` that division adds, truncated, so that `1 / 3 * 3`
+/// is 1 after rounding to the scale of its type. MySQL computes digits in groups of nine: as many groups as
+/// both operands and the increment fill. The divisor must not be 0.
 pub(crate) fn divide_guarded(left: Decimal, right: Decimal, increment: u8) -> Option<Decimal> {
     let grouped = |scale: u8| scale.next_multiple_of(9);
     let grown = grouped(left.scale) - left.scale + grouped(right.scale) - right.scale;
     let scale =
         grouped(grouped(left.scale) + grouped(right.scale) + increment.saturating_sub(grown)).min(DECIMAL_SCALE_MAX);
+    // Without room for the guard digits, round to the scale of the type.
     let typed = left.scale.saturating_add(increment).min(DECIMAL_SCALE_MAX);
     divide_to(left, right, scale, false).or_else(|| divide(left, right, typed))
 }
 
-/// The quotient rounded to `scale` digits after the point. The divisor is not 0.
+/// The quotient rounded to `scale` digits after the point. The divisor must not be 0.
 pub(crate) fn divide(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
     divide_to(left, right, scale, true)
 }
 
 fn divide_to(left: Decimal, right: Decimal, scale: u8, rounds: bool) -> Option<Decimal> {
-    let right = trimmed(right);
+    let right = without_trailing_zeros(right);
     let negative = (left.mantissa < 0) != (right.mantissa < 0);
     let divisor = right.mantissa.unsigned_abs();
     let mut quotient = left.mantissa.unsigned_abs() / divisor;
@@ -103,50 +105,51 @@ fn divide_to(left: Decimal, right: Decimal, scale: u8, rounds: bool) -> Option<D
     checked(Decimal { mantissa: if negative { -mantissa } else { mantissa }, scale })
 }
 
-/// The quotient cut to an integer. The divisor is not 0.
+/// The quotient truncated to an integer. The divisor must not be 0.
 pub(crate) fn divide_integer(left: Decimal, right: Decimal) -> Option<i128> {
     let (left, right) = aligned(left, right)?;
     Some(left / right)
 }
 
-/// What is left of the division, with the sign of `left`. The divisor is not 0.
+/// The remainder, with the sign of `left`. The divisor must not be 0.
 pub(crate) fn remainder(left: Decimal, right: Decimal) -> Option<Decimal> {
     let scale = left.scale.max(right.scale);
     let (left, right) = aligned(left, right)?;
     Some(Decimal { mantissa: left % right, scale })
 }
 
-/// Rounding towards zero to `places` digits after the point, which may be negative; the scale stays at least 0.
+/// Truncates to `places` digits after the point, which may be negative. The scale of the result is at least
+/// 0.
 pub(crate) fn truncate(value: Decimal, places: i32) -> Decimal {
-    cut(value, places, |_, _| 0)
+    drop_places(value, places, |_, _| 0)
 }
 
-/// Rounding half away from zero to `places` digits after the point, which may be negative.
+/// Rounds half away from zero to `places` digits after the point, which may be negative.
 pub(crate) fn round(value: Decimal, places: i32) -> Option<Decimal> {
-    checked(cut(value, places, |rest, factor| {
+    checked(drop_places(value, places, |rest, factor| {
         let magnitude = rest.unsigned_abs();
         if magnitude >= factor.unsigned_abs() - magnitude { rest.signum() } else { 0 }
     }))
 }
 
-/// The largest integer that is not above the value.
+/// The largest integer not above the value.
 pub(crate) fn floor(value: Decimal) -> i128 {
     let factor = 10i128.pow(u32::from(value.scale));
     value.mantissa.div_euclid(factor)
 }
 
-/// The smallest integer that is not below the value.
+/// The smallest integer not below the value.
 pub(crate) fn ceiling(value: Decimal) -> i128 {
     -floor(negate(value))
 }
 
-/// The integer nearest to the value, halves away from zero.
+/// The nearest integer; halves round away from zero.
 pub(crate) fn to_integer(value: Decimal) -> i128 {
     value.rescale(0).map_or(0, |value| value.mantissa)
 }
 
-/// The decimal with the digits that a double prints with, rounded to `scale`.
-pub(crate) fn of_double(value: f64, scale: Option<u8>) -> Option<Decimal> {
+/// The decimal with the digits that a double prints with, optionally rounded to `scale`.
+pub(crate) fn from_double(value: f64, scale: Option<u8>) -> Option<Decimal> {
     if value.abs() >= 1e38 {
         return None;
     }
@@ -160,8 +163,8 @@ pub(crate) fn of_double(value: f64, scale: Option<u8>) -> Option<Decimal> {
     }
 }
 
-/// The same number with as few digits after the point as it needs.
-fn trimmed(mut value: Decimal) -> Decimal {
+/// The same number without trailing zeros after the point.
+fn without_trailing_zeros(mut value: Decimal) -> Decimal {
     while value.scale > 0 && value.mantissa % 10 == 0 {
         value.mantissa /= 10;
         value.scale -= 1;
@@ -169,6 +172,7 @@ fn trimmed(mut value: Decimal) -> Decimal {
     value
 }
 
+/// The mantissas of both numbers at their larger scale.
 fn aligned(left: Decimal, right: Decimal) -> Option<(i128, i128)> {
     match left.scale.cmp(&right.scale) {
         Ordering::Equal => Some((left.mantissa, right.mantissa)),
@@ -179,7 +183,9 @@ fn aligned(left: Decimal, right: Decimal) -> Option<(i128, i128)> {
     }
 }
 
-fn cut(value: Decimal, places: i32, round: impl Fn(i128, i128) -> i128) -> Decimal {
+/// The value with `places` digits after the point. `round` maps the dropped digits and their power of ten to
+/// -1, 0 or 1, which is added to the last place.
+fn drop_places(value: Decimal, places: i32, round: impl Fn(i128, i128) -> i128) -> Decimal {
     let drop = i32::from(value.scale) - places;
     if drop <= 0 {
         return value;
@@ -187,7 +193,7 @@ fn cut(value: Decimal, places: i32, round: impl Fn(i128, i128) -> i128) -> Decim
     let scale = places.max(0) as u8;
     let Some(factor) = 10i128.checked_pow(drop as u32) else { return Decimal { mantissa: 0, scale } };
     let quotient = value.mantissa / factor + round(value.mantissa % factor, factor);
-    // Digits before the point that were cut come back as zeros.
+    // Digits dropped before the point become zeros.
     let zeros = 10i128.checked_pow((-places).max(0) as u32).unwrap_or(0);
     Decimal { mantissa: quotient.checked_mul(zeros).unwrap_or(0), scale }
 }

@@ -1,31 +1,31 @@
-//! The distinct values of an aggregate, as byte strings.
+//! The set of distinct values of an aggregate, as byte strings.
 //!
-//! A set of millions of values must neither be copied nor freed in one piece, for that would delay every other session of the thread. It is
-//! therefore split by hash into shards, each with its own table and its own bytes, once it is larger than one shard may be.
+//! Copying or freeing millions of values in one step would delay every other session of the thread. A set
+//! that outgrows one shard is therefore split by hash into shards, each with its own table and bytes.
 
 use hashbrown::HashTable;
 use junctor_model::partition::key_hash;
 
-/// Values of the only shard of a small set. A larger one has [`SHARDS`].
+/// Maximum number of values in the single shard of a small set. A larger set has [`SHARDS`] shards.
 const VALUES_OF_ONE_SHARD: usize = 1024;
-/// Shards of a large set.
+/// Number of shards of a large set.
 const SHARDS: usize = 256;
-/// Bytes that stand before each value: its length.
+/// Length of the prefix of each value, in bytes: the length of the value.
 const LENGTH_BYTES: usize = 4;
 
-/// Distinct byte strings in the order of their insertion, shard by shard.
+/// A set of byte strings. It iterates shard by shard, in insertion order within a shard.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DistinctSet {
-    /// None for an empty set, one for a small set, [`SHARDS`] for a large one.
+    /// No shard for an empty set, one for a small set, [`SHARDS`] for a large one.
     shards: Vec<Shard>,
     len: usize,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Shard {
-    /// The hash of each value and where it begins in `bytes`.
+    /// The lower 32 bits of the hash of each value, and the position of the value in `bytes`.
     table: HashTable<(u32, u32)>,
-    /// Each value behind its length, u32 little-endian.
+    /// The values, each preceded by its length as a little-endian u32.
     bytes: Vec<u8>,
 }
 
@@ -53,7 +53,7 @@ impl DistinctSet {
         is_new
     }
 
-    /// Each value.
+    /// Iterates over the values.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.shards.iter().flat_map(Shard::iter)
     }
@@ -68,7 +68,8 @@ impl DistinctSet {
     }
 }
 
-/// The shard of a large set: by other bits than the table's own.
+/// The shard of a value in a large set. It uses the upper bits of the hash, because the table uses the lower
+/// ones.
 fn shard_of(hash: u64) -> usize {
     (hash >> 56) as usize
 }
@@ -101,7 +102,7 @@ impl Shard {
     }
 }
 
-/// The table takes its tag from the upper bits, which a hash of 32 bits has not.
+/// A 64-bit hash for the table, which takes its tag from the upper bits and its position from the lower ones.
 fn spread(short: u32) -> u64 {
     u64::from(short) << 32 | u64::from(short)
 }

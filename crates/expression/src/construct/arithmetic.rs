@@ -1,16 +1,17 @@
-//! Arithmetic and bit operators: the type of the result.
+//! Arithmetic and bit operators, and the types of their results.
 
 use junctor_model::value::{Decimal, Value};
 
 use crate::program::{ArithmeticOperator, BitOperator, Expression, Node};
 use crate::result_type::{DECIMAL_SCALE_MAX, DIVISION_SCALE_INCREMENT, Kind, ResultType};
 
-/// Characters of the longest BIGINT with its sign.
+/// Maximum number of characters of a BIGINT, including its sign.
 const INTEGER_LENGTH_MAX: u32 = 21;
 
 impl Expression {
-    /// `left operator right`. Integers stay integers (unsigned if one is), except for `/`; a double or a string makes
-    /// the calculation one of doubles; all else is exact. `/` adds four digits after the point; see [`Self::divide`].
+    /// `left operator right`. If an operand is a double or a string, the result is a double. Otherwise it is
+    /// exact: integers give an integer, unsigned if one of them is, except that `/` always gives a decimal.
+    /// `/` adds four digits after the point; see [`Self::divide`].
     pub fn arithmetic(operator: ArithmeticOperator, left: Expression, right: Expression) -> Expression {
         let divides = matches!(
             operator,
@@ -21,14 +22,14 @@ impl Expression {
         Expression { node: Node::Arithmetic(operator, Box::new([left, right])), result }
     }
 
-    /// `left / right`, whose result has `increment` digits more after the point than `left` where both are exact
-    /// (`div_precision_increment`).
+    /// `left / right`. If both operands are exact, the result has `increment` more digits after the point
+    /// than `left` (`div_precision_increment`).
     pub fn divide(left: Expression, right: Expression, increment: u8) -> Expression {
         let result = division_type(&left.result, &right.result, increment).with_nullable(true);
         Expression { node: Node::Arithmetic(ArithmeticOperator::Divide, Box::new([left, right])), result }
     }
 
-    /// Unary minus; that of a literal is a literal again.
+    /// Unary minus. A negated literal is a literal, so that `-9223372036854775808` is a BIGINT.
     pub fn negate(operand: Expression) -> Expression {
         let negated = match &operand.node {
             Node::Constant(Value::Int(value)) => value.checked_neg().map(Value::Int),
@@ -52,14 +53,14 @@ impl Expression {
         Expression { node: Node::Negate(Box::new(operand)), result }
     }
 
-    /// `& | ^ << >>`.
+    /// A bit operator: `& | ^ << >>`.
     pub fn bits(operator: BitOperator, left: Expression, right: Expression) -> Expression {
         let nullable = left.result.nullable || right.result.nullable;
         let result = ResultType::integer(true, INTEGER_LENGTH_MAX).with_nullable(nullable);
         Expression { node: Node::Bits(operator, Box::new([left, right])), result }
     }
 
-    /// `~`.
+    /// Bitwise NOT: `~`.
     pub fn bit_not(operand: Expression) -> Expression {
         let result = ResultType::integer(true, INTEGER_LENGTH_MAX).with_nullable(operand.result.nullable);
         Expression { node: Node::BitNot(Box::new(operand)), result }

@@ -21,7 +21,7 @@ impl Expression {
                 ResultType::string(collation, Coercibility::Implicit, length.unwrap_or(bytes))
             }
         };
-        // Cutting can end in NULL, so the result may be NULL whatever the operand.
+        // A conversion can fail with NULL, so the result is nullable whatever the operand.
         Expression { node: Node::Cast(target, Box::new(operand)), result: result.with_nullable(true) }
     }
 }

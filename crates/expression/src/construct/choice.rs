@@ -6,8 +6,8 @@ use super::unify::{convert_to, unify};
 use crate::program::{CompareOperator, Expression, Node};
 
 impl Expression {
-    /// CASE: with an operand, each branch's first expression is compared with it. At least one branch.
-    /// Error: 1267 for an illegal mix of collations.
+    /// CASE. If there is an operand, it is compared with the first expression of each branch. There must be
+    /// at least one branch. Error: 1267 for an illegal mix of collations.
     pub fn case(
         operand: Option<Expression>,
         branches: Vec<(Expression, Expression)>,
@@ -33,7 +33,7 @@ impl Expression {
         Expression::case(None, vec![(condition, then)], Some(otherwise))
     }
 
-    /// COALESCE and IFNULL; at least one operand. Error: 1267 for an illegal mix of collations.
+    /// COALESCE and IFNULL. There must be at least one operand. Error: 1267 for an illegal mix of collations.
     pub fn coalesce(operands: Vec<Expression>) -> Result<Expression> {
         let mut result = unify("coalesce", &operands)?;
         result.nullable = operands.iter().all(|operand| operand.result.nullable);

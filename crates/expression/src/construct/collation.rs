@@ -1,4 +1,4 @@
-//! Which collation an operation on several strings has.
+//! MySQL's collation rules for operations on several strings.
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -6,15 +6,15 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use crate::program::{Expression, Node};
 use crate::result_type::{Coercibility, Kind, ResultType};
 
-/// A collation with its strength.
+/// A collation and its coercibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Aggregation {
+pub(crate) struct DerivedCollation {
     pub collation: CollationId,
     pub coercibility: Coercibility,
 }
 
 impl Expression {
-    /// `operand COLLATE collation`. Error: 1253 when the operand's character set is another one.
+    /// `operand COLLATE collation`. Error: 1253 if the operand has another character set.
     pub fn collate(operand: Expression, collation: CollationId) -> Result<Expression> {
         let is_string = operand.result.kind == Kind::String;
         if is_string && operand.result.collation.character_set() != collation.character_set() {
@@ -33,36 +33,38 @@ impl Expression {
     }
 }
 
-/// The collation of an operation on these strings; numbers and NULL take no part. With no string at all it is the
-/// default one, which gives way to that of any string. Error: 1267 when two collations are equally strong.
+/// The collation of an operation on these operands. Numbers and NULL do not take part. Without any string,
+/// the result is the default collation with a coercibility that gives way to any string. Error: 1267 if two
+/// collations are equally strong.
 pub(crate) fn aggregate_collations<'e>(
     operation: &str,
     operands: impl IntoIterator<Item = &'e Expression>,
-) -> Result<Aggregation> {
-    let mut best: Option<Aggregation> = None;
+) -> Result<DerivedCollation> {
+    let mut best: Option<DerivedCollation> = None;
     for operand in operands {
         if operand.result.kind != Kind::String {
             continue;
         }
-        let next = Aggregation { collation: operand.result.collation, coercibility: operand.result.coercibility };
+        let next = DerivedCollation { collation: operand.result.collation, coercibility: operand.result.coercibility };
         best = Some(match best {
             Some(best) => stronger(operation, best, next)?,
             None => next,
         });
     }
-    Ok(best.unwrap_or(Aggregation { collation: CollationId::DEFAULT, coercibility: Coercibility::Numeric }))
+    Ok(best.unwrap_or(DerivedCollation { collation: CollationId::DEFAULT, coercibility: Coercibility::Numeric }))
 }
 
-fn stronger(operation: &str, left: Aggregation, right: Aggregation) -> Result<Aggregation> {
+fn stronger(operation: &str, left: DerivedCollation, right: DerivedCollation) -> Result<DerivedCollation> {
     if left.collation == right.collation {
         return Ok(if left.coercibility <= right.coercibility { left } else { right });
     }
     if left.coercibility != right.coercibility {
         return Ok(if left.coercibility < right.coercibility { left } else { right });
     }
-    let is_binary = |side: Aggregation| side.collation.character_set() == CharacterSet::Binary;
+    let is_binary = |side: DerivedCollation| side.collation.character_set() == CharacterSet::Binary;
     if left.coercibility != Coercibility::Explicit {
-        // Bytes without meaning win over text, and code point order over collations of the same character set.
+        // The binary collation prevails over text, and utf8mb4_bin over other collations of its character
+        // set.
         if is_binary(left) || is_binary(right) {
             return Ok(if is_binary(left) { left } else { right });
         }

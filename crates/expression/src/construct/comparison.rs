@@ -1,4 +1,4 @@
-//! Comparisons, BETWEEN, IN and LIKE: in which domain two operands meet.
+//! Comparisons, BETWEEN, IN and LIKE: the choice of the domain in which two operands are compared.
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
@@ -13,7 +13,7 @@ impl Expression {
     /// `left operator right`. Error: 1267 for an illegal mix of collations.
     pub fn comparison(operator: CompareOperator, left: Expression, right: Expression) -> Result<Expression> {
         let mut operands = [left, right];
-        let domain = meet(operator.symbol(), &mut operands)?;
+        let domain = unify_operands(operator.symbol(), &mut operands)?;
         let nullable =
             operator != CompareOperator::NullSafeEqual && operands.iter().any(|operand| operand.result.nullable);
         let node = Node::Compare(operator, domain, Box::new(operands));
@@ -24,12 +24,13 @@ impl Expression {
     pub fn between(negated: bool, operand: Expression, low: Expression, high: Expression) -> Result<Expression> {
         let mut low_domain = domain_of("between", &operand, &low)?;
         let mut high_domain = domain_of("between", &operand, &high)?;
-        // All three are compared alike: a text between a text and a number is compared as a number with both.
+        // MySQL compares all three operands alike: a string between a string and a number is compared as a
+        // number with both.
         if operand.result.kind == Kind::String && (low.result.is_number() || high.result.is_number()) {
             (low_domain, high_domain) = (Domain::Double, Domain::Double);
         }
-        let low = for_domain(low, low_domain, &operand);
-        let high = for_domain(high, high_domain, &operand);
+        let low = convert_constant(low, low_domain, &operand);
+        let high = convert_constant(high, high_domain, &operand);
         let domains = [exact_domain(low_domain, &operand, &low), exact_domain(high_domain, &operand, &high)];
         let operands = [operand, low, high];
         let nullable = operands.iter().any(|operand| operand.result.nullable);
@@ -37,22 +38,22 @@ impl Expression {
         Ok(Expression { node, result: ResultType::boolean().with_nullable(nullable) })
     }
 
-    /// `operand [NOT] IN (list)`; the list is not empty. Error: 1267 for an illegal mix of collations.
+    /// `operand [NOT] IN (list)`. The list must not be empty. Error: 1267 for an illegal mix of collations.
     pub fn in_list(negated: bool, operand: Expression, list: Vec<Expression>) -> Result<Expression> {
         let mut nullable = operand.result.nullable;
         let mut items = Vec::with_capacity(list.len());
         for item in list {
             nullable |= item.result.nullable;
             let domain = domain_of(" IN ", &operand, &item)?;
-            let item = for_domain(item, domain, &operand);
+            let item = convert_constant(item, domain, &operand);
             items.push((exact_domain(domain, &operand, &item), item));
         }
         let node = Node::InList { negated, operand: Box::new(operand), list: items.into() };
         Ok(Expression { node, result: ResultType::boolean().with_nullable(nullable) })
     }
 
-    /// `operand [NOT] IN (...)` where one parameter holds all values of the list; `item` is the type of each.
-    /// Error: 1267 for an illegal mix of collations.
+    /// `operand [NOT] IN (...)` where one list parameter holds all values; `item` is the type of each. Error:
+    /// 1267 for an illegal mix of collations.
     pub fn in_parameters(negated: bool, operand: Expression, parameter: u16, item: ResultType) -> Result<Expression> {
         let domain = domain_of(" IN ", &operand, &Expression::parameter_of_type(parameter, item))?;
         let node = Node::InParameters { negated, domain, operand: Box::new(operand), parameter };
@@ -76,18 +77,20 @@ impl Expression {
     }
 }
 
-/// Finds the domain of two operands and converts a constant that meets something of another kind, once.
-fn meet(operation: &str, operands: &mut [Expression; 2]) -> Result<Domain> {
+/// Finds the domain of two operands. If one is a constant of another kind, converts it now instead of for
+/// each row.
+fn unify_operands(operation: &str, operands: &mut [Expression; 2]) -> Result<Domain> {
     let [left, right] = operands;
     let domain = domain_of(operation, left, right)?;
     if right.as_constant().is_some() {
-        *right = for_domain(std::mem::replace(right, Expression::null()), domain, left);
+        *right = convert_constant(std::mem::replace(right, Expression::null()), domain, left);
     } else if left.as_constant().is_some() {
-        *left = for_domain(std::mem::replace(left, Expression::null()), domain, right);
+        *left = convert_constant(std::mem::replace(left, Expression::null()), domain, right);
     }
     Ok(exact_domain(domain, left, right))
 }
 
+/// The domain for comparing values of these two types, as MySQL chooses it.
 pub(super) fn domain_of(operation: &str, left: &Expression, right: &Expression) -> Result<Domain> {
     let kinds = (left.result.kind, right.result.kind);
     Ok(match kinds {
@@ -102,9 +105,9 @@ pub(super) fn domain_of(operation: &str, left: &Expression, right: &Expression) 
     })
 }
 
-/// A string constant that meets a number becomes a number now, if it is one wholly; one that is not stays a string, so
-/// that the warning comes when it is compared.
-fn for_domain(constant: Expression, domain: Domain, other: &Expression) -> Expression {
+/// Converts a string constant to a number if it is compared with one. A string that is not entirely a number
+/// stays a string, so that each comparison causes a warning.
+fn convert_constant(constant: Expression, domain: Domain, other: &Expression) -> Expression {
     let Some(Value::Bytes(text)) = constant.as_constant() else { return constant };
     if !matches!(domain, Domain::Number | Domain::Double) || other.result.kind == Kind::String {
         return constant;
@@ -121,7 +124,8 @@ fn for_domain(constant: Expression, domain: Domain, other: &Expression) -> Expre
     Expression::constant(number, CollationId::BINARY)
 }
 
-/// Once a constant was converted, two integers are compared as such.
+/// The domain after constants were converted: two integers compare as integers, an integer and a double as
+/// doubles.
 fn exact_domain(domain: Domain, left: &Expression, right: &Expression) -> Domain {
     match domain {
         Domain::Number if left.result.is_integer() && right.result.is_integer() => Domain::Integer,

@@ -1,4 +1,4 @@
-//! Columns, constants, parameters.
+//! Columns, constants and parameters.
 
 use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnIndex;
@@ -9,35 +9,36 @@ use crate::program::{Expression, Node};
 use crate::result_type::{Coercibility, Kind, ResultType};
 
 impl Expression {
-    /// A column of the row; `name` is how messages name it, such as `` `database`.`table`.`column` ``.
+    /// A column of the row. `name` is its name in messages, such as `` `database`.`table`.`column` ``.
     pub fn column(index: ColumnIndex, definition: &ColumnDefinition, name: &str) -> Expression {
         Expression { node: Node::Column { index, name: name.into() }, result: ResultType::of_column(definition) }
     }
 
-    /// A column of a row that is no table's, such as a row of partial results.
+    /// A column of a row that belongs to no table, such as a row of partial aggregates.
     pub fn column_of_type(index: ColumnIndex, result: ResultType, name: &str) -> Expression {
         Expression { node: Node::Column { index, name: name.into() }, result }
     }
 
-    /// A literal; a string has the connection's collation.
+    /// A literal. `collation` applies to strings.
     pub fn constant(value: Value, collation: CollationId) -> Expression {
         let result = ResultType::of_value(value.as_ref(), collation);
         Expression { node: Node::Constant(value), result }
     }
 
-    /// A value of a type fixed elsewhere, such as a column's default: NULL, or of the kind of the type.
+    /// A constant of a given type, such as a column's default. The value is NULL or of the type's kind.
     pub fn constant_of_type(value: Value, result: ResultType) -> Expression {
         Expression { node: Node::Constant(value), result }
     }
 
-    /// DEFAULT of a column that has none; `value` is what the column gets where that is no error.
+    /// DEFAULT of a column without a default. `value` is the implicit default, used where the omission is
+    /// only a warning.
     pub fn missing_default(definition: &ColumnDefinition, value: Value) -> Expression {
         let node = Node::MissingDefault { column: definition.name.clone(), value };
         Expression { node, result: ResultType::of_column(definition) }
     }
 
-    /// A value given with each execution, of a kind fixed now; a value of another kind is converted when it is read.
-    /// `scale` is that of a decimal and means nothing for other kinds.
+    /// A value that each execution supplies, of a kind fixed now. Values of other kinds are converted at
+    /// execution. `scale` applies only to decimals.
     pub fn parameter(ordinal: u16, kind: Kind, scale: u8, collation: CollationId) -> Expression {
         let result = match kind {
             Kind::Null => ResultType::null(),
@@ -49,17 +50,17 @@ impl Expression {
         Expression::parameter_of_type(ordinal, result.with_nullable(true))
     }
 
-    /// A value given with each execution, of a type fixed now, such as that of the literal it stands for.
+    /// A value that each execution supplies, of a type fixed now, such as that of the literal it replaces.
     pub fn parameter_of_type(ordinal: u16, result: ResultType) -> Expression {
         Expression { node: Node::Parameter(ordinal), result }
     }
 
-    /// NULL.
+    /// The literal NULL.
     pub fn null() -> Expression {
         Expression { node: Node::Constant(Value::Null), result: ResultType::null() }
     }
 
-    /// The value when this is a constant.
+    /// The value, if this is a constant.
     pub fn as_constant(&self) -> Option<&Value> {
         match &self.node {
             Node::Constant(value) => Some(value),

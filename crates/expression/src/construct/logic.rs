@@ -1,10 +1,11 @@
-//! AND, OR, XOR, NOT and IS: three-valued logic.
+//! AND, OR, XOR, NOT and IS, in three-valued logic.
 
 use crate::program::{Expression, IsTest, Node};
 use crate::result_type::ResultType;
 
 impl Expression {
-    /// All of them; a conjunction within is taken apart. One operand is itself, none is an empty conjunction: true.
+    /// The conjunction of the operands; nested conjunctions are flattened. A single operand is returned
+    /// unchanged. Without operands the result is true.
     pub fn and(operands: Vec<Expression>) -> Expression {
         let flat = flatten(operands, |node| match node {
             Node::And(inner) => Ok(inner),
@@ -13,7 +14,8 @@ impl Expression {
         junction(flat, Node::And)
     }
 
-    /// One of them; a disjunction within is taken apart. One operand is itself, none is an empty disjunction: false.
+    /// The disjunction of the operands; nested disjunctions are flattened. A single operand is returned
+    /// unchanged. Without operands the result is false.
     pub fn or(operands: Vec<Expression>) -> Expression {
         let flat = flatten(operands, |node| match node {
             Node::Or(inner) => Ok(inner),
@@ -22,14 +24,14 @@ impl Expression {
         junction(flat, Node::Or)
     }
 
-    /// Exactly one of the two.
+    /// True if exactly one of the two is true.
     pub fn xor(left: Expression, right: Expression) -> Expression {
         let nullable = left.result.nullable || right.result.nullable;
         let node = Node::Xor(Box::new([left, right]));
         Expression { node, result: ResultType::boolean().with_nullable(nullable) }
     }
 
-    /// NOT.
+    /// Logical NOT.
     pub fn logical_not(operand: Expression) -> Expression {
         let nullable = operand.result.nullable;
         Expression { node: Node::Not(Box::new(operand)), result: ResultType::boolean().with_nullable(nullable) }
@@ -40,7 +42,7 @@ impl Expression {
         Expression { node: Node::Is { test, negated, operand: Box::new(operand) }, result: ResultType::boolean() }
     }
 
-    /// The operands of a conjunction; any other expression is its own only operand.
+    /// The operands of a conjunction. Any other expression counts as its own single operand.
     pub fn conjuncts(&self) -> &[Expression] {
         match &self.node {
             Node::And(operands) => operands,

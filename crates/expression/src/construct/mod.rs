@@ -1,4 +1,4 @@
-//! Constructors of expressions: each applies MySQL's typing rules and gives an error where MySQL refuses.
+//! Constructors of expressions. Each applies MySQL's typing rules and fails where MySQL rejects the operands.
 
 mod arithmetic;
 mod cast;

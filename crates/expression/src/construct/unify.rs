@@ -1,4 +1,4 @@
-//! The one type of several results, as CASE, COALESCE and LEAST need it.
+//! The common type of several results, for CASE, COALESCE and LEAST.
 
 use junctor_model::error::Result;
 use junctor_model::value::Value;
@@ -7,11 +7,11 @@ use super::collation::aggregate_collations;
 use crate::program::{Expression, Node};
 use crate::result_type::{Coercibility, Kind, ResultType};
 
-/// Digits of the longest integer that fits into a signed BIGINT whatever it is.
+/// Maximum length of an unsigned integer type whose values always fit a signed BIGINT.
 const SAFE_UNSIGNED_DIGITS: u32 = 10;
 
-/// The type that all these expressions convert to: string over double over decimal over integer. NULL if all are.
-/// Error: 1267 as for any operation on strings.
+/// The common type of the expressions: string before double before decimal before integer. NULL if all are
+/// NULL. Error: 1267 for an illegal mix of collations.
 pub(crate) fn unify<'e>(
     operation: &str,
     operands: impl IntoIterator<Item = &'e Expression> + Clone,
@@ -37,7 +37,7 @@ pub(crate) fn unify<'e>(
             let all_text = of_kind().all(|result| result.kind == Kind::String);
             let collation = aggregate_collations(operation, operands.clone())?;
             let coercibility = match collation.coercibility {
-                // Text that was made of numbers gives way as they do.
+                // Strings converted from numbers give way to other strings as literals do.
                 Coercibility::Ignorable if !all_text => Coercibility::Coercible,
                 coercibility => coercibility,
             };
@@ -47,7 +47,7 @@ pub(crate) fn unify<'e>(
     Ok(result.with_nullable(nullable))
 }
 
-/// The expression as a value of that type's kind. A constant is converted at once where nothing is lost.
+/// Converts the expression to the kind of `result`. A constant is converted now if that loses nothing.
 pub(crate) fn convert_to(expression: Expression, result: ResultType) -> Expression {
     let kind = expression.result.kind;
     let same = kind == result.kind && (kind != Kind::Decimal || expression.result.decimals == result.decimals);

@@ -165,7 +165,7 @@ fn decimals<'r>(
     }
 }
 
-/// Digits that a division adds after the point.
+/// Number of digits that this division adds after the point, derived from its type.
 fn increment_of(division: &Expression) -> u8 {
     match &division.node {
         Node::Arithmetic(_, operands) => division.result.scale().saturating_sub(operands[0].result.scale()),

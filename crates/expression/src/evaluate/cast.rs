@@ -118,21 +118,21 @@ fn integer_of_text(text: &[u8], scratch: &Scratch) -> Result<i128> {
     Ok(parsed.value)
 }
 
-/// Rounds to `scale`. A number that exceeds `precision` becomes the largest one that fits, with warning 1264.
-/// Whether a value has too many digits to be exact with this scale. A narrower type clamps such a value as MySQL does;
-/// a wider one could hold it.
+/// Whether a value has too many digits for an exact number of this scale. A type of up to 38 digits clamps
+/// such a value as in MySQL. A wider type could hold it in MySQL, but not here.
 fn is_beyond_decimal(value: ValueRef<'_>, scale: u8) -> bool {
     let number = match value {
-        ValueRef::Double(value) => decimal::of_double(value, None),
+        ValueRef::Double(value) => decimal::from_double(value, None),
         ValueRef::Bytes(text) => parse_decimal(text).value,
         ValueRef::Decimal(value) => Some(value),
-        ValueRef::Int(value) => Some(decimal::of_integer(value.into())),
-        ValueRef::UInt(value) => Some(decimal::of_integer(value.into())),
+        ValueRef::Int(value) => Some(decimal::from_integer(value.into())),
+        ValueRef::UInt(value) => Some(decimal::from_integer(value.into())),
         ValueRef::Null => return false,
     };
     number.and_then(|number| decimal::with_scale(number, scale)).is_none()
 }
 
+/// Rounds to `scale`. A number that exceeds `precision` becomes the largest one that fits, with warning 1264.
 fn cast_decimal(number: Decimal, precision: u32, scale: u8, scratch: &Scratch) -> Result<Decimal> {
     let limit = 10u128.checked_pow(precision).unwrap_or(decimal::MANTISSA_LIMIT).min(decimal::MANTISSA_LIMIT);
     let rounded = decimal::with_scale(number, scale).filter(|number| number.mantissa.unsigned_abs() < limit);

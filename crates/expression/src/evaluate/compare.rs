@@ -198,7 +198,7 @@ fn as_integer(value: ValueRef<'_>) -> i128 {
 fn as_decimal(value: ValueRef<'_>) -> junctor_model::value::Decimal {
     match value {
         ValueRef::Decimal(value) => value,
-        other => crate::decimal::of_integer(as_integer(other)),
+        other => crate::decimal::from_integer(as_integer(other)),
     }
 }
 

@@ -35,10 +35,10 @@ pub(crate) fn to_double(value: ValueRef<'_>, scratch: &Scratch) -> Result<f64> {
 pub(crate) fn to_decimal(value: ValueRef<'_>, scratch: &Scratch) -> Result<Decimal> {
     Ok(match value {
         ValueRef::Decimal(value) => value,
-        ValueRef::Int(value) => decimal::of_integer(value.into()),
-        ValueRef::UInt(value) => decimal::of_integer(value.into()),
-        ValueRef::Null => decimal::of_integer(0),
-        ValueRef::Double(value) => decimal::of_double(value, None).unwrap_or(largest(value < 0.0)),
+        ValueRef::Int(value) => decimal::from_integer(value.into()),
+        ValueRef::UInt(value) => decimal::from_integer(value.into()),
+        ValueRef::Null => decimal::from_integer(0),
+        ValueRef::Double(value) => decimal::from_double(value, None).unwrap_or(largest(value < 0.0)),
         ValueRef::Bytes(text) => {
             let parsed = parse_decimal(text);
             if parsed.is_truncated || parsed.is_out_of_range {
@@ -135,5 +135,5 @@ pub(crate) fn excerpt(text: &[u8]) -> String {
 /// The largest decimal of 38 digits, or the smallest.
 fn largest(negative: bool) -> Decimal {
     let mantissa = (decimal::MANTISSA_LIMIT - 1) as i128;
-    decimal::of_integer(if negative { -mantissa } else { mantissa })
+    decimal::from_integer(if negative { -mantissa } else { mantissa })
 }

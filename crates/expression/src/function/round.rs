@@ -74,7 +74,7 @@ fn to_whole(call: Call<'_>, of_decimal: fn(Decimal) -> i128, of_double: fn(f64) 
             match (call.result.kind, i64::try_from(integer)) {
                 (Kind::Int, Ok(integer)) => ValueRef::Int(integer),
                 (Kind::Int, Err(_)) => return Err(call.expression.out_of_range("BIGINT", &call.context)),
-                _ => ValueRef::Decimal(decimal::of_integer(integer)),
+                _ => ValueRef::Decimal(decimal::from_integer(integer)),
             }
         }
         other => ValueRef::Double(of_double(to_double(other, call.scratch())?)),
@@ -98,7 +98,7 @@ fn to_places(call: Call<'_>, truncates: bool) -> Result<ValueRef<'_>> {
         true => Some(decimal::truncate(value, places)),
         false => decimal::round(value, places),
     };
-    let of_integer = |value: i128| of_decimal(decimal::of_integer(value)).map(|value| value.mantissa);
+    let of_integer = |value: i128| of_decimal(decimal::from_integer(value)).map(|value| value.mantissa);
     Ok(match value {
         ValueRef::Null => ValueRef::Null,
         ValueRef::Int(value) => match of_integer(value.into()).map(i64::try_from) {

@@ -1,5 +1,5 @@
-//! Expressions with MySQL's answers. Each line of `cases.txt` is an expression, `=>`, the answer as a client sees it
-//! (or `ERROR` and its number), and the number of each warning after a `!`.
+//! Expressions with MySQL's answers. Each line of `cases.txt` is an expression, `=>`, the answer as a client
+//! sees it (or `ERROR` and its number), and the number of each warning after a `!`.
 
 mod parse;
 mod store;

@@ -1,6 +1,6 @@
-//! Assignments with MySQL's results. Each line of `store_cases.txt` is the mode, the column type, a literal, `=>`, and
-//! the value that a client reads back, with errors and warnings by number. Bytes of binary columns are hexadecimal
-//! after an `x`.
+//! Assignments with MySQL's results. Each line of `store_cases.txt` is the mode, the column type, a literal,
+//! `=>`, and the value that a client reads back, with errors and warnings by number. Bytes of binary columns
+//! are hexadecimal after an `x`.
 
 use junctor_expression::{Parameters, Scratch, StoreMode, StoreTarget};
 use junctor_model::collation::CollationId;

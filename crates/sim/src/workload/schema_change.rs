@@ -46,7 +46,7 @@ enum Expected {
 }
 
 impl SchemaChange {
-    /// So many sessions, rounds for each, and rows.
+    /// Creates the workload with this number of sessions, rounds of each session, and rows.
     pub fn new(sessions: usize, rounds: u32, rows: i64) -> Self {
         let session = |_| Session { rounds_left: rounds, statements: Vec::new(), position: 0, seen: None };
         let rows = rows.max(2);
