@@ -14,6 +14,7 @@
 #![allow(clippy::disallowed_methods, reason = "measuring reads clocks; drivers have threads and wait for processes")]
 
 pub mod failure;
+pub mod latency;
 pub mod plot;
 pub mod random;
 pub mod report;

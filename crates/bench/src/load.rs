@@ -9,10 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::Explain;
-use crate::mysql::wire::{push_execute, push_query};
+use crate::latency::Latencies;
+use crate::mysql::request::{push_execute, push_query};
 use crate::mysql::{Connection, ReplyScanner};
 use crate::random::Random;
-use crate::statistics::percentile;
 use crate::sysbench::StatementMode;
 use crate::{Failure, Outcome};
 
@@ -59,8 +59,8 @@ pub struct LoadReport {
     pub rows: u64,
     /// Statements in a second.
     pub per_s: f64,
-    /// Latency in microseconds that 95 per cent do not exceed.
-    pub p95_us: u32,
+    /// 95th percentile of the latencies, in microseconds.
+    pub p95_us: f64,
 }
 
 impl Load {
@@ -90,15 +90,15 @@ impl Load {
             (results, start.elapsed())
         });
         let mut report = LoadReport::default();
-        let mut latencies = Vec::new();
+        let mut latencies = Latencies::default();
         for result in results {
             let worker = result.map_err(|_| Failure::new("a thread of the load panicked"))??;
             report.rows += worker.rows;
-            latencies.extend(worker.latencies_us);
+            latencies.merge(&worker.latencies);
         }
-        report.statements = latencies.len() as u64;
+        report.statements = latencies.count();
         report.per_s = report.statements as f64 / elapsed.as_secs_f64();
-        report.p95_us = percentile(&mut latencies, 95);
+        report.p95_us = latencies.percentile_us(950);
         Ok(report)
     }
 
@@ -114,7 +114,7 @@ impl Load {
         loop {
             let done = match self.until {
                 Until::Elapsed(time) => sent - start >= time,
-                Until::Statements(count) => report.latencies_us.len() as u64 >= count,
+                Until::Statements(count) => report.latencies.count() >= count,
             };
             if done {
                 return Ok(report);
@@ -122,7 +122,7 @@ impl Load {
             channel.push_statement(self, &mut random);
             report.rows += channel.exchange().explain(format!("connection {number}"))?;
             let now = Instant::now();
-            report.latencies_us.push(u32::try_from((now - sent).as_micros()).unwrap_or(u32::MAX));
+            report.latencies.add((now - sent).as_nanos() as u64);
             sent = now;
         }
     }
@@ -172,7 +172,7 @@ impl Load {
 
 #[derive(Default)]
 struct WorkerReport {
-    latencies_us: Vec<u32>,
+    latencies: Latencies,
     rows: u64,
 }
 
@@ -227,10 +227,13 @@ impl Channel {
             if let Some(recording) = &mut self.recording {
                 recording.extend_from_slice(&self.buffer[..count]);
             }
-            if scanner.feed(&self.buffer[..count]) {
+            if scanner.feed(&self.buffer[..count])? {
                 break;
             }
         }
-        if scanner.is_error { Err(Failure::new("the server refused a statement")) } else { Ok(scanner.rows) }
+        match scanner.errno {
+            0 => Ok(scanner.rows),
+            errno => Err(Failure::new(format!("the server refused a statement with error {errno}"))),
+        }
     }
 }

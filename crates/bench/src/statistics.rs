@@ -18,12 +18,6 @@ pub fn percentile(values: &mut [u32], percent: usize) -> u32 {
     if place == 0 { 0 } else { values[place - 1] }
 }
 
-/// The smallest of sorted values that `per_mille` thousandths of all do not exceed; 0 of no values.
-pub fn sorted_percentile(values: &[u32], per_mille: usize) -> u32 {
-    let place = (values.len() * per_mille).div_ceil(1000);
-    values.get(place.saturating_sub(1)).copied().unwrap_or(0)
-}
-
 /// A mean, and the interval that holds the true mean with a probability of 95 per cent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
@@ -77,15 +71,6 @@ fn student_quantile(degrees_of_freedom: usize) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn percentiles_of_sorted_values_reach_the_last_thousandth() {
-        let values: Vec<u32> = (1..=2000).collect();
-        let places = [0, 500, 950, 990, 999, 1000].map(|per_mille| sorted_percentile(&values, per_mille));
-        assert_eq!(places, [1, 1000, 1900, 1980, 1998, 2000]);
-        assert_eq!(sorted_percentile(&[], 500), 0);
-        assert_eq!(sorted_percentile(&[7], 999), 7);
-    }
 
     #[test]
     fn an_interval_is_as_the_textbook_has_it() {

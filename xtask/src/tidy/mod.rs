@@ -5,7 +5,6 @@ mod arrows;
 mod dependencies;
 mod documents;
 mod folders;
-mod functions;
 mod mask;
 mod prose;
 mod safety;
@@ -38,10 +37,6 @@ pub struct Violation {
 impl Violation {
     fn new(place: impl Into<String>, what: impl Into<String>) -> Violation {
         Violation { place: place.into(), what: what.into(), warning: false }
-    }
-
-    fn warning(place: impl Into<String>, what: impl Into<String>) -> Violation {
-        Violation { warning: true, ..Violation::new(place, what) }
     }
 }
 
@@ -129,7 +124,6 @@ fn count_unclean(rule: &str, violations: Vec<Violation>, is_clean: fn(&str) -> b
 fn check_file(file: &SourceFile, unsafe_page: &str) -> Vec<Violation> {
     let mut violations = sizes::check(file);
     violations.extend(sizes::check_hot_path(file));
-    violations.extend(functions::check(file));
     violations.extend(safety::check(file, unsafe_page));
     violations.extend(words::check(file));
     violations.extend(words::check_kernel(file));

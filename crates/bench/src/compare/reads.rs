@@ -96,7 +96,7 @@ fn sample(server: &Server, load: &Load, is_database: bool) -> Outcome<Figures> {
         return Err(Failure::new(what));
     }
     let cpu_us = cpu.as_secs_f64() * 1e6 / report.statements as f64;
-    Ok(Figures { per_s: report.per_s, p95_us: f64::from(report.p95_us), cpu_us })
+    Ok(Figures { per_s: report.per_s, p95_us: report.p95_us, cpu_us })
 }
 
 /// Starts an echo that answers each request with `reply`.

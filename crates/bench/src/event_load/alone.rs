@@ -141,7 +141,7 @@ fn sample(server: &Server, is_database: bool, options: &AloneOptions, run: u8) -
         run,
     };
     let report = load.run(|| server.cpu_time())?;
-    let [p50, p95, p99, tail] = PER_MILLES.map(|per_mille| report.latencies.percentile(per_mille) as f64 / 1000.0);
+    let [p50, p95, p99, tail] = PER_MILLES.map(|per_mille| report.latencies.percentile_us(per_mille));
     Ok([report.per_s, p50, p95, p99, tail, report.server_cpu_us])
 }
 

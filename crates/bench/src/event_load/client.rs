@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{Timespec, epoll};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::histogram::Histogram;
 use super::opening::connect_from;
 use super::peer::{Desk, Ended, Peer};
 use super::work::{PREPARED, Work};
 use crate::failure::Explain;
+use crate::latency::Latencies;
 use crate::mysql::Connection;
 use crate::random::Random;
 use crate::{Failure, Outcome};
@@ -55,7 +55,7 @@ pub struct EventLoad {
 #[derive(Clone, Default)]
 pub struct EventReport {
     /// Latencies of the operations in nanoseconds.
-    pub latencies: Histogram,
+    pub latencies: Latencies,
     /// Operations that the server refused.
     pub refusals: u64,
     /// Statements that were answered, but those of refused operations and their rollbacks.
@@ -173,7 +173,7 @@ impl EventLoad {
 /// What one thread counted.
 #[derive(Default)]
 struct Part {
-    latencies: Histogram,
+    latencies: Latencies,
     refusals: u64,
     statements: u64,
     cpu: Duration,

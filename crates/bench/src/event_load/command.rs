@@ -287,8 +287,7 @@ const PER_S: usize = 0;
 const SERVER_CPU: usize = 5;
 
 fn figures_of(report: &EventReport) -> [f64; 9] {
-    let [p50, p95, p99, p999] =
-        [500, 950, 990, 999].map(|per_mille| report.latencies.percentile(per_mille) as f64 / 1000.0);
+    let [p50, p95, p99, p999] = [500, 950, 990, 999].map(|per_mille| report.latencies.percentile_us(per_mille));
     let refused = report.refusals as f64 * 1000.0 / (report.refusals + report.latencies.count()).max(1) as f64;
     let (server, client) = (report.server_cpu_us, report.client_cpu_us);
     [report.per_s, p50, p95, p99, p999, server, client, refused, report.opening_s]

@@ -6,14 +6,12 @@
 //! - [`peer`]: one connection: what it sends next, and what came back;
 //! - [`work`]: the statements;
 //! - [`opening`]: how many connections this machine allows, and from which addresses they come;
-//! - [`histogram`]: latencies in bounded memory;
 //! - [`alone`]: one connection alone beside an echo, and what an idle server uses;
 //! - [`record`]: the figures as JSON.
 
 pub mod alone;
 pub mod client;
 pub mod command;
-pub mod histogram;
 pub mod opening;
 pub mod peer;
 pub mod record;

@@ -6,8 +6,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use super::work::{Progress, Work};
+use junctor_front::mysql::wire::Command;
+
 use crate::mysql::ReplyScanner;
-use crate::mysql::wire::{COM_QUIT, push_packet};
+use crate::mysql::request::push_command;
 use crate::random::Random;
 use crate::{Failure, Outcome};
 
@@ -132,12 +134,12 @@ impl Peer {
             }
             Err(error) => return Err(error.into()),
         };
-        if !self.scanner.feed(&desk.buffer[..count]) {
+        if !self.scanner.feed(&desk.buffer[..count])? {
             return Ok(Ended::Nothing);
         }
-        let (refused, errno) = (self.scanner.is_error, self.scanner.errno());
+        let errno = self.scanner.errno;
         self.scanner.restart();
-        match (refused, std::mem::take(&mut self.rolls_back)) {
+        match (errno != 0, std::mem::take(&mut self.rolls_back)) {
             (true, false) if desk.work.may_be_refused() && REFUSALS.contains(&errno) => Ok(Ended::Refusal),
             (true, _) => Err(Failure::new(format!("the server refused a statement with error {errno}"))),
             (false, true) => Ok(Ended::Rollback),
@@ -149,7 +151,7 @@ impl Peer {
     /// Says goodbye; an echo answers it like anything else.
     pub fn leave(&mut self) {
         let mut request = Vec::with_capacity(5);
-        push_packet(&mut request, 0, &[COM_QUIT]);
+        push_command(&mut request, Command::Quit);
         // The server may be gone already.
         let _ = self.stream.write_all(&request);
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::mysql::wire::{push_execute, push_query};
+use crate::mysql::request::{push_execute, push_query};
 use crate::random::Random;
 
 /// Rows of a range, as sysbench has it.
@@ -156,21 +156,8 @@ fn push_list(rows: u64, random: &mut Random, request: &mut Vec<u8>) {
     push_query(request, &text);
 }
 
-/// A query without a text of its own; formatting into bytes cannot fail.
 fn push_text(request: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    push_query(request, "");
-    let _ = Text(request).write_fmt(text);
-    let length = (request.len() - 4) as u32;
-    request[..3].copy_from_slice(&length.to_le_bytes()[..3]);
-}
-
-struct Text<'a>(&'a mut Vec<u8>);
-
-impl Write for Text<'_> {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.0.extend_from_slice(text.as_bytes());
-        Ok(())
-    }
+    push_query(request, &text.to_string());
 }
 
 #[cfg(test)]

@@ -104,7 +104,8 @@ mod tests {
 
     fn measured(percents: &[f64], patience: Duration) -> (u32, u64) {
         let mut records = percents.iter().enumerate().map(|(number, percent)| {
-            let tally = Tally { latencies_ns: vec![1; number + 1], ..Tally::default() };
+            let mut tally = Tally::default();
+            (0..=number).for_each(|_| tally.latencies.add(1));
             let mut record = Record::new((&WORKLOADS[0], "ldm", 0), 1, 1.0, tally, (Vec::new(), Vec::new()));
             record.others_cpu_percent = *percent;
             record

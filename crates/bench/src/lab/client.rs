@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use super::operation::{Expected, Operation, Script};
 use super::workload::{Workload, shares};
 use crate::failure::Explain;
+use crate::latency::Latencies;
 use crate::mysql::Connection;
-use crate::mysql::wire::push_query;
+use crate::mysql::request::push_query;
 use crate::random::Random;
 use crate::{Failure, Outcome};
 
@@ -51,8 +52,8 @@ impl Schedule {
 /// What a client measured.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Nanoseconds of each operation that ended while it was measured.
-    pub latencies_ns: Vec<u32>,
+    /// Latencies of the operations that ended while it was measured.
+    pub latencies: Latencies,
     /// Operations of each phase.
     pub phase_operations: Vec<u64>,
     /// Transactions that were undone by a deadlock or a timeout, which are no operations.
@@ -62,7 +63,7 @@ pub struct Tally {
 impl Tally {
     /// Adds what another client measured.
     pub fn add(&mut self, other: &Tally) {
-        self.latencies_ns.extend_from_slice(&other.latencies_ns);
+        self.latencies.merge(&other.latencies);
         self.phase_operations.resize(self.phase_operations.len().max(other.phase_operations.len()), 0);
         for (sum, count) in self.phase_operations.iter_mut().zip(&other.phase_operations) {
             *sum += count;
@@ -107,7 +108,6 @@ impl<'a> Client<'a> {
         let mut connection = connection?;
         let (start, end) = schedule.window();
         let mut tally = Tally { phase_operations: vec![0; self.workload.phases.len()], ..Tally::default() };
-        tally.latencies_ns.reserve(1 << 16);
         let mut begun = Instant::now();
         while begun < end && !schedule.stopped.load(Ordering::Relaxed) {
             let since_start = begun.checked_duration_since(start).map(|time| time.as_nanos() as u64);
@@ -117,7 +117,7 @@ impl<'a> Client<'a> {
             let now = Instant::now();
             match ended {
                 Ended::Done if now >= start && now < end => {
-                    tally.latencies_ns.push(u32::try_from((now - begun).as_nanos()).unwrap_or(u32::MAX));
+                    tally.latencies.add((now - begun).as_nanos() as u64);
                     tally.phase_operations[phase] += 1;
                 }
                 Ended::Undone if now >= start && now < end => tally.undone += 1,
@@ -138,8 +138,8 @@ impl<'a> Client<'a> {
             self.request.clear();
             push_query(&mut self.request, text);
             let answer = connection.exchange(&self.request, &mut self.buffer)?;
-            match answer.errno() {
-                0 => require(text, expected, answer.rows, answer.affected_rows())?,
+            match answer.errno {
+                0 => require(text, expected, answer.rows, answer.affected_rows)?,
                 DEADLOCK => return Ok(Ended::Undone),
                 LOCK_WAIT_TIMEOUT => {
                     connection.query("ROLLBACK").explain("ROLLBACK")?;
@@ -173,8 +173,10 @@ mod tests {
     #[test]
     fn tallies_add_up_by_phase() {
         let mut sum = Tally::default();
-        sum.add(&Tally { latencies_ns: vec![1], phase_operations: vec![1, 0], undone: 1 });
-        sum.add(&Tally { latencies_ns: vec![2, 3], phase_operations: vec![0, 2], undone: 0 });
-        assert_eq!((sum.latencies_ns.len(), sum.phase_operations, sum.undone), (3, vec![1, 2], 1));
+        let mut first = Tally { phase_operations: vec![1, 0], undone: 1, ..Tally::default() };
+        first.latencies.add(1);
+        sum.add(&first);
+        sum.add(&Tally { phase_operations: vec![0, 2], ..first });
+        assert_eq!((sum.latencies.count(), sum.phase_operations, sum.undone), (2, vec![1, 2], 2));
     }
 }

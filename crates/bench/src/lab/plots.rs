@@ -68,7 +68,7 @@ pub fn write_plots(
     }
     for (name, chart) in charts {
         let path = folder.join(name);
-        fs::write(&path, chart.svg()).explain(path.display())?;
+        fs::write(&path, chart.svg()?).explain(path.display())?;
     }
     Ok(())
 }
@@ -141,8 +141,8 @@ mod tests {
             .iter()
             .flat_map(|workload| ["ldm", "adaptive"].map(|setup| (workload, setup)))
             .map(|(workload, setup)| {
-                let tally =
-                    Tally { latencies_ns: vec![1500; 8], phase_operations: vec![2; workload.phases.len()], undone: 0 };
+                let mut tally = Tally { phase_operations: vec![2; workload.phases.len()], ..Tally::default() };
+                (0..8).for_each(|_| tally.latencies.add(1500));
                 Record::new((workload, setup, 0), 1, 1.0, tally, (Vec::new(), Vec::new()))
             })
             .collect();

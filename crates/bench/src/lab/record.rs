@@ -8,7 +8,6 @@ use super::client::Tally;
 use super::routing_figures::RoutingFigures;
 use super::thread_figures::ThreadFigures;
 use super::workload::{Clients, Judged, Workload};
-use crate::statistics::sorted_percentile;
 
 /// Microseconds that so many per cent of all operations do not exceed.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -69,12 +68,11 @@ impl Record {
         (workload, setup, repetition): (&Workload, &'static str, u32),
         clients: u32,
         seconds: f64,
-        mut tally: Tally,
+        tally: Tally,
         (threads, routing): (Vec<ThreadFigures>, Vec<RoutingFigures>),
     ) -> Record {
-        tally.latencies_ns.sort_unstable();
-        let latency = |per_mille| f64::from(sorted_percentile(&tally.latencies_ns, per_mille)) / 1000.0;
-        let operations = tally.latencies_ns.len() as u64;
+        let latency = |per_mille| tally.latencies.percentile_us(per_mille);
+        let operations = tally.latencies.count();
         let operations_per_second = operations as f64 / seconds;
         let for_each = |sum: f64| if operations == 0 { 0.0 } else { sum / operations_per_second };
         let sum = |figure: fn(&ThreadFigures) -> f64| threads.iter().map(figure).sum::<f64>();
@@ -155,11 +153,12 @@ mod tests {
             involuntary_switches_per_second: 10.0,
             ..ThreadFigures::default()
         };
-        let tally = Tally { latencies_ns: vec![3000, 1000, 2000, 4000], phase_operations: vec![4], undone: 1 };
+        let mut tally = Tally { phase_operations: vec![4], undone: 1, ..Tally::default() };
+        [400, 100, 200, 300].into_iter().for_each(|latency_ns| tally.latencies.add(latency_ns));
         let record = Record::new((&WORKLOADS[1], "ldm", 0), 2, 2.0, tally, (vec![thread.clone(), thread], Vec::new()));
-        assert_eq!((record.operations_per_second, record.latency_us.p50, record.latency_us.max), (2.0, 2.0, 4.0));
+        assert_eq!((record.operations_per_second, record.latency_us.p50, record.latency_us.max), (2.0, 0.2, 0.4));
         assert_eq!((record.cpu_us_per_operation, record.hand_overs_per_operation), (500_000.0, 300.0));
         assert_eq!((record.context_switches_per_operation, record.phase_operations_per_second[0]), (50.0, 2.0));
-        assert_eq!(record.figure(Judged::MedianLatency), 500_000.0);
+        assert_eq!(record.figure(Judged::MedianLatency), 5_000_000.0);
     }
 }

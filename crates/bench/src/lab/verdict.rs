@@ -88,7 +88,8 @@ mod tests {
         let mut records = Vec::new();
         for (setup, operations) in figures {
             for (repetition, operations) in operations.iter().enumerate() {
-                let tally = Tally { latencies_ns: vec![1000; *operations], ..Tally::default() };
+                let mut tally = Tally::default();
+                (0..*operations).for_each(|_| tally.latencies.add(1000));
                 records.push(Record::new(
                     (&WORKLOADS[0], setup, repetition as u32),
                     1,

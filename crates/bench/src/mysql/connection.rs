@@ -1,43 +1,48 @@
-//! A connection that waits for each answer.
+//! A connection that waits for each reply.
 
 use std::fmt;
-use std::io::{BufReader, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use super::reply::ReplyScanner;
+use junctor_front::mysql::wire::connect_attributes::ConnectAttributes;
+use junctor_front::mysql::wire::field::FieldReader;
+use junctor_front::mysql::wire::greeting::{Greeting, NATIVE_PASSWORD};
+use junctor_front::mysql::wire::handshake_response::HandshakeResponse;
+use junctor_front::mysql::wire::reply::{ErrorReply, OkReply, PrepareReply};
+use junctor_front::mysql::wire::{Capabilities, Command, PacketReader, PacketWriter, ProtocolError};
+
+use super::reply::{PAYLOAD_BYTES_MAX, ReplyScanner, is_eof, is_error, is_ok};
+use super::request::{CAPABILITIES, push_command, push_execute, push_query};
 use super::value::{Column, Value, binary_row, text_row};
-use super::wire::{COM_QUIT, COM_STMT_PREPARE, PacketReader, push_execute, push_packet, push_query};
 
-/// A statement that takes longer is a failure of the server.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(300);
+/// A statement that takes longer counts as a failure of the server.
+const REPLY_TIME_MAX: Duration = Duration::from_secs(300);
 
-const LONG_PASSWORD: u32 = 1;
-const CONNECT_WITH_DB: u32 = 8;
-const PROTOCOL_41: u32 = 0x200;
-const TRANSACTIONS: u32 = 0x2000;
-const SECURE_CONNECTION: u32 = 0x8000;
-const PLUGIN_AUTH: u32 = 0x8_0000;
+/// Longest packet that the client announces, in bytes.
+const PACKET_BYTES_MAX: u32 = 16 << 20;
 const UTF8MB4_GENERAL_CI: u8 = 45;
+const AUTHENTICATION_SWITCH_HEADER: u8 = 0xfe;
+const BUFFER_BYTES: usize = 16 << 10;
 
 /// Why a statement or a connection failed.
 #[derive(Debug)]
 pub enum ClientError {
-    /// The server said so.
+    /// The server replied with an error.
     Server {
-        /// MySQL's number.
+        /// MySQL's error number.
         errno: u16,
-        /// What it says.
+        /// Its text.
         message: String,
     },
-    /// The connection broke or nothing came in time.
+    /// The connection broke, or no reply came within 300 seconds.
     Io(std::io::Error),
-    /// The server sent what the protocol does not allow.
-    Protocol(&'static str),
+    /// The server sent bytes that the protocol does not allow.
+    Protocol(ProtocolError),
 }
 
 impl ClientError {
-    /// The server's error number, 0 if it did not give one.
+    /// The server's error number; 0 for other errors.
     pub fn errno(&self) -> u16 {
         match self {
             ClientError::Server { errno, .. } => *errno,
@@ -51,7 +56,7 @@ impl fmt::Display for ClientError {
         match self {
             ClientError::Server { errno, message } => write!(out, "error {errno}: {message}"),
             ClientError::Io(error) => write!(out, "connection: {error}"),
-            ClientError::Protocol(what) => write!(out, "protocol: {what}"),
+            ClientError::Protocol(error) => write!(out, "protocol: {error}"),
         }
     }
 }
@@ -64,249 +69,244 @@ impl From<std::io::Error> for ClientError {
     }
 }
 
-/// The rows of an answer; empty for a statement that gives none.
+impl From<ProtocolError> for ClientError {
+    fn from(error: ProtocolError) -> ClientError {
+        ClientError::Protocol(error)
+    }
+}
+
+/// A result; without columns and rows for a statement that returns none.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
-    /// The columns.
+    /// Columns, from left to right.
     pub columns: Vec<Column>,
-    /// The rows, values as text.
+    /// Rows with their values as text.
     pub rows: Vec<Vec<Value>>,
-    /// Rows changed by a statement that gives none.
+    /// Rows changed by a statement that returns none.
     pub affected_rows: u64,
 }
 
 /// A prepared statement of one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Statement {
-    /// The server's number of it.
+    /// Number of the statement on its connection.
     pub id: u32,
 }
 
 /// A connection of user root without a password, over TCP or any other stream of bytes.
 pub struct Connection<S: Read + Write = TcpStream> {
-    stream: BufReader<S>,
-    sequence: u8,
-    says_goodbye: bool,
+    stream: S,
+    packets: PacketReader,
+    /// Received bytes. Those from `taken` on have not been given to `packets`.
+    received: Vec<u8>,
+    taken: usize,
+    sends_quit: bool,
 }
 
-type Answer<T> = Result<T, ClientError>;
+type Reply<T> = Result<T, ClientError>;
 
 impl Connection {
-    /// Connects and logs in; an empty database is none.
+    /// Connects and logs in. An empty `database` selects none.
     ///
     /// # Errors
-    /// No connection, or the server's refusal.
-    pub fn open(address: SocketAddr, database: &str) -> Answer<Connection> {
+    /// No connection, or the server refuses the login.
+    pub fn open(address: SocketAddr, database: &str) -> Reply<Connection> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         Connection::log_in(stream, database)
     }
 
-    /// Logs in on a stream that has said nothing yet; an empty database is none.
+    /// Logs in on a stream that nothing was read from. An empty `database` selects none.
     ///
     /// # Errors
-    /// The server's refusal.
-    pub fn log_in(stream: TcpStream, database: &str) -> Answer<Connection> {
-        stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
+    /// The server refuses the login.
+    pub fn log_in(stream: TcpStream, database: &str) -> Reply<Connection> {
+        stream.set_read_timeout(Some(REPLY_TIME_MAX))?;
         Connection::over(stream, database)
     }
 
-    /// Another handle of the socket; between answers nothing is left unread in this one.
+    /// Another handle of the socket. Between replies no received byte is left in this connection.
     ///
     /// # Errors
     /// No file descriptor is left.
     pub fn stream(&self) -> std::io::Result<TcpStream> {
-        self.stream.get_ref().try_clone()
+        self.stream.try_clone()
     }
 
-    /// The socket alone; between answers nothing is left unread here.
+    /// The socket alone, without `COM_QUIT`. Between replies no received byte is lost by this.
     ///
     /// # Errors
     /// No file descriptor is left.
     pub fn into_stream(mut self) -> std::io::Result<TcpStream> {
-        self.says_goodbye = false;
+        self.sends_quit = false;
         self.stream()
     }
 }
 
 impl<S: Read + Write> Connection<S> {
-    /// Logs in over any stream that has said nothing yet; an empty database is none.
+    /// Logs in over any stream that nothing was read from. An empty `database` selects none.
     ///
     /// # Errors
-    /// A broken stream, or the server's refusal.
-    pub fn over(stream: S, database: &str) -> Answer<Connection<S>> {
-        let mut connection = Connection { stream: BufReader::new(stream), sequence: 0, says_goodbye: true };
-        let greeting = connection.read_packet()?;
-        if greeting.first() != Some(&10) {
-            return Err(ClientError::Protocol("a greeting of another protocol version"));
+    /// A broken stream, or the server refuses the login.
+    pub fn over(stream: S, database: &str) -> Reply<Connection<S>> {
+        let packets = PacketReader::new(0, PAYLOAD_BYTES_MAX);
+        let mut connection = Connection { stream, packets, received: Vec::new(), taken: 0, sends_quit: true };
+        Greeting::parse(&connection.read_packet()?)?;
+        connection.send_login(|out| login(database).emit(out), 1)?;
+        let mut reply = connection.read_packet()?;
+        if reply.first() == Some(&AUTHENTICATION_SWITCH_HEADER) {
+            // Every authentication method takes an empty reply for an empty password.
+            connection.send_login(|_| {}, 3)?;
+            reply = connection.read_packet()?;
         }
-        connection.send(&login(database))?;
-        let mut answer = connection.read_packet()?;
-        if answer.first() == Some(&0xfe) {
-            // Asked for another way to log in: an empty password is an empty answer in each.
-            connection.send(&[])?;
-            answer = connection.read_packet()?;
-        }
-        match answer.first() {
-            Some(0) => Ok(connection),
-            _ => Err(ClientError::Protocol("neither OK nor an error after the login")),
-        }
+        OkReply::parse(&reply)?;
+        Ok(connection)
     }
 
-    /// Runs a statement in text.
+    /// Runs a statement as text.
     ///
     /// # Errors
     /// The server's error, or a broken connection.
-    pub fn query(&mut self, text: &str) -> Answer<Rows> {
-        let mut packet = Vec::with_capacity(text.len() + 5);
-        push_query(&mut packet, text);
-        self.write(&packet)?;
+    pub fn query(&mut self, text: &str) -> Reply<Rows> {
+        self.send(|out| push_query(out, text))?;
         self.read_rows(text_row)
     }
 
-    /// The first value of the first row.
+    /// Runs a statement as text and returns the first value of its first row.
     ///
     /// # Errors
-    /// As [`Self::query`]; an answer without rows is an error of the protocol.
-    pub fn query_value(&mut self, text: &str) -> Answer<Value> {
+    /// As [`Self::query`]; a reply without rows is a protocol error.
+    pub fn query_value(&mut self, text: &str) -> Reply<Value> {
         let rows = self.query(text)?.rows;
-        rows.into_iter().flatten().next().ok_or(ClientError::Protocol("a value was asked for and no row came"))
+        Ok(rows.into_iter().flatten().next().ok_or(ProtocolError::Malformed { field: "first row" })?)
     }
 
     /// Prepares a statement.
     ///
     /// # Errors
     /// The server's error, or a broken connection.
-    pub fn prepare(&mut self, text: &str) -> Answer<Statement> {
-        let mut payload = vec![COM_STMT_PREPARE];
-        payload.extend_from_slice(text.as_bytes());
-        self.sequence = 0;
-        self.send(&payload)?;
-        let answer = self.read_packet()?;
-        let parsed = || {
-            let mut reader = PacketReader(&answer);
-            reader.number(1)?;
-            Some((reader.number(4)?, reader.number(2)?, reader.number(2)?))
-        };
-        let (id, columns, parameters) = parsed().ok_or(ClientError::Protocol("a short answer to a preparation"))?;
-        for count in [parameters, columns] {
-            // Definitions end with an EOF packet, if there are any.
-            let packets = if count == 0 { 0 } else { count + 1 };
-            for _ in 0..packets {
+    pub fn prepare(&mut self, text: &str) -> Reply<Statement> {
+        self.send(|out| push_command(out, Command::StmtPrepare { statement: text.as_bytes() }))?;
+        let reply = PrepareReply::parse(&self.read_packet()?)?;
+        for count in [reply.parameter_count, reply.column_count].into_iter().filter(|count| *count > 0) {
+            // An EOF packet follows the definitions.
+            for _ in 0..=count {
                 self.read_packet()?;
             }
         }
-        Ok(Statement { id: id as u32 })
+        Ok(Statement { id: reply.statement_id })
     }
 
-    /// Executes a prepared statement with whole numbers as parameters.
+    /// Executes a prepared statement with BIGINT parameters.
     ///
     /// # Errors
     /// The server's error, or a broken connection.
-    pub fn execute(&mut self, statement: Statement, parameters: &[i64]) -> Answer<Rows> {
-        let mut packet = Vec::new();
-        push_execute(&mut packet, statement.id, parameters);
-        self.write(&packet)?;
+    pub fn execute(&mut self, statement: Statement, parameters: &[i64]) -> Reply<Rows> {
+        self.send(|out| push_execute(out, statement.id, parameters))?;
         self.read_rows(binary_row)
     }
 
-    /// Sends a whole request and follows its answer to the end. The buffer is only used meanwhile.
+    /// Sends a whole request and follows its reply to the end, without decoding rows. `buffer` is scratch space.
     ///
     /// # Errors
-    /// A broken connection; what the server refuses is in the scanner.
-    pub fn exchange(&mut self, request: &[u8], buffer: &mut [u8]) -> Answer<ReplyScanner> {
-        self.stream.get_mut().write_all(request)?;
+    /// A broken connection. An error of the server is in the scanner.
+    pub fn exchange(&mut self, request: &[u8], buffer: &mut [u8]) -> Reply<ReplyScanner> {
+        self.stream.write_all(request)?;
         let mut scanner = ReplyScanner::default();
         loop {
             match self.stream.read(buffer)? {
-                0 => return Err(ClientError::Protocol("the server closed the connection")),
-                count if scanner.feed(&buffer[..count]) => return Ok(scanner),
+                0 => return Err(closed().into()),
+                count if scanner.feed(&buffer[..count])? => return Ok(scanner),
                 _ => {}
             }
         }
     }
 
-    fn read_rows(&mut self, decode: fn(&[u8], &[Column]) -> Option<Vec<Value>>) -> Answer<Rows> {
+    fn read_rows(&mut self, decode: fn(&[u8], &[Column]) -> Result<Vec<Value>, ProtocolError>) -> Reply<Rows> {
         let first = self.read_packet()?;
-        if first.first() == Some(&0) {
-            let affected_rows = PacketReader(&first[1..]).encoded_number();
-            let affected_rows = affected_rows.ok_or(ClientError::Protocol("no number of changed rows"))?;
-            return Ok(Rows { affected_rows, ..Rows::default() });
+        if is_ok(&first) {
+            return Ok(Rows { affected_rows: OkReply::parse(&first)?.affected_rows, ..Rows::default() });
         }
-        let count = PacketReader(&first).encoded_number().ok_or(ClientError::Protocol("no number of columns"))?;
-        let mut answer = Rows::default();
-        for _ in 0..count {
-            let packet = self.read_packet()?;
-            answer.columns.push(Column::parse(&packet).ok_or(ClientError::Protocol("a bad column definition"))?);
+        let column_count = FieldReader::new(&first).length_encoded_integer("column_count")?;
+        let mut result = Rows::default();
+        for _ in 0..column_count {
+            result.columns.push(Column::parse(&self.read_packet()?)?);
         }
+        // The EOF packet behind the definitions.
         self.read_packet()?;
         loop {
-            let packet = self.read_packet()?;
-            if packet.first() == Some(&0xfe) && packet.len() < 9 {
-                return Ok(answer);
+            let payload = self.read_packet()?;
+            if is_eof(&payload) {
+                return Ok(result);
             }
-            answer.rows.push(decode(&packet, &answer.columns).ok_or(ClientError::Protocol("a bad row"))?);
+            result.rows.push(decode(&payload, &result.columns)?);
         }
     }
 
-    fn write(&mut self, packet: &[u8]) -> Answer<()> {
-        self.sequence = 1;
-        Ok(self.stream.get_mut().write_all(packet)?)
+    fn send(&mut self, push: impl FnOnce(&mut Vec<u8>)) -> Reply<()> {
+        let mut request = Vec::new();
+        push(&mut request);
+        self.packets.expect_sequence(1);
+        Ok(self.stream.write_all(&request)?)
     }
 
-    fn send(&mut self, payload: &[u8]) -> Answer<()> {
-        let mut packet = Vec::with_capacity(payload.len() + 4);
-        push_packet(&mut packet, self.sequence, payload);
-        self.sequence = self.sequence.wrapping_add(1);
-        Ok(self.stream.get_mut().write_all(&packet)?)
+    fn send_login(&mut self, emit: impl FnOnce(&mut Vec<u8>), sequence: u8) -> Reply<()> {
+        let mut packet = Vec::new();
+        PacketWriter::new(&mut packet, sequence).packet(emit);
+        self.packets.expect_sequence(sequence.wrapping_add(1));
+        Ok(self.stream.write_all(&packet)?)
     }
 
-    /// A packet's payload; an ERR packet is the error that it says.
-    fn read_packet(&mut self) -> Answer<Vec<u8>> {
-        let mut header = [0; 4];
-        self.stream.read_exact(&mut header)?;
-        let [low, middle, high, sequence] = header;
-        if sequence != self.sequence {
-            return Err(ClientError::Protocol("a packet out of sequence"));
+    /// Reads the next payload. An error packet becomes [`ClientError::Server`].
+    fn read_packet(&mut self) -> Reply<Vec<u8>> {
+        loop {
+            let mut rest = &self.received[self.taken..];
+            let packet = self.packets.next_packet(&mut rest)?;
+            let found = packet.map(|packet| (packet.payload.to_vec(), packet.reply_sequence()));
+            self.taken = self.received.len() - rest.len();
+            if let Some((payload, next_sequence)) = found {
+                self.packets.expect_sequence(next_sequence);
+                return if is_error(&payload) { Err(server_error(&payload)?) } else { Ok(payload) };
+            }
+            self.taken = 0;
+            self.received.resize(BUFFER_BYTES, 0);
+            let count = self.stream.read(&mut self.received)?;
+            self.received.truncate(count);
+            if count == 0 {
+                return Err(closed().into());
+            }
         }
-        self.sequence = sequence.wrapping_add(1);
-        let mut payload = vec![0; u32::from_le_bytes([low, middle, high, 0]) as usize];
-        self.stream.read_exact(&mut payload)?;
-        if payload.first() != Some(&0xff) {
-            return Ok(payload);
-        }
-        let mut reader = PacketReader(&payload[1..]);
-        let errno = reader.number(2).unwrap_or(0) as u16;
-        // A refusal before the login has no SQLSTATE.
-        let text = if reader.0.first() == Some(&b'#') { reader.0.get(6..).unwrap_or(&[]) } else { reader.0 };
-        Err(ClientError::Server { errno, message: String::from_utf8_lossy(text).into_owned() })
     }
 }
 
 impl<S: Read + Write> Drop for Connection<S> {
     fn drop(&mut self) {
-        if self.says_goodbye {
-            self.sequence = 0;
+        if self.sends_quit {
             // The server may be gone already.
-            let _ = self.send(&[COM_QUIT]);
+            let _ = self.send(|out| push_command(out, Command::Quit));
         }
     }
 }
 
-fn login(database: &str) -> Vec<u8> {
-    let mut flags = LONG_PASSWORD | PROTOCOL_41 | TRANSACTIONS | SECURE_CONNECTION | PLUGIN_AUTH;
-    if !database.is_empty() {
-        flags |= CONNECT_WITH_DB;
+fn server_error(payload: &[u8]) -> Reply<ClientError> {
+    let error = ErrorReply::parse(payload)?;
+    Ok(ClientError::Server { errno: error.errno, message: String::from_utf8_lossy(error.message).into_owned() })
+}
+
+fn closed() -> std::io::Error {
+    std::io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")
+}
+
+fn login(database: &str) -> HandshakeResponse<'_> {
+    let with_database = if database.is_empty() { Capabilities::NONE } else { Capabilities::CONNECT_WITH_DB };
+    HandshakeResponse {
+        capabilities: Capabilities::from_bits(CAPABILITIES.bits() | with_database.bits()),
+        packet_bytes_max: PACKET_BYTES_MAX,
+        charset: UTF8MB4_GENERAL_CI,
+        user: b"root",
+        authentication: b"",
+        database: database.as_bytes(),
+        plugin: Some(NATIVE_PASSWORD),
+        attributes: ConnectAttributes::default(),
     }
-    let mut payload = flags.to_le_bytes().to_vec();
-    payload.extend_from_slice(&(16_u32 << 20).to_le_bytes());
-    payload.push(UTF8MB4_GENERAL_CI);
-    payload.extend_from_slice(&[0; 23]);
-    payload.extend_from_slice(b"root\0\0");
-    if !database.is_empty() {
-        payload.extend_from_slice(database.as_bytes());
-        payload.push(0);
-    }
-    payload.extend_from_slice(b"mysql_native_password\0");
-    payload
 }

@@ -1,86 +1,84 @@
-//! Values of result rows, all shown as the text protocol shows them, so that both protocols can be compared.
+//! Values of result rows as the text protocol shows them, so that both protocols can be compared.
 
-use super::wire::PacketReader;
+use junctor_front::mysql::wire::ProtocolError;
+use junctor_front::mysql::wire::column::{ColumnDefinition, ColumnFlags};
+use junctor_front::mysql::wire::field::FieldReader;
+use junctor_front::mysql::wire::parameter::ColumnType;
 
-/// A value; `None` is NULL.
+/// A value as text; `None` is NULL.
 pub type Value = Option<String>;
 
-/// What a row's decoding needs of a column.
+/// The part of a column definition that rows need.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// The name shown.
+    /// Name or alias.
     pub name: String,
-    /// The type's number.
-    pub kind: u8,
-    /// Whether the column is UNSIGNED.
-    pub unsigned: bool,
+    /// Format of the values in the binary protocol.
+    pub column_type: ColumnType,
+    /// Whether integers have no sign.
+    pub is_unsigned: bool,
 }
 
 impl Column {
-    /// A column from its definition packet.
-    pub fn parse(packet: &[u8]) -> Option<Column> {
-        let mut reader = PacketReader(packet);
-        for _ in 0..4 {
-            reader.encoded_bytes()?;
-        }
-        let name = shown(reader.encoded_bytes()?);
-        reader.encoded_bytes()?;
-        reader.encoded_number()?;
-        reader.bytes(2 + 4)?;
-        let kind = reader.number(1)? as u8;
-        let flags = reader.number(2)?;
-        Some(Column { name, kind, unsigned: flags & 0x20 != 0 })
+    /// Reads a column definition.
+    ///
+    /// # Errors
+    /// The payload is no column definition.
+    pub fn parse(payload: &[u8]) -> Result<Column, ProtocolError> {
+        let (definition, _) = ColumnDefinition::parse(payload)?;
+        let is_unsigned = definition.flags.contains(ColumnFlags::UNSIGNED);
+        Ok(Column { name: text(definition.name), column_type: definition.column_type, is_unsigned })
     }
 }
 
-/// A row of the text protocol.
-pub fn text_row(packet: &[u8], columns: &[Column]) -> Option<Vec<Value>> {
-    let mut reader = PacketReader(packet);
-    let mut row = Vec::with_capacity(columns.len());
-    for _ in columns {
-        if reader.0.first() == Some(&0xfb) {
-            reader.bytes(1)?;
-            row.push(None);
-        } else {
-            row.push(Some(shown(reader.encoded_bytes()?)));
-        }
-    }
-    Some(row)
+/// Reads a row of the text protocol.
+///
+/// # Errors
+/// The payload is too short.
+pub fn text_row(payload: &[u8], columns: &[Column]) -> Result<Vec<Value>, ProtocolError> {
+    let mut fields = FieldReader::new(payload);
+    columns.iter().map(|_| Ok(fields.length_encoded_nullable("value")?.map(text))).collect()
 }
 
-/// A row of the binary protocol.
-pub fn binary_row(packet: &[u8], columns: &[Column]) -> Option<Vec<Value>> {
-    let mut reader = PacketReader(packet);
-    reader.bytes(1)?;
-    let nulls = reader.bytes((columns.len() + 9) / 8)?;
-    let mut row = Vec::with_capacity(columns.len());
-    for (position, column) in columns.iter().enumerate() {
-        let bit = position + 2;
-        let null = nulls[bit / 8] >> (bit % 8) & 1 == 1;
-        row.push(if null { None } else { Some(binary_value(&mut reader, column)?) });
-    }
-    Some(row)
+/// Reads a row of the binary protocol.
+///
+/// # Errors
+/// The payload is too short.
+pub fn binary_row(payload: &[u8], columns: &[Column]) -> Result<Vec<Value>, ProtocolError> {
+    // The first two bits of the NULL bitmap of a row are unused.
+    const BITMAP_OFFSET: usize = 2;
+    let mut fields = FieldReader::new(payload);
+    fields.u8("header")?;
+    let nulls = fields.bytes((columns.len() + BITMAP_OFFSET).div_ceil(8), "null_bitmap")?;
+    let is_null = |index: usize| nulls[index / 8] >> (index % 8) & 1 == 1;
+    let values = columns.iter().enumerate().map(|(index, column)| {
+        if is_null(index + BITMAP_OFFSET) { Ok(None) } else { binary_value(&mut fields, column).map(Some) }
+    });
+    values.collect()
 }
 
-fn binary_value(reader: &mut PacketReader<'_>, column: &Column) -> Option<String> {
-    let width = match column.kind {
-        1 => 1,
-        2 | 13 => 2,
-        3 | 9 => 4,
-        8 => 8,
-        4 => return Some(f32::from_bits(reader.number(4)? as u32).to_string()),
-        5 => return Some(f64::from_bits(reader.number(8)?).to_string()),
-        _ => return Some(shown(reader.encoded_bytes()?)),
-    };
-    let number = reader.number(width)?;
-    if column.unsigned {
-        return Some(number.to_string());
-    }
-    let unused = 64 - 8 * width as u32;
-    Some(((number << unused) as i64 >> unused).to_string())
+fn binary_value(fields: &mut FieldReader<'_>, column: &Column) -> Result<String, ProtocolError> {
+    let is_unsigned = column.is_unsigned;
+    Ok(match column.column_type {
+        ColumnType::Tiny => integer(fields.u8("value")?.into(), u8::BITS, is_unsigned),
+        ColumnType::Short | ColumnType::Year => integer(fields.u16("value")?.into(), u16::BITS, is_unsigned),
+        ColumnType::Long | ColumnType::Int24 => integer(fields.u32("value")?.into(), u32::BITS, is_unsigned),
+        ColumnType::LongLong => integer(fields.u64("value")?, u64::BITS, is_unsigned),
+        ColumnType::Float => f32::from_bits(fields.u32("value")?).to_string(),
+        ColumnType::Double => f64::from_bits(fields.u64("value")?).to_string(),
+        _ => text(fields.length_encoded_bytes("value")?),
+    })
 }
 
-fn shown(bytes: &[u8]) -> String {
+fn integer(number: u64, bits: u32, is_unsigned: bool) -> String {
+    if is_unsigned {
+        return number.to_string();
+    }
+    let unused = u64::BITS - bits;
+    ((number << unused) as i64 >> unused).to_string()
+}
+
+fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -88,23 +86,28 @@ fn shown(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn column(kind: u8, unsigned: bool) -> Column {
-        Column { name: String::new(), kind, unsigned }
+    fn column(column_type: ColumnType, is_unsigned: bool) -> Column {
+        Column { name: String::new(), column_type, is_unsigned }
     }
 
     #[test]
     fn both_protocols_show_the_same_values() {
-        let columns = [column(3, false), column(3, true), column(253, false), column(8, false)];
+        let columns = [
+            column(ColumnType::Long, false),
+            column(ColumnType::Long, true),
+            column(ColumnType::VarString, false),
+            column(ColumnType::LongLong, false),
+        ];
         let text = text_row(b"\x02-1\x0a4294967295\x02ab\xfb", &columns);
         let binary = binary_row(b"\0\x20\xff\xff\xff\xff\xff\xff\xff\xff\x02ab", &columns);
         let expected = vec![Some("-1".into()), Some("4294967295".into()), Some("ab".into()), None];
-        assert_eq!(text, Some(expected.clone()));
-        assert_eq!(binary, Some(expected));
+        assert_eq!(text, Ok(expected.clone()));
+        assert_eq!(binary, Ok(expected));
     }
 
     #[test]
-    fn a_short_row_is_none() {
-        assert_eq!(text_row(b"\x05ab", &[column(253, false)]), None);
-        assert_eq!(binary_row(b"\0\0\x01", &[column(3, false)]), None);
+    fn a_short_row_is_an_error() {
+        assert!(text_row(b"\x05ab", &[column(ColumnType::VarString, false)]).is_err());
+        assert!(binary_row(b"\0\0\x01", &[column(ColumnType::Long, false)]).is_err());
     }
 }

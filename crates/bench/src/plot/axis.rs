@@ -1,33 +1,35 @@
-//! From figures to places on an axis.
+//! Ranges and ticks of an axis: the figures at which it begins and ends, and those written beside it.
+
+use std::ops::Range;
+
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 
 /// How figures are spread over an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal differences are equally long.
+    /// Equal differences have equal lengths.
     #[default]
     Linear,
-    /// Equal ratios are equally long; figures that are not above zero are left out.
+    /// Equal ratios have equal lengths. Figures that are not above zero are left out.
     Logarithmic,
 }
 
-/// Ticks that an axis has at most, if they are chosen by it.
+/// Most ticks of a linear axis whose ticks are not given.
 const TICKS_MAX: f64 = 7.0;
 
-/// An axis of a chart: a range of figures on a range of places.
+/// An axis of a chart, as `plotters` asks for it. Figures for which [`Axis::shows`] is false have no place on it.
 #[derive(Clone, Debug)]
 pub struct Axis {
     scale: Scale,
-    /// Least and greatest figure shown.
+    /// The figures at both ends.
     range: [f64; 2],
-    /// Places of the two, in pixels.
-    places: [f64; 2],
     ticks: Vec<f64>,
 }
 
 impl Axis {
-    /// An axis that shows all of `figures` from place `places[0]` to `places[1]`, in pixels. A linear one begins at zero
-    /// if no figure is below. `ticks` are where figures are written; if it is empty, round ones are chosen.
-    pub fn new(scale: Scale, figures: &[f64], ticks: &[f64], places: [f64; 2]) -> Axis {
+    /// An axis that shows all of `figures`. A linear one begins at zero if no figure is below. `ticks` are the
+    /// figures to write; without any, round ones are chosen.
+    pub fn new(scale: Scale, figures: &[f64], ticks: &[f64]) -> Axis {
         let shown = figures.iter().chain(ticks).copied().filter(|figure| is_shown(scale, *figure));
         let (low, high) =
             shown.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), figure| (low.min(figure), high.max(figure)));
@@ -37,27 +39,31 @@ impl Axis {
             Scale::Logarithmic => logarithmic(low, high, ticks.is_empty()),
         };
         let ticks = if ticks.is_empty() { chosen } else { ticks.to_vec() };
-        let axis = Axis { scale, range, places, ticks: Vec::new() };
-        let ticks = ticks.into_iter().filter(|tick| axis.place(*tick).is_some()).collect();
-        Axis { ticks, ..axis }
+        let ticks = ticks.into_iter().filter(|tick| is_shown(scale, *tick)).collect();
+        Axis { scale, range, ticks }
     }
 
-    /// The place of a figure, in pixels; `None` if it has none: not a number, or not above zero on a logarithmic axis.
-    pub fn place(&self, figure: f64) -> Option<f64> {
-        if !is_shown(self.scale, figure) {
-            return None;
-        }
-        let [low, high] = self.range.map(|bound| self.stretch(bound));
-        let part = (self.stretch(figure) - low) / (high - low);
-        Some(self.places[0] + part * (self.places[1] - self.places[0]))
+    /// An axis of `count` groups without ticks. The group `n` lies between the figures `n` and `n + 1`.
+    pub fn groups(count: usize) -> Axis {
+        Axis { scale: Scale::Linear, range: [0.0, count.max(1) as f64], ticks: Vec::new() }
     }
 
-    /// The place where bars begin: that of zero, or of the least figure of a logarithmic axis.
+    /// Whether a figure is finite and, on a logarithmic axis, above zero.
+    pub fn shows(&self, figure: f64) -> bool {
+        is_shown(self.scale, figure)
+    }
+
+    /// The figure where bars begin: zero, or the lower end of a logarithmic axis.
     pub fn base(&self) -> f64 {
-        self.place(0.0).unwrap_or(self.places[0])
+        if self.shows(0.0) { 0.0 } else { self.range[0] }
     }
 
-    /// Where figures are written.
+    /// The figures at both ends.
+    pub fn ends(&self) -> [f64; 2] {
+        self.range
+    }
+
+    /// The figures written beside the axis.
     pub fn ticks(&self) -> &[f64] {
         &self.ticks
     }
@@ -70,7 +76,26 @@ impl Axis {
     }
 }
 
-/// A figure as axes and bars show it: three digits that count, thousands as k, millions as M.
+impl Ranged for Axis {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, figure: &f64, (first, last): (i32, i32)) -> i32 {
+        let [low, high] = self.range.map(|end| self.stretch(end));
+        let part = (self.stretch(*figure) - low) / (high - low);
+        first + (part * f64::from(last - first)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range[0]..self.range[1]
+    }
+}
+
+/// A figure as axes and bars show it: three significant digits, thousands as k, millions as M.
 pub fn figure_text(figure: f64) -> String {
     let (number, unit) = match figure.abs() {
         size if size >= 1e9 => (figure / 1e9, "G"),
@@ -101,12 +126,13 @@ fn linear(low: f64, high: f64) -> ([f64; 2], Vec<f64>) {
     let decade = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * decade).find(|step| *step >= rough);
     let step = step.unwrap_or(10.0 * decade);
+    // A figure that is a round one but for its last bits does not get a further step.
     let (first, last) = ((low / step).floor() as i64, (high / step - 1e-9).ceil() as i64);
     let ticks: Vec<f64> = (first..=last).map(|number| number as f64 * step).collect();
     ([first as f64 * step, last as f64 * step], ticks)
 }
 
-/// The range and round figures: 1, 2 and 5 of each decade while there are few decades, else only 1.
+/// The range, and the round figures in it: 1, 2 and 5 of each decade, or only 1 over more than three decades.
 fn logarithmic(low: f64, high: f64, chosen: bool) -> ([f64; 2], Vec<f64>) {
     let (low, high) = if high > low { (low, high) } else { (low / 2.0, high * 2.0) };
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
@@ -114,7 +140,7 @@ fn logarithmic(low: f64, high: f64, chosen: bool) -> ([f64; 2], Vec<f64>) {
     let all: Vec<f64> =
         (first..=last).flat_map(|decade| factors.iter().map(move |factor| factor * 10_f64.powi(decade))).collect();
     if !chosen {
-        // Room beside the outermost given figures, so that their marks stand free.
+        // Room beside the outermost given figures, so that their marks are drawn whole.
         return ([low / 1.15, high * 1.15], all);
     }
     let bottom = all.iter().copied().rfind(|tick| *tick <= low).unwrap_or(low);

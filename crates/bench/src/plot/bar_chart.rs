@@ -1,14 +1,18 @@
 //! Groups of bars.
 
-use super::axis::{Axis, Scale, figure_text};
-use super::svg::{ACROSS, Document, UPWARD, colour};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
 
-/// A bar; one that is not a number is left out.
+use super::axis::{Axis, Scale, figure_text};
+use super::frame::{Drawn, Frame, INK, PLOT_WIDTH, Plot, anchor, colour, font};
+use crate::Outcome;
+
+/// A bar. One that is not finite is left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
-    /// Its height.
+    /// Height.
     pub figure: f64,
-    /// The least and the greatest that it may be, such as a 95 per cent interval.
+    /// Lower and upper bound of the figure, such as a 95 per cent interval.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -22,41 +26,47 @@ impl Bar {
 /// The bars of one colour, one in each group.
 #[derive(Clone, Debug, Default)]
 pub struct BarSeries {
-    /// What the legend calls it.
+    /// Name in the legend.
     pub name: String,
-    /// A bar for each group, in the order of the groups; those that are missing stay empty.
+    /// Bars in the order of the groups. Groups without one stay empty.
     pub bars: Vec<Bar>,
 }
 
 /// A chart of groups of bars.
 #[derive(Clone, Debug, Default)]
 pub struct BarChart {
-    /// What it shows, in one line.
+    /// Title, one line.
     pub title: String,
-    /// What the groups are.
+    /// Kind of the groups.
     pub x_label: String,
-    /// What the bars show, with its unit.
+    /// Quantity of the bars, with its unit.
     pub y_label: String,
-    /// How the upward axis is spread.
+    /// Scale of the y axis.
     pub y_scale: Scale,
-    /// The names of the groups, from left to right.
+    /// Names of the groups, from left to right.
     pub groups: Vec<String>,
-    /// A figure that is aimed for, with its name.
+    /// Figure to compare with, and its name.
     pub reference: Option<(f64, String)>,
-    /// The series, in the order of the legend.
+    /// Series, in the order of the legend.
     pub series: Vec<BarSeries>,
 }
 
-/// Bars get their figures written above while there are at most so many.
+/// Most bars of a chart that writes the figure above each bar.
 const WRITTEN_BARS_MAX: usize = 14;
-/// Names of groups that are longer than their room are written on two levels in turn.
-const LETTER_WIDTH: f64 = 7.0;
-/// The part of a group's room that its bars take.
+/// Estimated width of a letter, in pixels. Names of groups that are wider than their group alternate between two
+/// lines.
+const LETTER_WIDTH: usize = 7;
+/// Part of a group's width that its bars take.
 const FILLED_PART: f64 = 0.8;
+/// Part of a bar's width that is drawn. The rest separates it from the next bar.
+const DRAWN_PART: f64 = 0.92;
 
 impl BarChart {
-    /// The chart as an SVG document.
-    pub fn svg(&self) -> String {
+    /// Draws the chart as an SVG document.
+    ///
+    /// # Errors
+    /// The chart cannot be laid out.
+    pub fn svg(&self) -> Outcome<String> {
         let figures: Vec<f64> = self
             .series
             .iter()
@@ -64,47 +74,63 @@ impl BarChart {
             .flat_map(|bar| [bar.figure].into_iter().chain(bar.interval.into_iter().flatten()))
             .chain(self.reference.iter().map(|reference| reference.0))
             .collect();
-        let axis = Axis::new(self.y_scale, &figures, &[], UPWARD);
-        let names: Vec<&str> = self.series.iter().map(|series| series.name.as_str()).collect();
-        let mut document = Document::new(&self.title, &names);
-        document.upward_axis(&axis, &self.y_label);
-        document.across_axis(&self.x_label);
-        let room = (ACROSS[1] - ACROSS[0]) / self.groups.len().max(1) as f64;
-        let longest = self.groups.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        let levels = if longest as f64 * LETTER_WIDTH > room { 2 } else { 1 };
-        for (number, name) in self.groups.iter().enumerate() {
-            let level = (number % levels) as f64;
-            let middle = ACROSS[0] + (number as f64 + 0.5) * room;
-            document.text([middle, UPWARD[0] + 17.0 + 13.0 * level], "middle", 12, name);
-        }
-        for (number, series) in self.series.iter().enumerate() {
-            self.draw(&mut document, series, number, &axis, room);
-        }
-        if let Some((figure, name)) = &self.reference {
-            document.reference(&axis, *figure, name);
-        }
-        document.finish()
+        let x = Axis::groups(self.groups.len());
+        let y = Axis::new(self.y_scale, &figures, &[]);
+        let frame = Frame {
+            title: &self.title,
+            x_label: &self.x_label,
+            y_label: &self.y_label,
+            x: &x,
+            y: &y,
+            reference: self.reference.as_ref(),
+            names: self.series.iter().map(|series| series.name.as_str()).collect(),
+        };
+        frame.draw(|plot| {
+            self.name_groups(plot, y.ends()[0])?;
+            (0..self.series.len()).try_for_each(|number| self.draw(plot, number, &y))
+        })
     }
 
-    fn draw(&self, document: &mut Document, series: &BarSeries, number: usize, axis: &Axis, room: f64) {
-        let width = room * FILLED_PART / self.series.len() as f64;
-        let written = self.series.len() * self.groups.len() <= WRITTEN_BARS_MAX;
-        for (group, bar) in series.bars.iter().take(self.groups.len()).enumerate() {
-            let Some(end) = axis.place(bar.figure) else { continue };
-            let left = ACROSS[0] + room * (group as f64 + (1.0 - FILLED_PART) / 2.0) + width * number as f64;
-            let (top, bottom) = (end.min(axis.base()), end.max(axis.base()));
-            document.rectangle([left, top], [width * 0.92, bottom - top], colour(number));
-            let middle = left + width * 0.46;
-            let mut above = top;
-            if let Some([low, high]) = bar.interval
-                && let (Some(low), Some(high)) = (axis.place(low), axis.place(high))
-            {
-                document.interval(middle, [low, high], "#222222");
-                above = above.min(high);
-            }
-            if written {
-                document.text([middle, above - 5.0], "middle", 12, &figure_text(bar.figure));
-            }
+    fn name_groups(&self, plot: &mut Plot<'_, '_>, bottom: f64) -> Drawn {
+        let longest = self.groups.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let levels = if longest * LETTER_WIDTH * self.groups.len() > PLOT_WIDTH as usize { 2 } else { 1 };
+        let style = font(12).pos(anchor(HPos::Center, VPos::Top));
+        plot.draw_series(self.groups.iter().enumerate().map(|(number, name)| {
+            let below = 8 + 13 * (number % levels) as i32;
+            EmptyElement::at((number as f64 + 0.5, bottom)) + Text::new(name.clone(), (0, below), style.clone())
+        }))?;
+        Ok(())
+    }
+
+    fn draw(&self, plot: &mut Plot<'_, '_>, number: usize, y: &Axis) -> Drawn {
+        let width = FILLED_PART / self.series.len() as f64;
+        let left = |group: usize| group as f64 + (1.0 - FILLED_PART) / 2.0 + width * number as f64;
+        let middle = |group: usize| left(group) + width * DRAWN_PART / 2.0;
+        let bars: Vec<(usize, &Bar)> = self.series[number]
+            .bars
+            .iter()
+            .take(self.groups.len())
+            .enumerate()
+            .filter(|(_, bar)| y.shows(bar.figure))
+            .collect();
+        let interval = |bar: &Bar| bar.interval.filter(|bounds| bounds.iter().all(|bound| y.shows(*bound)));
+        plot.draw_series(bars.iter().map(|(group, bar)| {
+            let right = left(*group) + width * DRAWN_PART;
+            Rectangle::new([(left(*group), y.base()), (right, bar.figure)], colour(number).filled())
+        }))?;
+        plot.draw_series(bars.iter().filter_map(|(group, bar)| {
+            let [low, high] = interval(bar)?;
+            Some(ErrorBar::new_vertical(middle(*group), low, bar.figure, high, INK, 8))
+        }))?;
+        if self.series.len() * self.groups.len() > WRITTEN_BARS_MAX {
+            return Ok(());
         }
+        let style = font(12).pos(anchor(HPos::Center, VPos::Bottom));
+        plot.draw_series(bars.iter().map(|(group, bar)| {
+            let top = interval(bar).map_or(bar.figure, |[_, high]| high).max(y.base());
+            let text = Text::new(figure_text(bar.figure), (0, -4), style.clone());
+            EmptyElement::at((middle(*group), top)) + text
+        }))?;
+        Ok(())
     }
 }

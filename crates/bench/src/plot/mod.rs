@@ -1,15 +1,15 @@
-//! Charts as SVG, written by hand: equal figures give equal bytes, and a browser needs nothing else to show them.
+//! Charts as SVG documents, drawn by `plotters`. Equal figures give equal bytes.
 //!
 //! In reading order:
 //! - [`line_chart`]: several series over numbers, with intervals;
 //! - [`bar_chart`]: groups of bars, with intervals;
-//! - [`axis`]: from figures to places, and which figures are written beside an axis;
-//! - [`svg`]: the elements, the colours, the frame and the legend.
+//! - [`axis`]: ranges and ticks;
+//! - [`frame`]: title, axes, reference line and legend.
 
 pub mod axis;
 pub mod bar_chart;
+pub mod frame;
 pub mod line_chart;
-pub mod svg;
 #[cfg(test)]
 mod tests;
 

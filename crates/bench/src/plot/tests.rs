@@ -1,3 +1,5 @@
+use plotters::coord::ranged1d::Ranged;
+
 use super::axis::{Axis, figure_text};
 use super::{Bar, BarChart, BarSeries, LineChart, Point, Scale, Series};
 
@@ -18,35 +20,39 @@ fn lines() -> LineChart {
     }
 }
 
+fn svg(chart: &LineChart) -> String {
+    chart.svg().expect("a chart")
+}
+
 fn count(svg: &str, part: &str) -> usize {
     svg.matches(part).count()
 }
 
 #[test]
 fn figures_that_are_not_numbers_are_left_out_and_everything_else_is_drawn() {
-    let svg = lines().svg();
-    // Two marks of the first series and one in the legend; one and one of the second.
-    assert_eq!(count(&svg, "<circle"), 3, "{svg}");
-    assert_eq!(count(&svg, "width=\"7.0\" height=\"7.0\""), 2);
-    assert_eq!(count(&svg, "<polyline"), 1, "a line needs two points");
-    assert_eq!(count(&svg, "stroke-dasharray"), 1);
+    let svg = svg(&lines());
+    // Two marks of the first series, the middle of its interval, and its mark in the legend.
+    assert_eq!(count(&svg, "<circle"), 4, "{svg}");
+    // The line of the first series. A line needs two points, and the second series has one.
+    assert_eq!(count(&svg, "#0072B2\" stroke-width=\"2\""), 1, "{svg}");
+    assert!(count(&svg, "#AA0000") > 10, "the dashes of the reference line");
     assert!(!svg.contains("NaN") && !svg.contains("inf"));
-    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
 }
 
 #[test]
 fn texts_cannot_break_the_document() {
-    let svg = lines().svg();
+    let svg = svg(&lines());
     assert!(svg.contains("a &lt; b &amp; c") && !svg.contains("a < b"));
 }
 
 #[test]
 fn equal_figures_give_equal_bytes() {
-    assert_eq!(lines().svg(), lines().svg());
+    assert_eq!(svg(&lines()), svg(&lines()));
 }
 
 #[test]
-fn nothing_stands_outside_of_the_document() {
+fn everything_lies_inside_the_document() {
     let bars = |figures: &[f64]| figures.iter().map(|figure| Bar::new(*figure)).collect();
     let chart = BarChart {
         groups: vec!["range".into(), "point".into()],
@@ -56,38 +62,40 @@ fn nothing_stands_outside_of_the_document() {
         ],
         ..BarChart::default()
     };
-    let svg = chart.svg();
-    for attribute in ["x=\"", "y=\"", "x1=\"", "y2=\""] {
+    let svg = chart.svg().expect("a chart");
+    for attribute in ["x=\"", "y=\"", "x1=\"", "y2=\"", "cx=\"", "cy=\""] {
         for rest in svg.split(&format!(" {attribute}")).skip(1) {
             let number: f64 = rest.split('"').next().and_then(|text| text.parse().ok()).expect("a number");
             assert!((0.0..=860.0).contains(&number), "{attribute}{number}");
         }
     }
-    // The ground, three bars, and the square of the legend.
-    assert_eq!(count(&svg, "<rect"), 5, "{svg}");
+    // The background and three bars.
+    assert_eq!(count(&svg, "<rect"), 4, "{svg}");
+    for text in ["range", "point", "local", "owner"] {
+        assert_eq!(count(&svg, &format!("\n{text}\n")), 1, "{svg}");
+    }
 }
 
 #[test]
 fn a_chart_without_figures_is_a_document() {
-    assert!(LineChart::default().svg().ends_with("</svg>\n"));
-    assert!(BarChart::default().svg().ends_with("</svg>\n"));
+    assert!(svg(&LineChart::default()).contains("</svg>"));
+    assert!(BarChart::default().svg().expect("a chart").contains("</svg>"));
 }
 
 #[test]
 fn a_linear_axis_ends_with_round_figures_around_all() {
-    let axis = Axis::new(Scale::Linear, &[3.0, 97.0], &[], [0.0, 100.0]);
+    let axis = Axis::new(Scale::Linear, &[3.0, 97.0], &[]);
     assert_eq!(axis.ticks(), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
-    assert_eq!(axis.place(50.0), Some(50.0));
-    assert_eq!(axis.base(), 0.0);
-    assert_eq!(axis.place(f64::INFINITY), None);
+    assert_eq!((axis.ends(), axis.base()), ([0.0, 100.0], 0.0));
+    assert_eq!(axis.map(&50.0, (200, 0)), 100);
+    assert!(!axis.shows(f64::INFINITY));
 }
 
 #[test]
-fn equal_ratios_are_equally_long_on_a_logarithmic_axis() {
-    let axis = Axis::new(Scale::Logarithmic, &[1.0, 1000.0], &[], [0.0, 300.0]);
-    let places = [1.0, 10.0, 100.0].map(|figure| axis.place(figure).expect("above zero"));
-    assert!((places[1] - places[0] - (places[2] - places[1])).abs() < 1e-9);
-    assert_eq!(axis.place(0.0), None);
+fn equal_ratios_have_equal_lengths_on_a_logarithmic_axis() {
+    let axis = Axis::new(Scale::Logarithmic, &[1.0, 1000.0], &[]);
+    assert_eq!([1.0, 10.0, 100.0].map(|figure| axis.map(&figure, (0, 300))), [0, 100, 200]);
+    assert!(!axis.shows(0.0));
     assert_eq!((axis.ticks()[0], axis.ticks().len()), (1.0, 10));
 }
 

@@ -59,7 +59,7 @@ pub fn run(options: &ScaleOptions) -> Outcome<()> {
     for study in studies.into_iter().rev() {
         whole.push(study.map_err(|_| Failure::new("a simulation panicked"))??);
     }
-    let page = page::page(&whole, &setups?);
+    let page = page::page(&whole, &setups?)?;
     fs::create_dir_all(&options.output).explain(options.output.display())?;
     for (name, text) in &page.plots {
         let file = options.output.join(name);

@@ -9,7 +9,7 @@ use super::engine::{Engine, Event, From, Hops, KINDS_MAX, Task};
 use super::layout::Layout;
 use super::request::{Parts, Step, TABLE_PARTITIONS, Workload};
 use super::router::{Look, Route, Router};
-use crate::event_load::histogram::Histogram;
+use crate::latency::Latencies;
 use crate::random::Random;
 
 /// The way to a client and back, in nanoseconds; it is a delay without a demand.
@@ -57,7 +57,7 @@ pub struct RunReport {
     /// Operations in a second.
     pub per_s: f64,
     /// Latencies in nanoseconds.
-    pub latencies: Histogram,
+    pub latencies: Latencies,
     /// For each thread the part of the time that it worked.
     pub busy: Vec<f64>,
     /// For each kind of work the nanoseconds of all threads for an operation.
@@ -99,7 +99,7 @@ pub struct Node<'a> {
     /// How busy each thread was over about twenty looks, in thousandths.
     lately_per_mille: Vec<u32>,
     counting: bool,
-    latencies: Histogram,
+    latencies: Latencies,
 }
 
 /// The part of a task's number that says which of several parts it is.
@@ -153,7 +153,7 @@ impl<'a> Node<'a> {
             looked: vec![[0; 2]; layout.threads()],
             lately_per_mille: vec![0; layout.threads()],
             counting: false,
-            latencies: Histogram::default(),
+            latencies: Latencies::default(),
         }
     }
 
@@ -188,7 +188,7 @@ impl<'a> Node<'a> {
 
     /// Counts until so many operations have ended, or the time is over.
     pub fn count(&mut self, operations: u64, time_ns: u64) -> RunReport {
-        self.latencies = Histogram::default();
+        self.latencies = Latencies::default();
         let start_ns = self.engine.now_ns();
         let before: Vec<_> = (0..self.engine.threads()).map(|thread| self.engine.busy_ns(thread)).collect();
         self.counting = true;

@@ -8,6 +8,7 @@ use super::changing::{self, PHASES, SLICE_NS, Setup};
 use super::demand::MEASURED;
 use super::request::Workload;
 use super::study::Study;
+use crate::Outcome;
 use crate::plot::{Bar, BarChart, BarSeries, LineChart, Point, Scale, Series};
 use crate::report::Table;
 
@@ -21,8 +22,11 @@ pub struct Page {
     pub plots: Vec<(String, String)>,
 }
 
-/// Tables and plots.
-pub fn page(studies: &[Study], setups: &[Setup]) -> Page {
+/// Makes the tables and plots.
+///
+/// # Errors
+/// A plot cannot be laid out.
+pub fn page(studies: &[Study], setups: &[Setup]) -> Outcome<Page> {
     let mut tables = String::from("# Figures of the simulation\n\nPrinted by `junctor-bench scale`.\n\n## Demands\n\n");
     let mut add = |text: String| {
         tables.push_str(&text);
@@ -39,15 +43,15 @@ pub fn page(studies: &[Study], setups: &[Setup]) -> Page {
     }
     add(format!("## A workload that changes, {} CPUs\n", changing::CPUS));
     add(phases(setups).to_string());
-    let mut plots = vec![("throughput.svg".into(), by_cpus(studies).svg())];
+    let mut plots = vec![("throughput.svg".into(), by_cpus(studies).svg()?)];
     for study in studies {
-        plots.push((format!("roles-{}.svg", study.cpus), role_chart(study).svg()));
+        plots.push((format!("roles-{}.svg", study.cpus), role_chart(study).svg()?));
     }
-    plots.push(("sensitivity.svg".into(), sensitivity_chart(studies).svg()));
+    plots.push(("sensitivity.svg".into(), sensitivity_chart(studies).svg()?));
     for (placement, name) in [("receive", "receive"), ("automatic", "automatic"), (READING, "reading")] {
-        plots.push((format!("changing-{name}.svg"), changing_chart(setups, placement).svg()));
+        plots.push((format!("changing-{name}.svg"), changing_chart(setups, placement).svg()?));
     }
-    Page { tables, plots }
+    Ok(Page { tables, plots })
 }
 
 fn demands() -> Table {

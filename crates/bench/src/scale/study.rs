@@ -116,7 +116,7 @@ pub fn study(cpus: u32, quick: bool) -> Outcome<Study> {
     for judged in judged_named.iter().chain([&best]) {
         for workload in [Workload::Point, Workload::ReadWrite] {
             let report = simulate(&judged.candidate, cpus, &demands, workload, 1)?.1;
-            let of = |per_mille| report.latencies.percentile(per_mille) as f64 / 1000.0;
+            let of = |per_mille| report.latencies.percentile_us(per_mille);
             latencies.push((judged.candidate.name.clone(), workload, [of(500), of(990)]));
         }
     }

@@ -1,0 +1,56 @@
+//! Packets of commands.
+
+use junctor_front::mysql::wire::command::{CursorKind, StmtExecute};
+use junctor_front::mysql::wire::parameter::{
+    ColumnType, ParameterBlock, ParameterType, ParameterValue, emit_parameters,
+};
+use junctor_front::mysql::wire::{Capabilities, Command, PacketWriter};
+
+/// The capabilities of this client. Without `DEPRECATE_EOF`, so that every result ends with an EOF packet.
+pub const CAPABILITIES: Capabilities = Capabilities::from_bits(
+    Capabilities::LONG_PASSWORD.bits()
+        | Capabilities::PROTOCOL_41.bits()
+        | Capabilities::TRANSACTIONS.bits()
+        | Capabilities::SECURE_CONNECTION.bits()
+        | Capabilities::PLUGIN_AUTH.bits(),
+);
+
+/// Appends the packet of a command.
+pub fn push_command(out: &mut Vec<u8>, command: Command<'_>) {
+    PacketWriter::new(out, 0).packet(|out| command.emit(CAPABILITIES, out));
+}
+
+/// Appends the packet of a statement as text.
+pub fn push_query(out: &mut Vec<u8>, text: &str) {
+    push_command(out, Command::Query { statement: text.as_bytes() });
+}
+
+/// Appends the packet that executes a prepared statement. All parameters are BIGINT.
+pub fn push_execute(out: &mut Vec<u8>, statement_id: u32, parameters: &[i64]) {
+    let bigint = ParameterType { column_type: ColumnType::LongLong, unsigned: false };
+    let values: Vec<_> = parameters.iter().map(|value| (bigint, ParameterValue::Signed(*value))).collect();
+    let mut bytes = Vec::new();
+    emit_parameters(&values, true, &mut bytes);
+    let parameters = ParameterBlock { bytes: &bytes, named: false };
+    push_command(out, Command::StmtExecute(StmtExecute { statement_id, cursor: CursorKind::None, parameters }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_one_packet() {
+        let mut out = Vec::new();
+        push_query(&mut out, "SELECT 1");
+        assert_eq!(out, b"\x09\0\0\0\x03SELECT 1");
+    }
+
+    #[test]
+    fn an_execution_carries_types_and_values() {
+        let mut out = Vec::new();
+        push_execute(&mut out, 7, &[-1]);
+        let expected = [[22, 0, 0, 0, 0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 8].as_slice(), &[0], &[0xff; 8]].concat();
+        assert_eq!(out, expected);
+    }
+}
