@@ -1,6 +1,7 @@
 //! The clients' side of a node: connections, sessions, admission, and the protocols that clients speak.
 //!
-//! A protocol reaches neither another protocol nor the two blocks; the blocks reach protocols through `protocol_table` only.
+//! A protocol reaches neither another protocol nor the two blocks; the blocks reach protocols through
+//! `protocol_table` only.
 #![forbid(unsafe_code)]
 
 pub mod account;

@@ -1,6 +1,6 @@
-//! The table of client protocols, and the types that it generates: one enum for each half of a protocol, dispatched by `match`.
-//! A row names the protocol and its folder. Its position is its number: that of its listener in the node's list, and that in the
-//! signal `OpenSession`.
+//! The table of client protocols, and the types that it generates: one enum for each half of a protocol,
+//! dispatched by `match`. A row names the protocol and its folder. Its position is its number: that of its
+//! listener in the node's list, and that in the signal `OpenSession`.
 
 use junctor_signals::client_command::Login;
 use junctor_sql::Session;

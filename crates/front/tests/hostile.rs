@@ -1,8 +1,8 @@
-//! Every file of `hostile/` is one attack on the protocol with its defined outcome. A file has comment lines (`#`),
-//! settings (`name: value`) and hexadecimal bytes; `*n` behind a byte repeats it, `--` ends a payload.
+//! Every file of `hostile/` is an attack on the protocol with its defined outcome. A file has comment lines
+//! (`#`), settings (`name: value`) and hexadecimal bytes; `*n` behind a byte repeats it, `--` ends a payload.
 //!
-//! Settings: `machine` (packets, command, execute, handshake), `outcome`, and where the machine needs them `limit`
-//! (longest payload in bytes), `sequence` (first expected), `parameters`, `attributes` (on), `peer`.
+//! Settings: `machine` (packets, command, execute, handshake), `outcome`, and as the machine needs them
+//! `limit` (longest payload in bytes), `sequence` (first expected), `parameters`, `attributes` (on), `peer`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use junctor_front::mysql::login::{Handshake, HandshakeStep, LoginContext};
 use junctor_front::mysql::wire::parameter::decode_parameters;
 use junctor_front::mysql::wire::{Capabilities, Command, PacketReader, ProtocolError};
 
-/// One file.
+/// One file of the folder.
 struct Attack {
     name: String,
     settings: BTreeMap<String, String>,

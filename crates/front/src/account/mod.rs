@@ -1,4 +1,5 @@
-//! User accounts: which users exist, from where each may log in, and the proof of its password. All protocols share them.
+//! User accounts: which users exist, from where each may log in, and the proof of its password. All protocols
+//! share them.
 //!
 //! The proof is that of `mysql_native_password`: the server keeps SHA1(SHA1(password)), and the client sends
 //! SHA1(password) masked with SHA1(challenge, kept hash). The password itself never travels.
@@ -24,8 +25,8 @@ const SHA1_BYTES: usize = 20;
 /// Random bytes that a client mixes into its proof. No byte is zero and each is below 128.
 pub type Challenge = [u8; CHALLENGE_BYTES];
 
-/// Makes a challenge from random bytes. MySQL sends it as a zero-terminated string of seven-bit characters, which excludes
-/// zero and everything from 128 on.
+/// Makes a challenge from random bytes. MySQL sends it as a zero-terminated string of seven-bit characters,
+/// which excludes zero and everything from 128 on.
 pub fn challenge_from_random(random: [u8; CHALLENGE_BYTES]) -> Challenge {
     random.map(|byte| byte % 127 + 1)
 }
@@ -45,7 +46,8 @@ impl PasswordHash {
         Self(bytes)
     }
 
-    /// Whether `proof` was made from the password and `challenge`. The time taken does not depend on where they differ.
+    /// Whether `proof` was made from the password and `challenge`. The time taken does not depend on where
+    /// they differ.
     fn accepts(&self, challenge: &Challenge, proof: &[u8; SHA1_BYTES]) -> Choice {
         let mut mask = Sha1::new();
         mask.update(challenge);
@@ -117,11 +119,12 @@ impl Accounts {
         self.accounts.insert(user.as_bytes().to_vec(), account);
     }
 
-    /// Verifies the user, proof and database that a client sent in answer to `challenge`. Returns user and database name;
-    /// the caller must still check that the database exists.
+    /// Verifies the user, proof and database that a client sent in answer to `challenge`. Returns user and
+    /// database name; the caller must still check that the database exists.
     ///
     /// # Errors
-    /// 1045 for an unknown user, a wrong proof or a forbidden address; 1049 for a name that no database can have.
+    /// 1045 for an unknown user, a wrong proof or a forbidden address; 1049 for a name that no database can
+    /// have.
     pub(crate) fn verify(
         &self,
         peer: Peer,
@@ -147,7 +150,8 @@ impl Accounts {
 
     /// Whether `proof` opens the account of `user` to a client at `peer`.
     fn admits(&self, user: &[u8], peer: Peer, challenge: &Challenge, proof: &[u8]) -> bool {
-        // An unknown user costs as much work as a wrong password; otherwise response times would reveal which users exist.
+        // An unknown user costs as much work as a wrong password; otherwise response times would reveal which
+        // users exist.
         const NOBODY: Account = Account { password_hash: Some(PasswordHash([0; SHA1_BYTES])), loopback_only: true };
         let found = self.accounts.get(user);
         let account = found.unwrap_or(&NOBODY);

@@ -1,7 +1,7 @@
-//! Admission: the maximum number of statements, and of transactions with locks, that one sql block lets into the data plane at
-//! a time. Statements of such transactions always pass, because others may wait for their locks. All others wait in the order of
-//! their arrival, so that none starves. A waiting command holds its bytes and the results of earlier statements of its
-//! text, and nothing else.
+//! Admission: the maximum number of statements, and of transactions with locks, that one sql block lets into
+//! the data plane at a time. Statements of such transactions always pass, because others may wait for their
+//! locks. All others wait in the order of their arrival, so that none starves. A waiting command holds its
+//! bytes and the results of earlier statements of its text, and nothing else.
 
 use std::collections::VecDeque;
 
@@ -31,8 +31,8 @@ impl Admission {
         true
     }
 
-    /// Queues a connection for a ticket. It may wait once at a time, so the queue is at most as long as the connections are
-    /// many.
+    /// Queues a connection for a ticket. It may wait once at a time, so the queue is at most as long as the
+    /// connections are many.
     pub fn wait(&mut self, connection: ConnectionId) {
         verify!(!self.waiting.contains(&connection), "a connection waits for one ticket");
         self.waiting.push_back(connection);

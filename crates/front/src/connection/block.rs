@@ -128,8 +128,8 @@ impl RecvBlock {
         }
     }
 
-    /// Asks for the next parts of long answers. It waits for the end of the turn because only then, after the turn's output is
-    /// written, does the block learn which sockets are full.
+    /// Asks for the next parts of long answers. It waits for the end of the turn because only then, after the
+    /// turn's output is written, does the block learn which sockets are full.
     pub fn end_turn(&mut self, outbox: &mut Outbox<Signal>) {
         for socket in self.wanting_part.drain(..) {
             if let Some(connection) = find(&mut self.connections, socket)
@@ -312,8 +312,8 @@ impl ConnectionIds {
                 self.has_wrapped = true;
                 self.first
             });
-            // KILL and the session are found by the id, so two connections must not share one. Before the numbers wrap no
-            // search is needed.
+            // KILL and the session are found by the id, so two connections must not share one. Before the
+            // numbers wrap no search is needed.
             let is_taken = || connections.iter().flatten().any(|connection| connection.id == id);
             if !self.has_wrapped || !is_taken() {
                 return id;

@@ -13,8 +13,8 @@ use crate::account::Peer;
 use crate::protocol::{Input, LinkContext, LoggedIn};
 use crate::protocol_table::Link;
 
-/// Received bytes that may wait behind the command under way. With more, the socket is not read until the command is done,
-/// so that TCP slows the client down.
+/// Received bytes that may wait behind the command under way. With more, the socket is not read until the
+/// command is done, so that TCP slows the client down.
 const WAITING_BYTES_MAX: usize = 64 * 1024;
 
 /// What the handler of an event works with.
@@ -34,7 +34,8 @@ pub(super) struct Connection {
     pub sql: Address,
     pub link: Link,
     pub flow: Flow,
-    /// Received bytes; those before `position` are consumed. Empty while no byte waits, so an idle connection holds no memory.
+    /// Received bytes; those before `position` are consumed. Empty while no byte waits, so an idle connection
+    /// holds no memory.
     pub received: Buffer,
     pub position: usize,
 }
@@ -192,8 +193,8 @@ impl Connection {
         }
     }
 
-    /// Whether the bytes that wait behind a command exceed their maximum. Bytes of an incomplete command do not count: reading
-    /// must go on until it is complete.
+    /// Whether the bytes that wait behind a command exceed their maximum. Bytes of an incomplete command do
+    /// not count: reading must go on until it is complete.
     fn is_full(&self) -> bool {
         let waits = self.flow.is_busy || self.flow.is_output_blocked;
         waits && self.received.len() - self.position >= WAITING_BYTES_MAX

@@ -1,8 +1,8 @@
 //! The block recv: the client connections of one thread, of every protocol.
 //!
 //! - **Owns** sockets, received bytes, and the socket's half of each protocol (framing and login).
-//! - **In**: socket events, *CommandReply*, *ReadStatus*. **Out**: *OpenSession*, *ExecuteCommand*, *ContinueCommand*,
-//!   *CloseSession* to the sql block, bytes to sockets.
+//! - **In**: socket events, *CommandReply*, *ReadStatus*. **Out**: *OpenSession*, *ExecuteCommand*,
+//!   *ContinueCommand*, *CloseSession* to the sql block, bytes to sockets.
 //! - **Never** waits, and never looks into a statement.
 
 mod block;

@@ -1,5 +1,5 @@
-//! Hot path, budget 80 instructions a command in and 30 a packet out: no copy of a command that arrived in one piece.
-//! Packets and logins of one connection.
+//! Hot path, budget 80 instructions a command in and 30 a packet out: no copy of a command that arrived in
+//! one piece. Packets and logins of one connection.
 
 use super::login::{Handshake, HandshakeStep, LoginContext, emit_refusal};
 use super::wire::capability::Capabilities;

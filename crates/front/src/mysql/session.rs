@@ -18,7 +18,7 @@ use crate::protocol::{CommandContext, ProtocolSession, SessionTraits};
 #[derive(Debug)]
 pub(crate) struct SessionState {
     capabilities: Capabilities,
-    /// What is kept of prepared statements between their executions.
+    /// State of prepared statements between their executions.
     parameters: StatementParameters,
 }
 
@@ -67,7 +67,8 @@ impl ProtocolSession for SessionState {
                 SqlCommand::Ping
             }
             Command::StmtSendLongData { statement_id, parameter, data } => {
-                // Data for an unknown statement or parameter is dropped; otherwise a client could fill memory with it.
+                // Data for an unknown statement or parameter is dropped; otherwise a client could fill memory
+                // with it.
                 if engine.parameter_count(session, statement_id).is_some_and(|count| parameter < count) {
                     self.parameters.append_long_data(statement_id, parameter, data);
                 }

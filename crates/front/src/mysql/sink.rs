@@ -1,5 +1,5 @@
-//! Hot path, budget 100 instructions an answer besides its rows: no allocation once a plan's header is encoded.
-//! Results of sessions as MySQL packets, sequence 0; recv numbers them.
+//! Hot path, budget 100 instructions an answer besides its rows: no allocation once a plan's header is
+//! encoded. Results of sessions as MySQL packets with sequence number 0; the link numbers them.
 
 use junctor_model::error::Error;
 use junctor_model::row_encoding::ResultColumn;
@@ -12,7 +12,7 @@ use super::wire::parameter_type::ColumnType;
 use super::wire::reply::{ErrorReply, OkReply, PrepareReply, ResultEnd, columns_have_end, emit_column_count};
 use super::wire::status::StatusFlags;
 
-/// Bytes that are copied at once.
+/// Longest single copy in bytes.
 const COPY_BYTES_MAX: usize = 1024;
 
 /// Appends results to the output of one command.
@@ -20,10 +20,10 @@ const COPY_BYTES_MAX: usize = 1024;
 pub struct PacketSink<'a> {
     /// The packets so far.
     pub out: &'a mut Vec<u8>,
-    /// What the client can read.
+    /// The capabilities of the connection.
     pub capabilities: Capabilities,
-    /// Where in `out` the result under way begins, if nothing of it has left yet: then an error takes the place of what it has
-    /// so far, for some clients wait for rows for ever when an error follows the first ones.
+    /// Start of the current result in `out`, if no part of it has been sent. Then an error replaces it,
+    /// because some clients wait for more rows for ever when an error follows the first ones.
     pub result_start: Option<usize>,
 }
 
@@ -44,7 +44,7 @@ impl ResultSink for PacketSink<'_> {
 
     fn row_packets(&mut self, packets: &[u8]) {
         self.out.reserve(packets.len());
-        // Longer copies would take the processor's string instruction, which is slow to start.
+        // A longer copy would use the processor's string instruction, which is slow to start.
         for part in packets.chunks(COPY_BYTES_MAX) {
             self.out.extend_from_slice(part);
         }
@@ -91,7 +91,7 @@ impl ResultSink for PacketSink<'_> {
         };
         self.packet(|out| reply.emit(out));
         for _ in 0..parameters {
-            self.packet(|out| PARAMETER_MARK.emit(out));
+            self.packet(|out| PARAMETER_DEFINITION.emit(out));
         }
         if parameters > 0 && columns_have_end(self.capabilities) {
             self.packet(|out| result_end(completion).emit_eof(out));
@@ -121,8 +121,9 @@ impl ResultSink for PacketSink<'_> {
     }
 }
 
-/// What a parameter is said to be when a statement is prepared: MySQL says so too, whatever its use.
-const PARAMETER_MARK: ColumnDefinition<'static> = ColumnDefinition {
+/// The definition of every parameter of a prepared statement. MySQL sends the same one, whatever the
+/// parameter's use.
+const PARAMETER_DEFINITION: ColumnDefinition<'static> = ColumnDefinition {
     schema: b"",
     table: b"",
     table_original: b"",
@@ -160,7 +161,7 @@ fn definition(column: &ResultColumn) -> ColumnDefinition<'_> {
 }
 
 fn status_flags(completion: &Completion) -> StatusFlags {
-    // Flags are powers of two, so this is a shift each.
+    // A flag is a power of two, so each multiplication is a shift.
     let flag = |flag: StatusFlags, on: bool| StatusFlags::from_bits(flag.bits() * u16::from(on));
     flag(StatusFlags::AUTOCOMMIT, completion.autocommit)
         | flag(StatusFlags::IN_TRANSACTION, completion.in_transaction)
@@ -177,12 +178,12 @@ mod tests {
 
     use super::*;
 
-    /// Bytes of the row that comes before the error.
+    /// The packet of a row, which the error follows.
     const ROW: &[u8] = b"\x02\0\0\0\x015";
 
-    fn answer_with_error(before: &[u8], has_left: bool) -> Vec<u8> {
+    fn answer_with_error(before: &[u8], is_sent: bool) -> Vec<u8> {
         let mut out = before.to_vec();
-        let result_start = (!has_left).then_some(out.len());
+        let result_start = (!is_sent).then_some(out.len());
         let mut sink = PacketSink { out: &mut out, capabilities: Capabilities::NONE, result_start };
         sink.row_packets(ROW);
         sink.error(&Error::new(ErrorCode::DivisionByZero, "Division by 0"));
@@ -190,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn an_error_takes_the_place_of_rows_that_have_not_left() {
-        let [whole, part] = [false, true].map(|has_left| answer_with_error(&[], has_left));
+    fn an_error_replaces_rows_that_have_not_been_sent() {
+        let [whole, part] = [false, true].map(|is_sent| answer_with_error(&[], is_sent));
         assert_eq!(whole.get(4), Some(&0xff));
         assert_eq!(part, [ROW, &whole].concat());
     }
@@ -213,27 +214,27 @@ mod tests {
     }
 
     #[test]
-    fn every_result_but_the_last_says_that_more_follow() {
+    fn every_result_but_the_last_announces_another() {
         for has_more in [false, true] {
             let completion = Completion { has_more, ..Completion::default() };
             let expected = StatusFlags::NONE.with(StatusFlags::MORE_RESULTS_EXIST, has_more);
-            let said = |capabilities, say: fn(&mut PacketSink<'_>, &Completion)| {
+            let emitted = |capabilities, emit: fn(&mut PacketSink<'_>, &Completion)| {
                 let mut out = Vec::new();
-                say(&mut PacketSink { out: &mut out, capabilities, result_start: Some(0) }, &completion);
+                emit(&mut PacketSink { out: &mut out, capabilities, result_start: Some(0) }, &completion);
                 out
             };
             let rows = |sink: &mut PacketSink<'_>, completion: &Completion| {
                 sink.header(&ResultHeader::default(), completion);
                 sink.end_rows(completion);
             };
-            let old = said(Capabilities::NONE, rows);
+            let old = emitted(Capabilities::NONE, rows);
             let ends: Vec<_> =
                 payloads(&old)[1..].iter().map(|end| ResultEnd::parse_eof(end).unwrap().status).collect();
             assert_eq!(ends, [expected; 2]);
-            let new = said(Capabilities::DEPRECATE_EOF, rows);
+            let new = emitted(Capabilities::DEPRECATE_EOF, rows);
             let ends: Vec<_> = payloads(&new)[1..].iter().map(|end| OkReply::parse(end).unwrap().status).collect();
             assert_eq!(ends, [expected]);
-            let done = said(Capabilities::NONE, |sink, completion| sink.complete(completion));
+            let done = emitted(Capabilities::NONE, |sink, completion| sink.complete(completion));
             assert_eq!(OkReply::parse(payloads(&done)[0]).unwrap().status, expected);
         }
     }

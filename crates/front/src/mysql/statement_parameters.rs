@@ -1,8 +1,9 @@
 //! Hot path, budget 50 instructions a parameter: no allocation after the first execution of a statement.
-//! What the protocol keeps of a session's prepared statements between executions: the types bound last, and long data; and the
-//! parameters of the execution at hand as the byte form that travels to the rows.
+//! State of a session's prepared statements between their executions: the parameter types bound last, and
+//! long data (COM_STMT_SEND_LONG_DATA).
 
 use junctor_expression::parameter::ParametersBuilder;
+use junctor_kernel::require;
 use junctor_model::value::{Decimal, ValueRef};
 
 use super::wire::command::StmtExecute;
@@ -10,13 +11,13 @@ use super::wire::error::ProtocolError;
 use super::wire::parameter::{DateTimeValue, DateValue, ParameterType, ParameterValue, TimeValue, decode_parameters};
 use crate::protocol::DecodedParameters;
 
-/// Bytes of long data that one session may keep.
+/// Maximum long data of one session in bytes. An execution that lacks some of its data fails with error 1153.
 const LONG_DATA_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The protocol's memory of a session's prepared statements.
+/// The prepared statements of one session that have such state.
 #[derive(Debug, Default)]
-pub struct StatementParameters {
-    /// By number, ascending; those that something is kept of.
+pub(crate) struct StatementParameters {
+    /// Ordered by number.
     statements: Vec<Statement>,
     long_data_bytes: usize,
 }
@@ -26,7 +27,7 @@ struct Statement {
     number: u32,
     bound_types: Vec<ParameterType>,
     long_data: Vec<(u16, Vec<u8>)>,
-    /// Some long data was dropped, so what is kept is not what the client sent.
+    /// Some long data was dropped, so the rest is not what the client sent.
     is_cut: bool,
 }
 
@@ -43,10 +44,10 @@ impl StatementParameters {
         &mut self.statements[position]
     }
 
-    /// Decodes the parameters of an execution; long data is used up by it.
+    /// Decodes the parameters of an execution, which consumes the statement's long data.
     ///
     /// # Errors
-    /// `Malformed` for what does not hold together, `PacketTooLarge` when long data was dropped.
+    /// `Malformed` for inconsistent bytes, `PacketTooLarge` when long data was dropped.
     pub fn decode(
         &mut self,
         execution: &StmtExecute<'_>,
@@ -71,16 +72,16 @@ impl StatementParameters {
         if long_data.is_empty() {
             decode_parameters(&execution.parameters, parameter_count, bound_types, |_| None, &mut push)?;
         } else {
-            // Long data outlives the packet only in this list, so values are decoded while it is borrowed.
             decode_with_long_data(execution, parameter_count, bound_types, &long, builder)?;
             let used = long_data.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
             long_data.clear();
-            self.long_data_bytes -= used;
+            self.release_long_data(used);
         }
         builder.append_to(bytes).map_err(|_| ProtocolError::Malformed { field: "parameter_count" })
     }
 
-    /// Appends to a parameter's long data. More than the session may keep is dropped, and the execution fails for want of it.
+    /// Appends to the long data of a parameter. Data beyond the session's maximum is dropped, and the
+    /// execution fails.
     pub fn append_long_data(&mut self, statement: u32, parameter: u16, data: &[u8]) {
         let is_too_much = self.long_data_bytes + data.len() > LONG_DATA_BYTES_MAX;
         let Statement { long_data, is_cut, .. } = self.entry(statement);
@@ -95,22 +96,29 @@ impl StatementParameters {
         self.long_data_bytes += data.len();
     }
 
-    /// Forgets the long data of a statement (COM_STMT_RESET).
+    /// Drops the long data of a statement (COM_STMT_RESET).
     pub fn forget_long_data(&mut self, statement: u32) {
         if let Ok(position) = self.position(statement) {
             let statement = &mut self.statements[position];
-            self.long_data_bytes -= statement.long_data.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+            let dropped = statement.long_data.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
             statement.long_data.clear();
             statement.is_cut = false;
+            self.release_long_data(dropped);
         }
     }
 
-    /// Forgets a statement (COM_STMT_CLOSE).
+    /// Drops the state of a statement (COM_STMT_CLOSE).
     pub fn forget(&mut self, statement: u32) {
         self.forget_long_data(statement);
         if let Ok(position) = self.position(statement) {
             self.statements.remove(position);
         }
+    }
+
+    fn release_long_data(&mut self, bytes: usize) {
+        // Below zero the session could never send long data again.
+        require!(bytes <= self.long_data_bytes, "dropped long data was counted");
+        self.long_data_bytes -= bytes;
     }
 }
 
@@ -122,7 +130,8 @@ fn decode_with_long_data<'l>(
     long: &dyn Fn(usize) -> Option<&'l [u8]>,
     builder: &mut ParametersBuilder,
 ) -> Result<(), ProtocolError> {
-    // The decoder wants packet and long data to live equally long; a copy of the packet's bytes gives them one owner.
+    // The decoder wants the packet and the long data to live equally long; copying the packet shortens its
+    // lifetime to theirs.
     let bytes = execution.parameters.bytes.to_vec();
     let mut block = execution.parameters;
     block.bytes = &bytes;
@@ -134,7 +143,7 @@ fn push_value(builder: &mut ParametersBuilder, value: ParameterValue<'_>) {
     match value {
         ParameterValue::Null => builder.push(ValueRef::Null),
         ParameterValue::Signed(value) => builder.push(ValueRef::Int(value)),
-        // A number is what it is as a literal, however the client's type says it: some send every positive one as unsigned.
+        // Some drivers send every positive integer as unsigned. As in a literal, only the value decides.
         ParameterValue::Unsigned(value) => builder.push(match i64::try_from(value) {
             Ok(value) => ValueRef::Int(value),
             Err(_) => ValueRef::UInt(value),
@@ -152,7 +161,8 @@ fn push_value(builder: &mut ParametersBuilder, value: ParameterValue<'_>) {
     }
 }
 
-/// A decimal number of at most 38 digits; longer ones stay text, which converts like any other.
+/// A decimal number of at most 38 digits. A longer one stays text, which the comparison converts like any
+/// other text.
 fn decimal(text: &[u8]) -> Option<Decimal> {
     let text = std::str::from_utf8(text).ok()?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -210,7 +220,7 @@ mod tests {
         assert!(decoded.bytes.len() > chunk.len());
         decoded.trim();
         assert_eq!((decoded.bytes.capacity(), parameters.long_data_bytes), (0, 0));
-        // One that is refused after long data was decoded leaves no memory either.
+        // A refused execution keeps no memory either.
         parameters.append_long_data(1, 0, &chunk);
         assert!(parameters.decode(&execution, 2, &mut decoded).is_err());
         decoded.trim();
@@ -233,7 +243,7 @@ mod tests {
             assert_eq!(run(&mut parameters, &bound(number)), Ok(Value::Int(i64::from(number))));
         }
         parameters.forget(7);
-        assert!(run(&mut parameters, &execution(7)).is_err(), "no types are known of it");
+        assert!(run(&mut parameters, &execution(7)).is_err(), "its types were dropped");
         for number in [3, 9] {
             assert_eq!(run(&mut parameters, &execution(number)), Ok(Value::Int(5)));
         }

@@ -1,4 +1,5 @@
-//! Hot path, budget 20 instructions a key: the answers of partitions as one frame, with the place of each key's row.
+//! Hot path, budget 20 instructions a key: joins the answers of partitions to one frame, with an index from
+//! keys to rows.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
@@ -6,14 +7,16 @@ use junctor_sql::result::{KeyRows, NO_PARTITION};
 use junctor_wire::frame;
 use junctor_wire::reply::{KEY_ROWS_HEAD_BYTES, NOT_FOUND, begin_key_rows, end_key_rows};
 
-/// Makes the frame in `out`, which is empty. Where the first answer has room for the frame's head, its buffer becomes the frame's.
+/// Writes the frame to `out`, which is empty. If the first answer has room for the frame's head, its buffer
+/// becomes the frame's.
 ///
-/// Errors: 1153 when it is too long, 1105 when an answer has fewer packets than keys.
+/// Errors: 1153 if the frame is too long, 1105 if an answer has fewer packets than keys.
 pub(super) fn assemble(number: u32, status: u8, rows: &mut KeyRows, out: &mut Vec<u8>) -> Result<()> {
     let KeyRows { order, parts, head_bytes } = rows;
     parts.sort_by_key(|(partition, ..)| *partition);
     let mut starts = [0u32; PARTITIONS_PER_TABLE_MAX as usize];
     let mut parts = parts.iter_mut().peekable();
+    // Parts of one partition follow each other, in the order of their packets.
     let mut last = NO_PARTITION;
     match parts.next_if(|(_, is_prefixed, _)| *is_prefixed) {
         Some((partition, _, bytes)) => {
@@ -34,7 +37,9 @@ pub(super) fn assemble(number: u32, status: u8, rows: &mut KeyRows, out: &mut Ve
     let body_end = out.len();
     out.resize(body_end + order.len() * 4, 0);
     let (body, index) = out.split_at_mut(body_end);
-    for (place, partition) in index.as_chunks_mut().0.iter_mut().zip(&*order) {
+    // The packets of a partition are in the order of its keys, so one cursor a partition finds each key's
+    // packet.
+    for (entry, partition) in index.as_chunks_mut().0.iter_mut().zip(&*order) {
         let mut at = NOT_FOUND;
         if let Some(start) = starts.get_mut(usize::from(*partition)) {
             let (_, length) = body.get(*start as usize..).and_then(frame::head).ok_or_else(broken)?;
@@ -43,7 +48,7 @@ pub(super) fn assemble(number: u32, status: u8, rows: &mut KeyRows, out: &mut Ve
             }
             *start += (frame::HEAD_BYTES + length) as u32;
         }
-        *place = at.to_le_bytes();
+        *entry = at.to_le_bytes();
     }
     if end_key_rows(number, status, order.len(), out) { Ok(()) } else { Err(too_long()) }
 }
@@ -56,7 +61,7 @@ fn note_start(starts: &mut [u32], partition: u16, at: usize) {
 
 #[cold]
 fn broken() -> Box<Error> {
-    Error::new(ErrorCode::UnknownError, "A reply of the data plane is broken")
+    Error::new(ErrorCode::UnknownError, "A reply of the data plane has too few rows")
 }
 
 #[cold]
@@ -75,11 +80,11 @@ mod tests {
         vec![2, 0, 0, 0, 0, byte]
     }
 
-    /// Which rows the frame gives the keys, by their last byte.
+    /// The last byte of each key's row.
     fn found(rows: &mut KeyRows) -> Vec<Option<u8>> {
         let mut out = Vec::new();
-        assemble(7, 1, rows, &mut out).expect("it is short");
-        let (frame, rest) = next_frame(&out).expect("it is whole");
+        assemble(7, 1, rows, &mut out).expect("a short frame");
+        let (frame, rest) = next_frame(&out).expect("a complete frame");
         let Ok((7, Reply::KeyRows(Parsed { body, index, status: 1 }))) = Reply::parse(frame) else { panic!("{out:?}") };
         assert_eq!(rest, &[] as &[u8]);
         let row = |at: &[u8; 4]| match u32::from_le_bytes(*at) {

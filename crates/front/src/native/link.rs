@@ -1,5 +1,5 @@
-//! Hot path, budget 40 instructions a request in: no copy of a request that arrived in one piece. Frames and logins of one
-//! connection.
+//! Hot path, budget 40 instructions a request in: no copy of a request that arrived in one piece. Frames and
+//! logins of one connection.
 
 use junctor_wire::reply::{self, Greeting};
 use junctor_wire::request::{Login, kind};

@@ -153,7 +153,8 @@ impl SessionState {
         parameters.clear();
         let parsed = parse_values(count, values, &mut |value| {
             parameters.builder.push(match value {
-                // Some drivers send every positive integer as unsigned. As in a literal, only the value decides.
+                // Some drivers send every positive integer as unsigned. As in a literal, only the value
+                // decides.
                 ValueRef::UInt(number) => i64::try_from(number).map_or(value, ValueRef::Int),
                 value => value,
             });
@@ -185,7 +186,8 @@ fn parse(payload: &[u8]) -> (u32, Result<Option<Request<'_>>, Malformed>) {
     }
 }
 
-/// Confirms a request that is no statement: ROW_COUNT() and the warnings stay those of the statement before it.
+/// Confirms a request that is no statement: ROW_COUNT() and the warnings stay those of the statement before
+/// it.
 fn confirm(session: &Session, sink: &mut NativeSink<'_>) -> Progress {
     sink.complete(&session.completion());
     Progress::Done

@@ -1,4 +1,5 @@
-//! Hot path, budget 60 instructions an answer besides its rows: results of sessions as frames of the native protocol.
+//! Hot path, budget 60 instructions an answer besides its rows: results of sessions as frames of the native
+//! protocol.
 
 use junctor_model::error::{Error, Result};
 use junctor_model::row_encoding::ResultColumn;
@@ -12,11 +13,11 @@ use super::key_rows;
 pub(crate) struct NativeSink<'a> {
     /// The frames so far.
     pub out: &'a mut Vec<u8>,
-    /// The number of the request.
+    /// The number of the request. Its answer repeats it.
     pub number: u32,
-    /// Where in `out` the result under way begins, if nothing of it has left yet: an error takes its place then.
+    /// Start of the current result in `out`, if no part of it has been sent. Then an error replaces it.
     pub result_start: Option<usize>,
-    /// The engine's number of the statement that was prepared.
+    /// The engine's number of the statement that the request prepared.
     pub prepared: Option<u32>,
 }
 
@@ -68,7 +69,7 @@ impl ResultSink for NativeSink<'_> {
     }
 
     fn field_list(&mut self, _columns: &[(ResultColumn, Option<Vec<u8>>)], completion: &Completion) {
-        // No request asks for one.
+        // No request of this protocol lists fields.
         self.complete(completion);
     }
 

@@ -1,12 +1,13 @@
-//! Hot path, budget 10 instructions an execution: the parameters of the execution at hand, as values that travel to the rows.
+//! Hot path, budget 10 instructions an execution: the parameters of the execution at hand, as values that
+//! travel to the rows.
 
 use junctor_expression::ParametersBuilder;
 
 /// Capacity in bytes that is kept between executions.
 const BYTES_KEPT: usize = 64 * 1024;
 
-/// The parameters of the execution at hand, decoded from a protocol's form. All sessions of a block share one, because
-/// thousands of idle sessions must not keep a copy each.
+/// The parameters of the execution at hand, decoded from a protocol's form. All sessions of a block share
+/// one, because thousands of idle sessions must not keep a copy each.
 #[derive(Debug, Default)]
 pub(crate) struct DecodedParameters {
     pub builder: ParametersBuilder,

@@ -38,8 +38,8 @@ pub(crate) trait ProtocolSession: Sized {
     /// The state of a new session, and the choices of its login.
     fn open(login: &Login) -> (Self, SessionTraits);
 
-    /// A sink that appends to `out`. The result under way begins at `result_start`, if no part of it has been sent: then an
-    /// error replaces it.
+    /// A sink that appends to `out`. The result under way begins at `result_start`, if no part of it has been
+    /// sent: then an error replaces it.
     fn sink<'a>(&self, out: &'a mut Vec<u8>, result_start: Option<usize>) -> Self::Sink<'a>;
 
     /// Appends the answer to a successful login. A protocol whose login has no answer appends nothing.
@@ -53,7 +53,8 @@ pub(crate) trait ProtocolSession: Sized {
     /// The next answer, an error, belongs to no command.
     fn begin_unsolicited(&mut self) {}
 
-    /// Executes a command and appends its answer to `answer`, which is empty. A command without an answer appends nothing.
+    /// Executes a command and appends its answer to `answer`, which is empty. A command without an answer
+    /// appends nothing.
     fn execute(&mut self, payload: &[u8], answer: &mut Vec<u8>, context: CommandContext<'_, '_>) -> Progress;
 
     /// The text of a command that consists of SQL statements; `None` for every other command.

@@ -1,5 +1,5 @@
-//! Hot path, budget 150 instructions a command besides its execution: sessions and their commands, from *OpenSession* to
-//! *CloseSession*.
+//! Hot path, budget 150 instructions a command besides its execution: sessions and their commands, from
+//! *OpenSession* to *CloseSession*.
 
 use junctor_gateway::{Event, TurnContext};
 use junctor_kernel::{Address, Buffer, require, verify};
@@ -169,8 +169,8 @@ impl SqlBlock {
         self.end_step(connection, turn);
     }
 
-    /// Ends every step of a session: returns its ticket when nothing of it is in the data plane, and removes it when its
-    /// connection is gone and nothing is under way.
+    /// Ends every step of a session: returns its ticket when nothing of it is in the data plane, and removes
+    /// it when its connection is gone and nothing is under way.
     pub(super) fn end_step(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         let Some(mut record) = self.sessions.get_mut(&connection) else { return };
         let is_idle = !self.engine.is_busy(&record.session);
@@ -184,7 +184,8 @@ impl SqlBlock {
         if record.is_disconnected && is_idle {
             return self.remove_session(connection, turn);
         }
-        // A session that waits for a metadata lock makes room for those that hold it, which must go on to release it.
+        // A session that waits for a metadata lock makes room for those that hold it, which must go on to
+        // release it.
         let is_outside = match record.command {
             CommandState::Idle if is_idle => true,
             CommandState::BetweenStatements(NextStatement::Due) => {
@@ -197,8 +198,8 @@ impl SqlBlock {
             record.is_admitted = false;
             self.admission.leave();
         }
-        // Others may wait for its row locks, so its next command must not wait for them. A schema change, which locks rows
-        // while it fills an index, gives its ticket back before.
+        // Others may wait for its row locks, so its next command must not wait for them. A schema change,
+        // which locks rows while it fills an index, gives its ticket back before.
         verify!(
             record.is_admitted || !record.session.holds_locks() || record.session.waits_for_tables(),
             "a session with locks holds a ticket of admission"
@@ -315,8 +316,8 @@ pub(super) fn send_progress(
     }
 }
 
-/// Notes that a part of an answer was sent, which must be written before more is asked for: the thread of the socket does
-/// both itself.
+/// Notes that a part of an answer was sent, which must be written before more is asked for: the thread of the
+/// socket does both itself.
 pub(super) fn mark_part(recv: Address, turn: &mut TurnContext<'_>) {
     turn.outbox.mark_heavy(recv);
 }

@@ -29,8 +29,8 @@ impl SqlBlock {
         self.stop(connection, true, Some(error), turn);
     }
 
-    /// Stops the command of a session, and with `ends` the session. The client gets the answer of the command, or between two
-    /// commands the `farewell`.
+    /// Stops the command of a session, and with `ends` the session. The client gets the answer of the
+    /// command, or between two commands the `farewell`.
     fn stop(&mut self, connection: ConnectionId, ends: bool, farewell: Option<&Error>, turn: &mut TurnContext<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         record.is_ending |= ends;

@@ -1,5 +1,5 @@
-//! Sessions that wait for the metadata lock of a table, which a schema change holds. Main asks for tables with *BlockTables*
-//! and releases them with *UnblockTables*; the engine knows which session waits for what.
+//! Sessions that wait for the metadata lock of a table, which a schema change holds. Main asks for tables
+//! with *BlockTables* and releases them with *UnblockTables*; the engine knows which session waits for what.
 
 use junctor_gateway::TurnContext;
 use junctor_kernel::Duration;
@@ -49,7 +49,8 @@ impl SqlBlock {
         self.queue_retry(turn);
     }
 
-    /// Schedules the statements that may start now. Each has a turn of its own, because it may send as much as any command.
+    /// Schedules the statements that may start now. Each has a turn of its own, because it may send as much
+    /// as any command.
     fn queue_retry(&mut self, turn: &mut TurnContext<'_>) {
         if self.engine.has_table_waiters() {
             let signal = ContinueWork { work: METADATA_LOCK_WORK };

@@ -1,5 +1,5 @@
-//! Texts of several statements: from one statement to the next. Results of statements that follow each other closely are sent
-//! together.
+//! Texts of several statements: from one statement to the next. Results of statements that follow each other
+//! closely are sent together.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,8 @@ pub(super) struct MultiStatementQueues {
     is_timer_running: bool,
 }
 
-/// A statement is done and another one follows: a large result is sent now, a small one leaves with what follows.
+/// A statement is done and another one follows: a large result is sent now, a small one leaves with what
+/// follows.
 #[cold]
 pub(super) fn after_statement(engine: &mut Engine, record: &mut SessionRecord, turn: &mut TurnContext<'_>) {
     engine.note_done(&mut record.session, record.statement_start, turn.now);
@@ -60,7 +61,8 @@ impl SqlBlock {
         if !matches!(record.command, CommandState::BetweenStatements(NextStatement::Queued)) {
             return;
         }
-        // The statement before may have been KILL, which needs no ticket, or a schema change, which returns its own.
+        // The statement before may have been KILL, which needs no ticket, or a schema change, which returns
+        // its own.
         if !record.is_admitted && !self.admission.try_enter() {
             self.admission.wait(connection);
             record.command = CommandState::BetweenStatements(NextStatement::AwaitsAdmission);

@@ -6,8 +6,8 @@ use junctor_sql::Session;
 
 use crate::protocol_table::SessionState;
 
-/// One session. The fields that every command needs come first and together, so that a command among thousands of sessions
-/// touches few cache lines.
+/// One session. The fields that every command needs come first and together, so that a command among
+/// thousands of sessions touches few cache lines.
 #[repr(C)]
 pub(super) struct SessionRecord {
     pub command: CommandState,
@@ -18,8 +18,9 @@ pub(super) struct SessionRecord {
     pub socket: SocketId,
     pub reply_to: Address,
     pub protocol: SessionState,
-    /// The session holds a ticket of admission: a statement runs, or its transaction has written or locked. A transaction that
-    /// only read holds none, so that clients which never commit their reads do not keep others out.
+    /// The session holds a ticket of admission: a statement runs, or its transaction has written or locked. A
+    /// transaction that only read holds none, so that clients which never commit their reads do not keep
+    /// others out.
     pub is_admitted: bool,
     /// The connection closes with the answer of the command under way.
     pub is_ending: bool,
@@ -42,14 +43,16 @@ pub(super) enum CommandState {
     Idle,
     /// The command waits for its ticket of admission.
     AwaitsAdmission(ExecuteCommand),
-    /// The command gave its ticket back while it waited for a metadata lock, has the lock, and waits for another ticket.
+    /// The command gave its ticket back while it waited for a metadata lock, has the lock, and waits for
+    /// another ticket.
     AwaitsReadmission,
     Running,
     /// One statement of the text is done and the next one has not started.
     BetweenStatements(NextStatement),
 }
 
-/// When the next statement of a text starts. Each has a turn of its own, because it may send as much as any command.
+/// When the next statement of a text starts. Each has a turn of its own, because it may send as much as any
+/// command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextStatement {
     /// It is not in the queue yet.
@@ -67,7 +70,8 @@ pub(super) enum NextStatement {
 pub(super) struct UnsentResults {
     /// The session is in the queue of the result timer.
     pub is_queued: bool,
-    /// When results were sent for which the client has not made room yet. A time before the command under way means nothing.
+    /// When results were sent for which the client has not made room yet. A time before the command under way
+    /// means nothing.
     pub sent: Option<Time>,
 }
 

@@ -1,5 +1,5 @@
-//! Time limits of sessions: `wait_timeout`, `interactive_timeout`, and `transaction_timeout_s`. One timer visits all
-//! sessions in turn, so that a session costs no timer of its own.
+//! Time limits of sessions: `wait_timeout`, `interactive_timeout`, and `transaction_timeout_s`. One timer
+//! visits all sessions in turn, so that a session costs no timer of its own.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,8 @@ use super::state::{CommandState, SessionRecord};
 
 /// Maximum number of sessions that one expiry of the timer checks.
 const SESSIONS_PER_SWEEP: usize = 1024;
-/// Interval at which each session is checked, in milliseconds. With many sessions the timer expires more often.
+/// Interval at which each session is checked, in milliseconds. With many sessions the timer expires more
+/// often.
 const SWEEP_MS: u64 = 1000;
 
 /// The order in which sessions are checked. Sessions that have ended meanwhile are skipped.

@@ -1,7 +1,8 @@
-//! The login exchange, from the greeting to a verified identity, and again for COM_CHANGE_USER. The only method is
-//! `mysql_native_password`; a client that starts with another one is asked to switch.
+//! The login exchange, from the greeting to a verified identity, and again for COM_CHANGE_USER. The only
+//! method is `mysql_native_password`; a client that starts with another one is asked to switch.
 //!
-//! [`Handshake`] is a state machine without input or output: it takes payloads and appends packets to the caller's buffer.
+//! [`Handshake`] is a state machine without input or output: it takes payloads and appends packets to the
+//! caller's buffer.
 
 use super::wire::authentication_switch::AuthenticationSwitch;
 use super::wire::capability::Capabilities;
@@ -161,7 +162,8 @@ impl Handshake {
         self.prove(claim, response.plugin, response.authentication, context)
     }
 
-    /// Decides if the proof was made by our method, otherwise asks for one. A client that names no method uses ours.
+    /// Decides if the proof was made by our method, otherwise asks for one. A client that names no method
+    /// uses ours.
     fn prove(
         &mut self,
         claim: Claim,

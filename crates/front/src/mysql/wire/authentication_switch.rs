@@ -1,4 +1,4 @@
-//! The server's request to prove the password again by another method. The client's answer is the bare proof.
+//! The server's request to prove the password by another method. The client answers with the bare proof.
 
 use super::error::ProtocolError;
 use super::field::{FieldReader, put_zero_terminated};

@@ -1,15 +1,15 @@
-//! Capability bits: what server and client may use with each other.
+//! Capability bits: the features that server and client may use with each other.
 
 use std::ops::{BitAnd, BitOr};
 
-/// A set of capability bits. What holds on a connection is the intersection of what both sides named.
+/// A set of capability bits. A connection has the intersection of the server's and the client's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities(u32);
 
 impl Capabilities {
     /// No capability.
     pub const NONE: Self = Self(0);
-    /// Passwords by the 4.1 method. MariaDB reads its absence as "a MariaDB server".
+    /// Passwords by the 4.1 method. A MariaDB client takes a server without it for a MariaDB server.
     pub const LONG_PASSWORD: Self = Self(1);
     /// Affected rows of an update are the rows matched, not the rows changed.
     pub const FOUND_ROWS: Self = Self(1 << 1);
@@ -52,8 +52,8 @@ impl Capabilities {
     /// Queries and executions carry named attributes.
     pub const QUERY_ATTRIBUTES: Self = Self(1 << 27);
 
-    /// What this server announces. A capability is here when everything it promises is kept; SSL, COMPRESS, LOCAL_FILES and
-    /// SESSION_TRACK are not.
+    /// The capabilities of this server. SSL, COMPRESS, LOCAL_FILES, SESSION_TRACK and QUERY_ATTRIBUTES are
+    /// absent because the server does not do what they promise.
     pub const SERVER: Self = Self(
         Self::LONG_PASSWORD.0
             | Self::FOUND_ROWS.0

@@ -14,16 +14,16 @@ pub struct ChangeUser<'a> {
     pub authentication: &'a [u8],
     /// Database to start in; empty for none.
     pub database: &'a [u8],
-    /// Number of the collation the client wants; `None` keeps the connection's.
+    /// Number of the client's collation; `None` keeps the connection's.
     pub charset: Option<u16>,
-    /// Method the proof was made with; `None` if the client does not name methods.
+    /// Method of the proof; `None` if the client names none.
     pub plugin: Option<&'a [u8]>,
-    /// What the client says about itself.
+    /// The client's description of itself.
     pub attributes: ConnectAttributes<'a>,
 }
 
 impl<'a> ChangeUser<'a> {
-    /// Reads what follows the command byte, in the form that the connection's `capabilities` demand.
+    /// Reads what follows the command byte, in the form of the connection's `capabilities`.
     ///
     /// # Errors
     /// [`ProtocolError::Malformed`] if a field is cut; everything after the database may be missing.

@@ -1,5 +1,4 @@
-//! Column definitions: what a client is told about each column of a result, parameter of a statement, or field of a
-//! table.
+//! Column definitions: the metadata of a result's column, a statement's parameter, or a table's field.
 
 use std::ops::BitOr;
 
@@ -10,7 +9,7 @@ use super::parameter_type::ColumnType;
 const CATALOG: &[u8] = b"def";
 const FIXED_BYTES: u64 = 12;
 
-/// Properties of a column as clients read them.
+/// Properties of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ColumnFlags(u16);
 
@@ -87,13 +86,13 @@ pub struct ColumnDefinition<'a> {
     pub name_original: &'a [u8],
     /// Number of the collation; 63 for bytes and numbers.
     pub charset: u16,
-    /// Most bytes of a value as text.
+    /// Maximum length of a value as text, in bytes.
     pub length_bytes: u32,
     /// Type.
     pub column_type: ColumnType,
     /// Properties.
     pub flags: ColumnFlags,
-    /// Digits after the point; 31 for a floating one, 0 for whole numbers and plain strings.
+    /// Digits after the point; 31 if their number is not fixed, 0 for integers and strings.
     pub decimals: u8,
 }
 
@@ -107,7 +106,7 @@ pub enum ColumnDefault<'a> {
 }
 
 impl<'a> ColumnDefinition<'a> {
-    /// Appends the payload as it stands in results and prepared statements.
+    /// Appends the payload for a result or a prepared statement.
     pub fn emit(&self, out: &mut Vec<u8>) {
         put_length_encoded_bytes(out, CATALOG);
         put_length_encoded_bytes(out, self.schema);
@@ -123,7 +122,7 @@ impl<'a> ColumnDefinition<'a> {
         out.extend_from_slice(&[self.decimals, 0, 0]);
     }
 
-    /// Appends the payload as it stands in the answer to COM_FIELD_LIST.
+    /// Appends the payload for the answer to COM_FIELD_LIST.
     pub fn emit_with_default(&self, default: ColumnDefault<'_>, out: &mut Vec<u8>) {
         self.emit(out);
         match default {

@@ -8,7 +8,7 @@ use super::error::ProtocolError;
 use super::field::{FieldReader, put_u16, put_u32, put_zero_terminated};
 use super::parameter::{ParameterBlock, skip_query_attributes};
 
-/// A command of a client; its bytes lie in the payload it was read from.
+/// A command of a client. It borrows from the payload that it was read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command<'a> {
     /// Ends the connection; there is no answer.
@@ -30,7 +30,7 @@ pub enum Command<'a> {
         /// Pattern for column names; empty for all.
         wildcard: &'a [u8],
     },
-    /// Asks for a line of text about the server.
+    /// Requests a line of text about the server.
     Statistics,
     /// Lists connections.
     ProcessInfo,
@@ -39,11 +39,11 @@ pub enum Command<'a> {
         /// Number of the connection.
         connection_id: u32,
     },
-    /// Asks whether the server is there.
+    /// Checks that the server is alive.
     Ping,
     /// Logs in again.
     ChangeUser(ChangeUser<'a>),
-    /// Forgets the state of the session.
+    /// Resets the session.
     ResetConnection,
     /// Allows or forbids several statements in one query.
     SetOption {
@@ -66,21 +66,21 @@ pub enum Command<'a> {
         /// The bytes to append.
         data: &'a [u8],
     },
-    /// Forgets a prepared statement; there is no answer.
+    /// Closes a prepared statement; there is no answer.
     StmtClose {
         /// Number of the statement.
         statement_id: u32,
     },
-    /// Forgets the long data and closes the cursor of a statement.
+    /// Drops the long data of a statement and closes its cursor.
     StmtReset {
         /// Number of the statement.
         statement_id: u32,
     },
-    /// Asks for rows of a cursor.
+    /// Fetches rows of a cursor.
     StmtFetch {
         /// Number of the statement.
         statement_id: u32,
-        /// Most rows wanted.
+        /// Maximum number of rows.
         row_count: u32,
     },
     /// A command this server does not know, to be answered with error 1047. An empty payload is command 0.
@@ -92,7 +92,7 @@ pub enum Command<'a> {
 pub struct StmtExecute<'a> {
     /// Number of the statement.
     pub statement_id: u32,
-    /// Whether and how a cursor is wanted.
+    /// The cursor that the client wants, if any.
     pub cursor: CursorKind,
     /// The parameters, to be decoded with [`super::parameter::decode_parameters`].
     pub parameters: ParameterBlock<'a>,
@@ -136,8 +136,8 @@ const OPTION_MULTI_STATEMENTS_OFF: u16 = 1;
 const CURSOR_MASK: u8 = 0x07;
 
 impl<'a> Command<'a> {
-    /// Reads a payload on a connection with `capabilities`. Bytes behind a command's last field are ignored, as clients
-    /// of several generations send some.
+    /// Reads a payload on a connection with `capabilities`. Bytes behind the last field are ignored, because
+    /// clients of several generations send some.
     ///
     /// # Errors
     /// [`ProtocolError::Malformed`] if a field is cut.

@@ -1,12 +1,12 @@
-//! Connection attributes: what a client says about itself (program, library, process) when it connects.
+//! Connection attributes: a client's description of itself (program, library, process) at login.
 
 use super::error::ProtocolError;
 use super::field::{FieldReader, put_length_encoded_bytes, put_length_encoded_integer};
 
-/// Most bytes of attributes one client may send.
+/// Maximum length of a client's attributes in bytes.
 pub const CONNECT_ATTRIBUTES_BYTES_MAX: usize = 64 * 1024;
 
-/// A checked view on attributes: every name and value lies inside the bytes.
+/// A checked view of attributes: every name and value lies inside the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ConnectAttributes<'a> {
     bytes: &'a [u8],
@@ -16,7 +16,8 @@ impl<'a> ConnectAttributes<'a> {
     /// Checks `bytes`, a run of length-encoded names and values.
     ///
     /// # Errors
-    /// [`ProtocolError::Malformed`] if a name or value is cut or there are more than [`CONNECT_ATTRIBUTES_BYTES_MAX`].
+    /// [`ProtocolError::Malformed`] if a name or value is cut or there are more than
+    /// [`CONNECT_ATTRIBUTES_BYTES_MAX`].
     pub fn new(bytes: &'a [u8]) -> Result<Self, ProtocolError> {
         const FIELD: &str = "connect_attributes";
         if bytes.len() > CONNECT_ATTRIBUTES_BYTES_MAX {
@@ -30,7 +31,8 @@ impl<'a> ConnectAttributes<'a> {
         Ok(Self { bytes })
     }
 
-    /// Takes attributes from `fields`; none if nothing is left, as clients that have none leave the length out too.
+    /// Takes attributes from `fields`. If nothing is left there are none: a client without attributes omits
+    /// their length.
     pub(super) fn parse(fields: &mut FieldReader<'a>) -> Result<Self, ProtocolError> {
         if fields.is_empty() {
             return Ok(Self::default());
@@ -43,12 +45,12 @@ impl<'a> ConnectAttributes<'a> {
         put_length_encoded_bytes(out, self.bytes);
     }
 
-    /// The encoded attributes, to be kept and viewed again with [`ConnectAttributes::new`].
+    /// The encoded attributes, in the form that [`ConnectAttributes::new`] reads.
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Names and values in the order they were sent.
+    /// Names and values in the client's order.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         let mut fields = FieldReader::new(self.bytes);
         std::iter::from_fn(move || {

@@ -1,19 +1,18 @@
-//! What is wrong with bytes of a client, as MySQL error numbers. Every one of these ends the connection that sent them.
+//! Violations of the protocol, as MySQL error numbers. Every one of them ends its connection.
 
 use std::fmt;
 
-/// Why bytes of a client were refused. The connection that sent them is answered with [`ProtocolError::errno`] and
-/// closed; no other connection notices.
+/// Why a client's bytes were refused. The answer is [`ProtocolError::errno`], and the connection closes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProtocolError {
     /// A packet did not carry the next sequence number: bytes were lost or the client's state is not ours.
     PacketsOutOfOrder {
-        /// The sequence number that had to come.
+        /// The sequence number that was due.
         expected: u8,
-        /// The sequence number that came.
+        /// The sequence number that arrived.
         received: u8,
     },
-    /// A payload, joined from its packets, is longer than `max_allowed_packet` bytes.
+    /// A payload, assembled from its packets, is longer than `max_allowed_packet` bytes.
     PacketTooLarge,
     /// A field lies outside its packet or holds a value that the protocol does not define.
     Malformed {
@@ -40,7 +39,7 @@ impl ProtocolError {
         }
     }
 
-    /// The text for the client; the field at fault is in [`fmt::Display`], for logs.
+    /// The text for the client. [`fmt::Display`] adds the field at fault, for logs.
     pub const fn message(self) -> &'static str {
         match self {
             Self::PacketsOutOfOrder { .. } => "Got packets out of order",

@@ -1,22 +1,23 @@
 //! Hot path, budget 10 instructions a field: no allocation, no formatting.
 //!
-//! The field encodings every message is made of: little-endian integers, length-encoded integers and strings, strings
-//! that end with a zero byte. [`FieldReader`] is the checked view on a payload; the `put_` functions are its inverse.
+//! The field encodings of all messages: little-endian integers, length-encoded integers and strings,
+//! zero-terminated strings. [`FieldReader`] is the checked view of a payload; the `put_` functions are its
+//! inverse.
 
 use super::error::ProtocolError;
 
 /// First byte of a length-encoded NULL.
 pub const NULL_MARK: u8 = 0xfb;
 
-/// A view on a payload that hands out fields from the front. A field that does not lie wholly inside the payload is
-/// [`ProtocolError::Malformed`] with the name given by the caller; no length in the payload is trusted.
+/// Takes fields from the front of a payload. A field that does not lie completely inside the payload is
+/// [`ProtocolError::Malformed`] with the name that the caller gives. No length in the payload is trusted.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldReader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> FieldReader<'a> {
-    /// A view on the whole of `payload`.
+    /// A reader of the whole payload.
     #[inline]
     pub const fn new(payload: &'a [u8]) -> Self {
         Self { rest: payload }
@@ -88,8 +89,8 @@ impl<'a> FieldReader<'a> {
         Ok(u64::from_le_bytes(self.array(field)?))
     }
 
-    /// Takes a length-encoded integer of one, three, four or nine bytes. The marks for NULL and for an error packet
-    /// are not integers.
+    /// Takes a length-encoded integer of one, three, four or nine bytes. The marks of NULL and of an error
+    /// packet are no integers.
     #[inline]
     pub fn length_encoded_integer(&mut self, field: &'static str) -> Result<u64, ProtocolError> {
         match self.u8(field)? {
@@ -124,7 +125,7 @@ impl<'a> FieldReader<'a> {
         self.length_encoded_bytes(field).map(Some)
     }
 
-    /// Takes a byte string up to its zero byte, which is taken but not returned.
+    /// Takes a byte string and its zero byte, which is not returned.
     pub fn zero_terminated(&mut self, field: &'static str) -> Result<&'a [u8], ProtocolError> {
         match self.rest.iter().position(|&byte| byte == 0) {
             Some(length) => {
@@ -136,7 +137,8 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// Takes a byte string up to its zero byte, or to the end of the payload: some clients leave the last zero out.
+    /// Takes a byte string up to its zero byte, or to the end of the payload: some clients omit the last
+    /// zero.
     pub fn zero_terminated_or_rest(&mut self) -> &'a [u8] {
         match self.rest.iter().position(|&byte| byte == 0) {
             Some(length) => {
@@ -189,7 +191,8 @@ pub fn put_length_encoded_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends a byte string and a zero byte. The string is cut at its first zero, which the form cannot express.
+/// Appends a byte string and a zero byte. The string is cut at its first zero, which the encoding cannot
+/// express.
 pub fn put_zero_terminated(out: &mut Vec<u8>, bytes: &[u8]) {
     let length = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     out.extend_from_slice(&bytes[..length]);

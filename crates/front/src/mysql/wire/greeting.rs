@@ -5,10 +5,10 @@ use super::error::ProtocolError;
 use super::field::{FieldReader, put_u16, put_u32, put_zero_terminated};
 use super::status::StatusFlags;
 
-/// Bytes of the challenge that clients mix into their password.
+/// Length in bytes of the challenge that clients mix into their proof.
 pub const SALT_BYTES: usize = 20;
 
-/// The authentication method this server announces and can check.
+/// The only authentication method of this server.
 pub const NATIVE_PASSWORD: &[u8] = b"mysql_native_password";
 
 const PROTOCOL_VERSION: u8 = 10;
@@ -17,17 +17,17 @@ const SALT_FIRST_BYTES: usize = 8;
 /// The greeting of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Greeting<'a> {
-    /// Version text; drivers branch on its leading number.
+    /// Version text. Drivers branch on its leading number.
     pub server_version: &'a [u8],
     /// Number of the connection, as CONNECTION_ID() and KILL know it.
     pub connection_id: u32,
     /// The challenge: no zero byte, each below 128.
     pub salt: [u8; SALT_BYTES],
-    /// What the server offers.
+    /// The server's capabilities.
     pub capabilities: Capabilities,
     /// Low byte of the default collation's number.
     pub charset: u8,
-    /// State of the fresh session.
+    /// State of the new session.
     pub status: StatusFlags,
     /// Name of the authentication method the challenge is for.
     pub plugin: &'a [u8],

@@ -1,4 +1,4 @@
-//! The answer of a client to the greeting: who it is, what it can do, and its proof of the password.
+//! The client's answer to the greeting: its identity, capabilities, and proof of the password.
 
 use super::capability::Capabilities;
 use super::connect_attributes::ConnectAttributes;
@@ -7,12 +7,12 @@ use super::field::{FieldReader, put_length_encoded_bytes, put_u32, put_zero_term
 
 const FILLER_BYTES: usize = 23;
 
-/// What a client may send in answer to the greeting.
+/// The possible answers to the greeting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientAnswer<'a> {
     /// A login in the form of protocol 4.1.
     Response(HandshakeResponse<'a>),
-    /// The client wants TLS before it says who it is.
+    /// The client wants TLS before it names its user.
     TlsRequest,
     /// A client from before protocol 4.1.
     TooOld,
@@ -21,11 +21,11 @@ pub enum ClientAnswer<'a> {
 /// The login of a client, protocol 4.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandshakeResponse<'a> {
-    /// What the client wants to use; it decides which of the other fields are present.
+    /// The capabilities that the client wants. They decide which other fields are present.
     pub capabilities: Capabilities,
-    /// Longest packet in bytes the client takes; 0 if it does not say.
+    /// Longest packet in bytes that the client accepts; 0 if unspecified.
     pub packet_bytes_max: u32,
-    /// Low byte of the collation the client wants.
+    /// Low byte of the client's collation number.
     pub charset: u8,
     /// User name.
     pub user: &'a [u8],
@@ -33,15 +33,15 @@ pub struct HandshakeResponse<'a> {
     pub authentication: &'a [u8],
     /// Database to start in; empty for none.
     pub database: &'a [u8],
-    /// Method the proof was made with; `None` if the client does not name methods.
+    /// Method of the proof; `None` if the client names none.
     pub plugin: Option<&'a [u8]>,
-    /// What the client says about itself.
+    /// The client's description of itself.
     pub attributes: ConnectAttributes<'a>,
 }
 
 impl<'a> ClientAnswer<'a> {
-    /// Reads a client's first payload. Database, method and attributes may be missing at the end although the
-    /// capabilities promise them, as old clients do, and the last string may lack its zero byte.
+    /// Reads a client's first payload. As old clients do, it may omit database, method and attributes at the
+    /// end although the capabilities promise them, and the zero byte of the last string.
     ///
     /// # Errors
     /// [`ProtocolError::Malformed`] if any other field is cut.

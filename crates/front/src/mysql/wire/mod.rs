@@ -1,8 +1,8 @@
-//! The bytes of the MySQL client/server protocol, one file per message, in the form "view, then representation":
-//! [`field::FieldReader`] checks bounds, the representations (`parse`, `emit`) carry meaning only.
+//! The bytes of the MySQL client/server protocol, one file per message. [`field::FieldReader`] checks bounds,
+//! so that the messages' `parse` and `emit` deal with meaning only.
 //!
-//! Every `emit` appends a payload; [`packet::PacketWriter`] puts headers in front. Every `parse` takes a payload that
-//! [`packet::PacketReader`] has delivered, never panics, and names the field it could not read.
+//! Every `emit` appends a payload; [`packet::PacketWriter`] adds the headers. Every `parse` takes a payload
+//! from [`packet::PacketReader`], never panics, and names the field that it could not read.
 
 pub mod packet;
 

@@ -1,7 +1,8 @@
-//! Hot path, budget 40 instructions a whole packet in, 20 a packet out: no copy, no allocation, no formatting.
+//! Hot path, budget 40 instructions a whole packet in, 20 a packet out: no copy, no allocation, no
+//! formatting.
 //!
-//! Framing: a packet is a 3-byte length, a sequence number and at most 16 MiB - 1 bytes. A longer payload is cut into
-//! full packets and a shorter last one, which may be empty.
+//! Framing: a packet is a 3-byte length, a sequence number and at most 16 MiB - 1 bytes. A longer payload is
+//! split into full packets and a shorter last one, which may be empty.
 
 use junctor_kernel::require;
 
@@ -10,20 +11,21 @@ use super::error::ProtocolError;
 /// Bytes in front of every packet: length (3) and sequence number (1).
 pub const HEADER_BYTES: usize = 4;
 
-/// Most bytes of payload in one packet; a packet of exactly this size is continued by the next one.
+/// Maximum payload of one packet in bytes. A packet of exactly this size continues in the next one.
 pub const PACKET_PAYLOAD_BYTES_MAX: usize = 0xff_ffff;
 
-/// Most bytes of payload before a client is authenticated: a stranger cannot make the server keep more than this.
+/// Maximum payload in bytes before a client is authenticated: a stranger cannot make the server keep more.
 pub const HANDSHAKE_PAYLOAD_BYTES_MAX: usize = 64 * 1024;
 
 /// A whole payload: a command, or a step of the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// The bytes, joined when they came in several packets.
+    /// The bytes, joined if they arrived in several packets.
     pub payload: &'a [u8],
     /// Sequence number of the last packet of the payload.
     pub sequence: u8,
-    /// Whether the payload lies in the reader, because it came in several packets or receptions, and not in the input.
+    /// Whether the payload lies in the reader, because it arrived in several packets or receptions, and not
+    /// in the input.
     pub is_assembled: bool,
 }
 
@@ -35,10 +37,11 @@ impl Packet<'_> {
     }
 }
 
-/// Finds payloads in received bytes. A packet that lies wholly in one received slice is handed out in place; bytes of
-/// an incomplete one are kept in a buffer that exists only while it is incomplete, so an idle connection holds none.
+/// Finds payloads in received bytes. A packet that lies completely in one received slice is returned in
+/// place. The bytes of an incomplete one are kept in a buffer that exists only until it is complete, so an
+/// idle connection holds none.
 ///
-/// The buffer grows with the bytes that came, never with the length a header claims.
+/// The buffer grows with the bytes that arrive, never with the length that a header claims.
 #[derive(Debug)]
 pub struct PacketReader {
     assembled: Vec<u8>,
@@ -52,21 +55,21 @@ pub struct PacketReader {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Between payloads: nothing is kept.
+    /// Between payloads; nothing is kept.
     Idle,
     /// Inside a header, or before a continuing one.
     Header,
-    /// Inside a packet of which `missing_bytes` have not come; `last` if no other packet continues it.
+    /// Inside a packet that lacks `missing_bytes`. It is `last` if no other packet continues it.
     Body { missing_bytes: usize, last: bool },
-    /// The payload in `assembled` was handed out and goes away at the next call.
+    /// The payload in `assembled` was returned; the next call drops it.
     Delivered,
-    /// The stream has no defined meaning any more.
+    /// The rest of the stream has no defined meaning.
     Failed(ProtocolError),
 }
 
 impl PacketReader {
-    /// A reader whose payloads start with packets numbered `first_sequence` (0 for commands, 1 for the answer to the
-    /// greeting) and have at most `payload_bytes_max` bytes.
+    /// A reader whose payloads start with the sequence number `first_sequence` (0 for commands, 1 for the
+    /// answer to the greeting) and have at most `payload_bytes_max` bytes.
     pub const fn new(first_sequence: u8, payload_bytes_max: usize) -> Self {
         Self {
             assembled: Vec::new(),
@@ -79,12 +82,12 @@ impl PacketReader {
         }
     }
 
-    /// Sets the number that the first packet of each further payload has. Call it between payloads.
+    /// Sets the sequence number with which each further payload starts. Call it between payloads.
     pub fn expect_sequence(&mut self, first_sequence: u8) {
         self.first_sequence = first_sequence;
     }
 
-    /// Sets the longest payload in bytes, from the next packet on.
+    /// Sets the maximum payload in bytes, from the next packet on.
     pub fn set_payload_bytes_max(&mut self, payload_bytes_max: usize) {
         self.payload_bytes_max = payload_bytes_max;
     }
@@ -94,28 +97,28 @@ impl PacketReader {
         self.assembled.capacity()
     }
 
-    /// Takes the payload that was handed out last, if it is an assembled one, so that nobody has to copy it.
+    /// Takes the assembled payload that the last call returned, which saves a copy.
     pub fn take_assembled(&mut self) -> Vec<u8> {
-        require!(self.stage == Stage::Delivered, "an assembled payload is taken once, after it was handed out");
+        require!(self.stage == Stage::Delivered, "an assembled payload is taken once, after it was returned");
         std::mem::take(&mut self.assembled)
     }
 
-    /// Whether no part of a payload waits for its rest.
+    /// Whether no payload is incomplete.
     pub fn is_idle(&self) -> bool {
         matches!(self.stage, Stage::Idle | Stage::Delivered)
     }
 
-    /// Sequence number for an answer to what failed: one more than the last number that came.
+    /// Sequence number for the answer to a failure: one more than the last number that arrived.
     pub const fn failure_sequence(&self) -> u8 {
         self.header[3].wrapping_add(1)
     }
 
-    /// The next payload, taking its bytes from the front of `input`; `None` when all of `input` was taken and the next
-    /// payload is incomplete. Call it until it says `None`.
+    /// Takes the next payload from the front of `input`. Returns `None` when all of `input` was taken and the
+    /// next payload is incomplete. Call it until it returns `None`.
     ///
     /// # Errors
-    /// [`ProtocolError::PacketsOutOfOrder`] and [`ProtocolError::PacketTooLarge`]; after the first error every call
-    /// returns it again and takes nothing.
+    /// [`ProtocolError::PacketsOutOfOrder`] and [`ProtocolError::PacketTooLarge`]; after the first error
+    /// every call returns it again and takes nothing.
     #[inline]
     pub fn next_packet<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<Packet<'s>>, ProtocolError> {
         if matches!(self.stage, Stage::Idle)
@@ -186,7 +189,7 @@ impl PacketReader {
         }
     }
 
-    /// Takes bytes of a header; true when it is complete.
+    /// Takes bytes of a header. True when it is complete.
     fn take_header(&mut self, input: &mut &[u8]) -> bool {
         let have = usize::from(self.header_bytes);
         let (taken, rest) = input.split_at(input.len().min(HEADER_BYTES - have));
@@ -211,7 +214,7 @@ impl PacketReader {
         Stage::Body { missing_bytes: length, last: length < PACKET_PAYLOAD_BYTES_MAX }
     }
 
-    /// Moves up to `missing_bytes` of `input` into the buffer and returns how many.
+    /// Moves up to `missing_bytes` of `input` into the buffer and returns their number.
     fn take_body(&mut self, input: &mut &[u8], missing_bytes: usize) -> usize {
         let (taken, rest) = input.split_at(input.len().min(missing_bytes));
         *input = rest;
@@ -226,7 +229,7 @@ impl PacketReader {
     }
 }
 
-/// Appends packets to a buffer of the caller and counts sequence numbers.
+/// Appends packets to the caller's buffer and counts sequence numbers.
 #[derive(Debug)]
 pub struct PacketWriter<'a> {
     out: &'a mut Vec<u8>,
@@ -246,7 +249,7 @@ impl<'a> PacketWriter<'a> {
         self.sequence
     }
 
-    /// Appends one payload, which `emit` appends to the buffer it is given. `emit` must not take bytes away.
+    /// Appends one payload, which `emit` writes. `emit` must not remove bytes from the buffer.
     #[inline]
     pub fn packet(&mut self, emit: impl FnOnce(&mut Vec<u8>)) {
         let start = self.out.len();
@@ -261,7 +264,7 @@ impl<'a> PacketWriter<'a> {
         self.sequence = self.sequence.wrapping_add(1);
     }
 
-    /// Appends packets that others encoded, and numbers them.
+    /// Appends packets that were encoded elsewhere, and numbers them.
     #[inline]
     pub fn encoded_packets(&mut self, packets: &[u8]) {
         let start = self.out.len();
@@ -269,7 +272,8 @@ impl<'a> PacketWriter<'a> {
         self.sequence = patch_sequences(&mut self.out[start..], self.sequence);
     }
 
-    /// Makes room for the further headers of a long payload, from its end to its start, and writes all headers.
+    /// Makes room for the further headers of a long payload, from its end to its start, so that no byte is
+    /// overwritten before it is moved. Writes all headers.
     #[cold]
     fn split(&mut self, start: usize, length: usize) {
         let further_packets = length / PACKET_PAYLOAD_BYTES_MAX;
@@ -288,24 +292,23 @@ impl<'a> PacketWriter<'a> {
     }
 }
 
-/// Numbers the packets in `bytes` from `first_sequence` on and returns the number after the last one. Rows are encoded
-/// where they are read, with sequence number 0; only the connection knows how many packets went before.
+/// Numbers the packets in `bytes` from `first_sequence` on and returns the number after the last one. Rows
+/// are encoded where they are read, with sequence number 0, because only the connection knows how many
+/// packets precede them.
 ///
-/// # Panics
-/// If `bytes` is not a run of whole packets: bytes that this server encoded wrongly would corrupt the client's stream.
+/// Stops the node if `bytes` is not a run of complete packets: sent, they would corrupt the client's stream.
 #[inline]
 pub fn patch_sequences(bytes: &mut [u8], first_sequence: u8) -> u8 {
     let mut sequence = first_sequence;
     let mut at = 0;
     while at < bytes.len() {
-        let Some(header) = bytes[at..].first_chunk_mut::<HEADER_BYTES>() else {
-            panic!("an encoded packet has no whole header");
-        };
+        require!(bytes.len() - at >= HEADER_BYTES, "an encoded packet has a complete header");
+        let Some(header) = bytes[at..].first_chunk_mut::<HEADER_BYTES>() else { break };
         header[3] = sequence;
         sequence = sequence.wrapping_add(1);
         at += HEADER_BYTES + payload_length(header);
     }
-    assert!(at == bytes.len(), "an encoded packet is longer than its buffer");
+    require!(at == bytes.len(), "an encoded packet ends within its buffer");
     sequence
 }
 

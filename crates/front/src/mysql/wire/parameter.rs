@@ -6,11 +6,10 @@ use super::error::ProtocolError;
 use super::field::{FieldReader, put_length_encoded_bytes, put_u16, put_u32, put_u64};
 pub use super::parameter_type::{ColumnType, ParameterType};
 
-/// Most parameters of one statement; the protocol counts them in 16 bits.
+/// Maximum number of parameters of one statement; the protocol counts them in 16 bits.
 pub const PARAMETER_COUNT_MAX: usize = 65_535;
 
-/// The value of a parameter. Dates and times are as the client sent them: nothing here says that they exist in the
-/// calendar.
+/// The value of a parameter. Dates and times are as the client sent them and may not exist in the calendar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ParameterValue<'a> {
     /// NULL.
@@ -70,17 +69,17 @@ pub struct TimeValue {
     pub negative: bool,
     /// Whole days.
     pub days: u32,
-    /// Hours beside the days.
+    /// Hours in addition to the days.
     pub hours: u8,
-    /// Minutes beside the hours.
+    /// Minutes in addition to the hours.
     pub minutes: u8,
-    /// Seconds beside the minutes.
+    /// Seconds in addition to the minutes.
     pub seconds: u8,
-    /// Microseconds beside the seconds.
+    /// Microseconds in addition to the seconds.
     pub microseconds: u32,
 }
 
-/// The undecoded part of COM_STMT_EXECUTE: only the statement knows how many parameters are in it.
+/// The undecoded part of COM_STMT_EXECUTE: only the statement knows how many parameters it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParameterBlock<'a> {
     /// Null bitmap, types and values.
@@ -91,13 +90,13 @@ pub struct ParameterBlock<'a> {
 
 /// Decodes the parameters of one execution and gives each, in order, to `sink`.
 ///
-/// `bound_types` are the types of the last execution of this statement (empty at the first); they are replaced when
-/// the client sends new ones. `long_data` says which parameters came by COM_STMT_SEND_LONG_DATA: their values are not in
-/// the block. Query attributes behind the parameters are ignored.
+/// `bound_types` are the types of the last execution of this statement (empty at the first). New types from
+/// the client replace them. `long_data` gives the parameters that arrived by COM_STMT_SEND_LONG_DATA; their
+/// values are not in the block. Query attributes behind the parameters are ignored.
 ///
 /// # Errors
-/// [`ProtocolError::Malformed`] if a field is cut, a type is unknown, or no types were ever sent. The values given to
-/// `sink` before that are to be forgotten.
+/// [`ProtocolError::Malformed`] if a field is cut, a type is unknown, or no types were ever sent. The caller
+/// must drop the values that `sink` got before.
 pub fn decode_parameters<'a>(
     block: &ParameterBlock<'a>,
     parameter_count: usize,
@@ -133,7 +132,7 @@ pub fn decode_parameters<'a>(
     Ok(())
 }
 
-/// Takes the query attributes that stand before the text of a COM_QUERY; their values are ignored.
+/// Takes the query attributes in front of the text of a COM_QUERY and ignores their values.
 pub(super) fn skip_query_attributes(fields: &mut FieldReader<'_>) -> Result<(), ProtocolError> {
     let count = read_count(fields)?;
     if fields.length_encoded_integer("parameter_set_count")? != 1 {
@@ -169,7 +168,7 @@ fn read_count(fields: &mut FieldReader<'_>) -> Result<usize, ProtocolError> {
     }
 }
 
-/// The bytes of all types are required before memory for any is taken, so a lie about the count costs nothing.
+/// Checks that the bytes of all types are there before it allocates, so a false count costs no memory.
 fn read_types(
     fields: &mut FieldReader<'_>,
     named: bool,
@@ -242,7 +241,7 @@ fn bytes_value(column_type: ColumnType, bytes: &[u8]) -> ParameterValue<'_> {
     }
 }
 
-/// A date of 0, 4, 7 or 11 bytes: what is left out at the end is zero.
+/// A date of 0, 4, 7 or 11 bytes. Omitted fields at the end are zero.
 fn read_date_time(fields: &mut FieldReader<'_>) -> Result<DateTimeValue, ProtocolError> {
     const FIELD: &str = "date_value";
     let length = fields.u8(FIELD)?;
@@ -264,7 +263,7 @@ fn read_date_time(fields: &mut FieldReader<'_>) -> Result<DateTimeValue, Protoco
     Ok(value)
 }
 
-/// A duration of 0, 8 or 12 bytes: what is left out at the end is zero.
+/// A duration of 0, 8 or 12 bytes. Omitted fields at the end are zero.
 fn read_time(fields: &mut FieldReader<'_>) -> Result<TimeValue, ProtocolError> {
     const FIELD: &str = "time_value";
     let length = fields.u8(FIELD)?;
@@ -283,8 +282,7 @@ fn read_time(fields: &mut FieldReader<'_>) -> Result<TimeValue, ProtocolError> {
     Ok(value)
 }
 
-/// Appends a parameter block without names, as a client does: null bitmap, types if `send_types`, and values. A value
-/// and its type are given together.
+/// Appends a parameter block without names, as a client does: null bitmap, types if `send_types`, and values.
 pub fn emit_parameters(parameters: &[(ParameterType, ParameterValue<'_>)], send_types: bool, out: &mut Vec<u8>) {
     if parameters.is_empty() {
         return;

@@ -34,7 +34,7 @@ pub enum ColumnType {
     DateTime = 12,
     /// YEAR, sent in 2 bytes.
     Year = 13,
-    /// VARCHAR as parameters name it.
+    /// VARCHAR in parameters.
     Varchar = 15,
     /// BIT, sent as bytes.
     Bit = 16,
@@ -54,7 +54,7 @@ pub enum ColumnType {
     LongBlob = 251,
     /// BLOB or TEXT.
     Blob = 252,
-    /// VARCHAR or VARBINARY as results name it.
+    /// VARCHAR or VARBINARY in results.
     VarString = 253,
     /// CHAR or BINARY.
     String = 254,

@@ -1,13 +1,14 @@
 //! Hot path, budget 90 instructions an OK packet with its header: no allocation, no formatting.
 //!
-//! The short answers of the server: OK, ERR, EOF, the number of columns, and the head of a prepared statement.
+//! The server's short answers: OK, ERR, EOF, the number of columns, and the head of a prepared statement.
 
 use super::capability::Capabilities;
 use super::error::ProtocolError;
 use super::field::{FieldReader, put_length_encoded_bytes, put_length_encoded_integer, put_u16, put_u32};
 use super::status::StatusFlags;
 
-/// Most bytes of an error's text; longer texts are cut, because clients keep them in buffers of this size.
+/// Maximum length of an error's text in bytes. Longer texts are cut, because clients have buffers of this
+/// size.
 pub const ERROR_MESSAGE_BYTES_MAX: usize = 511;
 
 /// Largest integer that is its own length-encoded form.
@@ -26,7 +27,7 @@ pub struct OkReply<'a> {
     pub last_insert_id: u64,
     /// State of the session after the statement.
     pub status: StatusFlags,
-    /// Warnings of the statement; more than 65,535 are counted as that many.
+    /// Warnings of the statement, at most 65,535.
     pub warning_count: u16,
     /// Text such as `Rows matched: 1  Changed: 1  Warnings: 0`; empty for none.
     pub info: &'a [u8],
@@ -45,7 +46,7 @@ impl<'a> OkReply<'a> {
         self.emit_with_header(EOF_HEADER, out);
     }
 
-    /// The text has its length in front whether or not state is tracked: this is what client libraries read.
+    /// The text has its length in front whether or not state is tracked, because client libraries read it so.
     fn emit_with_header(&self, header: u8, out: &mut Vec<u8>) {
         let [status_low, status_high] = self.status.bits().to_le_bytes();
         let [warnings_low, warnings_high] = self.warning_count.to_le_bytes();
@@ -94,7 +95,7 @@ pub struct ErrorReply<'a> {
 }
 
 impl<'a> ErrorReply<'a> {
-    /// The reply to bytes that could not be understood.
+    /// The reply to a protocol violation.
     pub const fn from_protocol_error(error: ProtocolError) -> ErrorReply<'static> {
         ErrorReply { errno: error.errno(), sqlstate: error.sqlstate(), message: error.message().as_bytes() }
     }
@@ -108,7 +109,7 @@ impl<'a> ErrorReply<'a> {
         out.extend_from_slice(cut_between_characters(self.message, ERROR_MESSAGE_BYTES_MAX));
     }
 
-    /// Reads the payload, as a client does; a server that does not know the client yet may leave the SQLSTATE out.
+    /// Reads the payload, as a client does. Before the login a server may omit the SQLSTATE.
     ///
     /// # Errors
     /// [`ProtocolError::Malformed`] if the payload is another one.
@@ -168,8 +169,8 @@ impl ResultEnd {
     }
 }
 
-/// Whether an EOF packet stands after column definitions (of a result, or of a prepared statement's columns and
-/// parameters, each when there are any).
+/// Whether an EOF packet follows column definitions: those of a result, and those of a prepared statement's
+/// columns and parameters if it has any.
 #[inline]
 pub const fn columns_have_end(capabilities: Capabilities) -> bool {
     !capabilities.contains(Capabilities::DEPRECATE_EOF)
@@ -188,7 +189,7 @@ pub struct PrepareReply {
     pub statement_id: u32,
     /// Columns of the statement's result; 0 if it has none.
     pub column_count: u16,
-    /// Parameter marks in the statement.
+    /// Number of the statement's parameters.
     pub parameter_count: u16,
     /// Warnings of the preparation.
     pub warning_count: u16,

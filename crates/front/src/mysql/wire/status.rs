@@ -1,9 +1,9 @@
-//! Status flags: what an OK or EOF packet says about the session and the result before it.
+//! Status flags: the state of the session and of the last result, in every OK and EOF packet.
 
 use std::ops::BitOr;
 
-/// A set of status flags. Drivers read AUTOCOMMIT and IN_TRANSACTION from every OK packet, so these two are never
-/// left out when they hold.
+/// A set of status flags. Drivers read AUTOCOMMIT and IN_TRANSACTION from every OK packet, so every packet
+/// must carry them when they hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StatusFlags(u16);
 
@@ -12,7 +12,7 @@ impl StatusFlags {
     pub const NONE: Self = Self(0);
     /// A transaction is open.
     pub const IN_TRANSACTION: Self = Self(1);
-    /// Statements outside a transaction commit by themselves.
+    /// Statements outside a transaction commit immediately.
     pub const AUTOCOMMIT: Self = Self(1 << 1);
     /// Another result of the same command follows.
     pub const MORE_RESULTS_EXIST: Self = Self(1 << 3);

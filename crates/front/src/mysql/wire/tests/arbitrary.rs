@@ -9,7 +9,7 @@ use crate::mysql::wire::parameter::decode_parameters;
 use crate::mysql::wire::reply::{ErrorReply, OkReply, PrepareReply, ResultEnd};
 use proptest::prelude::*;
 
-/// Bytes that reach deep: small numbers, length marks and zeros are frequent.
+/// Bytes that pass the first checks: small numbers, length marks and zeros are frequent.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop_oneof![Just(0_u8), 0_u8..32, 0xf5_u8.., any::<u8>()], 0..100)
 }

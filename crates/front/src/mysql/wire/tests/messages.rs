@@ -208,7 +208,7 @@ fn only_kept_promises_are_announced() {
     }
 }
 
-/// The answer of a 5.5.8 client as the protocol's documentation prints it.
+/// The answer of a 5.5.8 client, from the protocol's documentation.
 const ANSWER_5_5_8: &str = "8d a6 0f 00 00 00 00 01 08 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 \
     70 61 6d 00 14 ab 09 ee f6 bc b1 32 3e 61 14 38 65 c0 99 1d 95 7d 75 d4 47 74 65 73 74 00 6d 79 73 71 6c 5f 6e 61 \
     74 69 76 65 5f 70 61 73 73 77 6f 72 64 00";

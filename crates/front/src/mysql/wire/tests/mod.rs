@@ -1,4 +1,4 @@
-//! What must hold of the wire format: golden bytes, round trips, and safety against any bytes.
+//! The wire format: golden bytes, round trips, and safety against arbitrary bytes.
 
 mod arbitrary;
 mod commands;
@@ -6,7 +6,7 @@ mod framing;
 mod messages;
 mod parameters;
 
-/// Bytes from hexadecimal text with blanks.
+/// Bytes from hexadecimal text with spaces.
 fn hex(text: &str) -> Vec<u8> {
     text.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("two hexadecimal digits")).collect()
 }
