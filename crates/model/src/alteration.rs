@@ -1,7 +1,7 @@
-//! ALTER TABLE, CREATE INDEX and DROP INDEX: several changes of one table, all or nothing, and the table that they make.
+//! ALTER TABLE, CREATE INDEX and DROP INDEX: several changes of one table, all or nothing, and the resulting table.
 //!
-//! Who plans the statement asks what becomes of the table, for the error comes before anything is done; main asks again when the
-//! turn of the change comes, for the schema may be another one then.
+//! The session computes the result when it plans the statement, so that errors precede any effect. Block main
+//! computes it again when the change's turn comes, because the schema may have changed since.
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::foreign_key::{ForeignKey, check_foreign_key, check_key_name, columns_named, key_index};
@@ -9,52 +9,55 @@ use crate::id::{ColumnIndex, IndexId};
 use crate::limit::INDEXES_MAX;
 use crate::schema::{Dictionary, IndexDefinition, IndexState, TableDefinition};
 
-/// The changes of one table. What goes away goes before what comes, so a name can be given anew.
+/// The changes of one table. Drops precede additions, so a dropped name can be reused.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Alteration {
-    /// Names of indexes that go.
+    /// Names of indexes to drop.
     pub drop_indexes: Vec<Box<str>>,
-    /// Indexes that are called otherwise: the old and the new name of each.
+    /// Indexes to rename: the old and the new name of each.
     pub rename_indexes: Vec<(Box<str>, Box<str>)>,
-    /// Indexes that come, without ids and hidden tables.
+    /// Indexes to add, without ids and hidden tables.
     pub add_indexes: Vec<IndexDefinition>,
-    /// Names of foreign keys that go.
+    /// Names of foreign keys to drop.
     pub drop_foreign_keys: Vec<Box<str>>,
-    /// Foreign keys that come.
+    /// Foreign keys to add.
     pub add_foreign_keys: Vec<ForeignKey>,
-    /// (database, table) as it is to be called.
+    /// The new (database, table) name.
     pub rename: Option<(Box<str>, Box<str>)>,
-    /// Whether foreign keys that come need their parents: the tables, and a row for every child.
+    /// Whether new foreign keys need their parents: the tables, and a row for every child.
     pub needs_parents: bool,
 }
 
 impl Alteration {
-    /// Whether nothing but indexes comes.
+    /// Whether the only changes are added indexes.
     pub fn only_adds_indexes(&self) -> bool {
         let rest = Alteration { add_indexes: Vec::new(), needs_parents: false, ..self.clone() };
         rest == Alteration::default()
     }
 
-    /// Whether something goes that readers of the table know, or is called otherwise.
+    /// Whether anything that readers of the table know is dropped or renamed.
     pub fn takes_away(&self) -> bool {
         !self.drop_indexes.is_empty() || !self.rename_indexes.is_empty() || self.rename.is_some()
     }
 
-    /// Whether rows that exist are looked at for their parents.
+    /// Whether the existing rows must be checked for their parents.
     pub fn checks_rows(&self) -> bool {
         self.needs_parents && !self.add_foreign_keys.is_empty()
     }
 
-    /// Whether the session that asks has work of its own before the change is complete: entries of unique indexes, and parents of rows.
+    /// Whether the session has work of its own before the change is complete: entries of unique indexes, and
+    /// checks of parents.
     pub fn has_session_work(&self) -> bool {
         self.checks_rows() || self.add_indexes.iter().any(IndexDefinition::is_unique)
     }
 }
 
-/// The table as it is to be, without a new version; its indexes that are being built are those that come, ids and all.
+/// The table after the changes, without a new version. Indexes of `old` in the state `Building` are the added
+/// ones: they keep their ids and come online.
 ///
 /// # Errors
-/// 1049, 1050, 1061, 1069, 1075, 1091, 1176, 1235, 1553, those of [`check_foreign_key`], and 1412 where it was planned for another table.
+/// 1049, 1050, 1061, 1069, 1075, 1091, 1176, 1235, 1553, those of [`check_foreign_key`], and 1412 if the
+/// change was planned for another definition of the table.
 pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alteration) -> Result<TableDefinition> {
     let mut table = old.clone();
     let building: Vec<IndexDefinition> =
@@ -79,7 +82,7 @@ pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alte
     Ok(table)
 }
 
-/// Takes out what goes.
+/// Applies the drops.
 ///
 /// # Errors
 /// 1091, 1235.
@@ -99,7 +102,7 @@ pub fn take_away(table: &mut TableDefinition, alteration: &Alteration) -> Result
     Ok(())
 }
 
-/// The place of an index that has this name and can be seen.
+/// The position of a visible index with this name.
 fn place_of(table: &TableDefinition, name: &str) -> Option<usize> {
     let place = table.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name))?;
     let is_hidden = place == 0 && table.columns[usize::from(table.primary().columns[0].0)].hidden;
@@ -146,7 +149,7 @@ fn add_indexes(
     Ok(())
 }
 
-/// An AUTO_INCREMENT column keeps a key that begins with it.
+/// Checks that an AUTO_INCREMENT column still has a key that begins with it.
 fn check_automatic(old: &TableDefinition, new: &TableDefinition) -> Result<()> {
     let Some(automatic) = old.auto_increment_column().filter(|column| !old.columns[usize::from(column.0)].hidden)
     else {
@@ -159,7 +162,8 @@ fn check_automatic(old: &TableDefinition, new: &TableDefinition) -> Result<()> {
     Err(Error::new(ErrorCode::WrongAutoKey, message))
 }
 
-/// Refuses to take an index away by which alone children or parents of foreign keys that stay are found: 1553.
+/// Refuses to drop an index that is the only way to find children or parents of a remaining foreign key:
+/// error 1553.
 fn check_needed(
     dictionary: &Dictionary,
     old: &TableDefinition,
@@ -183,7 +187,7 @@ fn check_needed(
     let is_dropped =
         |key: &ForeignKey| alteration.drop_foreign_keys.iter().any(|name| key.name.eq_ignore_ascii_case(name));
     let of_parents = || {
-        // A key of the table to itself may go with the index.
+        // A key of the table on itself may be dropped together with the index.
         children.find_map(|(child, key)| {
             let goes = child.definition.id == old.id && is_dropped(key);
             if goes { None } else { lost_by_parent(key) }
@@ -217,7 +221,7 @@ fn rename(dictionary: &Dictionary, table: &mut TableDefinition, to: &(Box<str>, 
     Ok(())
 }
 
-/// Gives a table another name, and the foreign keys that are called after it.
+/// Renames a table, and its foreign keys whose names derive from the table's.
 pub fn call_table(table: &mut TableDefinition, to: &(Box<str>, Box<str>)) {
     let prefix = format!("{}_ibfk_", table.name);
     for key in &mut table.foreign_keys {
@@ -228,12 +232,12 @@ pub fn call_table(table: &mut TableDefinition, to: &(Box<str>, Box<str>)) {
     (table.database, table.name) = to.clone();
 }
 
-/// The ids of the indexes that are being built.
+/// The indexes that are being built.
 pub fn building_indexes(table: &TableDefinition) -> impl Iterator<Item = &IndexDefinition> {
     table.indexes.iter().filter(|index| index.state == IndexState::Building)
 }
 
-/// The table without the indexes that are being built.
+/// The table without the indexes that are being built, and the ids of those indexes.
 pub fn without_building(table: &TableDefinition) -> (TableDefinition, Vec<IndexId>) {
     let mut table = table.clone();
     let gone = table.indexes.extract_if(.., |index| index.state == IndexState::Building);

@@ -1,4 +1,4 @@
-//! Foreign keys: as a table declares them, and what they mean for writes to it, found out once for each plan.
+//! Foreign keys: their declaration, and the work that they mean for writes to a table, derived once per plan.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -14,22 +14,22 @@ use crate::schema::{
 
 pub use crate::foreign_key_rule::{check_foreign_key, check_key_name, check_parent};
 
-/// What becomes of rows whose parent goes or gets another key.
+/// The effect on child rows when their parent is deleted or its key changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReferentialAction {
-    /// The parent stays; checked when the statement is done, as RESTRICT is.
+    /// The write of the parent is refused. Checked at the end of the statement, as RESTRICT is.
     #[default]
     NoAction,
-    /// The parent stays.
+    /// The write of the parent is refused.
     Restrict,
-    /// They go or get the new key.
+    /// The children are deleted or get the new key.
     Cascade,
-    /// Their columns become NULL.
+    /// The columns of the children become NULL.
     SetNull,
 }
 
 impl ReferentialAction {
-    /// As SQL and information_schema write it.
+    /// The name in SQL and information_schema.
     pub fn name(self) -> &'static str {
         match self {
             ReferentialAction::NoAction => "NO ACTION",
@@ -40,7 +40,7 @@ impl ReferentialAction {
     }
 }
 
-/// A foreign key of a table. The parent is known by name, for it may be made later.
+/// A foreign key of a table. It refers to the parent by name, because the parent may be created later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
     /// The name of the constraint.
@@ -49,37 +49,37 @@ pub struct ForeignKey {
     pub columns: Vec<ColumnIndex>,
     /// (database, table) of the parent.
     pub parent: (Box<str>, Box<str>),
-    /// The names of the parent's columns, one for each of the child's.
+    /// The names of the parent's columns, one for each column of the child.
     pub parent_columns: Vec<Box<str>>,
-    /// When the parent row goes.
+    /// The action when the parent row is deleted.
     pub on_delete: ReferentialAction,
-    /// When its key changes.
+    /// The action when the parent's key changes.
     pub on_update: ReferentialAction,
 }
 
-/// How a key of the parent is found.
+/// How a key of the parent is looked up.
 #[derive(Clone, Debug)]
 pub enum ParentLookup {
-    /// It is the primary key.
+    /// By the primary key.
     Primary,
-    /// It is the primary key, and every partition is asked: the table is partitioned by other columns than the whole key, and the
-    /// key has no order.
+    /// By the primary key in every partition: the table is not partitioned by the whole key, and the key has
+    /// no ordered index.
     PrimaryAnywhere,
-    /// It is a unique key, whose entries are in this hidden table.
+    /// By a unique key, whose entries are in this hidden table.
     Unique(Arc<TableLayout>),
-    /// It is the beginning of the keys of this ordered index.
+    /// By this ordered index, whose keys begin with the columns.
     Range(IndexId),
 }
 
-/// A foreign key of the table that is written.
+/// A foreign key of the written table.
 #[derive(Clone, Debug)]
 pub struct ParentKey {
     /// The columns of the child.
     pub columns: Vec<ColumnIndex>,
-    /// The columns of the child whose change has the parent looked for: those of the index by which InnoDB would find the child, and
-    /// of its primary key.
+    /// The columns of the child whose change requires a check of the parent: those of the index by which
+    /// InnoDB would find the child, and those of its primary key.
     pub watched: Vec<ColumnIndex>,
-    /// The parent, its columns and how a key is found; `None` while there is no such parent.
+    /// The parent, its columns and its lookup; `None` while the parent does not exist.
     pub parent: Option<ParentTable>,
     /// The constraint as errors show it.
     pub shown: Box<str>,
@@ -88,61 +88,62 @@ pub struct ParentKey {
 /// The parent of a foreign key.
 #[derive(Clone, Debug)]
 pub struct ParentTable {
-    /// The table.
+    /// The parent's definition and row format.
     pub layout: Arc<TableLayout>,
-    /// Its columns.
+    /// The referenced columns of the parent.
     pub columns: Vec<ColumnIndex>,
-    /// How a key is found.
+    /// How a key is looked up.
     pub lookup: ParentLookup,
 }
 
-/// A foreign key of another table, or the same one, that names the table that is written.
+/// A foreign key whose parent is the written table. The child may be another table or the same one.
 #[derive(Clone, Debug)]
 pub struct ChildKey {
     /// The columns of the parent.
     pub columns: Vec<ColumnIndex>,
-    /// The child.
+    /// The child's definition and row format.
     pub child: Arc<TableLayout>,
-    /// Its columns.
+    /// The referencing columns of the child.
     pub child_columns: Vec<ColumnIndex>,
-    /// Its ordered index that begins with them.
+    /// The child's ordered index that begins with those columns.
     pub index: IndexId,
-    /// When the parent row goes.
+    /// The action when the parent row is deleted.
     pub on_delete: ReferentialAction,
-    /// When its key changes.
+    /// The action when the parent's key changes.
     pub on_update: ReferentialAction,
-    /// Whether child and parent are one table, so that a row may name itself.
+    /// Whether child and parent are the same table, so that a row may reference itself.
     pub is_self: bool,
     /// The constraint as errors show it.
     pub shown: Box<str>,
 }
 
-/// What writes to a table have to look after. Keys that a write cannot touch are left out.
+/// The foreign keys that a write to a table must check. Those that the write cannot affect are left out.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignKeyWork {
     /// Keys whose parents must exist.
     pub parents: Vec<ParentKey>,
-    /// Keys whose children must not be left alone.
+    /// Keys whose children must not lose their parent.
     pub children: Vec<ChildKey>,
-    /// The tables besides the one written that the write may read or change, cascades included; only in plans of statements.
+    /// The other tables that the write may read or change, cascades included. Set only in plans of
+    /// statements.
     pub reachable: Vec<TableId>,
 }
 
-/// What a write does to rows.
+/// The kind of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowWrite<'a> {
-    /// It makes rows.
+    /// Adds rows.
     Insert,
-    /// It changes these columns.
+    /// Changes these columns.
     Update(&'a [ColumnIndex]),
-    /// It takes rows away.
+    /// Deletes rows.
     Delete,
-    /// It does any of these, as REPLACE does.
+    /// Any of these, as REPLACE does.
     Any,
 }
 
 impl ForeignKeyWork {
-    /// What a write has to look after; `None` when there is nothing.
+    /// The foreign keys that a write must check; `None` if there are none.
     pub fn of(dictionary: &Dictionary, table: &TableDefinition, write: RowWrite<'_>) -> Option<ForeignKeyWork> {
         let touches = |columns: &[ColumnIndex]| match write {
             RowWrite::Update(changed) => columns.iter().any(|column| changed.contains(column)),
@@ -162,7 +163,7 @@ impl ForeignKeyWork {
         (!work.parents.is_empty() || !work.children.is_empty()).then_some(work)
     }
 
-    /// The same, with the tables that can be reached.
+    /// Like `of`, and with the tables that cascades can reach.
     pub fn with_reach(
         dictionary: &Dictionary,
         table: &TableDefinition,
@@ -175,7 +176,8 @@ impl ForeignKeyWork {
     }
 }
 
-/// Tables besides one that a write of it may read or change by way of foreign keys; some may be among both.
+/// The other tables that a write to a table may read or change because of foreign keys. A table may be in
+/// both sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RelatedTables {
     /// Their rows may be read.
@@ -184,7 +186,7 @@ pub struct RelatedTables {
     pub written: BTreeSet<TableId>,
 }
 
-/// Every table that a write may read or change by way of foreign keys, `table` left out.
+/// Every table except `table` that a write to it may read or change because of foreign keys.
 pub fn related_tables(dictionary: &Dictionary, table: &TableDefinition) -> RelatedTables {
     let own = table.id;
     let mut read = BTreeSet::new();
@@ -207,8 +209,8 @@ pub fn related_tables(dictionary: &Dictionary, table: &TableDefinition) -> Relat
 }
 
 impl ParentKey {
-    /// A foreign key of a table, with its parent as it is now. Indexes that are being built count, for who asks for a key
-    /// of a table that is altered has filled them.
+    /// A foreign key of a table, with its parent as it is now. Indexes in the state `Building` count too: the
+    /// caller alters the table and has already filled them.
     pub fn of(dictionary: &Dictionary, table: &TableDefinition, key: &ForeignKey) -> ParentKey {
         let layout = dictionary.table_named(&key.parent.0, &key.parent.1);
         let parent = layout.and_then(|layout| {
@@ -262,18 +264,18 @@ fn child_key(table: &TableDefinition, child: &Arc<TableLayout>, key: &ForeignKey
     })
 }
 
-/// The columns of those names; `None` when one is missing.
+/// The columns with these names; `None` if one is missing.
 pub fn columns_named(table: &TableDefinition, names: &[Box<str>]) -> Option<Vec<ColumnIndex>> {
     names.iter().map(|name| table.column(name)).collect()
 }
 
-/// The ordered index by which rows with given values of the columns are found: its key begins with them.
+/// An online ordered index whose key begins with the columns, so that rows with given values can be found.
 pub fn key_index<'a>(table: &'a TableDefinition, columns: &[ColumnIndex]) -> Option<&'a IndexDefinition> {
     let is_online = |index: &&IndexDefinition| index.state == IndexState::Online;
     table.indexes.iter().filter(is_online).find(|index| index.is_ordered() && index.columns.starts_with(columns))
 }
 
-/// How a key of these columns of a parent is found; `None` without an index.
+/// How a key of these columns of the parent is looked up; `None` without a suitable index.
 pub fn parent_lookup(
     dictionary: &Dictionary,
     table: &TableDefinition,
@@ -295,7 +297,8 @@ pub fn parent_lookup(
     key_index(table, columns).map(|index| ParentLookup::Range(index.id))
 }
 
-/// The key of the parent that a child row names, by the child's columns and the parent's; `None` when one of them is NULL.
+/// The parent's key that a child row references, from the child's columns `own` and the parent's columns
+/// `others`. `None` if one of the values is NULL.
 pub fn key_of_parent(
     row: RowView<'_>,
     own: &[ColumnIndex],
@@ -314,7 +317,7 @@ pub fn key_of_parent(
     Some(key)
 }
 
-/// Error 1452 for a constraint as errors show it.
+/// Error 1452 for a constraint in the form of [`shown`].
 #[cold]
 pub fn no_parent(shown: &str) -> Box<Error> {
     let message = format!("Cannot add or update a child row: a foreign key constraint fails ({shown})");
@@ -328,7 +331,7 @@ pub fn shown(table: &TableDefinition, key: &ForeignKey) -> String {
     text
 }
 
-/// Appends the constraint as CREATE TABLE has it.
+/// Appends the constraint in the form of CREATE TABLE.
 pub fn append_constraint(table: &TableDefinition, key: &ForeignKey, out: &mut String) {
     let names: Vec<String> =
         key.columns.iter().map(|column| quoted(&table.columns[usize::from(column.0)].name)).collect();

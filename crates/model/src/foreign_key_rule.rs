@@ -1,12 +1,12 @@
-//! What a foreign key must fulfil to be one: its name, its columns, its parent.
+//! The rules for declaring a foreign key: its name, its columns, its parent.
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::foreign_key::{ForeignKey, ReferentialAction, columns_named, key_index};
 use crate::id::ColumnIndex;
 use crate::schema::{ColumnType, Dictionary, IndexDefinition, TableDefinition};
 
-/// Whether a table may have a foreign key; `before` are those that it has already. With `needs_parent` the parent must exist and
-/// have an index by which rows are found.
+/// Checks whether a table may have a foreign key; `before` are the keys that it already has. With
+/// `needs_parent` the parent must exist and must have an index to find rows by.
 ///
 /// # Errors
 /// 1822, 1824, 1826, 1830, 3734, 3780.
@@ -34,7 +34,7 @@ pub fn check_foreign_key(
     }
 }
 
-/// Whether no other foreign key of the database has the name, those in `before` among them.
+/// Checks that no other foreign key of the database, `before` included, has the same name.
 ///
 /// # Errors
 /// 1826.
@@ -71,7 +71,7 @@ fn check_set_null(key: &ForeignKey, table: &TableDefinition) -> Result<()> {
     }
 }
 
-/// Whether the parent can be one. Without checks it may have no index yet.
+/// Checks whether a table can be the parent. Without `needs_index`, its index may be added later.
 ///
 /// # Errors
 /// 1822, 3734, 3780.
@@ -111,13 +111,14 @@ pub fn check_parent(
     Ok(())
 }
 
-/// Whether rows can be found by the columns: they are a whole unique key, or an ordered index begins with them.
+/// Whether rows can be found by the columns: they are a complete unique key, or an ordered index begins with
+/// them.
 fn is_parent_key(parent: &TableDefinition, columns: &[ColumnIndex]) -> bool {
     let is_whole = |index: &IndexDefinition| index.columns == columns && index.is_unique();
     parent.indexes.iter().any(is_whole) || key_index(parent, columns).is_some()
 }
 
-/// Equal numbers; strings of one collation whatever their lengths.
+/// Whether the types are equal numbers, or strings of the same collation and any length.
 fn are_compatible(child: ColumnType, parent: ColumnType) -> bool {
     match (child.collation(), parent.collation()) {
         (Some(child), Some(parent)) => child == parent,

@@ -1,4 +1,4 @@
-//! Identifiers: one type per kind of thing, so that they cannot be mixed up.
+//! Identifiers: a separate type for each kind, so that they cannot be confused.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
@@ -15,19 +15,20 @@ macro_rules! id {
 }
 
 id! {
-    /// A table of the dictionary. Hidden tables (unique indexes) have ids of their own. Never reused.
+    /// A table of the dictionary. Hidden tables (of unique indexes) have ids too. Never reused.
     TableId(u32)
 }
 id! {
-    /// An index of one table: its position in `TableDefinition::indexes` when it was made; 0 is the primary key.
+    /// An index of one table: its position in `TableDefinition::indexes` at its creation. 0 is the primary
+    /// key.
     IndexId(u16)
 }
 id! {
-    /// The position of a column in its table.
+    /// The position of a column in its table, from 0.
     ColumnIndex(u16)
 }
 id! {
-    /// The version of one table's definition; every signal that names a table carries it.
+    /// The version of one table's definition. Every signal that names a table carries it.
     SchemaVersion(u32)
 }
 id! {
@@ -35,7 +36,7 @@ id! {
     TransactionId(u64)
 }
 id! {
-    /// The dense number that orders commits; 0 is before every commit.
+    /// The dense number that orders commits. 0 precedes every commit.
     CommitNumber(u64)
 }
 id! {
@@ -43,11 +44,11 @@ id! {
     StatementNumber(u32)
 }
 id! {
-    /// A row of one partition: stable for the life of the row, whatever moves.
+    /// A row of one partition. Stable for the life of the row, even when its versions move.
     RowId(u32)
 }
 id! {
-    /// A client connection of one node, as CONNECTION_ID() tells it.
+    /// A client connection of one node, as CONNECTION_ID() returns it.
     ConnectionId(u32)
 }
 
@@ -56,7 +57,7 @@ id! {
 pub struct PartitionId {
     /// The table, or the hidden table of a unique index.
     pub table: TableId,
-    /// From 0 to the table's partition count.
+    /// From 0 to the table's partition count minus 1.
     pub index: u16,
 }
 
@@ -71,7 +72,7 @@ impl TransactionId {
         (self.0 >> 48) as u16
     }
 
-    /// Whether this names a transaction at all.
+    /// Whether this names a transaction.
     pub fn is_some(self) -> bool {
         self.0 != 0
     }

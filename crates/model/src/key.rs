@@ -1,17 +1,19 @@
 //! Hot path, budget 20 instructions a number: no allocation once the output has grown.
 //!
-//! Keys are byte strings whose byte order is the SQL order, and of which none is a prefix of another of the same index.
-//! A nullable column starts with 0 for NULL and 1 for a value. Integers are big-endian at column width with the sign bit
-//! flipped; a DOUBLE is its bits, all flipped when negative and the sign bit set otherwise, -0 made 0. A string is its
-//! collation weight key with every 0x00 written as 00 FF, then 00 00.
+//! Keys are byte strings whose byte order is the SQL order. Within an index, no key is a prefix of another. A
+//! nullable column starts with 0 for NULL and 1 for a value. Integers are big-endian at column width with the
+//! sign bit flipped. A DOUBLE is its bits, all of them flipped if it is negative, and with the sign bit set
+//! otherwise; -0 becomes 0. A string is its collation weight key with every 0x00 written as 00 FF, followed
+//! by 00 00.
 
 use crate::id::ColumnIndex;
 use crate::row::RowView;
 use crate::schema::{ColumnDefinition, ColumnType};
 use crate::value::ValueRef;
 
-/// Appends the key bytes of one value, which is already converted to the column type. A value out of the column's range
-/// takes the key of the nearest value within it; NULL for a column that is not nullable appends nothing.
+/// Appends the key bytes of one value, which must already have the column's type. A value outside the
+/// column's range gets the key of the nearest value inside it. NULL for a column that is not nullable appends
+/// nothing.
 #[inline]
 pub fn append_value(column_type: ColumnType, nullable: bool, value: ValueRef<'_>, out: &mut Vec<u8>) {
     if nullable {
@@ -36,7 +38,7 @@ pub fn append_value(column_type: ColumnType, nullable: bool, value: ValueRef<'_>
             value,
         ) => {
             let start = out.len();
-            // A number here is a caller's mistake; it has no text, so it sorts as the empty string.
+            // A number here is an error of the caller. It has no text, so it sorts as the empty string.
             let text = if let ValueRef::Bytes(bytes) = value { bytes } else { b"" };
             match collation.append_weights(text, out) {
                 true => escape_from(start, out),
@@ -46,7 +48,7 @@ pub fn append_value(column_type: ColumnType, nullable: bool, value: ValueRef<'_>
     }
 }
 
-/// Appends the key of a row for an index with these columns; true when some key column is NULL.
+/// Appends the key of a row in an index with these columns. Returns whether any key column is NULL.
 #[inline]
 pub fn append_row_key(columns: &[ColumnDefinition], key: &[ColumnIndex], row: RowView<'_>, out: &mut Vec<u8>) -> bool {
     let mut any_null = false;
@@ -59,14 +61,15 @@ pub fn append_row_key(columns: &[ColumnDefinition], key: &[ColumnIndex], row: Ro
     any_null
 }
 
-/// Appends already made weights (or any bytes) as one key part: escaped and terminated.
+/// Appends weights, or any other bytes, as one key part: escaped and terminated.
 pub fn append_escaped(weights: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(weights);
     escape_from(start, out);
 }
 
-/// Appends the key bytes of an integer in a column of that width; the nearest value of the column for one beyond it.
+/// Appends the key bytes of an integer in a column of this width. A value outside the column's range gets the
+/// key of the nearest value inside it.
 #[inline]
 pub fn append_integer(bytes: u8, unsigned: bool, value: u64, out: &mut Vec<u8>) {
     let bits = u32::from(bytes) * 8;
@@ -90,17 +93,17 @@ pub fn append_integer(bytes: u8, unsigned: bool, value: u64, out: &mut Vec<u8>) 
     }
 }
 
-/// How the keys of an integer column that is not nullable are made of signed integers.
+/// A converter from signed integers to the keys of an integer column that is not nullable.
 #[derive(Clone, Copy, Debug)]
 pub struct IntegerKeys {
-    /// What is added to a value, so that the least of the column has the key 0.
+    /// Added to a value, so that the column's lowest value has the key 0.
     offset: u64,
-    /// The greatest key that a signed integer has.
+    /// The highest key of a signed integer.
     last: u64,
 }
 
 impl IntegerKeys {
-    /// Of a column of so many bytes.
+    /// A converter for a column of this many bytes.
     #[inline]
     pub fn new(bytes: u8, unsigned: bool) -> IntegerKeys {
         let unused_bits = 64 - u32::from(bytes) * 8;
@@ -112,7 +115,7 @@ impl IntegerKeys {
         }
     }
 
-    /// The key of a value in a column of `BYTES` bytes; `None` when it is out of the column's range.
+    /// The key of a value in a column of `BYTES` bytes; `None` if the value is outside the column's range.
     #[inline(always)]
     pub fn key<const BYTES: usize>(self, value: i64) -> Option<[u8; BYTES]> {
         let key = (value as u64).wrapping_add(self.offset);
@@ -146,7 +149,7 @@ fn double_key(value: f64) -> u64 {
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
-/// Whether a byte is 0; sixteen at a time.
+/// Whether any byte is 0. Compares sixteen bytes at a time.
 #[inline]
 fn has_zero(bytes: &[u8]) -> bool {
     let Some(last) = bytes.last_chunk::<16>() else { return bytes.contains(&0) };
@@ -159,7 +162,7 @@ fn has_zero(bytes: &[u8]) -> bool {
     least.into_iter().fold(0xFF, u8::min) == 0
 }
 
-/// Escapes what was appended since `start` in place and terminates it.
+/// Escapes the bytes appended since `start` in place, and terminates them.
 #[inline]
 fn escape_from(start: usize, out: &mut Vec<u8>) {
     if has_zero(&out[start..]) {
@@ -167,7 +170,8 @@ fn escape_from(start: usize, out: &mut Vec<u8>) {
         let mut read = out.len();
         out.resize(read + zeros, 0);
         let mut write = out.len();
-        // From the back, so that no byte is overwritten before it was moved; stops when no zero is left in front.
+        // From the back, so that each byte is moved before it is overwritten. Stops when no zero is left in
+        // front.
         while read < write {
             read -= 1;
             write -= 1;

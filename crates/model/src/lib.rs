@@ -1,4 +1,5 @@
-//! The words of the database: identifiers, limits, errors, values, schema, collations, row encodings.
+//! The vocabulary of the database: identifiers, limits, errors, values, schema, collations, row formats and
+//! encodings.
 #![forbid(unsafe_code)]
 
 pub mod id;

@@ -1,12 +1,13 @@
 //! Hot path, budget 15 instructions for a key of 4 to 8 bytes: the hash of a key and the partition that it chooses.
 //!
-//! The hash is part of the format of a table: rows stay where it put them, so it never changes.
+//! The hash is part of a table's format and never changes, because it determines where rows are stored.
 
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 const FIRST: u64 = 0xA076_1D64_78BD_642F;
 const SECOND: u64 = 0xE703_7ED1_A0B4_28DB;
 
-/// The hash of key bytes: 64 bits, all of them usable. Partitions take the upper half, hash indexes the lower bits.
+/// The hash of key bytes: 64 bits of equal quality. Partitions use the upper half, hash indexes the lower
+/// bits.
 #[inline]
 pub fn key_hash(bytes: &[u8]) -> u64 {
     let length = bytes.len();
@@ -16,13 +17,14 @@ pub fn key_hash(bytes: &[u8]) -> u64 {
     long_hash(bytes)
 }
 
-/// The partition, below `partition_count` (0 counts as 1), of a row whose partition columns have this hash.
+/// The partition of a row whose partition columns have this hash: below `partition_count`, where 0 counts as
+/// 1.
 #[inline]
 pub fn partition_of(hash: u64, partition_count: u16) -> u16 {
     (((hash >> 32) * u64::from(partition_count)) >> 32) as u16
 }
 
-/// The bytes of a key of 4 to 8 bytes in one word; two loads that may overlap.
+/// The bytes of a key of 4 to 8 bytes in one word, by two loads that may overlap.
 #[inline]
 fn short_word(bytes: &[u8]) -> Option<u64> {
     if bytes.len() > 8 {
@@ -44,7 +46,7 @@ fn long_hash(bytes: &[u8]) -> u64 {
     fold(fold(state ^ u64::from_le_bytes(last), FIRST) ^ FIRST, SECOND)
 }
 
-/// The two halves of the full product, folded together.
+/// The exclusive or of both halves of the 128-bit product.
 #[inline(always)]
 fn fold(left: u64, right: u64) -> u64 {
     let product = u128::from(left) * u128::from(right);

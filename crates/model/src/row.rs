@@ -1,11 +1,13 @@
 //! Hot path, budget 12 instructions a column read: no allocation, no formatting; an image is only ever borrowed.
 //!
 //! A row is one byte string, the image: `[flags u8][null bits][fixed part][variable ends][variable data]`.
-//! Only nullable columns have a null bit. Integers are little-endian at column width, DOUBLE is 8 bytes little-endian.
-//! Variable columns are in column order, each in its wire form: the bytes after their length, a length-encoded integer
-//! of MySQL's protocol, or the mark FB alone for NULL; so a row of the text protocol takes neighbours in one copy. End `i`
-//! counts from the start of the variable data, as `u16`, or as `u32` in a wide image. NULL columns have zero bytes in
-//! the fixed part.
+//! Only nullable columns have a null bit. Integers are little-endian at column width; DOUBLE is 8 bytes
+//! little-endian. NULL columns have zero bytes in the fixed part.
+//!
+//! Variable columns are in column order, each in its wire form: its bytes, preceded by their length as a
+//! length-encoded integer of MySQL's protocol, or the single mark FB for NULL. A row of the text protocol
+//! therefore takes neighbouring columns in one copy. End `i` counts from the start of the variable data. It
+//! is a `u16`, or a `u32` in a wide image.
 
 use std::ops::Range;
 
@@ -18,11 +20,11 @@ use crate::value::ValueRef;
 
 /// Bit of the flags byte: variable ends are `u32`.
 pub const FLAG_WIDE: u8 = 1;
-/// Bit of the flags byte: some variable value is a reference to overflow pages. Only storage sets it, and a
+/// Bit of the flags byte: a variable value is a reference to overflow pages. Only storage sets it, and a
 /// [`RowView`] is made only of images without it.
 pub const FLAG_OVERFLOW: u8 = 2;
 
-/// Where each column is in a row image; derived from the columns once per table definition.
+/// The position of each column in a row image. Derived from the columns once per table definition.
 #[derive(Clone, Debug)]
 pub struct RowFormat {
     slots: Box<[Slot]>,
@@ -31,11 +33,11 @@ pub struct RowFormat {
     fixed_start: u32,
     /// Offset of the variable ends.
     ends_start: u32,
-    /// Offset of the variable data of an image that is not wide.
+    /// Offset of the variable data in an image that is not wide.
     narrow_start: u32,
 }
 
-/// Where one column is.
+/// The position of one column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     kind: SlotKind,
@@ -63,14 +65,14 @@ enum SlotKind {
     Variable,
 }
 
-/// One row, borrowed: the format and a plain (possibly wide) image that [`check_image`] accepts.
+/// One row, borrowed: the format, and a plain (possibly wide) image that [`check_image`] accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct RowView<'a> {
     format: &'a RowFormat,
     image: &'a [u8],
 }
 
-/// A column's value as a row has it.
+/// A column's value as a row stores it.
 pub(crate) enum Field<'a> {
     Null,
     Int(i64),
@@ -80,7 +82,7 @@ pub(crate) enum Field<'a> {
 }
 
 impl RowFormat {
-    /// Derives the format.
+    /// Derives the format from a table's columns.
     pub fn new(columns: &[ColumnDefinition]) -> RowFormat {
         let nullable_count = columns.iter().filter(|column| column.nullable).count();
         let fixed_start = 1 + nullable_count.div_ceil(8);
@@ -117,10 +119,12 @@ impl RowFormat {
         }
     }
 
-    /// Appends the image of a row. The values are already converted to the column types.
+    /// Appends the image of a row. The values must already have the column types.
     ///
-    /// Errors: 1118 above [`limit::ROW_BYTES_MAX`] bytes, 1136 when there are not as many values as columns, 1048 for a
-    /// NULL in a NOT NULL column, 1105 for a value of another type than its column. After an error `out` is as before.
+    /// # Errors
+    /// 1118 above [`limit::ROW_BYTES_MAX`] bytes, 1136 if the number of values differs from the number of
+    /// columns, 1048 for a NULL in a NOT NULL column, 1105 for a value of another type than its column. `out`
+    /// is unchanged then.
     pub fn encode(&self, values: &[ValueRef<'_>], out: &mut Vec<u8>) -> Result<()> {
         if values.len() != self.slots.len() {
             return Err(Error::new(ErrorCode::ColumnCountMismatch, "Column count doesn't match value count at row 1"));
@@ -152,12 +156,12 @@ impl RowFormat {
         Ok(())
     }
 
-    /// Columns of the row, hidden ones too.
+    /// Number of columns, hidden ones included.
     pub fn column_count(&self) -> usize {
         self.slots.len()
     }
 
-    /// Columns that are kept in the variable part.
+    /// Number of columns in the variable part.
     pub fn var_column_count(&self) -> usize {
         self.variable_columns.len()
     }
@@ -169,7 +173,7 @@ impl RowFormat {
         self.ends_start as usize + self.variable_columns.len() * end_bytes
     }
 
-    /// Where a column is.
+    /// The position of a column.
     pub(crate) fn slot(&self, column: ColumnIndex) -> Slot {
         self.slots[usize::from(column.0)]
     }
@@ -180,7 +184,8 @@ impl RowFormat {
         (slot.kind == SlotKind::Variable).then_some(slot.position as u16)
     }
 
-    /// Where the wire forms of the variable columns from `first` to `last` lie in the image, side by side.
+    /// The range in the image of the wire forms of the variable columns from `first` to `last`, which are
+    /// adjacent.
     #[inline(always)]
     pub fn var_extent(&self, image: &[u8], first: usize, last: usize) -> Range<usize> {
         if image[0] & FLAG_WIDE != 0 {
@@ -210,7 +215,8 @@ impl RowFormat {
         }
     }
 
-    /// Writes one value into the reserved header, or appends it to the variable data; false when it does not fit.
+    /// Writes one value into the reserved header, or appends it to the variable data; false if it does not
+    /// fit its column.
     fn write_value(&self, slot: &Slot, value: ValueRef<'_>, start: usize, wide: bool, out: &mut Vec<u8>) -> bool {
         if value.is_null() {
             if slot.null_mask == 0 {
@@ -248,8 +254,8 @@ impl RowFormat {
 }
 
 impl<'a> RowView<'a> {
-    /// A view on an image of that format. The image must be whole ([`check_image`]) and without overflow references:
-    /// whoever takes one from outside its own partition checks it first.
+    /// A view of an image in this format. The image must be valid ([`check_image`]) and without overflow
+    /// references. A caller that received it from outside its own partition checks it first.
     #[inline]
     pub fn new(format: &'a RowFormat, image: &'a [u8]) -> RowView<'a> {
         RowView { format, image }
@@ -267,13 +273,13 @@ impl<'a> RowView<'a> {
         }
     }
 
-    /// The value of a column in the form that row encoders take apart at once, without a copy in memory.
+    /// The value of a column in a form that row encoders match on directly, without a copy in memory.
     #[inline(always)]
     pub(crate) fn field(&self, column: ColumnIndex) -> Field<'a> {
         self.field_at(self.format.slots[usize::from(column.0)])
     }
 
-    /// As `field`, of a column whose place is known.
+    /// Like `field`, for a column whose position is known.
     #[inline(always)]
     pub(crate) fn field_at(&self, slot: Slot) -> Field<'a> {
         if slot.null_mask != 0 && self.image[usize::from(slot.null_byte)] & slot.null_mask != 0 {
@@ -302,13 +308,13 @@ impl<'a> RowView<'a> {
         }
     }
 
-    /// The value of a column for which [`Slot::is_plain_int`].
+    /// The value of a column for which [`Slot::is_plain_int`] holds.
     #[inline(always)]
     pub(crate) fn int_at(&self, slot: Slot) -> i32 {
         i32::from_le_bytes(bytes_at(self.image, slot.position as usize))
     }
 
-    /// The wire forms of the variable columns with ordinals from `first` to `last`, side by side.
+    /// The adjacent wire forms of the variable columns with ordinals from `first` to `last`.
     #[inline(always)]
     pub(crate) fn wire_run(&self, first: u16, last: u16) -> &'a [u8] {
         &self.image[self.format.var_extent(self.image, usize::from(first), usize::from(last))]
@@ -333,15 +339,16 @@ impl<'a> RowView<'a> {
         self.image
     }
 
-    /// The format that the image is read with.
+    /// The format of the image.
     #[inline]
     pub fn format(&self) -> &'a RowFormat {
         self.format
     }
 }
 
-/// Whether a plain image is whole: known flags, unused null bits zero, the ends rising to exactly the end of the image,
-/// every variable value in its wire form, and NULL columns zero or the mark of NULL. Reading a checked image through a [`RowView`] cannot fail.
+/// Whether a plain image is valid: known flags, unused null bits zero, ends that ascend to exactly the end of
+/// the image, every variable value in its wire form, and NULL columns zero or the mark of NULL. Reading a
+/// valid image through a [`RowView`] cannot fail.
 pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
     let Some(flags) = image.first() else { return false };
     let wide = flags & FLAG_WIDE != 0;
@@ -365,6 +372,7 @@ pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
         }
         before = end;
     }
+    // A wide image whose data fits in 16 bits would be a second encoding of the same row.
     if before != data_bytes || (wide && data_bytes <= usize::from(u16::MAX)) {
         return false;
     }
@@ -372,12 +380,12 @@ pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
 }
 
 impl Slot {
-    /// Whether it is an INT that is never NULL.
+    /// Whether the column is an INT that is never NULL.
     pub(crate) fn is_plain_int(self) -> bool {
         self.kind == SlotKind::Int32 && self.null_mask == 0
     }
 
-    /// Whether a binary row has the values of the slot in that wire type as the slot has them: numbers by their width,
+    /// Whether a binary row carries the column's values unchanged in this wire type: numbers by their width,
     /// strings by their length.
     pub(crate) fn is_of_wire_type(self, wire_type: u8) -> bool {
         match self.kind {
@@ -391,7 +399,7 @@ impl Slot {
         }
     }
 
-    /// Bytes of the number in a binary row: its width, but 4 for one of 3; 0 for a string.
+    /// Bytes of the number in a binary row: its width, but 4 for a width of 3; 0 for a string.
     pub(crate) fn wire_bytes(self) -> u8 {
         match self.kind.fixed_bytes() {
             3 => 4,
@@ -451,7 +459,7 @@ fn bytes_at<const N: usize>(image: &[u8], at: usize) -> [u8; N] {
     bytes
 }
 
-/// The bytes behind the length of a wire form; none for NULL.
+/// The bytes after the length in a wire form; none for NULL.
 #[inline(always)]
 fn value_of_wire(wire: &[u8]) -> &[u8] {
     match wire[0] {
@@ -470,7 +478,7 @@ fn long_value_of_wire(mark: u8, wire: &[u8]) -> &[u8] {
     &wire[length_bytes..]
 }
 
-/// Whether a NULL is empty, and a variable value is what its length says.
+/// Whether a NULL is empty, and whether a variable value has the length that its prefix states.
 fn is_well_formed(format: &RowFormat, slot: &Slot, image: &[u8]) -> bool {
     let is_null = image[usize::from(slot.null_byte)] & slot.null_mask != 0;
     let at = slot.position as usize;

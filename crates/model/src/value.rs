@@ -1,8 +1,9 @@
-//! Values as they travel between parser, evaluator, rows and wire.
+//! Values as the parser, the evaluator, rows and the wire protocols exchange them.
 
 use std::cmp::Ordering;
 
-/// A value that owns its bytes. Whether bytes are text, and in which collation, is a matter of the static type.
+/// A value that owns its bytes. Whether the bytes are text, and in which collation, follows from the static
+/// type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// SQL NULL.
@@ -36,12 +37,13 @@ pub enum ValueRef<'a> {
     Bytes(&'a [u8]),
 }
 
-/// An exact decimal number: `mantissa / 10^scale`. At most 38 digits; arithmetic that needs more is an error of its caller.
+/// An exact decimal number: `mantissa / 10^scale`, with at most 38 digits. Arithmetic that needs more must
+/// report an error.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Decimal {
-    /// The digits with their sign.
+    /// All digits, with the sign.
     pub mantissa: i128,
-    /// Digits after the point, 0 to 30.
+    /// Number of digits after the point, 0 to 30.
     pub scale: u8,
 }
 

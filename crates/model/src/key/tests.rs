@@ -12,7 +12,7 @@ fn key(column_type: ColumnType, nullable: bool, value: &Value) -> Vec<u8> {
     out
 }
 
-/// The order of SQL: NULL first, numbers by value, texts by collation.
+/// The order of SQL: NULL first, numbers by value, strings by collation.
 fn order(column_type: ColumnType, left: &Value, right: &Value) -> Ordering {
     match (left, right) {
         (Value::Int(left), Value::Int(right)) => left.cmp(right),
@@ -103,7 +103,7 @@ fn the_keys_of_integers_are_those_of_their_values() {
             }
         }
     }
-    // Around the ends of every width, signed or not, and the words that wrap.
+    // Values around the limits of every width, signed or not, including the words that wrap.
     let ends = (0..64).flat_map(|bit| [1i64 << bit, (1i64 << bit).wrapping_neg()]);
     let values: Vec<i64> = ends.flat_map(|end| (-2..=2).map(move |step| end.wrapping_add(step))).collect();
     assert!(values.contains(&i64::MIN) && values.contains(&i64::MAX) && values.contains(&0));

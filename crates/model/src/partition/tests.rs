@@ -1,7 +1,7 @@
 use super::*;
 
-/// Whether the counts are spread as at random: chi-square within a bound that random counts pass but once in about
-/// 100,000 times, whatever the degrees of freedom.
+/// Whether the counts are spread like random ones: chi-square within a bound that random counts exceed only
+/// once in about 100,000 times, for any number of degrees of freedom.
 fn is_even(counts: &[u32]) -> bool {
     let total: u32 = counts.iter().sum();
     let expected = f64::from(total) / counts.len() as f64;
@@ -16,7 +16,7 @@ fn check_spread(name: &str, keys: impl Iterator<Item = Vec<u8>> + Clone) {
         keys.clone().for_each(|key| counts[usize::from(partition_of(key_hash(&key), partition_count))] += 1);
         assert!(is_even(&counts), "{name} over {partition_count} partitions");
     }
-    // Hash indexes see only the keys of one partition and take the lower bits.
+    // Hash indexes see the keys of one partition only, and use the lower bits.
     let mut buckets = vec![0; 1024];
     let of_partition = keys.map(|key| key_hash(&key)).filter(|hash| partition_of(*hash, 2) == 0);
     of_partition.for_each(|hash| buckets[(hash & 1023) as usize] += 1);
