@@ -88,37 +88,37 @@ pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alte
 /// 1091, 1235.
 pub fn take_away(table: &mut TableDefinition, alteration: &Alteration) -> Result<()> {
     for name in &alteration.drop_indexes {
-        let place = place_of(table, name).ok_or_else(|| cannot_drop(name))?;
-        if place == 0 {
+        let position = index_position(table, name).ok_or_else(|| cannot_drop(name))?;
+        if position == 0 {
             return Err(Error::not_supported("DROP PRIMARY KEY"));
         }
-        table.indexes.remove(place);
+        table.indexes.remove(position);
     }
     for name in &alteration.drop_foreign_keys {
-        let is_it = |key: &ForeignKey| key.name.eq_ignore_ascii_case(name);
-        let place = table.foreign_keys.iter().position(is_it).ok_or_else(|| cannot_drop(name))?;
-        table.foreign_keys.remove(place);
+        let is_match = |key: &ForeignKey| key.name.eq_ignore_ascii_case(name);
+        let position = table.foreign_keys.iter().position(is_match).ok_or_else(|| cannot_drop(name))?;
+        table.foreign_keys.remove(position);
     }
     Ok(())
 }
 
 /// The position of a visible index with this name.
-fn place_of(table: &TableDefinition, name: &str) -> Option<usize> {
-    let place = table.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name))?;
-    let is_hidden = place == 0 && table.columns[usize::from(table.primary().columns[0].0)].hidden;
-    (!is_hidden).then_some(place)
+fn index_position(table: &TableDefinition, name: &str) -> Option<usize> {
+    let position = table.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name))?;
+    let is_hidden = position == 0 && table.columns[usize::from(table.primary().columns[0].0)].hidden;
+    (!is_hidden).then_some(position)
 }
 
 fn rename_index(table: &mut TableDefinition, from: &str, to: &str) -> Result<()> {
-    let Some(place) = place_of(table, from).filter(|place| *place > 0) else {
+    let Some(position) = index_position(table, from).filter(|position| *position > 0) else {
         let message = format!("Key '{from}' doesn't exist in table '{}'", table.name);
         return Err(Error::new(ErrorCode::KeyDoesNotExist, message));
     };
-    let is_taken = |(other, index): (usize, &IndexDefinition)| other != place && index.name.eq_ignore_ascii_case(to);
+    let is_taken = |(other, index): (usize, &IndexDefinition)| other != position && index.name.eq_ignore_ascii_case(to);
     if table.indexes.iter().enumerate().any(is_taken) {
         return Err(duplicate_key_name(to));
     }
-    table.indexes[place].name = to.into();
+    table.indexes[position].name = to.into();
     Ok(())
 }
 
@@ -134,12 +134,12 @@ fn add_indexes(
     if !building.is_empty() && building.len() != additions.len() {
         return Err(Error::table_definition_changed());
     }
-    let mut made = building.into_iter();
+    let mut built = building.into_iter();
     for addition in additions {
         if table.indexes.iter().any(|index| index.name.eq_ignore_ascii_case(&addition.name)) {
             return Err(duplicate_key_name(&addition.name));
         }
-        let index = made.next().unwrap_or_else(|| {
+        let index = built.next().unwrap_or_else(|| {
             let id = table.next_index;
             table.next_index.0 += 1;
             IndexDefinition { id, ..addition.clone() }

@@ -191,15 +191,15 @@ pub fn related_tables(dictionary: &Dictionary, table: &TableDefinition) -> Relat
     let own = table.id;
     let mut read = BTreeSet::new();
     let mut written = BTreeSet::from([table.id]);
-    let mut coming = vec![table];
-    while let Some(table) = coming.pop() {
+    let mut pending = vec![table];
+    while let Some(table) = pending.pop() {
         for key in &table.foreign_keys {
             let parent = dictionary.table_named(&key.parent.0, &key.parent.1);
             read.extend(parent.map(|parent| parent.definition.id));
         }
         for (child, _) in dictionary.children_of(&table.database, &table.name) {
             if written.insert(child.definition.id) {
-                coming.push(&child.definition);
+                pending.push(&child.definition);
             }
         }
     }
