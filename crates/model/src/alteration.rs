@@ -1,4 +1,5 @@
-//! ALTER TABLE, CREATE INDEX and DROP INDEX: several changes of one table, all or nothing, and the resulting table.
+//! ALTER TABLE, CREATE INDEX and DROP INDEX: several changes of one table, all or nothing, and the resulting
+//! table.
 //!
 //! The session computes the result when it plans the statement, so that errors precede any effect. Block main
 //! computes it again when the change's turn comes, because the schema may have changed since.

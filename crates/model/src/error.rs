@@ -1,10 +1,11 @@
-//! Errors that users see: a stable code each, with its MySQL number and SQLSTATE, in one table.
+//! The errors that users see: for each a stable code with its MySQL number and SQLSTATE, in one table.
 
 use std::fmt;
 
 macro_rules! errors {
     ($($(#[$doc:meta])* $name:ident = $errno:literal, $state:literal;)*) => {
-        /// What went wrong, as a stable code. A code exists only if somebody can react to it differently.
+        /// The cause of an error, as a stable code. A cause has its own code only if a caller can react to it
+        /// differently.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[allow(clippy::enum_variant_names)]
         pub enum ErrorCode {
@@ -25,7 +26,7 @@ macro_rules! errors {
                 match self { $(ErrorCode::$name => $state,)* }
             }
 
-            /// The code's own name.
+            /// The code's own name, which the status tables and the error page use.
             pub fn name(self) -> &'static str {
                 match self { $(ErrorCode::$name => stringify!($name),)* }
             }
@@ -34,15 +35,15 @@ macro_rules! errors {
 }
 
 errors! {
-    /// CREATE DATABASE of one that exists.
+    /// CREATE DATABASE for an existing database.
     DatabaseExists = 1007, "HY000";
-    /// DROP DATABASE of one that does not exist.
+    /// DROP DATABASE for a database that does not exist.
     DatabaseDropMissing = 1008, "HY000";
     /// More connections than max_connections.
     TooManyConnections = 1040, "08004";
-    /// Memory outside the data memory ran out.
+    /// Memory other than the data memory is exhausted.
     OutOfResources = 1041, "HY000";
-    /// The user may not use the database.
+    /// The user has no access to the database.
     DatabaseAccessDenied = 1044, "42000";
     /// Wrong user or password.
     AccessDenied = 1045, "28000";
@@ -54,17 +55,17 @@ errors! {
     ColumnNotNull = 1048, "23000";
     /// The database does not exist.
     UnknownDatabase = 1049, "42000";
-    /// CREATE TABLE of one that exists.
+    /// CREATE TABLE for an existing table.
     TableExists = 1050, "42S01";
-    /// DROP TABLE of one that does not exist.
+    /// DROP TABLE for a table that does not exist.
     UnknownTable = 1051, "42S02";
-    /// A column name that could be meant in two ways.
+    /// A column name that several tables of the query have.
     AmbiguousColumn = 1052, "23000";
     /// The server is stopping.
     ServerShutdown = 1053, "08S01";
     /// The column does not exist.
     UnknownColumn = 1054, "42S22";
-    /// A column neither aggregated nor grouped beside aggregates (without GROUP BY).
+    /// A column that is neither aggregated nor grouped, together with aggregates and without GROUP BY.
     MixOfGroupFunctions = 1140, "42000";
     /// An identifier of more than 64 characters.
     IdentifierTooLong = 1059, "42000";
@@ -74,7 +75,7 @@ errors! {
     DuplicateKeyName = 1061, "42000";
     /// A second row with the same primary or unique key.
     DuplicateEntry = 1062, "23000";
-    /// A statement that the grammar does not know.
+    /// A statement that does not match the grammar.
     SyntaxError = 1064, "42000";
     /// An empty statement.
     EmptyQuery = 1065, "42000";
@@ -100,15 +101,15 @@ errors! {
     WrongAutoKey = 1075, "42000";
     /// A prefix length on a column that cannot have one.
     WrongSubKey = 1089, "HY000";
-    /// DROP of an index that does not exist.
+    /// DROP of an index or foreign key that does not exist.
     CannotDropKey = 1091, "42000";
     /// KILL of a connection that does not exist.
     NoSuchThread = 1094, "HY000";
-    /// A table that LOCK TABLES has locked for reading is written.
+    /// A write to a table that LOCK TABLES has locked for reading.
     TableNotLockedForWrite = 1099, "HY000";
-    /// LOCK TABLES was executed without this table.
+    /// A table that the session's LOCK TABLES did not name.
     TableNotLocked = 1100, "HY000";
-    /// What cannot be done while LOCK TABLES holds tables.
+    /// A statement that is not allowed while LOCK TABLES holds tables.
     LockOrActiveTransaction = 1192, "HY000";
     /// BLOB or TEXT with a default value.
     BlobDefault = 1101, "42000";
@@ -118,21 +119,21 @@ errors! {
     WrongTableName = 1103, "42000";
     /// `*` in a SELECT without a table.
     NoTablesUsed = 1096, "HY000";
-    /// Something about the statement failed that has no number of its own.
+    /// An error that has no number of its own.
     UnknownError = 1105, "HY000";
-    /// A column is given two values.
+    /// A column that is assigned two values.
     ColumnSpecifiedTwice = 1110, "42000";
-    /// An aggregate where none may stand.
+    /// An aggregate in a place where none is allowed.
     InvalidUseOfGroup = 1111, "HY000";
     /// A table without columns.
     TableWithoutColumns = 1113, "42000";
-    /// The data memory is exhausted for this statement.
+    /// The data memory is exhausted.
     TableFull = 1114, "HY000";
     /// An unknown character set.
     UnknownCharacterSet = 1115, "42000";
-    /// More than 4,096 columns.
+    /// More than 1,017 columns.
     TooManyColumns = 1117, "HY000";
-    /// A row definition longer than a row can be.
+    /// A row longer than the maximum, or a definition of such rows.
     RowTooLarge = 1118, "42000";
     /// A VALUES list whose length differs from the column list.
     ColumnCountMismatch = 1136, "21S01";
@@ -142,21 +143,21 @@ errors! {
     PacketsOutOfOrder = 1156, "08S01";
     /// A packet bigger than max_allowed_packet.
     PacketTooLarge = 1153, "08S01";
-    /// A column type that an AUTO_INCREMENT or another attribute cannot have.
+    /// A column type that does not allow AUTO_INCREMENT or another attribute.
     WrongFieldSpecification = 1063, "42000";
-    /// A NULL column in a primary key.
+    /// A nullable column in a primary key.
     PrimaryCannotHaveNull = 1171, "42000";
     /// The key does not exist in the table.
     KeyDoesNotExist = 1176, "42000";
     /// A system variable that does not exist.
     UnknownSystemVariable = 1193, "HY000";
-    /// A lock was not granted in time; the statement is undone.
+    /// A lock was not granted in time. The statement is rolled back.
     LockWaitTimeout = 1205, "HY000";
-    /// The transaction was chosen to end a deadlock; it is rolled back.
+    /// The transaction was chosen as the victim of a deadlock and is rolled back.
     Deadlock = 1213, "40001";
     /// Wrong arguments to a function or statement.
     WrongArguments = 1210, "HY000";
-    /// A variable of another scope.
+    /// A variable of the other scope.
     LocalVariable = 1228, "HY000";
     /// A global variable set without GLOBAL.
     GlobalVariable = 1229, "HY000";
@@ -166,13 +167,13 @@ errors! {
     WrongTypeForVariable = 1232, "42000";
     /// The variable is read-only.
     ReadOnlyVariable = 1238, "HY000";
-    /// Something that is recognised and not supported yet.
+    /// A feature that the grammar knows but that is not supported yet.
     NotSupportedYet = 1235, "42000";
-    /// A row constructor with another number of columns.
+    /// A row constructor with a wrong number of columns.
     OperandColumns = 1241, "21000";
     /// A prepared statement that does not exist.
     UnknownPreparedStatement = 1243, "HY000";
-    /// A value out of the range of its column.
+    /// A value outside the range of its column.
     OutOfRange = 1264, "22003";
     /// A value that lost digits or characters (a warning).
     DataTruncated = 1265, "01000";
@@ -184,25 +185,25 @@ errors! {
     WrongKeyName = 1280, "42000";
     /// A collation that does not belong to the character set.
     CollationCharacterSetMismatch = 1253, "42000";
-    /// A value that was cut when it was converted (a warning).
+    /// A value that was truncated in a conversion (a warning).
     TruncatedWrongValue = 1292, "22007";
-    /// The transaction's admission failed: too many at once.
+    /// Too many transactions at one time; this one was not admitted.
     TooManyTransactions = 1297, "HY000";
-    /// A function's result that is longer than max_allowed_packet (a warning).
+    /// The result of a function exceeds max_allowed_packet (a warning).
     ResultTooLong = 1301, "HY000";
-    /// A function or a savepoint that does not exist.
+    /// A function or savepoint that does not exist.
     FunctionDoesNotExist = 1305, "42000";
     /// The query was interrupted.
     QueryInterrupted = 1317, "70100";
-    /// Names for columns that are more or fewer than the columns.
+    /// A list of column names whose length differs from the number of columns.
     ColumnListMismatch = 1353, "HY000";
-    /// No default for a NOT NULL column.
+    /// No value and no default for a NOT NULL column.
     NoDefault = 1364, "HY000";
     /// Division by zero in strict mode.
     DivisionByZero = 1365, "22012";
-    /// A string that is not a number, or not in the character set.
+    /// A string that is not a number, or that is invalid in the character set.
     WrongValueForType = 1366, "HY000";
-    /// A number that is beyond those of its type.
+    /// A number outside the range of its type.
     IllegalValue = 1367, "22007";
     /// A string longer than its column.
     DataTooLong = 1406, "22001";
@@ -214,94 +215,95 @@ errors! {
     TooManyParameters = 1390, "HY000";
     /// More prepared statements than a server may hold.
     TooManyPreparedStatements = 1461, "42000";
-    /// AUTO_INCREMENT ran out of numbers.
+    /// AUTO_INCREMENT has no number left.
     AutoIncrementExhausted = 1467, "HY000";
     /// Wrong partition options.
     WrongPartition = 1503, "HY000";
     /// More partitions than a table may have.
     TooManyPartitions = 1499, "HY000";
-    /// A foreign key that cannot be.
+    /// A foreign key that is not allowed.
     CannotAddForeignKey = 1215, "HY000";
     /// A foreign key whose column lists differ in length.
     WrongForeignKey = 1239, "42000";
-    /// A parent row that children name.
+    /// A parent row that child rows reference.
     RowIsReferenced = 1451, "23000";
-    /// A child row without a parent.
+    /// A child row whose parent does not exist.
     NoReferencedRow = 1452, "23000";
     /// DROP of an index that a foreign key needs.
     IndexNeededByForeignKey = 1553, "HY000";
-    /// TRUNCATE of a table that a foreign key names.
+    /// TRUNCATE of a table that a foreign key references.
     TruncateReferenced = 1701, "42000";
     /// The parent has no index for a foreign key.
     ForeignKeyWithoutParentIndex = 1822, "HY000";
     /// The parent of a foreign key does not exist.
     ForeignKeyWithoutParent = 1824, "HY000";
-    /// Two foreign keys of one name in a database.
+    /// Two foreign keys with the same name in one database.
     DuplicateForeignKeyName = 1826, "HY000";
-    /// SET NULL of a NOT NULL column.
+    /// SET NULL for a NOT NULL column.
     ForeignKeyColumnNotNull = 1830, "HY000";
-    /// Cascades that are nested too deep.
+    /// Cascades nested too deeply.
     ForeignKeyTooDeep = 3008, "HY000";
-    /// DROP of a table that a foreign key names.
+    /// DROP of a table that a foreign key references.
     DropReferenced = 3730, "HY000";
-    /// DROP of a constraint whose name several have.
+    /// DROP of a constraint whose name is ambiguous.
     AmbiguousConstraint = 3939, "HY000";
     /// DROP of a constraint that does not exist.
     NoSuchConstraint = 3940, "HY000";
-    /// A column of the parent that does not exist.
+    /// A foreign key references a column that its parent does not have.
     ForeignKeyWithoutParentColumn = 3734, "HY000";
-    /// Columns of a foreign key whose types differ.
+    /// Columns of a foreign key with incompatible types.
     ForeignKeyColumnsIncompatible = 3780, "HY000";
-    /// A prepared statement or reader whose columns have changed.
+    /// A prepared statement whose columns have changed.
     NeedsReprepare = 1615, "HY000";
-    /// A number out of the range of its type in an expression.
+    /// A number outside the range of its type in an expression.
     NumericOutOfRange = 1690, "22003";
-    /// A packet that is not well formed.
+    /// A malformed packet.
     MalformedPacket = 1835, "HY000";
     /// The transaction is read-only.
     ReadOnlyTransaction = 1792, "25006";
-    /// ORDER BY or SELECT list against DISTINCT or only_full_group_by.
+    /// ORDER BY or select list that violates DISTINCT or only_full_group_by.
     NotInDistinctList = 3065, "HY000";
     /// An invalid byte string for the character set.
     InvalidCharacterString = 1300, "HY000";
     /// A number that has no logarithm (a warning).
     InvalidLogarithm = 3020, "2201E";
-    /// Statement too deep or too large for the server's limits.
+    /// A statement too deep or too large for the server's limits.
     StatementTooComplex = 1436, "HY000";
-    /// A row to be locked has changed since the snapshot; the transaction is rolled back (`innodb_snapshot_isolation`).
+    /// A row to be locked has changed since the snapshot. The transaction is rolled back
+    /// (`innodb_snapshot_isolation`).
     RecordChanged = 1020, "HY000";
-    /// A snapshot whose old versions had to be given up.
+    /// The versions that the snapshot needs were purged because too many had been kept.
     SnapshotTooOld = 1412, "HY000";
-    /// More locks than the lock table holds.
+    /// The lock table is full.
     LockTableFull = 1206, "HY000";
-    /// A table of FOR UPDATE OF that the query does not have.
+    /// FOR UPDATE OF names a table that the query does not have.
     UnresolvedTableLock = 3568, "HY000";
-    /// A table that FOR UPDATE OF names twice.
+    /// FOR UPDATE OF names a table twice.
     DuplicateTableLock = 3569, "HY000";
-    /// A lock that another transaction holds, asked for with NOWAIT.
+    /// NOWAIT for a lock that another transaction holds.
     LockNotAvailable = 3572, "HY000";
-    /// A state of the node that refuses the request for now.
+    /// The node cannot accept the request in its present state.
     TemporaryFailure = 1296, "HY000";
     /// A user-level lock with no name, or one of more than 64 characters.
     WrongUserLockName = 3057, "42000";
-    /// Sessions wait for the user-level locks of each other.
+    /// Sessions wait for each other's user-level locks.
     UserLockDeadlock = 3058, "HY000";
-    /// No command came for longer than wait_timeout.
+    /// No command arrived for longer than wait_timeout.
     ClientInteractionTimeout = 4031, "HY000";
-    /// SET TRANSACTION within a transaction.
+    /// SET TRANSACTION inside a transaction.
     CannotChangeTransaction = 1568, "25001";
 }
 
-/// A failure with the text that the user sees.
+/// An error with the text that the user sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The stable code.
+    /// The cause.
     pub code: ErrorCode,
     /// The whole message, in MySQL's words where MySQL has them.
     pub message: Box<str>,
 }
 
-/// The result of what can fail with a message for the user.
+/// The result of an operation that can fail with a message for the user.
 pub type Result<T> = std::result::Result<T, Box<Error>>;
 
 impl Error {
@@ -311,7 +313,7 @@ impl Error {
         Box::new(Error { code, message: message.into() })
     }
 
-    /// "This version of Junctor doesn't yet support '...'": error 1235 with the name of what is missing.
+    /// Error 1235, "This version of Junctor doesn't yet support '...'", with the name of the missing feature.
     #[cold]
     pub fn not_supported(what: &str) -> Box<Error> {
         Error::new(ErrorCode::NotSupportedYet, format!("This version of Junctor doesn't yet support '{what}'"))

@@ -1,4 +1,5 @@
-//! Hot path, budget 15 instructions for a key of 4 to 8 bytes: the hash of a key and the partition that it chooses.
+//! Hot path, budget 15 instructions for a key of 4 to 8 bytes.
+//! The hash of a key, and the partition that it chooses.
 //!
 //! The hash is part of a table's format and never changes, because it determines where rows are stored.
 
@@ -57,8 +58,8 @@ fn fold(left: u64, right: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Whether the counts are spread like random ones: chi-square within a bound that random counts exceed only
-    /// once in about 100,000 times, for any number of degrees of freedom.
+    /// Whether the counts are spread like random ones: chi-square within a bound that random counts exceed
+    /// only once in about 100,000 times, for any number of degrees of freedom.
     fn is_even(counts: &[u32]) -> bool {
         let total: u32 = counts.iter().sum();
         let expected = f64::from(total) / counts.len() as f64;

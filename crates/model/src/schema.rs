@@ -1,4 +1,4 @@
-//! What a table is: columns, types, indexes, partitions; and the dictionary, an immutable snapshot of all tables.
+//! Tables: columns, types, indexes and partitions. Also the dictionary, an immutable snapshot of all tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::foreign_key::ForeignKey;
 use crate::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
 use crate::value::Value;
 
-/// The type of a column. Lengths of character types are in characters, of binary types in bytes.
+/// The type of a column. Lengths are in characters for character types, and in bytes for binary types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
     /// An integer of 1, 2, 3, 4 or 8 bytes.
@@ -20,25 +20,26 @@ pub enum ColumnType {
     },
     /// DOUBLE.
     Double,
-    /// CHAR(length): trailing spaces are not stored.
+    /// CHAR(length), stored without trailing spaces.
     Char {
         /// Characters, 0 to 255.
         length: u16,
-        /// The collation; its character set is utf8mb4 or binary (CHAR of binary is BINARY(n), padded with zero bytes).
+        /// The collation, of character set utf8mb4 or binary. With `binary` the type is BINARY(n), padded
+        /// with zero bytes.
         collation: CollationId,
     },
     /// VARCHAR(length), or VARBINARY(length) with the collation binary.
     VarChar {
-        /// Characters (or bytes) at most.
+        /// Maximum number of characters, or bytes.
         length: u16,
-        /// The collation.
+        /// With `binary` the type is VARBINARY.
         collation: CollationId,
     },
     /// TINYTEXT to LONGTEXT, or TINYBLOB to LONGBLOB with the collation binary.
     Text {
-        /// The width of the length: 1 TINY, 2 plain, 3 MEDIUM, 4 LONG.
+        /// Bytes of the length: 1 for TINY, 2 without prefix, 3 for MEDIUM, 4 for LONG.
         length_bytes: u8,
-        /// The collation.
+        /// With `binary` the type is a BLOB.
         collation: CollationId,
     },
 }
@@ -54,7 +55,7 @@ impl ColumnType {
         }
     }
 
-    /// The bytes of the fixed part of a row that a value takes; `None` for types kept in the variable part.
+    /// The bytes that a value takes in the fixed part of a row; `None` for types in the variable part.
     pub fn fixed_bytes(self) -> Option<usize> {
         match self {
             ColumnType::Integer { bytes, .. } => Some(usize::from(bytes)),
@@ -69,16 +70,16 @@ impl ColumnType {
     }
 }
 
-/// One column.
+/// The definition of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnDefinition {
     /// The name as written.
     pub name: Box<str>,
-    /// The type.
+    /// The type, with its collation if it is a string.
     pub column_type: ColumnType,
     /// Whether NULL is allowed.
     pub nullable: bool,
-    /// The default; `None` where a NOT NULL column has none.
+    /// The default value; `None` if a NOT NULL column has none.
     pub default: Option<Value>,
     /// AUTO_INCREMENT.
     pub auto_increment: bool,
@@ -86,46 +87,47 @@ pub struct ColumnDefinition {
     pub hidden: bool,
     /// COMMENT.
     pub comment: Box<str>,
-    /// The display width as written (`INT(11)`), which only SHOW prints.
+    /// The display width as written (`INT(11)`). Only SHOW uses it.
     pub display_width: Option<u16>,
 }
 
-/// How an index is kept.
+/// The kind of an index, which determines where its entries are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
-    /// The primary key: the hash index of the partition, and an ordered index unless `USING HASH`.
+    /// The primary key: the partition's hash index, and an ordered index unless `USING HASH`.
     Primary {
         /// Whether the ordered index exists too.
         ordered: bool,
     },
-    /// UNIQUE: entries in a hidden table of its own, and an ordered index local to each partition unless `USING HASH`.
+    /// UNIQUE: entries in a hidden table of its own, and an ordered index in each partition unless `USING
+    /// HASH`.
     Unique {
-        /// Whether the local ordered index exists too.
+        /// Whether the ordered index exists too.
         ordered: bool,
-        /// The hidden table: column 0 the key bytes, column 1 the base row's reference.
+        /// The hidden table: column 0 holds the key bytes, column 1 the reference to the base row.
         entries: TableId,
     },
-    /// A plain ordered index, local to each partition.
+    /// A non-unique ordered index in each partition.
     Ordered,
 }
 
-/// Whether readers may use an index already.
+/// Whether readers may use an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {
-    /// Writers maintain it, readers must not use it yet.
+    /// Writers maintain it, but readers must not use it yet.
     Building,
-    /// In use.
+    /// Readers may use it.
     Online,
 }
 
-/// One index.
+/// The definition of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexDefinition {
-    /// Stable within the table, never reused; 0 is the primary key.
+    /// Unique within the table and never reused; 0 is the primary key.
     pub id: IndexId,
     /// The name; `PRIMARY` for the primary key.
     pub name: Box<str>,
-    /// How it is kept.
+    /// The kind, with the hidden table of a unique index.
     pub kind: IndexKind,
     /// The key columns in order.
     pub columns: Vec<ColumnIndex>,
@@ -134,7 +136,7 @@ pub struct IndexDefinition {
 }
 
 impl IndexDefinition {
-    /// Whether an ordered index exists for it in each partition.
+    /// Whether it has an ordered index in each partition.
     pub fn is_ordered(&self) -> bool {
         match self.kind {
             IndexKind::Primary { ordered } | IndexKind::Unique { ordered, .. } => ordered,
@@ -142,78 +144,78 @@ impl IndexDefinition {
         }
     }
 
-    /// Whether two rows may not have the same key (NULLs apart).
+    /// Whether rows with equal keys are refused, NULLs excepted.
     pub fn is_unique(&self) -> bool {
         !matches!(self.kind, IndexKind::Ordered)
     }
 }
 
-/// What a table is for.
+/// The purpose of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableKind {
     /// A table that users see.
     Base,
-    /// The entries of a unique index of `base`: column 0 VARBINARY key, column 1 VARBINARY row reference
-    /// (partition as u16 big-endian, then the primary key bytes).
+    /// The entries of a unique index of `base`: column 0 VARBINARY is the key, column 1 VARBINARY the row
+    /// reference (the partition as big-endian u16, then the primary key bytes).
     UniqueEntries {
         /// The table that the index belongs to.
         base: TableId,
-        /// The index.
+        /// The index whose entries these are.
         index: IndexId,
     },
 }
 
-/// One table.
+/// The definition of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableDefinition {
     /// Never reused.
     pub id: TableId,
-    /// Raised by every change of the definition.
+    /// Incremented by every change of the definition.
     pub version: SchemaVersion,
-    /// The database.
+    /// The name of its database.
     pub database: Box<str>,
     /// The name as written.
     pub name: Box<str>,
-    /// What it is for.
+    /// A table of users, or the entries of a unique index.
     pub kind: TableKind,
     /// The columns in order, a hidden key column last.
     pub columns: Vec<ColumnDefinition>,
     /// The indexes; the first is the primary key.
     pub indexes: Vec<IndexDefinition>,
-    /// The columns whose key bytes choose the partition; a subset of the primary key.
+    /// The columns whose key bytes choose the partition: a subset of the primary key.
     pub partition_columns: Vec<ColumnIndex>,
-    /// How many partitions; 1 to `limit::PARTITIONS_PER_TABLE_MAX`.
+    /// Number of partitions, from 1 to `limit::PARTITIONS_PER_TABLE_MAX`.
     pub partition_count: u16,
-    /// Whether PARTITION BY KEY was written.
+    /// Whether PARTITION BY KEY was written in the statement.
     pub partition_by_written: bool,
-    /// The default collation.
+    /// The default collation of its string columns.
     pub collation: CollationId,
     /// COMMENT.
     pub comment: Box<str>,
-    /// The next index id to give.
+    /// The id of the next index to be added.
     pub next_index: IndexId,
     /// The foreign keys in the order written.
     pub foreign_keys: Vec<ForeignKey>,
 }
 
 impl TableDefinition {
-    /// The primary key.
+    /// The primary key, which every table has.
     pub fn primary(&self) -> &IndexDefinition {
         &self.indexes[0]
     }
 
-    /// The column of that name, case-insensitively, hidden ones left out.
+    /// The visible column with this name, case-insensitive.
     pub fn column(&self, name: &str) -> Option<ColumnIndex> {
         let position = self.columns.iter().position(|column| !column.hidden && column.name.eq_ignore_ascii_case(name));
         position.map(|position| ColumnIndex(position as u16))
     }
 
-    /// The index of that name, case-insensitively.
+    /// The index with this name, case-insensitive.
     pub fn index_named(&self, name: &str) -> Option<&IndexDefinition> {
         self.indexes.iter().find(|index| index.name.eq_ignore_ascii_case(name))
     }
 
-    /// The index of that id.
+    /// The index with this id.
     pub fn index(&self, id: IndexId) -> Option<&IndexDefinition> {
         self.indexes.iter().find(|index| index.id == id)
     }
@@ -224,36 +226,36 @@ impl TableDefinition {
     }
 }
 
-/// One database.
+/// The definition of a database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatabaseDefinition {
-    /// The name.
+    /// The name, case-sensitive.
     pub name: Box<str>,
     /// The default collation of its tables.
     pub collation: CollationId,
 }
 
-/// All databases and tables at one moment; shared and never changed. A change makes a new one.
+/// All databases and tables at one moment. A published dictionary never changes; a change makes a new one.
 #[derive(Clone, Debug, Default)]
 pub struct Dictionary {
-    /// Raised by every change.
+    /// Incremented by every change.
     pub version: u64,
     databases: BTreeMap<Box<str>, DatabaseDefinition>,
     tables: BTreeMap<TableId, Arc<TableLayout>>,
     names: BTreeMap<(Box<str>, Box<str>), TableId>,
 }
 
-/// A table's definition with what is derived from it once: the row format and the key formats.
+/// A table's definition and the row format derived from it.
 #[derive(Clone, Debug)]
 pub struct TableLayout {
-    /// The definition.
+    /// The definition that the format is derived from.
     pub definition: TableDefinition,
-    /// Where each column is in a row image.
+    /// The position of each column in a row image.
     pub row_format: crate::row::RowFormat,
 }
 
 impl TableLayout {
-    /// Derives the layout.
+    /// Derives the row format.
     pub fn new(definition: TableDefinition) -> TableLayout {
         let row_format = crate::row::RowFormat::new(&definition.columns);
         TableLayout { definition, row_format }
@@ -261,34 +263,35 @@ impl TableLayout {
 }
 
 impl Dictionary {
-    /// The database of that exact name.
+    /// The database with exactly this name.
     pub fn database(&self, name: &str) -> Option<&DatabaseDefinition> {
         self.databases.get(name)
     }
 
-    /// All databases by name.
+    /// All databases, by name.
     pub fn databases(&self) -> impl Iterator<Item = &DatabaseDefinition> {
         self.databases.values()
     }
 
-    /// The table of that exact name (names of databases and tables are case-sensitive).
+    /// The table with exactly this name. Names of databases and tables are case-sensitive.
     pub fn table_named(&self, database: &str, name: &str) -> Option<&Arc<TableLayout>> {
-        // The key type owns its strings; building one per statement shape is off the hot path.
+        // The map's key owns its strings. Making one is off the hot path: it happens once per statement
+        // shape.
         let id = self.names.get(&(Box::from(database), Box::from(name)))?;
         self.tables.get(id)
     }
 
-    /// The table of that id.
+    /// The table with this id.
     pub fn table(&self, id: TableId) -> Option<&Arc<TableLayout>> {
         self.tables.get(&id)
     }
 
-    /// The tables that users see in a database, by name.
+    /// The tables of a database that users see, by name.
     pub fn tables_of<'a>(&'a self, database: &'a str) -> impl Iterator<Item = &'a Arc<TableLayout>> {
         self.names.iter().filter(move |(key, _)| &*key.0 == database).filter_map(|(_, id)| self.tables.get(id))
     }
 
-    /// The foreign keys that name a table as their parent, with the tables that have them.
+    /// The foreign keys that reference a table, with the tables that declare them.
     pub fn children_of<'a>(
         &'a self,
         database: &'a str,
@@ -299,12 +302,12 @@ impl Dictionary {
         keys.filter(move |(_, key)| &*key.parent.0 == database && &*key.parent.1 == name)
     }
 
-    /// All tables, hidden ones too, by id.
+    /// All tables by id, hidden ones included.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableLayout>> {
         self.tables.values()
     }
 
-    /// The table with the highest id, hidden ones too: later ones were made after it.
+    /// The highest table id, hidden tables included. Tables created later have higher ids.
     pub fn newest_table(&self) -> TableId {
         self.tables.last_key_value().map_or(TableId::default(), |(id, _)| *id)
     }
@@ -314,7 +317,7 @@ impl Dictionary {
         self.databases.insert(database.name.clone(), database);
     }
 
-    /// Takes a database out; its tables must be gone.
+    /// Removes a database, which must have no tables.
     pub fn remove_database(&mut self, name: &str) {
         self.databases.remove(name);
     }
@@ -327,7 +330,7 @@ impl Dictionary {
         self.tables.insert(table.id, Arc::new(TableLayout::new(table)));
     }
 
-    /// Takes a table out.
+    /// Removes a table.
     pub fn remove_table(&mut self, id: TableId) {
         if let Some(layout) = self.tables.remove(&id) {
             let definition = &layout.definition;

@@ -1,12 +1,12 @@
-//! Characters of utf8mb4 text, where a byte that belongs to no character stands for itself.
+//! Characters of utf8mb4 text, where a byte that belongs to no character is a character of its own.
 
-/// First of the codes that stand for bytes outside any character; such a byte `b` has code `INVALID_FIRST + b`, so it
-/// comes after all code points.
+/// The lowest code of bytes outside any character. Such a byte `b` has the code `INVALID_FIRST + b`, above
+/// all code points.
 pub(super) const INVALID_FIRST: u32 = 0x11_0000;
 
-/// The first character of `text`: its code and its length in bytes; `None` at the end of the text.
+/// The first character of `text`: its code and its length in bytes. `None` at the end of the text.
 ///
-/// Overlong forms, surrogates and cut sequences are invalid, and the first byte of them is returned alone.
+/// Overlong forms, surrogates and truncated sequences are invalid. Their first byte is returned alone.
 #[inline]
 pub(super) fn decode(text: &[u8]) -> Option<(u32, usize)> {
     match *text {
@@ -40,7 +40,7 @@ pub fn is_valid_utf8mb4(text: &[u8]) -> bool {
     std::str::from_utf8(text).is_ok()
 }
 
-/// Characters in `text`, each byte outside a character counted as one.
+/// Number of characters in `text`; each byte outside a character counts as one.
 pub(super) fn character_count(text: &[u8]) -> usize {
     let mut count = 0;
     for chunk in text.utf8_chunks() {
@@ -49,7 +49,7 @@ pub(super) fn character_count(text: &[u8]) -> usize {
     count
 }
 
-/// The longest start of `text` with at most `characters` characters, never cutting one.
+/// The longest prefix of `text` with at most `characters` characters, none of them cut.
 pub(super) fn prefix(text: &[u8], characters: usize) -> &[u8] {
     let mut length = 0;
     for _ in 0..characters {
@@ -63,8 +63,7 @@ pub(super) fn prefix(text: &[u8], characters: usize) -> &[u8] {
 
 const ASCII_MASK: u64 = 0x8080_8080_8080_8080;
 
-/// Cuts from both texts the equal start that consists of ASCII only, letter case ignored, as far as whole steps of eight
-/// bytes can find it.
+/// Removes from both texts their common ASCII prefix, ignoring letter case, in whole steps of eight bytes.
 #[inline]
 pub(super) fn skip_equal_ascii<'t>(mut left: &'t [u8], mut right: &'t [u8]) -> (&'t [u8], &'t [u8]) {
     while let (Some((a, left_rest)), Some((b, right_rest))) = (left.split_first_chunk(), right.split_first_chunk()) {
@@ -77,19 +76,19 @@ pub(super) fn skip_equal_ascii<'t>(mut left: &'t [u8], mut right: &'t [u8]) -> (
     (left, right)
 }
 
-/// Turns the small letters among eight ASCII bytes into capitals.
+/// Converts the lower case letters among eight ASCII bytes to upper case.
 #[inline]
 fn fold_ascii(bytes: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
-    // The top bit of each byte tells whether the byte is at least 'a', and more than 'z'. No byte carries into the
-    // next one, because all are below 0x80.
+    // The top bit of each byte says whether the byte is at least 'a', and whether it is above 'z'. All bytes
+    // are below 0x80, so none carries into the next one.
     let from_a = bytes + (0x80 - b'a' as u64) * ONES;
     let above_z = bytes + (0x7F - b'z' as u64) * ONES;
     let small = from_a & !above_z & ASCII_MASK;
     bytes - (small >> 2)
 }
 
-/// Whether every byte lies between two; sixteen at a time.
+/// Whether every byte is between `first` and `last`, both included. Compares sixteen bytes at a time.
 #[inline]
 pub(super) fn all_within(text: &[u8], first: u8, last: u8) -> bool {
     let distance = |byte: u8| byte.wrapping_sub(first);

@@ -1,8 +1,8 @@
 //! Hot path, budget 1 instruction a character of ASCII text without spaces, 10 of other ASCII.
-//! `utf8mb4_general_ci`: every character has one weight, padded with spaces.
+//! `utf8mb4_general_ci`: every character has one weight, and texts are padded with spaces.
 //!
-//! ASCII letters weigh as capitals and other ASCII characters as themselves; characters of the basic plane have their
-//! weight in a table, all supplementary characters weigh 0xFFFD together.
+//! ASCII letters have the weight of their upper case form, other ASCII characters their own code. Characters
+//! of the basic plane have their weight in a table. All supplementary characters share the weight 0xFFFD.
 
 use std::cmp::Ordering;
 
@@ -15,12 +15,12 @@ const SHAPE: Shape = Shape::of(BLOB);
 static INDEX: [u16; SHAPE.index_count] = table::decode_numbers(BLOB, SHAPE.index_start());
 static PAGES: [u16; SHAPE.page_number_count()] = table::decode_numbers(BLOB, SHAPE.pages_start());
 
-/// Index entry of a page in which every character weighs its own code point.
+/// Index entry of a page in which the weight of every character is its code point.
 const IDENTITY_PAGE: u16 = 0xFFFF;
 const SUPPLEMENTARY_WEIGHT: u32 = 0xFFFD;
 const LAST_ASCII: u8 = 0x7F;
 
-/// Weight of a character; a byte outside any character weighs more than every character.
+/// The weight of a character. A byte outside any character weighs more than every character.
 #[inline]
 pub(super) fn weight(code: u32) -> u32 {
     if code > 0xFFFF {
@@ -32,12 +32,12 @@ pub(super) fn weight(code: u32) -> u32 {
     }
 }
 
-/// Whether two characters weigh the same.
+/// Whether two characters have the same weight.
 pub(super) fn same_character(left: u32, right: u32) -> bool {
     left == right || weight(left) == weight(right)
 }
 
-/// Order of two texts.
+/// The order of two texts.
 pub(super) fn compare<'t>(mut left: &'t [u8], mut right: &'t [u8]) -> Ordering {
     loop {
         (left, right) = skip_equal_ascii(left, right);
@@ -52,8 +52,8 @@ pub(super) fn compare<'t>(mut left: &'t [u8], mut right: &'t [u8]) -> Ordering {
     }
 }
 
-/// Appends the weight key of `text`: weights as UTF-8 would write them, a byte outside any character as 0xFF and
-/// itself. False when it surely has no byte 0.
+/// Appends the weight key of `text`: weights in the form of UTF-8, a byte outside any character as 0xFF and
+/// the byte. Returns false if the key certainly has no zero byte.
 pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) -> bool {
     let mut rest = padding::trim_spaces(text);
     if all_within(rest, SPACE + 1, LAST_ASCII) {
@@ -79,7 +79,7 @@ pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Makes small letters of ASCII capitals; sixteen at a time.
+/// Converts lower case ASCII letters to upper case, sixteen bytes at a time.
 #[inline]
 fn make_capitals(text: &mut [u8]) {
     let capital = |byte: &mut u8| *byte -= u8::from(byte.wrapping_sub(b'a') < 26) << 5;

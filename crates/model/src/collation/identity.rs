@@ -1,49 +1,50 @@
-//! Numbers and names of character sets and collations.
+//! The numbers and names of character sets and collations.
 
 use std::error::Error;
 use std::fmt;
 
-/// A collation, by MySQL's number. Only collations that can be computed here have a value of this type.
+/// A collation, by MySQL's number. Values exist only for the supported collations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CollationId(u16);
 
-/// A character set: how characters become bytes.
+/// A character set: the encoding of characters as bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CharacterSet {
     /// Unicode in UTF-8, 1 to 4 bytes a character.
     Utf8mb4,
-    /// Bytes without meaning; a character is a byte.
+    /// Bytes without meaning; a character is one byte.
     Binary,
 }
 
 /// Why a character set or collation was not found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CollationLookupError {
-    /// MySQL has it, but it is not supported here.
+    /// A collation or character set of MySQL that is not supported here.
     Unsupported,
-    /// No such name or number.
+    /// No collation or character set has this name or number.
     Unknown,
 }
 
 impl CollationId {
-    /// Number 45: case insensitive by one weight a character, trailing spaces ignored.
+    /// Number 45: case-insensitive with one weight per character; trailing spaces are ignored.
     pub const UTF8MB4_GENERAL_CI: Self = Self(45);
-    /// Number 46: code point order, trailing spaces ignored.
+    /// Number 46: code point order; trailing spaces are ignored.
     pub const UTF8MB4_BIN: Self = Self(46);
     /// Number 63: byte order.
     pub const BINARY: Self = Self(63);
-    /// Number 255: accent and case insensitive by the Unicode collation algorithm 9.0.0, trailing spaces count.
+    /// Number 255: accent- and case-insensitive by the Unicode collation algorithm 9.0.0; trailing spaces
+    /// count.
     pub const UTF8MB4_0900_AI_CI: Self = Self(255);
-    /// What a column gets when nothing else is said.
+    /// The collation of a column without an explicit one.
     pub const DEFAULT: Self = Self::UTF8MB4_0900_AI_CI;
-    /// All collations, by rising number.
+    /// All collations, by ascending number.
     pub const ALL: [Self; 4] = [Self::UTF8MB4_GENERAL_CI, Self::UTF8MB4_BIN, Self::BINARY, Self::UTF8MB4_0900_AI_CI];
 
-    /// The collation with MySQL's `number`. The numbers of `utf8mb3_general_ci` (33) and `utf8mb3_bin` (83) give their
-    /// utf8mb4 counterparts, which order all utf8mb3 text alike.
+    /// The collation with MySQL's `number`. The numbers of `utf8mb3_general_ci` (33) and `utf8mb3_bin` (83)
+    /// return their utf8mb4 counterparts, which order utf8mb3 text the same way.
     ///
     /// # Errors
-    /// [`CollationLookupError::Unsupported`] for 8 and 11, [`CollationLookupError::Unknown`] for the rest.
+    /// [`CollationLookupError::Unsupported`] for 8 and 11, [`CollationLookupError::Unknown`] for all others.
     pub fn from_number(number: u16) -> Result<Self, CollationLookupError> {
         match number {
             33 | 45 => Ok(Self::UTF8MB4_GENERAL_CI),
@@ -55,12 +56,12 @@ impl CollationId {
         }
     }
 
-    /// The collation called `name` in any letter case. The utf8mb3 names, with prefix `utf8mb3_` or `utf8_`, give their
-    /// utf8mb4 counterparts.
+    /// The collation with this `name`, in any letter case. The utf8mb3 names, with prefix `utf8mb3_` or
+    /// `utf8_`, return their utf8mb4 counterparts.
     ///
     /// # Errors
     /// [`CollationLookupError::Unsupported`] for `latin1_swedish_ci` and `ascii_general_ci`,
-    /// [`CollationLookupError::Unknown`] for the rest.
+    /// [`CollationLookupError::Unknown`] for all others.
     pub fn from_name(name: &str) -> Result<Self, CollationLookupError> {
         const NUMBERS: [(&str, u16); 10] = [
             ("utf8mb4_0900_ai_ci", 255),
@@ -80,7 +81,7 @@ impl CollationId {
         }
     }
 
-    /// MySQL's number, as in the protocol's column definitions.
+    /// MySQL's number, as in the column definitions of the protocol.
     pub fn number(self) -> u16 {
         self.0
     }
@@ -103,12 +104,12 @@ impl CollationId {
         }
     }
 
-    /// Whether trailing spaces do not count in comparisons (MySQL's `PAD SPACE`).
+    /// Whether trailing spaces are ignored in comparisons (MySQL's `PAD SPACE`).
     pub fn pads_with_spaces(self) -> bool {
         matches!(self, Self::UTF8MB4_GENERAL_CI | Self::UTF8MB4_BIN)
     }
 
-    /// Bytes that the longest character takes in text.
+    /// Bytes of the longest character.
     pub fn max_bytes_per_character(self) -> usize {
         self.character_set().max_bytes_per_character()
     }
@@ -130,10 +131,11 @@ impl CharacterSet {
     /// All character sets.
     pub const ALL: [Self; 2] = [Self::Utf8mb4, Self::Binary];
 
-    /// The character set called `name` in any letter case; `utf8` and `utf8mb3` give utf8mb4.
+    /// The character set with this `name`, in any letter case; `utf8` and `utf8mb3` return utf8mb4.
     ///
     /// # Errors
-    /// [`CollationLookupError::Unsupported`] for `latin1` and `ascii`, [`CollationLookupError::Unknown`] for the rest.
+    /// [`CollationLookupError::Unsupported`] for `latin1` and `ascii`, [`CollationLookupError::Unknown`] for
+    /// all others.
     pub fn from_name(name: &str) -> Result<Self, CollationLookupError> {
         const NAMES: [(&str, Result<CharacterSet, CollationLookupError>); 6] = [
             ("utf8mb4", Ok(CharacterSet::Utf8mb4)),
@@ -157,7 +159,7 @@ impl CharacterSet {
         }
     }
 
-    /// The collation of a column of which only the character set is known.
+    /// The collation of a column for which only the character set is known.
     pub fn default_collation(self) -> CollationId {
         match self {
             Self::Utf8mb4 => CollationId::UTF8MB4_0900_AI_CI,
@@ -165,7 +167,7 @@ impl CharacterSet {
         }
     }
 
-    /// Bytes that the longest character takes in text.
+    /// Bytes of the longest character.
     pub fn max_bytes_per_character(self) -> usize {
         match self {
             Self::Utf8mb4 => 4,

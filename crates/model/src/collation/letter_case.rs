@@ -1,10 +1,11 @@
-//! Capitals and small letters, one character for one.
+//! Upper and lower case, one character for each.
 
-/// The capital of a letter by Unicode's simple mapping; characters without one stay as they are.
+/// The upper case form by Unicode's simple mapping. Characters without one are unchanged.
 pub(super) fn to_upper(letter: char) -> char {
     let code = u32::from(letter);
     let capital = match code {
-        // Greek letters with an iota below have a simple capital beside the full one of several characters.
+        // Greek letters with iota subscript have a simple upper case form in addition to the full one of
+        // several characters.
         0x1F80..=0x1F87 | 0x1F90..=0x1F97 | 0x1FA0..=0x1FA7 => code + 8,
         0x1FB3 | 0x1FC3 | 0x1FF3 => code + 9,
         _ => return only(letter.to_uppercase()).unwrap_or(letter),
@@ -12,7 +13,7 @@ pub(super) fn to_upper(letter: char) -> char {
     char::from_u32(capital).unwrap_or(letter)
 }
 
-/// The small form of a letter by Unicode's simple mapping; characters without one stay as they are.
+/// The lower case form by Unicode's simple mapping. Characters without one are unchanged.
 pub(super) fn to_lower(letter: char) -> char {
     match letter {
         // The only letter whose full mapping has several characters.
@@ -21,7 +22,7 @@ pub(super) fn to_lower(letter: char) -> char {
     }
 }
 
-/// Appends `text` with all characters mapped; bytes outside characters are copied.
+/// Appends `text` with every character mapped. Bytes outside characters are copied.
 pub(super) fn append_mapped(text: &[u8], out: &mut Vec<u8>, map: fn(char) -> char) {
     out.reserve(text.len());
     for chunk in text.utf8_chunks() {

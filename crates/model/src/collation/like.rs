@@ -1,4 +1,4 @@
-//! The LIKE operator over any kind of characters.
+//! The LIKE operator, for characters of any kind.
 
 enum Piece {
     Many,
@@ -7,14 +7,15 @@ enum Piece {
     End,
 }
 
-/// A binary string's first character: one byte.
+/// The first character of a binary string: a byte.
 pub(super) fn decode_byte(text: &[u8]) -> Option<(u32, usize)> {
     text.first().map(|&byte| (u32::from(byte), 1))
 }
 
-/// Whether `pattern` fits the whole `text`, with characters cut by `decode` and compared by `same`.
+/// Whether `pattern` matches the whole `text`. `decode` splits both into characters and `same` compares them.
 ///
-/// Only the last `%` met has to be tried again further on: whatever an earlier one could give, it gives as well.
+/// Only the last `%` seen needs to be retried at a later position: it can absorb everything that an earlier
+/// one could.
 pub(super) fn matches(
     text: &[u8],
     pattern: &[u8],
@@ -47,7 +48,7 @@ pub(super) fn matches(
             pattern_at += piece_bytes;
             continue;
         }
-        // The text ran out before the pattern did: starting later leaves even less of it.
+        // The text ended before the pattern did. A later start would leave even less text.
         let (Some((start, after_many)), Some(_)) = (retry, character) else { return false };
         let Some((_, bytes)) = decode(&text[start..]) else { return false };
         (text_at, pattern_at) = (start + bytes, after_many);
@@ -55,8 +56,8 @@ pub(super) fn matches(
     }
 }
 
-/// The first piece of `pattern` and its length in bytes. As in MySQL, `%` keeps its meaning when it is the escape
-/// character too, `_` loses it.
+/// The first piece of `pattern` and its length in bytes. As in MySQL, `%` keeps its meaning even as escape
+/// character, while `_` loses it.
 fn next_piece(pattern: &[u8], escape: Option<u32>, decode: impl Fn(&[u8]) -> Option<(u32, usize)>) -> (Piece, usize) {
     let Some((code, bytes)) = decode(pattern) else { return (Piece::End, 0) };
     if code == u32::from('%') {

@@ -1,19 +1,22 @@
 //! Hot path, budget 5 instructions a byte.
-//! Order of texts that are padded with spaces, and keys that have that order as bytes.
+//! The order of texts padded with spaces, and keys with the same order as byte strings.
 //!
-//! Two texts compare as if endless spaces followed both, so `"a\t" < "a" = "a " < "a b"`. A key writes a unit (a byte
-//! of the text, or a weight as UTF-8 would write it) as it is, and ends with one space. That alone has the right order
-//! unless spaces stand inside the text, or a unit is below the space. What decides then is what follows the spaces:
+//! Two texts compare as if endless spaces followed both, so `"a\t" < "a" = "a " < "a b"`. A key contains each
+//! unit unchanged, that is a byte of the text or a weight in the form of UTF-8, and ends with one space. That
+//! suffices unless the text contains spaces or a unit below the space. In those cases the order depends on
+//! what follows the spaces:
 //!
 //! | piece of the text | bytes of the key |
 //! |---|---|
 //! | unit 0x1F | `1F 00` |
-//! | k spaces, then a unit below the space | `1F FF`, then k as one byte, or from 255 on `FF` and k in 4 bytes |
+//! | k spaces, then a unit below the space | `1F FF`, then the byte k, or from 255 on `FF` and k in 4 bytes |
 //! | the end | `20` |
-//! | k spaces, then a unit above the space | `20`, and for k in 2..=32 the byte 0x21 - k, from 33 on `00` and 2^32-1-k in 4 bytes |
+//! | k spaces, then a unit above the space | `20`, then no byte for k = 1, 0x21 - k for k up to 32, |
+//! | | and from 33 on `00` and 2^32-1-k in 4 bytes |
 //!
-//! The rows are in key order. In the second row more spaces are later, in the last row earlier, because all units
-//! that can follow the `20` of a single space are above 0x20. 4-byte numbers have the most significant byte first.
+//! The rows are in key order. In the second row more spaces sort later, in the last row earlier, because
+//! every unit that can follow the `20` of a single space is above 0x20. Numbers of 4 bytes have the most
+//! significant byte first.
 
 use std::cmp::Ordering;
 
@@ -32,15 +35,16 @@ pub(super) fn trim_spaces(text: &[u8]) -> &[u8] {
     &text[..length]
 }
 
-/// Order of two texts by their bytes, padded with spaces.
+/// The order of two texts by their bytes, padded with spaces.
 pub(super) fn compare_bytes(left: &[u8], right: &[u8]) -> Ordering {
     let common = left.len().min(right.len());
     let order = left[..common].cmp(&right[..common]);
     order.then_with(|| compare_rest(&left[common..], &right[common..]))
 }
 
-/// Order of two texts that are equal up to here, where at most one has bytes left. In no padded collation a character
-/// outside ASCII has a weight below or equal to the space, so the first byte that is no space decides.
+/// The order of two texts that are equal up to here, of which at most one has bytes left. In the padded
+/// collations no character outside ASCII weighs as little as a space, so the first byte that is not a space
+/// decides.
 #[inline]
 pub(super) fn compare_rest(left: &[u8], right: &[u8]) -> Ordering {
     let against_spaces =
@@ -48,7 +52,7 @@ pub(super) fn compare_rest(left: &[u8], right: &[u8]) -> Ordering {
     against_spaces(left).then_with(|| against_spaces(right).reverse())
 }
 
-/// Appends the key of `text` in byte order. False when it surely has no byte 0.
+/// Appends the key of `text` for byte order. Returns false if the key certainly has no zero byte.
 pub(super) fn append_bytes_key(text: &[u8], out: &mut Vec<u8>) -> bool {
     let mut rest = trim_spaces(text);
     out.reserve(rest.len() + END_BYTES);
@@ -66,7 +70,7 @@ pub(super) fn append_bytes_key(text: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// How many bytes at the start are neither special here nor to the caller.
+/// Length of the prefix whose bytes are special neither here nor to the caller.
 #[inline]
 pub(super) fn plain_bytes(text: &[u8], is_other: impl Fn(u8) -> bool) -> usize {
     text.iter().position(|&byte| is_special(byte) || is_other(byte)).unwrap_or(text.len())
@@ -78,8 +82,8 @@ fn is_special(byte: u8) -> bool {
     byte == SPACE || byte == BELOW_SPACE
 }
 
-/// Appends the spaces or the units 0x1F at the start of `text`, if any, and returns what follows. The text
-/// must not end with a space.
+/// Appends the spaces, or one unit 0x1F, at the start of `text`, and returns the rest. `text` must not end
+/// with a space.
 #[inline]
 pub(super) fn append_special<'t>(text: &'t [u8], out: &mut Vec<u8>) -> &'t [u8] {
     match text.first() {

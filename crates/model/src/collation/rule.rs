@@ -1,11 +1,11 @@
-//! Hot path, budget 5 instructions a call besides the collation.
-//! What a collation does with text: compare, weight keys, LIKE, letter case, lengths.
+//! Hot path, budget 5 instructions a call in addition to the collation.
+//! The operations of a collation on text: comparison, weight keys, LIKE, letter case, lengths.
 
 use std::cmp::Ordering;
 
 use super::{CharacterSet, CollationId, character, general_ci, letter_case, like, padding, unicode_primary};
 
-/// The four ways to order text; [`CollationId`] is what others see of it.
+/// The four ways to order text, selected by [`CollationId`].
 #[derive(Clone, Copy)]
 enum Rule {
     GeneralCi,
@@ -15,7 +15,7 @@ enum Rule {
 }
 
 impl CollationId {
-    /// Order of two texts, the same as the byte order of their weight keys. Nothing is allocated.
+    /// The order of two strings, equal to the byte order of their weight keys. Allocates nothing.
     #[inline]
     pub fn compare(self, left: &[u8], right: &[u8]) -> Ordering {
         if left == right {
@@ -29,7 +29,7 @@ impl CollationId {
         }
     }
 
-    /// Whether two texts are equal, which is when their weight keys are byte-equal.
+    /// Whether two strings are equal, that is whether their weight keys are.
     #[inline]
     pub fn equal(self, left: &[u8], right: &[u8]) -> bool {
         match self.rule() {
@@ -38,15 +38,17 @@ impl CollationId {
         }
     }
 
-    /// Appends the weight key of `text` to `out`: at most [`weight_key_bytes_max`](Self::weight_key_bytes_max) bytes
-    /// that compare as the text does. Where that many are reserved, `out` does not grow.
+    /// Appends the weight key of `text` to `out`: at most
+    /// [`weight_key_bytes_max`](Self::weight_key_bytes_max) bytes with the order of the text. `out` does not
+    /// grow if it has that much capacity.
     ///
-    /// A key may be the start of another one, so a key with several parts has to mark where each part ends.
+    /// One key may be a prefix of another, so a key of several parts must mark the end of each part.
     pub fn append_weight_key(self, text: &[u8], out: &mut Vec<u8>) {
         self.append_weights(text, out);
     }
 
-    /// As [`append_weight_key`](Self::append_weight_key); false when the key surely has no byte 0.
+    /// Like [`append_weight_key`](Self::append_weight_key). Returns false if the key certainly has no zero
+    /// byte.
     pub(crate) fn append_weights(self, text: &[u8], out: &mut Vec<u8>) -> bool {
         match self.rule() {
             Rule::UnicodePrimary => unicode_primary::append_weight_key(text, out),
@@ -59,7 +61,7 @@ impl CollationId {
         }
     }
 
-    /// Most bytes that the weight key of a text of `characters` characters can take, for text of any content.
+    /// Maximum number of bytes of the weight key of any text with this many characters.
     pub fn weight_key_bytes_max(self, characters: usize) -> usize {
         match self.rule() {
             Rule::GeneralCi => characters.saturating_mul(3).saturating_add(padding::END_BYTES),
@@ -69,11 +71,11 @@ impl CollationId {
         }
     }
 
-    /// `text LIKE pattern ESCAPE escape`: `%` stands for any characters, `_` for one; the escape character makes the next
-    /// one stand for itself (at the end of the pattern it is an ordinary character).
+    /// `text LIKE pattern ESCAPE escape`: `%` matches any characters and `_` a single one. The escape
+    /// character makes the next character literal; at the end of the pattern it is an ordinary character.
     ///
-    /// Characters are compared one to one, so `'ß' LIKE 'ss'` is false where `'ß' = 'ss'` is true, and trailing spaces
-    /// count in every collation. The work is bounded by the product of both lengths.
+    /// Characters are compared one to one, so `'ß' LIKE 'ss'` is false although `'ß' = 'ss'` is true, and
+    /// trailing spaces count in every collation. The work is bounded by the product of both lengths.
     pub fn like(self, text: &[u8], pattern: &[u8], escape: Option<char>) -> bool {
         match self.rule() {
             Rule::GeneralCi => like::matches(text, pattern, escape, character::decode, general_ci::same_character),
@@ -85,12 +87,14 @@ impl CollationId {
         }
     }
 
-    /// Appends `text` in capitals to `out`, one character for one; bytes of a binary string stay as they are.
+    /// Appends `text` in upper case to `out`, one character for each. Bytes of a binary string are not
+    /// changed.
     pub fn append_upper(self, text: &[u8], out: &mut Vec<u8>) {
         self.append_mapped(text, out, letter_case::to_upper);
     }
 
-    /// Appends `text` in small letters to `out`, one character for one; bytes of a binary string stay as they are.
+    /// Appends `text` in lower case to `out`, one character for each. Bytes of a binary string are not
+    /// changed.
     pub fn append_lower(self, text: &[u8], out: &mut Vec<u8>) {
         self.append_mapped(text, out, letter_case::to_lower);
     }
@@ -114,7 +118,7 @@ impl CollationId {
 }
 
 impl CharacterSet {
-    /// Characters in `text`; a byte outside any character counts as one.
+    /// Number of characters in `text`. A byte outside any character counts as one.
     pub fn character_count(self, text: &[u8]) -> usize {
         match self {
             Self::Utf8mb4 => character::character_count(text),
@@ -122,7 +126,7 @@ impl CharacterSet {
         }
     }
 
-    /// The longest start of `text` with at most `characters` characters; no character is cut.
+    /// The longest prefix of `text` with at most `characters` characters. No character is cut.
     pub fn prefix(self, text: &[u8], characters: usize) -> &[u8] {
         match self {
             Self::Utf8mb4 => character::prefix(text, characters),

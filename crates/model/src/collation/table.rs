@@ -1,12 +1,12 @@
-//! Weight tables as the files in `tables/` hold them: 16-bit numbers, least significant byte first.
+//! The weight tables in the files of `tables/`: 16-bit numbers, least significant byte first.
 //!
-//! Header of four numbers (index entries, pages, weights of expansions, most weights of one character), then the index
-//! (for each 128 code points the number of a page), then the pages (128 numbers each), then the expansions.
+//! A header of four numbers (index entries, pages, weights of expansions, maximum weights of one character);
+//! the index, with a page number for each 128 code points; the pages of 128 numbers each; the expansions.
 
 const PAGE_BITS: u32 = 7;
 const HEADER_NUMBERS: usize = 4;
 
-/// The sizes that a table file begins with.
+/// The sizes in the header of a table file.
 pub(super) struct Shape {
     pub(super) index_count: usize,
     page_count: usize,
@@ -43,7 +43,7 @@ impl Shape {
     }
 }
 
-/// `COUNT` numbers of `blob` from number `start` on. Evaluated when the program is compiled.
+/// `COUNT` numbers of `blob` from number `start` on. Evaluated at compile time.
 pub(super) const fn decode_numbers<const COUNT: usize>(blob: &[u8], start: usize) -> [u16; COUNT] {
     let mut numbers = [0; COUNT];
     let mut at = 0;
@@ -54,13 +54,13 @@ pub(super) const fn decode_numbers<const COUNT: usize>(blob: &[u8], start: usize
     numbers
 }
 
-/// Place of a code point's page in the index.
+/// The position of a code point's page in the index.
 #[inline]
 pub(super) const fn page_of(code: u32) -> usize {
     (code >> PAGE_BITS) as usize
 }
 
-/// Place of a code point among the numbers of all pages.
+/// The position of a code point among the numbers of all pages.
 #[inline]
 pub(super) const fn position_in(page: u16, code: u32) -> usize {
     (page as usize) << PAGE_BITS | (code as usize & ((1 << PAGE_BITS) - 1))

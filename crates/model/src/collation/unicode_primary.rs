@@ -1,13 +1,14 @@
 //! Hot path, budget 10 instructions a character of ASCII.
 //! `utf8mb4_0900_ai_ci`: the primary weights of the Unicode collation algorithm 9.0.0, without padding.
 //!
-//! The weights are those of the default table (DUCET) of UTS #10 revision 34, none of its characters being ignored as
-//! "variable", with implicit weights by its section 10.1.3. As in MySQL 8.0, text is not normalised, and the
-//! table's contractions (868 sequences, nearly all Thai, Lao, Tai Viet and New Tai Lue) are not applied: weights depend
-//! on one character at a time, so the key of a text starts with the key of each of its prefixes.
+//! The weights are those of the default table (DUCET) of UTS #10 revision 34, with no character ignored as
+//! "variable", and with implicit weights by section 10.1.3. As in MySQL 8.0, text is not normalised, and the
+//! table's contractions (868 sequences, nearly all Thai, Lao, Tai Viet and New Tai Lue) are not applied.
+//! Weights therefore depend on single characters, and the key of a text begins with the key of each of its
+//! prefixes.
 //!
-//! A key is a sequence of 16-bit weights, most significant byte first. A byte outside any character has the weights
-//! 0xFFFE and itself; no character has 0xFFFE.
+//! A key is a sequence of 16-bit weights, most significant byte first. A byte outside any character has the
+//! weights 0xFFFE and itself; no character has 0xFFFE.
 
 use std::cmp::Ordering;
 
@@ -20,12 +21,12 @@ static INDEX: [u16; SHAPE.index_count] = table::decode_numbers(BLOB, SHAPE.index
 static PAGES: [u16; SHAPE.page_number_count()] = table::decode_numbers(BLOB, SHAPE.pages_start());
 static EXPANSIONS: [u16; SHAPE.expansion_count] = table::decode_numbers(BLOB, SHAPE.expansions_start());
 static ASCII: [u16; 128] = ascii_weights();
-/// The weight of every ASCII character as key bytes; 0 for those without one and for other bytes.
+/// The weight of every ASCII character as key bytes; 0 for characters without a weight, and for other bytes.
 static STEP: [[u8; 2]; 256] = step_weights();
 
-/// The first of the characters that one look finds to have a weight each: printable ASCII.
+/// First of the printable ASCII characters. Each of them has exactly one weight, and no byte of it is 0.
 const PLAIN_FIRST: u8 = b' ';
-/// The last of them.
+/// Last of the printable ASCII characters.
 const PLAIN_LAST: u8 = b'~';
 
 const _: () = {
@@ -48,16 +49,17 @@ const fn step_weights() -> [[u8; 2]; 256] {
     steps
 }
 
-/// Most bytes of a key that one character can give.
+/// Maximum number of key bytes of one character.
 pub(super) const KEY_BYTES_PER_CHARACTER_MAX: usize = 2 * SHAPE.weights_per_character_max;
 
-/// Entries below are the one weight of a character (0: none); this bit marks a place in the expansions.
+/// Entries below the flag are the only weight of a character, 0 for none. The flag marks a position in the
+/// expansions.
 const EXPANSION_FLAG: u16 = 0x8000;
-/// Entry of a code point that the default table does not list.
+/// The entry of a code point that the default table does not list.
 const NOT_LISTED: u16 = 0xFFFF;
 const INVALID_WEIGHT: u16 = 0xFFFE;
 
-/// The weights of one character: a slice of the table, or computed ones.
+/// The weights of one character: a slice of the table, or computed.
 #[derive(Clone, Copy)]
 struct Weights {
     expansion: &'static [u16],
@@ -86,7 +88,7 @@ pub(super) fn same_character(left: u32, right: u32) -> bool {
     left == right || weights(left).as_slice() == weights(right).as_slice()
 }
 
-/// Order of two texts.
+/// The order of two texts.
 pub(super) fn compare(left: &[u8], right: &[u8]) -> Ordering {
     let (mut left, mut right) = (Cursor::new(left), Cursor::new(right));
     loop {
@@ -95,14 +97,14 @@ pub(super) fn compare(left: &[u8], right: &[u8]) -> Ordering {
         }
         match (left.next_weight(), right.next_weight()) {
             (Some(a), Some(b)) if a == b => {}
-            // The end of the text is `None`, which is less than every weight.
+            // `None` is the end of the text, and is less than every weight.
             (a, b) if a != b => return a.cmp(&b),
             _ => return Ordering::Equal,
         }
     }
 }
 
-/// Appends the weight key of `text`. False when it surely has no byte 0.
+/// Appends the weight key of `text`. Returns false if the key certainly has no zero byte.
 pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) -> bool {
     if all_within(text, PLAIN_FIRST, PLAIN_LAST) {
         append_plain(text, out);
@@ -127,7 +129,7 @@ pub(super) fn append_weight_key(text: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Appends the weights of printable ASCII.
+/// Appends the weights of printable ASCII text.
 #[inline]
 fn append_plain(text: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
@@ -144,15 +146,15 @@ fn append_plain(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the weights of the ASCII start of `text`, as far as whole steps of eight characters with a weight each go, and
-/// returns what follows.
+/// Appends the weights of the ASCII prefix of `text`, in whole steps of eight characters that all have a
+/// weight. Returns the rest of `text`.
 #[inline]
 fn append_ascii_steps<'t>(mut text: &'t [u8], out: &mut Vec<u8>) -> &'t [u8] {
     while let Some((step, rest)) = text.split_first_chunk::<8>() {
         let mut key = [0; 16];
         let mut all_weigh = true;
         for (byte, place) in step.iter().zip(key.chunks_exact_mut(2)) {
-            // A byte outside ASCII weighs nothing here, which ends the steps.
+            // A byte outside ASCII has no entry here, which ends the steps.
             let weight = STEP[usize::from(*byte)];
             all_weigh &= weight != [0, 0];
             place.copy_from_slice(&weight);
@@ -166,7 +168,7 @@ fn append_ascii_steps<'t>(mut text: &'t [u8], out: &mut Vec<u8>) -> &'t [u8] {
     text
 }
 
-/// A walk over the weights of a text.
+/// An iterator over the weights of a text.
 struct Cursor<'t> {
     rest: &'t [u8],
     pending: Weights,
@@ -218,7 +220,8 @@ fn weights(code: u32) -> Weights {
     }
 }
 
-/// Weights of Hangul syllables (those of their letters) and implicit weights of what the table does not list.
+/// The weights of Hangul syllables, which are those of their letters, and the implicit weights of unlisted
+/// code points.
 fn computed_weights(code: u32) -> Weights {
     if let 0xAC00..=0xD7A3 = code {
         let syllable = code - 0xAC00;
@@ -234,7 +237,7 @@ fn computed_weights(code: u32) -> Weights {
     let (first, second) = match code {
         // Tangut and its components.
         0x1_7000..=0x1_8AFF => (0xFB00, (code - 0x1_7000) as u16 | 0x8000),
-        // Unified ideographs of the main block; those of the compatibility block are listed.
+        // Unified ideographs of the main block. Those of the compatibility block are listed.
         0x4E00..=0x9FD5 => block(0xFB40),
         // Unified ideographs of extensions A to E.
         0x3400..=0x4DB5 | 0x2_0000..=0x2_A6D6 | 0x2_A700..=0x2_B734 | 0x2_B740..=0x2_B81D | 0x2_B820..=0x2_CEA1 => {
@@ -245,7 +248,7 @@ fn computed_weights(code: u32) -> Weights {
     Weights::computed([first, second, 0], 2)
 }
 
-/// The weights of ASCII, which are single ones.
+/// The weights of ASCII characters, at most one each.
 const fn ascii_weights() -> [u16; 128] {
     let mut weights = [0; 128];
     let mut code = 0;

@@ -7,23 +7,23 @@ use super::text::{append_decimal, append_short};
 use crate::row::Field;
 use crate::value::ValueRef;
 
-/// Bytes before the null bits: the packet's header and the leading zero byte.
+/// Bytes before the null bits: the packet header and the leading zero byte.
 const HEAD_BYTES: usize = 5;
-/// The null bits of a binary row begin at this bit.
+/// The position of the first column's null bit.
 const NULL_BITS_OFFSET: usize = 2;
 
-/// A binary row that is being appended.
+/// A binary row under construction.
 #[derive(Clone, Copy, Debug)]
 pub struct BinaryRow {
     packet_start: usize,
 }
 
-/// Reserves the packet header, the leading zero byte and the null bits of a row of so many columns.
+/// Reserves the packet header, the leading zero byte and the null bits of a row with this many columns.
 #[inline]
 pub fn begin_binary_row(column_count: usize, out: &mut Vec<u8>) -> BinaryRow {
     let packet_start = out.len();
     if column_count + NULL_BITS_OFFSET <= 8 {
-        // Most rows: known to be so long, they need no loop.
+        // Most rows have few columns, and a constant length needs no loop.
         out.extend_from_slice(&[0; HEAD_BYTES + 1]);
     } else {
         let null_bytes = (column_count + NULL_BITS_OFFSET).div_ceil(8);
@@ -33,7 +33,7 @@ pub fn begin_binary_row(column_count: usize, out: &mut Vec<u8>) -> BinaryRow {
 }
 
 impl BinaryRow {
-    /// Appends the value of column number `ordinal` as `wire_type` says.
+    /// Appends the value of column `ordinal` in the given wire type.
     #[inline]
     pub fn append(self, ordinal: usize, value: ValueRef<'_>, wire_type: u8, out: &mut Vec<u8>) {
         if value.is_null() {
@@ -51,7 +51,7 @@ impl BinaryRow {
     }
 }
 
-/// Appends a number of a column in so many bytes: 1, 2, 4 or 8.
+/// Appends a column's number in `wire_bytes` bytes: 1, 2, 4 or 8.
 #[inline(always)]
 pub(super) fn append_binary_number(field: Field<'_>, wire_bytes: u8, out: &mut Vec<u8>) {
     let bits = match field {
@@ -68,8 +68,9 @@ pub(super) fn append_binary_number(field: Field<'_>, wire_bytes: u8, out: &mut V
     }
 }
 
-/// Appends one value that is not NULL (NULL appends nothing). A number whose wire type is another number's is converted
-/// to it, an integer by its low bytes; every other wire type is a length-encoded string, of the text of a number too.
+/// Appends one value; NULL appends nothing. A number is converted to a numeric wire type of another width or
+/// kind, an integer by taking its low bytes. Every other wire type is a length-encoded string, for numbers
+/// their text.
 #[inline]
 pub fn append_binary_value(value: ValueRef<'_>, wire_type: u8, out: &mut Vec<u8>) {
     match wire_type {

@@ -1,6 +1,8 @@
-//! Rows as MySQL sends them: each one or more whole packets appended to an output buffer, straight from row bytes.
+//! Rows in MySQL's wire format: each is one or more whole packets, appended to an output buffer directly from
+//! the row's bytes.
 //!
-//! Sequence numbers are left 0: the thread of the connection walks the packets by their lengths and fills them in.
+//! Sequence numbers are left 0. The connection's thread finds the packets by their lengths and fills the
+//! numbers in.
 
 mod binary;
 mod number;

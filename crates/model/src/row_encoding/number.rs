@@ -1,18 +1,19 @@
-//! Hot path, budget 40 instructions an integer: numbers as text, two digits at a time, without formatting machinery.
+//! Hot path, budget 40 instructions an integer: numbers as text, two digits at a time, without formatting
+//! machinery.
 
 /// "00" to "99".
 static DIGIT_PAIRS: [[u8; 2]; 100] = digit_pairs();
 
-/// Digits of the longest integer.
+/// Number of digits of the longest integer.
 const INTEGER_DIGITS_MAX: usize = 20;
 
-/// The first number of nine digits.
+/// The lowest number with nine digits.
 const EIGHT_DIGITS_END: u64 = 100_000_000;
 
-/// A double is printed without exponent when its decimal point lies within this many digits.
+/// A double is printed without an exponent if its decimal point is within this many digits.
 const POINT_DISTANCE_MAX: i32 = 15;
 
-/// Appends an unsigned integer in decimal digits.
+/// Appends the decimal digits of an unsigned integer.
 #[inline]
 pub fn append_unsigned(value: u64, out: &mut Vec<u8>) {
     let mut buffer = [0; INTEGER_DIGITS_MAX];
@@ -20,7 +21,7 @@ pub fn append_unsigned(value: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&buffer[first..]);
 }
 
-/// Appends a signed integer in decimal digits.
+/// Appends the decimal digits of a signed integer.
 #[inline]
 pub fn append_signed(value: i64, out: &mut Vec<u8>) {
     if value < 0 {
@@ -29,17 +30,18 @@ pub fn append_signed(value: i64, out: &mut Vec<u8>) {
     append_unsigned(value.unsigned_abs(), out);
 }
 
-/// Appends a length-encoded string of the decimal digits of a signed integer.
+/// Appends the decimal digits of a signed integer as a length-encoded string.
 #[inline(always)]
 pub(super) fn append_signed_prefixed(value: i64, out: &mut Vec<u8>) {
-    // A negative number has the highest bit, so one comparison finds both kinds that are long.
+    // As unsigned, a negative number has the highest bit set. So one comparison detects all numbers that are
+    // long.
     match value as u64 {
         short @ ..EIGHT_DIGITS_END => append_short_prefixed(short, out),
         _ => append_long_prefixed(value < 0, value.unsigned_abs(), out),
     }
 }
 
-/// Appends a length-encoded string of the decimal digits of an unsigned integer.
+/// Appends the decimal digits of an unsigned integer as a length-encoded string.
 #[inline(always)]
 pub(super) fn append_unsigned_prefixed(value: u64, out: &mut Vec<u8>) {
     match value {
@@ -48,31 +50,32 @@ pub(super) fn append_unsigned_prefixed(value: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// As [`append_unsigned_prefixed`] below [`EIGHT_DIGITS_END`].
+/// Like [`append_unsigned_prefixed`], for a value below [`EIGHT_DIGITS_END`].
 #[inline(always)]
 fn append_short_prefixed(value: u64, out: &mut Vec<u8>) {
     let digits = if value < 10_000 { four_digits(value) << 32 } else { eight_digits(value as u32) };
-    // Zeros in front, of which the last digit is none.
+    // The bits of leading zeros; the last digit never counts as one.
     let zero_bits = (digits | 1 << 56).trailing_zeros() & !7;
     let text = (digits | u64::from_le_bytes([b'0'; 8])) >> zero_bits;
     let length = 8 - zero_bits as usize / 8;
-    // Length and text go out in one copy of fixed size, and what is too much is cut off again.
+    // Length and text are written in one copy of fixed size. The excess is cut off afterwards.
     let start = out.len();
     out.extend_from_slice(&(length as u128 | u128::from(text) << 8).to_le_bytes());
     out.truncate(start + 1 + length);
 }
 
-/// The digits of a number below [`EIGHT_DIGITS_END`], each in a byte, the first in the lowest.
+/// The digits of a number below [`EIGHT_DIGITS_END`], one per byte, the first in the lowest byte.
 #[inline]
 fn eight_digits(value: u32) -> u64 {
     four_digits(u64::from(value / 10_000) | u64::from(value % 10_000) << 32)
 }
 
-/// The digits of a number below 10,000 in the lowest four bytes, or of one in each half.
+/// The digits of a number below 10,000 in the lowest four bytes. Two such numbers may be given, one in each
+/// half.
 #[inline(always)]
 fn four_digits(halves: u64) -> u64 {
-    // Quarters of two digits, then digits: each step divides all lanes at once by multiplying with the reciprocal, which
-    // is exact for so few digits.
+    // First pairs of digits, then digits. Each step divides all lanes together by multiplying with the
+    // reciprocal, which is exact for this few digits.
     let high = ((halves * 10_486) >> 20) & 0x7F_0000_007F;
     let quarters = high | ((halves - high * 100) << 16);
     let high = ((quarters * 103) >> 10) & 0x000F_000F_000F_000F;
@@ -90,8 +93,9 @@ fn append_long_prefixed(negative: bool, magnitude: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&buffer[first..]);
 }
 
-/// Appends a double with the fewest digits that read back as the same number; with an exponent (`1e20`, no plus sign)
-/// when the decimal point is more than 15 digits away. Values that SQL does not have print as `nan`, `inf`, `-inf`.
+/// Appends a double with the fewest digits that read back as the same number. It has an exponent (`1e20`, no
+/// plus sign) if the decimal point is more than 15 digits away. Values that SQL does not have print as `nan`,
+/// `inf`, `-inf`.
 pub fn append_double(value: f64, out: &mut Vec<u8>) {
     if !value.is_finite() {
         let text: &[u8] = if value.is_nan() { b"nan" } else { [b"inf".as_slice(), b"-inf"][usize::from(value < 0.0)] };
@@ -108,14 +112,15 @@ pub fn append_double(value: f64, out: &mut Vec<u8>) {
     append_digits(&digits[..count], exponent + 1, out);
 }
 
-/// Appends a double with exactly `decimals` digits after the point, as columns of a fixed count of them print.
+/// Appends a double with exactly `decimals` digits after the point, as a column with a fixed number of
+/// decimals prints it.
 pub fn append_double_fixed(value: f64, decimals: u8, out: &mut Vec<u8>) {
     use std::io::Write;
     // Writing to a Vec cannot fail.
     let _ = write!(out, "{value:.*}", usize::from(decimals));
 }
 
-/// Fills the end of the buffer with digits and gives the position of the first.
+/// Fills the end of the buffer with digits, and returns the position of the first.
 #[inline]
 fn write_digits(mut value: u64, buffer: &mut [u8; INTEGER_DIGITS_MAX]) -> usize {
     let mut at = INTEGER_DIGITS_MAX;
@@ -135,8 +140,8 @@ fn write_digits(mut value: u64, buffer: &mut [u8; INTEGER_DIGITS_MAX]) -> usize 
     at
 }
 
-/// `digits` with the decimal point after `point` of them, where the number prints without exponent; otherwise one digit,
-/// the rest after a point, and the exponent.
+/// Appends `digits` with the decimal point after the first `point` of them, if the number prints without
+/// exponent. Otherwise appends one digit, the point, the remaining digits and the exponent.
 fn append_digits(digits: &[u8], point: i32, out: &mut Vec<u8>) {
     let count = digits.len() as i32;
     if !(1 - POINT_DISTANCE_MAX..=POINT_DISTANCE_MAX).contains(&point) {
@@ -161,13 +166,13 @@ fn append_digits(digits: &[u8], point: i32, out: &mut Vec<u8>) {
     }
 }
 
-/// The shortest digits of a positive finite double, how many, and the decimal exponent of the first.
+/// The shortest digits of a positive finite double, their number, and the decimal exponent of the first.
 fn shortest_digits(value: f64) -> ([u8; 20], usize, i32) {
     use std::io::Write;
     // "1.7976931348623157e308" is the longest form.
     let mut text = [0u8; 32];
     let mut rest = &mut text[..];
-    // 24 characters at most, so the write cannot fail.
+    // At most 24 characters, so the write cannot fail.
     let _ = write!(rest, "{value:e}");
     let left = rest.len();
     let text = &text[..32 - left];

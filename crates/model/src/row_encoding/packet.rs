@@ -1,11 +1,11 @@
 //! Hot path, budget 15 instructions a packet: the frame around a row, and length-encoded strings.
 
-/// Bytes of payload of a full packet; a payload of this many bytes or more goes on in the next packet.
+/// Payload bytes of a full packet. A payload of this many bytes or more continues in the next packet.
 pub const PACKET_PAYLOAD_MAX: usize = 0xFF_FFFF;
 
 const HEADER_BYTES: usize = 4;
 
-/// Reserves the header of a packet; gives what [`end_packet`] needs.
+/// Reserves the header of a packet, and returns its position for [`end_packet`].
 #[inline]
 pub fn begin_packet(out: &mut Vec<u8>) -> usize {
     let start = out.len();
@@ -13,8 +13,8 @@ pub fn begin_packet(out: &mut Vec<u8>) -> usize {
     start
 }
 
-/// Writes the length of the packet that began at `start`. A payload that is too long for one packet is split into full
-/// packets and a shorter (perhaps empty) last one; all have the sequence number 0.
+/// Writes the length of the packet that begins at `start`. A payload too long for one packet is split into
+/// full packets and a shorter, perhaps empty, last one. All get the sequence number 0.
 #[inline]
 pub fn end_packet(out: &mut Vec<u8>, start: usize) {
     let payload = out.len() - start - HEADER_BYTES;
@@ -25,10 +25,10 @@ pub fn end_packet(out: &mut Vec<u8>, start: usize) {
     out[start..start + HEADER_BYTES].copy_from_slice(&(payload as u32).to_le_bytes());
 }
 
-/// First byte of a NULL in place of a length.
+/// The first byte of a NULL, in place of a length.
 pub const NULL_MARK: u8 = 0xFB;
 
-/// Bytes of the length before a string of so many bytes.
+/// Number of bytes of the length prefix of a string with this length.
 #[inline]
 pub fn length_bytes(length: usize) -> usize {
     match length {
@@ -68,7 +68,7 @@ fn append_long_length(length: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Moves the parts of the payload apart, the last one first, so that a header fits before each.
+/// Moves the parts of the payload apart, from the last to the first, so that a header fits before each.
 #[cold]
 fn split(out: &mut Vec<u8>, start: usize) {
     let payload = out.len() - start - HEADER_BYTES;

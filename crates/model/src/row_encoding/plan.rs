@@ -1,4 +1,5 @@
-//! Hot path, budget 30 instructions a number and 20 plus one copy a run of strings: rows whose values are columns.
+//! Hot path, budget 30 instructions a number and 20 plus one copy a run of strings: rows whose values are
+//! columns.
 
 use super::binary::{append_binary_number, begin_binary_row};
 use super::number::append_signed_prefixed;
@@ -8,8 +9,8 @@ use super::text::append_text_field;
 use crate::id::ColumnIndex;
 use crate::row::{RowFormat, RowView, Slot};
 
-/// How a result of plain columns is made of a row. Strings are stored in their wire form, so those that lie side by side
-/// in the row, and follow each other in the result, are one copy.
+/// How to encode a result row whose columns are plain table columns. Strings are stored in their wire form,
+/// so strings that are adjacent both in the row and in the result are one copy.
 #[derive(Clone, Debug)]
 pub struct RowPlan {
     steps: Box<[Step]>,
@@ -20,15 +21,15 @@ pub struct RowPlan {
 enum Step {
     /// An INT that is never NULL.
     Int { slot: Slot },
-    /// Another column of the fixed part, and its bytes in a binary row.
+    /// Another column of the fixed part, and its number of bytes in a binary row.
     Number { slot: Slot, wire_bytes: u8 },
-    /// Variable columns, by their ordinals.
+    /// Adjacent variable columns, by their ordinals, both ends included.
     Run { first: u16, last: u16 },
 }
 
 impl RowPlan {
-    /// The plan for columns of a table with that format, each with its description on the wire; `None` when one is
-    /// described as of another type than it is stored with.
+    /// The plan for columns of a table with this format, each with its description on the wire. `None` if a
+    /// column is described with another type than it is stored with.
     pub fn new<'c>(
         format: &RowFormat,
         columns: impl IntoIterator<Item = (ColumnIndex, &'c ResultColumn)>,

@@ -1,10 +1,10 @@
-//! What a client is told about one column of a result.
+//! The description of a result column that a client gets.
 
 use crate::collation::CollationId;
 use crate::id::ColumnIndex;
 use crate::schema::{ColumnDefinition, ColumnType, IndexKind, TableDefinition};
 
-/// The type codes of the MySQL protocol that results have.
+/// The type codes of the MySQL protocol that results can have.
 pub mod wire_type {
     /// TINYINT, 1 byte.
     pub const TINY: u8 = 1;
@@ -30,7 +30,7 @@ pub mod wire_type {
     pub const STRING: u8 = 254;
 }
 
-/// The flags of a column in the MySQL protocol. Clients add "is a number" (32768) themselves from the type.
+/// The column flags of the MySQL protocol. Clients derive "is a number" (32768) from the type themselves.
 pub mod column_flag {
     /// Never NULL.
     pub const NOT_NULL: u16 = 1;
@@ -46,7 +46,7 @@ pub mod column_flag {
     pub const UNSIGNED: u16 = 32;
     /// ZEROFILL.
     pub const ZEROFILL: u16 = 64;
-    /// A binary collation (a literal number has it too).
+    /// A binary collation; set for numeric literals too.
     pub const BINARY: u16 = 128;
     /// AUTO_INCREMENT.
     pub const AUTO_INCREMENT: u16 = 512;
@@ -56,10 +56,10 @@ pub mod column_flag {
     pub const PART_KEY: u16 = 16384;
 }
 
-/// Digits after the point of a number that has no fixed count of them.
+/// The number of decimals of a number without a fixed number of them.
 pub const DECIMALS_NOT_FIXED: u8 = 31;
 
-/// One column of a result, as its definition packet says.
+/// One column of a result, as in its definition packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultColumn {
     /// The name or alias in the result.
@@ -72,20 +72,20 @@ pub struct ResultColumn {
     pub org_table: Box<str>,
     /// The database; empty for an expression.
     pub database: Box<str>,
-    /// A code of [`wire_type`].
+    /// One of the codes in [`wire_type`].
     pub wire_type: u8,
     /// Bits of [`column_flag`].
     pub flags: u16,
     /// The number of the collation: 63 for numbers and binary strings.
     pub charset: u16,
-    /// Most bytes that the value takes as text; 4 per character of utf8mb4.
+    /// Maximum number of bytes of the value as text; 4 per character of utf8mb4.
     pub length: u32,
-    /// Digits after the point; 31 when not fixed.
+    /// Digits after the point; 31 if not fixed.
     pub decimals: u8,
 }
 
 impl ResultColumn {
-    /// What is told about a column of a table, with its own name and the table's.
+    /// The description of a table's column, under its own name and its table's.
     pub fn of_table(table: &TableDefinition, column: ColumnIndex) -> ResultColumn {
         let definition = &table.columns[usize::from(column.0)];
         let mut result = ResultColumn::of_definition(definition);
@@ -106,7 +106,8 @@ impl ResultColumn {
         result
     }
 
-    /// What follows from the column's definition alone; table, database and the flags of keys are left out.
+    /// The part of the description that follows from the column's definition alone: without table, database
+    /// and key flags.
     pub fn of_definition(definition: &ColumnDefinition) -> ResultColumn {
         let (wire_type, length, decimals) = type_on_wire(definition);
         let collation = definition.column_type.collation();

@@ -264,7 +264,7 @@ proptest! {
         let mut image = Vec::new();
         format.encode(&values, &mut image).unwrap();
         let row = RowView::new(&format, &image);
-        // In the order of the table from some column on, so that there are runs, and some columns twice.
+        // In table order from a random column on, so that runs occur, and with some columns twice.
         let count = columns.len();
         let chosen: Vec<usize> = (0..count + 2).map(|step| (step + order as usize % count) % count).collect();
         let results: Vec<_> = columns.iter().map(ResultColumn::of_definition).collect();

@@ -6,7 +6,8 @@ use super::result_column::DECIMALS_NOT_FIXED;
 use crate::row::Field;
 use crate::value::{Decimal, ValueRef};
 
-/// Appends one value as a length-encoded string, or the mark of NULL. How a number prints follows from the value alone.
+/// Appends one value as a length-encoded string, or the mark of NULL. The format of a number depends on its
+/// value only.
 #[inline]
 pub fn append_text_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
     match value {
@@ -19,7 +20,7 @@ pub fn append_text_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the value of a column of a row as [`append_text_value`] does.
+/// Appends a row's column like [`append_text_value`].
 #[inline(always)]
 pub(super) fn append_text_field(field: Field<'_>, out: &mut Vec<u8>) {
     match field {
@@ -31,13 +32,13 @@ pub(super) fn append_text_field(field: Field<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Like [`append_text_value`] for a result column with that count of decimals: a double prints with exactly so many
-/// digits after the point, unless the count is not fixed (31).
+/// Like [`append_text_value`], for a result column with this number of decimals. A double prints with exactly
+/// that many digits after the point, unless the number is not fixed (31).
 #[inline]
 pub fn append_text_column(value: ValueRef<'_>, decimals: u8, out: &mut Vec<u8>) {
     match value {
         ValueRef::Double(value) if decimals < DECIMALS_NOT_FIXED => {
-            // The largest double has 309 digits, which is more than a length byte tells.
+            // The largest double has 309 digits, too many for a one-byte length.
             let mut text = Vec::new();
             append_double_fixed(value, decimals, &mut text);
             append_length_prefixed(&text, out);
@@ -50,7 +51,7 @@ pub(super) fn append_decimal(value: Decimal, out: &mut Vec<u8>) {
     append_short(out, |out| value.append_text(out));
 }
 
-/// Appends text of at most 250 bytes with its length before it; no number is longer.
+/// Appends text of at most 250 bytes, preceded by its length. No number is longer.
 pub(super) fn append_short(out: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.push(0);

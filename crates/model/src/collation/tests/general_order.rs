@@ -72,8 +72,8 @@ fn bin_orders_by_code_point() {
     );
 }
 
-/// The order of endless spaces behind every text; space runs on both sides of each length that a key writes in
-/// another form.
+/// The order of texts padded with endless spaces. Runs of spaces cover both sides of each length at which the
+/// form of the key changes.
 #[test]
 fn spaces_within_a_text_keep_the_order_of_padded_texts() {
     let mut texts: Vec<Vec<u8>> = Vec::new();
@@ -111,7 +111,7 @@ fn golden_keys_of_padded_texts() {
     assert_eq!(key(GENERAL, b"\xff"), b"\xff\xff ");
 }
 
-/// The padded order relies on both.
+/// The padded order relies on both properties.
 #[test]
 fn no_character_outside_ascii_weighs_as_little_as_a_space_and_ascii_weighs_as_capitals() {
     for code in 0x80..0x11_0000 {

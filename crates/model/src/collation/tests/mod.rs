@@ -17,7 +17,8 @@ fn key(collation: CollationId, text: &[u8]) -> Vec<u8> {
     key
 }
 
-/// Asserts that within a class all texts are equal, that classes rise, and that keys agree, for all pairs of texts.
+/// Asserts, for all pairs of texts, that texts within a class are equal, that classes ascend, and that keys
+/// agree.
 fn assert_classes_rise(collation: CollationId, classes: &[&[&str]]) {
     let texts: Vec<(usize, &str)> =
         classes.iter().enumerate().flat_map(|(class, texts)| texts.iter().map(move |&text| (class, text))).collect();

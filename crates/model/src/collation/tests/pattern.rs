@@ -78,7 +78,7 @@ fn trailing_spaces_count_in_every_collation() {
     }
 }
 
-/// Answers of MariaDB 10.11.
+/// The results are those of MariaDB 10.11.
 #[test]
 fn the_escape_character_may_be_any_or_none() {
     let cases = [

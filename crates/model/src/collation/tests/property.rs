@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use super::key;
 use crate::collation::{CharacterSet, CollationId, character, general_ci};
 
-/// Characters for which some collation does something particular.
+/// Characters that some collation treats specially.
 const PARTICULAR: [&str; 40] = [
     " ", " ", " ", "  ", "\u{1f}", "\u{1e}", "\t", "\0", "!", "a", "A", "b", "B", "z", "_", "7", "á", "Å", "ß", "s",
     "æ", "e", "½", "Ⅷ", "v", "\u{301}", "\u{200b}", "가", "\u{1100}", "\u{11a8}", "一", "㐀", "𠀀", "😀", "😁",
     "\u{fffd}", "\u{fffe}", "\u{fdfa}", "l\u{b7}", "เก",
 ];
 
-/// Texts of whole and broken characters, often with equal parts.
+/// Texts of valid and broken characters, often with equal parts.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         6 => prop::sample::select(&PARTICULAR[..]).prop_map(|piece| piece.as_bytes().to_vec()),
@@ -23,7 +23,7 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
 }
 
-/// Two texts that are unrelated, share a start, or differ in letter case and trailing spaces only.
+/// Two texts that are unrelated, share a prefix, or differ only in letter case and trailing spaces.
 fn pair() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     prop_oneof![
         (text(), text()),
@@ -36,7 +36,7 @@ fn pair() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     ]
 }
 
-/// The order by definition, from the weights of one character at a time.
+/// The order by definition, from the weights of single characters.
 fn expected(collation: CollationId, left: &[u8], right: &[u8]) -> Ordering {
     let (mut left, mut right) = (units(collation, left), units(collation, right));
     if collation.pads_with_spaces() {
@@ -106,7 +106,8 @@ proptest! {
         };
         for collation in CollationId::ALL {
             prop_assert!(collation.like(&start, &escaped(&start), Some('\\')), "itself, {}", collation);
-            // A character that begins at the end of one part and ends in the next is another character.
+            // A character that begins at the end of one part and ends in the next one is a different
+            // character.
             if collation == CollationId::BINARY || character::is_valid_utf8mb4(&start) {
                 let whole = [&start[..], b"q", &end].concat();
                 let pattern = [&escaped(&start), &b"%"[..], &escaped(&end)].concat();
@@ -139,7 +140,8 @@ fn decoding_and_keys_hold_for_every_code_point() {
     }
 }
 
-/// Every pair of ASCII characters at every place of an eight-byte step, against the weights of the single characters.
+/// Every pair of ASCII characters at every position of an eight-byte step, against the weights of single
+/// characters.
 #[test]
 fn steps_of_eight_bytes_agree_with_single_characters_for_all_ascii_pairs() {
     for collation in CollationId::ALL {

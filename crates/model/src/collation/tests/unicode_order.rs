@@ -14,7 +14,8 @@ fn characters_rise_in_the_order_of_the_default_table() {
     assert_classes_rise(
         UNICODE,
         &[
-            // Ignorable: nothing, controls, zero-width characters, combining accents, variation selectors, tags.
+            // Ignorable characters: none, controls, zero-width characters, combining accents, variation
+            // selectors, tags.
             &["", "\0", "\u{1}", "\u{1f}", "\u{7f}", "\u{ad}", "\u{200b}", "\u{200d}", "\u{2060}", "\u{feff}"],
             &["\t", "\t\u{301}", "\u{fe0f}\t", "\u{e0041}\t"],
             &["\n"],
@@ -190,7 +191,7 @@ fn emoji_differ_from_each_other() {
             assert_ne!(UNICODE.compare(left.as_bytes(), right.as_bytes()), Ordering::Equal, "{left} {right}");
         }
     }
-    // Skin colours have weights of their own, the selector of the coloured form has none.
+    // Skin tones have weights of their own; the emoji variation selector has none.
     assert!(!UNICODE.equal("👍🏽".as_bytes(), "👍".as_bytes()));
     assert!(UNICODE.equal("❤\u{fe0f}".as_bytes(), "❤".as_bytes()));
 }
@@ -216,7 +217,7 @@ fn golden_weights() {
     assert_eq!(weights("\u{fdfa}").len(), 18);
 }
 
-/// First and last of each block, and the code points beside them.
+/// First and last of each block, and the adjacent code points.
 #[test]
 fn unified_ideographs_have_the_lead_weight_of_their_block() {
     let blocks = [
@@ -260,7 +261,7 @@ fn every_hangul_syllable_weighs_as_its_letters() {
     }
 }
 
-/// MySQL bug 111828: by the contractions of the default table both would be true.
+/// MySQL bug 111828: with the contractions of the default table, both would be true.
 #[test]
 fn sequences_of_the_default_table_have_no_weights_of_their_own() {
     assert_eq!(UNICODE.compare("ᦵᦁ".as_bytes(), "ᦶᦀ".as_bytes()), Ordering::Less);
