@@ -319,7 +319,7 @@ impl Error {
         Error::new(ErrorCode::NotSupportedYet, format!("This version of Junctor doesn't yet support '{what}'"))
     }
 
-    /// Error 1412: the plan was made for another version of a table. The statement may be planned and run again.
+    /// Error 1412: the plan was made for another version of a table. The statement may be planned again.
     #[cold]
     pub fn table_definition_changed() -> Box<Error> {
         Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")

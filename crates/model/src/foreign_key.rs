@@ -117,7 +117,7 @@ pub struct ChildKey {
     pub shown: Box<str>,
 }
 
-/// The foreign keys that a write to a table must check. Those that the write cannot affect are left out.
+/// The foreign keys that a write to a table must check. Keys that it cannot affect are left out.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignKeyWork {
     /// Keys whose parents must exist.

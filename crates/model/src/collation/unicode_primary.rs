@@ -237,7 +237,7 @@ fn computed_weights(code: u32) -> Weights {
     let (first, second) = match code {
         // Tangut and its components.
         0x1_7000..=0x1_8AFF => (0xFB00, (code - 0x1_7000) as u16 | 0x8000),
-        // Unified ideographs of the main block. Those of the compatibility block are listed.
+        // Unified ideographs of the main block. The compatibility block is listed.
         0x4E00..=0x9FD5 => block(0xFB40),
         // Unified ideographs of extensions A to E.
         0x3400..=0x4DB5 | 0x2_0000..=0x2_A6D6 | 0x2_A700..=0x2_B734 | 0x2_B740..=0x2_B81D | 0x2_B820..=0x2_CEA1 => {

@@ -30,7 +30,7 @@
 //! longer than the reads that are already running. The owner clears `writer_pending` after its batch. A
 //! reader that gets `Busy` sends its request to the owner, so no read depends on the guard being free.
 //!
-//! # Who may call
+//! # Callers
 //!
 //! An [`OwnerToken`] and a [`ReaderSlot`] can be neither copied nor shared, and the guard knows which ones
 //! are its own. Therefore at any time only one thread can act as owner, and one thread for each slot. A
