@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use junctor_kernel::{Context, Outbox, Time};
+use junctor_kernel::{Context, Outbox, Time, require};
 use junctor_model::error::Error;
 use junctor_signals::Module;
 use junctor_signals::change_schema::{
@@ -44,10 +44,16 @@ impl MainBlock {
                     continue;
                 }
             };
-            self.next_table.0 += plan.tables_made;
+            let Some(next_table) = self.next_table.0.checked_add(plan.tables_made) else {
+                junctor_kernel::invariant::fail("table ids are not used twice", format_args!("{:?}", self.next_table))
+            };
+            self.next_table.0 = next_table;
             self.next_ldm =
                 ((usize::from(self.next_ldm) + plan.partitions_placed) % usize::from(self.ldm_instances)) as u16;
-            self.counters.extend(plan.counters);
+            for (table, first) in plan.counters {
+                let before = self.counters.insert(table, first);
+                require!(before.is_none(), "a table gets its AUTO_INCREMENT counter once: {table:?}");
+            }
             self.running = Some(Change {
                 number,
                 asker,
@@ -91,7 +97,12 @@ impl MainBlock {
 
     /// Answers the change, or goes on with what follows it before any other change of its tables.
     fn end_change(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
-        let Some(change) = self.running.take() else { return };
+        let Some(change) = self.running.take() else {
+            junctor_kernel::invariant::fail("a change that ends was running", format_args!("stage {}", self.stage))
+        };
+        require!(change.outstanding == 0 && change.unsent.is_empty(), "a change ends when every block has answered");
+        let is_over = if change.error.is_some() { change.undo.is_empty() } else { change.stages.is_empty() };
+        require!(is_over, "a change ends after its last stage");
         let dictionary = &self.catalog.dictionary;
         self.counters.retain(|table, _| dictionary.table(*table).is_some());
         self.let_go(change.number, &change.tables, outbox);
@@ -131,7 +142,13 @@ impl MainBlock {
         match work {
             StageWork::Partitions(works) => {
                 let (own, operation) = (self.own, OperationId(self.stage));
-                let Some(change) = &mut self.running else { return };
+                let Some(change) = &mut self.running else {
+                    junctor_kernel::invariant::fail(
+                        "a stage belongs to the running change",
+                        format_args!("{operation:?}"),
+                    )
+                };
+                require!(change.unsent.is_empty() && change.outstanding == 0, "stages run one after the other");
                 for work in works {
                     let PartitionWork { partition, layout, chain, kind } = work;
                     let requests = chain.iter().map(|member| {
@@ -167,6 +184,8 @@ impl MainBlock {
     }
 
     fn publish(&mut self, catalog: Arc<Catalog>, outbox: &mut Outbox<Signal>) {
+        let (before, after) = (self.catalog.dictionary.version, catalog.dictionary.version);
+        require!(after > before, "versions of the published catalog rise: {after:?} after {before:?}");
         self.catalog = catalog;
         for to in &self.subscribers {
             let signal = PublishCatalog {
@@ -187,18 +206,31 @@ impl MainBlock {
         }
     }
 
+    /// The running change, of which one block has answered the stage.
+    fn answered(&mut self, operation: OperationId) -> &mut Change {
+        let stage = self.stage;
+        let Some(change) = self.running.as_mut().filter(|_| operation.0 == stage) else {
+            junctor_kernel::invariant::fail(
+                "a block answers the stage that runs",
+                format_args!("{operation:?}, {stage}"),
+            )
+        };
+        require!(change.outstanding > 0, "each block answers a stage once");
+        change.outstanding -= 1;
+        change
+    }
+
     pub(super) fn on_change_partition_reply(
         &mut self,
         reply: ChangePartitionReply,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let Some(change) = self.running.as_mut().filter(|_| reply.operation.0 == self.stage) else { return };
+        let change = self.answered(reply.operation);
         // A failure while a change is taken back changes nothing any more; the first one is told.
         if let Some(error) = reply.error {
             change.error.get_or_insert(error);
         }
-        change.outstanding -= 1;
         self.advance(context.now, outbox);
     }
 
@@ -208,8 +240,7 @@ impl MainBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let Some(change) = self.running.as_mut().filter(|_| reply.operation.0 == self.stage) else { return };
-        change.outstanding -= 1;
+        self.answered(reply.operation);
         self.advance(context.now, outbox);
     }
 }

@@ -60,7 +60,7 @@ impl MainBlock {
                 altered(dictionary, &self.base_table(*table)?.definition, alteration)?;
                 Ok(waiting.names.iter().map(|name| (name.clone(), false)).collect())
             }
-            _ => Ok(Vec::new()),
+            other => junctor_kernel::invariant::fail("only locks hold tables", format_args!("{other:?}")),
         }
     }
 

@@ -265,7 +265,9 @@ impl MainBlock {
             plan.tables_made += 1;
             let (id, partition_count) = (table.id, table.partition_count);
             catalog.dictionary.put_table(table);
-            let Some(layout) = catalog.dictionary.table(id).map(Arc::clone) else { continue };
+            let Some(layout) = catalog.dictionary.table(id).map(Arc::clone) else {
+                junctor_kernel::invariant::fail("a table that was added is in the catalog", format_args!("{id:?}"))
+            };
             for index in 0..partition_count {
                 let partition = PartitionId { table: id, index };
                 let chain = self.place(usize::from(self.next_ldm) + plan.partitions_placed);
@@ -318,7 +320,10 @@ impl MainBlock {
         let table = layout.definition.id;
         let work = |index| {
             let partition = PartitionId { table, index };
-            let chain = self.catalog.distribution.chain(partition).unwrap_or_default().to_vec();
+            let Some(chain) = self.catalog.distribution.chain(partition) else {
+                junctor_kernel::invariant::fail("a published partition has a chain", format_args!("{partition:?}"))
+            };
+            let chain = chain.to_vec();
             PartitionWork { partition, layout: Arc::clone(layout), chain, kind }
         };
         (0..layout.definition.partition_count).map(work).collect()

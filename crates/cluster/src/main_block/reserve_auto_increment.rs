@@ -1,6 +1,6 @@
 //! AUTO_INCREMENT numbers, given in ranges that follow each other.
 
-use junctor_kernel::Outbox;
+use junctor_kernel::{Outbox, require};
 use junctor_model::error::Error;
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
 use junctor_signals::{Signal, SqlSignal};
@@ -24,6 +24,7 @@ impl MainBlock {
                 // The counter stays at its end once it is there, so the last number is never given.
                 let count = count.min(u64::MAX - first);
                 *next += count;
+                require!(*next >= first, "AUTO_INCREMENT counters never fall: table {table:?}");
                 ReserveAutoIncrementReply { operation, first, count, error: None }
             }
         };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use junctor_kernel::{Address, Time};
+use junctor_kernel::{Address, Time, require};
 use junctor_model::id::ConnectionId;
 use junctor_signals::read_rows::OperationId;
 
@@ -80,7 +80,8 @@ impl UserLocks {
             if let Some(lock) = self.locks.get_mut(name) {
                 lock.waiters.push_back(waiter);
             }
-            self.waiting.insert(connection, name.into());
+            let before = self.waiting.insert(connection, name.into());
+            require!(before.is_none(), "a session waits for one lock at a time: {connection:?}");
             return Got::Wait;
         }
         if self.locks.len() >= USER_LOCKS_MAX {

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use junctor_kernel::{Context, Duration, Outbox, Time, WorldRequest};
+use junctor_kernel::{Context, Duration, Outbox, Time, WorldRequest, require};
 use junctor_model::alteration::building_indexes;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
@@ -332,6 +332,7 @@ impl MainBlock {
         if let Some(waiting) = waiting
             && let WaitState::Asking { outstanding } = &mut waiting.state
         {
+            require!(*outstanding > 0, "each sql block answers once");
             *outstanding -= 1;
             if *outstanding == 0 {
                 waiting.state = WaitState::Ready;

@@ -144,17 +144,11 @@ impl LdmBlock {
 
     /// The partition in that place; it is there for as long as somebody holds the place.
     pub(super) fn slot(&mut self, index: SlotIndex) -> &mut PartitionSlot {
-        match self.partitions.get_mut(index) {
-            Some(slot) => slot,
-            None => junctor_kernel::invariant::fail("a place in use has its partition", format_args!("place {index}")),
-        }
+        self.partitions.slot(index)
     }
 
     pub(super) fn participant(&mut self, handle: ParticipantHandle) -> &mut Participant {
-        match self.participants.get_mut(handle) {
-            Some(participant) => participant,
-            None => junctor_kernel::invariant::fail("a handle in use has its record", format_args!("{handle:?}")),
-        }
+        self.participants.record(handle)
     }
 }
 

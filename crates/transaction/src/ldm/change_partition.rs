@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Context, Outbox};
+use junctor_kernel::{Address, Context, Outbox, require};
 use junctor_model::error::Error;
 use junctor_model::id::{IndexId, PartitionId, RowId, SchemaVersion};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
@@ -62,7 +62,9 @@ impl LdmBlock {
         let store = PartitionStore::new(Arc::clone(&layout), Arc::clone(&self.shared.pages));
         let token = OwnerToken::new();
         let guard = Arc::new(PartitionGuard::new(&token, &self.shared.readers, store));
-        let place = chain.iter().position(|member| *member == self.own).unwrap_or(0);
+        let Some(place) = chain.iter().position(|member| *member == self.own) else {
+            junctor_kernel::invariant::fail("an ldm is in the chain of its partition", format_args!("{partition:?}"))
+        };
         if place == 0 {
             let handle = PartitionHandle(Arc::clone(&guard) as _);
             self.open_partition(partition, Some(handle), context, outbox);
@@ -123,6 +125,8 @@ impl LdmBlock {
     fn replace_layout(&mut self, partition: PartitionId, layout: &Arc<TableLayout>) -> bool {
         let Some(index) = self.partitions.find(partition) else { return true };
         let slot = self.slot(index);
+        let (before, after) = (slot.layout.definition.version, layout.definition.version);
+        require!(before <= after, "versions of a partition's layout rise: {before:?} before {after:?}");
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
         store.replace_layout(Arc::clone(layout));
         drop(store);
@@ -148,8 +152,13 @@ impl LdmBlock {
         from: RowId,
         outbox: &mut Outbox<Signal>,
     ) {
+        // Main makes one change after the other, so nobody drops the partition meanwhile. An index that is not built would
+        // hide rows.
         let Some(place) = self.partitions.find(partition) else {
-            return reply(operation, reply_to, partition, None, outbox);
+            junctor_kernel::invariant::fail(
+                "an index is built in a partition that exists",
+                format_args!("{partition:?}"),
+            )
         };
         let slot = self.slot(place);
         let mut next = Some(from);

@@ -44,8 +44,9 @@ impl LdmBlock {
             return Err(Error::table_definition_changed());
         };
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return Ok(StepEnd::Busy) };
-        let touched = &mut participant.rows;
         let (transaction, statement) = (work.request.transaction, work.request.statement);
+        participant.check_write(statement);
+        let touched = &mut participant.rows;
         let (first, savepoint) = (work.request.first, work.request.savepoint);
         let partition = work.request.partition;
         while let Some(change) = work.batch.changes.get(work.batch.done).cloned() {
@@ -101,6 +102,7 @@ impl LdmBlock {
             return Err(Error::table_definition_changed());
         };
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return Ok(StepEnd::Busy) };
+        participant.check_write(work.request.statement);
         let input = std::mem::take(&mut work.request.input);
         let mut reader = InputReader::new(&input);
         reader.seek(work.item);

@@ -70,7 +70,7 @@ fn values_of(columns: &[ColumnIndex], row: RowView<'_>) -> Vec<u8> {
     let mut builder = ParametersBuilder::new();
     columns.iter().for_each(|column| builder.push(row.column(*column)));
     let mut bytes = Vec::new();
-    // Sixteen values of one row are never too long.
-    let _ = builder.append_to(&mut bytes);
+    let appended = builder.append_to(&mut bytes);
+    junctor_kernel::require!(appended.is_ok(), "the values of one foreign key fit into parameters");
     bytes
 }

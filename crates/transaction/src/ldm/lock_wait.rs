@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use junctor_kernel::{Address, Outbox};
+use junctor_kernel::{Address, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_signals::lock_wait::{Blocker, CancelReason, CancelWait, LockWaitEnded, LockWaitStarted};
 use junctor_signals::{Signal, TcSignal};
@@ -49,7 +49,8 @@ impl LdmBlock {
         let sequence = self.waits.next_sequence;
         self.waits.next_sequence += 1;
         self.tell_blockers(&work, waiter, sequence, outbox);
-        self.waits.parked.insert(sequence, ParkedWrite { work, waiter });
+        let before = self.waits.parked.insert(sequence, ParkedWrite { work, waiter });
+        require!(before.is_none(), "each wait has its own sequence: {sequence}");
     }
 
     fn tell_blockers(&self, work: &WriteWork, waiter: WaiterId, sequence: u64, outbox: &mut Outbox<Signal>) {
@@ -95,7 +96,9 @@ impl LdmBlock {
     }
 
     pub(super) fn on_granted(&mut self, token: WaiterToken, outbox: &mut Outbox<Signal>) {
-        let Some(ParkedWrite { work, .. }) = self.waits.parked.remove(&token.0) else { return };
+        let Some(ParkedWrite { work, .. }) = self.waits.parked.remove(&token.0) else {
+            junctor_kernel::invariant::fail("a lock is granted to a parked write", format_args!("{token:?}"))
+        };
         self.tell_ended(&work, token.0, outbox);
         self.run_write(work, outbox);
     }

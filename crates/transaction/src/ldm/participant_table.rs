@@ -43,6 +43,17 @@ impl ParticipantTable {
         self.by_transaction.get(&transaction).copied()
     }
 
+    /// The record of a transaction whose chains owe an answer. It stays until all of them have answered.
+    pub fn awaiting(&self, transaction: TransactionId) -> ParticipantHandle {
+        match self.find(transaction) {
+            Some(handle) => handle,
+            None => junctor_kernel::invariant::fail(
+                "a participant is open until its chains have answered",
+                format_args!("{transaction}"),
+            ),
+        }
+    }
+
     #[inline]
     pub fn get(&self, handle: ParticipantHandle) -> Option<&Participant> {
         self.pool.get(handle).map(Box::as_ref)
@@ -51,6 +62,15 @@ impl ParticipantTable {
     #[inline]
     pub fn get_mut(&mut self, handle: ParticipantHandle) -> Option<&mut Participant> {
         self.pool.get_mut(handle).map(Box::as_mut)
+    }
+
+    /// The record of a transaction that has not ended here.
+    #[inline]
+    pub fn record(&mut self, handle: ParticipantHandle) -> &mut Participant {
+        match self.get_mut(handle) {
+            Some(participant) => participant,
+            None => junctor_kernel::invariant::fail("a handle in use has its record", format_args!("{handle:?}")),
+        }
     }
 
     /// The record of a transaction, a new one if it has touched nothing here. `None` when the pool is full.

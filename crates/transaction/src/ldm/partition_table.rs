@@ -40,6 +40,24 @@ pub(super) struct PartitionSlot {
     pub is_compacting: bool,
 }
 
+impl PartitionSlot {
+    /// One more transaction touches the partition.
+    #[inline]
+    pub fn enter(&mut self) {
+        require!(!self.is_dropped, "no transaction begins to touch a dropped partition: {:?}", self.id);
+        self.participants += 1;
+    }
+
+    /// A transaction that touched the partition has ended. True when the partition can be freed.
+    #[inline]
+    #[must_use]
+    pub fn leave(&mut self) -> bool {
+        require!(self.participants > 0, "a transaction leaves a partition once: {:?}", self.id);
+        self.participants -= 1;
+        self.participants == 0 && self.is_dropped
+    }
+}
+
 /// All partitions of a block.
 #[derive(Debug)]
 pub(super) struct PartitionTable {
@@ -75,6 +93,15 @@ impl PartitionTable {
     #[inline]
     pub fn get_mut(&mut self, index: SlotIndex) -> Option<&mut PartitionSlot> {
         self.slots.get_mut(index as usize)?.as_mut()
+    }
+
+    /// The partition in a slot that a transaction touches.
+    #[inline]
+    pub fn slot(&mut self, index: SlotIndex) -> &mut PartitionSlot {
+        match self.get_mut(index) {
+            Some(slot) => slot,
+            None => junctor_kernel::invariant::fail("a slot in use has its partition", format_args!("slot {index}")),
+        }
     }
 
     /// Every partition, dropped ones that are still touched included, in slot order.

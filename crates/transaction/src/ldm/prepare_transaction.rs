@@ -25,6 +25,9 @@ impl LdmBlock {
         let PrepareTransaction { transaction, reply_to } = signal;
         let error = match self.participants.find(transaction) {
             Some(handle) => {
+                let participant = self.participant(handle);
+                let is_first = participant.resolution.is_none() && participant.prepare_reply_to.is_none();
+                require!(is_first && participant.outstanding == 0, "a transaction is prepared once: {transaction}");
                 self.ship_images(handle, reply_to, context, outbox);
                 if self.participant(handle).outstanding > 0 {
                     return;
@@ -46,6 +49,14 @@ impl LdmBlock {
             let reply = CommitTransactionReply { transaction, from: self.own };
             return outbox.send(reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
         };
+        let participant = self.participant(handle);
+        require!(number.0 > 0 && participants > 0, "a commit has a number and at least one written partition");
+        require!(
+            has_written != participant.written.is_empty(),
+            "tc knows where a transaction has written: {transaction}"
+        );
+        let is_shipped = participant.prepared.is_empty() || participant.shipped == participant.rows.len();
+        require!(is_shipped, "backups hold every image before the commit: {transaction}");
         let kind = ResolutionKind::Commit { number, participants };
         self.begin_resolution(handle, kind, reply_to, outbox);
     }
@@ -60,7 +71,9 @@ impl LdmBlock {
         if ends {
             return self.begin_resolution(handle, kind, reply_to, outbox);
         }
-        self.participant(handle).resolution = Some(Resolution::new(kind, reply_to));
+        let participant = self.participant(handle);
+        require!(participant.resolution.is_none(), "a transaction is resolved once at a time: {transaction}");
+        participant.resolution = Some(Resolution::new(kind, reply_to));
         self.run_resolution(handle, outbox);
     }
 
@@ -80,12 +93,14 @@ impl LdmBlock {
         };
         let participant = self.participant(handle);
         let transaction = participant.transaction;
+        require!(participant.resolution.is_none(), "a transaction is resolved once at a time: {transaction}");
         participant.resolution = Some(Resolution::new(kind, reply_to));
         let prepared = std::mem::take(&mut participant.prepared);
         participant.outstanding = prepared.len() as u32;
         for index in prepared {
             let slot = self.slot(index);
-            let Some(last) = slot.chain.last().copied() else { continue };
+            require!(slot.chain.len() > 1, "images are shipped to backups");
+            let last = slot.chain[slot.chain.len() - 1];
             let place = (slot.chain.len() - 1) as u8;
             let apply = ApplyReplica { transaction, partition: slot.id, primary: own, place, number, participants };
             outbox.send(last, Signal::Ldm(LdmSignal::ApplyReplica(apply)));

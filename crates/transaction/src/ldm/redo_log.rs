@@ -188,6 +188,7 @@ impl RedoLog {
     }
 
     fn on_opened(&mut self, file: FileId, outbox: &mut Outbox<Signal>) {
+        require!(self.is_opening, "a redo file is opened that was asked for");
         self.is_opening = false;
         self.file_bytes = 0;
         if let Some(old) = self.file.replace(file) {
@@ -203,6 +204,7 @@ impl RedoLog {
     }
 
     fn on_appended(&mut self, length: u32, bytes: Buffer, outbox: &mut Outbox<Signal>) {
+        require!(self.under_way == Some(length as usize), "an append of redo is written whole: {length} bytes");
         self.under_way = None;
         self.spare = bytes;
         self.is_unsynced = true;

@@ -64,7 +64,7 @@ impl LdmBlock {
         let own = self.own;
         let LdmBlock { partitions, participants, memory, .. } = self;
         let builder = &mut memory.row_builder;
-        let Some(participant) = participants.get_mut(handle) else { return };
+        let participant = participants.record(handle);
         let transaction = participant.transaction;
         while participant.outstanding == 0 && participant.shipped < participant.rows.len() {
             let end = participant.rows.len().min(participant.shipped + ROWS_SHIPPED_MAX);
@@ -73,7 +73,7 @@ impl LdmBlock {
             participant.shipped = end;
             for rows in rows.chunk_by(|one, next| one.slot == next.slot) {
                 let index = rows[0].slot;
-                let Some(slot) = partitions.get(index) else { continue };
+                let slot = partitions.slot(index);
                 let Some(next) = slot.chain.get(1).copied() else { continue };
                 let mut images = context.buffers.take(4096);
                 slot.guard.owner_read(&slot.token, |store| {
@@ -99,6 +99,10 @@ impl LdmBlock {
             return answer(transaction, partition, primary, images, Some(Error::table_definition_changed()), outbox);
         };
         let slot = self.slot(index);
+        require!(
+            slot.place == usize::from(place) && place > 0,
+            "images come to the backup that they name: {partition:?}"
+        );
         let next = slot.chain.get(usize::from(place) + 1).copied();
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else {
             let signal = ReplicateRows { transaction, partition, primary, place, images };
@@ -116,7 +120,7 @@ impl LdmBlock {
             Entry::Occupied(mut kept) => kept.get_mut().rows.extend(rows),
             Entry::Vacant(place) => {
                 place.insert(KeptImages { slot: index, rows, next: 0 });
-                self.slot(index).participants += 1;
+                self.slot(index).enter();
             }
         }
         match next {
@@ -135,14 +139,13 @@ impl LdmBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         context.buffers.give(signal.images);
-        let Some(handle) = self.participants.find(signal.transaction) else { return };
+        let handle = self.participants.awaiting(signal.transaction);
         let own = self.own;
         let participant = self.participant(handle);
         if let Some(error) = signal.error {
             participant.prepare_error.get_or_insert(error);
         }
-        participant.outstanding -= 1;
-        if participant.outstanding > 0 {
+        if !participant.take_reply() {
             return;
         }
         if participant.prepare_error.is_none() {
@@ -152,7 +155,9 @@ impl LdmBlock {
             }
         }
         let participant = self.participant(handle);
-        let Some(reply_to) = participant.prepare_reply_to.take() else { return };
+        let Some(reply_to) = participant.prepare_reply_to.take() else {
+            junctor_kernel::invariant::fail("images are shipped for a prepare", format_args!("{}", signal.transaction))
+        };
         let error = participant.prepare_error.take();
         let reply = PrepareTransactionReply { transaction: signal.transaction, from: own, error };
         outbox.send(reply_to, Signal::Tc(TcSignal::PrepareTransactionReply(reply)));
@@ -171,7 +176,9 @@ impl LdmBlock {
             // The partition was dropped here before the images came. Who is next, the primary knows.
             return outbox.send(primary, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
         };
-        let chain = &self.slot(index).chain;
+        let slot = self.slot(index);
+        require!(slot.place == usize::from(place), "a commit comes to the backup that it names: {partition:?}");
+        let chain = &slot.chain;
         let before = chain.get(usize::from(place) - 1).copied().unwrap_or(primary);
         if !self.apply_images(index, transaction, (number, participants), outbox) {
             let signal = ApplyReplica { transaction, partition, primary, place, number, participants };
@@ -205,7 +212,7 @@ impl LdmBlock {
     ) -> bool {
         let LdmBlock { partitions, backed_up, redo, memory, .. } = self;
         let builder = &mut memory.row_builder;
-        let Some(slot) = partitions.get_mut(index) else { return true };
+        let slot = partitions.slot(index);
         let key = (transaction, slot.id);
         let Some(kept) = backed_up.get_mut(&key) else {
             // The backups behind one that could not keep the images have none; such a transaction is only undone.
@@ -240,9 +247,7 @@ impl LdmBlock {
             return false;
         }
         self.backed_up.remove(&key);
-        let slot = self.slot(index);
-        slot.participants -= 1;
-        if slot.participants == 0 && slot.is_dropped {
+        if self.slot(index).leave() {
             self.free_partition(index);
         }
         true
@@ -250,10 +255,8 @@ impl LdmBlock {
 
     /// The whole chain of one partition has done it; when all have, the rows here follow.
     fn on_chain_applied(&mut self, transaction: TransactionId, outbox: &mut Outbox<Signal>) {
-        let Some(handle) = self.participants.find(transaction) else { return };
-        let participant = self.participant(handle);
-        participant.outstanding -= 1;
-        if participant.outstanding == 0 {
+        let handle = self.participants.awaiting(transaction);
+        if self.participant(handle).take_reply() {
             self.run_resolution(handle, outbox);
         }
     }

@@ -35,6 +35,9 @@ impl LdmBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let participant = self.participant(handle);
+        require!(participant.resolution.is_none(), "a transaction is resolved once");
+        require!(participant.touched.len() == 1, "a transaction of one phase has one partition");
+        require!(participant.prepared.is_empty(), "a commit of one phase has no backups");
         let has_rows = !participant.rows.is_empty();
         let owner = participant.transaction.instance();
         let number = match has_rows {
@@ -51,8 +54,8 @@ impl LdmBlock {
 
     /// Goes on until it is done or has had its share of the turn.
     pub(super) fn run_resolution(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
-        let Some(mut resolution) = self.participants.get(handle).and_then(|participant| participant.resolution) else {
-            return;
+        let Some(mut resolution) = self.participant(handle).resolution else {
+            junctor_kernel::invariant::fail("a resolution runs until it ends", format_args!("{handle:?}"))
         };
         let holds_max = match resolution.kind {
             ResolutionKind::Undo { .. } => HOLDS_PER_TURN_MAX,
@@ -92,7 +95,7 @@ impl LdmBlock {
     ) -> Option<bool> {
         // Before the first row is stamped: rows that were inserted have no locks that would keep others out until the end.
         self.applied = self.applied.max(number);
-        let rows = self.participants.get(handle)?.rows.len();
+        let rows = self.participant(handle).rows.len();
         let has_more = resolution.recorded > 0 && resolution.ordered < rows;
         if resolution.next == resolution.recorded && has_more && self.redo.is_behind() {
             // A long transaction waits as writers do; the file gets what was formed meanwhile.
@@ -103,10 +106,11 @@ impl LdmBlock {
             return Some(true);
         }
         let LdmBlock { partitions, participants, purge, .. } = self;
-        let participant = participants.get(handle)?;
+        let participant = participants.record(handle);
         let rows = &participant.rows[resolution.next..resolution.recorded];
-        let first = rows.first()?;
-        let slot = partitions.get_mut(first.slot)?;
+        require!(!rows.is_empty(), "rows are stamped after their redo record is formed");
+        let first = rows[0];
+        let slot = partitions.slot(first.slot);
         let mut store = slot.guard.try_enter(&mut slot.token)?;
         let count = rows.len().min(ROWS_PER_HOLD_MAX);
         for touched in &rows[..count] {
@@ -136,7 +140,7 @@ impl LdmBlock {
     ) -> bool {
         let LdmBlock { partitions, participants: table, redo, memory, .. } = self;
         let builder = &mut memory.row_builder;
-        let Some(participant) = table.get_mut(handle) else { return false };
+        let participant = table.record(handle);
         let count = participant.rows.len();
         let is_long = count > ROWS_RECORDED_MAX;
         if resolution.recorded == resolution.ordered && resolution.ordered < count {
@@ -150,7 +154,8 @@ impl LdmBlock {
                 // Partitions whose changes were all undone count among those that tc counts, too.
                 for index in &participant.written {
                     let is_recorded = !is_long && participant.rows.iter().any(|touched| touched.slot == *index);
-                    if !is_recorded && let Some(slot) = partitions.get(*index) {
+                    if !is_recorded {
+                        let slot = partitions.slot(*index);
                         redo.begin(slot, participant.transaction, number, participants);
                         redo.end();
                     }
@@ -160,21 +165,20 @@ impl LdmBlock {
             return false;
         };
         let count = rows.partition_point(|touched| touched.slot == index);
-        if let Some(slot) = partitions.get(index) {
-            redo.begin(slot, participant.transaction, number, participants);
-            slot.guard.owner_read(&slot.token, |store| {
-                let mut previous = None;
-                for touched in &rows[..count] {
-                    // A row that several statements changed is recorded once.
-                    if previous.replace(touched.row) != Some(touched.row) {
-                        redo.add_newest(store, touched.row, participant.transaction, builder);
-                    }
+        let slot = partitions.slot(index);
+        redo.begin(slot, participant.transaction, number, participants);
+        slot.guard.owner_read(&slot.token, |store| {
+            let mut previous = None;
+            for touched in &rows[..count] {
+                // A row that several statements changed is recorded once.
+                if previous.replace(touched.row) != Some(touched.row) {
+                    redo.add_newest(store, touched.row, participant.transaction, builder);
                 }
-            });
-            match is_long {
-                true => redo.end_continued(),
-                false => redo.end(),
             }
+        });
+        match is_long {
+            true => redo.end_continued(),
+            false => redo.end(),
         }
         if is_long {
             redo.flush_if_long(outbox);
@@ -198,10 +202,10 @@ impl LdmBlock {
     /// inside.
     fn hold_undo(&mut self, handle: ParticipantHandle, newer_than: StatementNumber, ends: bool) -> Option<bool> {
         let LdmBlock { partitions, participants, locks, waits, .. } = self;
-        let Some(participant) = participants.get_mut(handle) else { return Some(true) };
+        let participant = participants.record(handle);
         let is_undone = |touched: &TouchedRow| touched.statement > newer_than;
         let Some(last) = participant.rows.last().copied().filter(is_undone) else { return Some(true) };
-        let slot = partitions.get_mut(last.slot)?;
+        let slot = partitions.slot(last.slot);
         let mut store = slot.guard.try_enter(&mut slot.token)?;
         for _ in 0..ROWS_PER_HOLD_MAX {
             let next = participant.rows.pop_if(|touched| touched.statement > newer_than && touched.slot == last.slot);
@@ -225,6 +229,15 @@ impl LdmBlock {
         let participant = self.participant(handle);
         let transaction = participant.transaction;
         participant.resolution = None;
+        match resolution.kind {
+            ResolutionKind::Commit { .. } | ResolutionKind::CommitOnePhase { .. } => {
+                require!(resolution.next == participant.rows.len(), "a commit stamps every row: {transaction}");
+            }
+            ResolutionKind::Undo { ends: true, .. } => {
+                require!(participant.rows.is_empty(), "a transaction that is undone leaves no version: {transaction}");
+            }
+            ResolutionKind::Undo { .. } => {}
+        }
         if let ResolutionKind::Undo { ends: false, .. } = resolution.kind {
             let reply = UndoTransactionReply { transaction, from: own };
             return outbox.send(resolution.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
@@ -269,9 +282,7 @@ impl LdmBlock {
     fn forget(&mut self, handle: ParticipantHandle) {
         let Some(mut participant) = self.participants.remove(handle) else { return };
         for index in participant.touched.drain(..) {
-            let slot = self.slot(index);
-            slot.participants -= 1;
-            if slot.participants == 0 && slot.is_dropped {
+            if self.slot(index).leave() {
                 self.free_partition(index);
             }
         }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use junctor_expression::Accumulator;
-use junctor_kernel::Address;
+use junctor_kernel::{Address, require};
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_signals::diagnostics::Diagnostics;
@@ -50,6 +50,23 @@ pub(super) struct Participant {
     pub resolution: Option<Resolution>,
     /// The reply of a write that is the whole transaction.
     pub one_phase_reply: Option<(Address, WriteRowsReply)>,
+}
+
+impl Participant {
+    /// One answer of a chain has come. True when it was the last one.
+    pub fn take_reply(&mut self) -> bool {
+        require!(self.outstanding > 0, "each chain answers once: {}", self.transaction);
+        self.outstanding -= 1;
+        self.outstanding == 0
+    }
+
+    /// Checks that a write may add versions: undo and redo rely on the order of the rows.
+    #[inline]
+    pub fn check_write(&self, statement: StatementNumber) {
+        require!(self.resolution.is_none(), "no row is written while the transaction ends: {}", self.transaction);
+        let last = self.rows.last().map_or(StatementNumber(0), |last| last.statement);
+        require!(last <= statement, "statements write in their order: {last:?} before {statement:?}");
+    }
 }
 
 /// A row with a version of the transaction.

@@ -1,7 +1,7 @@
 //! What changed rows mean for the entries of unique indexes, which live in hidden tables and are tc's to keep, and for foreign keys.
 
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::{ColumnIndex, IndexId};
 use junctor_model::key::append_row_key;
 use junctor_model::row::RowView;
 use junctor_model::schema::TableDefinition;
@@ -21,7 +21,7 @@ pub(super) fn inserted(program: &WriteProgram, partition: u16, row: RowView<'_>,
     }
     let definition = &program.table.definition;
     for (index, _) in &program.unique_entries {
-        let Some(columns) = definition.index(*index).map(|index| &index.columns) else { continue };
+        let columns = columns_of(definition, *index);
         if let Some(key) = entry_key(definition, columns, row) {
             let row_reference = row_reference(definition, partition, row);
             let shown = shown(columns, row);
@@ -49,7 +49,7 @@ pub(super) fn moved(program: &WriteProgram, (old, new): (RowView<'_>, RowView<'_
 fn delete_entries(program: &WriteProgram, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
     let definition = &program.table.definition;
     for (index, _) in &program.unique_entries {
-        let Some(columns) = definition.index(*index).map(|index| &index.columns) else { continue };
+        let columns = columns_of(definition, *index);
         if let Some(key) = entry_key(definition, columns, row) {
             follow_ups.push(FollowUp::DeleteEntry { index: *index, key });
         }
@@ -69,7 +69,7 @@ pub(super) fn updated(
     }
     let definition = &program.table.definition;
     for (index, _) in &program.unique_entries {
-        let Some(columns) = definition.index(*index).map(|index| &index.columns) else { continue };
+        let columns = columns_of(definition, *index);
         let old_key = entry_key(definition, columns, old);
         let new_key = entry_key(definition, columns, new);
         if old_key == new_key && !is_rekeyed {
@@ -83,6 +83,17 @@ pub(super) fn updated(
             let shown = shown(columns, new);
             follow_ups.push(FollowUp::InsertEntry { index: *index, key, row_reference, shown });
         }
+    }
+}
+
+/// The columns of a unique index. An index that were left out here would let duplicates in.
+fn columns_of(definition: &TableDefinition, index: IndexId) -> &[ColumnIndex] {
+    match definition.index(index) {
+        Some(index) => &index.columns,
+        None => junctor_kernel::invariant::fail(
+            "a unique index of a plan is in the plan's table",
+            format_args!("index {index} of table {:?}", definition.id),
+        ),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hot path, budget 400 instructions a write of one row besides storage. A write goes through its rows in batches: find
 //! and lock and evaluate under the owner's read access, then make the changes under the guard, then the next batch.
 
-use junctor_kernel::{Buffer, Context, Outbox};
+use junctor_kernel::{Buffer, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, RowId, TransactionId};
 use junctor_model::limit::FOLLOW_UPS_MAX;
@@ -55,6 +55,11 @@ impl LdmBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        require!(request.transaction.is_some(), "a write belongs to a transaction");
+        require!(
+            request.savepoint < request.first && request.first <= request.statement,
+            "a step of a statement comes after its first one, and a savepoint keeps earlier ones"
+        );
         let slot = match self.writable_slot(&request) {
             Ok(slot) => slot,
             Err(error) => return refuse(request, error, outbox),
@@ -117,7 +122,7 @@ impl LdmBlock {
         let participant = self.participant(handle);
         if !participant.touched.contains(&slot) {
             participant.touched.push(slot);
-            self.slot(slot).participants += 1;
+            self.slot(slot).enter();
         }
         Some(handle)
     }
@@ -190,6 +195,7 @@ impl LdmBlock {
         self.count_write(&work);
         let WriteWork { mut request, slot, participant, matched, changed, diagnostics, follow_ups, .. } = work;
         let mut batch = work.batch;
+        let is_written = batch.is_done();
         batch.clear();
         if batch.bytes.capacity() <= BATCH_BYTES_KEPT {
             self.memory.spare_batches.push(batch);
@@ -204,6 +210,8 @@ impl LdmBlock {
                 error = Some(output_too_long());
             }
         }
+        let is_whole = is_written || error.is_some();
+        require!(is_whole, "a write that succeeds has made all its changes: {}", request.transaction);
         let commits = request.one_phase && error.is_none() && !has_follow_ups;
         let record = self.participant(participant);
         if changed > 0 && !record.written.contains(&slot) {

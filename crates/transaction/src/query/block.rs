@@ -5,7 +5,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use junctor_kernel::{Address, Context, Outbox, Time, WorldEvent};
+use junctor_kernel::{Address, Context, Outbox, Time, WorldEvent, require, verify};
 use junctor_model::error::Error;
 use junctor_model::id::PartitionId;
 use junctor_signals::change_schema::{Catalog, OpenPartition, PublishCatalog, PublishCatalogReply};
@@ -83,9 +83,14 @@ impl QueryBlock {
     }
 
     fn on_open_partition(&mut self, signal: OpenPartition) {
-        let guard = signal.handle.and_then(|handle| Arc::downcast::<GuardedPartition>(handle.0).ok());
-        match guard {
-            Some(guard) => {
+        match signal.handle {
+            Some(handle) => {
+                let Ok(guard) = Arc::downcast::<GuardedPartition>(handle.0) else {
+                    junctor_kernel::invariant::fail(
+                        "a handle holds a partition",
+                        format_args!("{:?}", signal.partition),
+                    )
+                };
                 self.partitions.insert(signal.partition, ReadablePartition { owner: signal.owner, guard });
             }
             None => {
@@ -112,6 +117,7 @@ impl QueryBlock {
     #[inline]
     fn on_read_rows(&mut self, mut request: ReadRows, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let QueryBlock { slot, catalog, partitions, reader, counted } = self;
+        require!(!request.transaction.is_some(), "uncommitted versions are read at their owner only");
         let Some(partition) = partitions.get(&request.partition) else {
             counted.reads_passed_on += 1;
             return match catalog.distribution.owner(request.partition) {
@@ -168,7 +174,7 @@ pub(crate) fn answer(
     diagnostics: Option<Box<Diagnostics>>,
     outbox: &mut Outbox<Signal>,
 ) {
-    debug_assert!(position.rows <= 1 || !matches!(request.program.output, Output::Aggregates(_)));
+    verify!(position.rows <= 1 || !matches!(request.program.output, Output::Aggregates(_)));
     let reply = ReadRowsReply {
         operation: request.operation,
         partition: request.partition,

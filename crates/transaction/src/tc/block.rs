@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Context, Directory, Outbox, Pool, WorldEvent};
+use junctor_kernel::{Address, Context, Directory, Outbox, Pool, WorldEvent, require};
 use junctor_model::id::{CommitNumber, ConnectionId, TableId, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::Module;
@@ -128,7 +128,9 @@ impl TcBlock {
         let record = self.spare.pop().unwrap_or_default();
         let handle = self.transactions.insert(record).ok()?;
         let counter = u64::from(handle.generation) << PLACE_BITS | u64::from(handle.index);
-        self.transactions.get_mut(handle)?.id = TransactionId::new(self.own.instance, counter);
+        let record = self.transactions.get_mut(handle)?;
+        require!(record.id.0 == 0 && record.participants.is_empty(), "a transaction begins with an empty record");
+        record.id = TransactionId::new(self.own.instance, counter);
         Some(handle)
     }
 
@@ -139,6 +141,17 @@ impl TcBlock {
         let handle = TransactionHandle::new(place, (counter >> PLACE_BITS) as u32);
         let is_own = transaction.instance() == self.own.instance;
         (is_own && self.transactions.get(handle).is_some()).then_some(handle)
+    }
+
+    /// The open transaction that a reply of a participant belongs to. A transaction stays open until all of them answered.
+    pub(super) fn awaiting(&self, transaction: TransactionId) -> TransactionHandle {
+        match self.find(transaction) {
+            Some(handle) => handle,
+            None => junctor_kernel::invariant::fail(
+                "a transaction is open until every participant has answered",
+                format_args!("{transaction}"),
+            ),
+        }
     }
 
     pub(super) fn record(&mut self, handle: TransactionHandle) -> &mut TransactionRecord {

@@ -19,6 +19,8 @@ impl TcBlock {
     pub(super) fn commit(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let record = self.record(handle);
+        require!(record.outstanding == 0 && record.waits.is_empty(), "a commit begins when no statement runs");
+        require!(record.running.error.is_none(), "a transaction with a failed statement is not committed");
         let writers = record.participants.iter().filter(|participant| participant.has_written);
         let (count, has_backups) = writers.fold((0, false), |(count, any), one| (count + 1, any | one.has_backups));
         if count == 0 {
@@ -37,16 +39,14 @@ impl TcBlock {
     }
 
     pub(super) fn on_prepare_transaction_reply(&mut self, reply: PrepareTransactionReply, outbox: &mut Outbox<Signal>) {
-        let Some(handle) = self.find(reply.transaction) else { return };
+        let handle = self.awaiting(reply.transaction);
         let record = self.record(handle);
-        if record.phase != Phase::Preparing {
-            return;
-        }
-        record.outstanding -= 1;
+        require!(record.phase == Phase::Preparing, "a prepare is answered while it prepares: {}", reply.transaction);
+        let is_last = record.take_reply();
         if let Some(error) = reply.error {
             record.running.error.get_or_insert(error);
         }
-        if record.outstanding > 0 {
+        if !is_last {
             return;
         }
         match record.running.error.is_some() {
@@ -63,6 +63,9 @@ impl TcBlock {
             Err(error) => junctor_kernel::invariant::fail("a commit number is free", format_args!("{error}")),
         };
         let record = self.record(handle);
+        require!(record.outstanding == 0, "a number is taken when every participant is prepared");
+        require!(record.number.0 == 0, "a transaction takes one commit number");
+        require!(number > record.running.newest, "a commit number is above every commit that the transaction saw");
         record.number = number;
         record.phase = Phase::Committing;
         record.outstanding = record.participants.len() as u32;
@@ -81,16 +84,17 @@ impl TcBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let Some(handle) = self.find(reply.transaction) else { return };
+        let handle = self.awaiting(reply.transaction);
         let record = self.record(handle);
         require!(record.phase == Phase::Committing, "a commit is answered while it commits: {}", reply.transaction);
         let participant = record.participants.iter().find(|participant| participant.at == reply.from);
         let has_written = participant.is_some_and(|participant| participant.has_written);
-        require!(participant.is_some() && record.outstanding > 0, "each participant answers a commit once");
-        record.outstanding -= 1;
+        require!(participant.is_some(), "a participant answers the commit: {} is none", reply.from);
+        require!(record.unapplied > 0 || !has_written, "each participant applies a commit once");
+        let is_complete = record.take_reply();
         record.unapplied -= u32::from(has_written);
         let is_applied = has_written && record.unapplied == 0;
-        let (number, is_complete) = (record.number, record.outstanding == 0);
+        let number = record.number;
         if is_complete && is_applied {
             record.phase = Phase::WaitingStable;
             self.waiting_stable.insert((number, reply.transaction));
@@ -144,6 +148,7 @@ impl TcBlock {
     /// A transaction of another tc has seen what one of this tc has committed.
     pub(super) fn on_await_stable(&mut self, signal: AwaitStable, outbox: &mut Outbox<Signal>) {
         let AwaitStable { number, transaction } = signal;
+        require!(number <= self.sequence.taken(), "a number that is waited for was taken: {number}");
         match self.sequence.stable() >= number {
             true => self.tell_stable(number, transaction.instance(), outbox),
             false => _ = self.waiting_stable.insert((number, transaction)),
@@ -157,6 +162,7 @@ impl TcBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        require!(self.sequence.stable() >= number, "a number is announced once it is stable: {number}");
         for _ in 0..WOKEN_PER_SIGNAL_MAX {
             let first = self.waiting_stable.range((number, TransactionId(0))..).next().copied();
             let Some(first) = first.filter(|first| first.0 == number) else { return };
@@ -178,7 +184,10 @@ impl TcBlock {
                 self.record(handle).phase = Phase::Executing;
                 self.advance_statement(handle, context, outbox);
             }
-            _ => {}
+            phase => junctor_kernel::invariant::fail(
+                "a transaction does nothing else while it waits for a stable number",
+                format_args!("{phase:?}"),
+            ),
         }
     }
 

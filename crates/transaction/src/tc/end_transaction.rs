@@ -1,6 +1,6 @@
 //! COMMIT and ROLLBACK as the client asks them, and the answer that ends a transaction.
 
-use junctor_kernel::Outbox;
+use junctor_kernel::{Outbox, require};
 use junctor_model::error::Error;
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::{Signal, SqlSignal};
@@ -44,6 +44,12 @@ impl TcBlock {
         let is_undone =
             record.running.error.is_some() || record.ending.is_some_and(|end| end.ending == Ending::Rollback);
         let owes_statement = record.owes_statement;
+        let number = record.number;
+        require!(record.outstanding == 0 && record.waits.is_empty(), "a transaction ends when nobody owes it a reply");
+        require!(
+            is_undone || number <= self.sequence.stable(),
+            "a commit is acknowledged when its number is stable: {number}"
+        );
         self.counted.commits += u64::from(!is_undone);
         self.counted.aborts += u64::from(is_undone);
         if owes_statement {

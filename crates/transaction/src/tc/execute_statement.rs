@@ -1,7 +1,7 @@
 //! Hot path, budget 300 instructions a statement of one part. One statement: its parts go to the owners at once, the
 //! replies are gathered, follow-ups run, the statement is answered, committed or undone.
 
-use junctor_kernel::{Address, Buffer, Context, Outbox};
+use junctor_kernel::{Address, Buffer, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
 use junctor_model::limit::STATEMENTS_MAX;
@@ -121,7 +121,9 @@ impl TcBlock {
         };
         record.touch(owner, has_backups);
         record.outstanding += 1;
+        require!(record.phase == Phase::Executing, "parts belong to a statement that executes");
         let number = record.running.parts.len() as u64;
+        require!(number <= u64::from(u32::MAX), "the number of a part has 32 bits");
         // What other rows ask of this one is no reading of the statement's own.
         let reading = if matches!(part, Part::Base) { record.running.reading } else { Reading::default() };
         record.running.parts.push(part);
@@ -151,17 +153,20 @@ impl TcBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         context.buffers.give(reply.input);
-        let Some(handle) = self.find(reply.transaction) else { return context.buffers.give(reply.output) };
+        let handle = self.awaiting(reply.transaction);
         let record = self.record(handle);
         let number = reply.operation.0 as u32 as usize;
         let is_current = reply.operation.0 >> 32 == u64::from(record.statement.0) && record.phase == Phase::Executing;
-        if !is_current || number >= record.running.parts.len() {
-            return context.buffers.give(reply.output);
-        }
+        require!(
+            is_current && number < record.running.parts.len(),
+            "a part answers the statement that sent it: {} in transaction {}",
+            reply.operation.0,
+            reply.transaction
+        );
         if reply.is_part {
             return self.take_follow_ups(handle, number, reply.follow_ups, context.buffers);
         }
-        record.outstanding -= 1;
+        record.take_reply();
         record.running.planned.drop_some();
         if reply.changed > 0 {
             record.note_written(from, reply.partition);
@@ -209,7 +214,7 @@ impl TcBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let record = self.record(handle);
-        record.outstanding = 0;
+        require!(record.outstanding == 0, "a statement advances when all parts under way have answered");
         if let Some(check) = record.running.check.take() {
             record.running.judge(&check);
         }
@@ -237,6 +242,10 @@ impl TcBlock {
     /// was seen.
     fn finish_statement(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
+        let running = &record.running;
+        require!(running.error.is_none() && running.check.is_none(), "a statement that fails is undone");
+        require!(running.rounds.is_empty() && running.cascades.is_empty(), "a statement ends after its follow-ups");
+        require!(record.waits.is_empty(), "a statement that ends waits for no lock");
         let newest = record.running.newest;
         if record.running.one_phase {
             // The partition has committed by itself, or had nothing to commit and has released its locks.
@@ -264,6 +273,7 @@ impl TcBlock {
     /// Answers the statement; the transaction is named when it stays open.
     pub(super) fn reply_statement(&mut self, handle: TransactionHandle, stays_open: bool, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
+        require!(record.owes_statement, "a statement is answered once");
         record.owes_statement = false;
         let transaction = if stays_open { record.id } else { TransactionId::default() };
         let statement = record.statement;

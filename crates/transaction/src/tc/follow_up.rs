@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use junctor_kernel::{BufferPool, Context, Outbox};
+use junctor_kernel::{BufferPool, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{IndexId, PartitionId, TableId};
 use junctor_model::key::append_value;
@@ -59,6 +59,7 @@ pub(super) struct ShownKeys {
 impl ShownKeys {
     fn push(&mut self, shown: &str) {
         self.text.push_str(shown);
+        require!(u32::try_from(self.text.len()).is_ok(), "the shown keys of one part stay below 4 GiB");
         self.ends.push(self.text.len() as u32);
     }
 
@@ -113,7 +114,7 @@ impl TcBlock {
         let Some(round) = self.next_round(handle, context.buffers) else { return false };
         let Round { parts, check, is_new_statement } = round;
         let record = self.record(handle);
-        // All parts before have answered.
+        require!(record.outstanding == 0, "a round begins when the round before it has answered");
         record.running.parts.clear();
         record.running.check = check;
         if is_new_statement {
@@ -158,7 +159,9 @@ impl TcBlock {
         buffers: &mut BufferPool,
     ) {
         let TcBlock { transactions, entry_programs, .. } = self;
-        let Some(record) = transactions.get_mut(handle) else { return };
+        let Some(record) = transactions.get_mut(handle) else {
+            junctor_kernel::invariant::fail("a handle in use has its record", format_args!("{handle:?}"))
+        };
         let running = &mut record.running;
         let mut foreign = Vec::new();
         for follow_up in follow_ups {
@@ -368,6 +371,7 @@ impl Statement {
             return error;
         }
         let table = self.program.as_ref().map_or("", |program| &program.table.definition.name);
+        require!((accepted as usize) < shown.ends.len(), "a refused entry is one that was sent");
         let text = shown.get(accepted as usize);
         Error::new(ErrorCode::DuplicateEntry, format!("Duplicate entry '{text}' for key '{table}.{index_name}'"))
     }

@@ -14,7 +14,7 @@
 
 use std::cmp::Reverse;
 
-use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
+use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest, require};
 use junctor_model::id::TransactionId;
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::lock_wait::{CancelReason, CancelWait, LockWaitEnded, LockWaitStarted, ProbeDeadlock, ProbeStep};
@@ -34,9 +34,9 @@ impl TcBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let LockWaitStarted { transaction, at, sequence, partition, row, changed, has_others, blockers } = signal;
-        let handle = self.find(transaction);
-        let record = handle.and_then(|handle| self.transactions.get_mut(handle));
-        let Some(record) = record.filter(|record| record.phase == Phase::Executing) else { return };
+        let handle = self.awaiting(transaction);
+        let Some(record) = self.transactions.get_mut(handle) else { return };
+        require!(record.phase == Phase::Executing, "only parts of a running statement wait: {transaction}");
         // A statement that fails anyway, or whose client is gone, waits for nothing.
         if record.running.error.is_some() || record.running.is_interrupted || record.ending.is_some() {
             return cancel(transaction, at, sequence, CancelReason::Interrupted, outbox);
@@ -96,7 +96,7 @@ impl TcBlock {
     }
 
     pub(super) fn on_lock_wait_ended(&mut self, signal: LockWaitEnded) {
-        let Some(handle) = self.find(signal.transaction) else { return };
+        let handle = self.awaiting(signal.transaction);
         self.record(handle).waits.retain(|wait| (wait.at, wait.sequence) != (signal.at, signal.sequence));
     }
 

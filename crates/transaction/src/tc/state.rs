@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Buffer, Handle, Time};
+use junctor_kernel::{Address, Buffer, Handle, Time, require};
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, PartitionId, RowId, StatementNumber, TableId, TransactionId};
 use junctor_signals::diagnostics::Diagnostics;
@@ -318,6 +318,9 @@ impl TransactionRecord {
 
     /// The next statement begins.
     pub fn begin_statement(&mut self, request: &ExecuteStatement) {
+        require!(self.phase == Phase::Idle && self.outstanding == 0, "a statement begins when nothing else runs");
+        require!(self.ending.is_none() && self.number.0 == 0, "no statement begins once the transaction ends");
+        require!(request.savepoint <= self.statement, "a savepoint keeps statements that ran before it");
         self.statement = StatementNumber(self.statement.0 + 1);
         self.phase = Phase::Executing;
         self.owes_statement = true;
@@ -336,6 +339,14 @@ impl TransactionRecord {
         running.program = Some(Arc::clone(&request.program));
     }
 
+    /// One reply that the phase waits for has come. True when it was the last one.
+    #[inline]
+    pub fn take_reply(&mut self) -> bool {
+        require!(self.outstanding > 0, "every participant answers once: {}", self.id);
+        self.outstanding -= 1;
+        self.outstanding == 0
+    }
+
     /// Notes that `at` gets a part of the statement that runs.
     pub fn touch(&mut self, at: Address, has_backups: bool) {
         match self.participants.iter_mut().find(|participant| participant.at == at) {
@@ -349,8 +360,9 @@ impl TransactionRecord {
 
     /// Notes uncommitted versions at `at`.
     pub fn note_written(&mut self, at: Address, partition: PartitionId) {
-        if let Some(participant) = self.participants.iter_mut().find(|participant| participant.at == at) {
-            participant.has_written = true;
+        match self.participants.iter_mut().find(|participant| participant.at == at) {
+            Some(participant) => participant.has_written = true,
+            None => junctor_kernel::invariant::fail("only participants write", format_args!("{at} for {}", self.id)),
         }
         for written in [&mut self.written, &mut self.running.written] {
             if !written.contains(&partition) {

@@ -1,6 +1,6 @@
 //! ROLLBACK TO SAVEPOINT: every participant undoes the versions of later statements and keeps the locks.
 
-use junctor_kernel::Outbox;
+use junctor_kernel::{Outbox, require};
 use junctor_signals::commit_transaction::UndoTransaction;
 use junctor_signals::undo_statements::{UndoStatements, UndoStatementsReply};
 use junctor_signals::{LdmSignal, Signal, SqlSignal};
@@ -18,6 +18,7 @@ impl TcBlock {
             return reply(operation, reply_to, outbox);
         };
         let record = self.record(handle);
+        require!(newer_than <= record.statement, "a savepoint keeps statements that ran");
         record.undoing = Some((operation, reply_to));
         record.phase = Phase::UndoingStatements;
         record.outstanding = record.participants.len() as u32;

@@ -1,6 +1,6 @@
 //! Undo: of one statement that failed, or of everything. Participants undo in bounded steps and answer.
 
-use junctor_kernel::{Context, Outbox};
+use junctor_kernel::{Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::StatementNumber;
 use junctor_signals::commit_transaction::{UndoTransaction, UndoTransactionReply};
@@ -25,6 +25,8 @@ impl TcBlock {
     ) {
         let own = self.own;
         let record = self.record(handle);
+        require!(record.outstanding == 0, "a failed statement is undone when no part of it is under way");
+        require!(record.running.first.0 > 0, "statements are numbered from 1");
         record.running.outputs.drain(..).for_each(|output| context.buffers.give(output));
         for planned in record.running.rounds.drain(..) {
             if let PlannedRound::Parts(round) = planned {
@@ -59,6 +61,8 @@ impl TcBlock {
     pub(super) fn release(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let record = self.record(handle);
+        require!(record.number.0 == 0, "a transaction with a commit number is not undone: {}", record.number);
+        require!(record.outstanding == 0 && record.waits.is_empty(), "an undo begins when no statement runs");
         record.phase = Phase::Releasing;
         record.outstanding = record.participants.len() as u32;
         for participant in &record.participants {
@@ -72,19 +76,16 @@ impl TcBlock {
     }
 
     pub(super) fn on_undo_transaction_reply(&mut self, reply: UndoTransactionReply, outbox: &mut Outbox<Signal>) {
-        let Some(handle) = self.find(reply.transaction) else { return };
+        let handle = self.awaiting(reply.transaction);
         let record = self.record(handle);
-        if !matches!(record.phase, Phase::UndoingStatement | Phase::UndoingStatements | Phase::Releasing) {
-            return;
-        }
-        record.outstanding -= 1;
-        if record.outstanding > 0 {
+        if !record.take_reply() {
             return;
         }
         match record.phase {
             Phase::UndoingStatement => self.finish_undone_statement(handle, outbox),
             Phase::UndoingStatements => self.finish_undone_statements(handle, outbox),
-            _ => self.answer(handle, outbox),
+            Phase::Releasing => self.answer(handle, outbox),
+            phase => junctor_kernel::invariant::fail("an undo is answered while it runs", format_args!("{phase:?}")),
         }
     }
 
