@@ -24,16 +24,16 @@ use super::state::{Batch, KeptImages, Participant};
 use super::update_row::RowBuilder;
 use crate::read::RowReader;
 
-/// What all ldm instances of a node share with other blocks of it: the closed list of invariant 2.
+/// What the ldm instances of a node share with its other blocks: part of the closed list of invariant 2.
 #[derive(Clone, Debug)]
 pub struct LdmShared {
-    /// Commit numbers and the stable number.
+    /// Source of commit numbers and of the stable number.
     pub sequence: Arc<CommitSequence>,
-    /// The snapshots that are being read.
+    /// Snapshots in use. Their oldest bounds what purging may free.
     pub snapshots: Arc<SnapshotRegistry>,
-    /// Row memory.
+    /// Pages for rows, indexes and overflow values.
     pub pages: Arc<PagePool>,
-    /// The readers of every partition of the node.
+    /// The read group of every partition of the node.
     pub readers: ReadGroup,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct WorkingMemory {
     pub spare_batches: Vec<Batch>,
 }
 
-/// One instance of ldm.
+/// One ldm instance.
 #[derive(Debug)]
 pub struct LdmBlock {
     pub(super) own: Address,
@@ -59,7 +59,7 @@ pub struct LdmBlock {
     pub(super) backed_up: BTreeMap<(TransactionId, PartitionId), KeptImages>,
     pub(super) redo: RedoLog,
     pub(super) purge: PurgeQueue,
-    /// The largest commit number of which a row was stamped, or is about to be, here.
+    /// The largest commit number that this instance has begun to apply.
     pub(super) applied: CommitNumber,
     pub(super) memory: WorkingMemory,
     /// Counts of reads are in `memory.reader`.
@@ -90,15 +90,15 @@ impl LdmBlock {
         }
     }
 
-    /// Opens partitions to these query instances only: those with a slot of the read group. On a node with several
-    /// groups the others must not look inside; they pass their requests on to the owner.
+    /// Opens partitions to these query instances only, those with a slot in the read group. On a node with
+    /// several groups, the other query instances pass their requests to the owner.
     #[must_use]
     pub fn with_readers(mut self, instances: Vec<u16>) -> LdmBlock {
         self.partitions.reader_instances = Some(instances);
         self
     }
 
-    /// Lets so many bytes of redo wait to be written before new writes are held back.
+    /// Sets how many bytes of unwritten redo hold back new writes.
     pub fn set_redo_bytes_waiting_max(&mut self, bytes: usize) {
         self.redo.set_waiting_bytes_max(bytes);
     }
@@ -142,7 +142,7 @@ impl LdmBlock {
         self.run_granted(outbox);
     }
 
-    /// The partition in that place; it is there for as long as somebody holds the place.
+    /// The partition in a slot. A transaction that touches the partition keeps its slot.
     pub(super) fn slot(&mut self, index: SlotIndex) -> &mut PartitionSlot {
         self.partitions.slot(index)
     }
@@ -152,7 +152,7 @@ impl LdmBlock {
     }
 }
 
-/// Partitions know their layouts and chains from main's `ChangePartition`, so a catalog tells nothing new.
+/// Only acknowledges: main's `ChangePartition` brings each partition its layout and chain.
 fn on_publish_catalog(signal: PublishCatalog, outbox: &mut Outbox<Signal>) {
     let reply = PublishCatalogReply { operation: signal.operation };
     outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));

@@ -1,4 +1,4 @@
-//! Partitions come, change and go as main orders it.
+//! Creating, changing and dropping partitions on main's orders.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::block::LdmBlock;
 use super::deferred::Deferred;
 use super::partition_table::{PartitionSlot, SlotIndex};
 
-/// Holds in which an index is built in one turn.
+/// Holds of the guard in one turn of building an index.
 const HOLDS_PER_TURN_MAX: usize = 4;
 
 impl LdmBlock {
@@ -86,7 +86,7 @@ impl LdmBlock {
         self.partitions.insert(slot);
     }
 
-    /// Opens or closes a partition to the readers of the node.
+    /// Opens or closes a partition to the query blocks of the node.
     fn open_partition(
         &self,
         partition: PartitionId,
@@ -103,8 +103,8 @@ impl LdmBlock {
         }
     }
 
-    /// Nobody finds the partition from now on. Its memory comes back when the last transaction that touched it has
-    /// ended; main does not wait for that, so that an idle transaction holds up no other schema change.
+    /// Hides the partition from new requests. Its memory is freed when the last transaction that touched it
+    /// ends. Main does not wait for that, so an idle transaction delays no other schema change.
     fn drop_partition(&mut self, partition: PartitionId, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
         let Some(index) = self.partitions.close(partition) else { return };
         self.open_partition(partition, None, context, outbox);
@@ -121,7 +121,7 @@ impl LdmBlock {
         self.partitions.free(index);
     }
 
-    /// False when a reader is inside the guard.
+    /// Returns false when a reader is inside the guard.
     fn replace_layout(&mut self, partition: PartitionId, layout: &Arc<TableLayout>) -> bool {
         let Some(index) = self.partitions.find(partition) else { return true };
         let slot = self.slot(index);
@@ -130,7 +130,7 @@ impl LdmBlock {
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
         store.replace_layout(Arc::clone(layout));
         drop(store);
-        // Plans that do not know a new unique index would leave its entries out.
+        // A plan that does not know a new unique index would write rows without its entries.
         let unique = |layout: &TableLayout| -> Vec<IndexId> {
             let is_unique = |index: &&IndexDefinition| matches!(index.kind, IndexKind::Unique { .. });
             layout.definition.indexes.iter().filter(is_unique).map(|index| index.id).collect()
@@ -152,8 +152,8 @@ impl LdmBlock {
         from: RowId,
         outbox: &mut Outbox<Signal>,
     ) {
-        // Main makes one change after the other, so nobody drops the partition meanwhile. An index that is not built would
-        // hide rows.
+        // Main runs one change at a time, so nothing drops the partition meanwhile. Answering without an
+        // index would hide rows from its scans.
         let Some(place) = self.partitions.find(partition) else {
             junctor_kernel::invariant::fail(
                 "an index is built in a partition that exists",

@@ -1,5 +1,5 @@
-//! Hot path, budget 80 instructions a row besides storage. Changes under the guard: rows of a batch whose locks are
-//! held, and inserts, which lock what they make.
+//! Hot path, budget 80 instructions a row besides storage. Changes under the guard: rows of a batch, whose
+//! locks are held, and inserts, which lock what they make.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{RowId, StatementNumber, TransactionId};
@@ -19,7 +19,7 @@ use super::state::{RowChange, TouchedRow, WriteWork};
 use super::unique_entry;
 use super::write_rows::StepEnd;
 
-/// What an insert needs besides the partition and the row.
+/// Borrowed state of one insert.
 struct Inserter<'a> {
     work: &'a mut WriteWork,
     locks: &'a mut LockTable,
@@ -30,13 +30,14 @@ struct Inserter<'a> {
 
 enum Inserted {
     Row,
-    /// A unique entry that exists already for the same row: whoever fills an index may meet the writers of its table.
+    /// The same unique entry exists for the same row. An index backfill and a writer of the table may both
+    /// insert it.
     Same,
     Waiting(WaiterId),
 }
 
 impl LdmBlock {
-    /// Makes the changes of the batch.
+    /// Applies the changes of the batch.
     pub(super) fn write_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
         let LdmBlock { partitions, locks, participants, waits, .. } = self;
         let Some(slot) = partitions.get_mut(work.slot) else { return Err(Error::table_definition_changed()) };
@@ -83,7 +84,7 @@ impl LdmBlock {
             };
             match written {
                 Ok(row) => touched.push(TouchedRow { slot: work.slot, row, statement }),
-                // The statement names the row twice; it is deleted already.
+                // The statement names the row twice, and its first change deleted it.
                 Err(WriteError::NotFound) => {}
                 Err(error) => return Err(write_failed(error, work)),
             }
@@ -94,7 +95,7 @@ impl LdmBlock {
         Ok(if work.is_exhausted { StepEnd::Done } else { StepEnd::More })
     }
 
-    /// Inserts as many images of the input as one hold may.
+    /// Inserts as many rows of the input as one hold allows.
     pub(super) fn insert_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
         let LdmBlock { partitions, locks, participants, waits, .. } = self;
         let Some(slot) = partitions.get_mut(work.slot) else { return Err(Error::table_definition_changed()) };
@@ -143,12 +144,12 @@ impl LdmBlock {
 }
 
 impl Inserter<'_> {
-    /// Inserts a row. A key that exists is an error only once its lock is held, for whoever holds it may be about to give it
-    /// up.
+    /// Inserts a row. An existing key is an error only once its lock is held, because its holder may still
+    /// give the key up.
     ///
-    /// A new row needs no lock of its own: its version, which is not committed, tells whose it is, and who wants the row
-    /// gives the lock to that transaction before it waits ([`lock_of_inserter`]). So a statement that inserts a million
-    /// rows does not fill the lock table.
+    /// A new row takes no lock: its uncommitted version names its transaction. A transaction that wants the
+    /// row first requests the lock on the inserter's behalf ([`lock_of_inserter`]) and then waits. An insert
+    /// of a million rows therefore leaves the lock table empty.
     fn insert(&mut self, store: &mut PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Result<Inserted> {
         let pending = self.work.pending_insert.take();
         let outcome = match self.wait_for_ranges(store, key, image) {
@@ -161,7 +162,7 @@ impl Inserter<'_> {
         outcome
     }
 
-    /// The waiter, if the row would come into a range that another transaction holds.
+    /// Returns the waiter if the row's keys fall into a range that another transaction has locked.
     #[inline]
     fn wait_for_ranges(&mut self, store: &PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Option<WaiterId> {
         let partition = self.work.request.partition;
@@ -175,7 +176,7 @@ impl Inserter<'_> {
         let (transaction, statement) = (self.work.request.transaction, self.work.request.statement);
         let inserted = store.insert(key.key, key.hash, image, transaction, statement);
         match inserted {
-            // A row with that key may have been deleted.
+            // The key may belong to a deleted row, whose deletion this insert has seen.
             Ok(row) => self.work.note_seen(store.versions(row).nth(1)),
             Err(WriteError::Duplicate(row)) => self.work.note_seen(store.newest(row)),
             Err(_) => {}
@@ -190,7 +191,8 @@ impl Inserter<'_> {
                     self.touched.push(TouchedRow { slot: self.work.slot, row, statement });
                     Ok(Inserted::Row)
                 }
-                // Somebody holds the id from a row that was here before. Without its lock the row may not stay.
+                // The id belonged to another row whose lock is still held. Without that lock the new row must
+                // not stay.
                 waiting_or_full => {
                     store.undo(row, transaction, StatementNumber(statement.0.saturating_sub(1)));
                     waiting_or_full.map(|waiter| waiter.map_or(Inserted::Row, Inserted::Waiting))
@@ -227,9 +229,9 @@ impl Inserter<'_> {
         }
     }
 
-    /// How a row is locked whose newest version is another transaction's. If that is an update, the key exists however the transaction
-    /// ends, and it is enough to look. Else the key may become free, and those who wait for it would stand in each other's way with
-    /// shared locks.
+    /// The mode in which to lock a row whose newest version belongs to another transaction. If that version
+    /// is an update, the key exists however the transaction ends, and a shared lock is enough. Otherwise the
+    /// key may become free, and several inserters with shared locks would deadlock.
     fn mode_behind_writer(&self, store: &PartitionStore, row: RowId) -> LockMode {
         let is_there = |version: &RowVersion<'_>| !version.is_deleted();
         let mut versions = store.versions(row).peekable();
@@ -245,7 +247,7 @@ impl Inserter<'_> {
         LockKey { partition: self.work.request.partition, row }
     }
 
-    /// Gives the waiter when the lock must be waited for.
+    /// Returns the waiter when the lock is not granted immediately.
     fn lock(&mut self, row: RowId, mode: LockMode) -> Result<Option<WaiterId>> {
         match self.locks.request(self.key(row), self.work.request.transaction, mode, self.token) {
             Ok(LockReply::Granted) => Ok(None),
@@ -257,7 +259,7 @@ impl Inserter<'_> {
         }
     }
 
-    /// Gives back the lock that was waited for when the row of this key is another one now.
+    /// Releases the lock that was waited for if the key now belongs to another row.
     fn release_unless_used(&mut self, store: &PartitionStore, row: RowId, key: HashedKey<'_>) {
         if store.find_primary(key.key, key.hash) != Some(row) {
             let key = LockKey { partition: self.work.request.partition, row };
@@ -274,10 +276,10 @@ impl Inserter<'_> {
     }
 }
 
-/// Gives the lock of a row to the other transaction that inserted it and has not ended, so that one can wait for it. It has it
-/// already when it changed a row that was there before.
+/// Requests the row's lock on behalf of the open transaction that inserted it, so that another one can wait
+/// for it. A transaction that changed an existing row holds the lock already.
 ///
-/// Errors: 1206 when the lock table is full.
+/// # Errors 1206 when the lock table is full.
 pub(super) fn lock_of_inserter(
     locks: &mut LockTable,
     key: LockKey,
@@ -296,7 +298,7 @@ pub(super) fn lock_of_inserter(
     Ok(())
 }
 
-/// The mode in which `own` locks a row: a row that it has written itself is never shared, whatever was asked for.
+/// The mode in which `own` locks a row. A row that it has written is locked exclusively, whatever `asked` is.
 pub(super) fn mode_of_writer(newest: Option<RowVersion<'_>>, own: TransactionId, asked: LockMode) -> LockMode {
     let is_own = newest.is_some_and(|newest| newest.transaction() == Some(own));
     if is_own { LockMode::Exclusive } else { asked }

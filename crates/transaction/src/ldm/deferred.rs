@@ -20,7 +20,7 @@ const STEPS_PER_TURN_MAX: usize = 8;
 /// Writes resumed after one signal because it granted their locks. The rest waits for the next turn.
 const GRANTS_PER_SIGNAL_MAX: usize = 32;
 
-/// Work that goes on in a later turn.
+/// Work that continues in a later turn.
 #[derive(Debug)]
 pub(super) enum Deferred {
     Write(Box<WriteWork>),
@@ -63,7 +63,7 @@ impl LdmBlock {
 
     pub(super) fn on_continue_work(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.deferred.is_reminded = false;
-        // Steps that defer themselves again are behind the others, and not counted.
+        // A step that defers itself again goes to the end of the queue and runs in the next turn.
         for _ in 0..self.deferred.queue.len().min(STEPS_PER_TURN_MAX) {
             match self.deferred.queue.pop_front() {
                 Some(Deferred::Write(work)) => self.run_write(*work, outbox),

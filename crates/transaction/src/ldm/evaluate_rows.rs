@@ -1,5 +1,5 @@
-//! Hot path, budget 120 instructions a row besides storage and expressions. Finding the rows of a write in their newest
-//! versions: each is locked, filtered and evaluated.
+//! Hot path, budget 120 instructions a row besides storage and expressions. Finds the rows of a write in
+//! their newest versions, and locks, filters and evaluates each.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::update_row::{RowBuilder, StoredRow, UpdatedRow};
 use super::write_rows::{OUTPUT_BYTES_MAX, StepEnd, output_too_long};
 use crate::read::{Emitter, bounds_of, direction_of};
 
-/// One batch of one write: what it reads, and what it changes besides the partition.
+/// One batch of one write: the inputs it reads, and the state outside the partition that it changes.
 struct Evaluation<'a> {
     store: &'a PartitionStore,
     program: &'a WriteProgram,
@@ -33,34 +33,34 @@ struct Evaluation<'a> {
     locks: &'a mut LockTable,
     emitter: &'a mut Emitter,
     rows: &'a mut RowBuilder,
-    /// The token of a lock request that may have to wait.
+    /// For a lock request that may have to wait.
     token: WaiterToken,
     granted: &'a mut Vec<WaiterToken>,
 }
 
-/// What must hold of a row, once it is locked, for it to be the one that was looked for.
+/// The condition on a locked row under which it still matches the access.
 #[derive(Clone, Copy)]
 enum Condition<'a> {
-    /// It was just found by what was looked for.
+    /// The lookup found the row in this turn.
     None,
-    /// While its lock was waited for, the scan of the index stood at this key. The row has it still, or it has come to a
-    /// place in the range that the scan has passed. With another key it is not in the range any more, or the scan meets
-    /// it again.
+    /// The scan stood at this key while it waited for the row's lock. The row matches if it still has the
+    /// key, or has moved to a part of the range that the scan has passed. With any other key it has left the
+    /// range, or the scan meets it again.
     Passed { scan: PassedScan<'a>, key: &'a [u8] },
 }
 
-/// A scan of an index with its ranges, up to the one that it is in.
+/// An index scan with its ranges up to the current one.
 #[derive(Clone, Copy)]
 struct PassedScan<'a> {
     index: IndexId,
     direction: Direction,
     input: &'a [u8],
-    /// Where the range begins in the input.
+    /// Where the current range begins in the input.
     item: usize,
 }
 
 impl PassedScan<'_> {
-    /// Whether a key lies in a range before the one that the scan is in, or in this one before `at`.
+    /// Whether a key lies in an earlier range, or in the current one before `at`.
     fn has_passed(&self, key: &[u8], at: &[u8]) -> bool {
         let mut reader = InputReader::new(self.input);
         while reader.position() <= self.item {
@@ -80,7 +80,7 @@ impl PassedScan<'_> {
 }
 
 impl LdmBlock {
-    /// Looks at rows until the batch is full, nothing is left, or a lock must be waited for.
+    /// Evaluates rows until the batch is full, no row is left, or a lock is not granted.
     pub(super) fn evaluate_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
         let LdmBlock { partitions, locks, memory, waits, .. } = self;
         let Some(slot) = partitions.get(work.slot) else { return Err(Error::table_definition_changed()) };
@@ -142,7 +142,7 @@ impl Evaluation<'_> {
             let pending = self.work.pending.take();
             let row = self.store.find_primary(key.key, key.hash);
             if let Some(pending) = pending.filter(|pending| row != Some(*pending)) {
-                // While its lock was waited for, the row has gone.
+                // The row disappeared during the wait for its lock.
                 self.release(pending);
             }
             if let Some(row) = row
@@ -248,11 +248,12 @@ impl Evaluation<'_> {
             let goes_on = matches!(outcome, Ok(None)) && !self.has_enough();
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        // The scan has seen the row that is waited for; rows after the end cannot have appeared while it ran.
+        // The scan has seen the awaited row. Rows beyond the end cannot have appeared while it ran.
         self.work.next_row = next.unwrap_or(store.row_end());
         let waiter = outcome?;
         if waiter.is_none() && self.has_enough() {
-            // Whatever rows come, there are enough: nothing is said of those that are not there.
+            // Enough rows are found; the limit makes absent ones irrelevant, so the rest of the range stays
+            // unlocked.
             self.work.is_exhausted = true;
             return Ok(StepEnd::More);
         }
@@ -264,15 +265,15 @@ impl Evaluation<'_> {
         Ok(StepEnd::More)
     }
 
-    /// Whether a locking read has as many rows as it is to give.
+    /// Whether a limited locking read has accepted all its rows.
     #[inline]
     fn has_enough(&self) -> bool {
         let rows_max = self.work.request.reading.rows_max;
         rows_max != 0 && self.work.matched >= rows_max
     }
 
-    /// Locks the range of the item at hand, or the part of it that was looked at, if the transaction wants so. No key can come into it
-    /// between looking and locking, for both are of one turn.
+    /// Locks the current range, or its scanned part, if the transaction locks ranges. No key can enter
+    /// between scanning and locking, because both happen in one turn.
     #[inline]
     fn lock_item(&mut self, index: IndexId, bounds: RangeBounds<'_>) -> Result<()> {
         let is_limited = self.work.request.reading.rows_max != 0;
@@ -287,7 +288,8 @@ impl Evaluation<'_> {
         self.store.newest(row).is_none_or(|newest| newest.is_deleted())
     }
 
-    /// Locks a row and does with it what the program says. Gives the waiter when the lock must be waited for.
+    /// Locks a row and applies the program to it. Returns the waiter when the lock is not granted
+    /// immediately.
     fn consider(&mut self, row: RowId, has_lock: bool, condition: Condition<'_>) -> Result<Option<WaiterId>> {
         let mode = mode_of(self.program);
         let transaction = self.work.request.transaction;
@@ -303,7 +305,7 @@ impl Evaluation<'_> {
                         return Ok(Some(waiter));
                     }
                     refused => {
-                        // Nobody has come to stand behind it yet.
+                        // No request has queued behind it yet, so cancelling grants nothing.
                         self.locks.cancel(waiter, self.granted);
                         return if refused == WhenLocked::Skip { Ok(None) } else { Err(lock_not_available()) };
                     }
@@ -315,7 +317,7 @@ impl Evaluation<'_> {
         self.work.note_seen(self.store.newest(row));
         let statement = self.work.request.statement;
         let newest = self.store.newest(row).filter(|newest| !newest.is_deleted());
-        // A version of this very statement was made by it, perhaps under a key that the scan comes to later.
+        // This statement made the newest version itself, perhaps under a key that the scan reaches later.
         let Some(newest) = newest.filter(|newest| newest.statement() != Some(statement)) else {
             self.release(row);
             return Ok(None);
@@ -349,7 +351,7 @@ impl Evaluation<'_> {
             Condition::Passed { scan, key: passed } => {
                 let key = &mut self.rows.key;
                 key.clear();
-                // The index keeps the beginning of a very long key.
+                // The index cuts very long keys, so an entry may be a prefix.
                 self.store.append_index_key(scan.index, view, key)
                     && (key.starts_with(passed) || scan.has_passed(key, passed))
             }
@@ -366,7 +368,7 @@ impl Evaluation<'_> {
         let work = &mut *self.work;
         let partition = work.request.partition.index;
         match &self.program.action {
-            // Images are inserted without looking at rows.
+            // Inserts take their images from the input and never evaluate rows.
             WriteAction::Insert | WriteAction::InsertOrClaim => {}
             WriteAction::LockRead { output, .. } => {
                 let out = &mut work.request.output;
@@ -374,7 +376,7 @@ impl Evaluation<'_> {
             }
             WriteAction::Delete => {
                 if let Some(returning) = &self.program.returning {
-                    say_returned(self.emitter, returning, work, view, self.parameters)?;
+                    emit_returned(self.emitter, returning, work, view, self.parameters)?;
                 }
                 unique_entry::deleted(self.program, view, &mut work.follow_ups);
                 work.batch.changes.push(RowChange::Delete { row });
@@ -388,7 +390,7 @@ impl Evaluation<'_> {
                 self.rows.assign(&self.program.table, assignments, view, self.parameters, scratch, stored)?;
                 if let Some(returning) = &self.program.returning {
                     let new = junctor_model::row::RowView::new(&self.program.table.row_format, &self.rows.current);
-                    say_returned(self.emitter, returning, work, new, self.parameters)?;
+                    emit_returned(self.emitter, returning, work, new, self.parameters)?;
                 }
                 match self.rows.updated(&self.program.table, assignments, view, partition) {
                     UpdatedRow::Same => {}
@@ -427,16 +429,16 @@ impl Evaluation<'_> {
         LockKey { partition: self.work.request.partition, row }
     }
 
-    /// Gives back the lock of a row that turned out to be none: its id may be given to another row.
+    /// Releases the lock of a row that does not match, because its id may be reused for another row.
     fn release(&mut self, row: RowId) {
         let key = self.key(row);
         self.locks.release(key, self.work.request.transaction, self.granted);
     }
 }
 
-/// Says a row that is changed, under the rules of RETURNING.
+/// Emits a changed row under the rules of RETURNING.
 #[cold]
-fn say_returned(
+fn emit_returned(
     emitter: &mut Emitter,
     returning: &Returning,
     work: &mut WriteWork,
@@ -446,12 +448,12 @@ fn say_returned(
     let was_strict = emitter.scratch.is_strict();
     emitter.scratch.set_strict(returning.is_strict);
     let WriteWork { request, .. } = work;
-    let said = emitter.row(&returning.output, request.protocol, row, parameters, &mut request.output);
+    let emitted = emitter.row(&returning.output, request.protocol, row, parameters, &mut request.output);
     emitter.scratch.set_strict(was_strict);
-    said
+    emitted
 }
 
-/// The part of a range that a scan has looked at when it stands at this key.
+/// The part of a range that a scan has covered when it stands at `at`.
 fn passed_part<'a>(bounds: RangeBounds<'a>, direction: Direction, at: &'a [u8]) -> RangeBounds<'a> {
     match direction {
         Direction::Forward => RangeBounds { upper: Bound::Included(at), ..bounds },

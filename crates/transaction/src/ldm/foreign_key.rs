@@ -1,5 +1,5 @@
-//! What changed rows mean for foreign keys: which parents must exist, and which children are without one. tc sees to both, for the
-//! rows are elsewhere.
+//! Follow-ups of changed rows for foreign keys: parents that must exist, and children that lose theirs. tc
+//! carries them out, because the rows are in other partitions.
 
 use junctor_expression::ParametersBuilder;
 use junctor_model::foreign_key::{ChildKey, ForeignKeyWork, ParentKey, key_of_parent};
@@ -7,7 +7,7 @@ use junctor_model::id::ColumnIndex;
 use junctor_model::row::RowView;
 use junctor_signals::write_rows::FollowUp;
 
-/// A row was inserted.
+/// Adds the follow-ups of an inserted row.
 pub(super) fn inserted(work: &ForeignKeyWork, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
     for (place, key) in (0..).zip(&work.parents) {
         if let Some(key) = parent_key(key, row) {
@@ -16,7 +16,7 @@ pub(super) fn inserted(work: &ForeignKeyWork, row: RowView<'_>, follow_ups: &mut
     }
 }
 
-/// A row was deleted.
+/// Adds the follow-ups of a deleted row.
 pub(super) fn deleted(work: &ForeignKeyWork, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
     for (place, key) in (0..).zip(&work.children) {
         let is_own = names_itself(key, row);
@@ -26,17 +26,17 @@ pub(super) fn deleted(work: &ForeignKeyWork, row: RowView<'_>, follow_ups: &mut 
     }
 }
 
-/// A row was updated from the first to the second view.
+/// Adds the follow-ups of a row updated from `old` to `new`.
 pub(super) fn updated(work: &ForeignKeyWork, (old, new): (RowView<'_>, RowView<'_>), follow_ups: &mut Vec<FollowUp>) {
     for (place, key) in (0..).zip(&work.parents) {
-        // As in InnoDB, a row that comes to another place of an index is looked at like a new one.
+        // As in InnoDB, a row that moves within a watched index is checked like a new one.
         let moves = key.watched.iter().any(|column| old.column(*column) != new.column(*column));
         if moves && let Some(key) = parent_key(key, new) {
             follow_ups.push(FollowUp::ParentKey { place, key });
         }
     }
     for (place, key) in (0..).zip(&work.children) {
-        // As in InnoDB, another text that is equal in its collation is a change.
+        // As in InnoDB, a different text counts as a change even if the collation treats it as equal.
         let changes = key.columns.iter().any(|column| old.column(*column) != new.column(*column));
         if changes && let Some(old_key) = child_key(key, old) {
             let new = Some(values_of(&key.columns, new));
@@ -46,7 +46,7 @@ pub(super) fn updated(work: &ForeignKeyWork, (old, new): (RowView<'_>, RowView<'
     }
 }
 
-/// The key of the parent that a child names; a child with a NULL among the columns names none.
+/// The key of the parent that a child names. A child with NULL in one of the columns names none.
 fn parent_key(key: &ParentKey, row: RowView<'_>) -> Option<Vec<u8>> {
     let Some(parent) = &key.parent else {
         let has_null = key.columns.iter().any(|column| row.column(*column).is_null());
@@ -55,12 +55,12 @@ fn parent_key(key: &ParentKey, row: RowView<'_>) -> Option<Vec<u8>> {
     key_of_parent(row, &key.columns, &parent.layout.definition.columns, &parent.columns)
 }
 
-/// The key by which children of a row are found; a parent with a NULL among the columns has none.
+/// The key by which the children of a row are found. A parent with NULL in one of the columns has none.
 fn child_key(key: &ChildKey, row: RowView<'_>) -> Option<Vec<u8>> {
     key_of_parent(row, &key.columns, &key.child.definition.columns, &key.child_columns)
 }
 
-/// Whether a row is a child of its own.
+/// Whether a row is its own child.
 fn names_itself(key: &ChildKey, row: RowView<'_>) -> bool {
     let own = || key_of_parent(row, &key.child_columns, &key.child.definition.columns, &key.child_columns);
     key.is_self && own().is_some_and(|own| child_key(key, row) == Some(own))

@@ -1,5 +1,5 @@
-//! Statements that are stopped: the parts of a transaction here end at their next step. A part that waits for a lock is told
-//! by tc to give that up.
+//! Interrupted statements: their parts here end at the next step. tc cancels the waits of parts that wait for
+//! a lock.
 
 use junctor_kernel::Outbox;
 use junctor_model::error::Error;
@@ -16,7 +16,7 @@ impl LdmBlock {
         if let Some(handle) = self.participants.find(transaction) {
             self.participant(handle).interrupted = statement;
         }
-        // Those that wait for redo to be written have not begun.
+        // Writes held back by unwritten redo have not begun.
         for _ in 0..self.redo.held_writes.len() {
             let Some(request) = self.redo.held_writes.pop_front() else { break };
             match request.transaction == transaction && request.statement <= statement {
@@ -26,7 +26,7 @@ impl LdmBlock {
         }
     }
 
-    /// Whether the statement of a write was stopped.
+    /// Whether the statement of a write was interrupted.
     #[inline]
     pub(super) fn is_interrupted(&self, work: &WriteWork) -> bool {
         let participant = self.participants.get(work.participant);

@@ -1,4 +1,4 @@
-//! Writes that wait for a lock: parked with their place, told to tc, gone on with when granted.
+//! Writes that wait for a lock: parked with their position, reported to tc, and resumed once granted.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -48,12 +48,12 @@ impl LdmBlock {
         self.counted.lock_waits += 1;
         let sequence = self.waits.next_sequence;
         self.waits.next_sequence += 1;
-        self.tell_blockers(&work, waiter, sequence, outbox);
+        self.report_blockers(&work, waiter, sequence, outbox);
         let before = self.waits.parked.insert(sequence, ParkedWrite { work, waiter });
         require!(before.is_none(), "each wait has its own sequence: {sequence}");
     }
 
-    fn tell_blockers(&self, work: &WriteWork, waiter: WaiterId, sequence: u64, outbox: &mut Outbox<Signal>) {
+    fn report_blockers(&self, work: &WriteWork, waiter: WaiterId, sequence: u64, outbox: &mut Outbox<Signal>) {
         let blockers = self.locks.blockers_of(waiter).into_iter();
         let blocker = |(transaction, ahead): (_, Option<WaiterToken>)| Blocker {
             transaction,
@@ -75,22 +75,22 @@ impl LdmBlock {
         outbox.send(work.request.reply_to, Signal::Tc(TcSignal::LockWaitStarted(signal)));
     }
 
-    /// Keys that wait for ranges wait for these transactions too from now on.
-    pub(super) fn tell_newly_blocked(&mut self, outbox: &mut Outbox<Signal>) {
+    /// Reports waits for ranges that now have more blockers.
+    pub(super) fn report_newly_blocked(&mut self, outbox: &mut Outbox<Signal>) {
         let blocked = self.locks.take_newly_blocked();
         if !blocked.is_empty() {
-            self.tell_followers(blocked, outbox);
+            self.report_followers(blocked, outbox);
         }
     }
 
-    /// Those that named a waiter which gave up wait for others now, and for it no longer: an old list of blockers would
-    /// hide a deadlock, or look like one that day.
-    fn tell_followers(&self, followers: Vec<WaiterToken>, outbox: &mut Outbox<Signal>) {
+    /// Reports new blockers of the waits behind one that gave up. tc would miss a deadlock, or see one that
+    /// does not exist, with a stale list.
+    fn report_followers(&self, followers: Vec<WaiterToken>, outbox: &mut Outbox<Signal>) {
         for WaiterToken(sequence) in followers {
             let Some(parked) = self.waits.parked.get(&sequence) else { continue };
-            // Without a place in the queue it was granted by this.
+            // A wait without a place in the queue was granted by this cancellation.
             if self.locks.is_waiting(parked.waiter) {
-                self.tell_blockers(&parked.work, parked.waiter, sequence, outbox);
+                self.report_blockers(&parked.work, parked.waiter, sequence, outbox);
             }
         }
     }
@@ -99,7 +99,7 @@ impl LdmBlock {
         let Some(ParkedWrite { work, .. }) = self.waits.parked.remove(&token.0) else {
             junctor_kernel::invariant::fail("a lock is granted to a parked write", format_args!("{token:?}"))
         };
-        self.tell_ended(&work, token.0, outbox);
+        self.report_ended(&work, token.0, outbox);
         self.run_write(work, outbox);
     }
 
@@ -107,16 +107,16 @@ impl LdmBlock {
         let CancelWait { transaction, sequence, reason } = signal;
         let parked = self.waits.parked.get(&sequence).filter(|parked| parked.work.request.transaction == transaction);
         let Some(waiter) = parked.map(|parked| parked.waiter) else { return };
-        // Without a place in a queue it was granted in this very turn: it goes on.
+        // A wait without a place in the queue was granted in this turn, and its write continues.
         if !self.locks.is_waiting(waiter) {
             return;
         }
         let followers = self.locks.followers_of(waiter);
         self.locks.cancel(waiter, &mut self.waits.granted_now);
         self.waits.queue_granted();
-        self.tell_followers(followers, outbox);
+        self.report_followers(followers, outbox);
         let Some(ParkedWrite { work, .. }) = self.waits.parked.remove(&sequence) else { return };
-        self.tell_ended(&work, sequence, outbox);
+        self.report_ended(&work, sequence, outbox);
         let error = match reason {
             CancelReason::Deadlock => {
                 Error::new(ErrorCode::Deadlock, "Deadlock found when trying to get lock; try restarting transaction")
@@ -127,7 +127,7 @@ impl LdmBlock {
         self.finish_write(work, Some(error), outbox);
     }
 
-    fn tell_ended(&self, work: &WriteWork, sequence: u64, outbox: &mut Outbox<Signal>) {
+    fn report_ended(&self, work: &WriteWork, sequence: u64, outbox: &mut Outbox<Signal>) {
         let signal = LockWaitEnded { transaction: work.request.transaction, at: self.own, sequence };
         outbox.send(work.request.reply_to, Signal::Tc(TcSignal::LockWaitEnded(signal)));
     }

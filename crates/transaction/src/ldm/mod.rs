@@ -1,20 +1,20 @@
-//! Owner of a set of partitions: it alone writes them.
+//! Owner of a set of partitions, and the only writer of them.
 //!
-//! - Owns: the partitions placed here (as primary or backup), their row locks, the record of what each transaction has
-//!   touched here, the redo stream.
-//! - Takes: `ReadRows`, `WriteRows`, `InterruptWrites`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `ReplicateRows`,
-//!   `ReplicateRowsReply`, `ApplyReplica`, `CancelWait`, `ChangePartition`, `ReadStatus`, `PublishCatalog`,
-//!   `ContinueWork`.
+//! - Owns: the partitions placed here (as primary or backup), their row locks, the record of what each
+//!   transaction has touched here, the redo stream.
+//! - Takes: `ReadRows`, `WriteRows`, `InterruptWrites`, `PrepareTransaction`, `CommitTransaction`,
+//!   `UndoTransaction`, `ReplicateRows`, `ReplicateRowsReply`, `ApplyReplica`, `CancelWait`,
+//!   `ChangePartition`, `ReadStatus`, `PublishCatalog`, `ContinueWork`.
 //! - Sends: the replies; `LockWaitStarted`, `LockWaitEnded` and `CommitStable` to tc; `ReplicateRows` and
-//!   `ApplyReplica` along the chain; `OpenPartition` to the query blocks of its node; file requests for the redo
-//!   stream.
-//! - Never: serves other partitions; waits for a reader inside a guard, or for a lock, with its thread.
+//!   `ApplyReplica` along the chain; `OpenPartition` to the query blocks of its node; file requests for the
+//!   redo stream.
+//! - Never: serves other partitions; blocks its thread on a lock or on a reader inside a guard.
 //!
-//! In reading order: [`block`]; [`state`], the records; the life of a write: [`write_rows`], [`evaluate_rows`],
-//! [`update_row`], [`change_rows`], [`unique_entry`], [`foreign_key`], [`range_lock`], [`lock_wait`], [`interrupt_writes`]; the end of a
-//! transaction: [`prepare_transaction`],
-//! [`resolve_transaction`]; beside them [`read_rows`], [`replicate_rows`], [`change_partition`], [`purge`], [`redo_log`],
-//! [`read_status`], [`verify`].
+//! Reading order: [`block`]; the records in [`partition_table`], [`participant_table`] and [`state`]; the
+//! life of a write in [`write_rows`], [`evaluate_rows`], [`update_row`], [`change_rows`], [`unique_entry`],
+//! [`foreign_key`], [`range_lock`], [`lock_wait`] and [`interrupt_writes`]; the end of a transaction in
+//! [`prepare_transaction`], [`resolve_transaction`] and [`replicate_rows`]; then [`read_rows`], [`deferred`],
+//! [`change_partition`], [`purge`], [`redo_log`], [`read_status`] and [`verify`].
 
 pub mod block;
 mod change_partition;

@@ -9,10 +9,9 @@ use junctor_model::limit::TRANSACTIONS_MAX;
 
 use super::state::Participant;
 
-/// Rows for which the record of an ended participant keeps its memory.
+/// Rows for which a recycled record keeps its memory.
 const ROWS_KEPT: usize = 1024;
 
-/// A participant's place in the pool.
 pub(super) type ParticipantHandle = Handle<Box<Participant>>;
 
 /// All participants of a block.
@@ -20,7 +19,7 @@ pub(super) type ParticipantHandle = Handle<Box<Participant>>;
 pub(super) struct ParticipantTable {
     pool: Pool<Box<Participant>>,
     by_transaction: HashMap<TransactionId, ParticipantHandle, FixedState>,
-    /// Records of ended participants, kept for their memory.
+    /// Records of ended transactions, kept for their memory.
     #[allow(clippy::vec_box)] // They return to the pool as they are.
     spare: Vec<Box<Participant>>,
 }
@@ -43,7 +42,7 @@ impl ParticipantTable {
         self.by_transaction.get(&transaction).copied()
     }
 
-    /// The record of a transaction whose chains owe an answer. It stays until all of them have answered.
+    /// The record of a transaction whose chains owe answers. It stays until all of them have answered.
     pub fn awaiting(&self, transaction: TransactionId) -> ParticipantHandle {
         match self.find(transaction) {
             Some(handle) => handle,

@@ -12,7 +12,7 @@ use junctor_storage::guard::OwnerToken;
 
 use crate::GuardedPartition;
 
-/// The place of a partition in the block's list; it stays while any transaction touches the partition.
+/// Index of a partition's slot. It stays valid while any transaction touches the partition.
 pub(super) type SlotIndex = u32;
 
 /// One partition, as primary or as backup.
@@ -24,19 +24,18 @@ pub(super) struct PartitionSlot {
     pub layout: Arc<TableLayout>,
     /// The ldm instances of the partition, the primary first.
     pub chain: Vec<Address>,
-    /// This one's place in the chain.
+    /// Position of this ldm in the chain; 0 is the primary.
     pub place: usize,
-    /// Writers with older plans are refused: they do not know all unique indexes.
+    /// The oldest schema version whose plans may write. Older ones do not know every unique index.
     pub writers_version: SchemaVersion,
-    /// Transactions that have touched it and not ended.
+    /// Open transactions that have touched the partition.
     pub participants: u32,
-    /// Freed when the last of them ends.
+    /// Whether the partition is freed when the last of them ends.
     pub is_dropped: bool,
-    /// Whether it is in the list of partitions to purge.
+    /// Whether the purge queue contains the partition.
     pub is_purging: bool,
-    /// What was purged since its pages were last compacted.
+    /// Versions purged since the pages were last compacted.
     pub purged: usize,
-    /// Whether its pages are being compacted.
     pub is_compacting: bool,
 }
 
@@ -58,14 +57,13 @@ impl PartitionSlot {
     }
 }
 
-/// All partitions of a block.
 #[derive(Debug)]
 pub(super) struct PartitionTable {
     slots: Vec<Option<PartitionSlot>>,
     free: Vec<SlotIndex>,
     /// Partitions that are not dropped.
     by_id: HashMap<PartitionId, SlotIndex, FixedState>,
-    /// The query instances that partitions are opened to; `None` means all of the node.
+    /// The query instances that may read the partitions; `None` means all of the node.
     pub reader_instances: Option<Vec<u16>>,
 }
 

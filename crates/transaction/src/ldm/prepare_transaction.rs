@@ -1,5 +1,4 @@
-//! Prepare, commit and undo as tc asks them, with the way along the replica chains before the rows themselves are
-//! settled.
+//! Prepare, commit and undo as ordered by tc, with the pass along the replica chains that comes first.
 
 use junctor_kernel::{Address, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
@@ -44,7 +43,8 @@ impl LdmBlock {
     pub(super) fn on_commit_transaction(&mut self, signal: CommitTransaction, outbox: &mut Outbox<Signal>) {
         let CommitTransaction { transaction, reply_to, number, participants, has_written } = signal;
         let Some(handle) = self.participants.find(transaction) else {
-            // A statement that was refused here leaves a participant without a record. One that has written would be lost.
+            // A statement that was refused here leaves a participant at tc without a record. Versions,
+            // however, must be known.
             require!(!has_written, "a participant knows the transaction {transaction} that it commits as {number}");
             let reply = CommitTransactionReply { transaction, from: self.own };
             return outbox.send(reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
@@ -77,7 +77,7 @@ impl LdmBlock {
         self.run_resolution(handle, outbox);
     }
 
-    /// The backups go first, the last one ahead; then the rows here.
+    /// Resolves the rows at the backups first, the last of each chain ahead, and then the rows here.
     fn begin_resolution(
         &mut self,
         handle: ParticipantHandle,

@@ -1,4 +1,4 @@
-//! Freeing versions that no snapshot can reach, in the background and in holds of bounded length.
+//! Frees versions that no snapshot can reach, in the background and in holds of bounded length.
 
 use junctor_kernel::{Duration, Outbox, WorldRequest};
 use junctor_model::id::PartitionId;
@@ -10,18 +10,19 @@ use super::deferred::Deferred;
 use super::partition_table::SlotIndex;
 use super::redo_log::PURGE_TIMER;
 
-/// How soon after a commit what it superseded is looked at, in milliseconds.
+/// Milliseconds from a commit to the first purge of the versions that it superseded.
 pub(super) const PURGE_TIMER_MS: u64 = 10;
-/// Partitions that are purged at once.
+/// Partitions purged in one step.
 const PARTITIONS_PURGED_MAX: usize = 16;
-/// Versions purged from a partition after which its pages are compacted.
+/// Versions purged from a partition before its pages are compacted.
 const COMPACT_AFTER: usize = 4096;
-/// Superseded versions of a partition that are kept for old snapshots, beside one for each of its rows: so old versions take
-/// about as much memory as the rows at most. When more are wanted, the oldest snapshots are given up.
+/// Superseded versions of a partition kept for old snapshots, in addition to one for each row. Old versions
+/// therefore take about as much memory as the rows. Beyond that, the oldest snapshots are given up.
 const OLD_VERSIONS_KEPT_MIN: usize = 65_536;
-/// With less than this share of the memory left, there is no room for one more of each row.
+/// With less than one part in this many of the memory free, old versions are limited to
+/// `old_versions_kept_min`.
 const SCARCE_SHARE: u64 = 16;
-/// How often it is looked at while an old snapshot keeps everything, in milliseconds.
+/// Milliseconds between attempts while an old snapshot blocks purging.
 const PURGE_RETRY_MS: u64 = 100;
 
 /// Partitions with versions to purge, and the timer that purges them.
@@ -50,10 +51,11 @@ impl PurgeQueue {
 }
 
 impl LdmBlock {
-    /// One hold of some partitions with something to purge; those of this round that are left are a step of their own. Those that a reader
-    /// is in have to wait for the next round of the timer: purging is never urgent enough to keep readers out.
+    /// Purges one hold of each of some partitions, and defers the rest of the round as a step of its own. A
+    /// partition with a reader inside waits for the next round: purging is never urgent enough to keep
+    /// readers out.
     ///
-    /// Gives how much was done.
+    /// Returns the number of versions visited.
     pub(super) fn purge(&mut self, outbox: &mut Outbox<Signal>) -> usize {
         let count = self.purge.left.min(self.purge.partitions.len()).min(PARTITIONS_PURGED_MAX);
         self.purge.left = self.purge.left.min(self.purge.partitions.len()) - count;
@@ -93,17 +95,18 @@ impl LdmBlock {
         steps
     }
 
-    /// Whether so little memory is left that old versions should not have any of it.
+    /// Whether memory is too scarce to keep an old version of each row.
     fn is_memory_scarce(&self) -> bool {
         self.shared.pages.available_bytes() < self.shared.pages.total_bytes() / SCARCE_SHARE
     }
 
-    /// Lets so many superseded versions of each partition be kept for old snapshots, beside one for each of its rows.
+    /// Sets how many superseded versions each partition keeps for old snapshots, in addition to one for each
+    /// row.
     pub fn set_old_versions_kept_min(&mut self, versions: usize) {
         self.purge.old_versions_kept_min = versions;
     }
 
-    /// One hold of moving versions out of sparse pages, so that whole pages go back to the pool for any table to use.
+    /// Moves versions out of sparse pages for one hold, so that whole pages return to the pool for any table.
     pub(super) fn compact(&mut self, partition: PartitionId, outbox: &mut Outbox<Signal>) {
         let Some(index) = self.partitions.find(partition) else { return };
         let slot = self.slot(index);
@@ -118,7 +121,7 @@ impl LdmBlock {
         slot.purged = 0;
     }
 
-    /// Starts the timer that purges, unless there is nothing to purge or it runs.
+    /// Starts the purge timer, unless it runs or nothing is queued.
     pub(super) fn start_purge_timer(&mut self, after_ms: u64, outbox: &mut Outbox<Signal>) {
         if !self.purge.timer_runs && !self.purge.partitions.is_empty() {
             self.purge.timer_runs = true;
@@ -130,7 +133,7 @@ impl LdmBlock {
     pub(super) fn on_purge_timer(&mut self, outbox: &mut Outbox<Signal>) {
         self.purge.timer_runs = false;
         if self.purge.left > 0 {
-            // The last round is under way.
+            // The last round is not over.
             return self.start_purge_timer(PURGE_TIMER_MS, outbox);
         }
         self.purge.left = self.purge.partitions.len();

@@ -1,4 +1,4 @@
-//! Locks of ranges: what a locking read or a change looked at stays all there is, and new keys wait for those who looked.
+//! Range locks: they keep new keys out of the ranges that a locking read or a change has scanned.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, IndexId, PartitionId, RowId, TransactionId};
@@ -12,7 +12,9 @@ use junctor_storage::partition_store::PartitionStore;
 
 use super::change_rows::lock_table_full;
 
-/// Locks a range for the transaction of a write that asks so. Error: 1206.
+/// Locks a range for the transaction of a write that locks ranges.
+///
+/// # Errors 1206 when the lock table is full.
 pub(super) fn lock_range(
     locks: &mut LockTable,
     request: &WriteRows,
@@ -33,7 +35,7 @@ pub(super) fn mode_of(program: &WriteProgram) -> LockMode {
     }
 }
 
-/// The waiter, if a row that is to be inserted has a key in a range that another transaction holds.
+/// Returns the waiter if a key of the new row falls into a range that another transaction has locked.
 #[cold]
 pub(super) fn wait_to_insert(
     locks: &mut LockTable,
@@ -44,7 +46,7 @@ pub(super) fn wait_to_insert(
 ) -> Option<WaiterId> {
     let row = store.find_primary(key.key, key.hash).and_then(|row| store.newest(row));
     if row.is_some_and(|newest| !newest.is_deleted()) {
-        // It will not come to be inserted.
+        // The key exists, so the insert fails as a duplicate.
         return None;
     }
     let primary = store.layout().definition.primary().id;
@@ -62,8 +64,8 @@ pub(super) fn wait_to_insert(
     wait(locks, partition, keys, transaction, token)
 }
 
-/// The waiter, if the new image of a row has another key than the newest one in some index, and that in a range that another
-/// transaction holds.
+/// Returns the waiter if an index key of the new image differs from the newest one and falls into a range
+/// that another transaction has locked.
 #[cold]
 pub(super) fn wait_to_update(
     locks: &mut LockTable,
@@ -103,13 +105,13 @@ fn wait(
     Some(locks.wait_for_ranges(partition, keys, transaction, token))
 }
 
-/// Refuses a row that a commit after the snapshot has changed: 1020.
+/// Refuses a row that a commit after the snapshot has changed: error 1020.
 #[inline]
 pub(super) fn check_unchanged(store: &PartitionStore, row: RowId, changed_after: CommitNumber) -> Result<()> {
     if is_changed(store, row, changed_after) { Err(record_changed(store)) } else { Ok(()) }
 }
 
-/// Whether a commit after the snapshot has changed a row; never without a snapshot.
+/// Whether a commit after the snapshot has changed a row. Always false when `changed_after` is 0.
 #[inline]
 pub(super) fn is_changed(store: &PartitionStore, row: RowId, changed_after: CommitNumber) -> bool {
     if changed_after.0 == 0 {

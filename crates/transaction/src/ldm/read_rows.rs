@@ -1,5 +1,5 @@
-//! Hot path, budget 100 instructions a request besides its rows. Reads at the owner: those that found the guard busy,
-//! and those that see their own transaction's writes.
+//! Hot path, budget 100 instructions a request besides its rows. Reads at the owner: reads that found the
+//! guard busy, and reads that see their own transaction's writes.
 
 use junctor_kernel::{Context, Outbox};
 use junctor_model::error::Error;

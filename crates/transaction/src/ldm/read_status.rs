@@ -1,4 +1,4 @@
-//! The rows of `junctor_info.locks`, `junctor_info.memoryusage` and `junctor_info.counters` of this instance.
+//! Rows of `junctor_info.locks`, `junctor_info.memoryusage` and `junctor_info.counters` for this instance.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use junctor_storage::lock::{LockEntry, LockMode, RangeEntry};
 use super::block::LdmBlock;
 use crate::read::ReadCounts;
 
-/// Rows of one answer.
+/// Maximum number of rows in one answer.
 const ROWS_MAX: usize = 4096;
 
-/// Bytes of a key that are shown.
+/// Bytes of a key shown; the rest is cut.
 const KEY_BYTES_SHOWN_MAX: usize = 60;
 
-/// Who holds a lock or waits for it, in which mode, and whether it is held.
+/// Transaction, lock mode, and whether the lock is granted.
 type Holding = (TransactionId, LockMode, bool);
 
 impl LdmBlock {
@@ -42,7 +42,7 @@ impl LdmBlock {
         outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
     }
 
-    /// What was counted since the start, by the reader too.
+    /// The block's counts with those of its reader.
     pub(super) fn counters(&self) -> LdmCounters {
         let ReadCounts { reads, keys, ranges, rows_scanned, rows_answered } = self.memory.reader.counts;
         LdmCounters { reads, keys, ranges, rows_scanned, rows_answered, ..self.counted }
@@ -98,7 +98,8 @@ impl LdmBlock {
     }
 }
 
-/// As intervals are written, keys in hexadecimal digits; a range of all keys with one beginning is that.
+/// A range in interval notation, with keys in hexadecimal digits. A range that covers one prefix shows only
+/// the prefix.
 fn shown_range(range: &RangeEntry) -> String {
     let shown = |bound: &Bound<Arc<[u8]>>| {
         let (Bound::Included(key) | Bound::Excluded(key)) = bound else { return String::new() };

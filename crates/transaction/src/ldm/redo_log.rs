@@ -1,6 +1,6 @@
-//! The redo stream of one ldm: records gather in memory and are appended to a file every 10 ms or 64 KiB, synced each
-//! second. One append is under way at a time, so that under load records gather into larger ones. Two files of 64 MiB
-//! are kept.
+//! The redo stream of one ldm. Records gather in memory and are appended to a file every 10 ms or 64 KiB, and
+//! synced every second. One append runs at a time, so load makes appends larger instead of more frequent. Two
+//! files of 64 MiB are kept.
 
 use std::collections::VecDeque;
 
@@ -20,9 +20,9 @@ use super::update_row::RowBuilder;
 
 /// Bytes that are written without waiting for the timer.
 const FLUSH_BYTES: usize = 64 * 1024;
-/// Bytes of one file.
+/// Bytes after which the next file begins.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Bytes that may wait to be written; beyond that no new write begins.
+/// Bytes of unwritten redo above which no new write begins.
 const WAITING_BYTES_MAX_DEFAULT: usize = 64 * 1024 * 1024;
 
 const WRITE_TIMER_MS: u64 = 10;
@@ -37,25 +37,24 @@ const APPENDED: u64 = 2;
 const SYNCED: u64 = 3;
 const REMOVED: u64 = 4;
 
-/// The redo stream.
 #[derive(Debug)]
 pub(super) struct RedoLog {
     instance: u16,
     buffer: RedoBuffer,
     file: Option<FileId>,
-    /// The number of the file that is open or being opened.
+    /// Number of the file that is open or being opened.
     file_number: u64,
     file_bytes: u64,
     is_opening: bool,
-    /// Bytes of the append that is under way.
+    /// Bytes of the append under way.
     under_way: Option<usize>,
     spare: Buffer,
     waiting_bytes_max: usize,
-    /// Whether something was written since the last sync.
+    /// Whether bytes were appended since the last sync.
     is_unsynced: bool,
     sync_timer_runs: bool,
     write_timer_runs: bool,
-    /// Writes that begin once enough redo is written.
+    /// Writes that begin once the unwritten redo is below its limit.
     pub held_writes: VecDeque<WriteRows>,
 }
 
@@ -78,17 +77,16 @@ impl RedoLog {
         }
     }
 
-    /// Opens the first file.
     pub fn start(&mut self, outbox: &mut Outbox<Signal>) {
         self.open(outbox);
     }
 
-    /// Begins the record of what a transaction changed in a partition.
+    /// Begins the record of a transaction's changes in a partition.
     pub fn begin(&mut self, slot: &PartitionSlot, transaction: TransactionId, number: CommitNumber, participants: u32) {
         self.begin_of((slot.id, slot.layout.definition.version), transaction, number, participants);
     }
 
-    /// The same, of a partition whose layout has this version.
+    /// As [`RedoLog::begin`], for a partition at this schema version.
     pub fn begin_of(
         &mut self,
         (partition, schema_version): (PartitionId, SchemaVersion),
@@ -105,7 +103,8 @@ impl RedoLog {
         });
     }
 
-    /// Adds the transaction's final version of a row, if it has one that others are to see.
+    /// Adds the transaction's final version of a row, unless the row was inserted and deleted by the
+    /// transaction.
     pub fn add_newest(
         &mut self,
         store: &PartitionStore,
@@ -127,17 +126,16 @@ impl RedoLog {
         self.buffer.delete(row, &builder.key);
     }
 
-    /// Ends the record.
     pub fn end(&mut self) {
         self.buffer.end();
     }
 
-    /// Ends a record that another one of the same transaction and partition follows.
+    /// Ends a record that more records of the same transaction and partition follow.
     pub fn end_continued(&mut self) {
         self.buffer.end_continued();
     }
 
-    /// Whether so much waits to be written that no new write may begin.
+    /// Whether so much redo is unwritten that no new write may begin.
     pub fn is_behind(&self) -> bool {
         self.waiting_bytes() > self.waiting_bytes_max
     }
@@ -146,19 +144,19 @@ impl RedoLog {
         self.waiting_bytes_max = bytes;
     }
 
-    /// Bytes that are formed and not yet written.
+    /// Bytes formed and not written yet.
     pub fn waiting_bytes(&self) -> usize {
         self.buffer.bytes().len() + self.under_way.unwrap_or(0)
     }
 
-    /// Writes without waiting for the timer when enough has gathered.
+    /// Writes without waiting for the timer once enough bytes have gathered.
     pub fn flush_if_long(&mut self, outbox: &mut Outbox<Signal>) {
         if self.buffer.bytes().len() >= FLUSH_BYTES {
             self.flush(outbox);
         }
     }
 
-    /// Appends what has gathered, unless an append is under way or no file is open.
+    /// Appends the gathered bytes, unless an append is under way or no file is open.
     fn flush(&mut self, outbox: &mut Outbox<Signal>) {
         let Some(file) = self.file.filter(|_| self.under_way.is_none() && !self.buffer.bytes().is_empty()) else {
             return;
@@ -168,7 +166,7 @@ impl RedoLog {
         outbox.request(WorldRequest::AppendFile { file, bytes, token: APPENDED });
     }
 
-    /// Writes and syncs what there is, before the node stops.
+    /// Writes and syncs the gathered bytes before the node stops.
     pub fn stop(&mut self, outbox: &mut Outbox<Signal>) {
         self.flush(outbox);
         if let Some(file) = self.file {
@@ -192,7 +190,8 @@ impl RedoLog {
         self.is_opening = false;
         self.file_bytes = 0;
         if let Some(old) = self.file.replace(file) {
-            // The records of the old file are synced before it is let go.
+            // The old file's records are synced before it is closed, because the next sync covers the new
+            // file only.
             outbox.request(WorldRequest::SyncFile { file: old, token: REMOVED });
             outbox.request(WorldRequest::CloseFile { file: old, token: REMOVED });
         }
@@ -231,7 +230,7 @@ impl RedoLog {
 }
 
 impl LdmBlock {
-    /// Bytes of redo that are formed and not yet written.
+    /// Bytes of redo formed and not written yet.
     pub fn redo_bytes_waiting(&self) -> usize {
         self.redo.waiting_bytes()
     }
@@ -267,7 +266,7 @@ impl LdmBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        // A record that cannot be written was promised already: nobody may go on as if it were on disk.
+        // These commits were acknowledged already. Going on would pretend that their records are on disk.
         require!(result.is_ok(), "redo of ldm {}: {result:?}", self.own.instance);
         match result {
             Ok(FileOutcome::Opened { file, .. }) => self.redo.on_opened(file, outbox),

@@ -1,7 +1,7 @@
-//! Replica chains. At the prepare the primary ships the images of its final versions; each backup writes them as
-//! uncommitted versions under the same row ids, so that lack of memory shows before the commit number is taken. At the
-//! end they are stamped, or undone, from the last backup back to the primary. Backups have no readers, so they keep no
-//! old versions.
+//! Replica chains. At prepare, the primary ships the images of its final versions. Each backup writes them as
+//! uncommitted versions under the same row ids, so that a lack of memory shows before the commit number is
+//! taken. At the end they are stamped or undone, from the last backup towards the primary. Backups have no
+//! readers and keep no old versions.
 
 use std::collections::btree_map::Entry;
 
@@ -26,18 +26,17 @@ use super::state::KeptImages;
 const PUT: u8 = 0;
 const DELETE: u8 = 1;
 
-/// Rows whose images are sent, or settled at a backup, at once.
+/// Rows shipped, or resolved at a backup, in one step.
 const ROWS_SHIPPED_MAX: usize = 256;
-/// What a backup purges with as many rows.
+/// Versions that a backup purges in such a step.
 const PURGED_MAX: usize = 4 * ROWS_SHIPPED_MAX;
 
-/// All versions of a backup carry the first statement's number: what arrives is final.
+/// Every version at a backup carries the first statement's number: shipped images are final.
 const SHIPPED: StatementNumber = StatementNumber(1);
 
-/// Versions that no commit waits for any more are below every number.
+/// A horizon above every commit number: a backup purges all superseded versions.
 const EVERYTHING: CommitNumber = CommitNumber(u64::MAX);
 
-/// One shipped row.
 struct ShippedRow<'a> {
     row: RowId,
     kind: u8,
@@ -46,7 +45,7 @@ struct ShippedRow<'a> {
 }
 
 impl LdmBlock {
-    /// Begins to send the images of every written partition with backups; counts the answers that are outstanding.
+    /// Begins to ship the images of every written partition with backups. `outstanding` counts the answers.
     pub(super) fn ship_images(
         &mut self,
         handle: ParticipantHandle,
@@ -58,8 +57,8 @@ impl LdmBlock {
         self.ship_next(handle, context, outbox);
     }
 
-    /// Sends the images of some rows. The next ones follow when all chains have answered, so that a long transaction takes
-    /// many steps here and there.
+    /// Ships the next rows. More follow when all chains have answered, so a long transaction takes many short
+    /// steps at every replica.
     fn ship_next(&mut self, handle: ParticipantHandle, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let LdmBlock { partitions, participants, memory, .. } = self;
@@ -95,7 +94,8 @@ impl LdmBlock {
         let ReplicateRows { transaction, partition, primary, place, images } = signal;
         let index = self.partitions.find(partition);
         let Some(index) = index else {
-            // Main makes a partition at its whole chain before anybody writes it, and closes it to writers first.
+            // Main creates a partition at its whole chain before anyone writes it, and closes it to writers
+            // before it drops it.
             return answer(transaction, partition, primary, images, Some(Error::table_definition_changed()), outbox);
         };
         let slot = self.slot(index);
@@ -173,7 +173,8 @@ impl LdmBlock {
         }
         let kept = self.backed_up.get(&(transaction, partition)).map(|kept| kept.slot);
         let Some(index) = kept.or_else(|| self.partitions.find(partition)) else {
-            // The partition was dropped here before the images came. Who is next, the primary knows.
+            // The partition was dropped here before the images arrived. Only the primary still knows the rest
+            // of the chain.
             return outbox.send(primary, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
         };
         let slot = self.slot(index);
@@ -188,7 +189,7 @@ impl LdmBlock {
         outbox.send(before, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
     }
 
-    /// At the primary, for a backup that has no partition any more: the one before it is next.
+    /// At the primary, for a backup that no longer has the partition: continues with the replica before it.
     fn pass_replica_on(&mut self, signal: ApplyReplica, outbox: &mut Outbox<Signal>) {
         let place = signal.place - 1;
         let handle = self.participants.find(signal.transaction);
@@ -202,7 +203,7 @@ impl LdmBlock {
         }
     }
 
-    /// Settles some rows. False when there are more, or a reader is inside the guard.
+    /// Resolves the next rows. Returns false when more rows are left, or a reader is inside the guard.
     fn apply_images(
         &mut self,
         index: SlotIndex,
@@ -215,7 +216,8 @@ impl LdmBlock {
         let slot = partitions.slot(index);
         let key = (transaction, slot.id);
         let Some(kept) = backed_up.get_mut(&key) else {
-            // The backups behind one that could not keep the images have none; such a transaction is only undone.
+            // A backup that could not keep the images ends the chain; those behind it have none, and such a
+            // transaction is only undone.
             require!(number.0 == 0, "a backup holds the images of transaction {transaction} that commits as {number}");
             return true;
         };
@@ -253,7 +255,7 @@ impl LdmBlock {
         true
     }
 
-    /// The whole chain of one partition has done it; when all have, the rows here follow.
+    /// One partition's chain is resolved. After the last chain, the rows here follow.
     fn on_chain_applied(&mut self, transaction: TransactionId, outbox: &mut Outbox<Signal>) {
         let handle = self.participants.awaiting(transaction);
         if self.participant(handle).take_reply() {
@@ -274,7 +276,8 @@ fn answer(
     outbox.send(primary, Signal::Ldm(LdmSignal::ReplicateRowsReply(reply)));
 }
 
-/// Appends the transaction's final version of a row, if it has one that others are to see.
+/// Appends the transaction's final version of a row, unless the row was inserted and deleted by the
+/// transaction.
 fn append_newest(
     store: &PartitionStore,
     row: RowId,
@@ -283,12 +286,12 @@ fn append_newest(
     out: &mut Vec<u8>,
 ) {
     let Some(newest) = store.newest(row).filter(|newest| newest.transaction() == Some(transaction)) else { return };
-    // A row that came again after its deletion was committed is new to the backups, which keep no old versions.
+    // A row inserted again after a committed deletion is new to the backups, which keep no old versions.
     let is_new = store.newest_committed(row).is_none_or(|committed| committed.is_deleted());
     if newest.is_deleted() && is_new {
         return;
     }
-    // A deletion is told with the key of the version before it.
+    // A deletion ships the key of the last version that was a row.
     let Some(version) = store.versions(row).find(|version| !version.is_deleted()) else { return };
     let definition = &store.layout().definition;
     let view = store.view(&version, &mut builder.image);
@@ -303,7 +306,7 @@ fn append_newest(
     out.extend_from_slice(image);
 }
 
-/// Writes shipped rows as uncommitted versions. Rows that were written before an error are in `rows`.
+/// Writes shipped rows as uncommitted versions. After an error, `rows` holds the rows written before it.
 fn keep_images(
     store: &mut PartitionStore,
     mut images: &[u8],
@@ -317,7 +320,7 @@ fn keep_images(
         }
         let hash = key_hash(key);
         let written = match kind {
-            // A row that several statements changed may come again.
+            // A row that several statements changed may be shipped again.
             DELETE if is_deleted_by(store, row, transaction) => Ok(()),
             DELETE => store.delete(row, transaction, SHIPPED),
             _ => match store.insert_at(row, key, hash, image, transaction, SHIPPED) {

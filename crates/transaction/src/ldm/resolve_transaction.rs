@@ -1,5 +1,6 @@
-//! Hot path, budget 150 instructions a transaction and 60 a row besides storage. Commit and undo of the rows that a
-//! transaction has touched here, in holds of bounded length; then its locks are released and tc is answered.
+//! Hot path, budget 150 instructions a transaction and 60 a row besides storage. Commits or undoes the rows
+//! that a transaction has touched here, in holds of bounded length. Then it releases the locks and answers
+//! tc.
 
 use junctor_kernel::{Address, Outbox, require};
 use junctor_model::id::{CommitNumber, StatementNumber};
@@ -15,19 +16,20 @@ use super::participant_table::ParticipantHandle;
 use super::purge::PURGE_TIMER_MS;
 use super::state::{Resolution, ResolutionKind, TouchedRow};
 
-/// Holds of one transaction in one turn.
+/// Holds of one undo in one turn.
 const HOLDS_PER_TURN_MAX: usize = 4;
-/// Those of a commit, whose end all commits with later numbers wait for.
+/// Holds of one commit in one turn. More than of an undo, because every later commit number waits for this
+/// one.
 const COMMIT_HOLDS_PER_TURN_MAX: usize = 8;
 
-/// Rows of a commit that are grouped by partition, and whose redo is formed, at once.
+/// Rows of a commit that are grouped by partition and recorded in one step.
 const ROWS_RECORDED_MAX: usize = 256;
 
-/// Locks of one transaction that are given back at once.
+/// Locks of one transaction released in one step.
 const LOCKS_RELEASED_MAX: usize = 256;
 
 impl LdmBlock {
-    /// Commits a transaction of which a single write is all, in this partition alone.
+    /// Commits a transaction that consists of one write in this partition.
     pub(super) fn commit_one_phase(
         &mut self,
         handle: ParticipantHandle,
@@ -52,7 +54,7 @@ impl LdmBlock {
         self.run_resolution(handle, outbox);
     }
 
-    /// Goes on until it is done or has had its share of the turn.
+    /// Continues a resolution until it ends or its share of the turn is used.
     pub(super) fn run_resolution(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
         let Some(mut resolution) = self.participant(handle).resolution else {
             junctor_kernel::invariant::fail("a resolution runs until it ends", format_args!("{handle:?}"))
@@ -83,8 +85,8 @@ impl LdmBlock {
         self.defer(Deferred::Resolution(handle), outbox);
     }
 
-    /// Stamps the rows of one partition, as many as one hold may. True when none is left, `None` when a reader is
-    /// inside.
+    /// Stamps rows of one partition, as many as one hold allows. Returns true when no row is left, `None`
+    /// when a reader is inside.
     fn hold_commit(
         &mut self,
         handle: ParticipantHandle,
@@ -93,12 +95,14 @@ impl LdmBlock {
         participants: u32,
         outbox: &mut Outbox<Signal>,
     ) -> Option<bool> {
-        // Before the first row is stamped: rows that were inserted have no locks that would keep others out until the end.
+        // Set before the first row is stamped: inserted rows have no locks that would hide them until the
+        // end.
         self.applied = self.applied.max(number);
         let rows = self.participant(handle).rows.len();
         let has_more = resolution.recorded > 0 && resolution.ordered < rows;
         if resolution.next == resolution.recorded && has_more && self.redo.is_behind() {
-            // A long transaction waits as writers do; the file gets what was formed meanwhile.
+            // A long transaction waits for the redo file as new writes do. Records that are formed get
+            // written meanwhile.
             return None;
         }
         if resolution.next == resolution.recorded && !self.record_next(handle, resolution, number, participants, outbox)
@@ -127,9 +131,11 @@ impl LdmBlock {
         Some(false)
     }
 
-    /// Forms the redo record of the next partition; false when there is none. Its changes are read as the owner,
-    /// without keeping readers out. Of a long transaction so many rows at once are grouped by partition and recorded; their
-    /// records are marked as continued, and an empty one for each partition ends them.
+    /// Forms the redo record of the next partition; false when no partition is left. The owner reads its
+    /// changes without keeping readers out.
+    ///
+    /// A long transaction is grouped by partition and recorded in chunks. Its records are marked as
+    /// continued, and an empty record for each partition ends them.
     fn record_next(
         &mut self,
         handle: ParticipantHandle,
@@ -151,7 +157,8 @@ impl LdmBlock {
         let rows = &participant.rows[resolution.recorded..resolution.ordered];
         let Some(TouchedRow { slot: index, .. }) = rows.first().copied() else {
             if number.0 != 0 {
-                // Partitions whose changes were all undone count among those that tc counts, too.
+                // Partitions whose changes were all undone are part of tc's count, so recovery expects a
+                // record of each.
                 for index in &participant.written {
                     let is_recorded = !is_long && participant.rows.iter().any(|touched| touched.slot == *index);
                     if !is_recorded {
@@ -187,7 +194,7 @@ impl LdmBlock {
         true
     }
 
-    /// Gives back some locks of a transaction that is over; true when there are more.
+    /// Releases some locks of a transaction that is over. Returns true when more are left.
     fn release_locks(&mut self, handle: ParticipantHandle, resolution: &Resolution) -> bool {
         if matches!(resolution.kind, ResolutionKind::Undo { ends: false, .. }) {
             return false;
@@ -198,8 +205,8 @@ impl LdmBlock {
         has_more
     }
 
-    /// Undoes as many versions as one hold may, the newest first. True when none is left, `None` when a reader is
-    /// inside.
+    /// Undoes the newest versions, as many as one hold allows. Returns true when none is left, `None` when a
+    /// reader is inside.
     fn hold_undo(&mut self, handle: ParticipantHandle, newer_than: StatementNumber, ends: bool) -> Option<bool> {
         let LdmBlock { partitions, participants, locks, waits, .. } = self;
         let participant = participants.record(handle);
@@ -212,7 +219,7 @@ impl LdmBlock {
             let Some(touched) = next else { break };
             store.undo(touched.row, participant.transaction, newer_than);
             if !ends && store.newest(touched.row).is_none() {
-                // The row is gone and its id free for another one, which nobody may find locked.
+                // The row is gone and its id may be reused; the new row must not appear locked.
                 let key = LockKey { partition: slot.id, row: touched.row };
                 while locks.held(key, participant.transaction).is_some() {
                     locks.release(key, participant.transaction, &mut waits.granted_now);
@@ -268,7 +275,7 @@ impl LdmBlock {
         }
     }
 
-    /// Tells the tc instances whose numbers became stable by this one.
+    /// Marks a commit number as applied and notifies the tc instances whose numbers became stable.
     fn mark_applied(&mut self, number: CommitNumber, outbox: &mut Outbox<Signal>) {
         let node = self.own.node;
         let marked = self.shared.sequence.mark_applied(number, &mut |number, owner| {
@@ -278,7 +285,7 @@ impl LdmBlock {
         require!(marked.is_ok(), "commit {number}: {marked:?}");
     }
 
-    /// The transaction has ended here.
+    /// Removes the record of a transaction that has ended here.
     fn forget(&mut self, handle: ParticipantHandle) {
         let Some(mut participant) = self.participants.remove(handle) else { return };
         for index in participant.touched.drain(..) {

@@ -1,4 +1,4 @@
-//! The records of ldm.
+//! Records of writes and of transactions that write here.
 
 use std::ops::Range;
 
@@ -15,45 +15,45 @@ use junctor_storage::row::RowVersion;
 use super::participant_table::ParticipantHandle;
 use super::partition_table::SlotIndex;
 
-/// Rows that a backup has written for a transaction of another node. The partition stays until they are settled.
+/// Rows written at a backup for a transaction of another node. The partition stays until they are resolved.
 #[derive(Debug)]
 pub(super) struct KeptImages {
     pub slot: SlotIndex,
     pub rows: Vec<RowId>,
-    /// The first one that is not settled.
+    /// The first row that is not resolved.
     pub next: usize,
 }
 
-/// What one transaction has touched here.
+/// One transaction's state at this ldm.
 #[derive(Debug, Default)]
 pub(super) struct Participant {
     pub transaction: TransactionId,
-    /// The last statement that was stopped.
+    /// The last statement that was interrupted.
     pub interrupted: StatementNumber,
-    /// A row for every version made, in the order of statements until the commit begins.
+    /// One entry for every version made, in statement order until the commit groups them by partition.
     pub rows: Vec<TouchedRow>,
-    /// Partitions in which it locks or writes.
+    /// Partitions in which the transaction locks or writes.
     pub touched: Vec<SlotIndex>,
-    /// Partitions of which tc was told that they are written.
+    /// Partitions reported to tc as written.
     pub written: Vec<SlotIndex>,
-    /// Partitions whose backups hold its images.
+    /// Partitions whose backups hold the transaction's images.
     pub prepared: Vec<SlotIndex>,
-    /// The end of the rows whose images were sent to backups.
+    /// How many of `rows` are shipped to backups.
     pub shipped: usize,
-    /// Answers of chains that are waited for.
+    /// Chains that have not answered.
     pub outstanding: u32,
-    /// Who is told that the chains are prepared.
+    /// Receiver of the prepare's answer, once all chains have answered.
     pub prepare_reply_to: Option<Address>,
     /// Why the prepare failed.
     pub prepare_error: Option<Box<Error>>,
-    /// What is being done with all of it.
+    /// The commit or undo under way.
     pub resolution: Option<Resolution>,
-    /// The reply of a write that is the whole transaction.
+    /// The reply of a write that is the whole transaction, kept until it is committed.
     pub one_phase_reply: Option<(Address, WriteRowsReply)>,
 }
 
 impl Participant {
-    /// One answer of a chain has come. True when it was the last one.
+    /// Counts one answer of a chain. Returns true for the last one.
     pub fn take_reply(&mut self) -> bool {
         require!(self.outstanding > 0, "each chain answers once: {}", self.transaction);
         self.outstanding -= 1;
@@ -77,72 +77,72 @@ pub(super) struct TouchedRow {
     pub statement: StatementNumber,
 }
 
-/// Commit or undo, on its way through the rows.
+/// Progress of a commit or an undo through the rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resolution {
     pub kind: ResolutionKind,
     pub reply_to: Address,
-    /// The first row that is not done.
+    /// The first row that is not resolved.
     pub next: usize,
-    /// The end of the run of rows whose redo record is formed.
+    /// How many rows have their redo record.
     pub recorded: usize,
-    /// The end of the rows that are grouped by partition.
+    /// How many rows are grouped by partition.
     pub ordered: usize,
-    /// Whether nothing but locks is left.
+    /// Whether only locks are left to release.
     pub is_done: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResolutionKind {
-    /// Stamp with the number; so many partitions in all.
+    /// Stamps the rows with a number. `participants` counts the transaction's written partitions.
     Commit { number: CommitNumber, participants: u32 },
-    /// As `Commit`, with a number taken and marked here.
+    /// As `Commit`, with a number that is taken and marked as applied here.
     CommitOnePhase { number: CommitNumber },
-    /// Undo later statements; with `ends` the transaction is over then.
+    /// Undoes later statements. With `ends`, the transaction is over afterwards.
     Undo { newer_than: StatementNumber, ends: bool },
 }
 
-/// A write on its way through its rows.
+/// Progress of a write through its rows.
 #[derive(Debug)]
 pub(super) struct WriteWork {
     pub request: WriteRows,
     pub slot: SlotIndex,
     pub participant: ParticipantHandle,
-    /// Where the item that comes next, or is under way, begins in the input.
+    /// Byte position of the current item in the input.
     pub item: usize,
-    /// The place within a range.
+    /// Position within the current range.
     pub cursor: ScanCursor,
-    /// The next row id of a write to all rows.
+    /// Next row id of a write to all rows.
     pub next_row: RowId,
     /// The item whose range is locked.
     pub locked_item: Option<usize>,
-    /// The row that was found and whose lock was waited for.
+    /// The row whose lock was waited for.
     pub pending: Option<RowId>,
-    /// The row whose lock an insert waited for, because it has or had the key.
+    /// The row whose lock an insert waited for, because it has or had the same key.
     pub pending_insert: Option<RowId>,
-    /// Whether every row was looked at.
+    /// Whether no row is left to evaluate.
     pub is_exhausted: bool,
     pub matched: u32,
     pub changed: u32,
     pub diagnostics: Option<Box<Diagnostics>>,
-    /// The largest commit number of the rows that were looked at by their keys.
+    /// The largest commit number among the rows that were looked up by key.
     pub seen: CommitNumber,
     pub follow_ups: Vec<FollowUp>,
-    /// Follow-ups that tc was told of already.
-    pub follow_ups_told: usize,
+    /// Follow-ups that were sent to tc before the reply.
+    pub follow_ups_sent: usize,
     pub batch: Batch,
-    /// States of the aggregates of a locking read.
+    /// Aggregate states of a locking read.
     pub accumulators: Vec<Accumulator>,
 }
 
 impl WriteWork {
-    /// Whether other partitions have something to do.
+    /// Whether the write has work for other partitions.
     #[inline]
     pub fn has_follow_ups(&self) -> bool {
-        self.follow_ups_told > 0 || !self.follow_ups.is_empty()
+        self.follow_ups_sent > 0 || !self.follow_ups.is_empty()
     }
 
-    /// The answer tells of this version.
+    /// Notes a version that the answer depends on.
     #[inline]
     pub fn note_seen(&mut self, version: Option<RowVersion<'_>>) {
         if let Some(number) = version.and_then(|version| version.commit_number()) {
@@ -151,13 +151,13 @@ impl WriteWork {
     }
 }
 
-/// Changes that are evaluated and not yet made.
+/// Evaluated changes that are not applied yet.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub changes: Vec<RowChange>,
-    /// Images and keys.
+    /// Images and keys that `changes` refer to.
     pub bytes: Vec<u8>,
-    /// Changes that are made.
+    /// How many changes are applied.
     pub done: usize,
 }
 
@@ -171,7 +171,8 @@ pub(super) enum RowChange {
     Delete {
         row: RowId,
     },
-    /// The primary key changes within the partition: the row is inserted anew, and then deleted under its old key.
+    /// A new primary key within the partition: inserts the row under the new key, then deletes it under the
+    /// old one.
     Rekey {
         row: RowId,
         hash: u64,

@@ -1,4 +1,5 @@
-//! What changed rows mean for the entries of unique indexes, which live in hidden tables and are tc's to keep, and for foreign keys.
+//! Follow-ups of changed rows for the entries of unique indexes, which tc keeps in hidden tables, and for
+//! foreign keys.
 
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ColumnIndex, IndexId};
@@ -11,10 +12,10 @@ use junctor_signals::write_rows::FollowUp;
 
 use super::foreign_key;
 
-/// Characters of a key that error 1062 shows.
+/// Characters of a key in error 1062; the rest is cut.
 const SHOWN_CHARACTERS_MAX: usize = 64;
 
-/// A row was inserted.
+/// Adds the follow-ups of an inserted row.
 pub(super) fn inserted(program: &WriteProgram, partition: u16, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
     if let Some(work) = &program.foreign_keys {
         foreign_key::inserted(work, row, follow_ups);
@@ -30,7 +31,7 @@ pub(super) fn inserted(program: &WriteProgram, partition: u16, row: RowView<'_>,
     }
 }
 
-/// A row was deleted.
+/// Adds the follow-ups of a deleted row.
 pub(super) fn deleted(program: &WriteProgram, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
     if let Some(work) = &program.foreign_keys {
         foreign_key::deleted(work, row, follow_ups);
@@ -38,7 +39,7 @@ pub(super) fn deleted(program: &WriteProgram, row: RowView<'_>, follow_ups: &mut
     delete_entries(program, row, follow_ups);
 }
 
-/// A row was updated so that it goes to another partition, where it is inserted anew; its entries are made there.
+/// Adds the follow-ups of a row that moves to another partition. The insert there makes its new entries.
 pub(super) fn moved(program: &WriteProgram, (old, new): (RowView<'_>, RowView<'_>), follow_ups: &mut Vec<FollowUp>) {
     if let Some(work) = &program.foreign_keys {
         foreign_key::updated(work, (old, new), follow_ups);
@@ -56,7 +57,7 @@ fn delete_entries(program: &WriteProgram, row: RowView<'_>, follow_ups: &mut Vec
     }
 }
 
-/// A row was updated from the first to the second view; with a new primary key every entry refers to it anew.
+/// Adds the follow-ups of a row updated from `old` to `new`. With a new primary key, every entry is replaced.
 pub(super) fn updated(
     program: &WriteProgram,
     partition: u16,
@@ -86,7 +87,7 @@ pub(super) fn updated(
     }
 }
 
-/// The columns of a unique index. An index that were left out here would let duplicates in.
+/// The columns of a unique index. Skipping an unknown index would let duplicates in.
 fn columns_of(definition: &TableDefinition, index: IndexId) -> &[ColumnIndex] {
     match definition.index(index) {
         Some(index) => &index.columns,
@@ -97,7 +98,7 @@ fn columns_of(definition: &TableDefinition, index: IndexId) -> &[ColumnIndex] {
     }
 }
 
-/// The key of the entry; a row with a NULL among the columns has none.
+/// The key of an entry. A row with NULL in one of the columns has none.
 fn entry_key(definition: &TableDefinition, columns: &[ColumnIndex], row: RowView<'_>) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     let has_null = append_row_key(&definition.columns, columns, row, &mut key);
@@ -118,7 +119,8 @@ pub(super) fn duplicate_primary(definition: &TableDefinition, row: RowView<'_>) 
     Error::new(ErrorCode::DuplicateEntry, message)
 }
 
-/// Key values as error 1062 shows them: joined by hyphens, cut to 64 characters, bytes that are no text as `\xNN`.
+/// Key values as error 1062 shows them: joined by hyphens, cut to 64 characters, with bytes that are not
+/// UTF-8 as `\xNN`.
 fn shown(columns: &[ColumnIndex], row: RowView<'_>) -> Box<str> {
     let mut text = String::new();
     for (position, column) in columns.iter().enumerate() {

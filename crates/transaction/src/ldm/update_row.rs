@@ -1,4 +1,5 @@
-//! Hot path, budget 30 instructions a column. The new image of a row from its assignments, left to right.
+//! Hot path, budget 30 instructions a column. Builds the new image of a row from its assignments, left to
+//! right.
 
 use junctor_expression::program::Node;
 use junctor_expression::{Expression, Parameters, Scratch, StoreMode, StoreTarget};
@@ -11,47 +12,48 @@ use junctor_model::schema::TableLayout;
 use junctor_model::value::ValueRef;
 use junctor_signals::program::Assignment;
 
-/// Columns of a row whose values fit on the stack while it is encoded.
+/// Columns up to which a row's values are encoded from the stack.
 const COLUMNS_ON_STACK: usize = 32;
 
-/// Working memory for new images.
+/// Reused memory for new images.
 #[derive(Debug, Default)]
 pub(super) struct RowBuilder {
-    /// An image that is put together from overflow pages.
+    /// An image assembled from overflow pages.
     pub image: Vec<u8>,
-    /// The row as the assignments have left it.
+    /// The row after the assignments so far.
     pub current: Vec<u8>,
     next: Vec<u8>,
-    /// The new primary key, or another key under comparison.
+    /// The new primary key, or another key that is compared.
     pub key: Vec<u8>,
     old_key: Vec<u8>,
 }
 
-/// How the values of a row are stored, and what messages call it.
+/// How the values of a row are stored, and the row number for messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredRow {
     pub mode: StoreMode,
-    /// The number of the row within the statement, from 1.
+    /// Number of the row within the statement, from 1.
     pub row_number: u64,
 }
 
-/// What has become of a row.
+/// The effect of the assignments on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UpdatedRow {
-    /// Every value is as it was.
+    /// No value changed.
     Same,
-    /// The image differs, the primary key does not.
+    /// The image changed, the primary key did not.
     Changed,
-    /// The primary key differs and stays in this partition.
+    /// The primary key changed, and the row stays in this partition.
     Rekeyed { hash: u64 },
     /// The row belongs to another partition now.
     Moved { partition: u16, hash: u64 },
 }
 
 impl RowBuilder {
-    /// Makes `current` the image of the row after all assignments. Each sees the row as those before it left it.
+    /// Makes `current` the image of the row after all assignments. Each assignment sees the effects of those
+    /// before it.
     ///
-    /// Errors: those of the expressions and, if `row` is strict, of conversion.
+    /// # Errors Those of the expressions and, if `row` is strict, of conversion.
     pub fn assign(
         &mut self,
         table: &TableLayout,
@@ -79,7 +81,7 @@ impl RowBuilder {
         Ok(())
     }
 
-    /// Compares `current` with the row that it was made from. With a new primary key, `key` holds it.
+    /// Compares `current` with the original row. If the primary key changed, `key` holds the new one.
     pub fn updated(
         &mut self,
         table: &TableLayout,
@@ -116,7 +118,8 @@ impl RowBuilder {
     }
 }
 
-/// How many of the first assignments read no column that one of them sets before, and set different columns.
+/// Counts the leading assignments that can be evaluated together: none reads or sets a column that an earlier
+/// one sets.
 fn independent(assignments: &[Assignment]) -> usize {
     let is_free = |end: &usize| {
         let before = &assignments[..*end];

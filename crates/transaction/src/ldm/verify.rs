@@ -1,4 +1,4 @@
-//! Checks for tests and the simulator: what a partition holds, what an instance still holds for transactions.
+//! Checks for tests and the simulator: the contents of partitions, and the state held for open transactions.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use junctor_model::id::{PartitionId, RowId};
 use super::block::LdmBlock;
 use crate::GuardedPartition;
 
-/// What an instance holds for transactions and requests that have not ended; all 0 when it is idle.
+/// State that an instance holds for open transactions and requests; all 0 when it is idle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LdmWork {
-    /// Transactions that have touched a partition.
+    /// Open transactions that have touched a partition.
     pub participants: usize,
-    /// Lock requests, held or waiting.
+    /// Lock requests, granted or waiting.
     pub lock_requests: usize,
-    /// Writes that wait for a lock.
+    /// Writes parked for a lock.
     pub waiting_writes: usize,
-    /// Work put off to a later turn.
+    /// Steps deferred to a later turn.
     pub deferred: usize,
-    /// Transactions whose images are kept for another node.
+    /// Transactions of other nodes whose images this backup keeps.
     pub backed_up: usize,
 }
 
 impl LdmBlock {
-    /// What is held for transactions that have not ended.
+    /// Counts the state held for open transactions.
     pub fn work(&self) -> LdmWork {
         LdmWork {
             participants: self.participants.len(),
@@ -34,12 +34,12 @@ impl LdmBlock {
         }
     }
 
-    /// The partitions placed here, as primary or backup.
+    /// The partitions placed here, as primary or backup, in order.
     pub fn partitions(&self) -> Vec<PartitionId> {
         self.partitions.ids()
     }
 
-    /// The guards of the partitions placed here, in the order of the partitions, for readers that get in the way.
+    /// The guards of the partitions placed here, by partition, for readers that a test puts in the way.
     pub fn guards(&self) -> Vec<(PartitionId, Arc<GuardedPartition>)> {
         let guard = |slot: &super::partition_table::PartitionSlot| (slot.id, Arc::clone(&slot.guard));
         let mut guards: Vec<_> = self.partitions.iter().map(guard).collect();
@@ -47,8 +47,8 @@ impl LdmBlock {
         guards
     }
 
-    /// The newest committed rows of a partition with their images, by row id; the same at every replica when no
-    /// transaction is under way. None when the partition is not here.
+    /// The newest committed rows of a partition with their images, by row id. Replicas agree when no
+    /// transaction is open. `None` when the partition is not here.
     pub fn committed_rows(&self, partition: PartitionId) -> Option<Vec<(RowId, Vec<u8>)>> {
         let slot = self.partitions.get(self.partitions.find(partition)?)?;
         let rows = slot.guard.owner_read(&slot.token, |store| {
@@ -65,7 +65,7 @@ impl LdmBlock {
         Some(rows)
     }
 
-    /// Versions that purging has not freed yet, over all partitions.
+    /// Versions that purging has not freed yet, in all partitions.
     pub fn purge_queue(&self) -> u64 {
         let queue = |slot: &super::partition_table::PartitionSlot| {
             slot.guard.owner_read(&slot.token, |store| store.statistics().purge_queue)
@@ -73,7 +73,7 @@ impl LdmBlock {
         self.partitions.iter().map(queue).sum()
     }
 
-    /// Verifies every partition. The error names the partition and what does not hold.
+    /// Verifies every partition. The error names the partition and the broken condition.
     pub fn check(&self) -> Result<(), String> {
         for slot in self.partitions.iter() {
             let checked = slot.guard.owner_read(&slot.token, |store| store.check());

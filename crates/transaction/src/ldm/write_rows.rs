@@ -1,5 +1,5 @@
-//! Hot path, budget 400 instructions a write of one row besides storage. A write goes through its rows in batches: find
-//! and lock and evaluate under the owner's read access, then make the changes under the guard, then the next batch.
+//! Hot path, budget 400 instructions a write of one row besides storage. A write works in batches: it finds,
+//! locks and evaluates rows under the owner's read access, then applies the changes under the guard.
 
 use junctor_kernel::{Buffer, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -21,22 +21,23 @@ use super::state::WriteWork;
 /// Batches of one write in one turn.
 const BATCHES_PER_TURN_MAX: usize = 4;
 
-/// Bytes of changes for which a batch keeps its memory.
+/// Bytes up to which a recycled batch keeps its memory.
 const BATCH_BYTES_KEPT: usize = 64 * 1024;
 
-/// Bytes of rows that a locking read, or a write that says its rows, may answer with from one partition.
+/// Maximum number of bytes of rows that a locking read, or a write with RETURNING, answers from one
+/// partition.
 pub(super) const OUTPUT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// How a step of a write ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepEnd {
-    /// Everything is done.
+    /// The write is complete.
     Done,
-    /// There is more.
+    /// More rows are left.
     More,
     /// A reader is inside the guard.
     Busy,
-    /// A lock must be waited for.
+    /// A lock was not granted immediately.
     Waiting(WaiterId),
 }
 
@@ -85,7 +86,7 @@ impl LdmBlock {
             diagnostics: None,
             seen: CommitNumber(0),
             follow_ups: Vec::new(),
-            follow_ups_told: 0,
+            follow_ups_sent: 0,
             batch: self.memory.spare_batches.pop().unwrap_or_default(),
             accumulators: Vec::new(),
             request,
@@ -99,7 +100,7 @@ impl LdmBlock {
         self.run_write(work, outbox);
     }
 
-    /// The partition, if the plan may write it.
+    /// The partition, if the request's plan may write it.
     fn writable_slot(&mut self, request: &WriteRows) -> Result<SlotIndex> {
         let Some(index) = self.partitions.find(request.partition) else {
             return Err(Error::table_definition_changed());
@@ -116,7 +117,8 @@ impl LdmBlock {
         if has_index { Ok(index) } else { Err(Error::table_definition_changed()) }
     }
 
-    /// The record of the transaction, which touches the partition from now on; none when there are too many.
+    /// The record of the transaction, which touches the partition from now on. `None` when the pool of
+    /// records is full.
     fn take_part(&mut self, transaction: TransactionId, slot: SlotIndex) -> Option<ParticipantHandle> {
         let handle = self.participants.find_or_insert(transaction)?;
         let participant = self.participant(handle);
@@ -127,14 +129,15 @@ impl LdmBlock {
         Some(handle)
     }
 
-    /// Goes on with a write until it is done, must wait, or has had its share of the turn.
+    /// Continues a write until it ends, waits for a lock, or its share of the turn is used.
     pub(super) fn run_write(&mut self, mut work: WriteWork, outbox: &mut Outbox<Signal>) {
-        // While it waited, the table may have got a unique index that its plan does not know, or may have been dropped.
+        // During a wait, the table may have been dropped or may have got a unique index that the plan does
+        // not know.
         let version = work.request.program.table.definition.version;
         let slot = self.slot(work.slot);
         let is_stale = version < slot.writers_version || slot.is_dropped;
         if is_stale || self.is_interrupted(&work) {
-            // It may have kept readers out while it waited for those inside.
+            // The write may have kept new readers out while it waited for those inside.
             let slot = self.slot(work.slot);
             slot.guard.cancel_write(&mut slot.token);
             let error = if is_stale { Error::table_definition_changed() } else { Error::query_interrupted() };
@@ -142,10 +145,10 @@ impl LdmBlock {
         }
         for _ in 0..BATCHES_PER_TURN_MAX {
             let stepped = self.step_write(&mut work);
-            self.tell_newly_blocked(outbox);
+            self.report_newly_blocked(outbox);
             match stepped {
                 Ok(StepEnd::Done) => return self.finish_write(work, None, outbox),
-                Ok(StepEnd::More) if work.follow_ups_told + work.follow_ups.len() > FOLLOW_UPS_MAX => {
+                Ok(StepEnd::More) if work.follow_ups_sent + work.follow_ups.len() > FOLLOW_UPS_MAX => {
                     return self.finish_write(work, Some(too_many_follow_ups()), outbox);
                 }
                 Ok(StepEnd::More) => {}
@@ -157,11 +160,11 @@ impl LdmBlock {
                 Err(error) => return self.finish_write(work, Some(error), outbox),
             }
         }
-        tell_follow_ups(&mut work, outbox);
+        send_follow_ups(&mut work, outbox);
         self.defer(Deferred::Write(Box::new(work)), outbox);
     }
 
-    /// One batch.
+    /// Runs one batch.
     fn step_write(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
         if matches!(work.request.program.action, WriteAction::Insert | WriteAction::InsertOrClaim) {
             return self.insert_batch(work);
@@ -172,7 +175,7 @@ impl LdmBlock {
             }
             work.batch.clear();
             if let StepEnd::Waiting(waiter) = self.evaluate_batch(work)? {
-                // What was evaluated before the row that is waited for is written after the wait, in its order.
+                // Changes evaluated before the awaited row are applied after the wait, in order.
                 return Ok(StepEnd::Waiting(waiter));
             }
         }
@@ -183,12 +186,13 @@ impl LdmBlock {
         }
     }
 
-    /// The write is over. What it has seen may be applied here and not be stable yet: tc waits for that before the client is
-    /// answered, so that the next statement, which may read without locks, sees no less.
+    /// Ends a write. It may have seen commits that are applied here but not stable. tc waits until they are
+    /// before it answers the client, so that the next statement, a read without locks perhaps, sees no less.
     pub(super) fn finish_write(&mut self, work: WriteWork, mut error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
         let newest = match work.request.program.access {
             Access::PrimaryKeys => work.seen,
-            // A row that is gone leaves nothing in a range that could be looked at.
+            // A deleted row leaves no trace in a range, so every commit applied here may have shaped the
+            // result.
             Access::IndexRanges { .. } | Access::AllRows => self.applied,
         };
         let has_follow_ups = work.has_follow_ups();
@@ -253,12 +257,12 @@ impl LdmBlock {
     }
 }
 
-/// Tells tc what the rows of this turn ask of other partitions, so that neither has to take very much at once.
-fn tell_follow_ups(work: &mut WriteWork, outbox: &mut Outbox<Signal>) {
+/// Sends the follow-ups of this turn ahead of the reply, so that neither ldm nor tc handles too many at once.
+fn send_follow_ups(work: &mut WriteWork, outbox: &mut Outbox<Signal>) {
     if work.follow_ups.is_empty() {
         return;
     }
-    work.follow_ups_told += work.follow_ups.len();
+    work.follow_ups_sent += work.follow_ups.len();
     let request = &work.request;
     let reply = WriteRowsReply {
         operation: request.operation,

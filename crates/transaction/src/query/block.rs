@@ -20,14 +20,14 @@ use junctor_storage::guard::ReaderSlot;
 use crate::GuardedPartition;
 use crate::read::{Hold, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader};
 
-/// One instance of query.
+/// One query instance.
 #[derive(Debug)]
 pub struct QueryBlock {
     slot: ReaderSlot,
     catalog: Arc<Catalog>,
     partitions: HashMap<PartitionId, ReadablePartition, FixedState>,
     reader: RowReader,
-    /// What the reader counts is in it.
+    /// Counts of reads are in `reader`.
     counted: QueryCounters,
 }
 
@@ -38,7 +38,7 @@ struct ReadablePartition {
 }
 
 impl QueryBlock {
-    /// An instance that reads through `slot`, which is its own among the slots of the node's read group.
+    /// An instance that reads through `slot`. No other reader of the node's read group may use that slot.
     pub fn new(slot: ReaderSlot) -> QueryBlock {
         QueryBlock {
             slot,
@@ -67,7 +67,7 @@ impl QueryBlock {
         }
     }
 
-    /// Handles one event of the world: there is nothing to begin and nothing to end.
+    /// Handles one event of the world; none of them concerns this block.
     pub fn on_world(&mut self, event: WorldEvent, _context: &mut Context<'_>, _outbox: &mut Outbox<Signal>) {
         match event {
             WorldEvent::Started
@@ -105,7 +105,7 @@ impl QueryBlock {
         outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
     }
 
-    /// Answers with the rows of `junctor_info.counters`, the only table that it knows rows of.
+    /// Answers with the rows of `junctor_info.counters`, the only status table of this block.
     fn on_read_status(&mut self, request: ReadStatus, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let ReadCounts { reads, keys, ranges, rows_scanned, rows_answered } = self.reader.counts;
         let counted = QueryCounters { reads, keys, ranges, rows_scanned, rows_answered, ..self.counted };
@@ -152,7 +152,7 @@ impl QueryBlock {
     }
 }
 
-/// Leaves a read to the owner.
+/// Passes a read to the owner.
 fn pass_on(owner: Address, request: ReadRows, outbox: &mut Outbox<Signal>) {
     let is_little = request.is_little();
     outbox.send(owner, Signal::Ldm(LdmSignal::ReadRows(request)));
@@ -161,7 +161,7 @@ fn pass_on(owner: Address, request: ReadRows, outbox: &mut Outbox<Signal>) {
     }
 }
 
-/// Nanoseconds since a sampled read was begun; 0 for others.
+/// Nanoseconds since the beginning of a sampled read; 0 for others.
 #[inline]
 pub(crate) fn since(begun: Option<Time>, context: &mut Context<'_>) -> u32 {
     begun.map_or(0, |begun| context.stamp().since(begun).0.clamp(1, u64::from(u32::MAX)) as u32)

@@ -1,7 +1,7 @@
-//! Readers: committed and snapshot reads of any partition of the node, beside its owner.
+//! Readers: committed and snapshot reads of any partition of the node, alongside its owner.
 //!
 //! - Owns: a reader slot of the partition guards, and working memory; no data.
-//! - Takes: `ReadRows`, `OpenPartition`, `PublishCatalog`.
+//! - Takes: `ReadRows`, `OpenPartition`, `ReadStatus`, `PublishCatalog`.
 //! - Sends: `ReadRowsReply` to sql; `ReadRows` to the owner when a guard is busy; `PublishCatalogReply`.
 //! - Never: writes, locks, or sees uncommitted versions; waits for a guard.
 

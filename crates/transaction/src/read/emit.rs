@@ -1,4 +1,4 @@
-//! Hot path, budget 20 instructions a column besides its encoding. What leaves the partition for one accepted row.
+//! Hot path, budget 20 instructions a column besides its encoding. Emits the output of one accepted row.
 
 use junctor_expression::parameter::append_value;
 use junctor_expression::{Accumulator, AggregateKind, Expression, Parameters, ResultType, Scratch};
@@ -10,7 +10,7 @@ use junctor_signals::program::{Aggregate, Output, Projection, RowProtocol, SortK
 
 use super::sort_key::{append_key, append_sort_key, key_length};
 
-/// Working memory of one block for filters and outputs.
+/// Reused memory of one block for filters and outputs.
 #[derive(Debug)]
 pub(crate) struct Emitter {
     pub scratch: Scratch,
@@ -19,7 +19,7 @@ pub(crate) struct Emitter {
 
 /// Bytes of an entry before its keys.
 const ENTRY_HEADER_BYTES: usize = 8;
-/// First byte of the distinct key of a row of which a sort key was cut; no other key begins so.
+/// First byte of the distinct key of a row with a cut sort key. No other key begins with it.
 const CUT_MARK: u8 = 2;
 
 impl Emitter {
@@ -27,7 +27,9 @@ impl Emitter {
         Emitter { scratch: Scratch::new(), accumulators: Vec::new() }
     }
 
-    /// Before the first row of a request. Error: 1235 for an aggregate that cannot be computed in parts.
+    /// Prepares for the first row of a request.
+    ///
+    /// # Errors 1235 for an aggregate that cannot be computed in parts.
     #[inline]
     pub fn begin(&mut self, output: &Output) -> Result<()> {
         match output {
@@ -36,7 +38,7 @@ impl Emitter {
         }
     }
 
-    /// Exchanges the states of the aggregates with those of a request that goes on in another turn.
+    /// Swaps the aggregate states with those of a request that continues in another turn.
     pub fn exchange(&mut self, accumulators: &mut Vec<Accumulator>) {
         std::mem::swap(&mut self.accumulators, accumulators);
     }
@@ -57,7 +59,7 @@ impl Emitter {
         Ok(())
     }
 
-    /// Appends what the program says of one row. After an error `out` may end with part of a row.
+    /// Appends the program's output for one row. After an error, `out` may end with part of a row.
     #[inline]
     pub fn row(
         &mut self,
@@ -90,7 +92,7 @@ impl Emitter {
         }
     }
 
-    /// After the last row of a reply: partial states are said once. True when something was appended.
+    /// Ends a reply: appends partial aggregate states. Returns true when something was appended.
     #[inline]
     pub fn end(&mut self, output: &Output, out: &mut Vec<u8>) -> bool {
         if !matches!(output, Output::Aggregates(_)) {
@@ -138,7 +140,7 @@ impl Emitter {
                     self.append_keys(projection.values.iter(), view, parameters, out)?;
                 }
             }
-            // The packet has the same values.
+            // The packet evaluates the same values and repeats their warnings.
             self.scratch.forget_warnings_after(mark);
         }
         let packet = out.len();
@@ -168,7 +170,7 @@ impl Emitter {
     }
 }
 
-/// The value of an expression; most are columns.
+/// The value of an expression. Most expressions are columns.
 #[inline(always)]
 fn value_of<'r>(
     expression: &'r Expression,
@@ -201,7 +203,7 @@ fn append_packet(
     Ok(())
 }
 
-/// As `append_packet` where some value is no column.
+/// As `append_packet`, where some value is not a column.
 #[inline(never)]
 fn append_computed_packet(
     projection: &Projection,

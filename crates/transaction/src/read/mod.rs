@@ -1,8 +1,8 @@
-//! Hot path, budget 150 instructions a key besides the index and the encoding: no allocation, no reference counts, no
-//! locks. Reading rows of one partition, for query blocks and for the owner alike.
+//! Hot path, budget 150 instructions a key besides the index and the encoding: no allocation, no reference
+//! counts, no locks. Reads rows of one partition, for query blocks and for the owner alike.
 //!
-//! [`row_reader`] finds the rows of a request, one hold of the guard after the other; [`emit`] says what leaves the
-//! partition for each; [`sort_key`] makes keys that compare as bytes.
+//! [`row_reader`] finds the rows of a request in successive holds of the guard. [`emit`] encodes the output
+//! of each row. [`sort_key`] makes keys that compare as bytes.
 
 mod emit;
 mod row_reader;

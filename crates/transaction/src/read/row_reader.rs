@@ -1,4 +1,4 @@
-//! Hot path, budget 60 instructions a key besides the index. The rows of a read request, in holds of at most
+//! Hot path, budget 60 instructions a key besides the index. Reads the rows of a request in holds of at most
 //! [`ROWS_PER_HOLD_MAX`] rows.
 
 use std::ops::{Bound, ControlFlow};
@@ -18,20 +18,21 @@ use junctor_storage::partition_store::{Batch, PartitionStore, ScanCursor, ScanEn
 
 use super::emit::Emitter;
 
-/// Holds of one step of a request. The reply of a step says where the next one resumes.
+/// Holds in one step of a request. The step's reply carries the position at which the next one resumes.
 const HOLDS_PER_STEP_MAX: usize = 64;
-/// Holds before a step reads a clock, so that short ranges pay for none.
+/// Holds before a step reads a clock, so that short ranges read none.
 const HOLDS_UNTIMED: usize = 2;
-/// Nanoseconds that a step lasts beyond its untimed holds. Every other request of the thread waits for the step to end.
+/// Maximum duration of a step after its untimed holds, in nanoseconds. Every other request of the thread
+/// waits for the step to end.
 const STEP_NS_MAX: u64 = 80_000;
 
-/// Rows and keys looked at for one request, from which on it was long: tens of microseconds.
+/// Rows and keys from which on a request counts as long: tens of microseconds.
 pub(crate) const LONG_READ_ROWS: u64 = 256;
 
-/// What is said of a key that no row has, where that is said: an empty packet.
+/// The output for a key without a row, where the program marks those: an empty packet.
 const MISSING: [u8; 4] = [0; 4];
 
-/// What a request asks, borrowed from it.
+/// The parts of a request that reading needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadView<'a> {
     pub program: &'a ReadProgram,
@@ -42,25 +43,25 @@ pub(crate) struct ReadView<'a> {
     pub rows_max: u32,
 }
 
-/// How far a request has been answered.
+/// Progress of a request.
 #[derive(Debug, Default)]
 pub(crate) struct ReadPosition {
-    /// Where the item that comes next, or is under way, begins in the input.
+    /// Byte position of the current item in the input.
     item: usize,
-    /// The place within a range.
+    /// Position within the current range.
     cursor: ScanCursor,
-    /// The next row id of a read of all rows.
+    /// Next row id of a read of all rows.
     row: RowId,
     /// Rows accepted for this reply.
     pub rows: u32,
-    /// Rows accepted for the replies before it.
+    /// Rows accepted for earlier replies.
     rows_before: u32,
-    /// Whether anything is left.
+    /// Whether rows are left.
     has_more: bool,
 }
 
 impl ReadPosition {
-    /// The beginning, or where an earlier reply said to go on.
+    /// The start of a request, or the position at which an earlier reply ended.
     #[inline]
     pub fn new(request: &ReadRows) -> ReadPosition {
         match &request.resume {
@@ -75,14 +76,14 @@ impl ReadPosition {
     }
 
     pub fn resumed(resume: &Resume) -> ReadPosition {
-        // An index key is never empty, so an empty one says that the range was not begun.
+        // An index key is never empty, so an empty one marks a range that was not begun.
         let is_begun = !resume.key.is_empty();
         let cursor = ScanCursor { key: resume.key.clone(), row: is_begun.then_some(resume.row) };
         let item = resume.item_position as usize;
         ReadPosition { item, cursor, row: resume.row, rows: 0, rows_before: resume.rows, has_more: true }
     }
 
-    /// Where to go on; `None` when nothing is left.
+    /// The position to resume at; `None` when nothing is left.
     pub fn resume(self) -> Option<Box<Resume>> {
         let ReadPosition { item, cursor, row, rows, rows_before, has_more } = self;
         let row = cursor.row.unwrap_or(row);
@@ -103,14 +104,14 @@ pub(crate) enum Hold {
 }
 
 impl Hold {
-    /// The end of a hold that read rows.
+    /// The result of a hold that read rows.
     #[inline]
     pub fn ended(is_done: bool) -> Hold {
         if is_done { Hold::Done } else { Hold::More }
     }
 }
 
-/// Reads rows; one per block, for its working memory.
+/// Reads rows. Each block has one, for its working memory.
 #[derive(Debug)]
 pub(crate) struct RowReader {
     pub emitter: Emitter,
@@ -118,7 +119,7 @@ pub(crate) struct RowReader {
     pub counts: ReadCounts,
 }
 
-/// What was read since the start, as `junctor_info.counters` tells it.
+/// Counts since the start, as in `junctor_info.counters`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReadCounts {
     pub reads: u64,
@@ -129,7 +130,7 @@ pub(crate) struct ReadCounts {
 }
 
 impl ReadCounts {
-    /// Rows and keys that were looked at.
+    /// Rows and keys examined.
     #[inline]
     pub fn looked_at(&self) -> u64 {
         self.keys + self.rows_scanned
@@ -141,11 +142,10 @@ impl RowReader {
         RowReader { emitter: Emitter::new(), image: Vec::new(), counts: ReadCounts::default() }
     }
 
-    /// Runs one step of a request: holds of the guard until the request is answered, the reply is full, or the time of a step is spent.
-    /// False when the guard was busy before anything was read.
+    /// Runs one step of a request: holds of the guard until the request is answered, the reply is full, or
+    /// the step's time is over. Returns false when the guard was busy before anything was read.
     ///
-    /// # Errors
-    /// Those of [`RowReader::hold`].
+    /// # Errors Those of [`RowReader::hold`].
     #[inline(always)]
     pub fn step(
         &mut self,
@@ -186,9 +186,11 @@ impl RowReader {
         Ok(true)
     }
 
-    /// Reads what one hold of the guard may. True when the request is answered, or the reply as long as it may be.
+    /// Reads as many rows as one hold of the guard allows. Returns true when the request is answered or the
+    /// reply is full.
     ///
-    /// Errors: 1412 when the plan names an index that is no more, or the snapshot is too old, and those of the expressions.
+    /// # Errors 1412 when the plan names an index that no longer exists or the snapshot is too old, and those
+    /// of the expressions.
     #[inline]
     pub fn hold(
         &mut self,
@@ -225,7 +227,7 @@ impl RowReader {
             return Ok(true);
         };
         if input.position() >= view.input.len() {
-            // A point read: nothing to overlap with.
+            // A point read has no other key to overlap with.
             position.item = input.position();
             position.has_more = false;
             self.counts.keys += 1;
@@ -242,13 +244,13 @@ impl RowReader {
         let end = fetch(store, view, position.item, &mut images);
         let RowReader { emitter, image, .. } = self;
         let stopped_at = match plain_rows(view) {
-            Some(plan) if view.program.marks_missing => say_marked(plan, store, &images, view, image, position, out),
-            Some(plan) => say_plain(plan, store, &images, view, image, position, out),
-            None => say_images(&images, view, position, out, |stored, out| {
+            Some(plan) if view.program.marks_missing => emit_marked(plan, store, &images, view, image, position, out),
+            Some(plan) => emit_plain(plan, store, &images, view, image, position, out),
+            None => emit_images(&images, view, position, out, |stored, out| {
                 accept(emitter, view, store.view_stored(stored, image), parameters, out)
             })?,
         };
-        // Those behind the last that there was room for come again.
+        // Keys beyond the end of this reply are read again by the next one.
         self.counts.keys += stopped_at.map_or(images.len(), |last| last + 1) as u64;
         position.item = match stopped_at {
             Some(last) => {
@@ -305,7 +307,7 @@ impl RowReader {
                 None => return Err(Error::table_definition_changed()),
                 Some(ScanEnd::Exhausted) => {
                     position.item = input.position();
-                    // A range costs a descent even when it is empty.
+                    // Even an empty range costs a descent.
                     budget -= (seen + 1).min(budget);
                 }
                 Some(ScanEnd::Budget) => {
@@ -356,7 +358,8 @@ impl RowReader {
     }
 }
 
-/// How rows are said when nothing but columns leave the partition, of every row that is found.
+/// The plan that encodes rows from their columns, if the output consists of columns only and no filter
+/// applies.
 #[inline]
 fn plain_rows<'a>(view: &ReadView<'a>) -> Option<&'a RowPlan> {
     match (&view.program.output, &view.program.filter) {
@@ -365,9 +368,9 @@ fn plain_rows<'a>(view: &ReadView<'a>) -> Option<&'a RowPlan> {
     }
 }
 
-/// Says the rows of a batch as a plan of their columns, as [`say_images`] does.
+/// Emits the rows of a batch by a plan of their columns, as [`emit_images`] does.
 #[inline(never)]
-fn say_plain(
+fn emit_plain(
     plan: &RowPlan,
     store: &PartitionStore,
     images: &[&[u8]],
@@ -378,18 +381,19 @@ fn say_plain(
 ) -> Option<usize> {
     match view.protocol {
         RowProtocol::Text => {
-            say_each::<false>(store, images, view, image, position, out, |row, out| plan.append_text(row, out))
+            emit_each::<false>(store, images, view, image, position, out, |row, out| plan.append_text(row, out))
         }
         RowProtocol::Binary => {
-            say_each::<false>(store, images, view, image, position, out, |row, out| plan.append_binary(row, out))
+            emit_each::<false>(store, images, view, image, position, out, |row, out| plan.append_binary(row, out))
         }
-        // Such rows are said value by value.
+        // This protocol is encoded value by value.
         RowProtocol::Values => None,
     }
 }
 
-/// Reads the keys of one hold from the item `from` on, into `images`. Returns where it stopped. A function of its own: among the
-/// other branches the loops of the batch have too few registers, which is 19 instructions a key.
+/// Looks up the keys of one hold from item `from` on. Returns where it stopped. A separate function, because
+/// inlined among the other branches, the loops of the batch run out of registers, which costs 19 instructions
+/// a key.
 #[inline(never)]
 fn fetch<'a>(store: &'a PartitionStore, view: &ReadView<'_>, from: usize, images: &mut Batch<&'a [u8]>) -> usize {
     let mut input = InputReader::new(view.input);
@@ -399,9 +403,9 @@ fn fetch<'a>(store: &'a PartitionStore, view: &ReadView<'_>, from: usize, images
     input.position()
 }
 
-/// As [`say_plain`] in the binary form, with a mark for each key that has no row.
+/// As [`emit_plain`] in the binary form, with a mark for each key without a row.
 #[inline(never)]
-fn say_marked(
+fn emit_marked(
     plan: &RowPlan,
     store: &PartitionStore,
     images: &[&[u8]],
@@ -410,11 +414,11 @@ fn say_marked(
     position: &mut ReadPosition,
     out: &mut Vec<u8>,
 ) -> Option<usize> {
-    say_each::<true>(store, images, view, image, position, out, |row, out| plan.append_binary(row, out))
+    emit_each::<true>(store, images, view, image, position, out, |row, out| plan.append_binary(row, out))
 }
 
 #[inline(always)]
-fn say_each<const MARKS_MISSING: bool>(
+fn emit_each<const MARKS_MISSING: bool>(
     store: &PartitionStore,
     images: &[&[u8]],
     view: &ReadView<'_>,
@@ -439,9 +443,9 @@ fn say_each<const MARKS_MISSING: bool>(
     stopped_at
 }
 
-/// Says the rows of a batch until the reply is as long as it may be; then the position in the batch of the last one said.
+/// Emits the rows of a batch until the reply is full. Then returns the position of the last row emitted.
 #[inline(always)]
-fn say_images(
+fn emit_images(
     images: &[&[u8]],
     view: &ReadView<'_>,
     position: &mut ReadPosition,
@@ -460,7 +464,7 @@ fn say_images(
     Ok(None)
 }
 
-/// Filters one row and says it; whether it was accepted.
+/// Filters one row and emits it. Returns whether it was accepted.
 #[inline]
 fn accept(
     emitter: &mut Emitter,
@@ -470,7 +474,7 @@ fn accept(
     out: &mut Vec<u8>,
 ) -> Result<bool> {
     if let Some(plan) = plain_rows(view) {
-        say_row(plan, view.protocol, row, out);
+        emit_row(plan, view.protocol, row, out);
         return Ok(true);
     }
     emitter.scratch.reset();
@@ -484,11 +488,11 @@ fn accept(
 }
 
 #[inline(never)]
-fn say_row(plan: &RowPlan, protocol: RowProtocol, row: RowView<'_>, out: &mut Vec<u8>) {
+fn emit_row(plan: &RowPlan, protocol: RowProtocol, row: RowView<'_>, out: &mut Vec<u8>) {
     match protocol {
         RowProtocol::Text => plan.append_text(row, out),
         RowProtocol::Binary => plan.append_binary(row, out),
-        // Such rows are said value by value: `plain_rows` has no plan for them.
+        // This protocol is encoded value by value; `plain_rows` makes no plan for it.
         RowProtocol::Values => {}
     }
 }
@@ -498,14 +502,15 @@ fn passes(filter: &Expression, row: RowView<'_>, parameters: Parameters<'_>, emi
     filter.is_true(Some(row), parameters, &emitter.scratch)
 }
 
-/// Aggregates say one run of states whatever they have seen, so the bound on rows does not stop them.
+/// Whether the reply is full. Aggregates produce one run of states, so the bound on rows does not apply to
+/// them.
 #[inline]
 fn is_full(view: &ReadView<'_>, position: &ReadPosition, out: &[u8]) -> bool {
     (position.rows >= view.rows_max || out.len() >= REPLY_BYTES_MAX)
         && !matches!(view.program.output, Output::Aggregates(_))
 }
 
-/// A range of the input as the index takes it.
+/// A range of the input in the form of the index.
 pub(crate) fn bounds_of<'a>(range: &KeyRange<'a>) -> RangeBounds<'a> {
     let bound = |bound: Option<(&'a [u8], bool)>| match bound {
         None => Bound::Unbounded,

@@ -1,4 +1,5 @@
-//! Keys of computed values whose byte order is the SQL order; none is a prefix of another of the same expression.
+//! Keys of computed values whose byte order is the SQL order. No key is a prefix of another one of the same
+//! expression.
 
 use junctor_expression::{Kind, ResultType};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -6,10 +7,10 @@ use junctor_model::key::append_value;
 use junctor_model::schema::ColumnType;
 use junctor_model::value::ValueRef;
 
-/// Bytes of one string in a sort key; what follows does not count for the order.
+/// Bytes of a string that a sort key keeps. The rest does not affect the order.
 const SORT_BYTES_MAX: usize = 4096;
 
-/// Appends the key of a value of that type.
+/// Appends the key of a value of this type.
 #[inline]
 pub(super) fn append_key(result: &ResultType, value: ValueRef<'_>, out: &mut Vec<u8>) {
     let column_type = match result.kind {
@@ -23,7 +24,8 @@ pub(super) fn append_key(result: &ResultType, value: ValueRef<'_>, out: &mut Vec
     append_value(column_type, true, value, out);
 }
 
-/// As `append_key`, against the order if `descending`, and of bounded length. True when the key was cut.
+/// As `append_key`, with reversed order if `descending`, and of bounded length. Returns true when the key was
+/// cut.
 #[inline]
 pub(super) fn append_sort_key(result: &ResultType, value: ValueRef<'_>, descending: bool, out: &mut Vec<u8>) -> bool {
     let start = out.len();
@@ -39,7 +41,7 @@ pub(super) fn append_sort_key(result: &ResultType, value: ValueRef<'_>, descendi
     is_cut
 }
 
-/// All values of an expression have its scale, so their mantissas order them.
+/// All values of an expression share its scale, so their mantissas give the order.
 fn append_decimal(result: &ResultType, value: ValueRef<'_>, out: &mut Vec<u8>) {
     let mantissa = match value {
         ValueRef::Null => return out.push(0),
@@ -56,7 +58,9 @@ fn scale_factor(result: &ResultType) -> i128 {
     10i128.checked_pow(u32::from(result.scale())).unwrap_or(1)
 }
 
-/// The length of a key as entries say it. Error: 1436 when it does not fit.
+/// The length of a key as entries encode it.
+///
+/// # Errors 1436 when it does not fit.
 #[inline]
 pub(super) fn key_length(bytes: usize) -> Result<[u8; 2]> {
     match u16::try_from(bytes) {

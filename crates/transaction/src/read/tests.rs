@@ -33,7 +33,7 @@ fn projection(values: Vec<Expression>) -> Projection {
 /// The text column of the sample table.
 const TEXT: ColumnIndex = ColumnIndex(3);
 
-/// These columns of the table: by a plan of the row, and value by value.
+/// A projection of these columns: once encoded by a plan of the row, once value by value.
 fn planned_and_computed(table: &SampleTable, chosen: &[ColumnIndex]) -> [Projection; 2] {
     let values: Vec<Expression> = chosen.iter().map(|index| column(table, *index)).collect();
     let definition = |index: &ColumnIndex| &table.layout.definition.columns[usize::from(index.0)];
@@ -45,12 +45,12 @@ fn planned_and_computed(table: &SampleTable, chosen: &[ColumnIndex]) -> [Project
     [planned, computed]
 }
 
-/// A partition with rows 1 to `count`: k is 10 times the id, committed with number 1.
+/// A partition with rows 1 to `count`, committed with number 1; k is 10 times the id.
 fn store(table: &SampleTable, count: i64) -> PartitionStore {
     store_of(table, count, |_| (None, 4))
 }
 
-/// As `store`; u, and how long the text is, are what `of_id` says.
+/// As `store`; `of_id` gives u and the length of the text.
 fn store_of(table: &SampleTable, count: i64, of_id: impl Fn(i64) -> (Option<i64>, usize)) -> PartitionStore {
     let pool = PagePool::new(32 << 20).expect("address space");
     let mut store = PartitionStore::new(Arc::clone(&table.layout), pool);
@@ -66,7 +66,7 @@ fn store_of(table: &SampleTable, count: i64, of_id: impl Fn(i64) -> (Option<i64>
     store
 }
 
-/// Everything that a program reads, in replies of `rows_max` rows.
+/// All rows of a program, in replies of `rows_max` rows.
 fn read(
     store: &PartitionStore,
     program: &ReadProgram,
@@ -145,7 +145,7 @@ fn every_access_gives_the_same_rows_whatever_the_batch() {
     }
 }
 
-/// Runs of accesses that lead to rows 1 to `count` of the table, most in more than one hold.
+/// Accesses that lead to rows 1 to `count` of the table, most in more than one hold.
 fn accesses(table: &SampleTable, count: i64) -> Vec<(Access, Option<Expression>, Vec<u8>)> {
     let ids: Vec<i64> = (0..=count + 5).collect();
     let input_of = |mut parts: std::collections::BTreeMap<u16, junctor_kernel::Buffer>| {
@@ -170,7 +170,7 @@ fn accesses(table: &SampleTable, count: i64) -> Vec<(Access, Option<Expression>,
     ]
 }
 
-/// That a plan of the row says the same replies as the values one by one; how many replies there were and their bytes.
+/// Asserts that encoding by plan and value by value give the same replies. Returns their number and bytes.
 fn assert_same_replies(table: &SampleTable, store: &PartitionStore, count: i64, rows_max: u32) -> Vec<(usize, usize)> {
     let mut sizes = Vec::new();
     for chosen in [&[ID, K, U, TEXT][..], &[TEXT, U, ID, TEXT], &[ID]] {
@@ -198,7 +198,7 @@ fn a_plan_of_the_row_says_what_its_values_say_whatever_the_batch() {
     let store = store_of(&table, count, |id| ((id % 3 == 0).then_some(id * 7), (id % 5) as usize));
     for rows_max in [0, 1, 7, 63, 64, 65, 128, 1000, u32::MAX] {
         let sizes = assert_same_replies(&table, &store, count, rows_max);
-        // The first access is to more keys than there are rows; the last keys find nothing, in a reply of their own when
+        // The first access has more keys than rows. Its last keys find nothing, in a reply of their own when
         // the rows before filled theirs.
         let replies = (count as usize).div_ceil(rows_max.max(1) as usize);
         assert!((replies..=replies + 1).contains(&sizes[0].0), "{} replies of {rows_max} rows", sizes[0].0);
@@ -209,7 +209,7 @@ fn a_plan_of_the_row_says_what_its_values_say_whatever_the_batch() {
 fn a_plan_of_the_row_cuts_replies_where_its_values_do() {
     let table = SampleTable::new(1);
     let count = 90;
-    // Wide rows, rows with their text in pages of its own, and rows in one piece of which a hold is more than a reply.
+    // Wide rows, rows with their text in overflow pages, and rows so wide that one hold exceeds a reply.
     let text_bytes = |id| match id % 30 {
         7 => 70_000,
         11 | 12 => 20_000,

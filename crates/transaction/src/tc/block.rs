@@ -16,37 +16,37 @@ use junctor_storage::commit_sequence::CommitSequence;
 use super::follow_up::EntryPrograms;
 use super::state::{TransactionHandle, TransactionRecord};
 
-/// Bits of a transaction's counter that hold its place in the pool.
+/// Low bits of a transaction's counter that hold its index in the pool.
 const PLACE_BITS: u32 = 16;
 
-/// One instance of tc.
+/// One tc instance.
 #[derive(Debug)]
 pub struct TcBlock {
     pub(super) own: Address,
     pub(super) sequence: Arc<CommitSequence>,
     pub(super) catalog: Arc<Catalog>,
     pub(super) transactions: Pool<Box<TransactionRecord>>,
-    /// Records of ended transactions, for their memory.
+    /// Records of ended transactions, kept for their memory.
     #[allow(clippy::vec_box)] // They go back into the pool as they are.
     pub(super) spare: Vec<Box<TransactionRecord>>,
-    /// Who waits until the stable number has reached which one: transactions of this tc, each for one number, and those of
-    /// others that wait for a number taken here.
+    /// Transactions that wait for a number to be stable: those of this tc, and those of other instances that
+    /// wait for a number taken here.
     pub(super) waiting_stable: BTreeSet<(CommitNumber, TransactionId)>,
-    /// What one call of the sequence made stable.
+    /// Reused by `mark_applied`: numbers that became stable, with the tc that took each.
     pub(super) became_stable: Vec<(CommitNumber, u16)>,
-    /// How entries of a hidden table are inserted and deleted.
+    /// Programs that insert and delete entries of hidden tables.
     pub(super) entry_programs: BTreeMap<TableId, EntryPrograms>,
-    /// Probes that are being passed on.
+    /// Probes that wait to be followed, within one signal.
     pub(super) probes: Vec<ProbeDeadlock>,
-    /// Transactions of the node that wait for tables: their sql blocks and sessions.
+    /// Transactions of the node that wait for tables, with their sql blocks and sessions.
     pub(super) table_waits: BTreeMap<TransactionId, (Address, ConnectionId)>,
-    /// Whether the timer that looks for waits past their deadline runs.
+    /// Whether the timer that checks deadlines of waits runs.
     pub(super) wait_timer_runs: bool,
     pub(super) counted: TcCounters,
 }
 
 impl TcBlock {
-    /// The instance at `own` of a node with this directory. `sequence` is shared by the whole node.
+    /// The instance at `own` of a node with this directory. The whole node shares `sequence`.
     pub fn new(own: Address, directory: &Directory, sequence: Arc<CommitSequence>) -> TcBlock {
         let instances = u32::from(directory.instances(Module::Tc).max(1));
         let transactions_max = (TRANSACTIONS_MAX as u32 / instances).max(1);
@@ -92,7 +92,6 @@ impl TcBlock {
             TcSignal::NoteTableWait(signal) => self.on_note_table_wait(signal, outbox),
             TcSignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),
             TcSignal::PublishCatalog(signal) => self.on_publish_catalog(signal, outbox),
-            // Every statement's work is bounded by its parts, so there is none to go on with.
         }
     }
 
@@ -120,7 +119,7 @@ impl TcBlock {
         outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
     }
 
-    /// Begins a transaction; none when the pool is full.
+    /// Begins a transaction. `None` when the pool is full.
     pub(super) fn begin(&mut self) -> Option<TransactionHandle> {
         if self.transactions.len() == self.transactions.capacity() {
             return None;
@@ -134,7 +133,7 @@ impl TcBlock {
         Some(handle)
     }
 
-    /// The transaction of this id, if it is one of this instance and open.
+    /// The record of a transaction, if it belongs to this instance and is open.
     pub(super) fn find(&self, transaction: TransactionId) -> Option<TransactionHandle> {
         let counter = transaction.0 & ((1 << 48) - 1);
         let place = (counter & ((1 << PLACE_BITS) - 1)) as u32;
@@ -143,7 +142,8 @@ impl TcBlock {
         (is_own && self.transactions.get(handle).is_some()).then_some(handle)
     }
 
-    /// The open transaction that a reply of a participant belongs to. A transaction stays open until all of them answered.
+    /// The open transaction that a participant's reply belongs to. It stays open until all participants have
+    /// answered.
     pub(super) fn awaiting(&self, transaction: TransactionId) -> TransactionHandle {
         match self.find(transaction) {
             Some(handle) => handle,
@@ -161,7 +161,6 @@ impl TcBlock {
         }
     }
 
-    /// The address of another tc instance of the node.
     pub(super) fn tc_address(&self, instance: u16) -> Address {
         Address::new(self.own.node, Module::Tc, instance)
     }

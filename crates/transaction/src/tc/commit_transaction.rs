@@ -1,5 +1,5 @@
-//! Hot path, budget 150 instructions a participant. Commit: prepare, take the number, commit at all participants, wait
-//! until the stable number has reached it.
+//! Hot path, budget 150 instructions a participant. Commit: prepare, take the number, commit at all
+//! participants, and wait until the number is stable.
 
 use junctor_kernel::{Context, Outbox, require};
 use junctor_model::id::{CommitNumber, TransactionId};
@@ -11,11 +11,11 @@ use junctor_signals::{LdmSignal, Signal, TcSignal};
 use super::block::TcBlock;
 use super::state::{Phase, TransactionHandle};
 
-/// Transactions that one signal lets go on.
+/// Transactions that one signal wakes. The rest waits for the next turn.
 const WOKEN_PER_SIGNAL_MAX: usize = 32;
 
 impl TcBlock {
-    /// Begins the commit of a transaction of which no statement runs.
+    /// Begins the commit of a transaction without a running statement.
     pub(super) fn commit(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let record = self.record(handle);
@@ -26,7 +26,7 @@ impl TcBlock {
         if count == 0 {
             return self.release(handle, outbox);
         }
-        // One participant without backups has nothing to prepare: applying the number in memory cannot fail.
+        // One participant without backups has nothing to prepare: applying a number in memory cannot fail.
         if count == 1 && !has_backups {
             return self.take_number(handle, outbox);
         }
@@ -55,7 +55,7 @@ impl TcBlock {
         }
     }
 
-    /// Every participant is prepared: from here on the transaction cannot fail.
+    /// Takes the commit number. Every participant is prepared, so the transaction cannot fail any more.
     fn take_number(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let number = match self.sequence.take(own.instance) {
@@ -100,14 +100,15 @@ impl TcBlock {
             self.waiting_stable.insert((number, reply.transaction));
         }
         if is_applied {
-            // Participants with locks only may still release them: later commits do not wait for that.
+            // Participants with only locks may still be releasing them. Later commits do not wait for that.
             self.mark_applied(number, context, outbox);
         } else if is_complete && !self.must_wait(handle, number, Phase::WaitingStable, outbox) {
             self.answer(handle, outbox);
         }
     }
 
-    /// All writers have applied the number. Lets every transaction continue whose number became stable by this.
+    /// Marks the number as applied by all writers, and continues every transaction whose number became stable
+    /// by it.
     fn mark_applied(&mut self, number: CommitNumber, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let mut became_stable = std::mem::take(&mut self.became_stable);
         let marked = self.sequence.mark_applied(number, &mut |number, owner| became_stable.push((number, owner)));
@@ -124,7 +125,7 @@ impl TcBlock {
         self.became_stable = became_stable;
     }
 
-    /// Whether the transaction has to wait until the number is stable; then it is in that phase from now on.
+    /// Puts the transaction into `phase` unless the number is stable already. Returns whether it has to wait.
     pub(super) fn must_wait(
         &mut self,
         handle: TransactionHandle,
@@ -137,7 +138,7 @@ impl TcBlock {
         record.phase = phase;
         let transaction = record.id;
         self.waiting_stable.insert((number, transaction));
-        // Of its own numbers a tc is told without asking.
+        // A tc hears of its own numbers without asking.
         if owner != self.own.instance {
             let signal = Signal::Tc(TcSignal::AwaitStable(AwaitStable { number, transaction }));
             outbox.send(self.tc_address(owner), signal);
@@ -145,17 +146,18 @@ impl TcBlock {
         true
     }
 
-    /// A transaction of another tc has seen what one of this tc has committed.
+    /// Answers a transaction of another tc that has seen a commit of this one.
     pub(super) fn on_await_stable(&mut self, signal: AwaitStable, outbox: &mut Outbox<Signal>) {
         let AwaitStable { number, transaction } = signal;
         require!(number <= self.sequence.taken(), "a number that is waited for was taken: {number}");
         match self.sequence.stable() >= number {
-            true => self.tell_stable(number, transaction.instance(), outbox),
+            true => self.notify_stable(number, transaction.instance(), outbox),
             false => _ = self.waiting_stable.insert((number, transaction)),
         }
     }
 
-    /// Nobody waits when the stable number was faster than the reply of a partition that committed by itself.
+    /// Continues the transactions that wait for a number. There are none if the number became stable before
+    /// the reply of a one-phase commit arrived.
     pub(super) fn on_commit_stable(
         &mut self,
         number: CommitNumber,
@@ -170,10 +172,10 @@ impl TcBlock {
             let transaction = first.1;
             match self.find(transaction) {
                 Some(handle) => self.go_on_stable(handle, context, outbox),
-                None => self.tell_stable(number, transaction.instance(), outbox),
+                None => self.notify_stable(number, transaction.instance(), outbox),
             }
         }
-        // A number that so many have seen is gone on with in another turn.
+        // The remaining waiters of this number are woken in the next turn.
         outbox.send(self.own, Signal::Tc(TcSignal::CommitStable(CommitStable { number })));
     }
 
@@ -191,7 +193,7 @@ impl TcBlock {
         }
     }
 
-    fn tell_stable(&mut self, number: CommitNumber, instance: u16, outbox: &mut Outbox<Signal>) {
+    fn notify_stable(&mut self, number: CommitNumber, instance: u16, outbox: &mut Outbox<Signal>) {
         if instance != self.own.instance {
             outbox.send(self.tc_address(instance), Signal::Tc(TcSignal::CommitStable(CommitStable { number })));
         }

@@ -1,4 +1,4 @@
-//! COMMIT and ROLLBACK as the client asks them, and the answer that ends a transaction.
+//! COMMIT and ROLLBACK as the client requests them, and the answer that ends a transaction.
 
 use junctor_kernel::{Outbox, require};
 use junctor_model::error::Error;
@@ -13,7 +13,7 @@ impl TcBlock {
         let EndTransaction { operation, reply_to, transaction, ending } = request;
         let end = EndRequest { operation, reply_to, ending };
         let Some(handle) = self.find(transaction) else {
-            // It has ended, as it does after a deadlock; there is nothing left to do.
+            // The transaction has ended already, as a deadlock's victim has.
             return reply_end(end, None, outbox);
         };
         let record = self.record(handle);
@@ -23,13 +23,13 @@ impl TcBlock {
         record.ending = Some(end);
         match record.phase {
             Phase::Idle => self.begin_ending(handle, outbox),
-            // The client is gone in the middle of a statement: it ends as soon as it can.
+            // The client disconnected during a statement, so the statement is interrupted.
             Phase::Executing => self.interrupt(handle, outbox),
             _ => {}
         }
     }
 
-    /// Begins the end that was asked for, if one was and no statement runs.
+    /// Begins the requested end, if one was requested and no statement runs.
     pub(super) fn begin_ending(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         match self.record(handle).ending.map(|end| end.ending) {
             Some(Ending::Commit) => self.commit(handle, outbox),
@@ -38,7 +38,7 @@ impl TcBlock {
         }
     }
 
-    /// The transaction is over: whoever waits for it is told, and its record is free.
+    /// Ends the transaction: answers everyone who waits for it and recycles its record.
     pub(super) fn answer(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         let is_undone =

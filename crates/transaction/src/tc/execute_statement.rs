@@ -1,5 +1,5 @@
-//! Hot path, budget 300 instructions a statement of one part. One statement: its parts go to the owners at once, the
-//! replies are gathered, follow-ups run, the statement is answered, committed or undone.
+//! Hot path, budget 300 instructions a statement of one part. Sends all parts of a statement to their owners,
+//! gathers the replies, runs follow-ups, and then answers, commits or undoes the statement.
 
 use junctor_kernel::{Address, Buffer, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
@@ -86,7 +86,7 @@ impl TcBlock {
         }
     }
 
-    /// Whether the plan was made for another definition of the table than the published one.
+    /// Whether the plan was made for another version of its tables than the published one.
     fn is_stale(&self, program: &WriteProgram) -> bool {
         let published = |id| self.catalog.dictionary.table(id).map(|layout| layout.definition.version);
         let own = &program.table.definition;
@@ -100,7 +100,7 @@ impl TcBlock {
         self.catalog.distribution.chain(partition).is_some_and(|chain| chain.len() > 1)
     }
 
-    /// Sends one part to the owner of its partition. Without an owner the statement fails.
+    /// Sends one part to the owner of its partition. Without an owner, the statement fails.
     pub(super) fn send_part(
         &mut self,
         handle: TransactionHandle,
@@ -124,7 +124,7 @@ impl TcBlock {
         require!(record.phase == Phase::Executing, "parts belong to a statement that executes");
         let number = record.running.parts.len() as u64;
         require!(number <= u64::from(u32::MAX), "the number of a part has 32 bits");
-        // What other rows ask of this one is no reading of the statement's own.
+        // Isolation applies to the rows that the client asked for, not to follow-ups.
         let reading = if matches!(part, Part::Base) { record.running.reading } else { Reading::default() };
         record.running.parts.push(part);
         let request = WriteRows {
@@ -190,9 +190,9 @@ impl TcBlock {
         match reply.error {
             None => self.take_follow_ups(handle, number, reply.follow_ups, context.buffers),
             Some(error) => {
-                let error = running.say_entry(number, reply.matched, error);
+                let error = running.name_entry(number, reply.matched, error);
                 let is_first = running.error.is_none();
-                // What ends the transaction, no other failure of the statement may hide.
+                // An error that ends the transaction takes precedence over any other failure.
                 if is_first || ends_transaction(&error) {
                     running.error = Some(error);
                 }
@@ -206,7 +206,7 @@ impl TcBlock {
         }
     }
 
-    /// All parts under way have answered: what comes next.
+    /// Decides the next step once all parts under way have answered.
     pub(super) fn advance_statement(
         &mut self,
         handle: TransactionHandle,
@@ -216,7 +216,7 @@ impl TcBlock {
         let record = self.record(handle);
         require!(record.outstanding == 0, "a statement advances when all parts under way have answered");
         if let Some(check) = record.running.check.take() {
-            record.running.judge(&check);
+            record.running.check_found(&check);
         }
         record.fail_if_interrupted();
         if record.running.error.is_some() {
@@ -238,8 +238,8 @@ impl TcBlock {
         self.finish_statement(handle, outbox);
     }
 
-    /// Everything is done. Nothing is told of what is not stable yet; a number that is still to be taken comes after all that
-    /// was seen.
+    /// Ends a successful statement. The client must not see commits that are not stable yet. An own commit
+    /// number that is still to be taken is above them, so waiting for that one is enough.
     fn finish_statement(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         let running = &record.running;
@@ -270,7 +270,7 @@ impl TcBlock {
         }
     }
 
-    /// Answers the statement; the transaction is named when it stays open.
+    /// Answers the statement. The reply names the transaction if it stays open.
     pub(super) fn reply_statement(&mut self, handle: TransactionHandle, stays_open: bool, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         require!(record.owes_statement, "a statement is answered once");

@@ -1,9 +1,10 @@
-//! What changed rows ask of other partitions: rows that moved, and entries of unique indexes in their hidden tables.
+//! Follow-ups of changed rows in other partitions: rows that moved, and entries of unique indexes in their
+//! hidden tables.
 //!
-//! Base rows come first, then the unique indexes in index order; so all transactions lock in one order. Within an
-//! index, entries with different keys are independent, and those with the same key keep their order: each goes into the
-//! first round after the one before it, deletes into even rounds and inserts into odd ones. A statement that changes
-//! keys without a collision needs two rounds, however many rows it has.
+//! Base rows come first, then the unique indexes in index order, so that all transactions lock in the same
+//! order. Within an index, entries with different keys are independent. Entries with the same key keep their
+//! order: each goes into the first round after the one before it, deletes into even rounds and inserts into
+//! odd ones. A statement that changes keys without a collision needs two rounds, however many rows it has.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,32 +25,33 @@ use junctor_signals::write_rows::FollowUp;
 use super::block::TcBlock;
 use super::state::{Cascade, Part, PlannedRound, Round, RoundPart, Statement, TransactionHandle};
 
-/// Keys whose rounds are forgotten at once.
+/// Planned keys forgotten in one step.
 const RETIRED_AT_ONCE_MAX: usize = 32_768;
-/// Bytes of a part after which another one is begun for the same partition.
+/// Bytes after which a further part is begun for the same partition.
 const PART_BYTES_MAX: usize = 1 << 20;
 
-/// What changed rows ask for so far. Parts tell of it bit by bit, and each bit is put at once where it will be sent from: so no step
-/// has very much to plan, and what waits is as small as what is sent.
+/// Follow-ups planned so far. They arrive in portions, and each portion is encoded into the parts that will
+/// be sent. No step therefore plans very much, and waiting follow-ups take no more memory than the signals.
 #[derive(Debug, Default)]
 pub(super) struct FollowUpPlan {
-    /// The program whose rows ask.
+    /// The program whose rows have the follow-ups.
     program: Option<Arc<WriteProgram>>,
-    /// Rows that go to other partitions, and how.
+    /// Rows that move to other partitions, and the program that inserts them.
     moved: BTreeMap<u16, Vec<RoundPart>>,
     move_program: Option<Arc<WriteProgram>>,
-    /// Entries by the place of their index and their round.
+    /// Entries by (position of their index in the program, round).
     entries: BTreeMap<(usize, u32), BTreeMap<PartitionId, Vec<RoundPart>>>,
-    /// The last round of the entries of a key, by index and hash. Keys of one hash take a round more than they need.
+    /// The last round of a key's entries, by index and hash. Keys with equal hashes take a round more than
+    /// necessary.
     last_round: BTreeMap<(usize, u64), u32>,
-    /// The rounds of keys that are planned, which nobody needs any more.
+    /// Former contents of `last_round`, freed in small steps.
     retired: BTreeMap<(usize, u64), u32>,
-    /// What was asked for, foreign keys too, and how many bytes of keys and rows that is.
+    /// Number of follow-ups, foreign keys included, and their bytes of keys and rows.
     count: usize,
     bytes: usize,
 }
 
-/// How error 1062 shows keys, in one piece of memory.
+/// Keys as error 1062 shows them, in one allocation.
 #[derive(Debug, Default)]
 pub(super) struct ShownKeys {
     text: String,
@@ -69,7 +71,7 @@ impl ShownKeys {
     }
 }
 
-/// The programs of a hidden table.
+/// The programs that change a hidden table.
 #[derive(Clone, Debug)]
 pub(super) struct EntryPrograms {
     insert: Arc<WriteProgram>,
@@ -100,7 +102,7 @@ fn insert_program(table: &Arc<TableLayout>, unique_entries: Vec<(IndexId, Arc<Ta
 }
 
 impl TcBlock {
-    /// Sends the next round of follow-ups; false when there is none.
+    /// Sends the next round of follow-ups. Returns false when there is none.
     pub(super) fn run_follow_ups(
         &mut self,
         handle: TransactionHandle,
@@ -129,7 +131,8 @@ impl TcBlock {
         true
     }
 
-    /// Plans what the rows of a part ask for. Foreign keys come after the rest, and cascades have programs of their own.
+    /// Plans the follow-ups of a part's rows. Foreign keys come later, and cascades have programs of their
+    /// own.
     pub(super) fn take_follow_ups(
         &mut self,
         handle: TransactionHandle,
@@ -145,12 +148,12 @@ impl TcBlock {
             let (program, path) = (Arc::clone(program), path.clone());
             return running.keep_cascade(program, path, follow_ups.into_vec());
         }
-        // Rows that have moved are told of while others of their program are planned.
+        // Follow-ups of moved rows belong to the program that moved them.
         let Some(program) = running.planned.program.clone().or_else(|| running.program.clone()) else { return };
         self.plan_follow_ups(handle, &program, follow_ups.into_vec(), buffers);
     }
 
-    /// Plans what rows of a program ask for; foreign keys are kept for later.
+    /// Plans the follow-ups of a program's rows, and keeps those of foreign keys for later.
     pub(super) fn plan_follow_ups(
         &mut self,
         handle: TransactionHandle,
@@ -185,7 +188,7 @@ impl TcBlock {
 }
 
 impl FollowUpPlan {
-    /// Forgets everything; statements without unique keys have nothing to forget.
+    /// Forgets all follow-ups. Cheap for statements without unique keys.
     #[inline]
     pub fn clear(&mut self) {
         if self.count > 0 || !self.retired.is_empty() {
@@ -193,12 +196,12 @@ impl FollowUpPlan {
         }
     }
 
-    /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         self.moved.is_empty() && self.entries.is_empty()
     }
 
-    /// What is to be sent next. Moved rows make one round and leave the rest for later, since they bring entries of their own.
+    /// Takes the next rounds. Moved rows make a round of their own and leave the rest for later, because
+    /// their inserts add entries.
     fn take_rounds(&mut self) -> VecDeque<PlannedRound> {
         if !self.moved.is_empty() {
             let moved = std::mem::take(&mut self.moved);
@@ -209,7 +212,7 @@ impl FollowUpPlan {
         planned.entries.into_values().map(PlannedRound::plain).collect()
     }
 
-    /// Lets go of some of what was needed for planning: all of it at once would take long.
+    /// Frees some memory of past planning. Freeing all of it in one step would take long.
     #[inline]
     pub fn drop_some(&mut self) {
         for _ in 0..RETIRED_AT_ONCE_MAX {
@@ -219,7 +222,9 @@ impl FollowUpPlan {
         }
     }
 
-    /// Counts what is asked for, since no other memory is accounted. Error: 1041.
+    /// Counts a follow-up against the limits of a statement: this memory is not accounted elsewhere.
+    ///
+    /// # Errors 1041 beyond a limit.
     fn count(&mut self, follow_up: &FollowUp) -> Result<(), Box<Error>> {
         self.count += 1;
         self.bytes += match follow_up {
@@ -304,7 +309,7 @@ impl FollowUpPlan {
     }
 }
 
-/// The last part, or a new one when that is long enough: no buffer has to grow very large.
+/// The last part, or a new one if the last is long, so that no buffer grows very large.
 fn part_with_room(parts: &mut Vec<RoundPart>, begin: impl FnOnce() -> RoundPart) -> &mut RoundPart {
     match parts.last() {
         Some(last) if last.input.len() < PART_BYTES_MAX => {}
@@ -342,7 +347,7 @@ fn no_entries(program: &WriteProgram, index: IndexId) -> Box<Error> {
 }
 
 impl Statement {
-    /// What rows of a cascade ask for. The parts of one step are one change, wherever their rows are.
+    /// Keeps the follow-ups of a cascade. The parts of one step form one change, whatever their partitions.
     fn keep_cascade(&mut self, program: Arc<WriteProgram>, path: Vec<TableId>, follow_ups: Vec<FollowUp>) {
         match self.cascades.back_mut() {
             Some(last) if Arc::ptr_eq(&last.program, &program) && last.path == path => {
@@ -352,7 +357,8 @@ impl Statement {
         }
     }
 
-    /// What rows of the statement ask for by foreign keys. All of its parts are one change, so that each parent is looked for once.
+    /// Keeps the foreign-key follow-ups of the statement. All its parts form one change, so each parent is
+    /// looked up once.
     fn keep_foreign(&mut self, program: &Arc<WriteProgram>, foreign: Vec<FollowUp>) {
         match self.cascades.front_mut() {
             Some(first) if first.path.is_empty() => first.follow_ups.extend(foreign),
@@ -363,9 +369,9 @@ impl Statement {
         }
     }
 
-    /// An entry that exists already is told in the words of the base table. Entries are inserted in order, so the
-    /// number of those accepted before is the place of the one refused.
-    pub fn say_entry(&self, part: usize, accepted: u32, error: Box<Error>) -> Box<Error> {
+    /// Words a duplicate entry in terms of the base table. Entries are inserted in order, so the number
+    /// accepted is the position of the refused one.
+    pub fn name_entry(&self, part: usize, accepted: u32, error: Box<Error>) -> Box<Error> {
         let Some(Part::Entries { index_name, shown }) = self.parts.get(part) else { return error };
         if error.code != ErrorCode::DuplicateEntry {
             return error;

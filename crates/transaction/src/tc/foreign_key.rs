@@ -1,12 +1,14 @@
-//! Foreign keys: parents are looked for and locked shared, children are looked for, changed or taken away. All of it is part of the
-//! statement, so that it is undone with it.
+//! Foreign keys: parents are looked up and locked shared; children are looked up, changed or deleted. All of
+//! it belongs to the statement and is undone with it.
 //!
-//! What changed rows ask for (`FollowUp::ParentKey`, `FollowUp::ChildKey`) is done after their unique entries, one constraint
-//! after the other. Each step has a statement number of its own: a row that an earlier step has written is met again. Cascades
-//! work off a list, first in, first out; a change knows the tables it came by, and so how deep it is.
+//! The follow-ups `ParentKey` and `ChildKey` run after unique entries, one constraint after the other. Each
+//! step has its own statement number, so that it meets rows that an earlier step has written. Cascades form a
+//! list, first in, first out. Each change knows the tables through which it was reached, and therefore its
+//! depth.
 //!
-//! A child that is written holds its parent's key shared until its transaction ends, and a parent that goes is locked before its
-//! children are looked for. So of a child and the end of its parent one waits for the other, and then sees what it did.
+//! A written child holds its parent's key shared until its transaction ends, and a deleted parent is locked
+//! before its children are looked up. Of a new child and the deletion of its parent, one therefore waits for
+//! the other and then sees its effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,36 +33,36 @@ use super::state::{
     Cascade, KeyRoundKind, KeyRounds, Part, PlannedRound, Round, RoundCheck, RoundPart, Statement, TransactionHandle,
 };
 
-/// How deep cascades may be nested, as in InnoDB; one more is error 3008.
+/// Maximum depth of cascades, as in InnoDB. Beyond it, error 3008.
 const CASCADE_DEPTH_MAX: usize = 15;
 
-/// Keys of a round whose program has no values of its own for each.
+/// Keys of one round, if the program has no values that differ by key.
 const KEYS_PER_ROUND: usize = 1024;
 
-/// Keys of a statement that are looked at in one step, where it may take several.
+/// Keys of a statement that are handled in one step, where splitting is allowed.
 const FOREIGN_KEYS_AT_ONCE_MAX: usize = 4096;
 
-/// A key that a parent has no more.
+/// A key that a parent no longer has.
 #[derive(Debug)]
-struct LeftKey {
+struct RemovedKey {
     key: Vec<u8>,
-    /// Its new values unless it is gone.
+    /// The new values; `None` if the row was deleted.
     new: Option<Vec<u8>>,
-    /// Whether the parent names itself.
+    /// Whether the row was its own child.
     is_own: bool,
 }
 
-/// Whether a row must be found, or none.
+/// The rows that a round must find for the constraint to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sought {
-    /// So many parents.
+pub(super) enum Expectation {
+    /// This many parents.
     Parents(u64),
     /// No child.
     NoChild,
 }
 
 impl TcBlock {
-    /// Begins the next step of the foreign keys of what was changed; false when there is none.
+    /// Begins the next step of foreign keys. Returns false when there is none.
     pub(super) fn run_foreign_keys(
         &mut self,
         handle: TransactionHandle,
@@ -83,7 +85,7 @@ impl TcBlock {
                 Err(error) => self.record(handle).running.error = Some(error),
             }
         } else {
-            // Rows that moved and unique entries of what a cascade changed come first.
+            // Moved rows and unique entries of a cascade come before its foreign keys.
             let rest = follow_ups.extract_if(.., |follow_up| is_foreign(follow_up)).collect::<Vec<_>>();
             if !rest.is_empty() {
                 let cascade = Cascade { program: Arc::clone(&program), path, follow_ups: rest };
@@ -105,14 +107,14 @@ impl TcBlock {
     ) -> Result<Vec<PlannedRound>> {
         let Some(work) = &program.foreign_keys else { return Ok(Vec::new()) };
         let mut parents: BTreeMap<u16, BTreeSet<Vec<u8>>> = BTreeMap::new();
-        let mut children: BTreeMap<u16, Vec<LeftKey>> = BTreeMap::new();
+        let mut children: BTreeMap<u16, Vec<RemovedKey>> = BTreeMap::new();
         for follow_up in follow_ups {
             match follow_up {
                 FollowUp::ParentKey { place, key } => {
                     parents.entry(place).or_default().insert(key);
                 }
                 FollowUp::ChildKey { place, key, new, is_own } => {
-                    children.entry(place).or_default().push(LeftKey { key, new, is_own });
+                    children.entry(place).or_default().push(RemovedKey { key, new, is_own });
                 }
                 _ => {}
             }
@@ -131,7 +133,8 @@ impl TcBlock {
         Ok(rounds)
     }
 
-    /// Locks the parents of keys shared. Keys of a whole unique index take one round, others one each.
+    /// Plans shared locks on the parents of `keys`. Keys of a whole unique index share one round; others take
+    /// one each.
     fn plan_parents(
         &self,
         key: &ParentKey,
@@ -149,7 +152,7 @@ impl TcBlock {
         let program = Arc::new(lock_program(&table, access));
         if let Access::IndexRanges { .. } = access {
             let keys = keys.iter().map(|key| (key.clone(), Vec::new())).collect();
-            let kind = KeyRoundKind::Check(Sought::Parents(1), key.shown.clone());
+            let kind = KeyRoundKind::Check(Expectation::Parents(1), key.shown.clone());
             rounds.push(PlannedRound::Keys(Box::new(KeyRounds {
                 program,
                 keys,
@@ -183,8 +186,8 @@ impl TcBlock {
                 input::push_key(&mut part.input, HashedKey { hash, key: &entry_key });
             }
         }
-        let sought = Sought::Parents(keys.len() as u64);
-        let round = Round::checked(parts.into_values().collect(), sought, &key.shown);
+        let expectation = Expectation::Parents(keys.len() as u64);
+        let round = Round::checked(parts.into_values().collect(), expectation, &key.shown);
         rounds.push(PlannedRound::Parts(round));
         Ok(())
     }
@@ -194,13 +197,13 @@ impl TcBlock {
         key: &ChildKey,
         own: TableId,
         path: &[TableId],
-        keys: Vec<LeftKey>,
+        keys: Vec<RemovedKey>,
         rounds: &mut Vec<PlannedRound>,
     ) -> Result<()> {
         let child = self.current(key.child.definition.id)?;
         let access = Access::IndexRanges { index: key.index, descending: false };
         let (gone, changed): (Vec<_>, Vec<_>) = keys.into_iter().partition(|left| left.new.is_none());
-        // A cascade of new keys that comes back to a table it has changed would not end where it should.
+        // An updating cascade that returns to a table it has changed might never end, so it is restricted.
         let comes_back = child.definition.id == own || path.contains(&child.definition.id);
         let on_update = if comes_back { ReferentialAction::Restrict } else { key.on_update };
         for (keys, action, is_update) in [(gone, key.on_delete, false), (changed, on_update, true)] {
@@ -208,15 +211,15 @@ impl TcBlock {
                 continue;
             }
             let with_values =
-                |keys: Vec<LeftKey>| keys.into_iter().map(|left| (left.key, left.new.unwrap_or_default()));
+                |keys: Vec<RemovedKey>| keys.into_iter().map(|left| (left.key, left.new.unwrap_or_default()));
             let write = match action {
-                // As in InnoDB, a row that names itself is in its own way.
+                // As in InnoDB, a row that is its own child blocks its change.
                 ReferentialAction::NoAction | ReferentialAction::Restrict if keys.iter().any(|left| left.is_own) => {
                     return Err(has_children(&key.shown));
                 }
                 ReferentialAction::NoAction | ReferentialAction::Restrict => {
                     let program = Arc::new(lock_program(&child, access));
-                    let kind = KeyRoundKind::Check(Sought::NoChild, key.shown.clone());
+                    let kind = KeyRoundKind::Check(Expectation::NoChild, key.shown.clone());
                     let (keys, keys_each) = (with_values(keys).collect(), KEYS_PER_ROUND);
                     let all = KeyRounds { program, keys, kind, keys_each, has_begun: false };
                     rounds.push(PlannedRound::Keys(Box::new(all)));
@@ -232,7 +235,7 @@ impl TcBlock {
                 return Err(too_deep());
             }
             let program = Arc::new(self.cascade_program(&child, write, access, &key.child_columns)?);
-            // New values are parameters, which are those of one key.
+            // New values are parameters of the program, so such a round has one key.
             let keys_each = if program.reads_parameters { 1 } else { KEYS_PER_ROUND };
             let keys = with_values(keys).collect();
             let all = KeyRounds { program, keys, kind: KeyRoundKind::Cascade(path), keys_each, has_begun: false };
@@ -241,8 +244,9 @@ impl TcBlock {
         Ok(())
     }
 
-    /// The next round that is planned. Those of many keys are made one after the other, so that they take no more memory at once
-    /// than their keys. All of them are one step: rows that have a new key already are not met again under it.
+    /// The next planned round. Rounds over many keys are built one at a time, so they take little more memory
+    /// than their keys. All of them share a statement number: a row that got its new key is not met again
+    /// under it.
     pub(super) fn next_round(&mut self, handle: TransactionHandle, buffers: &mut BufferPool) -> Option<Round> {
         let mut rest = match self.record(handle).running.rounds.pop_front()? {
             PlannedRound::Parts(round) => return Some(round),
@@ -255,8 +259,8 @@ impl TcBlock {
         let mut parts = self.range_parts(&rest.program, each, parameters, buffers);
         let is_new_statement = !std::mem::replace(&mut rest.has_begun, true);
         let check = match &rest.kind {
-            KeyRoundKind::Check(sought, shown) => {
-                Some(RoundCheck { sought: *sought, shown: shown.clone(), matched: 0 })
+            KeyRoundKind::Check(expectation, shown) => {
+                Some(RoundCheck { expectation: *expectation, shown: shown.clone(), matched: 0 })
             }
             KeyRoundKind::Cascade(path) => {
                 for part in &mut parts {
@@ -271,7 +275,7 @@ impl TcBlock {
         Some(Round { parts, check, is_new_statement })
     }
 
-    /// A part for each partition of a table, with the range of each key.
+    /// One part for each partition of a table, with the range of each key.
     fn range_parts<'k>(
         &self,
         program: &Arc<WriteProgram>,
@@ -292,7 +296,7 @@ impl TcBlock {
         (0..definition.partition_count).map(part).collect()
     }
 
-    /// How a cascade changes rows of a child.
+    /// The program by which a cascade changes rows of a child.
     fn cascade_program(
         &self,
         child: &Arc<TableLayout>,
@@ -343,21 +347,21 @@ impl TcBlock {
         Ok(found)
     }
 
-    /// A table as it is published.
+    /// The published version of a table.
     fn current(&self, table: TableId) -> Result<Arc<TableLayout>> {
         self.catalog.dictionary.table(table).cloned().ok_or_else(Error::table_definition_changed)
     }
 }
 
-/// Whether what the rows of a statement ask for may be done a part at a time. New keys for children may not: those that have got one
-/// would be met again under it.
+/// Whether foreign-key follow-ups may run in portions. A cascade that assigns new keys may not: a later
+/// portion would meet the changed children again under their new keys.
 fn may_be_split(program: &WriteProgram, path: &[TableId]) -> bool {
     let is_update = matches!(program.action, WriteAction::Update { .. });
     let has_children = program.foreign_keys.as_ref().is_some_and(|work| !work.children.is_empty());
     path.is_empty() && !(is_update && has_children)
 }
 
-/// The children get the new values, which are parameters.
+/// Sets the children's columns to the new values, which are parameters.
 fn new_keys(definition: &TableDefinition, columns: &[ColumnIndex]) -> WriteAction {
     let assignments = (0..).zip(columns).map(|(ordinal, column)| {
         let defined = &definition.columns[usize::from(column.0)];
@@ -367,13 +371,13 @@ fn new_keys(definition: &TableDefinition, columns: &[ColumnIndex]) -> WriteActio
     WriteAction::Update { assignments: assignments.collect(), ignore: false }
 }
 
-/// The children get NULL.
+/// Sets the children's columns to NULL.
 fn no_keys(columns: &[ColumnIndex]) -> WriteAction {
     let assignments = columns.iter().map(|column| Assignment { column: *column, value: Expression::null() });
     WriteAction::Update { assignments: assignments.collect(), ignore: false }
 }
 
-/// Locks rows shared and says nothing of them but their number.
+/// Locks rows shared and returns only their number.
 fn lock_program(table: &Arc<TableLayout>, access: Access) -> WriteProgram {
     let output = Output::Aggregates(Vec::new());
     WriteProgram {
@@ -406,19 +410,19 @@ fn begin_part(
 }
 
 impl Statement {
-    /// What a round was to find is compared with what it found.
-    pub fn judge(&mut self, check: &RoundCheck) {
-        let error = match check.sought {
-            Sought::Parents(count) if check.matched < count => no_parent(&check.shown),
-            Sought::NoChild if check.matched > 0 => has_children(&check.shown),
-            Sought::Parents(_) | Sought::NoChild => return,
+    /// Compares the rows that a round found with those it must find.
+    pub fn check_found(&mut self, check: &RoundCheck) {
+        let error = match check.expectation {
+            Expectation::Parents(count) if check.matched < count => no_parent(&check.shown),
+            Expectation::NoChild if check.matched > 0 => has_children(&check.shown),
+            Expectation::Parents(_) | Expectation::NoChild => return,
         };
         self.error.get_or_insert(error);
     }
 }
 
 impl PlannedRound {
-    /// A round without foreign keys, of these parts.
+    /// A round of these parts, without a foreign-key check.
     pub fn plain<K>(parts: BTreeMap<K, Vec<RoundPart>>) -> PlannedRound {
         let parts = parts.into_values().flatten().collect();
         PlannedRound::Parts(Round { parts, check: None, is_new_statement: false })
@@ -426,8 +430,8 @@ impl PlannedRound {
 }
 
 impl Round {
-    fn checked(parts: Vec<RoundPart>, sought: Sought, shown: &str) -> Round {
-        let check = RoundCheck { sought, shown: shown.into(), matched: 0 };
+    fn checked(parts: Vec<RoundPart>, expectation: Expectation, shown: &str) -> Round {
+        let check = RoundCheck { expectation, shown: shown.into(), matched: 0 };
         Round { parts, check: Some(check), is_new_statement: true }
     }
 }

@@ -1,4 +1,4 @@
-//! A statement that is not wanted any more: its waits are given up, its parts stop where they are, and it is undone.
+//! Interrupting a statement: cancels its waits, stops its parts and undoes it.
 
 use junctor_kernel::Outbox;
 use junctor_model::error::Error;
@@ -10,8 +10,8 @@ use super::block::TcBlock;
 use super::state::{Phase, TransactionHandle, TransactionRecord};
 
 impl TcBlock {
-    /// What executes is looked for among all transactions, for this is seldom asked, and its first statement has no name of
-    /// its own at who asks.
+    /// Searches all transactions, because interrupts are rare and the asking session does not know the
+    /// transaction of a first statement.
     pub(super) fn on_interrupt_statement(&mut self, signal: InterruptStatement, outbox: &mut Outbox<Signal>) {
         let is_it = |record: &TransactionRecord| {
             let asked = (record.running.operation, record.running.reply_to) == (signal.operation, signal.reply_to);
@@ -25,13 +25,15 @@ impl TcBlock {
         }
     }
 
-    /// Stops the parts under way. Their answers fail the statement, unless it has committed by itself meanwhile.
+    /// Stops the parts under way. Their answers fail the statement, unless it has committed in one phase
+    /// meanwhile.
     pub(super) fn interrupt(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         self.record(handle).running.is_interrupted = true;
         self.stop_parts(handle, outbox);
     }
 
-    /// Parts that wait give that up, and others end at their next step: the statement fails, whatever they do.
+    /// Cancels the waits of the running parts and interrupts the others. Their answers no longer matter: the
+    /// statement fails.
     pub(super) fn stop_parts(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         self.cancel_waits(handle, outbox);
         let record = self.record(handle);
@@ -46,8 +48,8 @@ impl TcBlock {
 }
 
 impl TransactionRecord {
-    /// All parts have answered: what was interrupted fails now. A part that was the whole transaction and did not fail has
-    /// committed.
+    /// Fails an interrupted statement once all parts have answered. A one-phase part that succeeded has
+    /// committed already.
     pub fn fail_if_interrupted(&mut self) {
         let running = &mut self.running;
         let has_committed = running.one_phase && running.error.is_none() && running.planned.is_empty();

@@ -1,16 +1,18 @@
-//! Waits for row locks: deadlines, and the search for cycles by probes from tc to tc (edge chasing, after Chandy, Misra
-//! and Haas, 1983).
+//! Waits for row locks: deadlines, and the search for cycles by probes from tc to tc (edge chasing, after
+//! Chandy, Misra and Haas, 1983).
 //!
-//! A new wait sends a probe along "waits for". The wait that closes a cycle is known last, and by then the tc of every
-//! other member knows its wait, so the probe of the last one comes back. A wait whose blockers change sends one too, for
-//! others may have ended at the one that is gone.
+//! A new wait sends a probe along "waits for". The wait that closes a cycle is reported last. By then the tc
+//! of every other member knows its wait, so that last probe returns. A wait whose blockers change sends a
+//! probe too, because others may have stopped at the blocker that is gone.
 //!
-//! Who waits, holds nothing and waits nowhere else sends no probe, so that a queue for one row costs nothing however long
-//! it is. In every cycle somebody came to wait while it had something already, and that one does. Its probe may come to
-//! one that is not known to wait yet; this one then sends a probe of its own when its wait is known.
-//! Probes of several members may come back
-//! when they began to wait at once; they all have seen the same members and choose the same victim: the one that had changed the
-//! fewest rows when it began to wait, which does not change while it waits.
+//! A transaction that holds nothing and waits nowhere else sends no probe: a queue for one row costs nothing,
+//! however long it is. In every cycle, some member held something when it began to wait, and that one probes.
+//! Its probe may reach a member whose wait is not known yet; that member then sends a probe of its own when
+//! its wait is reported.
+//!
+//! Several members that begin to wait at the same time may all find the cycle. Their probes have seen the
+//! same members and choose the same victim: the one with the fewest rows changed when it began to wait, a
+//! number that is fixed during the wait.
 
 use std::cmp::Reverse;
 
@@ -23,7 +25,7 @@ use junctor_signals::{LdmSignal, Signal, TcSignal};
 use super::block::TcBlock;
 use super::state::{Phase, ProbeMark, TransactionHandle, Wait};
 
-/// How often waits are looked at for their deadlines, in milliseconds: error 1205 comes at most this much late.
+/// Milliseconds between checks of deadlines, and the longest delay of error 1205.
 const WAIT_TIMER_MS: u64 = 100;
 
 impl TcBlock {
@@ -105,7 +107,7 @@ impl TcBlock {
         self.pass_probes(outbox);
     }
 
-    /// Follows probes among the transactions of this instance, and sends those that leave it.
+    /// Follows probes among the transactions of this instance, and sends on those that leave it.
     fn pass_probes(&mut self, outbox: &mut Outbox<Signal>) {
         while let Some(probe) = self.probes.pop() {
             let receiver = match probe.step {
@@ -121,10 +123,11 @@ impl TcBlock {
             match probe.step {
                 ProbeStep::Search if probe.target.transaction != probe.initiator => {}
                 ProbeStep::Search => {
-                    // Back at the initiator: if that still waits there, the cycle is real.
+                    // Back at the initiator. If it still waits there, the cycle is real.
                     if let Some(wait) = self.find_wait(probe.initiator, probe.initiator_at, probe.sequence) {
                         let closed = with_candidate(probe, probe.initiator, wait);
-                        // A queue alone makes no cycle; without a candidate an old list of blockers was followed.
+                        // A queue alone forms no cycle. Without a candidate, the probe followed a stale list
+                        // of blockers.
                         if closed.victim.is_some() {
                             self.probes.push(ProbeDeadlock { step: ProbeStep::Break, ..closed });
                         }
@@ -164,7 +167,7 @@ impl TcBlock {
         }
     }
 
-    /// The victim gives up. Other cycles may go through the initiator that this probe did not follow.
+    /// Cancels the victim's wait. The initiator searches again, because it may be part of another cycle.
     fn break_cycle(&mut self, probe: &ProbeDeadlock, outbox: &mut Outbox<Signal>) {
         if let Some(wait) = self.find_wait(probe.victim, probe.victim_at, probe.victim_sequence) {
             wait.cancelled = true;
@@ -176,14 +179,14 @@ impl TcBlock {
         }
     }
 
-    /// A wait of a transaction of this instance that was not told to be given up.
+    /// A wait of a transaction of this instance, unless it is cancelled.
     fn find_wait(&mut self, transaction: TransactionId, at: Address, sequence: u64) -> Option<&mut Wait> {
         let handle = self.find(transaction)?;
         let waits = &mut self.transactions.get_mut(handle)?.waits;
         waits.iter_mut().find(|wait| (wait.at, wait.sequence) == (at, sequence) && !wait.cancelled)
     }
 
-    /// Gives up all waits of a transaction whose statement is not wanted any more.
+    /// Cancels all waits of a transaction whose statement was interrupted.
     pub(super) fn cancel_waits(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         for wait in record.waits.iter_mut().filter(|wait| !wait.cancelled) {
@@ -199,7 +202,8 @@ impl TcBlock {
         }
     }
 
-    /// One timer for all waits: most end long before their deadline, and a timer of the kernel cannot be taken back.
+    /// Cancels overdue waits. One timer serves all waits: most end long before their deadline, and kernel
+    /// timers cannot be cancelled.
     pub(super) fn on_wait_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.wait_timer_runs = false;
         let (mut any_waits, mut timeouts) = (false, 0);
@@ -221,8 +225,8 @@ impl TcBlock {
     }
 }
 
-/// The probe after it has passed somebody that waits so: a cheaper victim, unless that one is waited for because it is ahead with
-/// this very wait.
+/// The probe after passing a waiting transaction, which becomes the victim if it is cheaper. A waiter that
+/// only stands ahead in the queue of this very wait is no candidate: undoing it would not break the cycle.
 fn with_candidate(probe: ProbeDeadlock, passed: TransactionId, wait: &Wait) -> ProbeDeadlock {
     let is_merely_ahead = (probe.target_at, probe.target.ahead) == (wait.at, wait.sequence);
     let cost = |changed: u32, id: TransactionId| (changed, Reverse(id));

@@ -1,17 +1,20 @@
-//! Coordination of transactions: which ldm instances take part in each, what runs in them, how they end.
+//! Coordination of transactions: which ldm instances take part in each, what runs in them, and how they end.
 //!
-//! - Owns: a pool of transactions, their participants, their waits for locks, and who waits for a commit number to be
-//!   stable.
-//! - Takes: `ExecuteStatement`, `InterruptStatement`, `EndTransaction`, `UndoStatements`, `WriteRowsReply`, `PrepareTransactionReply`,
-//!   `CommitTransactionReply`, `UndoTransactionReply`, `CommitStable`, `AwaitStable`, `LockWaitStarted`,
-//!   `LockWaitEnded`, `ProbeDeadlock`, `NoteTableWait`, `ReadStatus`, `PublishCatalog`.
-//! - Sends: `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `CancelWait`, `InterruptWrites` to ldm;
-//!   `CommitStable`, `AwaitStable` and `ProbeDeadlock` to tc; the replies and `HastenTransaction` to sql.
+//! - Owns: a pool of transactions, their participants, their waits for locks, and the waits for commit
+//!   numbers to become stable.
+//! - Takes: `ExecuteStatement`, `InterruptStatement`, `EndTransaction`, `UndoStatements`, `WriteRowsReply`,
+//!   `PrepareTransactionReply`, `CommitTransactionReply`, `UndoTransactionReply`, `CommitStable`,
+//!   `AwaitStable`, `LockWaitStarted`, `LockWaitEnded`, `ProbeDeadlock`, `NoteTableWait`, `ReadStatus`,
+//!   `PublishCatalog`.
+//! - Sends: `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `CancelWait`,
+//!   `InterruptWrites` to ldm; `CommitStable`, `AwaitStable` and `ProbeDeadlock` to tc; the replies and
+//!   `HastenTransaction` to sql.
 //! - Never: holds rows, locks or snapshots; waits for anything but the replies it counts.
 //!
-//! In reading order: [`block`]; [`state`], the records; then the life of a transaction: [`execute_statement`],
-//! [`follow_up`], [`foreign_key`], [`interrupt_statement`], [`undo_transaction`], [`undo_statements`], [`end_transaction`], [`commit_transaction`]; beside it [`lock_wait`],
-//! [`note_table_wait`] and [`read_status`].
+//! Reading order: [`block`]; the records in [`state`]; the life of a transaction in [`execute_statement`],
+//! [`follow_up`], [`foreign_key`], [`interrupt_statement`], [`undo_transaction`], [`undo_statements`],
+//! [`end_transaction`] and [`commit_transaction`]; then [`lock_wait`], [`note_table_wait`] and
+//! [`read_status`].
 
 pub mod block;
 mod commit_transaction;

@@ -1,8 +1,8 @@
-//! Transactions that wait for tables which a schema change keeps from them, while others wait for their rows.
+//! Transactions that wait for tables held by a schema change, while others wait for their rows.
 //!
-//! The change may wait for one of these others, so all of them would wait in a circle. Who waits for tables and is waited for
-//! goes before every change that has not begun; a change that has begun waits for nobody. So no circle stays, and there is no
-//! victim.
+//! The schema change may wait for one of these others, which would close a cycle. A transaction that waits
+//! for tables and blocks others therefore precedes every change that has not begun, and a change that has
+//! begun waits for nobody. Every cycle is resolved without a victim.
 
 use junctor_kernel::Outbox;
 use junctor_model::id::TransactionId;
@@ -12,7 +12,7 @@ use junctor_signals::{Signal, SqlSignal};
 
 use super::block::TcBlock;
 
-/// Transactions that one step hastens; the timer of waits comes back for the others.
+/// Transactions hastened in one step. The timer of waits continues with the rest.
 const HASTENED_PER_STEP: usize = 8;
 
 impl TcBlock {
@@ -26,7 +26,7 @@ impl TcBlock {
         self.hasten_awaited(outbox);
     }
 
-    /// A row is waited for that these have locked.
+    /// Hastens the blockers of a wait that wait for tables themselves.
     #[inline]
     pub(super) fn hasten_blockers(&mut self, blockers: &[Blocker], outbox: &mut Outbox<Signal>) {
         if !self.table_waits.is_empty() {
@@ -35,7 +35,7 @@ impl TcBlock {
         }
     }
 
-    /// Looks at all waits of this instance for transactions that wait for tables.
+    /// Searches all waits of this instance for blockers that wait for tables.
     pub(super) fn hasten_awaited(&mut self, outbox: &mut Outbox<Signal>) {
         let mut awaited = Vec::new();
         for place in 0..self.transactions.high_water() as u32 {
@@ -52,7 +52,7 @@ impl TcBlock {
         awaited.into_iter().for_each(|transaction| self.hasten(transaction, outbox));
     }
 
-    /// It is told once for each wait.
+    /// Notifies the transaction's sql block, once for each wait for tables.
     fn hasten(&mut self, transaction: TransactionId, outbox: &mut Outbox<Signal>) {
         if let Some((to, connection)) = self.table_waits.remove(&transaction) {
             let signal = HastenTransaction { transaction, connection };

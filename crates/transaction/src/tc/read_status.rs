@@ -1,4 +1,5 @@
-//! The rows of `junctor_info.transactions`, `junctor_info.lock_waits` and `junctor_info.counters` of this instance.
+//! Rows of `junctor_info.transactions`, `junctor_info.lock_waits` and `junctor_info.counters` for this
+//! instance.
 
 use junctor_kernel::{Context, Outbox, Time};
 use junctor_model::value::Value;
@@ -8,11 +9,10 @@ use junctor_signals::{Signal, SqlSignal};
 
 use super::block::TcBlock;
 
-/// Rows of one answer.
+/// Maximum number of rows in one answer.
 const ROWS_MAX: usize = 4096;
 
 impl TcBlock {
-    /// Answers with the rows of `transactions`, `lock_waits` or `counters`.
     pub(super) fn on_read_status(
         &mut self,
         request: ReadStatus,
@@ -28,7 +28,7 @@ impl TcBlock {
         outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
     }
 
-    /// Columns: transaction, state, tc instance, statements, participants, milliseconds of its longest wait (or NULL).
+    /// Columns of [`StatusTable::Transactions`].
     fn transaction_rows(&self, now: Time) -> Vec<Vec<Value>> {
         let instance = u64::from(self.own.instance);
         let rows = self.transactions.iter().take(ROWS_MAX).map(|(_, record)| {
@@ -46,7 +46,7 @@ impl TcBlock {
         rows.collect()
     }
 
-    /// Columns: those of [`StatusTable::LockWaits`].
+    /// Columns of [`StatusTable::LockWaits`].
     fn lock_wait_rows(&self, now: Time) -> Vec<Vec<Value>> {
         let instance = u64::from(self.own.instance);
         let waits = self.transactions.iter().flat_map(|(_, record)| record.waits.iter().map(|wait| (record.id, wait)));

@@ -1,4 +1,4 @@
-//! The records of tc.
+//! Records of transactions and their statements.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,49 +15,48 @@ use junctor_signals::read_rows::OperationId;
 use junctor_signals::write_rows::FollowUp;
 
 use super::follow_up::{FollowUpPlan, ShownKeys};
-use super::foreign_key::Sought;
+use super::foreign_key::Expectation;
 
-/// A transaction's place in the pool.
-///
-/// Records are boxed so that they stay where they are when a transaction begins and ends.
+/// A record's handle in the pool. Records are boxed so that beginning and ending a transaction moves none.
 pub(super) type TransactionHandle = Handle<Box<TransactionRecord>>;
 
-/// How many probes a transaction remembers to have passed on.
+/// Number of forwarded probes that a transaction remembers.
 const PROBE_MARKS: usize = 8;
 
-/// One transaction that has written or locked, or is about to.
+/// One transaction that has written or locked rows, or is about to.
 #[derive(Debug, Default)]
 pub(super) struct TransactionRecord {
     pub id: TransactionId,
-    /// The statement that runs or ran last, from 1.
+    /// Number of the running or last statement, from 1.
     pub statement: StatementNumber,
     pub phase: Phase,
-    /// Replies that the phase still waits for.
+    /// Replies that the phase waits for.
     pub outstanding: u32,
     /// Participants with writes that have not applied the commit number.
     pub unapplied: u32,
     pub participants: Vec<Participant>,
-    /// Every partition in which versions were made, also those of a statement that was undone.
+    /// Every partition that holds or held versions of the transaction, including those of undone statements.
     pub written: Vec<PartitionId>,
-    /// Rows changed by statements that are done.
+    /// Rows changed by completed statements.
     pub changed: u64,
-    /// The commit number, once taken.
+    /// The commit number; 0 until it is taken.
     pub number: CommitNumber,
     pub running: Statement,
-    /// Who is told of the end, besides the statement if that commits by itself.
+    /// The requested COMMIT or ROLLBACK. An autocommit statement is answered in addition.
     pub ending: Option<EndRequest>,
-    /// Who is told that the statements after a savepoint are undone.
+    /// The request to undo statements after a savepoint.
     pub undoing: Option<(OperationId, Address)>,
-    /// Whether the statement's reply is still owed.
+    /// Whether the statement has not been answered.
     pub owes_statement: bool,
     pub waits: Vec<Wait>,
-    /// Whether a probe came during this statement while nothing waited here: it ended, and somebody waits for this one.
+    /// Whether a probe arrived during this statement while nothing waited here. Such a probe stopped, and its
+    /// sender waits for this transaction.
     pub was_probed: bool,
     probes: [ProbeMark; PROBE_MARKS],
     probe_next: usize,
 }
 
-/// Where a transaction is.
+/// Phase of a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Between statements.
@@ -65,24 +64,24 @@ pub(super) enum Phase {
     Idle,
     /// Parts of a statement are under way.
     Executing,
-    /// A failed statement is being undone.
+    /// Undoing a failed statement.
     UndoingStatement,
-    /// Statements after a savepoint are being undone.
+    /// Undoing the statements after a savepoint.
     UndoingStatements,
     /// Participants make sure that the commit cannot fail.
     Preparing,
-    /// The number is taken; participants apply it.
+    /// The number is taken, and participants apply it.
     Committing,
-    /// Applied; the stable number has not reached it.
+    /// The number is applied, and not stable yet.
     WaitingStable,
-    /// A statement is done; the stable number has not reached what it has seen.
+    /// A statement is complete, and a number that it has seen is not stable yet.
     WaitingSeen,
-    /// Everything is being undone, or the locks of a transaction without writes released.
+    /// Undoing everything, or releasing the locks of a transaction without writes.
     Releasing,
 }
 
 impl Phase {
-    /// The word in `junctor_info.transactions`.
+    /// The state in `junctor_info.transactions`.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Idle => "idle",
@@ -101,13 +100,13 @@ impl Phase {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Participant {
     pub at: Address,
-    /// Whether it has uncommitted versions.
+    /// Whether it holds uncommitted versions.
     pub has_written: bool,
-    /// Whether a partition written there has backups.
+    /// Whether a partition touched there has backups.
     pub has_backups: bool,
 }
 
-/// COMMIT or ROLLBACK that was asked.
+/// A requested COMMIT or ROLLBACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EndRequest {
     pub operation: OperationId,
@@ -115,7 +114,7 @@ pub(super) struct EndRequest {
     pub ending: Ending,
 }
 
-/// The statement that runs.
+/// The running statement.
 #[derive(Debug)]
 pub(super) struct Statement {
     pub operation: OperationId,
@@ -132,25 +131,25 @@ pub(super) struct Statement {
     pub changed: u64,
     pub diagnostics: Option<Box<Diagnostics>>,
     pub outputs: Vec<Buffer>,
-    /// The newest commit number that its answers tell of.
+    /// The newest commit number that its result depends on.
     pub newest: CommitNumber,
     pub written: Vec<PartitionId>,
     pub error: Option<Box<Error>>,
-    /// Nobody wants it any more.
+    /// Whether the client no longer wants the result.
     pub is_interrupted: bool,
-    /// Participants that got a part of this statement.
+    /// Participants with a part of this statement.
     pub touched: Vec<Address>,
-    /// Every part sent, by its number; the reply names it.
+    /// Every part of the round under way, by the number that its reply carries.
     pub parts: Vec<Part>,
-    /// What changed rows ask of other partitions, foreign keys apart, and is not in a round yet.
+    /// Follow-ups in other partitions that are not in a round yet, without those of foreign keys.
     pub planned: FollowUpPlan,
-    /// What is sent once all parts under way have answered, one round after the other.
+    /// Rounds that follow one by one, each when all parts of the one before have answered.
     pub rounds: VecDeque<PlannedRound>,
-    /// What the round under way is to find.
+    /// The rows that the current round must find.
     pub check: Option<RoundCheck>,
-    /// What foreign keys ask for after that.
+    /// Foreign-key follow-ups, handled after all rounds.
     pub cascades: VecDeque<Cascade>,
-    /// The number that the statement began with; steps of foreign keys have later ones.
+    /// The number with which the statement began. Foreign-key steps have later ones.
     pub first: StatementNumber,
 }
 
@@ -186,74 +185,75 @@ impl Default for Statement {
     }
 }
 
-/// What a part is for.
+/// Purpose of a part.
 #[derive(Debug)]
 pub(super) enum Part {
-    /// Rows of the statement's table that the client asked for.
+    /// Rows of the statement's own table.
     Base,
-    /// Rows that moved here from another partition; counted where they left.
+    /// Rows that moved from another partition, where they were counted.
     Moved,
-    /// Unique entries; for inserts, in order, how error 1062 shows them.
+    /// Unique entries. `shown` has the keys of inserts, in order, as error 1062 shows them.
     Entries { index_name: Box<str>, shown: ShownKeys },
-    /// Rows that are only looked for.
+    /// Rows that are only looked up.
     Checked,
-    /// Rows of a child; what they ask for belongs to this program, which was come to by way of these tables.
+    /// Rows of a child. Their follow-ups belong to `program`; `path` lists the tables through which the child
+    /// was reached.
     Cascade { program: Arc<WriteProgram>, path: Vec<TableId> },
 }
 
-/// What is sent when its turn comes.
+/// A round that is planned.
 #[derive(Debug)]
 pub(super) enum PlannedRound {
     Parts(Round),
     Keys(Box<KeyRounds>),
 }
 
-/// Rounds over ranges of keys of one table, made one after the other.
+/// Rounds over key ranges of one table, built one at a time.
 #[derive(Debug)]
 pub(super) struct KeyRounds {
     pub program: Arc<WriteProgram>,
-    /// Each key that is left, and the parameters of its round.
+    /// Remaining keys, each with the parameters of its round.
     pub keys: VecDeque<(Vec<u8>, Vec<u8>)>,
     pub kind: KeyRoundKind,
-    /// How many keys one round takes.
+    /// Keys in one round.
     pub keys_each: usize,
-    /// Whether one was sent: the others have its statement number.
+    /// Whether a round was sent. The others share its statement number.
     pub has_begun: bool,
 }
 
-/// What such rounds are for.
+/// Purpose of such rounds.
 #[derive(Debug)]
 pub(super) enum KeyRoundKind {
-    /// Rows must be found, or none; with the constraint.
-    Check(Sought, Box<str>),
-    /// Rows of a child change, which was come to by way of these tables.
+    /// The rows that must be found, and the constraint as errors show it.
+    Check(Expectation, Box<str>),
+    /// Changes rows of a child that was reached through these tables.
     Cascade(Vec<TableId>),
 }
 
-/// Parts that are under way together.
+/// Parts that run together.
 #[derive(Debug)]
 pub(super) struct Round {
     pub parts: Vec<RoundPart>,
-    /// What they are to find.
+    /// The rows that the parts must find.
     pub check: Option<RoundCheck>,
-    /// Whether they have a statement number of their own.
+    /// Whether the parts have a new statement number.
     pub is_new_statement: bool,
 }
 
-/// What a round is to find, and has found.
+/// The rows that a round must find, and those it has found.
 #[derive(Debug)]
 pub(super) struct RoundCheck {
-    pub sought: Sought,
-    /// The constraint.
+    pub expectation: Expectation,
+    /// The constraint as errors show it.
     pub shown: Box<str>,
     pub matched: u64,
 }
 
-/// What changed rows ask for besides unique entries.
+/// Foreign-key follow-ups of one change.
 #[derive(Debug)]
 pub(super) struct Cascade {
     pub program: Arc<WriteProgram>,
-    /// The tables that were changed before, the statement's first.
+    /// The tables through which the change was reached, the statement's first.
     pub path: Vec<TableId>,
     pub follow_ups: Vec<FollowUp>,
 }
@@ -274,18 +274,18 @@ pub(super) struct Wait {
     pub sequence: u64,
     pub partition: PartitionId,
     pub row: Option<RowId>,
-    /// Rows that the transaction had changed when it began to wait, as far as tc and that ldm know.
+    /// Rows that the transaction had changed when it began to wait, as known here and at that ldm.
     pub changed: u32,
     pub blockers: Vec<Blocker>,
-    /// How often a circle was searched for from here.
+    /// How often a cycle was searched for from this wait.
     pub round: u16,
     pub since: Time,
     pub deadline: Time,
-    /// Whether its ldm was told to give it up.
+    /// Whether the wait is cancelled.
     pub cancelled: bool,
 }
 
-/// A probe that was passed on.
+/// Identifies a forwarded probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProbeMark {
     pub initiator: TransactionId,
@@ -295,7 +295,7 @@ pub(super) struct ProbeMark {
 }
 
 impl TransactionRecord {
-    /// Makes the record ready for another transaction; vectors keep their memory.
+    /// Prepares the record for another transaction. Vectors keep their memory.
     pub fn clear(&mut self) {
         self.id = TransactionId::default();
         self.statement = StatementNumber(0);
@@ -316,7 +316,7 @@ impl TransactionRecord {
         self.probe_next = 0;
     }
 
-    /// The next statement begins.
+    /// Begins the next statement.
     pub fn begin_statement(&mut self, request: &ExecuteStatement) {
         require!(self.phase == Phase::Idle && self.outstanding == 0, "a statement begins when nothing else runs");
         require!(self.ending.is_none() && self.number.0 == 0, "no statement begins once the transaction ends");
@@ -339,7 +339,7 @@ impl TransactionRecord {
         running.program = Some(Arc::clone(&request.program));
     }
 
-    /// One reply that the phase waits for has come. True when it was the last one.
+    /// Counts one reply that the phase waits for. Returns true for the last one.
     #[inline]
     pub fn take_reply(&mut self) -> bool {
         require!(self.outstanding > 0, "every participant answers once: {}", self.id);
@@ -347,7 +347,7 @@ impl TransactionRecord {
         self.outstanding == 0
     }
 
-    /// Notes that `at` gets a part of the statement that runs.
+    /// Notes that `at` receives a part of the running statement.
     pub fn touch(&mut self, at: Address, has_backups: bool) {
         match self.participants.iter_mut().find(|participant| participant.at == at) {
             Some(participant) => participant.has_backups |= has_backups,
@@ -371,7 +371,7 @@ impl TransactionRecord {
         }
     }
 
-    /// Whether this probe passes for the first time, as far as is remembered.
+    /// Whether this probe was not forwarded before, as far as is remembered.
     pub fn mark_probe(&mut self, mark: ProbeMark) -> bool {
         if self.probes.contains(&mark) {
             return false;

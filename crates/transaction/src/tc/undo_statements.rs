@@ -14,7 +14,8 @@ impl TcBlock {
         let own = self.own;
         let idle = self.find(transaction).filter(|handle| self.record(*handle).phase == Phase::Idle);
         let Some(handle) = idle else {
-            // A transaction that has ended has nothing to undo, and a session asks nothing while a statement runs.
+            // A transaction that has ended has nothing to undo, and sessions ask for this only between
+            // statements.
             return reply(operation, reply_to, outbox);
         };
         let record = self.record(handle);
@@ -31,7 +32,8 @@ impl TcBlock {
         }
     }
 
-    /// Every participant has undone them. Statement numbers go on where they were, so that none is used twice.
+    /// Answers the request. Statement numbers are not reused, so versions of undone statements cannot be
+    /// mistaken for later ones.
     pub(super) fn finish_undone_statements(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         record.phase = Phase::Idle;

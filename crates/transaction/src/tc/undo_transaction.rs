@@ -1,4 +1,4 @@
-//! Undo: of one statement that failed, or of everything. Participants undo in bounded steps and answer.
+//! Undo of one failed statement, or of a whole transaction. Participants undo in bounded steps and answer.
 
 use junctor_kernel::{Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
@@ -9,14 +9,14 @@ use junctor_signals::{LdmSignal, Signal};
 use super::block::TcBlock;
 use super::state::{Phase, PlannedRound, TransactionHandle};
 
-/// Whether an error undoes the whole transaction, as with InnoDB: who is told of it begins again. A full lock table (1206) is among them,
-/// for what the transaction holds is what is missing.
+/// Whether an error rolls back the whole transaction, as in InnoDB; the client has to retry it. A full lock
+/// table (1206) is included, because the transaction's own locks fill it.
 pub(super) fn ends_transaction(error: &Error) -> bool {
     matches!(error.code, ErrorCode::Deadlock | ErrorCode::RecordChanged | ErrorCode::LockTableFull)
 }
 
 impl TcBlock {
-    /// The statement has an error, and none of its parts is under way.
+    /// Undoes a failed statement, of which no part is under way.
     pub(super) fn fail_statement(
         &mut self,
         handle: TransactionHandle,
@@ -46,7 +46,7 @@ impl TcBlock {
         record.phase = Phase::UndoingStatement;
         record.outstanding = record.running.touched.len() as u32;
         let newer_than = StatementNumber(record.running.first.0 - 1);
-        // Undoing the first statement is undoing everything.
+        // Undoing the first statement ends the transaction at its participants.
         let ends = newer_than.0 == 0;
         for at in &record.running.touched {
             let undo = UndoTransaction { transaction: record.id, reply_to: own, newer_than, ends };
@@ -57,7 +57,7 @@ impl TcBlock {
         }
     }
 
-    /// Undoes everything and releases all locks; then the end is answered.
+    /// Undoes everything, releases all locks, and then answers the end.
     pub(super) fn release(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let record = self.record(handle);
@@ -92,7 +92,7 @@ impl TcBlock {
     fn finish_undone_statement(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         record.phase = Phase::Idle;
-        // Undoing the first statement makes its participants forget the transaction.
+        // Its participants have forgotten the transaction.
         if record.running.first.0 == 1 {
             record.participants.clear();
             record.written.clear();
