@@ -1,4 +1,4 @@
-//! Logical addresses of blocks: a node, a module and an instance of it; never a thread.
+//! Logical addresses of blocks: node, module and instance, never a thread.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use crate::module::ModuleId;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u8);
 
-/// Where a signal goes to or comes from. Which thread runs the instance is known to the kernel alone.
+/// Receiver or sender of a signal. Only the kernel knows which thread runs the instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C, align(4))]
 pub struct Address {
-    /// The node.
+    /// The node, this one or another.
     pub node: NodeId,
     /// The kind of block.
     pub module: ModuleId,
-    /// Which of the node's instances of the module, from 0.
+    /// Number of the instance on its node, from 0.
     pub instance: u16,
 }
 
@@ -27,13 +27,13 @@ impl Address {
         Self { node, module: module.into(), instance }
     }
 
-    /// All parts in one word, for traces and digests: node in the low byte, then module, then instance.
+    /// All parts in one word, for traces and digests. The node is the low byte, then module, then instance.
     #[inline(always)]
     pub const fn to_bits(self) -> u32 {
         self.node.0 as u32 | (self.module.number() as u32) << 8 | (self.instance as u32) << 16
     }
 
-    /// The address that [`Address::to_bits`] made; none if the module number means nothing.
+    /// Reverses [`Address::to_bits`]. `None` if the module number is out of range.
     pub fn from_bits(bits: u32) -> Option<Self> {
         let module = (bits >> 8) as u8;
         let is_module = usize::from(module) < ModuleId::COUNT;

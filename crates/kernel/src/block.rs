@@ -1,4 +1,4 @@
-//! What the kernel asks of signals and of the blocks that handle them.
+//! The contract between the kernel and the program's signals and blocks.
 
 use crate::address::Address;
 use crate::context::{Context, Time};
@@ -6,48 +6,47 @@ use crate::module::ModuleId;
 use crate::outbox::Outbox;
 use crate::world::WorldEvent;
 
-/// How a signal is treated under pressure.
+/// Whether a signal may have to wait for room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalClass {
-    /// Starts work. It waits in its ring while the receiving thread has no room for the signals that its handler
-    /// would emit.
+    /// Starts work. It waits while the receiving thread lacks room for the signals that its handler may emit.
     Deferrable,
-    /// Continues or ends work that was begun. Its room is reserved, so it is always taken; otherwise threads that wait
-    /// for each other's answers could fill each other's rings for ever.
+    /// Continues or ends work. Its room is reserved, so it is always taken. Otherwise two threads that wait
+    /// for each other's answers could fill each other's rings and stop.
     Reserved,
 }
 
-/// Which of the two queues of a pair of threads a signal uses.
+/// Which of the two rings between a pair of threads a signal uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Looked at before every normal queue; for the few signals that must not wait behind bulk work.
+    /// Served before every normal ring. For the few signals that must not queue behind bulk work.
     High,
-    /// Everything else.
+    /// Served in ring order, up to a quota a turn.
     Normal,
 }
 
-/// One signal type of a whole program: an enum over all conversations, at most 128 bytes.
+/// The signal type of a whole program: an enum over all conversations, at most 128 bytes.
 ///
-/// Order: signals from one thread to another arrive in the order sent, per priority and class. A reply may overtake a
-/// request that waits for room.
+/// Signals from one thread to another arrive in the order sent, for each priority and class. A reserved
+/// signal may overtake a deferrable one that waits for room.
 pub trait Signal: Sized + Send + 'static {
-    /// Whether it starts work or continues it.
+    /// Whether the signal may wait for room.
     fn class(&self) -> SignalClass;
 
-    /// The queue that it uses between threads.
+    /// The ring that the signal uses between threads.
     fn priority(&self) -> Priority;
 
-    /// The most signals that its handler may send. Exceeding it is allowed to cost memory, not correctness: the rest
+    /// Maximum number of signals that the handler sends. Sending more costs memory but is correct: the excess
     /// waits in the backlog.
     fn emit_max(&self) -> u16;
 
-    /// Its name in traces.
+    /// The name that traces print.
     fn name(&self) -> &'static str;
 
-    /// Its number in traces; one number, one name.
+    /// The number that traces record. Each name has its own.
     fn number(&self) -> u16;
 
-    /// The signal that carries an event of the world to a block.
+    /// Wraps an event of the world, for delivery to a block.
     fn from_world(event: WorldEvent) -> Self;
 
     /// The name of a module in traces; `None` prints its number.
@@ -56,28 +55,29 @@ pub trait Signal: Sized + Send + 'static {
         None
     }
 
-    /// The name that belongs to a number, so that a trace can be printed; none if the number means nothing.
+    /// The name for a number that a trace recorded; `None` if no signal has that number.
     fn name_of_number(number: u16) -> Option<&'static str> {
         let _ = number;
         None
     }
 }
 
-/// The blocks of one thread, at most one instance of a module. It dispatches on the module of `to`.
+/// The blocks of one thread, at most one instance of each module. Dispatches on the module of `to`.
 pub trait Host<S: Signal> {
-    /// Handles one signal to completion. It never blocks and never reads a clock or another source of surprise but
-    /// the context. Signals and requests leave through the outbox.
+    /// Handles one signal to completion. A handler never blocks. Time, random numbers and configuration come
+    /// from the context only, so that the simulator can repeat a run. Signals and requests leave through the
+    /// outbox.
     fn handle(&mut self, to: Address, from: Address, signal: S, context: &mut Context<'_>, outbox: &mut Outbox<S>);
 
-    /// Called at the end of a turn in which at least one signal was handled, before what was sent is published:
-    /// the place to send what was gathered over a batch, and to let go of what may not be held between turns.
+    /// Called at the end of a turn that handled at least one signal, before its signals are published. Here a
+    /// block sends what it collected over a batch and releases what it must not hold between turns.
     /// `context.own` is the first module of the thread.
     fn end_turn(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<S>) {
         let _ = (context, outbox);
     }
 
-    /// Called when such a turn, begun at `began`, is over: what was sent is published, and written if sockets are here. For
-    /// measuring; `ended` is a stamp that was taken anyway.
+    /// Called once the turn that began at `began` has published its signals and, on a thread with sockets,
+    /// written its output. For measurements; `ended` reuses a time stamp that the scheduler took anyway.
     fn turn_ended(&mut self, began: Time, ended: Time) {
         let _ = (began, ended);
     }

@@ -1,15 +1,15 @@
-//! Recyclable byte buffers, one pool per thread.
+//! Recyclable byte buffers, one pool for each thread.
 
-/// Bytes on their way to or from the world. Whoever holds it last gives it back to a pool.
+/// Bytes on their way to or from the world. The last holder gives the buffer back to a pool.
 pub type Buffer = Vec<u8>;
 
-/// The capacities that buffers are made with, ascending. What needs more gets exactly what it asks for.
+/// Capacities of new buffers, ascending. A larger request gets exactly the capacity that it asks for.
 const CLASS_BYTES: [usize; 4] = [512, 4 << 10, 16 << 10, 64 << 10];
 
-/// The most idle buffers of one class.
+/// Maximum number of idle buffers in one class.
 const CLASS_COUNT_MAX: usize = 1024;
 
-/// Idle buffers of one thread, bounded in count and bytes.
+/// Idle buffers of one thread, bounded in number and bytes.
 #[derive(Debug)]
 pub struct BufferPool {
     idle: [Vec<Buffer>; CLASS_BYTES.len()],
@@ -18,7 +18,7 @@ pub struct BufferPool {
 }
 
 impl BufferPool {
-    /// A pool that keeps at most so many bytes of idle buffers.
+    /// A pool that keeps at most `idle_bytes_max` bytes of idle buffers.
     pub fn new(idle_bytes_max: usize) -> Self {
         Self { idle: Default::default(), idle_bytes: 0, idle_bytes_max }
     }
@@ -38,7 +38,8 @@ impl BufferPool {
         }
     }
 
-    /// Keeps a buffer for later, emptied; frees it if the pool is full or the buffer is of a size that is not kept.
+    /// Keeps a buffer, emptied, for later. Frees it if the pool is full or the buffer is smaller or much
+    /// larger than the classes.
     #[inline]
     pub fn give(&mut self, mut buffer: Buffer) {
         let capacity = buffer.capacity();
@@ -53,7 +54,7 @@ impl BufferPool {
         self.idle[class].push(buffer);
     }
 
-    /// Keeps what lies idle in another pool.
+    /// Moves the idle buffers of another pool into this one.
     pub(crate) fn take_over(&mut self, other: &mut BufferPool) {
         for class in 0..other.idle.len() {
             while let Some(buffer) = other.idle[class].pop() {
@@ -63,7 +64,7 @@ impl BufferPool {
         other.idle_bytes = 0;
     }
 
-    /// Bytes of the buffers that lie idle here.
+    /// Total capacity of the idle buffers, in bytes.
     pub fn idle_bytes(&self) -> usize {
         self.idle_bytes
     }

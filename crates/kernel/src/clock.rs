@@ -1,11 +1,11 @@
-//! The only reader of clocks.
+//! The only place that reads clocks.
 #![allow(clippy::disallowed_methods, reason = "clocks are read here and nowhere else")]
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::context::Time;
 
-/// How long a wall clock reading is carried on by the monotonic clock before it is read again.
+/// How long the monotonic clock extrapolates a reading of the wall clock.
 const WALL_REFRESH_NS: u64 = 1_000_000;
 
 /// One thread's view of the node's clock.
@@ -26,7 +26,7 @@ impl Clock {
         Time(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// The wall clock at `now`, right to a millisecond after the clock was set.
+    /// The wall clock at `now`. After somebody sets the clock, the result is wrong for up to a millisecond.
     #[inline]
     pub(crate) fn wall_us(&mut self, now: Time) -> u64 {
         let age = now.since(self.wall_read);
@@ -39,7 +39,7 @@ impl Clock {
     }
 }
 
-/// A word that differs between starts of a process.
+/// A seed that differs between starts of the process.
 pub(super) fn seed_of_start() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     crate::random::mix(now.as_nanos() as u64 ^ u64::from(std::process::id()) << 40)

@@ -1,4 +1,4 @@
-//! What a handler may know: time, itself, random numbers, buffers, and published figures.
+//! Everything that a handler may know: time, its own address, random numbers, buffers and published figures.
 
 use crate::address::Address;
 use crate::buffer::BufferPool;
@@ -7,7 +7,7 @@ use crate::random::Random;
 use crate::scheduler::load::LoadBoard;
 use crate::stamp::Stamps;
 
-/// Nanoseconds since the node started; never goes back.
+/// Nanoseconds since the node started; never decreases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
@@ -16,13 +16,13 @@ pub struct Time(pub u64);
 pub struct Duration(pub u64);
 
 impl Time {
-    /// The later point; the last possible one if it would be beyond that.
+    /// The point `duration` later, saturating.
     #[must_use]
     pub const fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(duration.0))
     }
 
-    /// How long after `earlier` this is; nothing if it is before.
+    /// Time passed since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -32,71 +32,73 @@ impl Duration {
     /// No time.
     pub const ZERO: Self = Self(0);
 
-    /// So many nanoseconds.
+    /// `nanos` nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// So many microseconds.
+    /// `micros` microseconds, saturating.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
-    /// So many milliseconds.
+    /// `millis` milliseconds, saturating.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// So many seconds.
+    /// `seconds` seconds, saturating.
     pub const fn from_seconds(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1_000_000_000))
     }
 
-    /// Whole microseconds.
+    /// Whole microseconds, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Whole milliseconds.
+    /// Whole milliseconds, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 }
 
-/// What a handler may see besides its own state and the signal. Refreshed once per turn and batch, not per signal.
+/// A handler's view beyond its own state and the signal. Refreshed once a turn and batch, not for each
+/// signal.
 pub struct Context<'a> {
-    /// Nanoseconds since the node started.
+    /// When the turn began.
     pub now: Time,
-    /// Microseconds since 1970-01-01 UTC; may go back when the clock is set.
+    /// Microseconds since 1970-01-01 UTC; may decrease when the clock is set.
     pub wall_clock_us: u64,
-    /// The address of the block that handles the signal.
+    /// Address of the block that handles the signal.
     pub own: Address,
-    /// Random numbers of this thread.
+    /// This thread's generator.
     pub random: &'a mut Random,
-    /// Buffers of this thread.
+    /// This thread's pool.
     pub buffers: &'a mut BufferPool,
-    /// Which module instances this node has.
+    /// The module instances of this node and their threads.
     pub directory: &'a Directory,
-    /// The published load figures of all threads of this node.
+    /// Published load figures of this node's threads.
     pub loads: &'a LoadBoard,
-    /// Where this thread takes time stamps.
+    /// Source of [`Context::stamp`].
     pub stamps: &'a mut Stamps,
 }
 
 impl Context<'_> {
-    /// The thread on which it runs.
+    /// Index of the thread that runs the block.
     pub fn thread(&self) -> u16 {
         self.directory.thread_of(self.own.module, self.own.instance).unwrap_or(0)
     }
 
-    /// The time now, not that of the turn's beginning: for measuring the own work.
+    /// The present time, in contrast to `now`, which stands still during a turn. For measuring a handler's
+    /// own work.
     #[inline]
     pub fn stamp(&mut self) -> Time {
         self.stamps.take(self.now)
     }
 }
 
-/// What a [`Context`] borrows, owned, for tests of a block alone.
+/// Owns what a [`Context`] borrows, for tests of a single block.
 pub struct DetachedContext {
     own: Address,
     random: Random,
@@ -107,7 +109,7 @@ pub struct DetachedContext {
 }
 
 impl DetachedContext {
-    /// The surroundings of the block `own` on a node of this layout. Refuses a layout that no node could have.
+    /// The context of block `own` on a node of this layout, or the layout's error.
     pub fn new(own: Address, layout: &NodeLayout, seed: u64) -> Result<Self, crate::directory::LayoutError> {
         Ok(Self {
             own,
@@ -119,7 +121,7 @@ impl DetachedContext {
         })
     }
 
-    /// The context at a point in time; the wall clock shows the same time after 1970.
+    /// The context at `now`. The wall clock shows the same time after 1970-01-01.
     pub fn at(&mut self, now: Time) -> Context<'_> {
         Context {
             now,

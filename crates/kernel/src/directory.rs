@@ -11,23 +11,23 @@ use crate::scheduler::spin::SpinScale;
 /// One thread of a node: what it runs and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadLayout {
-    /// The thread's name; the first 15 bytes are shown by the operating system.
+    /// The thread's name. The operating system shows its first 15 bytes.
     pub name: String,
-    /// The module instances that run here, at most one of a module.
+    /// The instances that run here, at most one of each module.
     pub modules: Vec<(ModuleId, u16)>,
-    /// The CPUs that the thread may use; any if empty.
+    /// The CPUs that the thread may use; empty for any.
     pub cpus: Vec<u32>,
-    /// Whether the thread writes nothing for others.
+    /// Whether the thread never writes to other threads' sockets.
     pub nosend: bool,
-    /// How long the thread looks for work before it sleeps, in microseconds.
+    /// How long the thread polls for work before it sleeps, in microseconds.
     pub spin_us: u32,
-    /// The nice value of the thread, -20 to 19; left alone if none.
+    /// Nice value, -20 to 19; `None` leaves it unchanged.
     pub nice: Option<i32>,
-    /// Whether the thread shall run in the real-time class.
+    /// Whether the thread runs in the real-time class.
     pub realtime: bool,
     /// How much overhead the thread may have for spinning.
     pub spin_scale: SpinScale,
-    /// Whether the thread's blocks seldom have work, so that it is the first to write for others.
+    /// Whether the thread's blocks seldom have work. Such a thread is the first to help others send.
     pub is_mostly_idle: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct NodeLayout {
 }
 
 impl NodeLayout {
-    /// A layout of unbound threads that do not spin, one for each list of modules.
+    /// One unbound thread for each list of modules. The threads do not spin.
     pub fn new<M: Into<ModuleId> + Copy>(threads: &[&[(M, u16)]]) -> Self {
         let layout = |(index, modules): (usize, &&[(M, u16)])| ThreadLayout {
             name: format!("thread-{index}"),
@@ -50,18 +50,18 @@ impl NodeLayout {
     }
 }
 
-/// Why a layout cannot be used.
+/// Why a layout is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LayoutError {
-    /// There is no thread.
+    /// The layout has no thread.
     NoThread,
-    /// There are more threads than a node may have.
+    /// More than [`KernelLimits::THREADS_MAX`] threads.
     TooManyThreads,
-    /// Two threads, or one twice, run the same instance.
+    /// Two threads run the same instance.
     Twice(ModuleId, u16),
-    /// A thread runs two instances of one module.
+    /// One thread runs two instances of a module.
     TwoOfOneModule(ModuleId),
-    /// Instances of a module are not numbered from 0 without gaps.
+    /// The instances of a module are not numbered 0, 1, ...
     Gap(ModuleId),
 }
 
@@ -87,19 +87,20 @@ impl std::fmt::Display for LayoutError {
 
 impl std::error::Error for LayoutError {}
 
-/// Maps module instances of one node to the indexes of its threads; immutable, shared by all threads.
+/// Maps the module instances of one node to its threads. Immutable and shared by all threads.
 #[derive(Debug)]
 pub struct Directory {
     node: NodeId,
     threads: Vec<ThreadLayout>,
     instances: [u16; ModuleId::COUNT],
-    /// The thread of each module and instance, `stride` for each module; [`Directory::NO_THREAD`] where there is none.
+    /// Threads by module and instance, `stride` entries for each module; [`Directory::NO_THREAD`] marks a
+    /// gap.
     table: Vec<u16>,
     stride: u16,
 }
 
 impl Directory {
-    /// The directory of a layout; refuses a layout in which an instance is missing or runs twice.
+    /// The directory of a layout, or what makes the layout invalid.
     pub fn new(node: NodeId, layout: &NodeLayout) -> Result<Self, LayoutError> {
         if layout.threads.is_empty() {
             return Err(LayoutError::NoThread);
@@ -134,32 +135,32 @@ impl Directory {
         Ok(Self { node, threads: layout.threads.clone(), instances, table, stride })
     }
 
-    /// Stands for no thread.
+    /// Marks an instance that does not exist.
     pub(crate) const NO_THREAD: u16 = u16::MAX;
 
-    /// The node that this directory describes.
+    /// The node described.
     pub fn node(&self) -> NodeId {
         self.node
     }
 
-    /// All threads, by index.
+    /// The threads, by index.
     pub fn threads(&self) -> &[ThreadLayout] {
         &self.threads
     }
 
-    /// How many instances of `module` the node has.
+    /// Number of instances of `module` on this node.
     #[inline]
     pub fn instances(&self, module: impl Into<ModuleId>) -> u16 {
         self.instances[usize::from(module.into().number())]
     }
 
-    /// The index of the thread that runs an instance; none if there is no such instance.
+    /// Index of the thread that runs the instance; `None` if the instance does not exist.
     #[inline]
     pub fn thread_of(&self, module: impl Into<ModuleId>, instance: u16) -> Option<u16> {
         Some(self.thread_or_none(module.into(), instance)).filter(|&thread| thread != Self::NO_THREAD)
     }
 
-    /// As [`Directory::thread_of`], with [`Directory::NO_THREAD`] for none.
+    /// [`Directory::thread_of`] with [`Directory::NO_THREAD`] in place of `None`.
     #[inline(always)]
     pub(crate) fn thread_or_none(&self, module: ModuleId, instance: u16) -> u16 {
         if instance >= self.stride {
@@ -169,41 +170,41 @@ impl Directory {
         self.table.get(position).copied().unwrap_or(Self::NO_THREAD)
     }
 
-    /// The instance of `module` that runs on a thread; none if it runs none.
+    /// The instance of `module` that runs on `thread`, if any.
     pub fn instance_on(&self, module: impl Into<ModuleId>, thread: u16) -> Option<u16> {
         let module = module.into();
         let modules = &self.threads.get(usize::from(thread))?.modules;
         modules.iter().find(|(other, _)| *other == module).map(|&(_, instance)| instance)
     }
 
-    /// Whether two module instances of this node run on one thread.
+    /// Whether both instances exist and run on the same thread.
     pub fn share_thread(&self, one: (impl Into<ModuleId>, u16), other: (impl Into<ModuleId>, u16)) -> bool {
         let thread = self.thread_of(one.0, one.1);
         thread.is_some() && thread == self.thread_of(other.0, other.1)
     }
 
-    /// The address of an instance on this node.
+    /// Address of an instance on this node.
     pub fn address(&self, module: impl Into<ModuleId>, instance: u16) -> Address {
         Address::new(self.node, module, instance)
     }
 }
 
-/// What the maker of a thread's blocks is told about the thread.
+/// Everything that a thread's blocks may depend on when they are created.
 #[derive(Clone, Debug)]
 pub struct ThreadSeat {
-    /// The node.
+    /// This node.
     pub node: NodeId,
-    /// The index of the thread in the layout.
+    /// Index of the thread in the layout.
     pub thread: u16,
-    /// The thread's name.
+    /// Name of the thread.
     pub name: String,
-    /// The module instances that the thread runs.
+    /// The instances to create, ordered by module number.
     pub modules: Vec<(ModuleId, u16)>,
-    /// Which module instances the node has.
+    /// All instances of the node.
     pub directory: Arc<Directory>,
-    /// The published load figures of the node's threads.
+    /// Published load figures of the node's threads.
     pub loads: Arc<LoadBoard>,
-    /// A random word for seeding hashes; differs between threads and, in the real world, between starts.
+    /// Seed for hashes. It differs between threads and, in the real world, between starts.
     pub seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What travels in the rings between threads.
+//! The items that travel in the rings between threads.
 
 use std::net::{SocketAddr, TcpStream};
 
@@ -6,7 +6,7 @@ use crate::address::Address;
 use crate::output_batch::OutputBatch;
 use crate::world::{WorldEvent, WorldRequest};
 
-/// A signal with where it goes and where it came from.
+/// A signal with its receiver and sender.
 #[derive(Debug)]
 pub(crate) struct Envelope<S> {
     pub to: Address,
@@ -14,26 +14,26 @@ pub(crate) struct Envelope<S> {
     pub signal: S,
 }
 
-/// A signal, or what threads of the kernel say to each other about the world. Everything but signals is taken at once,
-/// like a reply.
+/// A signal, or a message of the kernel itself about the world. Messages of the kernel are always taken, like
+/// reserved signals.
 #[derive(Debug)]
 pub(crate) enum Parcel<S> {
     Signal(Envelope<S>),
     /// For the thread that owns the socket or the files.
     Request(Address, WorldRequest),
-    /// The answer to a block elsewhere.
+    /// The answer, for a block of another thread.
     Event(Address, WorldEvent),
-    /// About sockets, between the threads that read and write them.
+    /// Between threads that read and write the same sockets.
     Socket(SocketParcel),
 }
 
-/// What threads say to each other about sockets; boxed so that what travels more often stays small.
+/// Messages between threads about sockets. Boxed, so that they do not enlarge the far more frequent signals.
 #[derive(Debug)]
 pub(crate) enum SocketParcel {
-    /// An accepted connection for the recv thread that shall own it.
+    /// An accepted connection for the thread that will own it.
     Adopt(Box<(TcpStream, SocketAddr, u16)>),
-    /// Output for a thread that shall write it for the owner.
+    /// Output that the receiving thread writes for the socket's owner.
     WriteOutput(Box<OutputBatch>),
-    /// The output comes back, written or not.
+    /// The batch comes back to the owner, written or not.
     OutputReturned(Box<OutputBatch>),
 }

@@ -1,18 +1,19 @@
-//! Checks of what cannot be otherwise. A broken one stops the node: nobody knows what its data are worth.
+//! Checks of conditions that cannot be false. A failed check stops the node, because its data can no longer
+//! be trusted.
 
 use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// In a process that runs simulations a broken invariant panics, so that the failing seed can be named and shrunk.
+/// Set in simulations, where a panic lets the runner name and shrink the failing seed.
 static PANICS: AtomicBool = AtomicBool::new(false);
 
-/// From now on a broken invariant panics in place of aborting the process. For simulations and tests.
+/// Makes broken invariants panic instead of aborting the process. For simulations and tests.
 pub fn panic_on_failure() {
     PANICS.store(true, Ordering::Relaxed);
 }
 
-/// Reports a broken invariant with what ran before it on every thread, and stops the process.
+/// Reports a broken invariant and the last signals of every thread, then aborts the process.
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -22,15 +23,15 @@ pub fn fail(condition: &str, explanation: fmt::Arguments<'_>) -> ! {
         panic!("invariant broken: {condition}: {explanation}");
     }
     let mut errors = std::io::stderr().lock();
-    // Nothing is left to be done if standard error is closed.
+    // If standard error is closed, the report has nowhere else to go.
     let _ = writeln!(errors, "invariant broken at {}:{}: {condition}: {explanation}", place.file(), place.line());
     crate::trace::dump_all(&mut errors);
     let _ = errors.flush();
     std::process::abort();
 }
 
-/// Stops the node if a condition that cannot be false is false. On in release. Never for what a user, a client, a
-/// disk or another node may cause.
+/// Stops the node, in release builds too, if a condition that cannot be false is false. Never for a condition
+/// that a user, a client, a disk or another node can cause.
 #[macro_export]
 macro_rules! require {
     ($condition:expr $(,)?) => {
@@ -45,7 +46,8 @@ macro_rules! require {
     };
 }
 
-/// Like [`require!`](crate::require), for checks too dear for release: on in debug builds, so in tests and simulations.
+/// Like [`require!`](crate::require), but only in debug builds (tests and simulations). For checks too
+/// expensive for release.
 #[macro_export]
 macro_rules! verify {
     ($($check:tt)+) => {

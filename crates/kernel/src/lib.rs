@@ -1,13 +1,15 @@
-//! Blocks, signals, mailboxes, threads, timers, sockets and files, real and simulated; no database word.
+//! Blocks, signals, mailboxes, threads, timers, sockets and files, in a real and a simulated world. Nothing
+//! here knows that the program above it is a database.
 //!
 //! In reading order:
-//! - [`block`]: what a signal and a set of blocks are; [`module`], [`address`] and [`directory`]: where they live;
-//! - [`context`], [`outbox`], [`world`]: all that a handler may see and do;
-//! - [`buffer`], [`pool`], [`random`]: what it works with;
+//! - [`block`]: the signals of a program and the blocks that handle them; [`module`], [`address`] and
+//!   [`directory`]: how blocks are addressed and which thread runs them;
+//! - [`context`], [`outbox`], [`world`]: everything that a handler may see and do;
+//! - [`buffer`], [`pool`], [`random`]: what handlers work with;
 //! - [`mailbox`] and the private `envelope`: how signals travel between threads;
-//! - [`scheduler`]: the turn of a thread, its timers, load figures and sleep;
+//! - [`scheduler`]: a thread's turn, its timers, load figures and sleep;
 //! - [`real`] and [`simulated`]: the two worlds that drain the outbox;
-//! - [`invariant`], [`trace`], [`limit`], [`sync`]: checks, the record of what ran, maxima, atomics.
+//! - [`invariant`], [`trace`], [`limit`], [`sync`]: checks, the trace of delivered signals, maxima, atomics.
 
 pub mod address;
 pub mod block;

@@ -1,50 +1,52 @@
-//! The maxima of the kernel, in one table.
+//! The kernel's maxima, in one table.
 
-/// The maxima of a node's kernel. The defaults suit a machine of any size; tests make them small.
+/// The maxima of one node's kernel. The defaults suit machines of any size; tests use small ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelLimits {
-    /// Slots of the normal ring of an ordered pair of threads, a power of two of at least 4; 0 chooses by the number
-    /// of threads, within [`KernelLimits::RING_BYTES_MAX`].
+    /// Slots of the normal ring between an ordered pair of threads, a power of two of at least 4. 0 derives
+    /// it from the number of threads, within [`KernelLimits::RING_BYTES_MAX`].
     pub ring_slots: u32,
-    /// Slots of the high-priority ring of an ordered pair of threads, a power of two of at least 4.
+    /// Slots of the high-priority ring between an ordered pair of threads, a power of two of at least 4.
     pub high_ring_slots: u32,
-    /// The most signals taken from one normal ring in one turn.
+    /// Maximum number of signals taken from one normal ring in one turn.
     pub quota: u32,
-    /// The most signals that may wait in one thread, in its local queue, its deferred requests and its backlogs
-    /// together. The blocks' pools keep it from being reached, so reaching it stops the node.
+    /// Maximum number of signals that may wait in one thread: local queue, deferred signals and backlogs
+    /// together. The blocks' pools keep the number below it, so reaching it stops the node.
     pub waiting_max: u32,
-    /// The most timers that may run on one thread; reaching it stops the node.
+    /// Maximum number of running timers on one thread. Reaching it stops the node.
     pub timers_max: u32,
-    /// Bytes of idle buffers that a thread keeps.
+    /// Maximum of idle buffers that a thread keeps, in bytes.
     pub buffer_bytes_max: usize,
     /// Signals that a thread's trace remembers, a power of two.
     pub trace_entries: u32,
-    /// The most open sockets of a node; a connection beyond it is closed at once.
+    /// Maximum number of open sockets on a node. A connection beyond it is closed immediately.
     pub sockets_max: u32,
-    /// The most bytes read from a socket at once.
+    /// Maximum size of one read from a socket, in bytes.
     pub read_bytes: usize,
-    /// Queued output of a socket, in bytes, above which its block is told to hold back.
+    /// Queued output of a socket, in bytes, above which its block gets `SendBlocked`.
     pub send_high_water_bytes: usize,
-    /// Queued output, in bytes, below which the block is told that it may go on.
+    /// Queued output, in bytes, below which the block then gets `SendDrained`.
     pub send_low_water_bytes: usize,
     /// Queued output, in bytes, at which the socket is closed.
     pub send_bytes_max: usize,
-    /// The most buffers under way in one direction of a connection in memory, rounded up to a power of two.
+    /// Maximum number of buffers in flight in one direction of an in-memory connection, rounded up to a power
+    /// of two.
     pub stream_buffers_max: u32,
-    /// A connection in memory takes a buffer while fewer bytes than this are under way in its direction.
+    /// An in-memory connection accepts a buffer while fewer bytes than this are in flight in that direction.
     pub stream_bytes_max: usize,
-    /// After how long without taking a request a thread that has no room takes one nevertheless, in nanoseconds.
+    /// After this long without taking a deferrable signal, a thread without room takes one anyway. In
+    /// nanoseconds.
     pub stall_ns: u64,
 }
 
 impl KernelLimits {
-    /// The most threads that a node may have.
+    /// Maximum number of threads on a node.
     pub const THREADS_MAX: usize = 256;
 
-    /// Bytes that all rings of a node may take when the slots are chosen by the number of threads.
+    /// Maximum size of all rings of a node, in bytes, when `ring_slots` is 0.
     pub const RING_BYTES_MAX: usize = 32 << 20;
 
-    /// Slots of a normal ring for a node of so many threads and envelopes of so many bytes.
+    /// Slots of a normal ring on a node of `threads` threads, for envelopes of `envelope_bytes` bytes.
     pub fn ring_slots_for(&self, threads: usize, envelope_bytes: usize) -> u32 {
         if self.ring_slots != 0 {
             return self.ring_slots.next_power_of_two().max(4);

@@ -74,8 +74,8 @@ struct Link<S> {
 
 struct Lane<S> {
     ring: Producer<Parcel<S>>,
-    requests: VecDeque<Parcel<S>>,
-    replies: VecDeque<Parcel<S>>,
+    deferrable: VecDeque<Parcel<S>>,
+    reserved: VecDeque<Parcel<S>>,
 }
 
 impl<S: Signal> Outbox<S> {
@@ -196,8 +196,8 @@ impl<S: Signal> Outbox<S> {
                 Priority::High => &mut link.high,
             };
             let credits = u64::from(signal.class() == SignalClass::Deferrable);
-            if lane.requests.is_empty()
-                && lane.replies.is_empty()
+            if lane.deferrable.is_empty()
+                && lane.reserved.is_empty()
                 && let Some(slot) = lane.ring.slot_seen(credits)
             {
                 return slot.fill(Parcel::Signal(Envelope { to, from, signal }));
@@ -220,8 +220,8 @@ impl<S: Signal> Outbox<S> {
         let (class, priority) = (envelope.signal.class(), envelope.signal.priority());
         let lane = self.lane(thread, priority);
         let slot = match class {
-            SignalClass::Deferrable if lane.requests.is_empty() => lane.ring.request_slot(),
-            SignalClass::Reserved if lane.replies.is_empty() => lane.ring.slot(),
+            SignalClass::Deferrable if lane.deferrable.is_empty() => lane.ring.deferrable_slot(),
+            SignalClass::Reserved if lane.reserved.is_empty() => lane.ring.slot(),
             _ => None,
         };
         match slot {
@@ -233,7 +233,7 @@ impl<S: Signal> Outbox<S> {
     /// Sends a parcel of the kernel, as a reply.
     fn post(&mut self, thread: u16, parcel: Parcel<S>) {
         let lane = self.lane(thread, Priority::Normal);
-        match lane.ring.slot().filter(|_| lane.replies.is_empty()) {
+        match lane.ring.slot().filter(|_| lane.reserved.is_empty()) {
             Some(slot) => slot.fill(parcel),
             None => self.wait(thread, SignalClass::Reserved, Priority::Normal, parcel),
         }
@@ -244,8 +244,8 @@ impl<S: Signal> Outbox<S> {
     fn wait(&mut self, thread: u16, class: SignalClass, priority: Priority, parcel: Parcel<S>) {
         let lane = self.lane(thread, priority);
         match class {
-            SignalClass::Deferrable => lane.requests.push_back(parcel),
-            SignalClass::Reserved => lane.replies.push_back(parcel),
+            SignalClass::Deferrable => lane.deferrable.push_back(parcel),
+            SignalClass::Reserved => lane.reserved.push_back(parcel),
         }
         self.backlog += 1;
         self.room = 0;
@@ -446,9 +446,9 @@ impl<S: Signal> Outbox<S> {
             if waits {
                 moved += link.high.move_backlog() + link.normal.move_backlog();
             }
-            let news = link.normal.ring.publish() + link.high.ring.publish();
-            if news > 0 {
-                let is_heavy = std::mem::take(&mut link.is_heavy) || news > INLINE_SIGNALS_MAX;
+            let fresh = link.normal.ring.publish() + link.high.ring.publish();
+            if fresh > 0 {
+                let is_heavy = std::mem::take(&mut link.is_heavy) || fresh > INLINE_SIGNALS_MAX;
                 published(thread as u16, !is_heavy);
             }
         }
@@ -467,22 +467,22 @@ impl<S: Signal> Outbox<S> {
 
 impl<S: Signal> Lane<S> {
     fn new(ring: Producer<Parcel<S>>) -> Self {
-        Self { ring, requests: VecDeque::new(), replies: VecDeque::new() }
+        Self { ring, deferrable: VecDeque::new(), reserved: VecDeque::new() }
     }
 
     /// Returns how many parcels found a slot. Replies go first, so that requests never take the last slots.
     fn move_backlog(&mut self) -> usize {
         let mut moved = 0;
-        while let Some(parcel) = self.replies.pop_front() {
+        while let Some(parcel) = self.reserved.pop_front() {
             if let Err(parcel) = self.ring.push(parcel) {
-                self.replies.push_front(parcel);
+                self.reserved.push_front(parcel);
                 break;
             }
             moved += 1;
         }
-        while let Some(parcel) = self.requests.pop_front() {
-            if let Err(parcel) = self.ring.push_request(parcel) {
-                self.requests.push_front(parcel);
+        while let Some(parcel) = self.deferrable.pop_front() {
+            if let Err(parcel) = self.ring.push_deferrable(parcel) {
+                self.deferrable.push_front(parcel);
                 break;
             }
             moved += 1;

@@ -1,7 +1,8 @@
-//! Output of a socket on its way to a thread that writes it for the owner, and back.
+//! Output of a socket that another thread writes for the socket's owner.
 //!
-//! At most one loan of a socket is under way. What is queued meanwhile stays with the owner, so bytes of one socket are never
-//! with two threads that may write, and their order is that in which they were queued.
+//! At most one batch of a socket is with another thread. Output queued meanwhile stays with the owner. Two
+//! threads therefore never write to one socket at the same time, and bytes leave in the order in which they
+//! were queued.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice, Write};
@@ -13,10 +14,10 @@ use crate::buffer::Buffer;
 use crate::context::Time;
 use crate::world::SocketId;
 
-/// The most buffers given to one system call.
+/// Maximum number of buffers in one system call.
 pub(crate) const SLICES_MAX: usize = 32;
 
-/// What became of an attempt to write.
+/// Outcome of an attempt to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteResult {
     /// Everything is written.
@@ -27,23 +28,23 @@ pub(crate) enum WriteResult {
     Broken,
 }
 
-/// Bytes to write and the means to do so. It comes back in any case, with what was written and what was not, so that the buffers
-/// go back where they came from.
+/// Bytes to write and the stream to write them to. The batch returns to the owner in any case, with its
+/// written and unwritten buffers, so that they go back to the owner's pool.
 #[derive(Debug)]
 pub(crate) struct OutputBatch {
     pub(crate) socket: SocketId,
-    /// The thread that it goes back to.
+    /// Thread that gets the batch back.
     pub(crate) owner: u16,
-    /// Only written to; none while the loan lies with its owner.
+    /// Used for writing only. `None` while the batch is with its owner.
     pub(crate) stream: Option<Arc<TcpStream>>,
     pub(crate) queue: VecDeque<Buffer>,
-    /// Whole buffers that are written.
+    /// Number of completely written buffers.
     pub(crate) done: usize,
-    /// Bytes written of the buffer after those.
+    /// Bytes written of the first buffer that is not complete.
     pub(crate) written: usize,
-    /// What came of it; none if nothing was tried, or there is more to try.
+    /// `None` until the attempt is over.
     pub(crate) result: Option<WriteResult>,
-    /// When the helper got it.
+    /// When the helper got the batch.
     pub(crate) came: Time,
 }
 
@@ -53,7 +54,8 @@ impl OutputBatch {
         Box::new(OutputBatch { socket, owner, stream: None, queue, done: 0, written: 0, result: None, came })
     }
 
-    /// Writes all, or as much as the socket takes, or `bytes_max` bytes, and then it has no result yet. Returns how many bytes.
+    /// Writes until everything is written, the socket is full, or `bytes_max` bytes are written; only in the
+    /// last case does the batch get no result. Returns the number of bytes written.
     pub(crate) fn write(&mut self, bytes_max: usize) -> usize {
         let Some(stream) = self.stream.take() else { return 0 };
         let mut bytes = 0;

@@ -1,29 +1,30 @@
-//! Records of fixed number, named by handles that notice when their record is gone.
+//! A pool with a fixed maximum of records. Handles detect that their record is gone.
 
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Names a record of a [`Pool`]; worthless once the record was removed, even if the place is used again.
+/// Names a record of a [`Pool`]. It finds nothing once the record was removed, even if the slot holds another
+/// record.
 pub struct Handle<T> {
-    /// The place in the pool.
+    /// The slot in the pool.
     pub index: u32,
-    /// How often the place had been used when the record was made.
+    /// Odd; distinguishes records that used the same slot.
     pub generation: u32,
     record: PhantomData<fn() -> T>,
 }
 
 impl<T> Handle<T> {
-    /// The handle of a place and a generation.
+    /// A handle of these parts.
     pub const fn new(index: u32, generation: u32) -> Self {
         Self { index, generation, record: PhantomData }
     }
 
-    /// Both parts in one word, the generation in the high half; never 0 for a handle that a pool gave.
+    /// Both parts in one word, the generation in the high half. Never 0 for a handle that a pool returned.
     pub const fn to_u64(self) -> u64 {
         (self.generation as u64) << 32 | self.index as u64
     }
 
-    /// The handle that [`Handle::to_u64`] made. Any word gives a handle; one that no pool gave finds nothing.
+    /// Reverses [`Handle::to_u64`]. Every word gives a handle; a handle that no pool returned finds nothing.
     pub const fn from_u64(word: u64) -> Self {
         Self::new(word as u32, (word >> 32) as u32)
     }
@@ -69,7 +70,7 @@ impl<T> fmt::Debug for Handle<T> {
     }
 }
 
-/// The pool has no free record.
+/// All records of the pool are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolFull;
 
@@ -83,7 +84,7 @@ impl fmt::Display for PoolFull {
 
 #[derive(Debug)]
 struct Slot<T> {
-    /// Odd while a record is here.
+    /// Odd while the slot holds a record.
     generation: u32,
     content: Content<T>,
 }
@@ -96,7 +97,7 @@ enum Content<T> {
 
 const NO_SLOT: u32 = u32::MAX;
 
-/// At most `capacity` records. Memory is taken as records are first needed and kept.
+/// At most `capacity` records. The pool allocates memory when records are first needed, and keeps it.
 #[derive(Debug)]
 pub struct Pool<T> {
     slots: Vec<Slot<T>>,
@@ -107,12 +108,12 @@ pub struct Pool<T> {
 }
 
 impl<T> Pool<T> {
-    /// An empty pool for at most `capacity` records.
+    /// An empty pool of at most `capacity` records.
     pub fn new(capacity: u32) -> Self {
         Self { slots: Vec::new(), free: NO_SLOT, len: 0, high_water: 0, capacity: capacity.min(NO_SLOT - 1) }
     }
 
-    /// Stores a record, unless all are in use.
+    /// Stores a record, or fails if all are in use.
     #[inline]
     pub fn insert(&mut self, record: T) -> Result<Handle<T>, PoolFull> {
         let index = self.free;
@@ -144,7 +145,7 @@ impl<T> Pool<T> {
         Handle::new(index, generation)
     }
 
-    /// The record; none if it was removed.
+    /// The record; `None` if it was removed.
     #[inline]
     pub fn get(&self, handle: Handle<T>) -> Option<&T> {
         match self.slots.get(handle.index as usize) {
@@ -155,7 +156,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// The record, to be changed; none if it was removed.
+    /// The record; `None` if it was removed.
     #[inline]
     pub fn get_mut(&mut self, handle: Handle<T>) -> Option<&mut T> {
         match self.slots.get_mut(handle.index as usize) {
@@ -166,7 +167,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Takes the record out and frees its place; none if it was removed before.
+    /// Removes the record and frees its slot; `None` if it was removed before.
     #[inline]
     pub fn remove(&mut self, handle: Handle<T>) -> Option<T> {
         self.get(handle)?;
@@ -181,7 +182,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// The handle of the record at a place now; none if the place is free.
+    /// The handle of the record now in slot `index`; `None` if the slot is free.
     pub fn handle_at(&self, index: u32) -> Option<Handle<T>> {
         match self.slots.get(index as usize) {
             Some(Slot { generation, content: Content::Record(_) }) => Some(Handle::new(index, *generation)),
@@ -189,7 +190,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// All records with their handles, by place.
+    /// All records with their handles, in slot order.
     pub fn iter(&self) -> impl Iterator<Item = (Handle<T>, &T)> {
         self.slots.iter().enumerate().filter_map(|(index, slot)| match &slot.content {
             Content::Record(record) => Some((Handle::new(index as u32, slot.generation), record)),
@@ -197,22 +198,22 @@ impl<T> Pool<T> {
         })
     }
 
-    /// How many records there are.
+    /// Number of records.
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether there is no record.
+    /// Whether the pool holds no record.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The most records that there ever were at once.
+    /// Highest number of records at any time so far.
     pub fn high_water(&self) -> usize {
         self.high_water as usize
     }
 
-    /// The most records that there may be.
+    /// Maximum number of records.
     pub fn capacity(&self) -> usize {
         self.capacity as usize
     }

@@ -1,12 +1,12 @@
-//! A small seedable generator of random numbers, so that a run can be repeated from its seed.
+//! A small seedable random number generator. Equal seeds repeat a run.
 
-/// The generator xoshiro256++ of Blackman and Vigna, filled from a seed by splitmix64. Not for secrets.
+/// xoshiro256++ of Blackman and Vigna, seeded by splitmix64. Not for secrets.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: [u64; 4],
 }
 
-/// One step of splitmix64: a well-mixed word for each value of a counter.
+/// One step of splitmix64. Maps each value of a counter to a well-mixed word.
 pub const fn mix(word: u64) -> u64 {
     let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -15,7 +15,7 @@ pub const fn mix(word: u64) -> u64 {
 }
 
 impl Random {
-    /// A generator whose whole sequence is decided by `seed`.
+    /// A generator whose sequence depends on `seed` only.
     pub const fn new(seed: u64) -> Self {
         let first = mix(seed);
         let second = mix(first);
@@ -33,7 +33,7 @@ impl Random {
         result
     }
 
-    /// A number below `bound`, all nearly equally likely; 0 if `bound` is 0.
+    /// A number below `bound`, with a bias too small to matter for scheduling; 0 if `bound` is 0.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((self.word() as u128 * bound as u128) >> 64) as u64

@@ -1,13 +1,14 @@
-//! Time stamps between which handlers measure their own work; [`crate::Context::now`] stands still during a turn.
+//! Time stamps with which handlers measure their own work; [`crate::Context::now`] stands still during a
+//! turn.
 
 use crate::clock::Clock;
 use crate::context::Time;
 use crate::random::Random;
 
-/// The longest step between two stamps of the model, in nanoseconds.
+/// Maximum step between two stamps of the model, in nanoseconds.
 const MODEL_STEP_NS_MAX: u64 = 2_000;
 
-/// Where a thread takes its stamps.
+/// Source of a thread's time stamps.
 #[derive(Clone, Debug)]
 pub struct Stamps(Source);
 
@@ -18,17 +19,17 @@ enum Source {
 }
 
 impl Stamps {
-    /// Stamps of the node's clock.
+    /// Stamps from the node's clock.
     pub(crate) fn of_clock(clock: Clock) -> Stamps {
         Stamps(Source::Clock(clock))
     }
 
-    /// Stamps that follow from a seed: each is a little later than the one before it in the same turn.
+    /// Stamps derived from a seed. Within a turn each one is a little later than the one before.
     pub fn model(seed: u64) -> Stamps {
         Stamps(Source::Model { random: Random::new(seed), turn: Time(0), ahead_ns: 0 })
     }
 
-    /// The time, in a turn that began at `now`. About 60 instructions.
+    /// The present time, in a turn that began at `now`. About 60 instructions with a real clock.
     #[inline]
     pub fn take(&mut self, now: Time) -> Time {
         match &mut self.0 {

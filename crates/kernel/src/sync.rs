@@ -1,6 +1,7 @@
-//! Atomics, cells and threads: the standard ones, or those of a model checker under `--cfg loom` and `--cfg shuttle`.
+//! Atomics, cells and threads: the standard ones, or those of a model checker under `--cfg loom` and `--cfg
+//! shuttle`.
 //!
-//! Code that shares memory between threads imports from here, so that its tests run under the checkers unchanged.
+//! Code that shares memory between threads imports from here, so that the checkers can run it unchanged.
 
 #[cfg(loom)]
 pub use loom::{
@@ -24,7 +25,7 @@ pub use std::{
     thread,
 };
 
-/// A cell whose exclusion is the caller's business, with the accessors that loom checks.
+/// A cell whose callers ensure exclusive access, with the accessors that loom checks.
 #[cfg(not(loom))]
 #[derive(Debug, Default)]
 pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
@@ -49,7 +50,7 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Keeps its content on cache lines of its own; 128 bytes, since CPUs fetch lines in pairs.
+/// Puts its content on cache lines of its own. 128 bytes, because CPUs prefetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct CachePadded<T>(pub T);

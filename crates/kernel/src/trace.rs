@@ -1,7 +1,9 @@
-//! What ran last on every thread, kept at the price of a few instructions a signal and printed when a node dies.
+//! The last signals of every thread, recorded at a cost of a few instructions a signal and printed when a
+//! node dies.
 //!
-//! A ring per thread holds the time, addresses and number of its last signals in two words each. The thread alone
-//! writes it; whoever stops the process reads it, and may find the newest entry half written.
+//! Each thread has a ring that holds time, addresses and number of its last signals, two words for each. Only
+//! the thread writes it. The thread that stops the process reads all rings and may find the newest entry half
+//! written.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,10 +14,10 @@ use crate::block::Signal;
 use crate::context::Time;
 use crate::module::ModuleId;
 
-/// Entries of each thread that a dump prints.
+/// Entries that a dump prints for each thread.
 const DUMP_ENTRIES_MAX: u64 = 64;
 
-/// Times are kept in units of 16 ns so that time and number share a word for 52 days.
+/// Shift of recorded times: 16 ns units let time and number share a word for 52 days.
 const TIME_SHIFT: u32 = 4;
 
 static RINGS: Mutex<Vec<Weak<TraceRing>>> = Mutex::new(Vec::new());
@@ -30,7 +32,7 @@ pub struct TraceRing {
     entries: Box<[[AtomicU64; 2]]>,
 }
 
-/// How a program names its signals and modules.
+/// How the program names its signals and modules.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceNames {
     signal: fn(u16) -> Option<&'static str>,
@@ -38,7 +40,7 @@ pub struct TraceNames {
 }
 
 impl TraceNames {
-    /// The names that `S` gives.
+    /// The names that `S` declares.
     pub fn of<S: Signal>() -> TraceNames {
         TraceNames { signal: S::name_of_number, module: S::name_of_module }
     }
@@ -51,20 +53,20 @@ impl TraceNames {
     }
 }
 
-/// One signal that was delivered.
+/// A delivered signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEntry {
-    /// When, in units of 16 ns rounded down.
+    /// Delivery time, rounded down to 16 ns.
     pub time: Time,
-    /// The block that handled it.
+    /// The receiver.
     pub to: Address,
-    /// The block that sent it.
+    /// The sender.
     pub from: Address,
-    /// The signal's number.
+    /// Number of the signal.
     pub number: u16,
 }
 
-/// The writing side of a trace; one per ring.
+/// The writing side of a trace, one for each ring.
 #[derive(Debug)]
 pub struct Tracer {
     ring: Arc<TraceRing>,
@@ -73,7 +75,7 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// A tracer of at least 2 entries, listed among those that [`dump_all`] prints.
+    /// A tracer with at least 2 entries. [`dump_all`] prints it too.
     pub fn new(name: &str, entries: u32, names: TraceNames) -> Self {
         let entries = entries.clamp(2, 1 << 24).next_power_of_two();
         let words = (0..entries).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
@@ -86,7 +88,7 @@ impl Tracer {
         Self { ring, written: 0, mask: u64::from(entries) - 1 }
     }
 
-    /// Remembers a signal.
+    /// Records a delivered signal.
     #[inline]
     pub fn record(&mut self, now: Time, to: Address, from: Address, number: u16) {
         if let Some([first, second]) = self.ring.entries.get((self.written & self.mask) as usize) {
@@ -97,19 +99,19 @@ impl Tracer {
         self.ring.written.store(self.written, Ordering::Relaxed);
     }
 
-    /// How many signals were remembered, ever.
+    /// Number of signals recorded since the start.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// The ring.
+    /// The ring that this tracer writes.
     pub fn ring(&self) -> &Arc<TraceRing> {
         &self.ring
     }
 }
 
 impl TraceRing {
-    /// The last `count` entries, oldest first, fewer if there are not so many.
+    /// Up to `count` last entries, oldest first.
     pub fn last(&self, count: u64) -> Vec<TraceEntry> {
         let written = self.written.load(Ordering::Relaxed);
         let entries = self.entries.len() as u64;
@@ -123,7 +125,7 @@ impl TraceRing {
         (first..written).filter_map(entry).collect()
     }
 
-    /// Writes the last entries as lines of text.
+    /// Writes the last entries as text, one a line.
     pub fn dump(&self, target: &mut dyn Write) -> std::io::Result<()> {
         writeln!(target, "last signals of thread {}, oldest first (seconds, from, to, signal):", self.name)?;
         for entry in self.last(DUMP_ENTRIES_MAX) {
@@ -139,7 +141,8 @@ impl TraceRing {
     }
 }
 
-/// Writes the last entries of every thread of the process; skips all if another thread is changing the list.
+/// Writes the last entries of every thread of the process. Writes nothing if another thread holds the list of
+/// rings: a dying process must not wait.
 pub fn dump_all(target: &mut dyn Write) {
     let Ok(rings) = RINGS.try_lock() else { return };
     for ring in rings.iter().filter_map(Weak::upgrade) {
@@ -149,7 +152,7 @@ pub fn dump_all(target: &mut dyn Write) {
     }
 }
 
-/// From now on a panic on any thread prints the traces after the usual message.
+/// Makes every panic, on any thread, print the traces after its usual message.
 pub fn dump_on_panic() {
     HOOK.call_once(|| {
         let earlier = std::panic::take_hook();

@@ -1,7 +1,7 @@
-//! The world outside the blocks, as requests to it and events from it: timers, sockets and files.
+//! The world outside the blocks: requests to timers, sockets and files, and events from them.
 //!
-//! Block code sees no socket, file or clock; it sends a [`WorldRequest`] and receives a [`WorldEvent`]. Events that
-//! answer a request go to the address that made it; events of a socket go to the recv instance that owns it.
+//! Block code sees no socket, file or clock. It sends a [`WorldRequest`] and receives a [`WorldEvent`]. An
+//! answer goes to the address that made the request. Events of a socket go to the instance that owns it.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use crate::context::Duration;
 use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
 
-/// A socket: the recv instance that owns it, its place there, and how often the place was used before.
+/// A socket: the instance that owns it, its slot there, and the slot's generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId(u64);
 
@@ -19,24 +19,24 @@ impl SocketId {
     const INDEX_BITS: u32 = 24;
     const GENERATION_BITS: u32 = 24;
 
-    /// The socket at a place of a recv instance; index and generation keep their low 24 bits.
+    /// The socket in slot `index` of an owner. Index and generation keep their low 24 bits.
     pub const fn new(owner: u16, index: u32, generation: u32) -> Self {
         let index = index as u64 & ((1 << Self::INDEX_BITS) - 1);
         let generation = generation as u64 & ((1 << Self::GENERATION_BITS) - 1);
         Self((owner as u64) << (Self::INDEX_BITS + Self::GENERATION_BITS) | generation << Self::INDEX_BITS | index)
     }
 
-    /// The recv instance that owns it.
+    /// The instance that owns the socket.
     pub const fn owner(self) -> u16 {
         (self.0 >> (Self::INDEX_BITS + Self::GENERATION_BITS)) as u16
     }
 
-    /// Its place in the owner's table; dense, so that a block may keep its own table by it.
+    /// Slot in the owner's table. Slots are dense, so a block may index its own table with them.
     pub const fn index(self) -> u32 {
         (self.0 & ((1 << Self::INDEX_BITS) - 1)) as u32
     }
 
-    /// How often the place was used before.
+    /// How often the slot was used before.
     pub const fn generation(self) -> u32 {
         (self.0 >> Self::INDEX_BITS & ((1 << Self::GENERATION_BITS) - 1)) as u32
     }
@@ -46,7 +46,7 @@ impl SocketId {
         self.0
     }
 
-    /// The socket that [`SocketId::to_u64`] made.
+    /// Reverses [`SocketId::to_u64`].
     pub const fn from_u64(word: u64) -> Self {
         Self(word)
     }
@@ -56,52 +56,54 @@ impl SocketId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
-/// How a file is opened.
+/// How to open a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileMode {
-    /// It must exist and is only read.
+    /// For reading; the file must exist.
     Read,
-    /// It must exist and is read and written.
+    /// For reading and writing; the file must exist.
     ReadWrite,
-    /// It is made if missing and kept if there; its folder, and the folders above it, are made too.
+    /// Creates the file and its parent folders if they are missing.
     CreateOrOpen,
-    /// It is made, or emptied if there; folders as above.
+    /// Creates the file, or truncates it; creates parent folders too.
     CreateEmpty,
 }
 
-/// What a block asks of the world.
+/// A request of a block to the world.
 #[derive(Debug)]
 pub enum WorldRequest {
-    /// A [`WorldEvent::Timer`] with this token, not earlier than `after`. Not cancelled; a block ignores a stale one.
+    /// Sends [`WorldEvent::Timer`] with this token, not earlier than `after`. Timers cannot be cancelled; a
+    /// block ignores a stale one.
     StartTimer {
-        /// How long from the context's `now`.
+        /// Delay from the context's `now`.
         after: Duration,
-        /// Comes back with the event.
+        /// Returned with the event.
         token: u64,
     },
-    /// All threads of the node spin like this from now on.
+    /// Changes how all threads of the node spin.
     SetSpinning {
-        /// How.
+        /// The new settings.
         settings: SpinSettings,
     },
-    /// All threads of the node send like this from now on.
+    /// Changes how all threads of the node send.
     SetSending {
-        /// How.
+        /// The new settings.
         settings: SendSettings,
     },
-    /// Writes bytes to a socket, after all sent before by this thread. Ignored if the socket is closed.
+    /// Writes bytes to a socket, after everything that this thread sent to it before. Ignored if the socket
+    /// is closed.
     SendBytes {
         /// The socket.
         socket: SocketId,
-        /// The bytes; the kernel keeps the buffer.
+        /// The kernel takes the buffer.
         bytes: Buffer,
     },
-    /// Closes a socket once what was sent is written. Answered by [`WorldEvent::SocketClosed`].
+    /// Closes a socket once its output is written. Answered by [`WorldEvent::SocketClosed`].
     CloseSocket {
         /// The socket.
         socket: SocketId,
     },
-    /// No more [`WorldEvent::Received`] for this socket until resumed.
+    /// Suspends [`WorldEvent::Received`] for the socket.
     PauseReading {
         /// The socket.
         socket: SocketId,
@@ -113,50 +115,51 @@ pub enum WorldRequest {
     },
     /// Opens a file. Answered by [`FileOutcome::Opened`].
     OpenFile {
-        /// The path, relative to the node's data folder or absolute.
+        /// Absolute, or relative to the node's data folder.
         path: Box<str>,
-        /// What may be done with it.
+        /// What may be done with the file.
         mode: FileMode,
-        /// Comes back with the answer.
+        /// Returned with the answer.
         token: u64,
     },
-    /// Writes bytes at the end of a file. Answered by [`FileOutcome::Written`] with the offset used.
+    /// Appends bytes to a file. Answered by [`FileOutcome::Written`] with the offset used.
     AppendFile {
         /// The file.
         file: FileId,
-        /// The bytes; they come back with the answer, for reuse.
+        /// Returned with the answer, for reuse.
         bytes: Buffer,
-        /// Comes back with the answer.
+        /// Returned with the answer.
         token: u64,
     },
     /// Writes bytes at an offset. Answered by [`FileOutcome::Written`].
     WriteFile {
         /// The file.
         file: FileId,
-        /// Where, in bytes from the start.
+        /// In bytes from the start.
         offset: u64,
-        /// The bytes; they come back with the answer, for reuse.
+        /// Returned with the answer, for reuse.
         bytes: Buffer,
-        /// Comes back with the answer.
+        /// Returned with the answer.
         token: u64,
     },
-    /// Makes what was written survive a crash. Answered by [`FileOutcome::Synced`]. After one failure every later
-    /// request on the file fails with [`FileError::Poisoned`].
+    /// Makes earlier writes survive a crash. Answered by [`FileOutcome::Synced`]. After one failure every
+    /// later request on the file fails with [`FileError::Poisoned`], because the operating system may have
+    /// dropped the unwritten pages.
     SyncFile {
         /// The file.
         file: FileId,
         /// Comes back with the answer.
         token: u64,
     },
-    /// Reads bytes; fewer at the end of the file. Answered by [`FileOutcome::Read`].
+    /// Reads bytes, fewer at the end of the file. Answered by [`FileOutcome::Read`].
     ReadFile {
         /// The file.
         file: FileId,
-        /// Where, in bytes from the start.
+        /// In bytes from the start.
         offset: u64,
-        /// The most bytes to read.
+        /// Maximum number of bytes.
         length: u32,
-        /// Comes back with the answer.
+        /// Returned with the answer.
         token: u64,
     },
     /// Closes a file. Answered by [`FileOutcome::Closed`].
@@ -166,84 +169,84 @@ pub enum WorldRequest {
         /// Comes back with the answer.
         token: u64,
     },
-    /// Removes a file. Answered by [`FileOutcome::Deleted`], also if it was not there.
+    /// Deletes a file. Answered by [`FileOutcome::Deleted`], even if the file did not exist.
     DeleteFile {
-        /// The path.
+        /// Absolute, or relative to the node's data folder.
         path: Box<str>,
-        /// Comes back with the answer.
+        /// Returned with the answer.
         token: u64,
     },
     /// Stops the node in good order.
     Stop,
 }
 
-/// Why a socket is no more.
+/// Why a socket was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketCloseReason {
-    /// The other side closed it.
+    /// The peer closed it.
     Peer,
     /// A block closed it.
     Own,
     /// The connection broke.
     Broken,
-    /// More bytes were queued for it than may be.
+    /// Its queued output reached the maximum.
     OutputFull,
-    /// The node stops.
+    /// The node is stopping.
     Stopping,
 }
 
-/// What the world tells a block.
+/// An event of the world for a block.
 #[derive(Debug)]
 pub enum WorldEvent {
-    /// The first signal of every module instance, at the start of its thread.
+    /// The first signal of every module instance, when its thread starts.
     Started,
-    /// The node stops: begin no work, end what is begun.
+    /// The node is stopping: begin no work, finish what was begun.
     Stopping,
-    /// A timer that this block started is due.
+    /// A timer of this block is due.
     Timer {
-        /// From the request.
+        /// The token of the request.
         token: u64,
     },
     /// A connection was accepted.
     SocketOpened {
         /// The socket.
         socket: SocketId,
-        /// Who connected.
+        /// Address of the client.
         peer: SocketAddr,
-        /// Through which listener, by its position in the node's list.
+        /// Position of the listener in the node's list.
         listener: u16,
     },
-    /// Bytes came. The block gives the buffer back to a pool.
+    /// Bytes arrived. The block gives the buffer back to a pool.
     Received {
         /// The socket.
         socket: SocketId,
         /// At least one byte.
         bytes: Buffer,
     },
-    /// Queued output rose above the high-water mark: hold back.
+    /// Queued output rose above the high-water mark. The block must hold back.
     SendBlocked {
         /// The socket.
         socket: SocketId,
     },
-    /// Queued output fell below the low-water mark after having been above the high one.
+    /// Queued output fell below the low-water mark, after [`WorldEvent::SendBlocked`].
     SendDrained {
         /// The socket.
         socket: SocketId,
     },
-    /// The socket is closed; the last event of it.
+    /// The socket is closed. Its last event.
     SocketClosed {
         /// The socket.
         socket: SocketId,
-        /// Why.
+        /// The cause.
         reason: SocketCloseReason,
     },
     /// The answer to a file request.
     FileDone {
-        /// From the request.
+        /// The token of the request.
         token: u64,
-        /// What happened.
+        /// Outcome or error.
         result: FileResult,
-        /// The bytes read, or the buffer that was written; empty otherwise.
+        /// The bytes read, or the buffer that was written; otherwise empty.
         bytes: Buffer,
     },
 }
@@ -251,52 +254,52 @@ pub enum WorldEvent {
 /// The answer to a file request.
 pub type FileResult = Result<FileOutcome, FileError>;
 
-/// What a file request did.
+/// The effect of a successful file request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileOutcome {
     /// The file is open.
     Opened {
-        /// Names it from now on.
+        /// Identifies the file in later requests.
         file: FileId,
-        /// Its length in bytes.
+        /// Length in bytes.
         length: u64,
     },
     /// All bytes were written.
     Written {
-        /// Where they begin.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many.
+        /// Number of bytes.
         length: u32,
     },
     /// Everything written before survives a crash.
     Synced,
     /// Bytes were read.
     Read {
-        /// How many; fewer than asked for at the end of the file.
+        /// Number of bytes; fewer than requested at the end of the file.
         length: u32,
     },
     /// The file is closed.
     Closed,
-    /// The file is no more.
+    /// The file does not exist any more.
     Deleted,
 }
 
 /// Why a file request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileError {
-    /// There is no such file.
+    /// The file does not exist.
     NotFound,
     /// The file is not open.
     NotOpen,
-    /// The process may not do this.
+    /// The process lacks permission.
     Denied,
     /// The device is full.
     DiskFull,
     /// Too many files are open.
     TooManyOpen,
-    /// A sync of this file failed before, so that nobody knows what is on disk.
+    /// An earlier sync of this file failed, so the state on disk is unknown.
     Poisoned,
-    /// The operating system's error number.
+    /// Another error, with the operating system's number.
     System(i32),
 }
 

@@ -97,9 +97,10 @@ fn ends_with_traces(test: &str, how: &str, message: &str) {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{errors}");
     assert!(errors.contains(message), "{errors}");
-    assert!(errors.contains("last signals of thread tc-0") && errors.contains("last signals of thread ldm-1"));
-    assert_eq!(errors.matches("1:ldm0 -> 1:tc0 CountDown (1)").count(), 3, "{errors}");
-    assert_eq!(errors.matches("1:tc0 -> 1:ldm0 CountDown (1)").count(), 3, "{errors}");
+    assert!(errors.contains("last signals of thread thread-0"), "{errors}");
+    assert!(errors.contains("last signals of thread thread-1"), "{errors}");
+    assert_eq!(errors.matches("1:3.0 -> 1:2.0 CountDown (1)").count(), 3, "{errors}");
+    assert_eq!(errors.matches("1:2.0 -> 1:3.0 CountDown (1)").count(), 3, "{errors}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn a_credit_comes_back_only_after_its_request_was_finished() {
         let (mut producer, mut consumer) = ring::<u32>(2);
         let sender = thread::spawn(move || {
             for item in 0..2 {
-                while producer.push_request(item).is_err() {
+                while producer.push_deferrable(item).is_err() {
                     thread::yield_now();
                 }
                 producer.publish();
@@ -79,7 +79,7 @@ fn a_credit_comes_back_only_after_its_request_was_finished() {
             assert_eq!(consumer.pop(), Some(wanted));
             consumer.release();
             assert_eq!(consumer.refresh(), 0, "a second request without a credit");
-            consumer.finish_request();
+            consumer.finish_deferrable();
             consumer.release();
         }
         sender.join().unwrap();

@@ -1,9 +1,9 @@
-//! Hot path: at most 25 instructions an item at each end, besides those that move it.
+//! Hot path: at most 25 instructions an item at each end, not counting those that move it.
 //!
-//! The queue of a thread to itself; items are made in their slots and moved once.
+//! A thread's queue to itself. Items are built in their slots and moved once.
 //!
-//! The unsafe code rests on one fact: the `len` slots from `head` on, wrapping, hold an item; no other does. The queue
-//! is used by one thread at a time, as `&mut self` says.
+//! The unsafe code rests on one fact: exactly the `len` slots from `head` on, wrapping, hold an item. One
+//! thread at a time uses the queue, as `&mut self` states.
 
 use std::mem::MaybeUninit;
 
@@ -17,7 +17,7 @@ pub(crate) struct LocalQueue<T> {
 }
 
 impl<T> LocalQueue<T> {
-    /// An empty queue for `capacity` items, rounded up to a power of two, before it grows.
+    /// An empty queue with room for `capacity` items, rounded up to a power of two, before it grows.
     pub(crate) fn new(capacity: usize) -> Self {
         Self { slots: uninit_slots(capacity.max(2).next_power_of_two()), head: 0, len: 0 }
     }
@@ -27,7 +27,7 @@ impl<T> LocalQueue<T> {
         self.len
     }
 
-    /// A free slot at the end, which counts once it is filled; none if the queue is full and has to grow.
+    /// A free slot at the end; filling it appends the item. `None` if the queue must grow first.
     #[inline(always)]
     pub(crate) fn slot(&mut self) -> Option<Slot<'_, T>> {
         if self.len == self.slots.len() {
@@ -35,10 +35,10 @@ impl<T> LocalQueue<T> {
         }
         // The number of slots is a power of two, so the mask keeps the position within them.
         let position = (self.head + self.len) & (self.slots.len() - 1);
-        Some(Slot { place: &mut self.slots[position], len: &mut self.len })
+        Some(Slot { cell: &mut self.slots[position], len: &mut self.len })
     }
 
-    /// Puts an item at the end, growing the queue if it is full.
+    /// Appends an item, growing the queue if it is full.
     pub(crate) fn push(&mut self, item: T) {
         if self.len == self.slots.len() {
             self.grow();
@@ -48,7 +48,7 @@ impl<T> LocalQueue<T> {
         }
     }
 
-    /// The oldest item, left where it is.
+    /// The oldest item.
     #[inline(always)]
     pub(crate) fn front(&self) -> Option<&T> {
         if self.len == 0 {
@@ -58,12 +58,12 @@ impl<T> LocalQueue<T> {
         Some(unsafe { self.slots[self.head & (self.slots.len() - 1)].assume_init_ref() })
     }
 
-    /// Takes the oldest item.
+    /// Removes the oldest item.
     pub(crate) fn pop(&mut self) -> Option<T> {
         if self.len == 0 { None } else { Some(self.take()) }
     }
 
-    /// Takes the oldest item of a queue that is not empty.
+    /// Removes the oldest item of a queue that must not be empty.
     #[inline(always)]
     pub(crate) fn take(&mut self) -> T {
         require!(self.len > 0);
@@ -88,17 +88,17 @@ impl<T> LocalQueue<T> {
     }
 }
 
-/// A free slot at the end of a queue. To look for it first and to make the item then saves moving the item twice.
+/// A free slot at the end of a queue. Reserving it before building the item saves one move of the item.
 pub(crate) struct Slot<'a, T> {
-    place: &'a mut MaybeUninit<T>,
+    cell: &'a mut MaybeUninit<T>,
     len: &'a mut usize,
 }
 
 impl<T> Slot<'_, T> {
-    /// Puts an item into the slot.
+    /// Appends the item.
     #[inline(always)]
     pub(crate) fn fill(self, item: T) {
-        self.place.write(item);
+        self.cell.write(item);
         *self.len += 1;
     }
 }

@@ -1,19 +1,21 @@
-//! Hot path: at most 30 instructions an item at each end, besides those that move it.
+//! Hot path: at most 30 instructions an item at each end, not counting those that move it.
 //!
 //! A ring of fixed capacity from one thread to another.
 //!
-//! One side pushes, the other pops; nothing is seen by the consumer before [`Producer::publish`], and no slot is used
-//! again before [`Consumer::release`], so that the shared lines move between CPUs once per batch and not once per
-//! item. Both sides keep a copy of the other's index and look at the shared one only when the copy says full or empty.
+//! The consumer sees items only after [`Producer::publish`], and the producer reuses slots only after
+//! [`Consumer::release`]. The shared cache lines therefore move between CPUs once a batch instead of once an
+//! item. Each side caches the other's index and loads the shared one only when the cached one says full or
+//! empty.
 //!
-//! Requests spend credits: a producer may have at most half the capacity in requests that the consumer has not
-//! finished. The other half is thereby always left for replies, however slow the consumer's requests are.
+//! Deferrable items spend credits: at most half the capacity may be deferrable items that the consumer has
+//! not finished. The other half always remains for reserved items, however slowly the consumer finishes
+//! deferrable ones.
 //!
-//! The unsafe code rests on three facts. (1) There is one [`Producer`] and one [`Consumer`] per ring, neither can be
-//! cloned, and their methods take `&mut self`. (2) A slot from `head` up to but not including `tail`, as published,
-//! belongs to the consumer; all others belong to the producer. (3) `tail` is stored with Release after the slots were
-//! written and loaded with Acquire before they are read; `head` is stored with Release after the slots were read and
-//! loaded with Acquire before they are written again.
+//! The unsafe code rests on three facts. (1) A ring has one [`Producer`] and one [`Consumer`]; neither can be
+//! cloned, and their methods take `&mut self`. (2) A slot from `head` up to but not including `tail`, as
+//! published, belongs to the consumer; all others belong to the producer. (3) `tail` is stored with Release
+//! after the slots were written and loaded with Acquire before they are read; `head` is stored with Release
+//! after the slots were read and loaded with Acquire before they are written again.
 
 use std::mem::MaybeUninit;
 
@@ -25,7 +27,7 @@ mod local;
 pub(crate) use local::LocalQueue;
 
 struct Ring<T> {
-    /// Items published, ever. Written by the producer.
+    /// Items published since the start. Written by the producer.
     tail: CachePadded<AtomicU64>,
     /// Written by the consumer.
     consumed: CachePadded<Consumed>,
@@ -33,14 +35,15 @@ struct Ring<T> {
 }
 
 struct Consumed {
-    /// Items released, ever.
+    /// Items released since the start.
     head: AtomicU64,
-    /// Requests finished, ever.
+    /// Deferrable items finished since the start.
     finished: AtomicU64,
 }
 
-// SAFETY: invariants (1) to (3) of the module: a slot is touched by one side at a time and handed over by Release and
-// Acquire, so sharing the ring moves each `T` from one thread to the other, which `T: Send` permits.
+// SAFETY: by invariants (1) to (3) of the module, one side at a time touches a slot and hands it over by
+// Release and Acquire. Sharing the ring thus moves each `T` from one thread to the other, which `T: Send`
+// permits.
 unsafe impl<T: Send> Sync for Ring<T> {}
 
 // SAFETY: the ring owns its items; moving it to another thread moves them, which `T: Send` permits.
@@ -51,42 +54,43 @@ impl<T> Drop for Ring<T> {
         let (head, tail) = (self.consumed.head.load(Ordering::Acquire), self.tail.load(Ordering::Acquire));
         let mask = self.slots.len() as u64 - 1;
         for position in head..tail {
-            // SAFETY: invariant (2): these slots hold published items that nobody popped, since both ends publish
-            // and release when they are dropped; and nobody else is left, since the last owner is being dropped.
+            // SAFETY: invariant (2): these slots hold published items that were not popped, because both ends
+            // publish and release when they are dropped. No end is left, because the last owner is being
+            // dropped.
             self.slots[(position & mask) as usize].with_mut(|slot| unsafe { (*slot).assume_init_drop() });
         }
     }
 }
 
-/// The pushing end.
+/// The pushing end of a ring.
 pub struct Producer<T> {
     ring: Arc<Ring<T>>,
     mask: u64,
-    /// Where the next item goes.
+    /// Index of the next item to push.
     next: u64,
-    /// What `tail` says.
+    /// Last value stored to `tail`.
     published: u64,
-    /// What `head` said last.
+    /// Last value loaded from `head`.
     head_seen: u64,
-    requests: u64,
+    spent_credits: u64,
     finished_seen: u64,
 }
 
-/// The popping end.
+/// The popping end of a ring.
 pub struct Consumer<T> {
     ring: Arc<Ring<T>>,
     mask: u64,
-    /// Where the next item comes from.
+    /// Index of the next item to pop.
     next: u64,
-    /// What `head` says.
+    /// Last value stored to `head`.
     released: u64,
-    /// What `tail` said last.
+    /// Last value loaded from `tail`.
     tail_seen: u64,
     finished: u64,
     finished_released: u64,
 }
 
-/// The two ends of a new ring with `capacity` slots, rounded up to a power of two, at least 2.
+/// Both ends of a new ring. The capacity is rounded up to a power of two, at least 2.
 pub fn ring<T: Send>(capacity: u32) -> (Producer<T>, Consumer<T>) {
     let capacity = capacity.clamp(2, 1 << 30).next_power_of_two() as usize;
     let slots = (0..capacity).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect();
@@ -94,18 +98,18 @@ pub fn ring<T: Send>(capacity: u32) -> (Producer<T>, Consumer<T>) {
     let ring = Arc::new(Ring { tail: CachePadded(AtomicU64::new(0)), consumed: CachePadded(consumed), slots });
     let mask = capacity as u64 - 1;
     let producer =
-        Producer { ring: ring.clone(), mask, next: 0, published: 0, head_seen: 0, requests: 0, finished_seen: 0 };
+        Producer { ring: ring.clone(), mask, next: 0, published: 0, head_seen: 0, spent_credits: 0, finished_seen: 0 };
     let consumer = Consumer { ring, mask, next: 0, released: 0, tail_seen: 0, finished: 0, finished_released: 0 };
     (producer, consumer)
 }
 
 impl<T> Producer<T> {
-    /// Slots of the ring.
+    /// Number of slots.
     pub fn capacity(&self) -> u64 {
         self.mask + 1
     }
 
-    /// Puts an item into the next slot, unpublished; gives it back if the ring is full.
+    /// Puts an item into the next slot, unpublished. Returns the item if the ring is full.
     #[inline]
     pub fn push(&mut self, item: T) -> Result<(), T> {
         match self.slot() {
@@ -117,26 +121,27 @@ impl<T> Producer<T> {
         }
     }
 
-    /// The next slot, if it is free; looks at the consumer's index only if there seems to be none.
+    /// The next slot, if it is free. Loads the consumer's index only if the cached one says that the ring is
+    /// full.
     #[inline(always)]
     pub(crate) fn slot(&mut self) -> Option<RingSlot<'_, T>> {
         if self.next - self.head_seen > self.mask && !self.refresh_head() {
             return None;
         }
-        let place = &self.ring.slots[(self.next & self.mask) as usize];
-        Some(RingSlot { place, next: &mut self.next, requests: &mut self.requests, cost: 0 })
+        let cell = &self.ring.slots[(self.next & self.mask) as usize];
+        Some(RingSlot { cell, next: &mut self.next, spent_credits: &mut self.spent_credits, cost: 0 })
     }
 
-    /// The next slot, if what was last seen of the consumer says that it is free and that there are so many credits,
-    /// 0 or 1, which filling it spends.
+    /// The next slot, if the cached indexes say that it is free and that `credits` (0 or 1) are left. Filling
+    /// it spends them.
     #[inline(always)]
     pub(crate) fn slot_seen(&mut self, credits: u64) -> Option<RingSlot<'_, T>> {
-        let spent = self.requests - self.finished_seen + credits;
+        let spent = self.spent_credits - self.finished_seen + credits;
         if self.next - self.head_seen > self.mask || spent * credits > self.capacity() / 2 {
             return None;
         }
-        let place = &self.ring.slots[(self.next & self.mask) as usize];
-        Some(RingSlot { place, next: &mut self.next, requests: &mut self.requests, cost: credits })
+        let cell = &self.ring.slots[(self.next & self.mask) as usize];
+        Some(RingSlot { cell, next: &mut self.next, spent_credits: &mut self.spent_credits, cost: credits })
     }
 
     #[inline(never)]
@@ -145,30 +150,31 @@ impl<T> Producer<T> {
         self.next - self.head_seen <= self.mask
     }
 
-    /// Lets the consumer see everything pushed. Returns how many items are seen by that.
+    /// Makes all pushed items visible to the consumer. Returns how many were not visible before.
     #[inline]
     pub fn publish(&mut self) -> u64 {
-        let news = self.next - self.published;
-        if news > 0 {
+        let fresh = self.next - self.published;
+        if fresh > 0 {
             self.ring.tail.store(self.next, Ordering::Release);
             self.published = self.next;
         }
-        news
+        fresh
     }
 
-    /// Slots that are free for sure; looks at the consumer's index.
+    /// Number of free slots, from the consumer's current index.
     #[inline]
     pub fn free(&mut self) -> u64 {
         self.head_seen = self.ring.consumed.head.load(Ordering::Acquire);
         self.capacity() - (self.next - self.head_seen)
     }
 
-    /// Whether everything pushed was popped and released.
+    /// Whether the consumer popped and released every pushed item.
     pub fn is_drained(&mut self) -> bool {
         self.free() == self.capacity()
     }
 
-    /// Requests that may still be sent before the consumer finishes one; looks at the consumer's count.
+    /// Deferrable items that may still be pushed before the consumer finishes one, from the consumer's
+    /// current count.
     #[inline]
     pub fn credits(&mut self) -> u64 {
         self.finished_seen = self.ring.consumed.finished.load(Ordering::Acquire);
@@ -177,22 +183,23 @@ impl<T> Producer<T> {
 
     #[inline]
     fn credits_seen(&self) -> u64 {
-        (self.capacity() / 2).saturating_sub(self.requests - self.finished_seen)
+        (self.capacity() / 2).saturating_sub(self.spent_credits - self.finished_seen)
     }
 
-    /// The next slot for a request, if there is a credit and a free slot; filling it spends the credit.
+    /// The next slot for a deferrable item, if a credit and a slot are free. Filling it spends the credit.
     #[inline(always)]
-    pub(crate) fn request_slot(&mut self) -> Option<RingSlot<'_, T>> {
+    pub(crate) fn deferrable_slot(&mut self) -> Option<RingSlot<'_, T>> {
         if self.credits_seen() == 0 && self.credits() == 0 {
             return None;
         }
         self.slot().map(|slot| RingSlot { cost: 1, ..slot })
     }
 
-    /// Puts a request into the next slot and spends a credit; gives it back if there is no credit or no slot.
+    /// Puts a deferrable item into the next slot and spends a credit. Returns the item if no credit or slot
+    /// is free.
     #[inline]
-    pub fn push_request(&mut self, item: T) -> Result<(), T> {
-        match self.request_slot() {
+    pub fn push_deferrable(&mut self, item: T) -> Result<(), T> {
+        match self.deferrable_slot() {
             Some(slot) => {
                 slot.fill(item);
                 Ok(())
@@ -202,27 +209,27 @@ impl<T> Producer<T> {
     }
 }
 
-/// A free slot of a ring. To look for it first and to make the item then saves moving the item twice.
+/// A free slot of a ring. Reserving it before building the item saves one move of the item.
 pub(crate) struct RingSlot<'a, T> {
-    place: &'a UnsafeCell<MaybeUninit<T>>,
+    cell: &'a UnsafeCell<MaybeUninit<T>>,
     next: &'a mut u64,
-    requests: &'a mut u64,
-    /// Credits spent by filling it.
+    spent_credits: &'a mut u64,
+    /// Credits that filling it spends.
     cost: u64,
 }
 
 impl<T> RingSlot<'_, T> {
-    /// Puts an item into the slot, unpublished.
+    /// Puts the item into the slot, unpublished.
     #[inline(always)]
     pub(crate) fn fill(self, item: T) {
-        // SAFETY: invariant (2): the one maker of this value saw that `next` is at or beyond the published tail and
-        // less than a capacity beyond `head`, and it borrows the producer, so the slot is the producer's; what it held
-        // was popped, so nothing is leaked by overwriting.
-        self.place.with_mut(|slot| unsafe {
+        // SAFETY: invariant (2): the constructor saw that `next` is at or beyond the published tail and less
+        // than a capacity beyond `head`. This value borrows the producer, so the slot still belongs to it.
+        // The slot's old content was popped, so overwriting leaks nothing.
+        self.cell.with_mut(|slot| unsafe {
             (*slot).write(item);
         });
         *self.next += 1;
-        *self.requests += self.cost;
+        *self.spent_credits += self.cost;
     }
 }
 
@@ -233,55 +240,56 @@ impl<T> Drop for Producer<T> {
 }
 
 impl<T> Consumer<T> {
-    /// Takes the oldest item of those seen; none when they are used up, until the next [`Consumer::refresh`].
+    /// Pops the oldest visible item. Once those are used up, returns `None` until [`Consumer::refresh`].
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.next == self.tail_seen { None } else { Some(self.take()) }
     }
 
-    /// Takes the oldest item of those seen, of which there must be one.
+    /// Pops the oldest visible item; there must be one.
     #[inline(always)]
     pub(crate) fn take(&mut self) -> T {
         crate::require!(self.next != self.tail_seen);
-        let place = &self.ring.slots[(self.next & self.mask) as usize];
+        let cell = &self.ring.slots[(self.next & self.mask) as usize];
         self.next += 1;
-        // SAFETY: invariant (2): `next` was below the published tail and not below `head`, so the slot holds an item
-        // that is the consumer's; `next` has moved on, so it is read once.
-        place.with(|slot| unsafe { (*slot).assume_init_read() })
+        // SAFETY: invariant (2): `next` was below the published tail and not below `head`, so the slot holds
+        // an item of the consumer. `next` has moved on, so the item is read once.
+        cell.with(|slot| unsafe { (*slot).assume_init_read() })
     }
 
-    /// Asks something of the item that the next pop gives; none when there is none.
+    /// Applies a function to the item that the next pop returns, if any.
     #[inline(always)]
-    pub(crate) fn inspect<R>(&self, question: impl FnOnce(&T) -> R) -> Option<R> {
+    pub(crate) fn inspect<R>(&self, inspect_item: impl FnOnce(&T) -> R) -> Option<R> {
         if self.next == self.tail_seen {
             return None;
         }
-        let place = &self.ring.slots[(self.next & self.mask) as usize];
-        // SAFETY: invariant (2): as in `take`, the slot holds an item that is the consumer's, and it stays there.
-        Some(place.with(|slot| unsafe { question((*slot).assume_init_ref()) }))
+        let cell = &self.ring.slots[(self.next & self.mask) as usize];
+        // SAFETY: invariant (2): as in `take`, the slot holds an item of the consumer, and the item stays
+        // there.
+        Some(cell.with(|slot| unsafe { inspect_item((*slot).assume_init_ref()) }))
     }
 
-    /// Looks at what the producer published; returns how many items may be popped now.
+    /// Loads the producer's index. Returns how many items may be popped now.
     #[inline]
     pub fn refresh(&mut self) -> u64 {
         self.tail_seen = self.ring.tail.load(Ordering::Acquire);
         self.seen()
     }
 
-    /// The items seen that wait.
+    /// Number of visible items not popped yet.
     #[inline]
     pub(crate) fn seen(&self) -> u64 {
         self.tail_seen - self.next
     }
 
-    /// Notes that a request from this ring was handled to its end; its credit returns at the next release.
+    /// Counts a deferrable item from this ring as finished. Its credit returns at the next release.
     #[inline]
-    pub fn finish_request(&mut self) {
+    pub fn finish_deferrable(&mut self) {
         self.finished += 1;
     }
 
-    /// Gives the popped slots, and the credits of finished requests, back to the producer. Returns whether there was
-    /// anything to give.
+    /// Returns popped slots and the credits of finished items to the producer. Returns whether any were
+    /// returned.
     #[inline]
     pub fn release(&mut self) -> bool {
         let slots = self.next != self.released;

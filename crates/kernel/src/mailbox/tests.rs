@@ -30,9 +30,9 @@ fn a_full_ring_gives_the_item_back_until_slots_are_released() {
 fn requests_take_at_most_half_until_they_are_finished() {
     let (mut producer, mut consumer) = ring(8);
     for item in 0..4 {
-        producer.push_request(item).unwrap();
+        producer.push_deferrable(item).unwrap();
     }
-    assert_eq!(producer.push_request(9), Err(9));
+    assert_eq!(producer.push_deferrable(9), Err(9));
     for item in 4..8 {
         producer.push(item).unwrap();
     }
@@ -40,10 +40,10 @@ fn requests_take_at_most_half_until_they_are_finished() {
     consumer.refresh();
     while consumer.pop().is_some() {}
     consumer.release();
-    assert_eq!(producer.push_request(9), Err(9), "popped is not finished");
-    consumer.finish_request();
+    assert_eq!(producer.push_deferrable(9), Err(9), "popped is not finished");
+    consumer.finish_deferrable();
     consumer.release();
-    assert_eq!((producer.push_request(9), producer.credits()), (Ok(()), 0));
+    assert_eq!((producer.push_deferrable(9), producer.credits()), (Ok(()), 0));
 }
 
 #[test]

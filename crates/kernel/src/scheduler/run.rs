@@ -1,9 +1,10 @@
-//! Hot path: at most 130 instructions for a signal of 128 bytes to a block of the same thread, besides the handler's.
+//! Hot path: at most 130 instructions for a signal of 128 bytes to a block of the same thread, not counting
+//! the handler.
 //!
 //! The turn of one thread, the same in the real and in the simulated world.
 //!
-//! A turn is [`Engine::run`], then the world's part of it ([`Engine::carry_out`], sockets), then [`Engine::flush`].
-//! Nothing that was sent in a turn is seen by another thread before the flush.
+//! A turn is [`Engine::run`], then the world's part ([`Engine::carry_out`], sockets), then [`Engine::flush`].
+//! Other threads see nothing of a turn before the flush.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,24 +29,24 @@ use crate::stamp::Stamps;
 use crate::trace::{TraceNames, Tracer};
 use crate::world::{WorldEvent, WorldRequest};
 
-/// A turn takes no more from rings and timers after so many signals, so that other threads soon see what was sent, and
-/// sockets are looked at.
+/// Signals after which a turn takes no more from rings and timers, so that other threads soon see its output
+/// and sockets are polled.
 const TURN_SIGNALS_MAX: u64 = 64;
 
-/// A signal from a ring and everything that follows from it on this thread count as one piece of work down to this
-/// depth; a block that keeps sending to itself is then interrupted by the rings.
+/// A signal from a ring and the local signals that follow from it count as one piece of work down to this
+/// depth. A block that keeps sending to itself is interrupted by the rings beyond it.
 const LOCAL_GENERATIONS_MAX: u32 = 16;
 
-/// Room for so many signals is wanted before bytes are read from a socket.
+/// Room required before bytes are read from a socket, in signals.
 const INPUT_EMIT_MAX: u16 = 64;
 
-/// The most requests that are taken without room at one stall.
+/// Maximum number of signals taken without room in one stall.
 const STALL_BURST_MAX: u32 = 64;
 
 const NORMAL: usize = 0;
 const HIGH: usize = 1;
 
-/// What of a thread is the same in both worlds.
+/// The part of a thread that is the same in both worlds.
 pub(crate) struct Engine<S: Signal, H: Host<S>> {
     seat: ThreadSeat,
     host: H,
@@ -67,32 +68,32 @@ pub(crate) struct Engine<S: Signal, H: Host<S>> {
     handled: u64,
     /// Parcels taken from other threads in this turn.
     hand_overs: u64,
-    /// The host is to be told when the last turn ended.
+    /// Whether the host has not been told yet when the last turn ended.
     turn_is_open: bool,
     quota: u64,
     waiting_max: usize,
     stall: Stall,
 }
 
-/// The popping ends of the rings from one other thread, normal and high.
+/// The consuming ends of both rings from one other thread.
 struct Incoming<S> {
     rings: [Consumer<Parcel<S>>; 2],
 }
 
-/// A request that waits for room, and the ring that gets its credit back: the position in `incoming` and the
-/// priority, or nothing if it came from this thread.
+/// A deferrable signal that waits for room, and the ring that gets its credit back: position in `incoming`
+/// and priority. `None` if the signal came from this thread.
 struct Deferred<S> {
     credit: Option<(u16, u8)>,
     envelope: Envelope<S>,
 }
 
-/// What is asked of a signal while it is still in its slot.
+/// The part of a signal that the scheduler reads while the signal is still in its slot.
 struct SignalHeader {
     to: Address,
     from: Address,
     number: u16,
-    /// Room that it needs to be handled now: for a request what it may emit, at least 1, so that no request passes
-    /// another that was set aside; nothing for a reply.
+    /// Room needed to handle the signal now. A deferrable signal needs what it may emit, at least 1, so that
+    /// it cannot pass another that was deferred. A reserved signal needs none.
     room: u16,
 }
 
@@ -106,21 +107,21 @@ impl SignalHeader {
     }
 }
 
-/// How long no request was taken for lack of room.
+/// The time without progress of deferred signals.
 struct Stall {
     since: Time,
     after: Duration,
     burst: u32,
 }
 
-/// The ends of all rings that one thread holds.
+/// All ring ends of one thread.
 pub(crate) struct ThreadRings<S> {
-    /// By target thread; nothing for the thread itself.
+    /// By receiving thread; `None` for the thread itself.
     pub outgoing: Vec<Option<[Producer<Parcel<S>>; 2]>>,
     pub incoming: Vec<[Consumer<Parcel<S>>; 2]>,
 }
 
-/// Rings between all threads of a node, by thread.
+/// Creates the rings between all threads of a node. The result is indexed by thread.
 pub(crate) fn connect_threads<S: Signal>(threads: usize, limits: &KernelLimits) -> Vec<ThreadRings<S>> {
     let slots = limits.ring_slots_for(threads, size_of::<Parcel<S>>());
     let high_slots = limits.high_ring_slots.next_power_of_two().max(4);
@@ -140,23 +141,23 @@ pub(crate) fn connect_threads<S: Signal>(threads: usize, limits: &KernelLimits) 
     all
 }
 
-/// The part of a world that carries out requests on the thread where sockets or files live.
+/// The part of a world that carries out requests on the thread that owns sockets or files.
 pub(crate) trait World {
-    /// A request about a socket that this thread owns.
+    /// Carries out a request about a socket of this thread.
     fn socket_request(&mut self, request: WorldRequest, services: &mut Services<'_>);
 
-    /// A request about a file; the answer goes to `from`.
+    /// Carries out a request about a file; the answer goes to `from`.
     fn file_request(&mut self, from: Address, request: WorldRequest, services: &mut Services<'_>);
 
-    /// What another thread says about sockets.
+    /// Handles a message of another thread about sockets.
     fn socket_parcel(&mut self, parcel: SocketParcel, services: &mut Services<'_>);
 
-    /// All threads spin like this from now on.
+    /// Changes how all threads spin.
     fn set_spinning(&mut self, settings: &SpinSettings);
-    /// All threads send like this from now on.
+    /// Changes how all threads send.
     fn set_sending(&mut self, settings: &SendSettings);
 
-    /// The node is asked to stop.
+    /// Begins the node's stop.
     fn stop(&mut self);
 }
 
@@ -209,8 +210,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Takes what is due and what has come. `first_ring` decides which other thread is served first. Returns how many
-    /// signals were handled.
+    /// Takes due timers, deferred signals and signals from other threads. `first_ring` rotates which thread
+    /// is served first. Returns how many signals were handled.
     pub(crate) fn run(&mut self, now: Time, wall_clock_us: u64, first_ring: usize) -> u64 {
         self.close_turn(now);
         self.now = now;
@@ -219,12 +220,12 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.outbox.take_later();
         self.drain_local();
         self.run_timers();
-        // Long work of the thread's own does not keep it from taking what others have sent, and what was set aside does not
-        // keep it from taking what came after.
+        // A long step of this thread's own must not keep it from taking signals of others, and a deferred
+        // long step must not keep it from taking newer signals.
         self.outbox.take_more();
         self.run_deferred();
         self.outbox.take_more();
-        // Taken out so that a ring and the engine can be used side by side.
+        // Moved out so that a ring and the engine can be borrowed at the same time.
         let mut incoming = std::mem::take(&mut self.incoming);
         self.take_high(&mut incoming);
         let rings = incoming.len();
@@ -241,17 +242,18 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.handled
     }
 
-    /// A turn that thread `from` makes while this one rests or is away: takes what `from` has sent, and nothing else, for it is only that
-    /// which is known to be little. Returns how many signals were handled, which count for `from`.
+    /// A delegated turn, run by thread `from` while this thread rests or its I/O is detached. It takes only
+    /// what `from` sent, because only that is known to be little. Returns how many signals were handled; they
+    /// count for `from`.
     pub(crate) fn run_delegated(&mut self, now: Time, wall_clock_us: u64, from: u16) -> u64 {
         self.now = now;
         self.wall_clock_us = wall_clock_us;
         self.handled = 0;
-        // Nothing is set aside yet.
+        // Delegation requires that nothing is deferred, so no stall is in progress.
         (self.stall.since, self.stall.burst) = (now, 1);
         self.outbox.take_more();
         let mut incoming = std::mem::take(&mut self.incoming);
-        // By the other threads, in order.
+        // `incoming` omits the thread itself.
         let position = usize::from(from) - usize::from(from > self.seat.thread);
         if let Some(Incoming { rings: [normal, high] }) = incoming.get_mut(position) {
             self.take(high, (position as u16, HIGH as u8));
@@ -266,7 +268,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         handled
     }
 
-    /// When the last turn began, which a lent turn changes.
+    /// When the last turn began. A delegated turn changes it; see [`Engine::set_time`].
     pub(crate) fn time(&self) -> (Time, u64) {
         (self.now, self.wall_clock_us)
     }
@@ -275,7 +277,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         (self.now, self.wall_clock_us) = (now, wall_clock_us);
     }
 
-    /// The thread does something else than the last turn from `now` on.
+    /// The last turn ended at `now`.
     #[inline]
     pub(crate) fn close_turn(&mut self, now: Time) {
         if std::mem::take(&mut self.turn_is_open) {
@@ -283,10 +285,11 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Ends the part of the turn that handles signals. Returns how many signals the turn handled in all.
+    /// Ends the part of the turn that handles signals. Returns how many signals it handled.
     pub(crate) fn end_turn(&mut self) -> u64 {
         self.end_blocks_turn();
-        // What a signal from another thread will wait for: not for long work, of which there is one piece a turn.
+        // The queue that a signal from another thread would meet. Long work does not count, because each turn
+        // runs only one piece of it.
         let queue_length = self.waiting() - self.outbox.long_len() + self.release_rings();
         self.load.count_turn(self.handled, std::mem::take(&mut self.hand_overs), queue_length);
         std::mem::take(&mut self.handled)
@@ -302,25 +305,26 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Gives back what was taken from the rings. Returns what is left in them, as far as was seen.
+    /// Releases consumed slots. Returns how many visible parcels remain in the rings.
     fn release_rings(&mut self) -> usize {
         let mut left = 0;
         for incoming in &mut self.incoming {
-            // A sender that waits for room looks again by itself after at most a short sleep.
+            // A sender that waits for room checks again by itself after a short sleep, so it needs no
+            // wake-up.
             let _ = incoming.rings[NORMAL].release() | incoming.rings[HIGH].release();
             left += (incoming.rings[NORMAL].seen() + incoming.rings[HIGH].seen()) as usize;
         }
         left
     }
 
-    /// Carries out what was asked of the world, here or by sending it to the thread where it belongs.
+    /// Carries out the blocks' requests, or sends them to the thread that owns the socket or file.
     pub(crate) fn carry_out(&mut self, world: &mut impl World) {
         if !self.outbox.requests().is_empty() {
             let mut requests = std::mem::take(self.outbox.requests());
             for (from, request) in requests.drain(..) {
                 self.carry_out_one(from, request, world);
             }
-            // Nothing that carries out a request makes a new one, so the empty vector takes its place again.
+            // Carrying out a request makes no new one, so the emptied vector goes back for reuse.
             *self.outbox.requests() = requests;
         }
         if !self.socket_parcels.is_empty() {
@@ -335,7 +339,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     fn carry_out_one(&mut self, from: Address, request: WorldRequest, world: &mut impl World) {
         let directory = &self.seat.directory;
-        let place = match &request {
+        let owner_thread = match &request {
             WorldRequest::StartTimer { after, token } => {
                 return self.timers.start(self.now.plus(*after), from, *token);
             }
@@ -348,9 +352,9 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             | WorldRequest::ResumeReading { socket } => directory.thread_of(ModuleId::SOCKETS, socket.owner()),
             _ => directory.thread_of(ModuleId::FILES, 0),
         };
-        let place = place.unwrap_or(self.seat.thread);
-        if place != self.seat.thread {
-            return self.outbox.deliver_parcel(place, Parcel::Request(from, request));
+        let owner_thread = owner_thread.unwrap_or(self.seat.thread);
+        if owner_thread != self.seat.thread {
+            return self.outbox.deliver_parcel(owner_thread, Parcel::Request(from, request));
         }
         let mut services =
             Services { buffers: &mut self.buffers, events: &mut self.events, parcels: &mut self.parcels };
@@ -363,7 +367,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Gives the world the means to make events, and delivers those.
+    /// Lets the world emit events and parcels, and delivers them.
     pub(crate) fn with_services<R>(&mut self, action: impl FnOnce(&mut Services<'_>) -> R) -> R {
         let mut services =
             Services { buffers: &mut self.buffers, events: &mut self.events, parcels: &mut self.parcels };
@@ -385,50 +389,54 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Hands an event to its block, after all that waits on this thread, with what follows on this thread.
+    /// Delivers an event to its block after everything that waits on this thread, and handles what follows
+    /// locally.
     pub(crate) fn deliver_now(&mut self, to: Address, event: WorldEvent) {
         self.outbox.deliver_event(to, event);
         self.drain_local();
     }
 
-    /// Publishes what was sent; `published` gets each thread that has news, and whether that is little. Returns whether a backlog moved.
+    /// Publishes sent signals. Calls `published` with each thread that has new input and whether that is
+    /// eligible for a delegated turn. Returns whether a backlog moved.
     pub(crate) fn flush(&mut self, published: impl FnMut(u16, bool)) -> bool {
         self.outbox.flush(published)
     }
 
-    /// Whether work from outside may be begun: nothing waits, and there is room for what one read may lead to.
+    /// Whether the thread may begin work from outside: nothing waits, and there is room for what one read may
+    /// emit.
     pub(crate) fn accepts_work(&mut self) -> bool {
         self.outbox.has_room(INPUT_EMIT_MAX)
     }
 
-    /// As [`Engine::accepts_work`], and takes the room, since the events of the world may be taken like replies.
+    /// Like [`Engine::accepts_work`], and takes the room, because events of the world are delivered without
+    /// asking for any.
     pub(crate) fn begin_input(&mut self) -> bool {
         self.outbox.take_room(INPUT_EMIT_MAX)
     }
 
-    /// Whether something waits for room that other threads must make.
+    /// Whether this thread waits for other threads to make room.
     pub(crate) fn is_blocked(&self) -> bool {
         self.outbox.backlog() > 0 || self.deferred_len() > 0
     }
 
-    /// Whether there is something to do without news from anybody.
+    /// Whether the thread has work without input from outside.
     pub(crate) fn has_local_work(&self) -> bool {
         self.outbox.local_len() > 0 || self.has_later_work() || !self.socket_parcels.is_empty()
     }
 
-    /// Whether blocks have asked something of the world that was not carried out yet.
+    /// Whether requests to the world wait to be carried out.
     #[inline]
     pub(crate) fn has_requests(&self) -> bool {
         self.outbox.has_requests()
     }
 
-    /// Whether a block goes on with long work in the next turn.
+    /// Whether a block continues long work in the next turn.
     #[inline]
     pub(crate) fn has_later_work(&self) -> bool {
         self.outbox.later_len() > 0
     }
 
-    /// Whether something has come from another thread.
+    /// Whether another thread has published parcels for this one.
     pub(crate) fn has_mail(&mut self) -> bool {
         self.incoming
             .iter_mut()
@@ -449,17 +457,17 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.outbox.remote()
     }
 
-    /// A signal that came from another node; handled in the next turn.
+    /// Accepts a signal from another node. It is handled in the next turn.
     pub(crate) fn receive(&mut self, envelope: Envelope<S>) {
         self.outbox.push_local(envelope);
     }
 
-    /// Handles what waits in the local queue.
+    /// Handles the local queue.
     pub(crate) fn run_local(&mut self) {
         self.drain_local();
     }
 
-    /// The most signals taken from one ring in a turn from now on.
+    /// Sets how many signals a turn takes from one ring.
     pub(crate) fn set_quota(&mut self, quota: u64) {
         self.quota = quota.max(1);
     }
@@ -472,17 +480,17 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         &mut self.host
     }
 
-    /// From now on every delivered signal changes the digest.
+    /// Includes every signal delivered from now on in a digest.
     pub(crate) fn keep_digest(&mut self) {
         self.digest.get_or_insert(0);
     }
 
-    /// The digest of the signals delivered since it was last taken.
+    /// The digest of the signals delivered since the last call.
     pub(crate) fn take_digest(&mut self) -> u64 {
         self.digest.as_mut().map_or(0, std::mem::take)
     }
 
-    /// Whether the last turn left what others have sent, for something took long.
+    /// Whether the last turn left input of other threads in the rings because a handler took long.
     #[inline]
     pub(crate) fn took_no_more(&self) -> bool {
         self.outbox.takes_no_more()
@@ -500,7 +508,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Takes requests that were set aside, as far as there is room, or some of them without room after a stall.
+    /// Handles deferred signals as far as there is room. After a stall it handles some without room.
     fn run_deferred(&mut self) {
         if self.deferred_len() == 0 {
             self.stall.since = self.now;
@@ -524,11 +532,11 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             }
             let Some(deferred) = self.deferred[queue].pop_front() else { break };
             self.stall.since = self.now;
-            // What the handler sends to this thread waits behind the others that were set aside.
+            // Signals that the handler sends locally must queue behind those deferred earlier.
             self.outbox.close_room(self.deferred_len() > 0);
-            let question = SignalHeader::of(&deferred.envelope);
-            self.record(&question);
-            self.call(&question, deferred.envelope.signal);
+            let header = SignalHeader::of(&deferred.envelope);
+            self.record(&header);
+            self.call(&header, deferred.envelope.signal);
             self.finish(deferred.credit);
             self.drain_local();
             self.outbox.close_room(false);
@@ -549,7 +557,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Takes up to a quota from one ring. Returns how many parcels.
+    /// Takes up to a quota of parcels from one ring. Returns how many.
     fn take(&mut self, ring: &mut Consumer<Parcel<S>>, credit: (u16, u8)) -> u64 {
         let available = ring.refresh().min(self.quota);
         let mut taken = 0;
@@ -565,28 +573,30 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         taken
     }
 
-    /// Takes the next parcel of a ring. It is looked at in its slot first, so that it is moved only once.
+    /// Takes the next parcel of a ring. Inspecting it in its slot first saves moving it twice.
     #[inline(always)]
     fn take_one(&mut self, ring: &mut Consumer<Parcel<S>>, credit: (u16, u8)) {
-        let question = |parcel: &Parcel<S>| match parcel {
+        let header = |parcel: &Parcel<S>| match parcel {
             Parcel::Signal(envelope) => Some(SignalHeader::of(envelope)),
             _ => None,
         };
-        let Some(Some(question)) = ring.inspect(question) else {
+        let Some(Some(header)) = ring.inspect(header) else {
             return self.take_parcel(ring);
         };
-        if self.outbox.take_room(question.room) {
-            self.record(&question);
-            if question.room > 0 {
-                // Nothing is released before the turn ends.
-                ring.finish_request();
+        if self.outbox.take_room(header.room) {
+            self.record(&header);
+            if header.room > 0 {
+                // The consumer releases nothing before the turn ends, so the credit cannot return while the
+                // signal is unhandled.
+                ring.finish_deferrable();
             }
             let signal = match ring.take() {
                 Parcel::Signal(envelope) => envelope.signal,
-                // It was a signal when it was looked at. Dropping what cannot be would cost a copy of what is.
+                // `inspect` saw a signal, so this cannot happen. Dropping `other` here would make the
+                // compiler copy the parcel out of its slot.
                 other => return std::mem::forget(other),
             };
-            self.call(&question, signal);
+            self.call(&header, signal);
         } else if let Parcel::Signal(envelope) = ring.take() {
             self.defer(Deferred { credit: Some(credit), envelope });
         }
@@ -602,15 +612,15 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Takes the next signal of the local queue, looked at in its slot first.
+    /// Takes the next signal of the local queue, inspected in its slot first.
     #[inline(always)]
     fn take_local(&mut self) {
         let Some(front) = self.outbox.front_local() else { return };
-        let question = SignalHeader::of(front);
-        if self.outbox.take_room(question.room) {
-            self.record(&question);
+        let header = SignalHeader::of(front);
+        if self.outbox.take_room(header.room) {
+            self.record(&header);
             let signal = self.outbox.take_local().signal;
-            self.call(&question, signal);
+            self.call(&header, signal);
         } else {
             let envelope = self.outbox.take_local();
             self.defer(Deferred { credit: None, envelope });
@@ -629,7 +639,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     fn finish(&mut self, credit: Option<(u16, u8)>) {
         if let Some((position, priority)) = credit {
-            self.incoming[usize::from(position)].rings[usize::from(priority)].finish_request();
+            self.incoming[usize::from(position)].rings[usize::from(priority)].finish_deferrable();
         }
     }
 
@@ -654,21 +664,21 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     }
 
     #[inline(always)]
-    fn record(&mut self, question: &SignalHeader) {
-        self.tracer.record(self.now, question.to, question.from, question.number);
+    fn record(&mut self, header: &SignalHeader) {
+        self.tracer.record(self.now, header.to, header.from, header.number);
         if let Some(digest) = self.digest {
-            self.digest = Some(self.digest_with(digest, question));
+            self.digest = Some(self.digest_with(digest, header));
         }
         self.handled += 1;
     }
 
     #[inline(always)]
-    fn call(&mut self, question: &SignalHeader, signal: S) {
-        let (host, mut context, outbox) = self.parts(question.to);
-        host.handle(question.to, question.from, signal, &mut context, outbox);
+    fn call(&mut self, header: &SignalHeader, signal: S) {
+        let (host, mut context, outbox) = self.parts(header.to);
+        host.handle(header.to, header.from, signal, &mut context, outbox);
     }
 
-    /// The host, its context and its outbox, set to act for the block `own`.
+    /// Host, context and outbox, set up for the block `own`.
     #[inline]
     fn parts(&mut self, own: Address) -> (&mut H, Context<'_>, &mut Outbox<S>) {
         self.outbox.set_own(own);
@@ -686,9 +696,9 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     }
 
     #[cold]
-    fn digest_with(&self, digest: u64, question: &SignalHeader) -> u64 {
-        let route = u64::from(question.to.to_bits()) << 32 | u64::from(question.from.to_bits());
+    fn digest_with(&self, digest: u64, header: &SignalHeader) -> u64 {
+        let route = u64::from(header.to.to_bits()) << 32 | u64::from(header.from.to_bits());
         let thread = u64::from(self.seat.node.0) << 16 | u64::from(self.seat.thread);
-        mix(mix(mix(mix(digest ^ self.now.0) ^ route) ^ thread) ^ u64::from(question.number))
+        mix(mix(mix(mix(digest ^ self.now.0) ^ route) ^ thread) ^ u64::from(header.number))
     }
 }
