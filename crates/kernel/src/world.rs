@@ -148,7 +148,7 @@ pub enum WorldRequest {
     SyncFile {
         /// The file.
         file: FileId,
-        /// Comes back with the answer.
+        /// Returned with the answer.
         token: u64,
     },
     /// Reads bytes, fewer at the end of the file. Answered by [`FileOutcome::Read`].
@@ -166,7 +166,7 @@ pub enum WorldRequest {
     CloseFile {
         /// The file.
         file: FileId,
-        /// Comes back with the answer.
+        /// Returned with the answer.
         token: u64,
     },
     /// Deletes a file. Answered by [`FileOutcome::Deleted`], even if the file did not exist.

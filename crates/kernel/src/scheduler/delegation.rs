@@ -1,24 +1,25 @@
-//! Whether a thread does for another what it has just sent to it, rather than to wake it.
+//! Whether a thread runs another thread's turn for signals that it just sent, instead of waking that thread.
 //!
-//! To wake a thread costs the waker a system call and the machine a switch, a few microseconds, and as long again passes before the
-//! thread runs; most of what threads send each other is done in less. So little work is done at once by who has it at hand, unless
-//! that one has no time and the other has.
+//! A wake-up costs the waker a system call and the machine a thread switch, a few microseconds, and as long
+//! again passes before the thread runs. Most signals between threads take less time than that to handle. The
+//! sender therefore handles little work itself, unless it is saturated and the other thread has spare time.
 
-/// A thread that is so busy, in thousandths, has no time.
+/// Load from which a thread is saturated, in thousandths.
 const SATURATED_PER_MILLE: u32 = 900;
 
-/// A thread that is less busy than this has time.
+/// Load below which a thread has spare time, in thousandths.
 const SPARE_PER_MILLE: u32 = 600;
 
-/// What a thread sends another in one turn is little up to so many signals.
+/// Maximum number of signals to one thread in a turn that are eligible for a delegated turn.
 pub(crate) const INLINE_SIGNALS_MAX: u64 = 4;
 
-/// Whether a thread that was so busy lately, in thousandths, is to leave work to others that have time.
+/// Whether a thread of this recent load, in thousandths, should leave work to threads with spare time.
 pub(crate) fn is_saturated(own_per_mille: u32) -> bool {
     own_per_mille >= SATURATED_PER_MILLE
 }
 
-/// Whether a thread that was so busy lately, in thousandths, has time for work that another is to leave to it.
+/// Whether a thread of this recent load, in thousandths, has time for work that a saturated thread leaves to
+/// it.
 pub(crate) fn has_spare_time(other_per_mille: u32) -> bool {
     other_per_mille < SPARE_PER_MILLE
 }

@@ -1,8 +1,9 @@
-//! How busy each thread is: measured by the thread, published as words that only it writes.
+//! How busy each thread is. Each thread measures itself and publishes words that only it writes.
 //!
-//! Time is read when a thread changes between executing, sending, spinning and sleeping, not per signal. Figures are
-//! kept for slots of 50 ms, 1 s and 20 s, the last twenty of each. A reader may see a slot that is just being replaced
-//! half old and half new; the figures steer and inform, nothing depends on their being exact.
+//! A thread reads the clock when it changes between executing, sending, spinning and sleeping, not for each
+//! signal. Figures are kept for slots of 50 ms, 1 s and 20 s, the last twenty of each. A reader may see a
+//! slot half old and half new while it is replaced. The figures steer and inform; correctness never depends
+//! on them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,36 +12,36 @@ use crate::sync::CachePadded;
 
 use super::send_board::SendBoard;
 
-/// Slots kept of each window.
+/// Number of slots kept for each window.
 pub const HISTORY_SLOTS: usize = 20;
 
 const SLOT_NS: u64 = 50_000_000;
 
-/// Slots of one window that make a slot of the next: 20 x 50 ms = 1 s, 20 x 1 s = 20 s.
+/// Slots of one window that make one slot of the next: 20 x 50 ms = 1 s, 20 x 1 s = 20 s.
 const SLOTS_PER_NEXT: u64 = 20;
 
-/// What a thread does.
+/// The activity of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThreadState {
-    /// Running handlers, timers and queues.
+    /// Handlers, timers and queues.
     #[default]
     Executing = 0,
-    /// Reading and writing sockets and files.
+    /// Reads and writes of sockets and files.
     Sending = 1,
-    /// Looking for work instead of sleeping.
+    /// Polling for work instead of sleeping.
     Spinning = 2,
     /// Asleep.
     Sleeping = 3,
-    /// Asleep for a moment, until other threads have made room in their queues.
+    /// Asleep briefly, until other threads make room in their rings.
     BufferFull = 4,
 }
 
 impl ThreadState {
-    /// How many there are.
+    /// Number of states.
     pub const COUNT: usize = 5;
 }
 
-/// The length of the slots of a history.
+/// Length of a history's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// 50 milliseconds.
@@ -51,34 +52,34 @@ pub enum Window {
     TwentySeconds = 2,
 }
 
-/// What a thread did in some time.
+/// Activity of a thread over some time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Nanoseconds spent in handlers and queues.
+    /// Nanoseconds in handlers and queues.
     pub executing_ns: u64,
-    /// Nanoseconds spent with sockets and files.
+    /// Nanoseconds in socket and file operations.
     pub sending_ns: u64,
-    /// Nanoseconds spent looking for work.
+    /// Nanoseconds polling for work.
     pub spinning_ns: u64,
     /// Nanoseconds asleep.
     pub sleeping_ns: u64,
-    /// Nanoseconds asleep because queues of other threads were full.
+    /// Nanoseconds asleep because rings of other threads were full.
     pub buffer_full_ns: u64,
-    /// Nanoseconds that the operating system counted in user mode; 0 where it does not tell.
+    /// Nanoseconds in user mode by the operating system's account; 0 if unknown.
     pub os_user_ns: u64,
-    /// Nanoseconds that the operating system counted in its own mode; 0 where it does not tell.
+    /// Nanoseconds in system mode by the operating system's account; 0 if unknown.
     pub os_system_ns: u64,
-    /// Signals handled, those of other threads' turns that it made too.
+    /// Signals handled, including those of delegated turns that this thread ran for others.
     pub signals: u64,
-    /// Turns in which at least one signal was handled.
+    /// Turns that handled at least one signal.
     pub turns: u64,
-    /// Signals that came from other threads.
+    /// Signals received from other threads.
     pub hand_overs: u64,
-    /// Turns that other threads made for it.
+    /// Turns of this thread that other threads ran.
     pub delegated_turns: u64,
-    /// How often it gave its CPU away, to wait.
+    /// Times that the thread gave up its CPU to wait.
     pub voluntary_switches: u64,
-    /// How often its CPU was taken from it.
+    /// Times that the operating system took its CPU.
     pub involuntary_switches: u64,
 }
 
@@ -129,7 +130,7 @@ impl Usage {
         *self = Self::from_words(std::array::from_fn(|word| own[word] + other[word]));
     }
 
-    /// How long it was, in nanoseconds.
+    /// Total time covered, in nanoseconds.
     pub fn elapsed_ns(&self) -> u64 {
         self.executing_ns + self.sending_ns + self.spinning_ns + self.sleeping_ns + self.buffer_full_ns
     }
@@ -144,25 +145,25 @@ impl Usage {
         }
     }
 
-    /// Thousandths of the time in which the thread executed or sent; 0 for no time.
+    /// Thousandths of the time spent executing or sending; 0 if no time is covered.
     pub fn busy_per_mille(&self) -> u32 {
         let busy = self.executing_ns + self.sending_ns;
         (busy * 1000).checked_div(self.elapsed_ns()).unwrap_or(0) as u32
     }
 }
 
-/// The figures of one thread as another thread sees them.
+/// The figures of one thread, as other threads see them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadLoad {
-    /// What it does.
+    /// The current activity.
     pub state: ThreadState,
-    /// Since when.
+    /// When that began.
     pub state_since: Time,
-    /// Signals that wait in its own queues, at its last turn.
+    /// Signals in the thread's own queues at its last turn.
     pub queue_length: u32,
-    /// How long it looks for work before it sleeps, now, in nanoseconds.
+    /// Current spin time before a sleep, in nanoseconds.
     pub spin_ns: u64,
-    /// Everything up to the end of the last slot.
+    /// Sum up to the end of the last complete slot.
     pub total: Usage,
     /// The last complete 50 ms.
     pub moment: Usage,
@@ -181,25 +182,26 @@ pub struct LoadBoard {
 
 #[derive(Debug, Default)]
 struct Published {
-    /// The state in the low three bits, the time of its start in units of 8 ns above.
+    /// State in the low three bits. Above it, the time when it began, in units of 8 ns.
     state: AtomicU64,
     queue_length: AtomicU64,
-    /// How long the thread spins now, in nanoseconds.
+    /// Current spin time, in nanoseconds.
     spin_ns: AtomicU64,
     total: [AtomicU64; Usage::WORDS],
-    /// Slots ever completed, by window.
+    /// Slots completed since the start, by window.
     completed: [AtomicU64; 3],
     slots: [[[AtomicU64; Usage::WORDS]; HISTORY_SLOTS]; 3],
 }
 
 impl LoadBoard {
-    /// A board for so many threads.
+    /// A board for `threads` threads, all figures 0.
     pub fn new(threads: usize) -> Self {
         let published = (0..threads).map(|_| CachePadded(Published::default())).collect();
         Self { threads: published, sending: SendBoard::new(threads) }
     }
 
-    /// A board on which each thread has said this, of its slots the last 50 ms only: for scripted traces of controllers that read it.
+    /// A board that shows these figures; of the history it has only the last 50 ms slot. For scripted traces
+    /// of controllers.
     pub fn of(threads: &[ThreadLoad]) -> Self {
         let board = Self::new(threads.len());
         for (words, load) in board.threads.iter().zip(threads) {
@@ -213,45 +215,45 @@ impl LoadBoard {
         board
     }
 
-    /// What the threads tell of their sending.
+    /// The send figures of the same threads.
     pub fn sending(&self) -> &SendBoard {
         &self.sending
     }
 
-    /// How many threads there are.
+    /// Number of threads.
     pub fn len(&self) -> usize {
         self.threads.len()
     }
 
-    /// Whether there is no thread.
+    /// Whether the node has no thread.
     pub fn is_empty(&self) -> bool {
         self.threads.is_empty()
     }
 
-    /// Signals that wait in a thread's own queues, at its last turn; 0 for no such thread. One load.
+    /// Signals in a thread's own queues at its last turn; 0 for an unknown thread. One load.
     #[inline]
     pub fn queue_length(&self, thread: u16) -> u32 {
         self.threads.get(usize::from(thread)).map_or(0, |words| words.queue_length.load(Ordering::Relaxed) as u32)
     }
 
-    /// What a thread does now; one load.
+    /// Current state of a thread. One load.
     #[inline]
     pub fn state(&self, thread: u16) -> ThreadState {
         self.threads.get(usize::from(thread)).map_or(ThreadState::Sleeping, |words| words.state_now().0)
     }
 
-    /// What a thread does now, and since when.
+    /// Current state of a thread, and when it began.
     pub(crate) fn state_since(&self, thread: u16) -> (ThreadState, Time) {
         self.threads.get(usize::from(thread)).map_or_else(Default::default, |words| words.state_now())
     }
 
-    /// Slots of a window that a thread has ever completed.
+    /// Slots of a window that a thread completed since its start.
     pub(crate) fn completed(&self, thread: u16, window: Window) -> u64 {
         let words = self.threads.get(usize::from(thread));
         words.map_or(0, |words| words.completed[window as usize].load(Ordering::Acquire))
     }
 
-    /// All figures of a thread; none if there is no such thread.
+    /// All figures of a thread; `None` for an unknown thread.
     pub fn thread(&self, thread: u16) -> Option<ThreadLoad> {
         let words = self.threads.get(usize::from(thread))?;
         let (state, state_since) = words.state_now();
@@ -267,7 +269,7 @@ impl LoadBoard {
         })
     }
 
-    /// The last [`HISTORY_SLOTS`] complete slots of a window, newest first; none if there is no such thread.
+    /// The last [`HISTORY_SLOTS`] complete slots of a window, newest first; `None` for an unknown thread.
     pub fn history(&self, thread: u16, window: Window) -> Option<[Usage; HISTORY_SLOTS]> {
         let words = self.threads.get(usize::from(thread))?;
         Some(std::array::from_fn(|back| words.slot_back(window, back as u64)))
@@ -306,7 +308,7 @@ fn store_usage(words: &[AtomicU64; Usage::WORDS], usage: Usage) {
     }
 }
 
-/// What the operating system has counted for a thread since it began.
+/// The operating system's counts for a thread since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OsUsage {
     pub user_ns: u64,
@@ -315,19 +317,19 @@ pub(crate) struct OsUsage {
     pub involuntary_switches: u64,
 }
 
-/// What the operating system says, asked once whenever a slot is over: at most every 50 ms.
+/// Reads the operating system's counts once a completed slot, so at most every 50 ms.
 #[derive(Debug)]
 struct OsMeter {
-    /// Asks it about the calling thread.
+    /// Reads the counts of the calling thread.
     ask: fn() -> OsUsage,
     seen: OsUsage,
-    /// Time that is in no slot yet.
+    /// Time not yet attributed to a slot.
     user_left_ns: u64,
     system_left_ns: u64,
 }
 
 impl OsMeter {
-    /// Asks again. The switches go to `slot`, the time waits for [`OsMeter::fill`].
+    /// Reads the counts. Adds switches to `slot` and keeps the time for [`OsMeter::fill`].
     fn sample(&mut self, slot: &mut Usage) {
         let now = (self.ask)();
         let seen = std::mem::replace(&mut self.seen, now);
@@ -337,8 +339,8 @@ impl OsMeter {
         slot.involuntary_switches += now.involuntary_switches.saturating_sub(seen.involuntary_switches);
     }
 
-    /// Gives a slot as much time as it has room for. A thread that slept through several slots ran in the first of them, one that
-    /// ran through several filled each.
+    /// Attributes as much time to a slot as its length allows. A thread that slept through several slots ran
+    /// in the first of them; one that ran through several fills each.
     fn fill(&mut self, slot: &mut Usage) {
         slot.os_user_ns = self.user_left_ns.min(SLOT_NS);
         slot.os_system_ns = self.system_left_ns.min(SLOT_NS - slot.os_user_ns);
@@ -347,7 +349,7 @@ impl OsMeter {
     }
 }
 
-/// The measuring side; one per thread.
+/// The measuring side, one for each thread.
 #[derive(Debug)]
 pub(crate) struct LoadMeter {
     board: std::sync::Arc<LoadBoard>,
@@ -355,11 +357,11 @@ pub(crate) struct LoadMeter {
     state: ThreadState,
     since: Time,
     slot_end: Time,
-    /// The unfinished slot of each window.
+    /// The incomplete slot of each window.
     current: [Usage; 3],
     completed: [u64; 3],
     total: Usage,
-    /// Nothing in a simulated world.
+    /// `None` in a simulated world.
     os: Option<OsMeter>,
 }
 
@@ -378,12 +380,13 @@ impl LoadMeter {
         }
     }
 
-    /// From now on `ask` tells what the operating system has counted for the calling thread, which is this one.
+    /// Reads the operating system's counts with `ask` from now on. Must be called on the thread that is
+    /// measured.
     pub(crate) fn watch_os(&mut self, ask: fn() -> OsUsage) {
         self.os = Some(OsMeter { ask, seen: ask(), user_left_ns: 0, system_left_ns: 0 });
     }
 
-    /// The thread does something else from `now` on.
+    /// The thread changes to `state` at `now`.
     #[inline]
     pub(crate) fn enter(&mut self, state: ThreadState, now: Time) {
         if now >= self.slot_end {
@@ -397,12 +400,12 @@ impl LoadMeter {
         }
     }
 
-    /// The thread spins so long from now on.
+    /// Publishes the thread's spin time.
     pub(crate) fn set_spin(&mut self, spin: Duration) {
         self.board.threads[self.thread].spin_ns.store(spin.0, Ordering::Relaxed);
     }
 
-    /// A turn has ended, with so many signals, some of them from other threads.
+    /// Counts a turn with this many signals, `hand_overs` of them from other threads.
     #[inline]
     pub(crate) fn count_turn(&mut self, signals: u64, hand_overs: u64, queue_length: usize) {
         self.current[0].signals += signals;
@@ -411,13 +414,14 @@ impl LoadMeter {
         self.board.threads[self.thread].queue_length.store(queue_length as u64, Ordering::Relaxed);
     }
 
-    /// Another thread has made a turn for this one, in which it took so many signals from its rings.
+    /// Counts a turn that another thread ran for this one, with `hand_overs` signals from this thread's
+    /// rings.
     pub(crate) fn count_delegated_turn(&mut self, hand_overs: u64) {
         self.current[0].hand_overs += hand_overs;
         self.current[0].delegated_turns += u64::from(hand_overs > 0);
     }
 
-    /// The thread has handled so many signals in turns of others.
+    /// Counts signals that this thread handled in delegated turns for others.
     pub(crate) fn count_signals(&mut self, signals: u64) {
         self.current[0].signals += signals;
     }
@@ -500,7 +504,7 @@ mod tests {
         let mut meter = LoadMeter::new(board.clone(), 0, Time(0));
         let user_ns = || board.history(0, Window::Moment).unwrap().map(|slot| slot.os_user_ns);
         meter.watch_os(|| usage(1_000, 500, 7));
-        // It ran for 10 ms, and slept through the rest of three slots.
+        // The thread ran for 10 ms and slept through the rest of three slots.
         meter.enter(ThreadState::Sleeping, Time(10 * MILLISECOND));
         meter.os.as_mut().unwrap().ask = || usage(1_000 + 8 * MILLISECOND, 500 + 2 * MILLISECOND, 8);
         meter.enter(ThreadState::Executing, Time(3 * SLOT));
@@ -508,7 +512,7 @@ mod tests {
         assert_eq!((history[2].os_user_ns, history[2].os_system_ns), (8 * MILLISECOND, 2 * MILLISECOND));
         assert_eq!((history[2].voluntary_switches, history[2].involuntary_switches), (1, 2));
         assert_eq!(user_ns()[..2], [0, 0]);
-        // It ran for two slots without a stamp between.
+        // It ran for two slots without a time stamp in between.
         meter.os.as_mut().unwrap().ask = || usage(1_000 + 98 * MILLISECOND, 500 + 12 * MILLISECOND, 8);
         meter.enter(ThreadState::Executing, Time(5 * SLOT));
         assert_eq!(user_ns()[..2], [40 * MILLISECOND, 50 * MILLISECOND]);

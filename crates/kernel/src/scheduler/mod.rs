@@ -1,7 +1,7 @@
-//! One thread's turn: timers, queues, the host's handlers, back-pressure; and its load figures and sleep.
+//! A thread's turn: timers, queues, handlers and back-pressure. Also its load figures, sleep and controllers.
 //!
-//! `run` is the turn, the same in both worlds. What surrounds it, sockets and sleep or the seed of a simulation, is
-//! in [`crate::real`] and [`crate::simulated`].
+//! `run` is the turn, the same in both worlds. Its surroundings (sockets and sleep, or the seed of a
+//! simulation) are in [`crate::real`] and [`crate::simulated`].
 
 pub mod load;
 pub(crate) mod run;

@@ -1,70 +1,74 @@
-//! Who writes what a thread has for its sockets: controllers of measurements and integers, without a clock.
+//! Which thread writes a thread's output to its sockets. Controllers over measurements and integers, without
+//! a clock.
 //!
-//! A thread is light, medium, high or overloaded by its *base load*: the share of time in which it executes, without what it
-//! writes. A light thread writes its own output at once. A medium or high one leaves it to others while more work waits, and writes
-//! before it sleeps. An overloaded one leaves all of it to others. The same states say how a thread writes for others: at
-//! once, one socket before it sleeps, or not at all.
+//! A thread is light, medium, high or overloaded by its *base load*: the share of time in which it executes,
+//! not counting its writes. A light thread writes its own output immediately. A medium or high thread leaves
+//! output to helpers while more work waits, and writes before it sleeps. An overloaded thread leaves all
+//! output to helpers. The same states say how a thread writes for others: immediately, one socket before it
+//! sleeps, or not at all.
 //!
 //! Source: RonDB's adaptive send assistance (states, smoothing, extra helpers, adaptive send delay).
 
 use crate::context::Duration;
 use crate::scheduler::load::Window;
 
-/// Base load in thousandths below which a thread is light, medium and high.
+/// Base load, in thousandths, below which a thread is light, medium and high.
 const LEVELS_PER_MILLE: [u32; 3] = [300, 600, 750];
 
-/// From this base load on a thread is overloaded in any case.
+/// Base load, in thousandths, from which a thread is overloaded in any case.
 const OVERLOAD_PER_MILLE: u32 = 850;
 
-/// Between high and this, dedicated send threads that are so busy leave a thread high.
+/// Between high and [`OVERLOAD_PER_MILLE`], a thread stays high if the send threads are at least this busy:
+/// handing output to saturated send threads would not help.
 const SENDERS_BUSY_PER_MILLE: u32 = 750;
 
-/// Warnings that change the state of a thread with CPUs of its own, and of one that shares them.
+/// Sum of warnings that changes the state of a thread with its own CPUs, and of one that shares them. A
+/// shared CPU makes the measured load less reliable.
 const THRESHOLDS: [i32; 2] = [20 * WARNING, 200 * WARNING];
 
-/// A warning, in units so that a window of 50 ms counts half of one.
+/// Weight of one warning. A 50 ms window counts half a warning.
 const WARNING: i32 = 2;
 
-/// Load of those who send, in thousandths, from which the first and the second extra helper are taken, and below which they are let
-/// go.
+/// Load of the sending threads, in thousandths, from which the first and second extra helper join, and below
+/// which they leave.
 const HELPERS_PER_MILLE: [(u32, u32); 2] = [(750, 600), (850, 700)];
 
-/// Thousandths of a CPU that all threads together spend on sending, from which output is delayed a little and in full, and below which
-/// it no longer is.
+/// CPU that all threads together spend on sending, in thousandths of one CPU, from which output is delayed by
+/// the medium and by the full time, and below which the delay ends.
 const DELAY_PER_MILLE: [(u32, u32); 2] = [(1_250, 800), (1_500, 950)];
 
-/// The part of the longest delay that counts for a little, in per cent.
+/// Medium delay in per cent of the full delay.
 const DELAY_MEDIUM_PERCENT: u64 = 80;
 
-/// Threads from which a node may delay output.
+/// Number of threads from which a node may delay output.
 const DELAY_THREADS_MIN: usize = 6;
 
-/// Queued bytes of a socket that are never delayed.
+/// A socket with more queued bytes than this is never delayed.
 pub const DELAY_BYTES_MAX: usize = 20 << 10;
 
-/// How often a helper that sleeps may be woken by one thread.
+/// Minimum time between two wake-ups of one sleeping helper by one thread.
 pub const WAKE_EVERY: Duration = Duration::from_micros(100);
 
-/// How long a busy helper may keep what it was given before it writes it.
+/// Maximum time that a busy helper keeps output before it writes it.
 pub const KEEP_MAX: Duration = Duration::from_micros(200);
 
 /// When threads write for each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendAssistance {
-    /// By their loads.
+    /// Depends on load.
     #[default]
     Adaptive = 0,
-    /// Send threads write everything; without send threads each recv thread writes what is its own.
+    /// Send threads write everything. Without send threads each thread writes the output of its own sockets.
     Never = 1,
-    /// Recv threads leave everything to others, as if they were overloaded.
+    /// Threads with sockets hand over all output, as if they were overloaded.
     Always = 2,
 }
 
 impl SendAssistance {
-    /// All of them.
+    /// Every value, in the order of its number.
     pub const ALL: [SendAssistance; 3] = [SendAssistance::Adaptive, SendAssistance::Never, SendAssistance::Always];
 
-    /// The name in settings.
+    /// Name in settings.
     pub const fn name(self) -> &'static str {
         match self {
             SendAssistance::Adaptive => "adaptive",
@@ -73,45 +77,45 @@ impl SendAssistance {
         }
     }
 
-    /// The one of that name, in any case of letters.
+    /// The value with this name; case-insensitive.
     pub fn named(name: &str) -> Option<SendAssistance> {
         SendAssistance::ALL.into_iter().find(|one| one.name().eq_ignore_ascii_case(name))
     }
 }
 
-/// What users set of sending.
+/// The user's settings for sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendSettings {
     /// When threads write for each other.
     pub assistance: SendAssistance,
-    /// MaxSendDelay: the longest time that output waits to become more, in microseconds; 0 is never.
+    /// MaxSendDelay: maximum time that output waits for more output, in microseconds; 0 disables the delay.
     pub delay_us_max: u32,
 }
 
 impl SendSettings {
-    /// The longest MaxSendDelay, in microseconds.
+    /// Maximum of MaxSendDelay, in microseconds.
     pub const DELAY_US_MAX: u32 = 11_000;
 }
 
-/// How loaded a thread is, without what it writes.
+/// Load of a thread without its writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SendState {
-    /// It writes at once.
+    /// Writes immediately.
     #[default]
     Light = 0,
-    /// It writes before it sleeps.
+    /// Writes before it sleeps.
     Medium = 1,
-    /// As medium.
+    /// Like medium.
     High = 2,
-    /// It writes nothing.
+    /// Writes nothing.
     Overload = 3,
 }
 
 impl SendState {
-    /// All of them, by rising load.
+    /// Every state, by rising load.
     pub const ALL: [SendState; 4] = [SendState::Light, SendState::Medium, SendState::High, SendState::Overload];
 
-    /// The name in status tables.
+    /// Name in status tables.
     pub const fn name(self) -> &'static str {
         match self {
             SendState::Light => "LIGHT",
@@ -121,7 +125,7 @@ impl SendState {
         }
     }
 
-    /// The state of this number; overload for any above.
+    /// The state with this number; overload for any larger number.
     pub const fn from_number(number: u8) -> SendState {
         match number {
             0 => SendState::Light,
@@ -131,7 +135,8 @@ impl SendState {
         }
     }
 
-    /// The state that a base load of so many thousandths alone would give, when send threads are so busy; none without send threads.
+    /// The state for a base load alone, in thousandths, given the load of the send threads; `None` without
+    /// send threads.
     fn of_load(base_per_mille: u32, senders_per_mille: Option<u32>) -> SendState {
         let level = LEVELS_PER_MILLE.iter().filter(|limit| base_per_mille >= **limit).count();
         let senders_are_busy = senders_per_mille.is_some_and(|busy| busy >= SENDERS_BUSY_PER_MILLE);
@@ -142,7 +147,8 @@ impl SendState {
     }
 }
 
-/// The state of one thread, smoothed: what windows of load say is summed up, and enough of it moves the state by one.
+/// The smoothed state of one thread. Windows whose load disagrees with the state add up, and enough of them
+/// move it by one step.
 #[derive(Clone, Debug)]
 pub struct SendController {
     state: SendState,
@@ -151,7 +157,7 @@ pub struct SendController {
 }
 
 impl SendController {
-    /// The controller of a thread; `is_exclusive` if it has its CPUs for itself.
+    /// `is_exclusive` tells whether the thread has its CPUs to itself.
     pub fn new(is_exclusive: bool) -> SendController {
         let [exclusive, shared] = THRESHOLDS;
         SendController {
@@ -161,13 +167,14 @@ impl SendController {
         }
     }
 
-    /// The state now.
+    /// The current state.
     #[inline]
     pub fn state(&self) -> SendState {
         self.state
     }
 
-    /// A window has passed, with so much base load, while the send threads were so busy, in thousandths; none without send threads.
+    /// Evaluates a completed window: the thread's base load and that of the send threads, in thousandths;
+    /// `None` without send threads.
     pub fn observe(&mut self, window: Window, base_per_mille: u32, senders_per_mille: Option<u32>) {
         let weight = match window {
             Window::Moment => WARNING / 2,
@@ -177,7 +184,7 @@ impl SendController {
         let wanted = SendState::of_load(base_per_mille, senders_per_mille);
         let distance = wanted as i32 - self.state as i32;
         if distance == 0 {
-            // What speaks for the state takes back what spoke against it.
+            // A window that agrees with the state cancels earlier warnings.
             self.warnings -= self.warnings.clamp(-weight, weight);
             return;
         }
@@ -189,24 +196,26 @@ impl SendController {
     }
 }
 
-/// How many threads help besides those that always may.
+/// Number of helpers beyond those that always may help.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExtraHelpers(usize);
 
 impl ExtraHelpers {
-    /// Those who write were so busy over the last 200 ms. Returns how many more may help.
+    /// Takes the load of the sending threads over the last 200 ms, in thousandths. Returns the number of
+    /// extra helpers.
     pub fn adjust(&mut self, busy_per_mille: u32) -> usize {
         self.0 = with_hysteresis(self.0, busy_per_mille, &HELPERS_PER_MILLE);
         self.0
     }
 }
 
-/// How long output waits to become more.
+/// How long output waits for more output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendDelay(usize);
 
 impl SendDelay {
-    /// All threads together sent so much of a CPU over the last 200 ms. Returns how long output is delayed.
+    /// Takes the CPU that all threads spent on sending over the last 200 ms, in thousandths of one CPU.
+    /// Returns the delay.
     pub fn adjust(
         &mut self,
         settings: &SendSettings,
@@ -227,49 +236,51 @@ impl SendDelay {
     }
 }
 
-/// Steps up while the load is at a limit, down while it is below where the step ends.
+/// Steps up when the load reaches a step's first limit, down when it falls below the second.
 fn with_hysteresis(now: usize, per_mille: u32, limits: &[(u32, u32); 2]) -> usize {
     let wanted = limits.iter().filter(|(from, _)| per_mille >= *from).count();
     let kept = limits.iter().take(now).take_while(|(_, until)| per_mille >= *until).count();
     wanted.max(kept)
 }
 
-/// Thousandths of the time that its own work leaves a helper, spent on writing, from which it is taken only after all others: its state does
-/// not tell, for that is of its own work.
+/// Thousandths of a helper's remaining time spent on writing from which it is chosen last. Its state does not
+/// show this, because the state covers only the helper's own work.
 const SATURATED_PER_MILLE: u32 = 850;
 
-/// Helpers of the same state whose loads differ by less than this part of the time, in thousandths, are as good as each other.
+/// Helpers of equal state whose loads differ by less than this, in thousandths, count as equal.
 const BUSY_STEP_PER_MILLE: u32 = 250;
 
 /// A thread that may write for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its index.
+    /// Index of the thread.
     pub thread: u16,
-    /// Whether it is there for nothing else.
+    /// Whether it is a dedicated send thread.
     pub is_sender: bool,
-    /// Whether the thread's own blocks seldom have work.
+    /// Whether its own blocks seldom have work.
     pub is_mostly_idle: bool,
-    /// Its state.
+    /// State by its own work.
     pub state: SendState,
-    /// How busy it was over the last 200 ms, in thousandths.
+    /// Load over the last 200 ms, in thousandths.
     pub busy_per_mille: u32,
-    /// What it wrote then, in thousandths of the time that its own work left it.
+    /// Writing over the last 200 ms, in thousandths of the time that its own work left.
     pub writing_per_mille: u32,
 }
 
 impl Candidate {
-    /// Those of the same rank are as good as each other; a lower one is better.
+    /// A smaller rank is better; equal ranks are equally good.
     fn rank(&self) -> (bool, SendState, bool, u32) {
         let is_saturated = self.writing_per_mille >= SATURATED_PER_MILLE;
         (is_saturated, self.state, !self.is_mostly_idle, self.busy_per_mille / BUSY_STEP_PER_MILLE)
     }
 }
 
-/// Which of the candidates write for a thread in this state, in the order in which they are taken: send threads and `extra` more,
-/// or, for an overloaded thread, one and `extra` more if there are no send threads. Without assistance send threads write everything.
-/// The thread is the `place`th of those with sockets: of candidates that are as good as each other each of these begins with another one, for
-/// all see the same loads and would choose the same.
+/// Chooses the helpers of a thread in this state, in the order of their use: the send threads and `extra`
+/// more. If the node has no send threads, an overloaded thread gets one helper and `extra` more. Without
+/// assistance the send threads write everything.
+///
+/// The thread is number `place` among those with sockets. Threads with sockets all see the same loads and
+/// would choose the same helpers, so each starts with a different one among equals.
 pub fn choose_helpers(
     settings: &SendSettings,
     state: SendState,
@@ -287,12 +298,13 @@ pub fn choose_helpers(
         SendAssistance::Never => return,
         SendAssistance::Always => SendState::Overload,
     };
-    // Time of others that have work of their own is not cheaper than time of a thread that still sleeps now and then.
+    // Without send threads, helpers have work of their own. Their time is not cheaper than that of a thread
+    // that still sleeps now and then.
     if state == SendState::Light || helpers.is_empty() && state != SendState::Overload {
         return helpers.clear();
     }
     let others = if helpers.is_empty() { 1 + extra } else { extra };
-    // A helper that is more loaded than the thread itself is none.
+    // A thread that is as loaded as this one cannot help.
     let mut able: Vec<&Candidate> =
         candidates.iter().filter(|candidate| !candidate.is_sender && candidate.state < state).collect();
     able.sort_by_key(|candidate| (candidate.rank(), candidate.thread));
@@ -305,15 +317,15 @@ pub fn choose_helpers(
 /// What a thread does with output for its own sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnOutput {
-    /// It writes.
+    /// Writes it.
     Write,
-    /// It writes if it has nothing else to do, else others do.
+    /// Writes it if it has no other work; otherwise helpers do.
     WriteBeforeSleep,
-    /// Others write.
+    /// Leaves it to helpers.
     HandOver,
 }
 
-/// What a thread in this state does with its output, if there is somebody to leave it to.
+/// What a thread in this state does with its output.
 pub fn own_output(settings: &SendSettings, state: SendState, has_helpers: bool) -> OwnOutput {
     match state {
         _ if !has_helpers => OwnOutput::Write,
@@ -332,7 +344,7 @@ mod tests {
     const OFF: SendSettings = SendSettings { assistance: SendAssistance::Never, delay_us_max: 0 };
     const ALWAYS: SendSettings = SendSettings { assistance: SendAssistance::Always, delay_us_max: 0 };
 
-    /// Plays seconds of an even load: twenty windows of 50 ms each, then the second.
+    /// Plays `seconds` seconds of even load: twenty 50 ms windows, then the second, each time.
     fn play(controller: &mut SendController, base_per_mille: u32, senders: Option<u32>, seconds: u32) {
         for _ in 0..seconds {
             (0..20).for_each(|_| controller.observe(Window::Moment, base_per_mille, senders));
@@ -458,7 +470,8 @@ mod tests {
         let first = |place| chosen_by(place, &ON, SendState::Overload, &idle, 0)[0];
         assert_eq!([0, 1, 2, 3].map(first), [2, 3, 4, 2]);
         assert_eq!(chosen_by(1, &ON, SendState::Overload, &idle, 2), [3, 4, 2]);
-        // Only among equals: one that is busier, or in a higher state, comes after the others for all.
+        // This applies among equals only. A busier candidate, or one in a higher state, comes after the
+        // others for every thread.
         let busy = [candidate(1, SendState::Light, 600), candidate(5, SendState::Medium, 0)];
         let all: Vec<Candidate> = busy.into_iter().chain(idle).collect();
         for place in 0..5 {

@@ -1,4 +1,4 @@
-//! What each thread tells of its sending: words that only it writes.
+//! Published send figures of each thread, in words that only that thread writes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,31 +10,31 @@ use super::send::SendState;
 /// How one thread sends, as other threads see it. Counts are since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendStatus {
-    /// Its state by base load.
+    /// State by base load.
     pub state: SendState,
-    /// Whether it may write for others.
+    /// Whether the thread may write for others.
     pub may_help: bool,
-    /// Threads to which it may hand over now.
+    /// Number of threads that it may hand output to now.
     pub helpers: u16,
-    /// How long its output waits to become more.
+    /// How long its output waits for more output.
     pub delay: Duration,
-    /// Times that it wrote output of its own sockets.
+    /// Writes to its own sockets.
     pub own_writes: u64,
-    /// Bytes queued for its own sockets, whoever wrote them.
+    /// Bytes queued for its own sockets, no matter which thread wrote them.
     pub own_bytes: u64,
-    /// Times that it gave output to other threads.
+    /// Batches handed to other threads.
     pub handed_over: u64,
     /// Times that output was delayed.
     pub delayed: u64,
-    /// Times that it wrote for other threads.
+    /// Writes for other threads.
     pub other_writes: u64,
     /// Bytes written for other threads.
     pub other_bytes: u64,
-    /// Times that it gave output back unwritten.
+    /// Batches returned to their owners unwritten.
     pub refused: u64,
 }
 
-/// The status of all threads of a node.
+/// The send figures of all threads of a node.
 #[derive(Debug)]
 pub struct SendBoard {
     threads: Box<[CachePadded<[AtomicU64; WORDS]>]>,
@@ -47,7 +47,7 @@ impl SendBoard {
         SendBoard { threads: (0..threads).map(|_| CachePadded(std::array::from_fn(|_| AtomicU64::new(0)))).collect() }
     }
 
-    /// The status of a thread; none if there is no such thread.
+    /// Figures of a thread; `None` for an unknown thread.
     pub fn thread(&self, thread: u16) -> Option<SendStatus> {
         let words: [u64; WORDS] = std::array::from_fn({
             let thread = self.threads.get(usize::from(thread))?;
@@ -69,13 +69,13 @@ impl SendBoard {
         })
     }
 
-    /// The state of a thread; one load.
+    /// State of a thread. One load.
     pub(crate) fn state(&self, thread: u16) -> SendState {
         let word = self.threads.get(usize::from(thread)).map_or(0, |words| words.0[0].load(Ordering::Relaxed));
         SendState::from_number(word as u8 & 3)
     }
 
-    /// Only the thread itself publishes.
+    /// Must be called by the thread itself.
     pub(crate) fn publish(&self, thread: u16, status: &SendStatus) {
         let Some(words) = self.threads.get(usize::from(thread)) else { return };
         let values = [

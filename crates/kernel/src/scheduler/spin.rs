@@ -1,56 +1,58 @@
-//! How long a thread looks for work before it sleeps: a controller of measurements and integers, without a clock.
+//! How long a thread polls for work before it sleeps. A controller over measurements and integers, without a
+//! clock.
 //!
-//! Each time a thread has nothing to do, the time until something came is counted in a histogram. A spin of length S costs
-//! that time where work came within S, and S where it did not; it gains a wake-up wherever work came within S. From the counts of the
-//! last moment the cost of every length is known, whatever the thread did: idle moments that end by a timer count as such in which
-//! nothing came.
+//! Whenever a thread becomes idle, a histogram counts the time until work arrives. A spin of length S costs
+//! the idle time where work arrives within S, and S where it does not. It saves a wake-up wherever work
+//! arrives within S. The counts of the last window thus give the cost of every length, whatever the thread
+//! did. An idle period that ends by a timer counts as one without work.
 //!
-//! Source: RonDB's adaptive spinning (methods, allowed overheads, factors by kind of thread, caps by use of the CPU); its slots
-//! are spaced around the present spin time, these are fixed.
+//! Source: RonDB's adaptive spinning (methods, allowed overheads, factors by kind of thread, caps by CPU
+//! use). RonDB spaces its slots around the present spin time; these are fixed.
 
 use crate::context::Duration;
 
-/// Slots of the histogram; the last holds everything longer.
+/// Number of histogram slots. The last one holds everything longer.
 const SLOTS: usize = 20;
 
-/// The end of the first slot; each is half as long again as the one before.
+/// End of the first slot. Each slot ends at 1.5 times the end of the one before.
 const FIRST_SLOT_NS: u64 = 500;
 
-/// The shortest spin that is worth a try.
+/// Shorter spins are not worth trying.
 const SPIN_NS_MIN: u64 = 2_000;
 
-/// Idle moments in a window up to which a thread does not spin.
+/// With at most this many idle periods in a window, a thread does not spin.
 const EVENTS_MIN: u32 = 3;
 
-/// Points of overhead by which a spinning thread may be worse before it stops.
+/// Additional overhead that a spinning thread may have before it stops, in percentage points.
 const HYSTERESIS_PERCENT: u64 = 20;
 
-/// An overhead below which spinning is cheaper than sleeping, in per cent.
+/// Overhead below which spinning is cheaper than sleeping, in per cent.
 const CHEAPER_PERCENT: u64 = 100;
 
-/// Use of the CPU in thousandths, and the part of the longest spin that is left above it, in per cent.
+/// CPU use, in thousandths, and the share of the maximum spin that remains above it, in per cent.
 const CAPS: [(u32, u64); 6] = [(900, 25), (800, 33), (700, 45), (600, 60), (500, 75), (400, 90)];
 
-/// The part of the time for which a thread waits for a CPU, in thousandths, above which spinning stops for a time.
+/// Share of time that a thread waits for a CPU, in thousandths, above which it stops spinning for a while.
 const SHARED_PER_MILLE: u32 = 250;
 
-/// The part below which those who were seen beside the resting thread are gone.
+/// Share below which neighbours that were seen during a back-off are gone.
 const ALONE_PER_MILLE: u32 = 100;
 
-/// How long it stops, in adjustments: at first, and at most. Others who take their CPU from the spinning alone are not seen while
-/// it rests, so that they are still there shows only by trying again; each time that it does, the time doubles. Those who are seen to
-/// leave end the rest and halve the time, so that who comes and goes neither lengthens the rests nor undoes what others made of them.
+/// Length of a back-off in adjustments: first and maximum. If neighbours compete only with the spinning,
+/// contention shows only while the thread spins. Whether they are still there then shows only by spinning
+/// again, and each failure doubles the back-off. If neighbours are seen to leave during a back-off, it ends
+/// and its length halves, so that intermittent neighbours leave the back-off unchanged.
 const REST: [u32; 2] = [100, 6_000];
 
-/// Looks at which nobody was there after which the time halves.
+/// Number of samples without contention after which the length of the next back-off halves.
 const REST_FORGOTTEN: u32 = 100;
 
-/// How threads spin.
+/// How threads spin. NDB's SpinMethod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpinMethod {
     /// For a fixed time, 0 unless set.
     Static,
-    /// As long as it saves about what it costs.
+    /// While it saves about as much as it costs.
     #[default]
     CostBased,
     /// Longer, for latency.
@@ -60,11 +62,11 @@ pub enum SpinMethod {
 }
 
 impl SpinMethod {
-    /// All of them.
+    /// Every method.
     pub const ALL: [SpinMethod; 4] =
         [SpinMethod::Static, SpinMethod::CostBased, SpinMethod::LatencyOptimised, SpinMethod::DatabaseMachine];
 
-    /// The name in settings, which is NDB's.
+    /// Name in settings, as in NDB.
     pub const fn name(self) -> &'static str {
         match self {
             SpinMethod::Static => "StaticSpinning",
@@ -74,12 +76,12 @@ impl SpinMethod {
         }
     }
 
-    /// The method of that name, in any case of letters.
+    /// The method with this name; case-insensitive.
     pub fn named(name: &str) -> Option<SpinMethod> {
         SpinMethod::ALL.into_iter().find(|method| method.name().eq_ignore_ascii_case(name))
     }
 
-    /// What the method means, with the fixed spin time that is set for the thread or the node.
+    /// The settings of the method, given the fixed spin time of the thread or node in microseconds.
     pub fn settings(self, fixed_us: u32) -> SpinSettings {
         let (adaptive, spin_us_max, overhead_percent) = match self {
             SpinMethod::Static => (false, fixed_us, 0),
@@ -91,18 +93,18 @@ impl SpinMethod {
     }
 }
 
-/// What users set of spinning.
+/// The user's settings for spinning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpinChoice {
     /// SpinMethod.
     pub method: SpinMethod,
     /// SchedulerSpinTimer: the fixed spin time of StaticSpinning, in microseconds.
     pub timer_us: u32,
-    /// EnableAdaptiveSpinning: off makes every method spin for the fixed time.
+    /// EnableAdaptiveSpinning: if off, every method spins for the fixed time.
     pub enable_adaptive: bool,
-    /// AllowedSpinOverhead in per cent; none takes that of the method.
+    /// AllowedSpinOverhead in per cent; `None` takes the method's.
     pub overhead_percent: Option<u32>,
-    /// SpintimePerCall: nanoseconds between two looks for work.
+    /// SpintimePerCall: nanoseconds between two polls.
     pub call_ns: u32,
 }
 
@@ -119,7 +121,7 @@ impl Default for SpinChoice {
 }
 
 impl SpinChoice {
-    /// What it means for the threads.
+    /// The resulting bounds for the threads.
     pub fn settings(&self) -> SpinSettings {
         let method = if self.enable_adaptive { self.method } else { SpinMethod::Static };
         let settings = method.settings(self.timer_us);
@@ -128,16 +130,16 @@ impl SpinChoice {
     }
 }
 
-/// What bounds the spinning of a thread.
+/// Bounds for the spinning of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpinSettings {
-    /// Whether the time is chosen by measurements (EnableAdaptiveSpinning).
+    /// Whether measurements determine the time (EnableAdaptiveSpinning).
     pub adaptive: bool,
-    /// The longest spin, or the fixed one (SchedulerSpinTimer), in microseconds.
+    /// Maximum or, if not adaptive, fixed spin time (SchedulerSpinTimer), in microseconds.
     pub spin_us_max: u32,
-    /// CPU time that may be burnt for latency gained, in per cent (AllowedSpinOverhead).
+    /// CPU time that may be spent for saved latency, in per cent (AllowedSpinOverhead).
     pub overhead_percent: u32,
-    /// Nanoseconds between two looks for work (SpintimePerCall).
+    /// Nanoseconds between two polls (SpintimePerCall).
     pub call_ns: u32,
 }
 
@@ -159,35 +161,36 @@ impl Default for SpinScale {
     }
 }
 
-/// What is known of a thread when its spin time is chosen anew.
+/// Measurements of a thread at an adjustment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpinMeasurement {
-    /// What a sleep costs until the thread runs again, in nanoseconds.
+    /// Time from a wake-up until the thread runs, in nanoseconds.
     pub wake_ns: u64,
-    /// Thousandths of the time that it executed or sent.
+    /// Thousandths of the time spent executing or sending.
     pub busy_per_mille: u32,
-    /// Thousandths of the time since this was last told for which the thread wanted to run and the operating system ran others.
+    /// Thousandths of the time since the last sample in which the thread was runnable but did not run; `None`
+    /// without a new sample.
     pub waited_per_mille: Option<u32>,
 }
 
-/// The controller of one thread.
+/// Controls the spin time of one thread.
 #[derive(Clone, Debug)]
 pub struct SpinController {
     counts: [u32; SLOTS],
     sums_ns: [u64; SLOTS],
     spin_ns: u64,
     scale: SpinScale,
-    /// Adjustments for which there is no spinning, for others use the CPU, and for how many that was the last time.
+    /// Adjustments left in the current back-off, and the length of the last one.
     rest: u32,
     last_rest: u32,
-    /// Whether others were seen since the rest began.
+    /// Whether contention was seen since the back-off began.
     seen: bool,
-    /// Looks since others were seen.
+    /// Samples without contention.
     alone: u32,
 }
 
 impl SpinController {
-    /// The controller of a thread that may spin as `scale` says.
+    /// A controller for a thread with this scale.
     pub fn new(scale: SpinScale) -> SpinController {
         SpinController {
             counts: [0; SLOTS],
@@ -201,13 +204,13 @@ impl SpinController {
         }
     }
 
-    /// How long the thread spins.
+    /// The current spin time.
     #[inline]
     pub fn spin(&self) -> Duration {
         Duration(self.spin_ns)
     }
 
-    /// Counts an idle moment: how long it was until work came.
+    /// Counts an idle period that ended with work.
     #[inline]
     pub fn observe(&mut self, idle: Duration) {
         let slot = slot_of(idle.0);
@@ -215,7 +218,7 @@ impl SpinController {
         self.sums_ns[slot] = self.sums_ns[slot].saturating_add(idle.0);
     }
 
-    /// Chooses the spin time anew, from the idle moments since the last time.
+    /// Chooses the spin time from the idle periods since the last call.
     pub fn adjust(&mut self, settings: &SpinSettings, measured: &SpinMeasurement) {
         let (counts, sums_ns) = (std::mem::take(&mut self.counts), std::mem::take(&mut self.sums_ns));
         if !settings.adaptive {
@@ -234,14 +237,14 @@ impl SpinController {
         self.spin_ns = match (chosen, self.spin_ns) {
             (0, _) => 0,
             (chosen, 0) => chosen,
-            // One slot at a time, so that one odd moment does not throw it about.
+            // One slot at a time, so that a single odd window does not change the time much.
             (chosen, now) if chosen > now => chosen.min(now + now / 2),
             (chosen, now) => chosen.max(now - now / 3),
         };
         self.spin_ns = self.spin_ns.min(spin_ns_max);
     }
 
-    /// Whether others use the CPU, or did not long ago.
+    /// Whether the thread backs off because other threads use its CPU.
     fn rests(&mut self, waited_per_mille: Option<u32>) -> bool {
         self.rest = self.rest.saturating_sub(1);
         let Some(waited_per_mille) = waited_per_mille else { return self.rest > 0 };
@@ -253,7 +256,8 @@ impl SpinController {
             }
         } else if are_there {
             self.last_rest = (self.last_rest * 2).clamp(REST[0], REST[1]);
-            // Who makes a thread wait that does not spin is seen while it rests, too.
+            // A thread that did not spin also waited without spinning, so the same neighbours will show
+            // during the back-off.
             (self.rest, self.alone, self.seen) = (self.last_rest, 0, self.spin_ns == 0);
         } else {
             self.alone += 1;
@@ -264,7 +268,7 @@ impl SpinController {
         self.rest > 0
     }
 
-    /// The overhead that this kind of thread may have, in per cent.
+    /// The overhead allowed for this thread, in per cent.
     fn allowed(&self, settings: &SpinSettings) -> u64 {
         let overhead = u64::from(settings.overhead_percent);
         let (base, extra) = (overhead.min(100), overhead.saturating_sub(100));
@@ -273,7 +277,8 @@ impl SpinController {
     }
 }
 
-/// The spin time with the least overhead if that is allowed, or a longer one whose gain over it is worth its cost; else 0.
+/// The spin time with the least overhead, if that is allowed, or a longer one whose additional gain is worth
+/// its additional cost; 0 if none.
 fn best(counts: &[u32; SLOTS], sums_ns: &[u64; SLOTS], wake_ns: u64, spin_ns_max: u64, allowed: u64) -> u64 {
     let all: u64 = counts.iter().map(|count| u64::from(*count)).sum();
     let (mut caught, mut waited_ns) = (0, 0);
@@ -300,7 +305,7 @@ fn best(counts: &[u32; SLOTS], sums_ns: &[u64; SLOTS], wake_ns: u64, spin_ns_max
     chosen.0
 }
 
-/// The longest spin of a thread that is so busy.
+/// The maximum spin of a thread of this load.
 fn cap(spin_ns_max: u64, busy_per_mille: u32) -> u64 {
     let percent = CAPS.into_iter().find(|(above, _)| busy_per_mille > *above).map_or(100, |(_, percent)| percent);
     spin_ns_max * percent / 100
@@ -345,7 +350,7 @@ mod tests {
         controller.spin().as_micros()
     }
 
-    /// The thread looks once how long it waited, after work that came soon.
+    /// Samples the waiting share once, in a window in which work arrived soon.
     fn look(controller: &mut SpinController, waited_per_mille: u32) {
         (0..10).for_each(|_| controller.observe(Duration::from_micros(20)));
         controller.adjust(&COST, &SpinMeasurement { waited_per_mille: Some(waited_per_mille), ..QUIET });
@@ -361,13 +366,13 @@ mod tests {
     fn work_that_comes_late_is_waited_for_asleep() {
         assert_eq!(run(&mut recv(), &COST, &QUIET, &[3_000; 100]), 0);
         assert_eq!(run(&mut recv(), &SpinMethod::DatabaseMachine.settings(0), &QUIET, &[5_000; 100]), 0);
-        // An idle thread has a timer now and then and nothing else.
+        // An idle thread has only an occasional timer.
         assert_eq!(run(&mut recv(), &LATENCY, &QUIET, &[1]), 0);
     }
 
     #[test]
     fn more_is_burnt_when_more_is_allowed() {
-        // One in four comes after 60 us, the others never.
+        // Every fourth time work arrives after 60 us, otherwise never.
         let mixed: Vec<u64> = (0..100).map(|n| if n % 4 == 0 { 60 } else { 10_000 }).collect();
         assert_eq!(run(&mut recv(), &COST, &QUIET, &mixed), 0);
         let spin_us = run(&mut recv(), &LATENCY, &QUIET, &mixed);
@@ -384,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_shares_its_cpu_spins_a_small_part_of_the_time() {
-        // What is stolen is stolen from the spinning: while it does not spin, nothing shows that others are there.
+        // Contention shows only while the thread spins.
         let mut controller = recv();
         let (mut spun, all) = (0, 10_000);
         for _ in 0..all {
@@ -394,7 +399,8 @@ mod tests {
             spun += u32::from(controller.spin().0 > 0);
         }
         assert!(spun < all / 20, "{spun}");
-        // When they are gone, it spins again, and after a quiet time the next ones stop it but for a second.
+        // Once the neighbours are gone, the thread spins again. After a quiet time new neighbours stop it for
+        // a second only.
         assert!((0..7_000).any(|_| run(&mut controller, &LATENCY, &QUIET, &[90; 10]) > 0));
         for _ in 0..1_000 {
             run(&mut controller, &LATENCY, &QUIET, &[90; 10]);
@@ -406,15 +412,16 @@ mod tests {
     #[test]
     fn a_thread_that_sees_others_leave_spins_at_once() {
         let mut controller = recv();
-        // Clients share the CPUs for so long that a rest is as long as it gets.
+        // Clients share the CPUs until the back-off reaches its maximum.
         for _ in 0..10_000 {
             run(&mut controller, &COST, &SpinMeasurement { waited_per_mille: Some(600), ..QUIET }, &[20; 10]);
         }
         assert_eq!(controller.spin().0, 0);
-        // Then one is left.
+        // Then one client is left.
         look(&mut controller, 15);
         assert!(controller.spin().0 > 0);
-        // Others who come and go leave the next rest as long as this was, and are soon forgotten when nobody comes.
+        // Intermittent neighbours leave the next back-off unchanged, and are forgotten soon once nobody
+        // comes.
         for _ in 0..20 {
             look(&mut controller, 600);
             assert_eq!((controller.rest, controller.spin().0), (REST[1], 0));
@@ -434,10 +441,10 @@ mod tests {
         assert!(controller.spin().0 > 0);
         look(&mut controller, 600);
         assert_eq!((controller.rest, controller.spin().0), (REST[0], 0));
-        // They may have been there for the spinning alone: that they do not show tells nothing.
+        // The neighbours may have competed with the spinning only, so no contention proves nothing.
         look(&mut controller, 15);
         assert_eq!((controller.rest, controller.spin().0), (REST[0] - 1, 0));
-        // But these make it wait as it rests, and leave.
+        // These make the thread wait during the back-off, and leave.
         look(&mut controller, 600);
         assert_eq!((controller.rest, controller.spin().0), (REST[0] - 2, 0));
         look(&mut controller, 15);
@@ -453,7 +460,7 @@ mod tests {
 
     #[test]
     fn a_longer_spin_is_taken_if_what_it_adds_is_worth_it() {
-        // Half of the work comes after 5 us, half after 50.
+        // Half of the work arrives after 5 us, the other half after 50.
         let mixed: Vec<u64> = (0..100).map(|n| if n % 2 == 0 { 5 } else { 50 }).collect();
         let spin_us = run(&mut recv(), &LATENCY, &QUIET, &mixed);
         assert!(spin_us >= 50, "{spin_us}");

@@ -1,4 +1,5 @@
-//! The timers of one thread: a binary heap, since a block keeps one or few timers and looks at its own lists.
+//! The timers of one thread. A binary heap suffices, because a block keeps few timers and checks its own
+//! lists when one fires.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +8,7 @@ use crate::address::Address;
 use crate::context::Time;
 use crate::require;
 
-/// Running timers, the earliest first; those due at one time in the order in which they were started.
+/// Running timers, earliest first. Timers due at the same time fire in the order in which they were started.
 #[derive(Debug)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(Time, u64, Address, u64)>>,
@@ -26,7 +27,7 @@ impl Timers {
         self.started += 1;
     }
 
-    /// Takes a timer that is due, with the block and token it was started with.
+    /// Removes a due timer; returns its block and token.
     #[inline]
     pub(crate) fn take_due(&mut self, now: Time) -> Option<(Address, u64)> {
         if self.next_due()? > now {
