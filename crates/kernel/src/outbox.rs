@@ -1,22 +1,25 @@
-//! Hot path: at most 120 instructions a signal of 128 bytes, those that move it included.
+//! Hot path: at most 120 instructions a signal of 128 bytes, including those that move it.
 //!
-//! What a handler sends, on its way to the same thread, another thread, another node or the world.
+//! The signals and requests that handlers emit, on their way to the same thread, another thread, another node
+//! or the world.
 //!
 //! # Why full rings cannot stop a node
 //!
-//! 1. *A ring is always emptied by its consumer*, whatever else is full: a reply is handled, a request that has no
-//!    room is set aside. At most half a ring's capacity can be set aside from one ring, because a request keeps its
-//!    credit until it is handled. So what is in a ring never waits for anything but its consumer's next turn.
-//! 2. *Handling never waits*: what finds no slot or no credit goes to the backlog of its link. Replies and requests
-//!    wait apart, so a reply never waits for a credit; by (1) its slot comes.
-//! 3. *A request that was set aside is handled in the end*: when all links have room for what it may emit, which is
-//!    the usual case, or, if the thread took none for `stall_ns`, without room; each stall in a row takes twice as
-//!    many, up to a bound. So in a circle of threads that all wait for each other's credits each one handles a
-//!    request now and then, which gives a credit back, and the circle moves.
-//! 4. *What waits is bounded*: while a thread has a backlog or requests set aside it reads no socket, and other
-//!    threads run out of credits towards it and stop reading theirs. What is under way then is what the blocks
-//!    admitted, each piece of work a bounded number of signals. `waiting_max` is above that; reaching it is a broken
-//!    invariant.
+//! 1. *A ring is always emptied by its consumer*, whatever else is full: a reserved signal is handled, a
+//!    deferrable signal without room is deferred. At most half of a ring's capacity can be deferred from it,
+//!    because a deferrable signal keeps its credit until it is handled. The content of a ring therefore waits
+//!    for nothing but its consumer's next turn.
+//! 2. *Handling never waits*: a signal that finds no slot or no credit goes to the backlog of its link.
+//!    Reserved and deferrable signals wait in different backlogs, so a reserved signal never waits for a
+//!    credit; by (1) its slot comes.
+//! 3. *A deferred signal is handled eventually*: usually when all links have room for what it may emit. If
+//!    the thread handled none for `stall_ns`, it handles some without room; each further stall in a row takes
+//!    twice as many, up to a bound. In a circle of threads that all wait for each other's credits, each one
+//!    therefore handles a deferred signal now and then, which returns a credit, and the circle moves.
+//! 4. *The number of waiting signals is bounded*: a thread with a backlog or deferred signals reads no
+//!    socket, and other threads run out of credits towards it and stop reading theirs. The remaining work is
+//!    what the blocks admitted, each piece a bounded number of signals. `waiting_max` lies above that;
+//!    reaching it breaks an invariant.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,45 +33,46 @@ use crate::require;
 use crate::scheduler::delegation::INLINE_SIGNALS_MAX;
 use crate::world::{WorldEvent, WorldRequest};
 
-/// In place of the index of a thread of this node.
+/// Marks another node in place of a thread index.
 const OTHER_NODE: u16 = u16::MAX - 1;
 
-/// Requests that wait to be handled one a turn; more are handled in the next.
+/// Maximum number of long-running signals that wait to be handled one a turn. Beyond it, the oldest is
+/// handled in the next turn.
 const LONG_MAX: usize = 64;
 
-/// Room of a thread that has no other thread to send to.
+/// Room of a thread without links to other threads.
 const ROOM_WITHOUT_LINKS: u64 = 1 << 32;
 
-/// What a handler sends. Nothing is seen by another thread before the end of the turn.
+/// Collects what handlers emit. Other threads see none of it before the end of the turn.
 pub struct Outbox<S> {
     own: Address,
     thread: u16,
     directory: Arc<Directory>,
     local: LocalQueue<Envelope<S>>,
-    /// For blocks of this thread, in the next turn.
+    /// Local signals for the next turn.
     next_turn: VecDeque<Envelope<S>>,
-    /// For blocks of this thread, one a turn.
+    /// Local signals that take long, handled one a turn.
     long: VecDeque<Envelope<S>>,
     links: Vec<Option<Link<S>>>,
     requests: Vec<(Address, WorldRequest)>,
     remote: VecDeque<Envelope<S>>,
-    /// A lower bound of the requests that may be sent to any link; refreshed when used up.
+    /// Lower bound of the deferrable signals that any link accepts; refreshed when used up.
     room: u64,
     /// The room when every ring is empty.
     room_max: u64,
     backlog: usize,
-    /// Whether requests are set aside.
+    /// Whether deferred signals forbid any room.
     is_closed: bool,
-    /// Whether the turn is to take nothing more from other threads.
+    /// Whether this turn takes nothing more from other threads.
     takes_no_more: bool,
     waiting_max: usize,
 }
 
-/// The way to another thread: a ring and two backlogs for each priority.
+/// The path to another thread: a ring and two backlogs for each priority.
 struct Link<S> {
     normal: Lane<S>,
     high: Lane<S>,
-    /// Whether what was sent since the last flush is more than little, however few signals it is.
+    /// Whether the signals since the last flush are too much work for a delegated turn, even if they are few.
     is_heavy: bool,
 }
 
@@ -94,9 +98,10 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// Sends a signal that comes in the next turn if it stays on this thread: what was sent to other threads is published before
-    /// that, and what has come meanwhile to this one, by sockets too, goes first. So a block goes on with long work and keeps
-    /// nobody waiting for more than a step of it, and threads that share a piece of work do it at the same time.
+    /// Sends a signal that is handled in the next turn if it stays on this thread. Signals to other threads
+    /// are published before that, and input that arrives meanwhile, also from sockets, goes first. A block
+    /// uses this to continue long work: nobody waits for more than one step of it, and threads that share a
+    /// piece of work run in parallel.
     pub fn send_next_turn(&mut self, to: Address, signal: S) {
         match self.stays(to) {
             true => self.next_turn.push_back(Envelope { to, from: self.own, signal }),
@@ -104,8 +109,8 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// As [`Outbox::send_next_turn`], for a request that takes long: it comes when those sent so before have had a turn each, or
-    /// when [`LONG_MAX`] others wait behind it.
+    /// Like [`Outbox::send_next_turn`], for a signal whose handler takes long. It is handled once each
+    /// earlier one had a turn of its own, or once [`LONG_MAX`] others wait behind it.
     pub fn send_long(&mut self, to: Address, signal: S) {
         if !self.stays(to) {
             return self.send(to, signal);
@@ -116,8 +121,8 @@ impl<S: Signal> Outbox<S> {
         self.long.push_back(Envelope { to, from: self.own, signal });
     }
 
-    /// What was just sent to this address is so much work that its thread is to be woken for it if it sleeps, and that this one does not
-    /// do it in its stead.
+    /// Marks the signal just sent to this address as too much work for a delegated turn: if the receiving
+    /// thread sleeps, it is woken.
     #[inline]
     pub fn mark_heavy(&mut self, to: Address) {
         let is_here = to.node == self.own.node;
@@ -132,27 +137,27 @@ impl<S: Signal> Outbox<S> {
         is_here && self.directory.thread_or_none(to.module, to.instance) == self.thread
     }
 
-    /// What the handler just did took long: nothing more is taken from other threads in this turn, so that what was sent is published
-    /// before more of the kind is done.
+    /// Takes nothing more from other threads in this turn. A handler that took long calls this, so that its
+    /// output is published before similar work begins.
     #[inline]
     pub fn take_no_more(&mut self) {
         self.takes_no_more = true;
     }
 
-    /// Asks something of the world. Carried out at the end of the turn, in order.
+    /// Sends a request to the world. Requests are carried out at the end of the turn, in order.
     #[inline]
     pub fn request(&mut self, request: WorldRequest) {
         self.requests.push((self.own, request));
     }
 
-    /// The address of the block whose handler runs.
+    /// Address of the block whose handler runs.
     #[inline]
     pub fn own(&self) -> Address {
         self.own
     }
 
-    /// An outbox that belongs to no node, for tests of a block alone: everything sent stays in it until it is taken
-    /// out by [`Outbox::take_sent`] and [`Outbox::take_requests`].
+    /// An outbox outside any node, for tests of a single block. It keeps everything until
+    /// [`Outbox::take_sent`] and [`Outbox::take_requests`].
     pub fn detached(own: Address) -> Self {
         let layout = crate::directory::NodeLayout { threads: vec![crate::directory::ThreadLayout::default()] };
         match Directory::new(own.node, &layout) {
@@ -166,10 +171,10 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// No address has a thread in a detached outbox, so every signal seems to be for its own.
+    /// A detached outbox finds no thread for any address, so every signal counts as local.
     const DETACHED: u16 = Directory::NO_THREAD;
 
-    /// Takes what was sent from a detached outbox, in order.
+    /// Removes the signals sent to a detached outbox, in order.
     pub fn take_sent(&mut self) -> Vec<(Address, S)> {
         let local = std::iter::from_fn(|| self.local.pop());
         local
@@ -180,13 +185,13 @@ impl<S: Signal> Outbox<S> {
             .collect()
     }
 
-    /// Takes what was asked of the world from a detached outbox, in order.
+    /// Removes the requests made through a detached outbox, in order.
     pub fn take_requests(&mut self) -> Vec<WorldRequest> {
         self.requests.drain(..).map(|(_, request)| request).collect()
     }
 
-    /// Sends to another thread, if its ring is known to have room. What happens seldom is in a function of its own,
-    /// so that this one saves no registers.
+    /// Sends to another thread if its ring is known to have room. Rare cases are in another function, so that
+    /// this one saves no registers.
     #[inline(never)]
     fn send_away(&mut self, thread: u16, to: Address, signal: S) {
         let from = self.own;
@@ -230,7 +235,7 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// Sends a parcel of the kernel, as a reply.
+    /// Sends a parcel of the kernel, with reserved room.
     fn post(&mut self, thread: u16, parcel: Parcel<S>) {
         let lane = self.lane(thread, Priority::Normal);
         match lane.ring.slot().filter(|_| lane.reserved.is_empty()) {
@@ -239,7 +244,7 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// Puts a parcel that found no slot or no credit behind those before it.
+    /// Appends a parcel that found no slot or credit to the backlog.
     #[cold]
     fn wait(&mut self, thread: u16, class: SignalClass, priority: Priority, parcel: Parcel<S>) {
         let lane = self.lane(thread, priority);
@@ -263,7 +268,7 @@ impl<S: Signal> Outbox<S> {
 }
 
 impl<S: Signal> Outbox<S> {
-    /// `links` holds the normal and the high ring to every thread, and nothing for the thread itself.
+    /// `links` holds the normal and the high ring to every thread, and `None` for the thread itself.
     pub(crate) fn new(
         directory: Arc<Directory>,
         thread: u16,
@@ -302,8 +307,8 @@ impl<S: Signal> Outbox<S> {
         self.own = own;
     }
 
-    /// Takes room for so many signals, always if for none; false if some link may lack it. What exceeds the room of empty rings counts
-    /// as that.
+    /// Takes room for `signals` signals; always succeeds for 0. Fails if some link may lack the room. A need
+    /// beyond the room of empty rings counts as that room, because it could never be met.
     #[inline(always)]
     pub(crate) fn take_room(&mut self, signals: u16) -> bool {
         let wanted = u64::from(signals).min(self.room_max);
@@ -314,14 +319,13 @@ impl<S: Signal> Outbox<S> {
         true
     }
 
-    /// Whether there is room for so many signals, as [`Outbox::take_room`] sees it.
+    /// Whether [`Outbox::take_room`] would succeed.
     pub(crate) fn has_room(&mut self, signals: u16) -> bool {
         let wanted = u64::from(signals).min(self.room_max);
         self.room >= wanted || self.find_room(wanted)
     }
 
-    /// From now on there is room for nothing, or again for what the rings take: a request was set aside, and no other
-    /// may overtake it; or none is set aside any more.
+    /// Closes the room while a deferred signal waits, so that no other overtakes it, or opens it again.
     pub(crate) fn close_room(&mut self, closed: bool) {
         self.is_closed = closed;
         self.room = 0;
@@ -329,7 +333,8 @@ impl<S: Signal> Outbox<S> {
 
     #[inline(never)]
     fn find_room(&mut self, wanted: u64) -> bool {
-        // The backlog is counted here and not where it is emptied, so that room is never found while anything waits.
+        // The backlog is tested here and not where it is emptied, so that no room is found while anything
+        // waits.
         self.room = if self.backlog == 0 && !self.is_closed { self.room_now() } else { 0 };
         self.room >= wanted
     }
@@ -358,19 +363,19 @@ impl<S: Signal> Outbox<S> {
         self.local.len()
     }
 
-    /// Signals for turns to come.
+    /// Number of local signals for later turns.
     #[inline]
     pub(crate) fn later_len(&self) -> usize {
         self.next_turn.len() + self.long.len()
     }
 
-    /// Signals that take long, for turns to come.
+    /// Number of local long-running signals for later turns.
     #[inline]
     pub(crate) fn long_len(&self) -> usize {
         self.long.len()
     }
 
-    /// A turn has begun.
+    /// Moves signals for this turn to the local queue, at the beginning of the turn.
     #[inline]
     pub(crate) fn take_later(&mut self) {
         while let Some(envelope) = self.next_turn.pop_front() {
@@ -381,13 +386,13 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// What others have sent is taken from now on.
+    /// Takes signals from other threads again.
     #[inline]
     pub(crate) fn take_more(&mut self) {
         self.takes_no_more = false;
     }
 
-    /// Whether a handler has asked to take no more, since [`Outbox::take_more`].
+    /// Whether a handler called [`Outbox::take_no_more`] since [`Outbox::take_more`].
     #[inline(always)]
     pub(crate) fn takes_no_more(&self) -> bool {
         self.takes_no_more
@@ -402,7 +407,7 @@ impl<S: Signal> Outbox<S> {
         &mut self.remote
     }
 
-    /// What was asked of the world; the emptied vector comes back by [`Outbox::return_requests`].
+    /// The requests of blocks to the world.
     #[inline]
     pub(crate) fn requests(&mut self) -> &mut Vec<(Address, WorldRequest)> {
         &mut self.requests
@@ -424,9 +429,9 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// Sends what the kernel says to itself to another thread.
+    /// Sends a parcel of the kernel to another thread.
     pub(crate) fn deliver_parcel(&mut self, thread: u16, parcel: Parcel<S>) {
-        // Lent, so that this thread need not write it.
+        // The output was handed over so that this thread need not write it; a delegated turn would.
         if let (Parcel::Socket(SocketParcel::WriteOutput(_)), Some(Some(link))) =
             (&parcel, self.links.get_mut(usize::from(thread)))
         {
@@ -435,8 +440,9 @@ impl<S: Signal> Outbox<S> {
         self.post(thread, parcel);
     }
 
-    /// Moves backlogs into rings as far as there is room, publishes all rings, and calls `published` with each thread
-    /// that has news, and whether that is little. Returns whether a backlog moved.
+    /// Moves backlogs into rings as far as there is room, and publishes all rings. Calls `published` with
+    /// each thread that has new input and whether that is eligible for a delegated turn. Returns whether a
+    /// backlog moved.
     #[inline]
     pub(crate) fn flush(&mut self, mut published: impl FnMut(u16, bool)) -> bool {
         let mut moved = 0;
@@ -470,7 +476,8 @@ impl<S: Signal> Lane<S> {
         Self { ring, deferrable: VecDeque::new(), reserved: VecDeque::new() }
     }
 
-    /// Returns how many parcels found a slot. Replies go first, so that requests never take the last slots.
+    /// Returns how many parcels found a slot. Reserved ones go first, so that deferrable ones never take the
+    /// last slots.
     fn move_backlog(&mut self) -> usize {
         let mut moved = 0;
         while let Some(parcel) = self.reserved.pop_front() {

@@ -45,13 +45,13 @@ pub(crate) struct OutputBatch {
     /// `None` until the attempt is over.
     pub(crate) result: Option<WriteResult>,
     /// When the helper got the batch.
-    pub(crate) came: Time,
+    pub(crate) arrived: Time,
 }
 
 impl OutputBatch {
     pub(crate) fn new(socket: SocketId, owner: u16) -> Box<OutputBatch> {
-        let (queue, came) = (VecDeque::new(), Time(0));
-        Box::new(OutputBatch { socket, owner, stream: None, queue, done: 0, written: 0, result: None, came })
+        let (queue, arrived) = (VecDeque::new(), Time(0));
+        Box::new(OutputBatch { socket, owner, stream: None, queue, done: 0, written: 0, result: None, arrived })
     }
 
     /// Writes until everything is written, the socket is full, or `bytes_max` bytes are written; only in the

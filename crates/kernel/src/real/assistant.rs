@@ -1,5 +1,5 @@
-//! What a thread writes for others. It needs no poll: what a socket does not take goes back to the owner, who waits for the
-//! socket.
+//! Output that a thread writes for other threads. This needs no poll: what a socket does not take goes back
+//! to the socket's owner, which waits for the socket.
 
 use std::collections::VecDeque;
 
@@ -9,20 +9,22 @@ use crate::output_batch::OutputBatch;
 use crate::scheduler::run::Services;
 use crate::scheduler::send::{KEEP_MAX, SendState};
 
-/// The most batches written in one turn, so that owners soon get back what is written, and the thread's own work goes on.
+/// Maximum number of batches written in one turn, so that owners soon get written batches back and this
+/// thread's own work continues.
 const BATCHES_MAX: usize = 8;
 
-/// Bytes of one batch written in one turn, for the same reasons: a reader as fast as the writer takes a whole batch, however long it is.
+/// Maximum bytes of one batch written in one turn, for the same reasons. A client that reads as fast as we
+/// write would take a batch of any length.
 pub(super) const BATCH_BYTES_MAX: usize = 128 << 10;
 
-/// The batches that one thread has, by their coming.
+/// The batches that one thread holds for others, in the order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Assistant {
     batches: VecDeque<Box<OutputBatch>>,
-    /// Times and bytes written for others.
+    /// Writes and, below, bytes written for other threads.
     pub(super) writes: u64,
     pub(super) bytes: u64,
-    /// Loans that went back as they came.
+    /// Batches returned unwritten.
     pub(super) refused: u64,
 }
 
@@ -32,13 +34,13 @@ impl Assistant {
     }
 
     pub(super) fn take(&mut self, mut batch: Box<OutputBatch>, now: Time) {
-        batch.came = now;
+        batch.arrived = now;
         self.batches.push_back(batch);
     }
 
-    /// Writes what a thread in this state writes now. `is_idle` if it has nothing else to do.
+    /// Writes as much as a thread in this state should. `is_idle` tells whether it has no other work.
     pub(super) fn write_output(&mut self, state: SendState, is_idle: bool, now: Time, services: &mut Services<'_>) {
-        let is_kept_long = |batch: &OutputBatch| now.since(batch.came).0 >= KEEP_MAX.0;
+        let is_kept_long = |batch: &OutputBatch| now.since(batch.arrived).0 >= KEEP_MAX.0;
         let count = match state {
             SendState::Light => BATCHES_MAX,
             SendState::Overload => return self.refuse(services),
@@ -54,14 +56,14 @@ impl Assistant {
             if batch.result.is_some() {
                 services.parcels.push((batch.owner, SocketParcel::OutputReturned(batch)));
             } else {
-                // What is left of it waits behind the others, as if it had come now.
-                batch.came = now;
+                // The remainder waits behind the others as if it had just arrived.
+                batch.arrived = now;
                 self.batches.push_back(batch);
             }
         }
     }
 
-    /// Gives everything back unwritten.
+    /// Returns all batches unwritten.
     #[cold]
     fn refuse(&mut self, services: &mut Services<'_>) {
         for batch in self.batches.drain(..) {

@@ -1,4 +1,4 @@
-//! Wakes a thread that sleeps: by futex, or through its poll if it has sockets.
+//! Wakes a sleeping thread by futex, or through its poll if it has sockets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,11 +11,12 @@ use crate::clock::Clock;
 #[derive(Debug)]
 pub(super) struct Doorbell {
     pub(super) cell: SleepCell,
-    /// Of threads that sleep in their poll.
+    /// Set for threads that sleep in their poll.
     waker: Option<mio::Waker>,
-    /// When it was rung last, for whoever measures how long waking takes; 0 once that was taken.
+    /// When the bell last rang, for measuring wake-ups; 0 once taken.
     rung: AtomicU64,
-    /// Whether others may stand in for the thread while it rests or is away: not if it waits for disks in its turns.
+    /// Whether other threads may run turns for this one. False for a thread that may wait for a disk, because
+    /// the borrower would wait too.
     pub(super) may_be_delegated: bool,
 }
 
@@ -24,36 +25,36 @@ impl Doorbell {
         Self { cell: SleepCell::new(), waker, rung: AtomicU64::new(0), may_be_delegated }
     }
 
-    /// Wakes the thread if it sleeps. The caller published its news, then passed
+    /// Wakes the thread if it sleeps. The caller has published its input and passed
     /// [`SleepCell::fence_before_claim`].
     #[inline]
     pub(super) fn wake(&self, clock: &Clock) {
-        if let Some(place) = self.cell.claim() {
-            self.ring(place, clock);
+        if let Some(location) = self.cell.claim() {
+            self.ring(location, clock);
         }
     }
 
-    /// Gives a borrowed thread back and wakes it.
+    /// Returns a borrowed thread's state and wakes the thread.
     #[cold]
     pub(super) fn give_back_awake(&self, lease: Lease, clock: &Clock) {
         match lease {
-            // It comes back by itself; should it wait for that by now, it is woken by this.
+            // The thread reattaches by itself. If it already waits, this wakes it.
             Lease::Detached => _ = self.cell.give_back(lease),
-            Lease::Resting(place) if self.cell.give_back_awake() => self.ring(place, clock),
+            Lease::Resting(location) if self.cell.give_back_awake() => self.ring(location, clock),
             Lease::Resting(_) => {}
         }
     }
 
-    /// When the bell was rung since this was asked last.
+    /// When the bell rang, if it did since the last call.
     pub(super) fn take_rung(&self) -> Option<Time> {
         Some(Time(self.rung.swap(0, Ordering::Relaxed))).filter(|rung| rung.0 > 0)
     }
 
     #[cold]
-    fn ring(&self, place: SleepLocation, clock: &Clock) {
+    fn ring(&self, location: SleepLocation, clock: &Clock) {
         self.rung.store(clock.now().0, Ordering::Relaxed);
-        match (place, &self.waker) {
-            // The write to the event counter fails only if the thread's poll is gone, and then so is the thread.
+        match (location, &self.waker) {
+            // Writing to the event counter fails only if the poll is gone, and then the thread is gone too.
             (SleepLocation::Elsewhere, Some(waker)) => drop(waker.wake()),
             _ => self.cell.ring(),
         }

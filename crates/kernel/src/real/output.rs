@@ -11,25 +11,25 @@ use crate::output_batch::{OutputBatch, SLICES_MAX, WriteResult};
 
 use super::memory_stream::{HandOver, NodeEnd};
 
-/// Queued buffers, the first of them partly written.
+/// Queued buffers; the first may be partly written.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     queue: VecDeque<Buffer>,
     written: usize,
-    /// Unwritten bytes, those on loan included.
+    /// Unwritten bytes, including those with a helper.
     bytes: usize,
     above_high_water: bool,
-    /// Whether what was queued before is with another thread, so that what is here may not be written.
+    /// Whether a helper has earlier output, so that this output must not be written yet.
     is_with_helper: bool,
 }
 
-/// What the owner's block should be told about the amount queued.
+/// How the amount queued changed, for the owner's block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pressure {
     Unchanged,
     Blocked,
     Drained,
-    /// More is queued than may be.
+    /// The queue has reached its maximum.
     Exceeded,
 }
 
@@ -47,34 +47,34 @@ impl Output {
         Pressure::Unchanged
     }
 
-    /// Whether nothing is unwritten, here or elsewhere.
+    /// Whether everything is written, including output with a helper.
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty() && !self.is_with_helper
     }
 
-    /// Whether another thread writes now.
+    /// Whether a helper has output of this socket.
     pub(super) fn is_with_helper(&self) -> bool {
         self.is_with_helper
     }
 
-    /// Whether something waits here that may be written.
+    /// Whether output waits here that this thread may write.
     pub(super) fn is_waiting(&self) -> bool {
         !self.queue.is_empty() && !self.is_with_helper
     }
 
-    /// Unwritten bytes.
+    /// Unwritten bytes, including those with a helper.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Gives all that is queued to a loan, which is empty.
+    /// Moves all queued buffers to an empty batch.
     pub(super) fn fill_batch(&mut self, batch: &mut OutputBatch) {
         std::mem::swap(&mut self.queue, &mut batch.queue);
         (batch.done, batch.written, batch.result) = (0, std::mem::take(&mut self.written), None);
         self.is_with_helper = true;
     }
 
-    /// Takes a loan back, with what is unwritten of it in front of what was queued since, and leaves it empty.
+    /// Takes a batch back and empties it. Its unwritten buffers go in front of those queued since.
     pub(super) fn take_back(&mut self, batch: &mut OutputBatch, buffers: &mut BufferPool) {
         let rest: usize = batch.queue.range(batch.done..).map(Buffer::len).sum();
         let queued: usize = self.queue.iter().map(Buffer::len).sum();
@@ -90,7 +90,7 @@ impl Output {
         self.is_with_helper = false;
     }
 
-    /// One system call for all that is queued, more only if there are very many buffers.
+    /// Writes with one system call, or more if the queue has many buffers.
     pub(super) fn write(&mut self, mut stream: &TcpStream, buffers: &mut BufferPool) -> WriteResult {
         while !self.queue.is_empty() {
             let (wanted, result) = if self.queue.len() == 1 {
@@ -114,7 +114,7 @@ impl Output {
         WriteResult::Empty
     }
 
-    /// Hands over all that is queued to a client in this process. It is to be woken afterwards.
+    /// Hands all queued buffers to a client of this process. The caller must wake the client afterwards.
     pub(super) fn hand_over(&mut self, end: &mut NodeEnd) -> WriteResult {
         match end.hand_over(&mut self.queue, &mut self.bytes) {
             HandOver::All => WriteResult::Empty,
@@ -123,7 +123,7 @@ impl Output {
         }
     }
 
-    /// Writes many buffers by one system call: how many bytes they have, and what came of it.
+    /// Writes many buffers with one system call. Returns their total length and the result.
     fn write_several(&self, mut stream: &TcpStream) -> (usize, std::io::Result<usize>) {
         let mut slices = [IoSlice::new(&[]); SLICES_MAX];
         let mut wanted = 0;
@@ -149,7 +149,7 @@ impl Output {
         }
     }
 
-    /// Whether the block, which was told to hold back, may go on.
+    /// Whether a block that had to hold back may continue.
     pub(super) fn pressure_after_write(&mut self, limits: &KernelLimits) -> Pressure {
         if self.above_high_water && self.bytes < limits.send_low_water_bytes {
             self.above_high_water = false;

@@ -1,4 +1,4 @@
-//! Who writes what: gathers what the controllers of one thread want to know, and keeps what they decided.
+//! Feeds the send controllers of one thread with measurements, and keeps their decisions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,14 +16,15 @@ use crate::scheduler::send_board::SendStatus;
 use super::assistant::Assistant;
 use super::socket::OutputCounts;
 
-/// How often it is decided anew.
+/// Time between two decisions.
 const ADJUST_EVERY: Duration = Duration::from_millis(50);
 
-/// Slots of 50 ms over which the load of those who write is taken.
+/// Number of 50 ms slots over which the load of the sending threads is taken.
 const LOAD_SLOTS: usize = 4;
 
-/// The settings of all threads: a word that whoever changes them writes whole. Every sql block may, an exception to the rule that a shared word
-/// has one writer: the last store stays, no reader sees parts of two, and relaxed order does, for nothing else is published by it.
+/// The send settings of all threads, in one word that is written whole. Every block of sessions may write it,
+/// an exception to the rule that a shared word has one writer. The last store wins, no reader sees parts of
+/// two settings, and relaxed order suffices because the word publishes nothing else.
 #[derive(Debug)]
 pub(super) struct SendWord(AtomicU64);
 
@@ -49,31 +50,32 @@ impl SendWord {
 /// A thread that writes for this one.
 struct Helper {
     thread: u16,
-    /// Whether it is there for nothing else, so that it may always be woken.
+    /// Whether it is a dedicated send thread, which may always be woken.
     is_sender: bool,
-    /// When this thread last gave it something while it slept.
+    /// When this thread last gave it output while it slept.
     woken: Time,
 }
 
 /// How one thread sends.
 pub(super) struct Sending {
     thread: u16,
-    /// Its place among the threads with sockets.
-    place: usize,
+    /// Position among the threads with sockets.
+    position_among_peers: usize,
     loads: Arc<LoadBoard>,
-    /// Threads that may write for this one: their indexes, whether they are send threads, and whether they are mostly idle.
+    /// Threads that may write for this one: index, whether it is a send thread, and whether it is mostly
+    /// idle.
     candidates: Vec<(u16, bool, bool)>,
     is_sender: bool,
     may_help: bool,
-    /// It writes nothing but what its own blocks send.
+    /// Whether it writes only what its own blocks send.
     nosend: bool,
     settings: SendSettings,
     controller: SendController,
     extra: ExtraHelpers,
     send_delay: SendDelay,
-    /// Slots of each window that the controller has seen.
+    /// Completed slots of each window that the controller has evaluated.
     seen: [u64; 3],
-    /// When to decide next.
+    /// Time of the next decision.
     due: Time,
     helpers: Vec<Helper>,
     own_output: OwnOutput,
@@ -95,7 +97,11 @@ impl Sending {
         };
         Sending {
             thread,
-            place: layouts.iter().take(usize::from(thread)).filter(|layout| carries(layout, ModuleId::SOCKETS)).count(),
+            position_among_peers: layouts
+                .iter()
+                .take(usize::from(thread))
+                .filter(|layout| carries(layout, ModuleId::SOCKETS))
+                .count(),
             loads,
             candidates,
             is_sender: carries(own, ModuleId::SEND),
@@ -119,24 +125,25 @@ impl Sending {
         self.due
     }
 
-    /// What this thread does with output of its own.
+    /// What this thread does with its own output.
     #[inline]
     pub(super) fn own_output(&self) -> OwnOutput {
         self.own_output
     }
 
-    /// How long output waits to become more.
+    /// How long output waits for more output.
     pub(super) fn delay(&self) -> Duration {
         self.delay
     }
 
-    /// How this thread writes for others.
+    /// In which state this thread writes for others.
     pub(super) fn helping_state(&self) -> SendState {
         if self.is_sender { SendState::Light } else { self.controller.state() }
     }
 
-    /// Who writes the output of the socket at a place; none if this thread has to. Sockets keep their helpers while those are the same. A
-    /// helper that sleeps and has other work to do is woken now and then only.
+    /// The helper that writes the output of the socket in slot `index`; `None` if this thread must. A socket
+    /// keeps its helper while the helpers stay the same, which keeps its cache lines there. A sleeping helper
+    /// with other duties is woken only now and then.
     pub(super) fn helper_for(&mut self, index: u32, now: Time) -> Option<u16> {
         let senders = self.helpers.iter().take_while(|helper| helper.is_sender).count();
         let first = index as usize % self.helpers.len().max(1);
@@ -155,12 +162,12 @@ impl Sending {
         None
     }
 
-    /// Whether the thread writes what blocks send to sockets of another in a turn that it makes for that.
+    /// Whether this thread writes the output of a delegated turn that it runs for another.
     pub(super) fn may_write_in_delegated_turns(&self) -> bool {
         !self.nosend && self.controller.state() != SendState::Overload
     }
 
-    /// Decides anew by what the load board says at `now`, and publishes it.
+    /// Decides from the load board's figures at `now`, and publishes the decisions.
     pub(super) fn adjust(&mut self, now: Time, word: &SendWord, counts: &OutputCounts, assistant: &Assistant) {
         self.due = now.plus(ADJUST_EVERY);
         self.settings = word.load();
@@ -169,7 +176,7 @@ impl Sending {
         let senders_busy = senders.map(|(thread, ..)| busy_per_mille(&self.loads, *thread, now)).max();
         self.observe(senders_busy);
         let state = self.controller.state();
-        // Threads without sockets of their own have none.
+        // Threads without sockets have no candidates.
         if !self.candidates.is_empty() {
             self.choose(state, now);
             let threads = self.loads.len();
@@ -195,7 +202,7 @@ impl Sending {
         );
     }
 
-    /// Tells the controller of the slots that were completed since it was told last.
+    /// Feeds the controller with the slots completed since the last call.
     fn observe(&mut self, senders_busy: Option<u32>) {
         for window in [Window::Moment, Window::Second, Window::TwentySeconds] {
             let completed = self.loads.completed(self.thread, window);
@@ -221,10 +228,10 @@ impl Sending {
                 is_mostly_idle,
                 state: if is_asleep(loads, thread, now) { SendState::Light } else { loads.sending().state(thread) },
                 busy_per_mille: busy_per_mille(loads, thread, now),
-                writing_per_mille: writing_per_mille(&lately(loads, thread, now)),
+                writing_per_mille: writing_per_mille(&recent_usage(loads, thread, now)),
             })
             .collect();
-        // Without send threads those who help are in their place.
+        // Without send threads the helpers take their place.
         let helps = |candidate: &&Candidate| self.helpers.iter().any(|helper| helper.thread == candidate.thread);
         let senders = candidates.iter().filter(|candidate| candidate.is_sender);
         let busiest = match senders.map(|sender| sender.busy_per_mille).max() {
@@ -233,7 +240,7 @@ impl Sending {
         };
         let extra = self.extra.adjust(busiest);
         let mut chosen = Vec::new();
-        choose_helpers(&self.settings, state, &candidates, extra, self.place, &mut chosen);
+        choose_helpers(&self.settings, state, &candidates, extra, self.position_among_peers, &mut chosen);
         let is_sender = |thread| candidates.iter().any(|candidate| candidate.thread == thread && candidate.is_sender);
         self.helpers =
             chosen.into_iter().map(|thread| Helper { thread, is_sender: is_sender(thread), woken: Time(0) }).collect();
@@ -244,7 +251,8 @@ fn carries(layout: &ThreadLayout, module: ModuleId) -> bool {
     layout.modules.iter().any(|(other, _)| *other == module)
 }
 
-/// Threads with sockets have enough of their own, those with files may wait for a disk, and some are told not to.
+/// Threads with sockets have enough to write themselves, threads with files may wait for a disk, and `nosend`
+/// excludes others.
 fn may_help(layout: &ThreadLayout) -> bool {
     !layout.nosend
         && !carries(layout, ModuleId::SOCKETS)
@@ -252,19 +260,19 @@ fn may_help(layout: &ThreadLayout) -> bool {
         && !layout.modules.is_empty()
 }
 
-/// Whether a thread has slept for so long that what it published is of no use.
+/// Whether a thread has slept for so long that its published figures are outdated.
 fn is_asleep(loads: &LoadBoard, thread: u16, now: Time) -> bool {
     let (state, since) = loads.state_since(thread);
     state == ThreadState::Sleeping && now.since(since).0 > LOAD_SLOTS as u64 * ADJUST_EVERY.0
 }
 
-/// Thousandths of the last complete 50 ms in which a thread was busy; none if it sleeps since.
-pub(super) fn lately_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
+/// Load in the last complete 50 ms, in thousandths; 0 if the thread has slept since.
+pub(super) fn recent_busy_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
     if is_asleep(loads, thread, now) { 0 } else { loads.thread(thread).map_or(0, |load| load.moment.busy_per_mille()) }
 }
 
-/// What a thread did in the last 200 ms that it published; nothing if it slept since.
-fn lately(loads: &LoadBoard, thread: u16, now: Time) -> Usage {
+/// Published activity of the last 200 ms; nothing if the thread has slept since.
+fn recent_usage(loads: &LoadBoard, thread: u16, now: Time) -> Usage {
     let mut usage = Usage::default();
     if is_asleep(loads, thread, now) {
         return usage;
@@ -275,15 +283,15 @@ fn lately(loads: &LoadBoard, thread: u16, now: Time) -> Usage {
 }
 
 fn busy_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
-    lately(loads, thread, now).busy_per_mille()
+    recent_usage(loads, thread, now).busy_per_mille()
 }
 
 fn sending_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
-    let usage = lately(loads, thread, now);
+    let usage = recent_usage(loads, thread, now);
     per_mille(usage.sending_ns, &usage)
 }
 
-/// What a thread wrote, in thousandths of the time that its own work left it.
+/// Writing in thousandths of the time that the thread's own work left.
 fn writing_per_mille(usage: &Usage) -> u32 {
     (usage.sending_ns * 1_000).checked_div(usage.elapsed_ns() - usage.executing_ns).unwrap_or(0) as u32
 }

@@ -1,4 +1,4 @@
-//! When a thread spins and for how long: gathers what the controller wants to know.
+//! Feeds the spin controller of one thread with measurements, and keeps its decision.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,14 +10,14 @@ use crate::scheduler::spin::{SpinController, SpinMeasurement, SpinSettings};
 use super::thread_usage::{RunDelay, thread_ran_ns};
 use super::wake::WAKE_NS_MAX;
 
-/// How often the spin time is chosen anew, while the thread has idle moments.
+/// Minimum time between two decisions, which happen when the thread becomes idle.
 const ADJUST_EVERY: Duration = Duration::from_millis(10);
 
-/// How often it is looked for how much of its time the thread waited for a CPU.
+/// Minimum time between two samples of how long the thread waited for a CPU.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// The settings of all threads: a word that whoever changes them writes whole, with more than one writer for the reasons of
-/// [`SendWord`](super::sending::SendWord).
+/// The spin settings of all threads, in one word that is written whole. It has several writers, like
+/// [`SendWord`](super::sending::SendWord) and for the same reasons.
 #[derive(Debug, Default)]
 pub(super) struct SpinWord(AtomicU64);
 
@@ -41,21 +41,21 @@ impl SpinWord {
     }
 }
 
-/// What one thread knows of its idle moments.
+/// What one thread knows about its idle periods.
 pub(super) struct Spinner {
     controller: SpinController,
-    /// Threads that wait for disks and not for clients never spin.
+    /// False for threads that wait for disks instead of clients.
     may_spin: bool,
-    /// The time of this thread alone, from its ThreadConfig, in microseconds; it wins over SchedulerSpinTimer.
+    /// The spin time of this thread's ThreadConfig entry, in microseconds. Overrides SchedulerSpinTimer.
     fixed_us: u32,
     settings: SpinSettings,
     wake_ns: u64,
     adjusted: Time,
-    /// Since when the thread is awake.
+    /// When the thread last woke.
     woke: Time,
-    /// When it went to sleep last.
+    /// When it last went to sleep.
     slept: Time,
-    /// Nanoseconds awake since it was last looked how long the thread waited.
+    /// Nanoseconds awake since the last sample of waiting.
     awake_ns: u64,
     sampled: Time,
     run_delay: RunDelay,
@@ -83,18 +83,18 @@ impl Spinner {
         }
     }
 
-    /// How long to spin now.
+    /// The current spin time.
     #[inline]
     pub(super) fn spin(&self) -> Duration {
         self.controller.spin()
     }
 
-    /// Nanoseconds between two looks for work.
+    /// Time between two polls while spinning.
     pub(super) fn call(&self) -> Duration {
         Duration(u64::from(self.settings.call_ns))
     }
 
-    /// The thread has nothing to do at `now`. Returns whether the spin time was chosen anew.
+    /// The thread became idle at `now`. Returns whether a new spin time was chosen.
     pub(super) fn begin_idle(&mut self, now: Time, word: &SpinWord, busy_per_mille: impl FnOnce() -> u32) -> bool {
         if !self.may_spin || self.adjusted.0 > 0 && now.since(self.adjusted).0 < ADJUST_EVERY.0 {
             return false;
@@ -118,11 +118,11 @@ impl Spinner {
         self.slept = now;
     }
 
-    /// The thread woke at `now`, for it was rung at `rung` if anybody did.
+    /// The thread woke at `now`; `rung` is when its bell rang, if it did.
     #[inline]
     pub(super) fn end_sleep(&mut self, now: Time, rung: Option<Time>) {
         self.woke = now;
-        // A bell that was rung before the sleep tells nothing of it.
+        // A bell that rang before the sleep says nothing about this wake-up.
         let rung = rung.filter(|rung| *rung >= self.slept);
         let sample_ns = rung.map(|rung| now.since(rung).0).filter(|sample_ns| *sample_ns <= WAKE_NS_MAX);
         if let Some(sample_ns) = sample_ns {
@@ -130,21 +130,22 @@ impl Spinner {
         }
     }
 
-    /// Work came after the thread was idle from `from` on; `slept` says whether it was woken for it.
+    /// Work arrived after the thread was idle since `from`; `slept` tells whether it had to be woken.
     #[inline]
     pub(super) fn end_idle(&mut self, from: Time, now: Time, slept: bool) {
         let idle_ns = now.since(from).0;
         self.controller.observe(Duration(if slept { idle_ns.saturating_sub(self.wake_ns) } else { idle_ns }));
     }
 
-    /// Nothing came but the time: no spin, however long, would have caught work.
+    /// The idle period ended without work. No spin, however long, would have caught any.
     #[inline]
     pub(super) fn end_idle_without_work(&mut self) {
         self.controller.observe(Duration::from_millis(1_000));
     }
 
-    /// The part of the time since the last look for which the thread waited for a CPU, in thousandths: what the operating system
-    /// says, or if it does not tell, how long the thread was awake without running.
+    /// Share of the time since the last sample in which the thread waited for a CPU, in thousandths. Taken
+    /// from the operating system or, if it does not tell, from the time that the thread was awake without
+    /// running.
     #[cold]
     fn waited_per_mille(&mut self, now: Time) -> u32 {
         let ran_ns = thread_ran_ns();

@@ -1,6 +1,6 @@
 //! Hot path: at most 300 instructions a turn with nothing but signals.
 //!
-//! What surrounds the turn of a thread in the real world: sockets, sending, spinning, sleeping.
+//! The surroundings of a thread's turn in the real world: sockets, sending, spinning and sleeping.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -24,7 +24,7 @@ use crate::world::{WorldEvent, WorldRequest};
 use super::assistant::Assistant;
 use super::doorbell::Doorbell;
 use super::file::Files;
-use super::sending::{SendWord, Sending, lately_per_mille};
+use super::sending::{SendWord, Sending, recent_busy_per_mille};
 use super::socket::{OutputCounts, Sockets};
 use super::spinner::{SpinWord, Spinner};
 use super::thread_slot::DetachedIo;
@@ -34,34 +34,35 @@ use crate::clock::Clock;
 /// The poll's token for being woken.
 pub(super) const WAKE_TOKEN: usize = usize::MAX;
 
-/// Signals after which sockets are looked at although there is other work.
+/// Signals after which sockets are polled although there is other work.
 const SIGNALS_PER_POLL: u64 = 128;
 
-/// The longest sleep, so that load figures and the wall clock never get old.
+/// Maximum sleep, so that load figures and the wall clock stay current.
 const SLEEP_MAX: Duration = Duration::from_millis(1_000);
 
-/// The longest sleep of a thread that waits for room in other threads' rings, which do not wake it.
+/// Maximum sleep of a thread that waits for room in other threads' rings. Making room wakes nobody.
 const BLOCKED_SLEEP: Duration = Duration::from_micros(100);
 
-/// Events taken from one poll.
+/// Maximum number of events from one poll.
 const POLL_EVENTS: usize = 256;
 
-/// What all threads of a node share.
+/// State that all threads of a node share.
 pub(super) struct Shared {
     pub(super) bells: Vec<Doorbell>,
     pub(super) clock: Clock,
     pub(super) loads: Arc<LoadBoard>,
-    /// Blocks shall end what is begun.
+    /// Asks blocks to finish their work.
     pub(super) stop: AtomicBool,
-    /// Rung when a stop is asked for.
+    /// Notified when a stop is requested.
     pub(super) stop_bell: (Mutex<()>, Condvar),
-    /// Threads shall end.
+    /// Asks threads to end.
     pub(super) halt: AtomicBool,
-    /// How threads spin.
+    /// Current spin settings.
     pub(super) spin: SpinWord,
-    /// How threads send.
+    /// Current send settings.
     pub(super) send: SendWord,
-    /// For each thread, whether it had nothing to do when it last looked, and how often it had something.
+    /// For each thread, whether it was idle at its last check, and how often it was not. Used during a stop
+    /// only.
     pub(super) activity: Vec<CachePadded<Activity>>,
 }
 
@@ -75,7 +76,8 @@ impl Shared {
     pub(super) fn request_stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.wake_all();
-        // A waiter that looked before the store holds the lock until it waits, so it is woken.
+        // A waiter that tested `stop` before the store holds the lock until it waits. Taking the lock here
+        // ensures that the notification comes after that.
         drop(self.stop_bell.0.lock());
         self.stop_bell.1.notify_all();
     }
@@ -91,7 +93,7 @@ impl Shared {
 /// Sockets and files of one thread.
 pub(super) struct RealWorld {
     pub(super) shared: Arc<Shared>,
-    /// Not here while the thread writes and others may do the rest of its work.
+    /// Taken out while the thread writes with its I/O detached.
     pub(super) sockets: Option<Box<Sockets>>,
     pub(super) assistant: Assistant,
     pub(super) sending: Sending,
@@ -100,7 +102,8 @@ pub(super) struct RealWorld {
 
 impl World for RealWorld {
     fn socket_request(&mut self, request: WorldRequest, services: &mut Services<'_>) {
-        // Otherwise a block sent to a socket of a recv instance that never was: while the sockets are away nothing is carried out.
+        // Without sockets, the request names an instance that never existed: while sockets are detached
+        // nothing is carried out here.
         if let Some(sockets) = &mut self.sockets {
             sockets.carry_out(request, services);
         }
@@ -140,7 +143,7 @@ impl RealWorld {
         self.sockets.as_deref().is_some_and(Sockets::has_input)
     }
 
-    /// Whether clients of this process have told something that was not looked at yet.
+    /// Whether in-memory connections have input that this thread has not seen.
     #[inline]
     fn has_ready_streams(&self) -> bool {
         self.sockets.as_deref().is_some_and(Sockets::has_ready_streams)
@@ -154,8 +157,9 @@ impl RealWorld {
         self.sockets.as_deref().is_none_or(Sockets::is_written) && !self.assistant.has_output()
     }
 
-    /// Writes the output of own sockets, or gives it to helpers if `others_write`, and what others gave to this thread, as far as its load
-    /// allows. What is left when the thread `is_idle` is written later, in its next turns.
+    /// Writes the output of the thread's own sockets, or hands it to helpers if `others_write`. Also writes
+    /// output of other threads, as far as this thread's load allows. Output that remains although the thread
+    /// `is_idle` is written in later turns.
     fn write_output(&mut self, others_write: bool, is_idle: bool, services: &mut Services<'_>) {
         if let Some(sockets) = &mut self.sockets
             && sockets.has_output()
@@ -179,8 +183,8 @@ impl RealWorld {
     }
 }
 
-/// What tells a thread which of its sockets are ready; nothing if it has none. It stays with the thread itself, who waits in it while
-/// others may hold the rest of what belongs to it.
+/// Reports which sockets are ready; `None` for a thread without sockets. It stays with the thread itself,
+/// which waits in it while another thread may hold its slot.
 pub(super) struct Poller(Option<(Poll, Events)>);
 
 impl Poller {
@@ -192,18 +196,19 @@ impl Poller {
         self.0.is_some()
     }
 
-    /// Asks the operating system which sockets are ready, waiting up to `longest`. Who asks must [`Poller::wake_receivers`] it before asking again.
+    /// Asks the operating system which sockets are ready, waiting up to `longest`. [`Poller::deliver`] must
+    /// follow before the next call.
     pub(super) fn wait(&mut self, longest: Duration) {
         let Some((poll, events)) = &mut self.0 else { return };
         let timeout = std::time::Duration::from_nanos(longest.0);
         if poll.poll(events, Some(timeout)).is_err() {
-            // Interrupted by a signal; what is ready is told at the next poll.
+            // Interrupted by a signal. The next poll reports what is ready.
             events.clear();
         }
     }
 
-    /// Tells the sockets what was learnt.
-    fn wake_receivers(&mut self, sockets: Option<&mut Sockets>) {
+    /// Passes the reported events to the sockets.
+    fn deliver(&mut self, sockets: Option<&mut Sockets>) {
         let (Some((_, events)), Some(sockets)) = (&mut self.0, sockets) else { return };
         for event in events.iter().filter(|event| event.token().0 != WAKE_TOKEN) {
             let closed = event.is_read_closed() || event.is_error();
@@ -212,89 +217,92 @@ impl Poller {
         events.clear();
     }
 
-    /// Looks which sockets are ready.
+    /// Polls without waiting and passes the events on.
     fn poll_now(&mut self, sockets: Option<&mut Sockets>) {
         self.wait(Duration::ZERO);
-        self.wake_receivers(sockets);
+        self.deliver(sockets);
     }
 }
 
-/// What came of looking for work.
+/// Why a spin ended.
 enum Spun {
-    /// There is some. The sockets may not have been looked at yet, and a stream of signals must not keep it so.
+    /// Work arrived. If `polled` is false, the sockets were not polled, and a stream of signals must not keep
+    /// it so.
     Work {
         polled: bool,
     },
-    /// A timer is due, which a sleep would have told as well.
+    /// A timer is due; a sleep would have ended then as well.
     Timer,
     Nothing,
 }
 
-/// A little work that was published for a thread that does not hold what belongs to it.
+/// A wake-up held back, because the sender may run the delegated turn for the little work that it published.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeferredWake {
     pub(super) thread: u16,
-    /// Who sent it.
+    /// The sender.
     pub(super) from: u16,
 }
 
-/// What a thread does after a turn.
+/// The next action of a thread after a turn.
 pub(super) enum Next {
-    /// The next turn.
+    /// Run the next turn.
     Turn,
-    /// It writes what waits for its sockets.
+    /// Write output to sockets.
     Write,
-    /// It rests there, for so long at most, unless there was news since it let go.
+    /// Rest at this location for at most this long, unless input arrived since the rest was announced.
     Rest(SleepLocation, Duration),
-    /// It ends.
+    /// End.
     End,
 }
 
-/// What belongs to one thread of a node. The thread holds it while it works; while it rests or writes, another may.
+/// The state of one thread of a node. The thread holds it while it works; another may while it rests or
+/// writes.
 pub(super) struct NodeThread<S: Signal, H: Host<S>> {
     pub(super) engine: Engine<S, H>,
     pub(super) world: RealWorld,
     pub(super) clock: Clock,
     pub(super) spinner: Spinner,
     pub(super) is_stopping: bool,
-    /// Threads to which something was published and which have not been told, and whether it is little.
+    /// Threads with newly published input that were not woken yet, and whether the input is eligible for a
+    /// delegated turn.
     pub(super) published: Vec<(u16, bool)>,
-    /// What this thread is to do for another, or to wake that for.
+    /// The thread for which this one will run a turn, or which it will wake.
     pub(super) deferred_wake: Option<DeferredWake>,
-    /// Whether it is away while it writes: others had its CPU lately when it could have run.
+    /// Whether it writes without holding its slot, because it recently waited for a CPU.
     pub(super) detaches_io: bool,
     pub(super) contention: Contention,
-    /// Whether it was so busy lately that it leaves work to threads that have time.
+    /// Whether its recent load makes it leave work to threads with spare time.
     pub(super) is_saturated: bool,
-    /// The ring from another thread that is looked at first in the next turn.
+    /// Rotates which other thread's ring is served first.
     pub(super) first_ring: usize,
-    /// Signals handled since the sockets were looked at.
+    /// Signals handled since the last poll of sockets.
     pub(super) unpolled: u64,
-    /// Signals handled in the last turn, and whether a backlog moved.
+    /// Signals handled in the last turn; below, whether a backlog moved.
     pub(super) handled: u64,
     pub(super) moved: bool,
-    /// Since when it has nothing to do.
+    /// When the thread became idle.
     pub(super) idle_since: Time,
-    /// Until when it rests, unless something comes.
+    /// When the present rest ends without input.
     pub(super) rests_until: Time,
 }
 
 impl<S: Signal, H: Host<S>> NodeThread<S, H> {
-    /// Takes what has come and does it, and publishes what is to be told to other threads.
+    /// Handles due and received work, and publishes its output.
     pub(super) fn turn(&mut self, poller: &mut Poller) {
         let now = self.clock.now();
         self.engine.load.enter(ThreadState::Executing, now);
         if now >= self.world.sending.due() {
             self.world.adjust_sending(now);
             self.is_saturated =
-                is_saturated(lately_per_mille(&self.world.shared.loads, self.engine.seat().thread, now));
+                is_saturated(recent_busy_per_mille(&self.world.shared.loads, self.engine.seat().thread, now));
             self.detaches_io = self.contention.is_contended(now);
         }
         let wall_us = self.clock.wall_us(now);
-        // Steps of long work take long, so the sockets are looked at after each.
+        // A step of long work takes long, so sockets are polled after each.
         let mut is_long = self.engine.has_later_work();
         self.unpolled += self.engine.run(now, wall_us, self.first_ring);
-        is_long |= self.engine.took_no_more();
+        is_long |= self.engine.stopped_intake();
         self.first_ring = self.first_ring.wrapping_add(1);
         self.check_for_stop();
         if self.unpolled >= SIGNALS_PER_POLL || is_long {
@@ -304,7 +312,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         if let Some(sockets) = &mut self.world.sockets
             && (sockets.has_ready_streams() || sockets.has_input())
         {
-            // Connections in memory are read without a poll, and must not keep sockets from being looked at.
+            // In-memory connections need no poll, so they count here: otherwise they could keep sockets from
+            // being polled.
             self.unpolled += sockets.take_input(&mut self.engine);
         }
         self.handled = self.engine.end_turn();
@@ -317,8 +326,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
 
     /// What to do after a turn whose output was written.
     pub(super) fn after_turn(&mut self, poller: &mut Poller) -> Next {
-        // After a turn that did something there is often more; where a look tells that there is not, an empty turn is
-        // saved.
+        // Another turn often finds more work. These cheap tests avoid an empty turn where they show that
+        // there is none.
         if self.moved
             || self.engine.has_local_work()
             || self.engine.has_requests()
@@ -337,15 +346,15 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             return Next::Turn;
         }
         if self.world.shared.halt.load(Ordering::Acquire) {
-            // The last figures.
+            // Publish the final figures.
             self.world.adjust_sending(self.clock.now());
             return Next::End;
         }
         self.wait(poller)
     }
 
-    /// Prepares to write output, or leaves that to others. Returns the sockets if it is for this thread to write to them, which it does
-    /// without the rest of what belongs to it.
+    /// Hands output to helpers or prepares to write it. Returns the sockets if this thread must write to
+    /// them, which it does without holding its slot.
     #[inline]
     pub(super) fn begin_write(&mut self, is_idle: bool, poller: Option<&mut Poller>) -> Option<Box<Sockets>> {
         if !self.world.has_output() {
@@ -362,7 +371,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         if !others_write && !self.world.assistant.has_output() {
             return self.world.sockets.take();
         }
-        // What is lent or given back is waited for.
+        // Keep the slot: batches from and for other threads change this thread's state.
         self.engine.with_services(|services| self.world.write_output(others_write, is_idle, services));
         if others_write || self.world.sockets.is_none() {
             self.publish();
@@ -370,14 +379,14 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         None
     }
 
-    /// The thread has written.
+    /// Puts the sockets back after a write.
     #[inline]
     pub(super) fn end_write(&mut self, sockets: Box<Sockets>, detached_io: &mut DetachedIo) {
         self.world.sockets = Some(sockets);
         self.engine.with_services(|services| detached_io.give_to(services));
     }
 
-    /// Whether there is other work than sending, as far as a look tells.
+    /// Whether work other than sending waits, as far as cheap tests and a poll show.
     #[cold]
     fn has_more_work(&mut self, poller: Option<&mut Poller>) -> bool {
         if self.engine.has_local_work() || self.engine.has_mail() || self.world.has_input() {
@@ -389,8 +398,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.world.has_input()
     }
 
-    /// Publishes what was sent and wakes those who sleep, but for one for which this thread, or the one that makes this turn for it, may
-    /// stand in. Returns whether a backlog moved.
+    /// Publishes sent signals and wakes sleeping receivers. At most one wake is deferred, for a delegated
+    /// turn. Returns whether a backlog moved.
     #[inline]
     fn publish(&mut self) -> bool {
         let published = &mut self.published;
@@ -402,7 +411,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         moved
     }
 
-    /// Tells of what was published. Work for several threads is done at the same time, so only one of them is stood in for.
+    /// Wakes threads with newly published input. Work for several threads should run in parallel, so at most
+    /// one wake is deferred.
     fn wake_receivers(&mut self) {
         SleepCell::fence_before_claim();
         let shared = &self.world.shared;
@@ -422,16 +432,16 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         }
     }
 
-    /// This thread has handled so many signals in a turn of another.
+    /// Counts signals that this thread handled in a delegated turn for another.
     pub(super) fn count_delegated_turn(&mut self, signals: u64) {
         self.unpolled += signals;
         self.engine.load.count_signals(signals);
     }
 
-    /// A turn that thread `from` makes, with what it has sent, while this one does what the lease says. Returns how many signals were
-    /// handled, and whether there is nothing left to do.
+    /// Runs a turn for this thread on thread `from`, with the signals that `from` sent, while this thread
+    /// does what the lease says. Returns how many signals were handled, and whether no work is left.
     pub(super) fn delegated_turn(&mut self, lease: Lease, from: u16, may_write: bool) -> (u64, bool) {
-        // A thread that is told to stop tells when it has come to rest, and must see its work itself.
+        // A stopping thread must see its own work, because it reports when it has become idle.
         if self.is_stopping || self.engine.has_later_work() || self.engine.is_blocked() {
             return (0, false);
         }
@@ -440,7 +450,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let own_time = self.engine.time();
         let handled = self.engine.run_delegated(now, wall_us, from);
         if lease == Lease::Detached {
-            // The sockets are not here, and the turn that the thread has made is not over.
+            // The sockets are with the thread, and its own turn is not over. It carries out requests itself.
             self.publish();
             self.engine.set_time(own_time);
             return (handled, true);
@@ -456,7 +466,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         (handled, self.prepare_rest_if_quiet())
     }
 
-    /// Lets go of a thread that was lent, if it may rest until the time that it rests anyway.
+    /// Announces a rest for a borrowed thread, if nothing requires it to be awake before its rest ends
+    /// anyway.
     fn prepare_rest_if_quiet(&mut self) -> bool {
         if self.engine.has_local_work()
             || self.engine.has_requests()
@@ -477,7 +488,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         true
     }
 
-    /// Whether anything came that ends a rest.
+    /// Whether anything arrived that ends a rest.
     fn has_wake_reason(&mut self) -> bool {
         let shared = &self.world.shared;
         let flags = (shared.stop.load(Ordering::Acquire), shared.halt.load(Ordering::Acquire));
@@ -498,7 +509,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         }
     }
 
-    /// Spins, and then lets go, until there may be something to do.
+    /// Spins, and then announces a rest, until there may be work.
     fn wait(&mut self, poller: &mut Poller) -> Next {
         let index = usize::from(self.engine.seat().thread);
         let idle_since = self.clock.now();
@@ -509,7 +520,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         if self.spinner.begin_idle(idle_since, spin, busy_per_mille) {
             self.engine.load.set_spin(self.spinner.spin());
         }
-        // Who waits for room in other rings would not see it come while spinning.
+        // Room in other threads' rings is not among the things that a spin watches.
         if self.spinner.spin().0 > 0 && !self.world.has_input() && !self.engine.is_blocked() {
             match self.spin_for_work(poller, idle_since) {
                 Spun::Work { polled } => {
@@ -532,9 +543,9 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             self.publish_activity(&shared.activity[index]);
         }
         let cell = &shared.bells[index].cell;
-        // With input still to be read, it is room that is lacking; and new input is of no use then.
+        // Input that is still unread means that room is lacking; further input would not help then.
         let is_blocked = self.engine.is_blocked() || self.world.has_input();
-        let place = if poller.is_some() && !is_blocked { SleepLocation::Elsewhere } else { SleepLocation::Cell };
+        let location = if poller.is_some() && !is_blocked { SleepLocation::Elsewhere } else { SleepLocation::Cell };
         cell.prepare_rest();
         if self.has_wake_reason() {
             cell.cancel_rest();
@@ -545,21 +556,21 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.rests_until = now.plus(longest);
         self.engine.load.enter(if is_blocked { ThreadState::BufferFull } else { ThreadState::Sleeping }, now);
         self.spinner.begin_sleep(now);
-        Next::Rest(place, longest)
+        Next::Rest(location, longest)
     }
 
-    /// The thread did not sleep after all.
+    /// The announced rest was revoked.
     #[cold]
     pub(super) fn cancel_rest(&mut self) {
         self.spinner.end_sleep(self.clock.now(), None);
     }
 
-    /// The thread has come back from a sleep there.
-    pub(super) fn end_rest(&mut self, place: SleepLocation, poller: &mut Poller) {
+    /// The thread has woken from a rest at `location`.
+    pub(super) fn end_rest(&mut self, location: SleepLocation, poller: &mut Poller) {
         let shared = self.world.shared.clone();
         let bell = &shared.bells[usize::from(self.engine.seat().thread)];
-        if place == SleepLocation::Elsewhere {
-            poller.wake_receivers(self.world.sockets.as_deref_mut());
+        if location == SleepLocation::Elsewhere {
+            poller.deliver(self.world.sockets.as_deref_mut());
         }
         let now = self.clock.now();
         self.spinner.end_sleep(now, bell.take_rung());
@@ -569,7 +580,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             true => self.spinner.end_idle(self.idle_since, now, true),
             false => self.spinner.end_idle_without_work(),
         }
-        if place == SleepLocation::Elsewhere {
+        if location == SleepLocation::Elsewhere {
             self.unpolled = 0;
         }
     }
@@ -579,14 +590,14 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.engine.next_timer().map_or(longest, |due| due.since(now).min(longest))
     }
 
-    /// While the node stops, whoever asked for it looks at this until all threads have come to rest.
+    /// Reports to [`super::node::RunningNode::stop`], which waits until all threads are idle.
     fn publish_activity(&mut self, activity: &Activity) {
         let idle = self.engine.is_quiet() && self.world.is_written();
         activity.turns.fetch_add(u64::from(!idle), Ordering::Relaxed);
         activity.idle.store(idle, Ordering::Release);
     }
 
-    /// Takes back that the thread had come to rest: one that spins may work on without sleeping in between.
+    /// Revokes the idle report: a spinning thread may continue without a sleep in between.
     #[cold]
     fn publish_work(&mut self) {
         let activity = &self.world.shared.activity[usize::from(self.engine.seat().thread)];
@@ -594,7 +605,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         activity.turns.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Looks for work for the chosen time.
+    /// Polls for work for the chosen time.
     fn spin_for_work(&mut self, poller: &mut Poller, start: Time) -> Spun {
         self.engine.load.enter(ThreadState::Spinning, start);
         let spin = self.spinner.spin();

@@ -1,11 +1,12 @@
-//! Hot path: at most 40 instructions a turn that neither writes nor has an errand.
+//! Hot path: at most 40 instructions a turn that neither writes nor has a deferred wake.
 //!
-//! What belongs to each thread of a node, and who holds it: the thread itself while it works, or another that stands in for it.
+//! The state of each thread of a node, and who holds it: the thread itself while it works, or another that
+//! runs a delegated turn.
 //!
-//! To wake a thread costs both sides more than most of what it is woken for. So who has sent little to a thread that sleeps does
-//! it himself, and so does who has sent it to one that writes to its sockets, which it does without holding the rest: the writing often
-//! takes its CPU, for it wakes a client. What belongs to a thread is no less its own for that: one holds it at a time, and nothing
-//! that runs in it can tell.
+//! Waking a thread costs both sides more than most of what it is woken for. A sender of little work therefore
+//! runs the sleeping thread's turn itself. It does the same for a thread that writes to its sockets, which a
+//! thread does without holding its other state: a write often costs the thread its CPU, because it wakes a
+//! client. One thread at a time holds a slot, and block code cannot tell which one.
 
 use crate::block::{Host, Signal};
 use crate::buffer::BufferPool;
@@ -18,31 +19,32 @@ use crate::world::WorldEvent;
 use crate::{address::Address, envelope::SocketParcel};
 
 use super::doorbell::Doorbell;
-use super::sending::lately_per_mille;
+use super::sending::recent_busy_per_mille;
 use super::thread::{DeferredWake, Next, NodeThread, Poller, Shared};
 use super::thread_usage::thread_usage;
 
-/// For so many threads one stands in after a turn, one after the other, each for what came of the one before; the last is woken.
+/// Longest chain of delegated turns, each for signals that the one before emitted. The thread after the last
+/// one is woken instead.
 const DELEGATED_THREADS_MAX: u32 = 8;
 
-/// Turns that are made for another thread before it is woken.
+/// Maximum number of turns run for a borrowed thread before it is woken.
 const DELEGATED_TURNS_MAX: u32 = 4;
 
-/// Where what belongs to a thread stands; empty before the thread has begun and after it has ended.
+/// Holds a thread's state. Empty before the thread begins and after it ends.
 type ThreadSlot<S, H> = CachePadded<UnsafeCell<Option<NodeThread<S, H>>>>;
 
-/// What belongs to the threads of a node, each in its place.
+/// The slots of a node's threads, by index.
 ///
 /// # Safety
-/// There is at most one [`SlotGuard`] of a place at a time: that of the thread itself, which is of no use from when the cell rests or is left
-/// until it has come back; or that of another, from when the cell was borrowed until it is given back. The cell sees to that, and hands
-/// over what was written.
+/// At most one [`SlotGuard`] of a slot is in use at any time. The thread's own guard is not in use from the
+/// time the cell rests or detaches until it has reattached. Another thread's guard is in use from borrowing
+/// the cell until returning it. The cell ensures this and hands over what was written.
 pub(super) struct ThreadSlots<S: Signal, H: Host<S>>(Box<[ThreadSlot<S, H>]>);
 
-// SAFETY: what stands in a place is reached by the one thread that holds it, and may be sent to it.
+// SAFETY: only the one thread that holds a slot reaches its content, which may be sent to that thread.
 unsafe impl<S: Signal, H: Host<S>> Sync for ThreadSlots<S, H> where NodeThread<S, H>: Send {}
 
-/// The right to reach what belongs to a thread.
+/// The right to reach a thread's state while its cell says so.
 struct SlotGuard<'a, S: Signal, H: Host<S>> {
     slot: &'a ThreadSlot<S, H>,
     bell: &'a Doorbell,
@@ -52,7 +54,7 @@ impl<S: Signal, H: Host<S>> SlotGuard<'_, S, H> {
     #[inline(always)]
     fn with<R>(&mut self, action: impl FnOnce(&mut NodeThread<S, H>) -> R) -> R {
         self.slot.with_mut(|slot| {
-            // SAFETY: this is the one `SlotGuard` of the place that is of use, and it is borrowed.
+            // SAFETY: this is the one `SlotGuard` of the slot that is in use, and it is borrowed exclusively.
             match unsafe { &mut *slot } {
                 Some(guard) => action(guard),
                 None => fail("a place that is held is filled", format_args!("{:?}", self.bell)),
@@ -60,7 +62,7 @@ impl<S: Signal, H: Host<S>> SlotGuard<'_, S, H> {
         })
     }
 
-    /// For the thread itself: does something without holding the place.
+    /// For the thread itself: runs `action` without holding the slot.
     #[inline]
     fn detached(&mut self, action: impl FnOnce()) {
         self.bell.cell.detach();
@@ -68,7 +70,8 @@ impl<S: Signal, H: Host<S>> SlotGuard<'_, S, H> {
         self.bell.cell.reattach();
     }
 
-    /// For the thread itself, which has let go: sleeps without holding the place, unless there was news since. Returns whether it did.
+    /// For the thread itself, after [`crate::scheduler::sleep::SleepCell::prepare_rest`]: sleeps without
+    /// holding the slot, unless input arrived since. Returns whether it slept.
     fn rest(&mut self, location: SleepLocation, sleep: impl FnOnce()) -> bool {
         let rests = self.bell.cell.begin_rest(location);
         if rests {
@@ -78,8 +81,9 @@ impl<S: Signal, H: Host<S>> SlotGuard<'_, S, H> {
         rests
     }
 
-    /// For the thread itself: writes its output, if it is to do that, without holding the place if others have its CPU now and then. A
-    /// thread that keeps its CPU is back before anybody could have done anything for it.
+    /// For the thread itself: writes its output, if it must. It gives up the slot meanwhile if others compete
+    /// for its CPU. A thread that keeps its CPU returns before anybody could run a turn for it, so it need
+    /// not pay for detaching.
     #[inline]
     fn write(&mut self, is_idle: bool, poller: &mut Poller, detached_io: &mut DetachedIo) {
         let Some((mut sockets, detaches_io)) =
@@ -96,18 +100,18 @@ impl<S: Signal, H: Host<S>> SlotGuard<'_, S, H> {
 }
 
 impl<S: Signal, H: Host<S> + Send> ThreadSlots<S, H> {
-    /// Empty places.
+    /// Empty slots.
     pub(super) fn new(threads: usize) -> Self {
         ThreadSlots((0..threads).map(|_| CachePadded(UnsafeCell::new(None))).collect())
     }
 
-    /// Runs a thread of a node, the calling one, until the node halts.
+    /// Runs the calling thread's turns until the node halts.
     pub(super) fn run(&self, mut own: NodeThread<S, H>, mut poller: Poller, idle_bytes_max: usize) {
         own.engine.load.watch_os(thread_usage);
         let (thread, shared) = (own.engine.seat().thread, own.world.shared.clone());
         let mut detached_io = DetachedIo::new(idle_bytes_max);
         let mut guard = SlotGuard { slot: &self.0[usize::from(thread)], bell: &shared.bells[usize::from(thread)] };
-        // SAFETY: each thread runs once, and a cell that never rested was never borrowed.
+        // SAFETY: each thread runs once, and nobody can have borrowed a cell that never rested.
         guard.slot.with_mut(|slot| unsafe { *slot = Some(own) });
         loop {
             guard.with(|own| own.turn(&mut poller));
@@ -128,16 +132,17 @@ impl<S: Signal, H: Host<S> + Send> ThreadSlots<S, H> {
                 }
                 Next::End => break,
             }
-            // Of what was published after the turn.
+            // A wake deferred by what was published after the turn.
             guard.with(|own| self.resolve_deferred_wake(own, &shared));
         }
-        // SAFETY: the cell is awake and stays so. What belonged to the thread ends with it.
+        // SAFETY: the cell is awake and stays so, hence nobody borrows it. The thread's state ends with the
+        // thread.
         drop(guard.slot.with_mut(|slot| unsafe { (*slot).take() }));
     }
 }
 
 impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
-    /// Does what the calling thread sent to another that does not hold what belongs to it, or wakes that.
+    /// Runs the delegated turn for which the calling thread deferred a wake, or wakes the other thread.
     #[inline]
     fn resolve_deferred_wake(&self, own: &mut NodeThread<S, H>, shared: &Shared) {
         if own.deferred_wake.is_some() {
@@ -151,7 +156,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
             let Some(deferred_wake) = own.deferred_wake.take() else { return };
             let bell = &shared.bells[usize::from(deferred_wake.thread)];
             let leaves_it = own.is_saturated
-                && has_spare_time(lately_per_mille(&shared.loads, deferred_wake.thread, own.clock.now()));
+                && has_spare_time(recent_busy_per_mille(&shared.loads, deferred_wake.thread, own.clock.now()));
             let lease = if leaves_it { None } else { bell.cell.borrow() };
             match lease {
                 Some(lease) => self.run_delegated_turns(deferred_wake, lease, bell, own),
@@ -163,7 +168,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
         }
     }
 
-    /// Makes turns for a thread that the caller has borrowed, and gives it back.
+    /// Runs turns for a thread that the caller has borrowed, and returns its state.
     fn run_delegated_turns(
         &self,
         deferred_wake: DeferredWake,
@@ -178,7 +183,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
             let is_done = guard.with(|other| {
                 let (handled, is_done) = other.delegated_turn(lease, deferred_wake.from, may_write);
                 own.count_delegated_turn(handled);
-                // What is for the caller itself it sees when it looks, before it rests.
+                // The caller finds signals for itself in its own check before it rests.
                 if let Some(next) = other.deferred_wake.take().filter(|next| next.thread != own_thread)
                     && let Some(earlier) =
                         own.deferred_wake.replace(next).filter(|earlier| earlier.thread != next.thread)
@@ -201,7 +206,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
     }
 }
 
-/// What a thread uses and makes while it writes without holding what belongs to it.
+/// What a thread uses and produces while it writes without holding its slot.
 pub(super) struct DetachedIo {
     buffers: BufferPool,
     events: Vec<(Address, WorldEvent)>,
@@ -217,7 +222,7 @@ impl DetachedIo {
         Services { buffers: &mut self.buffers, events: &mut self.events, parcels: &mut self.parcels }
     }
 
-    /// Gives all to the services of the thread.
+    /// Moves everything to the thread's services.
     #[inline]
     pub(super) fn give_to(&mut self, services: &mut Services<'_>) {
         services.buffers.take_over(&mut self.buffers);

@@ -1,7 +1,8 @@
-//! What the operating system has counted for the calling thread.
+//! The operating system's counts for the calling thread.
 //!
-//! The unsafe code rests on one fact: a call fills the whole structure that it is given, or says that it did not. The C library is
-//! called because it finds the clocks of the operating system under valgrind too, which hides them from everybody else.
+//! The unsafe code rests on one fact: a call fills the whole structure passed to it, or reports an error. The
+//! calls go through the C library because it also finds the clocks under valgrind, which hides them from
+//! direct calls.
 
 use std::fs::File;
 use std::mem::MaybeUninit;
@@ -10,15 +11,16 @@ use std::os::unix::fs::FileExt;
 use crate::context::Time;
 use crate::scheduler::load::OsUsage;
 
-/// What the calling thread has used since it began; one system call of about 300 ns. Nothing where it is not told.
+/// Usage of the calling thread since it began; zeros if the system does not tell. One system call of about
+/// 300 ns.
 pub(super) fn thread_usage() -> OsUsage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to a whole `rusage`, writable and not shared, which lives longer than the call.
+    // SAFETY: the pointer is to a whole `rusage` that is writable, not shared, and outlives the call.
     let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
     if result != 0 {
         return OsUsage::default();
     }
-    // SAFETY: it was zeroed, which is a good value of each of its integers, and then filled.
+    // SAFETY: the structure was zeroed, which is valid for each of its integers, and then filled.
     let usage = unsafe { usage.assume_init() };
     let nanoseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
     OsUsage {
@@ -29,30 +31,30 @@ pub(super) fn thread_usage() -> OsUsage {
     }
 }
 
-/// Nanoseconds for which the calling thread has run since it began; 0 where it is not told. Other than the usage, which is as of the last
-/// tick of the operating system, this is as of now.
+/// Nanoseconds for which the calling thread has run since it began; 0 if unknown. This is current, while
+/// [`thread_usage`] is as of the operating system's last tick.
 pub(super) fn thread_ran_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a whole `timespec`, writable and not shared, which lives longer than the call.
+    // SAFETY: the pointer is to a whole `timespec` that is writable, not shared, and outlives the call.
     let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     if result == 0 { time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64 } else { 0 }
 }
 
-/// How long the calling thread has waited for a CPU, as the scheduler of the operating system counts it: from when it could run,
-/// woken or preempted, until it ran.
+/// How long the calling thread has waited for a CPU, as the operating system's scheduler counts it: runnable,
+/// woken or preempted, but not running.
 #[derive(Default)]
 pub(super) enum RunDelay {
-    /// Not asked yet; the file is that of the thread that asks first.
+    /// Not opened yet. The file belongs to the thread that opens it.
     #[default]
     Closed,
-    /// Its file.
+    /// The thread's schedstat file.
     Open(File),
-    /// The system does not tell.
+    /// The system does not report it.
     Unknown,
 }
 
 impl RunDelay {
-    /// Nanoseconds since the thread began, if they are told by now; a system call of about a microsecond.
+    /// Nanoseconds since the thread began, if the system reports them. A system call of about a microsecond.
     pub(super) fn nanoseconds(&mut self) -> Option<u64> {
         if matches!(self, RunDelay::Closed) {
             *self = File::open("/proc/thread-self/schedstat").map_or(RunDelay::Unknown, RunDelay::Open);
@@ -64,7 +66,7 @@ impl RunDelay {
     }
 }
 
-/// Whether others have the CPUs that the calling thread could use.
+/// Whether others use the CPUs that the calling thread could use.
 #[derive(Default)]
 pub(super) struct Contention {
     run_delay: RunDelay,
@@ -73,10 +75,12 @@ pub(super) struct Contention {
 }
 
 impl Contention {
-    /// A thread that waited for a CPU for more than this part of the time, in thousandths, shares it with others.
+    /// A thread that waited for a CPU for more than this share of the time, in thousandths, shares it with
+    /// others.
     const WAITED_PER_MILLE: u64 = 50;
 
-    /// Whether the thread waited for a CPU for much of the time since it was asked last. No where the system does not tell.
+    /// Whether the thread waited for a CPU for much of the time since the last call. False if the system does
+    /// not tell.
     pub(super) fn is_contended(&mut self, now: Time) -> bool {
         let Some(waited_ns) = self.run_delay.nanoseconds() else { return false };
         let new_ns = waited_ns.saturating_sub(std::mem::replace(&mut self.waited_ns, waited_ns));
@@ -85,8 +89,8 @@ impl Contention {
     }
 }
 
-/// What a file of Linux's says that has the time run, the time waited and the turns. All are 0 where these are not counted; a thread that
-/// has begun just now has not run by that count yet, and is told the next time.
+/// Parses Linux's schedstat file: time run, time waited, turns. All are 0 where the kernel does not count
+/// them. A thread that has just begun has not run by that count yet, so the answer comes at a later call.
 fn waited_ns(text: &[u8]) -> Option<u64> {
     let mut fields = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
     let ran_ns: u64 = fields.next()?.parse().ok()?;
@@ -100,10 +104,10 @@ mod tests {
 
     use super::*;
 
-    /// Looks at its usage so often that it has used some, by any clock.
+    /// Samples after which the thread has used some CPU by any clock.
     const LOOKS_MAX: u32 = 5_000_000;
 
-    /// Looks for a wait, a second or two of them.
+    /// Samples while waiting for contention, a second or two of them.
     const WAIT_LOOKS_MAX: u32 = 1_000_000;
 
     #[test]
@@ -116,7 +120,7 @@ mod tests {
 
     #[test]
     fn one_of_more_threads_than_there_are_cpus_waits_for_one() {
-        // What a thread has run is counted now at the latest.
+        // The time that a thread has run is counted now at the latest.
         if thread_ran_ns() == 0 || RunDelay::default().nanoseconds().is_none() {
             return;
         }

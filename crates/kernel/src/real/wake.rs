@@ -1,4 +1,4 @@
-//! What it costs to sleep and be woken, measured once at start by two threads that wake each other.
+//! The time from a wake-up until the thread runs, measured at start by two threads that wake each other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -6,16 +6,16 @@ use std::thread;
 
 use crate::clock::Clock;
 
-/// Wake-ups that are measured.
+/// Number of round trips measured.
 const ROUNDS: u32 = 50;
 
-/// Samples above this, in nanoseconds, tell of something else.
+/// Longer samples, in nanoseconds, measure something else and are ignored.
 pub(super) const WAKE_NS_MAX: u64 = 100_000;
 
-/// What is assumed when nothing could be measured, in nanoseconds.
+/// Assumed time when nothing could be measured, in nanoseconds.
 const WAKE_NS_GUESS: u64 = 25_000;
 
-/// The mean time from waking a thread until it runs, in nanoseconds.
+/// Mean time from a wake-up until the thread runs, in nanoseconds.
 pub(super) fn measure(clock: &Clock) -> u64 {
     let turn = Arc::new(AtomicU32::new(0));
     let (other_turn, caller) = (Arc::clone(&turn), thread::current());
@@ -37,14 +37,14 @@ pub(super) fn measure(clock: &Clock) -> u64 {
         while turn.load(Ordering::Acquire) != 2 * round + 2 {
             thread::park();
         }
-        // Two wake-ups: there and back.
+        // A round trip has two wake-ups.
         let took_ns = clock.now().since(start).0 / 2;
         if took_ns <= WAKE_NS_MAX {
             sum_ns += took_ns;
             samples += 1;
         }
     }
-    // It has ended its last round, so joining does not wait.
+    // The other thread has ended its last round, so joining does not wait.
     let _ = other.join();
     sum_ns.checked_div(samples).unwrap_or(WAKE_NS_GUESS)
 }

@@ -492,7 +492,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     /// Whether the last turn left input of other threads in the rings because a handler took long.
     #[inline]
-    pub(crate) fn took_no_more(&self) -> bool {
+    pub(crate) fn stopped_intake(&self) -> bool {
         self.outbox.takes_no_more()
     }
 

@@ -279,19 +279,19 @@ impl Candidate {
 /// more. If the node has no send threads, an overloaded thread gets one helper and `extra` more. Without
 /// assistance the send threads write everything.
 ///
-/// The thread is number `place` among those with sockets. Threads with sockets all see the same loads and
+/// The thread is number `position_among_peers` among those with sockets. Threads with sockets all see the same loads and
 /// would choose the same helpers, so each starts with a different one among equals.
 pub fn choose_helpers(
     settings: &SendSettings,
     state: SendState,
     candidates: &[Candidate],
     extra: usize,
-    place: usize,
+    position_among_peers: usize,
     helpers: &mut Vec<u16>,
 ) {
     helpers.clear();
     helpers.extend(candidates.iter().filter(|candidate| candidate.is_sender).map(|candidate| candidate.thread));
-    let first = place % helpers.len().max(1);
+    let first = position_among_peers % helpers.len().max(1);
     helpers.rotate_left(first);
     let state = match settings.assistance {
         SendAssistance::Adaptive => state,
@@ -309,7 +309,7 @@ pub fn choose_helpers(
         candidates.iter().filter(|candidate| !candidate.is_sender && candidate.state < state).collect();
     able.sort_by_key(|candidate| (candidate.rank(), candidate.thread));
     for equals in able.chunk_by_mut(|left, right| left.rank() == right.rank()) {
-        equals.rotate_left(place % equals.len());
+        equals.rotate_left(position_among_peers % equals.len());
     }
     helpers.extend(able.into_iter().take(others).map(|candidate| candidate.thread));
 }
@@ -453,33 +453,37 @@ mod tests {
     }
 
     fn chosen_by(
-        place: usize,
+        position_among_peers: usize,
         settings: &SendSettings,
         state: SendState,
         candidates: &[Candidate],
         extra: usize,
     ) -> Vec<u16> {
         let mut helpers = vec![99];
-        choose_helpers(settings, state, candidates, extra, place, &mut helpers);
+        choose_helpers(settings, state, candidates, extra, position_among_peers, &mut helpers);
         helpers
     }
 
     #[test]
     fn those_who_see_the_same_loads_begin_with_different_helpers() {
         let idle = [2, 3, 4].map(|thread| candidate(thread, SendState::Light, 10 * u32::from(thread)));
-        let first = |place| chosen_by(place, &ON, SendState::Overload, &idle, 0)[0];
+        let first = |position_among_peers| chosen_by(position_among_peers, &ON, SendState::Overload, &idle, 0)[0];
         assert_eq!([0, 1, 2, 3].map(first), [2, 3, 4, 2]);
         assert_eq!(chosen_by(1, &ON, SendState::Overload, &idle, 2), [3, 4, 2]);
         // This applies among equals only. A busier candidate, or one in a higher state, comes after the
         // others for every thread.
         let busy = [candidate(1, SendState::Light, 600), candidate(5, SendState::Medium, 0)];
         let all: Vec<Candidate> = busy.into_iter().chain(idle).collect();
-        for place in 0..5 {
-            let order = chosen_by(place, &ON, SendState::Overload, &all, 9);
-            assert_eq!(order[3..], [1, 5], "{place}");
+        for position_among_peers in 0..5 {
+            let order = chosen_by(position_among_peers, &ON, SendState::Overload, &all, 9);
+            assert_eq!(order[3..], [1, 5], "{position_among_peers}");
         }
         let senders = [6, 7].map(|thread| Candidate { is_sender: true, ..candidate(thread, SendState::Light, 0) });
-        assert_eq!([0, 1, 2].map(|place| chosen_by(place, &OFF, SendState::Light, &senders, 0)[0]), [6, 7, 6]);
+        assert_eq!(
+            [0, 1, 2]
+                .map(|position_among_peers| chosen_by(position_among_peers, &OFF, SendState::Light, &senders, 0)[0]),
+            [6, 7, 6]
+        );
     }
 
     #[test]

@@ -1,16 +1,18 @@
-//! How a thread says that it sleeps, so that others wake it or stand in for it, and only then.
+//! How a thread announces that it sleeps, so that others wake it or run its turn, and only then.
 //!
-//! The sleeper says that it lets go, then looks at its mailboxes once more, then rests. A waker publishes, then looks whether
-//! that was said. A fence of sequential consistency stands between the two steps on each side, so at least one
-//! of them sees the other: either the sleeper finds the news, or the waker finds that it lets go, and takes that back, or that it
-//! rests. The one waker that ends the rest makes the system call; the others do nothing.
+//! A sleeper announces its rest, checks its mailboxes once more, and then rests. A waker publishes, and then
+//! checks for an announcement. A fence of sequential consistency separates the two steps on each side, so at
+//! least one side sees the other: either the sleeper finds the input, or the waker finds the announcement,
+//! which it revokes, or the rest. Exactly one waker ends a rest and makes the system call; the others do
+//! nothing.
 //!
-//! A thread that is away, which is awake and does something for which it needs nothing of what belongs to it, comes back and looks by itself.
+//! A detached thread is awake but does not hold its state, because it is doing something that does not need
+//! it. It returns by itself and then checks for input.
 //!
-//! Instead of waking a thread that rests, or waiting for one that is away, another may borrow it, do what there is to do with what belongs to it, and give it back by
-//! the same two steps. There is one at a time who holds what belongs
-//! to the thread: the thread itself when it is awake, or the borrower. A thread that wakes meanwhile, by the clock or a socket, waits
-//! until it is given back.
+//! Instead of waking a resting thread, or waiting for a detached one, another thread may borrow its state,
+//! work with it, and return it by the same two steps. One thread holds the state at a time: the thread itself
+//! while it is awake, or a borrower. If a timeout or a socket wakes the thread meanwhile, it waits for the
+//! return.
 
 use crate::sync::{
     CachePadded,
@@ -20,41 +22,42 @@ use crate::sync::{
 #[cfg(loom)]
 use crate::sync::{Condvar, Mutex};
 
-/// What the holder does, in the low bits: it looks for news by itself before it rests,
+/// The low bits say what the holder does. It checks for input by itself before it rests.
 const AWAKE: u32 = 0;
-/// it looks for the last time,
+/// It checks for input for the last time.
 const PREPARING_REST: u32 = 1;
-/// nobody holds, and the thread sleeps in the cell,
+/// No holder; the thread sleeps in the cell.
 const ASLEEP_HERE: u32 = 2;
-/// or elsewhere.
+/// No holder; the thread sleeps elsewhere.
 const ASLEEP_ELSEWHERE: u32 = 3;
-/// Nobody holds, and the thread comes back soon and looks by itself.
+/// No holder; the thread returns soon and checks for input by itself.
 const DETACHED: u32 = 4;
 const PHASE: u32 = 7;
 
-/// Another thread holds.
+/// Another thread is the holder.
 const BORROWED: u32 = 8;
-/// The thread itself waits to be given back.
+/// The thread itself waits for the return of its state.
 const AWAITED: u32 = 16;
 
-/// Looks of a thread that waits to be given back, before it sleeps for it.
+/// Polls of a thread that waits for the return of its state, before it sleeps. A delegated turn is usually
+/// shorter than a wake-up.
 const AWAITED_POLLS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 200 };
 
-/// Where a thread sleeps, which decides how it is woken.
+/// Where a thread sleeps, which decides how to wake it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SleepLocation {
-    /// In [`SleepCell::sleep`]; woken by [`SleepCell::ring`].
+    /// In [`SleepCell::sleep`]; [`SleepCell::ring`] wakes it.
     Cell,
-    /// In something else, such as a poll of sockets, which has a bell of its own.
+    /// Somewhere with a wake-up of its own, such as a poll of sockets.
     Elsewhere,
 }
 
-/// What a thread does that was borrowed, and will do when it is given back.
+/// What a borrowed thread was doing, and will do when its state is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lease {
-    /// It rests there.
+    /// Resting, at this location.
     Resting(SleepLocation),
-    /// It is away for a moment.
+    /// Awake without holding its state.
     Detached,
 }
 
@@ -67,7 +70,7 @@ impl Lease {
         }
     }
 
-    /// What may be had of a thread in this state.
+    /// The lease available in this state, if any.
     fn of(state: u32) -> Option<Lease> {
         match state {
             ASLEEP_HERE => Some(Lease::Resting(SleepLocation::Cell)),
@@ -78,18 +81,19 @@ impl Lease {
     }
 }
 
-/// What came of giving a borrowed thread back.
+/// Outcome of returning a borrowed thread's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReturnOutcome {
-    /// It rests or is away as before.
+    /// The thread rests or is detached, as before.
     Idle,
-    /// It was waiting for it, and is awake.
+    /// The thread was waiting for its state and is awake.
     Awake,
-    /// There may be news: the borrower still holds.
+    /// There may be input, so the borrower still holds the state.
     Refused,
 }
 
-/// Whether one thread rests. It alone lets go and comes back; any thread may wake it or borrow it.
+/// The sleep state of one thread. Only the thread itself rests, detaches and reattaches; any thread may wake
+/// it or borrow it.
 #[derive(Debug)]
 pub struct SleepCell {
     state: CachePadded<AtomicU32>,
@@ -107,34 +111,36 @@ impl SleepCell {
         }
     }
 
-    /// Says that the thread is about to rest. The holder must look at everything that could end the rest after this and before
+    /// Announces a rest. Afterwards the holder must check everything that could end the rest, before
     /// [`SleepCell::begin_rest`].
     pub fn prepare_rest(&self) {
-        // Adds to what a thread that waits has said. A holder that lets go was awake.
+        // `fetch_or` keeps AWAITED, which the thread may have set. A holder that announces a rest was awake,
+        // so the phase bits are 0.
         self.state.fetch_or(PREPARING_REST, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// Says that the holder goes on, after [`SleepCell::prepare_rest`].
+    /// Revokes the announcement of [`SleepCell::prepare_rest`].
     pub fn cancel_rest(&self) {
         self.state.fetch_and(!PHASE, Ordering::Relaxed);
     }
 
-    /// The thread rests from now on and holds nothing; false if somebody had news since it let go, and then it goes on.
-    pub fn begin_rest(&self, place: SleepLocation) -> bool {
+    /// Begins the rest; the thread holds nothing from now on. Returns false if a waker revoked the
+    /// announcement, and then the thread goes on.
+    pub fn begin_rest(&self, location: SleepLocation) -> bool {
         self.state
-            .compare_exchange(PREPARING_REST, Lease::Resting(place).phase(), Ordering::Release, Ordering::Relaxed)
+            .compare_exchange(PREPARING_REST, Lease::Resting(location).phase(), Ordering::Release, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// The thread, which is awake, holds nothing until it comes back. It does so by itself, and soon.
+    /// Gives up the state of a thread that is awake. The thread must reattach by itself, and soon.
     #[inline]
     pub fn detach(&self) {
-        // Nobody else changes the state of a thread that is awake.
+        // No other thread changes the state of a thread that is awake, so a store suffices.
         self.state.store(DETACHED, Ordering::Release);
     }
 
-    /// The thread is awake and holds again what belongs to it, which it waits for while it is lent.
+    /// Takes the state back, waiting while it is borrowed.
     #[inline]
     pub fn reattach(&self) {
         if self.state.compare_exchange(DETACHED, AWAKE, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -143,15 +149,15 @@ impl SleepCell {
     }
 
     fn reattach_slowly(&self) {
-        let mut looks = 0;
+        let mut polls = 0;
         loop {
             let state = self.state.load(Ordering::Relaxed);
             if state & BORROWED == 0 {
                 if self.state.compare_exchange(state, AWAKE, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                     return;
                 }
-            } else if looks < AWAITED_POLLS {
-                looks += 1;
+            } else if polls < AWAITED_POLLS {
+                polls += 1;
                 hint::spin_loop();
             } else {
                 self.wait_for_return(state);
@@ -159,13 +165,14 @@ impl SleepCell {
         }
     }
 
-    /// Stands between publishing news and [`SleepCell::claim`]; one for any number of sleepers.
+    /// Must stand between publishing input and [`SleepCell::claim`]; one fence serves any number of sleepers.
     #[inline]
     pub fn fence_before_claim() {
         fence(Ordering::SeqCst);
     }
 
-    /// Where the thread rests if it does and the caller is the one to wake it; nothing otherwise.
+    /// Ends a rest. Returns where the thread sleeps if the caller must wake it; `None` if the thread is awake
+    /// or another caller wakes it.
     #[inline]
     pub fn claim(&self) -> Option<SleepLocation> {
         let mut state = self.state.load(Ordering::Relaxed);
@@ -173,7 +180,7 @@ impl SleepCell {
             match self.state.compare_exchange_weak(state, state & !PHASE, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(ASLEEP_HERE) => return Some(SleepLocation::Cell),
                 Ok(ASLEEP_ELSEWHERE) => return Some(SleepLocation::Elsewhere),
-                // Who was about to let go sees it.
+                // The holder was preparing to rest and will see the revocation.
                 Ok(_) => return None,
                 Err(now) => state = now,
             }
@@ -181,22 +188,23 @@ impl SleepCell {
         None
     }
 
-    /// Whether nobody holds what belongs to the thread, so that it is worth a try to borrow it.
+    /// Whether nobody holds the thread's state, so that borrowing is worth a try.
     #[inline]
     pub fn may_be_borrowed(&self) -> bool {
         Lease::of(self.state.load(Ordering::Relaxed)).is_some()
     }
 
-    /// What the thread does, if nobody holds what belongs to it; then the caller holds it, and gives it back.
+    /// Borrows the thread's state if nobody holds it. The caller must return it.
     #[inline]
     pub fn borrow(&self) -> Option<Lease> {
         let state = self.state.load(Ordering::Relaxed);
         let lease = Lease::of(state)?;
-        let lent = self.state.compare_exchange(state, BORROWED, Ordering::Acquire, Ordering::Relaxed);
-        lent.is_ok().then_some(lease)
+        let borrowed = self.state.compare_exchange(state, BORROWED, Ordering::Acquire, Ordering::Relaxed);
+        borrowed.is_ok().then_some(lease)
     }
 
-    /// Gives back a thread that is away, or that is to rest on, unless there was news since [`SleepCell::prepare_rest`].
+    /// Returns the state of a thread that is detached or goes on resting, unless a waker revoked
+    /// [`SleepCell::prepare_rest`].
     pub fn give_back(&self, lease: Lease) -> ReturnOutcome {
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
@@ -216,12 +224,13 @@ impl SleepCell {
         }
     }
 
-    /// Whether a thread that is lent waits for its return.
+    /// Whether a borrowed thread waits for its state.
     pub fn is_awaited(&self) -> bool {
         self.state.load(Ordering::Relaxed) & AWAITED != 0
     }
 
-    /// Gives the thread back awake. Returns whether it must be woken as after a claim; else it was waiting for it.
+    /// Returns the state and leaves the thread awake. Returns whether the caller must wake it, as after a
+    /// claim; otherwise the thread was waiting and has been rung.
     pub fn give_back_awake(&self) -> bool {
         let was_wanted = self.state.swap(AWAKE, Ordering::Release) & AWAITED != 0;
         if was_wanted {
@@ -230,7 +239,8 @@ impl SleepCell {
         !was_wanted
     }
 
-    /// Sleeps on the cell's futex until somebody claims and rings, or the time is over. May return early.
+    /// Sleeps on the cell's futex until somebody claims and rings, or until the time is over. May return
+    /// early.
     #[cfg(not(any(loom, shuttle)))]
     pub fn sleep(&self, longest: Option<crate::context::Duration>) {
         self.wait_while(ASLEEP_HERE, longest);
@@ -243,28 +253,31 @@ impl SleepCell {
             tv_nsec: (duration.0 % 1_000_000_000) as i64,
         });
         let futex: &std::sync::atomic::AtomicU32 = &self.state;
-        // Every error means that the thread should look again: the state changed, a signal came, or the time is over.
+        // Every error means that the thread must check again: the state changed, a signal arrived, or the
+        // time is over.
         let _ = rustix::thread::futex::wait(futex, rustix::thread::futex::Flags::PRIVATE, state, timeout.as_ref());
     }
 
-    /// Sleeps until what was lent may have been given back, of which `lent` is the state seen.
+    /// Sleeps until the state may have been returned; `borrowed` is the value last seen.
     #[cold]
-    fn wait_for_return(&self, lent: u32) {
-        let wanted = lent | AWAITED;
-        if lent == wanted || self.state.compare_exchange(lent, wanted, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+    fn wait_for_return(&self, borrowed: u32) {
+        let wanted = borrowed | AWAITED;
+        if borrowed == wanted
+            || self.state.compare_exchange(borrowed, wanted, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
             self.wait_while(wanted, None);
         }
     }
 
-    /// Wakes the thread out of [`SleepCell::sleep`]; for the one whose claim succeeded.
+    /// Wakes the thread from [`SleepCell::sleep`]. For the caller whose claim succeeded.
     #[cfg(not(any(loom, shuttle)))]
     pub fn ring(&self) {
         let futex: &std::sync::atomic::AtomicU32 = &self.state;
-        // Waking fails only for addresses that are no futex.
+        // Waking fails only for an invalid address.
         let _ = rustix::thread::futex::wake(futex, rustix::thread::futex::Flags::PRIVATE, 1);
     }
 
-    /// A model of the futex: compares and sleeps in one step. A sleep with an end ends at once.
+    /// Models the futex: compares and sleeps in one step. A timed sleep ends immediately.
     #[cfg(loom)]
     pub fn sleep(&self, longest: Option<crate::context::Duration>) {
         if longest.is_none() {
@@ -280,14 +293,14 @@ impl SleepCell {
         }
     }
 
-    /// A model of waking a futex.
+    /// Models the wake-up of a futex.
     #[cfg(loom)]
     pub fn ring(&self) {
         let _guard = self.bell.0.lock().expect("no holder panics");
         self.bell.1.notify_one();
     }
 
-    /// Looks again at once; the scheduler of the checker decides who runs.
+    /// Returns immediately; the checker's scheduler decides who runs.
     #[cfg(all(shuttle, not(loom)))]
     pub fn sleep(&self, longest: Option<crate::context::Duration>) {
         self.wait_while(ASLEEP_HERE, longest);
@@ -298,7 +311,7 @@ impl SleepCell {
         crate::sync::thread::yield_now();
     }
 
-    /// Nothing to do, since nobody sleeps.
+    /// Does nothing, because nobody sleeps.
     #[cfg(all(shuttle, not(loom)))]
     pub fn ring(&self) {}
 }
