@@ -1,4 +1,5 @@
-//! A small program of blocks for the kernel's own tests: echo, balls thrown between threads, a timer and a file.
+//! A small program of blocks for the kernel's own tests: echo, balls thrown between threads, a timer and a
+//! file.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +12,30 @@ use crate::module::ModuleId;
 use crate::outbox::Outbox;
 use crate::world::{FileId, FileMode, FileOutcome, SocketId, WorldEvent, WorldRequest};
 
-/// Begins the work of a node: timer, file and long work.
+/// Starts the node's timer, file and long work.
 pub(crate) const STARTER: ModuleId = ModuleId::new(0);
-/// Does nothing by itself.
+/// Has no work of its own.
 pub(crate) const IDLE: ModuleId = ModuleId::new(1);
-/// Gives bytes back.
+/// Returns bytes to their sender.
 pub(crate) const ECHO: ModuleId = ModuleId::new(2);
-/// Throws balls and numbered requests.
+/// Throws balls and sends numbered signals.
 pub(crate) const PLAYER: ModuleId = ModuleId::new(3);
 
 #[derive(Debug)]
 pub(crate) enum ToySignal {
     World(WorldEvent),
-    /// Asks tc 0 to give the bytes back.
+    /// Asks ECHO 0 to return the bytes.
     Echo(SocketId, Buffer),
     EchoReply(SocketId, Buffer),
-    /// A request that makes one more of itself, somewhere, until it has no hops left.
+    /// Makes another ball, somewhere, until no hops are left.
     Ball(u32),
     /// A ball has ended.
     BallEnded,
-    /// One of a row of requests, which must arrive in order.
+    /// One of a sequence that must arrive in order.
     Numbered(u32),
-    /// Long work, of which so many steps are left.
+    /// Long work with this many steps left.
     Step(u32),
-    /// A request that takes long.
+    /// A signal whose handler takes long.
     Long,
 }
 
@@ -86,27 +87,27 @@ impl Signal for ToySignal {
 /// What the toy blocks do at start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ToyPlan {
-    /// Balls that each ldm throws at start.
+    /// Balls that each PLAYER throws.
     pub balls: u32,
     /// Hops of each ball.
     pub hops: u32,
-    /// Nodes that balls are thrown between, if more than one.
+    /// Number of nodes that balls are thrown between, if more than one.
     pub nodes: u8,
-    /// Numbered requests that each ldm sends to each ldm at start.
+    /// Numbered signals that each PLAYER sends to each PLAYER.
     pub numbered: u32,
-    /// Steps of the long work that main begins at start.
+    /// Steps of the long work that STARTER begins.
     pub steps: u32,
-    /// Requests that take long, which main sends to itself and to the first ldm at start.
+    /// Long signals that STARTER sends to itself and to the first PLAYER.
     pub longs: u32,
-    /// How often main's timer fires.
+    /// How often STARTER's timer fires.
     pub ticks: u32,
-    /// Whether main writes, syncs and reads a file.
+    /// Whether STARTER writes, syncs and reads a file.
     pub writes_file: bool,
-    /// Whether main stops the node when the balls, ticks and the file are done.
+    /// Whether STARTER stops the node once balls, ticks and file are done.
     pub stops: bool,
 }
 
-/// The blocks of a thread, and what they counted.
+/// The blocks of a thread, and their counts.
 #[derive(Debug)]
 pub(crate) struct ToyHost {
     pub seat: ThreadSeat,
@@ -122,12 +123,12 @@ pub(crate) struct ToyHost {
     pub drained: u32,
     pub stopping: bool,
     pub steps: u32,
-    /// The steps of this turn, and of the turn that had the most.
+    /// Steps of this turn, and of the turn with the most.
     pub steps_of_turn: (u32, u32),
     pub longs: u32,
-    /// As of steps.
+    /// Like `steps_of_turn`.
     pub longs_of_turn: (u32, u32),
-    /// The next number from each block.
+    /// The next number from each sender.
     pub numbers: BTreeMap<Address, u32>,
 }
 

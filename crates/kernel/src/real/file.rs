@@ -1,4 +1,4 @@
-//! Files: opened, read, written and synced on the thread that hosts the io module, never interpreted.
+//! Files: opened, read, written and synced on the thread for files, never interpreted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind};
@@ -10,10 +10,10 @@ use crate::buffer::{Buffer, BufferPool};
 use crate::scheduler::run::Services;
 use crate::world::{FileError, FileId, FileMode, FileOutcome, FileResult, WorldEvent, WorldRequest};
 
-/// The most files that a node may have open at once.
+/// Maximum number of open files on a node.
 const OPEN_MAX: usize = 4096;
 
-/// The most bytes of one read.
+/// Maximum size of one read, in bytes.
 const READ_BYTES_MAX: u32 = 64 << 20;
 
 /// The open files of a node.
@@ -27,17 +27,18 @@ pub(super) struct Files {
 struct OpenFile {
     file: File,
     length: u64,
-    /// A sync failed, so what is on disk is unknown and stays so: the pages may be marked clean.
+    /// Whether a sync failed. The state on disk is then unknown for good, because the system may have marked
+    /// the pages clean.
     poisoned: bool,
 }
 
 impl Files {
-    /// Relative paths start at `folder`.
+    /// Resolves relative paths against `folder`.
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder, open: Vec::new() }
     }
 
-    /// Carries a request out, however long it takes, and answers `from`.
+    /// Carries out a request, however long it takes, and answers `from`.
     pub(super) fn carry_out(&mut self, from: Address, request: WorldRequest, services: &mut Services<'_>) {
         let mut bytes = Buffer::new();
         let (token, result) = match request {
@@ -58,7 +59,7 @@ impl Files {
             }
             WorldRequest::CloseFile { file, token } => (token, self.close(file)),
             WorldRequest::DeleteFile { path, token } => (token, self.delete(&path)),
-            // Not about files; the engine sends none of these here.
+            // The engine passes file requests only.
             _ => return,
         };
         services.events.push((from, WorldEvent::FileDone { token, result, bytes }));
@@ -162,7 +163,7 @@ impl Files {
     }
 }
 
-/// A name that was made or removed survives a crash only once its folder is synced.
+/// A created or deleted name survives a crash only once its folder is synced.
 fn sync_folder(path: &Path) -> Result<(), FileError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(file_error)
@@ -183,7 +184,7 @@ mod tests {
     use crate::address::NodeId;
     use crate::toy::STARTER;
 
-    /// Carries a request out and gives the result and the bytes of its answer.
+    /// Carries out a request; returns the result and the bytes of its answer.
     fn ask(files: &mut Files, request: WorldRequest) -> (FileResult, Buffer) {
         let (mut events, mut parcels, mut buffers) = (Vec::new(), Vec::new(), BufferPool::new(1 << 20));
         let mut services = Services { buffers: &mut buffers, events: &mut events, parcels: &mut parcels };

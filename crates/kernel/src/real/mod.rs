@@ -1,4 +1,4 @@
-//! The real world: threads of the operating system, sockets, files and clocks.
+//! The real world: threads of the operating system, sockets and files.
 
 mod assistant;
 mod doorbell;

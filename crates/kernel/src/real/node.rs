@@ -40,27 +40,28 @@ use crate::clock::{Clock, seed_of_start};
 /// Connections that may wait to be accepted.
 const LISTEN_BACKLOG: i32 = 4096;
 
-/// How a node is run, besides its layout.
+/// How to run a node, in addition to its layout.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// The node's number.
+    /// The node's id.
     pub node: NodeId,
-    /// Addresses on which connections are accepted; port 0 takes any free one, and a listener without an address has
-    /// connections in memory only.
+    /// Addresses to listen on. Port 0 takes any free port. A listener without an address has in-memory
+    /// connections only.
     pub listeners: Vec<Option<SocketAddr>>,
-    /// Where relative file paths start.
+    /// Base of relative file paths.
     pub data_folder: PathBuf,
-    /// Whether threads are bound to the CPUs of the layout. A CPU that cannot be had is reported, not fatal.
+    /// Whether to bind threads to the CPUs of the layout. A CPU that is not available is reported in the
+    /// notices and is not fatal.
     pub pin: bool,
     /// The kernel's maxima.
     pub limits: KernelLimits,
-    /// The seed of all random numbers; chosen at start if none.
+    /// Seed of all random numbers; `None` chooses one at start.
     pub seed: Option<u64>,
-    /// How long a stop waits for the threads to come to rest.
+    /// Maximum time that a stop waits for the threads to become idle.
     pub stop_wait: Duration,
-    /// How threads spin, at first.
+    /// Initial spin settings.
     pub spin: SpinSettings,
-    /// How threads send, at first.
+    /// Initial send settings.
     pub send: SendSettings,
 }
 
@@ -83,13 +84,13 @@ impl Default for NodeOptions {
 /// Why a node did not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// The layout is not usable.
+    /// The layout is invalid.
     Layout(LayoutError),
-    /// Listeners are wanted and no thread runs a recv module.
-    NoRecv,
-    /// An address cannot be listened on.
+    /// Listeners were requested, but no thread owns sockets.
+    NoSocketThread,
+    /// Listening on this address failed.
     Listen(SocketAddr, std::io::Error),
-    /// The operating system refused something else.
+    /// Another request to the operating system failed.
     System(&'static str, std::io::Error),
 }
 
@@ -97,7 +98,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Layout(error) => error.fmt(formatter),
-            Self::NoRecv => formatter.write_str("no thread runs a recv module, so nobody can listen"),
+            Self::NoSocketThread => formatter.write_str("no thread owns sockets, so the node cannot listen"),
             Self::Listen(address, error) => write!(formatter, "cannot listen on {address}: {error}"),
             Self::System(what, error) => write!(formatter, "cannot {what}: {error}"),
         }
@@ -106,14 +107,13 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// Starts nodes.
+/// Starts nodes of real threads.
 #[derive(Debug)]
 pub struct Node;
 
 impl Node {
-    /// Starts all threads of a layout. `make_host` is called once on each thread. What it made is used by one thread at a time: by that
-    /// one, or by another that makes a turn for it.
-    /// Returns when every thread runs and listens.
+    /// Starts all threads of a layout. Calls `make_host` once on each thread. One thread at a time uses a
+    /// host: its own, or one that runs a delegated turn. Returns once every thread runs and listens.
     pub fn start<S, H, F>(layout: &NodeLayout, options: NodeOptions, make_host: F) -> Result<RunningNode, StartError>
     where
         S: Signal,
@@ -124,19 +124,19 @@ impl Node {
         let directory = Arc::new(Directory::new(options.node, layout).map_err(StartError::Layout)?);
         let (mut listeners, local_addresses) = listen_all(&options.listeners)?;
         if !listeners.is_empty() && directory.instances(ModuleId::SOCKETS) == 0 {
-            return Err(StartError::NoRecv);
+            return Err(StartError::NoSocketThread);
         }
         let (shared, polls) = share(&directory, &options.send)?;
         shared.spin.store(&options.spin);
         let wake_ns = super::wake::measure(&shared.clock);
         let shared = Arc::new(shared);
-        let recv_instances = usize::from(directory.instances(ModuleId::SOCKETS));
-        let counts = Arc::new(SocketCounts((0..recv_instances).map(|_| AtomicU32::new(0)).collect()));
+        let owner_count = usize::from(directory.instances(ModuleId::SOCKETS));
+        let counts = Arc::new(SocketCounts((0..owner_count).map(|_| AtomicU32::new(0)).collect()));
         let connector = Connector(Arc::new(Entry {
             acceptors: acceptors(&shared, &directory, &options.limits),
             counts: counts.clone(),
             limits: options.limits.clone(),
-            last_instance: AtomicUsize::new(recv_instances.saturating_sub(1)),
+            last_instance: AtomicUsize::new(owner_count.saturating_sub(1)),
         }));
         let start = ThreadStart {
             shared: shared.clone(),
@@ -184,7 +184,7 @@ impl Node {
     }
 }
 
-/// A node whose threads run.
+/// A node with running threads.
 pub struct RunningNode {
     shared: Arc<Shared>,
     connector: Connector,
@@ -194,38 +194,38 @@ pub struct RunningNode {
     stop_wait: Duration,
 }
 
-/// Asks a node to stop, from any thread.
+/// Requests a node's stop from any thread.
 #[derive(Clone)]
 pub struct StopHandle(Arc<Shared>);
 
 impl StopHandle {
-    /// Asks the blocks to end what is begun; [`RunningNode::stop`] waits for it.
+    /// Asks the blocks to finish their work. [`RunningNode::stop`] waits for that.
     pub fn request_stop(&self) {
         self.0.request_stop();
     }
 }
 
-/// Makes connections without a socket to one node, from any thread. Does not keep the node running.
+/// Makes in-memory connections to one node from any thread. Does not keep the node running.
 #[derive(Clone)]
 pub struct Connector(Arc<Entry>);
 
 struct Entry {
-    /// By recv instance.
+    /// By owning instance.
     acceptors: Vec<Arc<Acceptor>>,
     counts: Arc<SocketCounts>,
     limits: KernelLimits,
     last_instance: AtomicUsize,
 }
 
-/// Why a connection without a socket was not made.
+/// Why an in-memory connection could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectError {
-    /// The node stops or has stopped.
+    /// The node is stopping or has stopped.
     Stopping,
-    /// There are as many connections as there may be.
+    /// The node has its maximum number of connections.
     TooMany,
-    /// No thread runs a recv module.
-    NoRecv,
+    /// No thread of the node owns sockets.
+    NoSocketThread,
 }
 
 impl fmt::Display for ConnectError {
@@ -233,7 +233,7 @@ impl fmt::Display for ConnectError {
         formatter.write_str(match self {
             Self::Stopping => "the node stops or has stopped",
             Self::TooMany => "there are as many connections as there may be",
-            Self::NoRecv => "no thread runs a recv module, so nobody can be connected to",
+            Self::NoSocketThread => "no thread owns sockets, so the node accepts no connections",
         })
     }
 }
@@ -253,7 +253,7 @@ impl Connector {
         let instance = counts.least_loaded_after(last_instance.load(Ordering::Relaxed));
         last_instance.store(instance, Ordering::Relaxed);
         let (Some(acceptor), Some(count)) = (acceptors.get(instance), counts.0.get(instance)) else {
-            return Err(ConnectError::NoRecv);
+            return Err(ConnectError::NoSocketThread);
         };
         count.fetch_add(1, Ordering::Relaxed);
         acceptor.connect(listener, limits).map_err(|refusal| {
@@ -266,7 +266,7 @@ impl Connector {
     }
 }
 
-/// Rings one thread of a node.
+/// Wakes one thread of a node.
 struct ThreadBell {
     shared: Arc<Shared>,
     thread: u16,
@@ -278,7 +278,7 @@ impl Bell for ThreadBell {
     }
 }
 
-/// A door for each recv instance.
+/// An acceptor for each instance that owns sockets.
 fn acceptors(shared: &Arc<Shared>, directory: &Directory, limits: &KernelLimits) -> Vec<Arc<Acceptor>> {
     let threads =
         (0..directory.instances(ModuleId::SOCKETS)).map(|instance| directory.thread_of(ModuleId::SOCKETS, instance));
@@ -290,13 +290,13 @@ fn acceptors(shared: &Arc<Shared>, directory: &Directory, limits: &KernelLimits)
 }
 
 impl RunningNode {
-    /// The addresses that are listened on, with the ports that were found, in the order of the options.
+    /// The addresses listened on, with actual ports, in the order of the options.
     pub fn local_addresses(&self) -> &[Option<SocketAddr>] {
         &self.local_addresses
     }
 
-    /// A connection without a socket. It counts as accepted by the listener of that number, in the order of the options,
-    /// even if that has no address.
+    /// Makes an in-memory connection. It counts as accepted by listener number `listener`, in the order of
+    /// the options, even if that listener has no address.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -304,37 +304,37 @@ impl RunningNode {
         self.connector.connect(listener)
     }
 
-    /// Makes connections without a socket from elsewhere.
+    /// Makes in-memory connections from other threads.
     pub fn connector(&self) -> Connector {
         self.connector.clone()
     }
 
-    /// What did not go as wished at start, such as a thread that could not be bound.
+    /// Problems at start that were not fatal, such as a thread that could not be bound.
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// The published load figures.
+    /// Published load figures.
     pub fn loads(&self) -> &Arc<LoadBoard> {
         &self.shared.loads
     }
 
-    /// Asks the blocks to end what is begun; returns at once.
+    /// Asks the blocks to finish their work; does not wait.
     pub fn request_stop(&self) {
         self.shared.request_stop();
     }
 
-    /// Asks for a stop from elsewhere.
+    /// Requests a stop from other threads.
     pub fn stop_handle(&self) -> StopHandle {
         StopHandle(self.shared.clone())
     }
 
-    /// Whether a stop was asked for, by whomever.
+    /// Whether a block or a handle requested a stop.
     pub fn is_stopping(&self) -> bool {
         self.shared.stop.load(Ordering::Acquire)
     }
 
-    /// Waits until a stop is asked for, by a block or a handle.
+    /// Waits until a block or a handle requests a stop.
     pub fn wait_for_stop_request(&self) {
         let (lock, bell) = &self.shared.stop_bell;
         let Ok(mut guard) = lock.lock() else { return };
@@ -346,8 +346,8 @@ impl RunningNode {
         }
     }
 
-    /// Stops the node: the blocks end what is begun, output is written, threads end. Waits no longer than the
-    /// options say. Returns whether everything had come to rest by then.
+    /// Stops the node: blocks finish their work, output is written, threads end. Waits at most
+    /// [`NodeOptions::stop_wait`]. Returns whether all threads were idle by then.
     pub fn stop(mut self) -> bool {
         self.shared.request_stop();
         let rested = self.wait_for_rest();
@@ -355,7 +355,8 @@ impl RunningNode {
         rested
     }
 
-    /// Twice in a row every thread must have had nothing to do, and not have worked in between.
+    /// Every thread must report idle twice in a row without work in between. A single round could miss a
+    /// signal that travels from a thread not examined yet to one that was.
     fn wait_for_rest(&self) -> bool {
         let mut earlier: Option<u64> = None;
         let deadline = self.shared.clock.now().plus(self.stop_wait);
@@ -380,7 +381,7 @@ impl RunningNode {
                 self.shared.wake_all();
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
-            // A thread ends by itself or takes the process with it.
+            // A thread ends by itself or aborts the process.
             let _ = thread.join();
         }
     }
@@ -408,7 +409,7 @@ impl Drop for RunningNode {
     }
 }
 
-/// What a new thread needs to know.
+/// What a new thread needs.
 #[derive(Clone)]
 struct ThreadStart {
     shared: Arc<Shared>,
@@ -417,7 +418,7 @@ struct ThreadStart {
     directory: Arc<Directory>,
     options: NodeOptions,
     seed: u64,
-    /// What it costs to be woken, in nanoseconds.
+    /// Time from a wake-up until the thread runs, in nanoseconds.
     wake_ns: u64,
 }
 
@@ -449,7 +450,8 @@ impl ThreadStart {
             Ok(world) => world,
             Err(error) => return drop(sender.send(Err(StartError::System("watch sockets", error)))),
         };
-        // A panic in a handler is a broken invariant: the hook has printed the traces, and no thread may go on.
+        // A panic in a handler is a broken invariant. The hook has printed the traces, and no thread may
+        // continue.
         let guard = AbortOnPanic;
         let host = make_host(seat.clone());
         let engine = Engine::new(
@@ -477,9 +479,9 @@ impl ThreadStart {
             idle_since: Time(0),
             rests_until: Time(0),
         };
-        // Should the starter be gone, nobody wants the news.
+        // If the starter is gone, nobody needs the notices.
         let _ = sender.send(Ok(notices));
-        // The starter waits until every sender is gone.
+        // The starter waits until every sender is dropped.
         drop(sender);
         slots.run(thread, Poller::new(poll), self.options.limits.buffer_bytes_max);
         std::mem::forget(guard);
@@ -511,7 +513,7 @@ impl ThreadStart {
     }
 }
 
-/// Ends the process when a thread unwinds.
+/// Aborts the process when a thread unwinds.
 struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {
@@ -522,12 +524,13 @@ impl Drop for AbortOnPanic {
     }
 }
 
-/// What the threads share, and a poll for each that has sockets.
+/// The shared state of a node's threads, and a poll for each thread with sockets.
 fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Option<Poll>>), StartError> {
     let (mut bells, mut polls) = (Vec::new(), Vec::new());
     for thread in directory.threads() {
         let has_sockets = thread.modules.iter().any(|(module, _)| *module == ModuleId::SOCKETS);
-        // Without an io module files are where the block is that asks for them.
+        // Without a thread for files, each thread accesses the files of its own blocks and may wait for a
+        // disk.
         let may_be_delegated = directory.instances(ModuleId::FILES) > 0
             && thread.modules.iter().all(|(module, _)| *module != ModuleId::FILES);
         if has_sockets {
@@ -556,7 +559,7 @@ fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Opti
     Ok((shared, polls))
 }
 
-/// Listens at all addresses: the listeners with their numbers, and the addresses with the ports that were found.
+/// Listens on all addresses. Returns the listeners with their numbers, and the addresses with actual ports.
 #[allow(clippy::type_complexity, reason = "it is taken apart where it is called")]
 fn listen_all(
     addresses: &[Option<SocketAddr>],
@@ -585,7 +588,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     Ok(TcpListener::from_std(std::net::TcpListener::from(socket)))
 }
 
-/// Binds the calling thread to the CPUs of its layout. Returns what did not go as wished.
+/// Binds the calling thread to the CPUs of its layout. Returns what failed.
 fn bind(layout: &ThreadLayout) -> Vec<String> {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     if layout.cpus.is_empty() {
@@ -608,7 +611,7 @@ fn bind(layout: &ThreadLayout) -> Vec<String> {
     }
 }
 
-/// Sets the calling thread's priority. Returns what did not go as wished.
+/// Sets the calling thread's priority. Returns what failed.
 fn set_priority(layout: &ThreadLayout) -> Option<String> {
     if layout.realtime {
         return Some(format!("thread {} runs in the ordinary class: realtime is not supported", layout.name));

@@ -1,10 +1,10 @@
 //! Hot path: one system call and at most 400 instructions a read or a write.
 //!
-//! The sockets of one recv thread: accepted, read, and written, unless their output is lent to other threads; and the
-//! connections in memory, which it always writes to itself.
+//! The sockets of one thread: accepted, read, and written unless a helper has their output. Also its
+//! in-memory connections, which this thread always writes itself.
 //!
-//! Readiness is edge-triggered. A read that fills less than the buffer has drained the socket, so it is not read again
-//! before the next edge, unless the peer has closed its side. Idle sockets hold no buffer.
+//! Readiness is edge-triggered. A read that fills less than the buffer has drained the socket, so it is not
+//! read again before the next edge, unless the peer has closed its side. Idle sockets hold no buffer.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -33,22 +33,22 @@ use super::output::{Output, Pressure};
 use super::sending::Sending;
 use crate::output_batch::{OutputBatch, WriteResult};
 
-/// The most sockets read in one turn.
+/// Maximum number of sockets read in one turn.
 const READS_MAX: usize = 64;
 
-/// The most connections accepted in one turn.
+/// Maximum number of connections accepted in one turn.
 const ACCEPTS_MAX: usize = 64;
 
-/// Who is at the other end of a connection in memory: somebody on this machine.
+/// The peer address of in-memory connections: this machine.
 const MEMORY_PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// A place at the door where no socket is.
+/// Marks an acceptor slot without a socket.
 const NO_SOCKET: u32 = u32::MAX;
 
-/// Tokens from here up are listeners.
+/// Poll tokens from here up are listeners.
 pub(super) const LISTENER_TOKENS: usize = 1 << 32;
 
-/// Open sockets of each recv instance of a node.
+/// Open sockets of each owning instance of a node.
 #[derive(Debug)]
 pub(super) struct SocketCounts(pub(super) Vec<AtomicU32>);
 
@@ -57,7 +57,7 @@ impl SocketCounts {
         self.0.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
-    /// The recv instance with the fewest sockets, the first of them after `last`.
+    /// The owner with the fewest sockets; among equals, the first after `last`.
     pub(super) fn least_loaded_after(&self, last: usize) -> usize {
         let instances = self.0.len().max(1);
         let turn = (1..=instances).map(|step| (last + step) % instances);
@@ -65,55 +65,55 @@ impl SocketCounts {
     }
 }
 
-/// The sockets that one recv instance owns, and the node's listeners if it is the first.
+/// The sockets that one instance owns, and the node's listeners if it is the first instance.
 pub(super) struct Sockets {
     own: Address,
     directory: Arc<Directory>,
     registry: Registry,
     limits: KernelLimits,
     counts: Arc<SocketCounts>,
-    /// With their numbers.
+    /// Listeners with their numbers.
     listeners: Vec<(u16, TcpListener)>,
     /// Listeners that may have more connections waiting.
     accepting: VecDeque<usize>,
     last_instance: usize,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Where clients of this process knock.
+    /// Where clients of this process connect.
     acceptor: Arc<Acceptor>,
-    /// By place at the door.
-    at_door: Vec<u32>,
-    /// Who knocked and has no socket yet.
+    /// Socket slots by acceptor slot.
+    socket_by_acceptor_slot: Vec<u32>,
+    /// New in-memory connections without a socket.
     arrivals: VecDeque<Arrival>,
-    /// Places at the door that are to be given back.
-    gone: Vec<u32>,
-    /// Whether somebody may have knocked, or a place is to be given back.
+    /// Acceptor slots to return.
+    freed_slots: Vec<u32>,
+    /// Whether there may be new connections to take or acceptor slots to return.
     exchange_wanted: bool,
-    /// Empty but for its memory.
-    news: Vec<u32>,
-    /// Connections in memory whose clients are to be woken at the end of the turn.
+    /// Scratch memory, empty between uses.
+    ready: Vec<u32>,
+    /// In-memory connections whose clients are woken at the end of the turn.
     handed_over: Vec<u32>,
     /// Sockets that may have bytes to read.
     readable: VecDeque<u32>,
     /// Sockets with output to write at the end of the turn.
     dirty: Vec<u32>,
-    /// What became of output.
+    /// Counts of output.
     pub(super) written: OutputCounts,
-    /// Given up to accept and close a connection when the process has no file descriptor left.
+    /// Released in order to accept and close a connection when the process has run out of file descriptors.
     spare: Option<OwnedFd>,
     stopping: bool,
 }
 
-/// Output of the sockets of one thread, since the start.
+/// Output of one thread's sockets since the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OutputCounts {
-    /// Times that a socket's output was written, or tried to, by this thread.
+    /// Attempts by this thread to write a socket's output.
     pub(super) writes: u64,
-    /// Bytes queued, whoever writes them.
+    /// Bytes queued, no matter which thread writes them.
     pub(super) bytes: u64,
-    /// Times that output was given to other threads.
+    /// Batches handed to other threads.
     pub(super) handed_over: u64,
-    /// Times that output waited to become more.
+    /// Times that output waited for more output.
     pub(super) delayed: u64,
 }
 
@@ -130,25 +130,26 @@ struct Socket {
     readable: bool,
     peer_closed: bool,
     paused: bool,
-    /// Whether it is in the list of output to write, or lent, and so needs not be put there.
+    /// Whether the socket needs no entry in the list of output to write: it has one, or a helper has its
+    /// output.
     dirty: bool,
     wants_writable: bool,
     closing: bool,
-    /// Why it is closed as soon as its output is back.
+    /// Why the socket closes once its output is back from a helper.
     ending: Option<SocketCloseReason>,
-    /// Since when its output is delayed; 0 if it is not.
+    /// When the delay of its output began; 0 if it is not delayed.
     delayed_since: Time,
-    /// The batch that it had last, to be used again.
+    /// Its last batch, kept for reuse.
     batch: Option<Box<OutputBatch>>,
 }
 
 enum Stream {
-    /// Shared with the batch of its output only.
+    /// Shared only with the batch of this socket's output.
     Tcp(Arc<TcpStream>),
     Memory(Box<NodeEnd>),
 }
 
-/// What became of one read.
+/// Outcome of one read.
 enum Read {
     Bytes(Buffer),
     Nothing,
@@ -177,11 +178,11 @@ impl Sockets {
             slots: Vec::new(),
             free: Vec::new(),
             acceptor,
-            at_door: Vec::new(),
+            socket_by_acceptor_slot: Vec::new(),
             arrivals: VecDeque::new(),
-            gone: Vec::new(),
+            freed_slots: Vec::new(),
             exchange_wanted: false,
-            news: Vec::new(),
+            ready: Vec::new(),
             handed_over: Vec::new(),
             readable: VecDeque::new(),
             dirty: Vec::new(),
@@ -199,7 +200,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// Accepts no more connections and reads no more bytes.
+    /// Stops accepting connections and reading bytes.
     pub(super) fn stop_reading(&mut self) {
         self.stopping = true;
         self.acceptor.close();
@@ -210,7 +211,7 @@ impl Sockets {
         self.listeners.clear();
     }
 
-    /// Takes note of an event of the poll.
+    /// Records an event of the poll.
     pub(super) fn on_ready(&mut self, token: usize, readable: bool, writable: bool, peer_closed: bool) {
         if self.stopping && (!writable || token >= LISTENER_TOKENS) {
             return;
@@ -230,12 +231,12 @@ impl Sockets {
         }
     }
 
-    /// Whether there are connections to accept, or bytes to read.
+    /// Whether connections wait to be accepted or bytes to be read.
     pub(super) fn has_input(&self) -> bool {
         !self.readable.is_empty() || self.has_arrivals()
     }
 
-    /// Whether clients of this process have told something that was not looked at yet.
+    /// Whether clients of this process announced input that was not examined yet.
     #[inline]
     pub(super) fn has_ready_streams(&self) -> bool {
         self.acceptor.is_pending()
@@ -245,18 +246,18 @@ impl Sockets {
         !self.accepting.is_empty() || self.exchange_wanted || !self.arrivals.is_empty()
     }
 
-    /// Whether there is output to write without waiting for anything.
+    /// Whether output can be written without waiting for anything.
     pub(super) fn has_output(&self) -> bool {
         !self.dirty.is_empty()
     }
 
-    /// Whether nothing queued for any socket is unwritten.
+    /// Whether all output of all sockets is written.
     pub(super) fn is_written(&self) -> bool {
         self.slots.iter().all(|slot| slot.socket.as_ref().is_none_or(|socket| socket.output.is_empty()))
     }
 
-    /// Accepts connections, then reads each readable socket once, while the thread has room for the work that comes
-    /// of it. Returns how many it read.
+    /// Accepts connections, then reads each readable socket once, while the thread has room for the resulting
+    /// work. Returns how many sockets it read.
     pub(super) fn take_input<S: Signal, H: Host<S>>(&mut self, engine: &mut Engine<S, H>) -> u64 {
         self.take_ready_streams();
         if self.has_arrivals() && engine.accepts_work() {
@@ -276,20 +277,20 @@ impl Sockets {
         reads as u64
     }
 
-    /// Takes note of what clients of this process have told.
+    /// Examines the in-memory connections that announced input.
     fn take_ready_streams(&mut self) {
         if !self.acceptor.is_pending() {
             return;
         }
-        let mut news = std::mem::take(&mut self.news);
-        self.acceptor.take_ready(&mut news);
-        for slot in news.drain(..) {
-            match self.at_door.get(slot as usize) {
+        let mut ready = std::mem::take(&mut self.ready);
+        self.acceptor.take_ready(&mut ready);
+        for slot in ready.drain(..) {
+            match self.socket_by_acceptor_slot.get(slot as usize) {
                 Some(&index) if index != NO_SOCKET => self.on_stream_ready(index),
                 _ => self.exchange_wanted = !self.stopping,
             }
         }
-        self.news = news;
+        self.ready = ready;
     }
 
     fn on_stream_ready(&mut self, index: u32) {
@@ -310,7 +311,7 @@ impl Sockets {
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
         let id = socket.id;
         if socket.paused || !socket.readable {
-            // The list forgets it; resuming, or the next edge, puts it back.
+            // The list drops the socket here; resuming or the next edge puts it back.
             return;
         }
         match socket.read(self.limits.read_bytes, &mut engine.buffers) {
@@ -326,19 +327,19 @@ impl Sockets {
         }
     }
 
-    /// Writes what was queued in this turn, one system call a socket.
+    /// Writes the output queued in this turn, one system call a socket.
     pub(super) fn write_output(&mut self, services: &mut Services<'_>) {
         let mut dirty = std::mem::take(&mut self.dirty);
         self.written.writes += dirty.len() as u64;
         for index in dirty.drain(..) {
             self.write_socket(index, services);
         }
-        // Closing a socket may have announced output of none, so the list is still empty.
+        // Closing a socket announces output of no other socket, so the list is still empty.
         self.dirty = dirty;
         self.wake_clients();
     }
 
-    /// Wakes clients of this process that wait for what was handed over.
+    /// Wakes clients of this process that wait for output.
     fn wake_clients(&mut self) {
         if self.handed_over.is_empty() {
             return;
@@ -353,15 +354,15 @@ impl Sockets {
         }
     }
 
-    /// Gives what was queued to helpers, but what may wait to become more, unless nothing else is to do, and but what no helper may
-    /// get, which is written.
+    /// Hands queued output to helpers. Output may stay to wait for more, unless the thread is idle. Output
+    /// that no helper may take is written here.
     pub(super) fn hand_over(&mut self, sending: &mut Sending, is_idle: bool, now: Time, services: &mut Services<'_>) {
         let mut dirty = std::mem::take(&mut self.dirty);
         dirty.retain(|&index| {
             let is_in_memory = self.is_in_memory(index);
             let waits = !is_idle && !is_in_memory && self.delay(index, sending, now);
             if !waits {
-                // Writing to a client of this process costs no system call, so nobody needs to help.
+                // Writing to a client of this process costs no system call, so help is pointless.
                 match sending.helper_for(index, now).filter(|_| !is_in_memory) {
                     Some(helper) => self.hand_to_helper(index, helper, services),
                     None => {
@@ -381,7 +382,7 @@ impl Sockets {
         socket.is_some_and(|socket| matches!(socket.stream, Stream::Memory(_)))
     }
 
-    /// Whether the output of a socket waits to become more.
+    /// Whether the output of a socket waits for more.
     fn delay(&mut self, index: u32, sending: &Sending, now: Time) -> bool {
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return false };
         let delay = sending.delay();
@@ -395,7 +396,8 @@ impl Sockets {
         now.since(socket.delayed_since).0 < delay.0
     }
 
-    /// Gives the output of a socket to another thread. Until it is back the socket counts as listed, so nothing lists it.
+    /// Hands the output of a socket to another thread. Until it is back the socket counts as listed, so
+    /// nothing lists it.
     fn hand_to_helper(&mut self, index: u32, helper: u16, services: &mut Services<'_>) {
         let (Some(slot), Some(owner)) =
             (self.slots.get_mut(index as usize), self.directory.thread_of(self.own.module, self.own.instance))
@@ -417,11 +419,11 @@ impl Sockets {
         services.parcels.push((helper, SocketParcel::WriteOutput(batch)));
     }
 
-    /// Output that was lent is back.
+    /// A helper returned a batch.
     pub(super) fn take_back(&mut self, mut batch: Box<OutputBatch>, services: &mut Services<'_>) {
         let id = batch.socket;
         let index = id.index();
-        // A socket is not closed while its output is lent, so it is still there.
+        // A socket does not close while a helper has its output, so it still exists.
         let Some(socket) = self.socket(id) else { return };
         socket.output.take_back(&mut batch, services.buffers);
         socket.dirty = false;
@@ -433,7 +435,8 @@ impl Sockets {
         }
         match result {
             Some(result) => {
-                // That the socket takes bytes again may have been told while its output was away, so it is asked for anew.
+                // While the helper had the output, the poll may have reported that the socket takes bytes
+                // again. Asking again avoids missing it.
                 socket.wants_writable &= result != WriteResult::Full;
                 self.finish_write(index, result, services);
             }
@@ -452,7 +455,8 @@ impl Sockets {
     fn write_socket(&mut self, index: u32, services: &mut Services<'_>) {
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
         if socket.output.is_with_helper() {
-            // Listed twice: by the socket that had the place before, too. Its bytes are with the helper.
+            // A former socket of this slot left a second entry. The output of the present socket is with a
+            // helper.
             return;
         }
         (socket.dirty, socket.delayed_since) = (false, Time(0));
@@ -466,7 +470,7 @@ impl Sockets {
         self.finish_write(index, result, services);
     }
 
-    /// Does what follows from an attempt to write, whoever made it.
+    /// Finishes an attempt to write, no matter which thread made it.
     #[inline]
     fn finish_write(&mut self, index: u32, result: WriteResult, services: &mut Services<'_>) {
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
@@ -494,7 +498,7 @@ impl Sockets {
         }
     }
 
-    /// Carries out a request of a block about a socket of this thread. A socket that is gone is ignored.
+    /// Carries out a block's request about a socket of this thread. Ignored if the socket is closed.
     pub(super) fn carry_out(&mut self, request: WorldRequest, services: &mut Services<'_>) {
         match request {
             WorldRequest::SendBytes { socket, bytes } => self.send(socket, bytes, services),
@@ -510,7 +514,7 @@ impl Sockets {
                 {
                     socket.paused = false;
                     if socket.readable {
-                        // It may be in the list already; reading it twice finds nothing the second time.
+                        // The list may contain it already. A second read finds nothing.
                         self.readable.push_back(id.index());
                     }
                 }
@@ -552,8 +556,8 @@ impl Sockets {
         if socket.id == id { Some(socket) } else { None }
     }
 
-    /// Closes a socket and tells its block: at once, or as soon as nobody else writes to it. So a place is given away only when no
-    /// thread has anything of its socket.
+    /// Closes a socket and notifies its block, immediately or once no helper has its output. A slot is thus
+    /// reused only when no thread holds anything of its former socket.
     fn close(&mut self, id: SocketId, reason: SocketCloseReason, services: &mut Services<'_>) {
         let index = id.index() as usize;
         let Some(socket) = self.socket(id) else { return };
@@ -564,14 +568,14 @@ impl Sockets {
         }
         let slot = &mut self.slots[index];
         if let Some(mut socket) = slot.socket.take() {
-            // What was queued may still be wanted by a peer that has closed only its own side.
+            // A peer that closed only its own side may still want the queued output.
             let is_awaited = reason == SocketCloseReason::Peer;
             match &mut socket.stream {
                 Stream::Tcp(stream) => {
                     if is_awaited {
                         let _ = socket.output.write(stream, services.buffers);
                     }
-                    // Closing the descriptor would end the registration too; an error changes nothing.
+                    // Closing the descriptor would end the registration too, so an error changes nothing.
                     if let Some(stream) = Arc::get_mut(stream) {
                         let _ = self.registry.deregister(stream);
                     }
@@ -580,20 +584,20 @@ impl Sockets {
                     if is_awaited {
                         let _ = socket.output.hand_over(end);
                     }
-                    if let Some(index) = self.at_door.get_mut(end.slot() as usize) {
+                    if let Some(index) = self.socket_by_acceptor_slot.get_mut(end.slot() as usize) {
                         *index = NO_SOCKET;
                     }
-                    self.gone.push(end.slot());
+                    self.freed_slots.push(end.slot());
                     self.exchange_wanted = !self.stopping;
                 }
             }
             socket.output.discard(services.buffers);
             if socket.dirty {
-                // The place may be given away before the list is gone through.
+                // The slot may be reused before the list is processed.
                 self.dirty.retain(|&listed| listed as usize != index);
             }
         }
-        // The generation wraps within the bits that a socket's name has.
+        // The generation wraps within the bits that a socket id has for it.
         slot.generation = SocketId::new(0, 0, slot.generation + 1).generation();
         self.free.push(index as u32);
         if let Some(count) = self.counts.0.get(usize::from(self.own.instance)) {
@@ -615,7 +619,7 @@ impl Sockets {
         let mut stream = TcpStream::from_std(stream);
         let registered = self.registry.register(&mut stream, Token(index as usize), Interest::READABLE);
         if registered.is_err() || self.stopping {
-            // Dropping the stream closes the connection before any block heard of it.
+            // Dropping the stream closes the connection before any block knows of it.
             self.free.push(index);
             if let Some(count) = self.counts.0.get(usize::from(self.own.instance)) {
                 count.fetch_sub(1, Ordering::Relaxed);
@@ -627,7 +631,7 @@ impl Sockets {
         services.events.push((self.own, WorldEvent::SocketOpened { socket: id, peer, listener }));
     }
 
-    /// A free place.
+    /// A free slot.
     fn allocate_slot(&mut self) -> SocketId {
         let index = self.free.pop().unwrap_or(self.slots.len() as u32);
         if index as usize == self.slots.len() {
@@ -636,18 +640,18 @@ impl Sockets {
         SocketId::new(self.own.instance, index, self.slots[index as usize].generation)
     }
 
-    /// Takes over connections in memory, and gives places at the door back.
+    /// Takes new in-memory connections and returns acceptor slots.
     fn admit_streams(&mut self, services: &mut Services<'_>) {
         if self.exchange_wanted {
-            self.exchange_wanted = !self.acceptor.exchange(&mut self.arrivals, &mut self.gone);
+            self.exchange_wanted = !self.acceptor.exchange(&mut self.arrivals, &mut self.freed_slots);
         }
         for _ in 0..ACCEPTS_MAX {
             let Some(Arrival { end, listener }) = self.arrivals.pop_front() else { return };
             let (id, slot) = (self.allocate_slot(), end.slot() as usize);
-            if self.at_door.len() <= slot {
-                self.at_door.resize(slot + 1, NO_SOCKET);
+            if self.socket_by_acceptor_slot.len() <= slot {
+                self.socket_by_acceptor_slot.resize(slot + 1, NO_SOCKET);
             }
-            self.at_door[slot] = id.index();
+            self.socket_by_acceptor_slot[slot] = id.index();
             self.slots[id.index() as usize].socket = Some(Socket::new(id, Stream::Memory(Box::new(end))));
             self.readable.push_back(id.index());
             services.events.push((self.own, WorldEvent::SocketOpened { socket: id, peer: MEMORY_PEER, listener }));
@@ -673,13 +677,14 @@ impl Sockets {
         }
     }
 
-    /// Gives a connection to the recv instance that has the fewest, or closes it if there are too many.
+    /// Gives a connection to the owner with the fewest sockets, or closes it if the node has its maximum.
     fn distribute(&mut self, stream: TcpStream, peer: SocketAddr, listener: u16, services: &mut Services<'_>) {
         if self.counts.total() >= self.limits.sockets_max || stream.set_nodelay(true).is_err() {
             return;
         }
         if peer.ip().is_loopback() {
-            // Between processes of one machine there is no congestion: what costs least does, and a refusal is no harm.
+            // Connections within one machine have no congestion, so the cheapest algorithm is best. If the
+            // system refuses it, nothing is lost.
             let _ = rustix::net::sockopt::set_tcp_congestion(&stream, "reno");
         }
         let instance = self.counts.least_loaded_after(self.last_instance);
@@ -696,7 +701,8 @@ impl Sockets {
         }
     }
 
-    /// With no descriptor left a waiting connection would never be seen again, so one is accepted and closed.
+    /// Accepts and closes one connection. Without free descriptors, edge-triggered polling would never report
+    /// a waiting connection again.
     fn refuse_one(&mut self, listener: usize) -> bool {
         let had_spare = self.spare.take().is_some();
         let refused = had_spare && self.listeners[listener].1.accept().is_ok();
@@ -706,7 +712,7 @@ impl Sockets {
 }
 
 impl Drop for Sockets {
-    /// The node halts.
+    /// Called when the node halts.
     fn drop(&mut self) {
         self.acceptor.close();
     }

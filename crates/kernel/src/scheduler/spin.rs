@@ -333,7 +333,7 @@ mod tests {
     const COST: SpinSettings = SpinSettings { overhead_percent: 200, spin_us_max: 100, ..LATENCY };
     const QUIET: SpinMeasurement = SpinMeasurement { wake_ns: WAKE_NS, busy_per_mille: 100, waited_per_mille: Some(0) };
 
-    fn recv() -> SpinController {
+    fn controller() -> SpinController {
         SpinController::new(SpinScale { base_percent: 150, extra_percent: 80, constant_percent: 150 })
     }
 
@@ -351,46 +351,46 @@ mod tests {
     }
 
     /// Samples the waiting share once, in a window in which work arrived soon.
-    fn look(controller: &mut SpinController, waited_per_mille: u32) {
+    fn sample(controller: &mut SpinController, waited_per_mille: u32) {
         (0..10).for_each(|_| controller.observe(Duration::from_micros(20)));
         controller.adjust(&COST, &SpinMeasurement { waited_per_mille: Some(waited_per_mille), ..QUIET });
     }
 
     #[test]
     fn work_that_comes_soon_is_waited_for_awake() {
-        let spin_us = run(&mut recv(), &COST, &QUIET, &[10; 100]);
+        let spin_us = run(&mut controller(), &COST, &QUIET, &[10; 100]);
         assert!((10..40).contains(&spin_us), "{spin_us}");
     }
 
     #[test]
     fn work_that_comes_late_is_waited_for_asleep() {
-        assert_eq!(run(&mut recv(), &COST, &QUIET, &[3_000; 100]), 0);
-        assert_eq!(run(&mut recv(), &SpinMethod::DatabaseMachine.settings(0), &QUIET, &[5_000; 100]), 0);
+        assert_eq!(run(&mut controller(), &COST, &QUIET, &[3_000; 100]), 0);
+        assert_eq!(run(&mut controller(), &SpinMethod::DatabaseMachine.settings(0), &QUIET, &[5_000; 100]), 0);
         // An idle thread has only an occasional timer.
-        assert_eq!(run(&mut recv(), &LATENCY, &QUIET, &[1]), 0);
+        assert_eq!(run(&mut controller(), &LATENCY, &QUIET, &[1]), 0);
     }
 
     #[test]
     fn more_is_burnt_when_more_is_allowed() {
         // Every fourth time work arrives after 60 us, otherwise never.
         let mixed: Vec<u64> = (0..100).map(|n| if n % 4 == 0 { 60 } else { 10_000 }).collect();
-        assert_eq!(run(&mut recv(), &COST, &QUIET, &mixed), 0);
-        let spin_us = run(&mut recv(), &LATENCY, &QUIET, &mixed);
+        assert_eq!(run(&mut controller(), &COST, &QUIET, &mixed), 0);
+        let spin_us = run(&mut controller(), &LATENCY, &QUIET, &mixed);
         assert!((60..100).contains(&spin_us), "{spin_us}");
     }
 
     #[test]
     fn a_busy_thread_spins_less() {
         let idle = [90; 100];
-        let free = run(&mut recv(), &LATENCY, &QUIET, &idle);
-        let busy = run(&mut recv(), &LATENCY, &SpinMeasurement { busy_per_mille: 950, ..QUIET }, &idle);
+        let free = run(&mut controller(), &LATENCY, &QUIET, &idle);
+        let busy = run(&mut controller(), &LATENCY, &SpinMeasurement { busy_per_mille: 950, ..QUIET }, &idle);
         assert!(free >= 90 && busy < 60, "{free} {busy}");
     }
 
     #[test]
     fn a_thread_that_shares_its_cpu_spins_a_small_part_of_the_time() {
         // Contention shows only while the thread spins.
-        let mut controller = recv();
+        let mut controller = controller();
         let (mut spun, all) = (0, 10_000);
         for _ in 0..all {
             (0..50).for_each(|_| controller.observe(Duration::from_micros(90)));
@@ -411,64 +411,64 @@ mod tests {
 
     #[test]
     fn a_thread_that_sees_others_leave_spins_at_once() {
-        let mut controller = recv();
+        let mut controller = controller();
         // Clients share the CPUs until the back-off reaches its maximum.
         for _ in 0..10_000 {
             run(&mut controller, &COST, &SpinMeasurement { waited_per_mille: Some(600), ..QUIET }, &[20; 10]);
         }
         assert_eq!(controller.spin().0, 0);
         // Then one client is left.
-        look(&mut controller, 15);
+        sample(&mut controller, 15);
         assert!(controller.spin().0 > 0);
         // Intermittent neighbours leave the next back-off unchanged, and are forgotten soon once nobody
         // comes.
         for _ in 0..20 {
-            look(&mut controller, 600);
+            sample(&mut controller, 600);
             assert_eq!((controller.rest, controller.spin().0), (REST[1], 0));
-            look(&mut controller, 600);
-            look(&mut controller, 15);
+            sample(&mut controller, 600);
+            sample(&mut controller, 15);
             assert!(controller.spin().0 > 0);
         }
-        (0..REST_FORGOTTEN).for_each(|_| look(&mut controller, 15));
-        look(&mut controller, 600);
+        (0..REST_FORGOTTEN).for_each(|_| sample(&mut controller, 15));
+        sample(&mut controller, 600);
         assert_eq!(controller.rest, REST[1] / 2);
     }
 
     #[test]
     fn a_thread_that_stopped_spinning_for_others_sees_them_leave_if_they_are_seen_meanwhile() {
-        let mut controller = recv();
-        look(&mut controller, 15);
+        let mut controller = controller();
+        sample(&mut controller, 15);
         assert!(controller.spin().0 > 0);
-        look(&mut controller, 600);
+        sample(&mut controller, 600);
         assert_eq!((controller.rest, controller.spin().0), (REST[0], 0));
         // The neighbours may have competed with the spinning only, so no contention proves nothing.
-        look(&mut controller, 15);
+        sample(&mut controller, 15);
         assert_eq!((controller.rest, controller.spin().0), (REST[0] - 1, 0));
         // These make the thread wait during the back-off, and leave.
-        look(&mut controller, 600);
+        sample(&mut controller, 600);
         assert_eq!((controller.rest, controller.spin().0), (REST[0] - 2, 0));
-        look(&mut controller, 15);
+        sample(&mut controller, 15);
         assert_eq!(controller.rest, 0);
         assert!(controller.spin().0 > 0);
     }
 
     #[test]
     fn a_static_spin_is_what_was_set() {
-        assert_eq!(run(&mut recv(), &SpinMethod::Static.settings(40), &QUIET, &[5_000]), 40);
-        assert_eq!(run(&mut recv(), &SpinMethod::Static.settings(0), &QUIET, &[5; 100]), 0);
+        assert_eq!(run(&mut controller(), &SpinMethod::Static.settings(40), &QUIET, &[5_000]), 40);
+        assert_eq!(run(&mut controller(), &SpinMethod::Static.settings(0), &QUIET, &[5; 100]), 0);
     }
 
     #[test]
     fn a_longer_spin_is_taken_if_what_it_adds_is_worth_it() {
         // Half of the work arrives after 5 us, the other half after 50.
         let mixed: Vec<u64> = (0..100).map(|n| if n % 2 == 0 { 5 } else { 50 }).collect();
-        let spin_us = run(&mut recv(), &LATENCY, &QUIET, &mixed);
+        let spin_us = run(&mut controller(), &LATENCY, &QUIET, &mixed);
         assert!(spin_us >= 50, "{spin_us}");
     }
 
     #[test]
     fn the_time_moves_one_slot_at_a_time_once_a_thread_spins() {
-        let mut controller = recv();
+        let mut controller = controller();
         (0..100).for_each(|_| controller.observe(Duration::from_micros(5)));
         controller.adjust(&LATENCY, &QUIET);
         let first = controller.spin().0;

@@ -1,4 +1,4 @@
-//! Virtual files, of which a crash keeps what was synced and any part of the rest.
+//! Virtual files. A crash keeps what was synced and any part of the rest.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::buffer::{Buffer, BufferPool};
 use crate::random::Random;
 use crate::world::{FileError, FileId, FileMode, FileOutcome, FileResult, WorldRequest};
 
-/// A file may not grow beyond this, so that a wrong offset does not take the machine's memory.
+/// Maximum size of a file, so that a wrong offset does not exhaust the machine's memory.
 const FILE_BYTES_MAX: u64 = 1 << 32;
 
 /// The files of one node.
@@ -19,14 +19,14 @@ pub(super) struct VirtualFiles {
 #[derive(Debug, Default)]
 struct VirtualFile {
     content: Vec<u8>,
-    /// What is on disk for sure.
+    /// Content that survives a crash.
     synced: Vec<u8>,
-    /// Writes since the last sync, which a crash may lose, each by itself.
+    /// Writes since the last sync. A crash may lose each of them separately.
     unsynced: Vec<(usize, Vec<u8>)>,
 }
 
 impl VirtualFiles {
-    /// Carries a request out. Gives its token, its result and the buffer that goes back.
+    /// Carries out a request. Returns its token, its result and the buffer to return.
     pub(super) fn carry_out(
         &mut self,
         request: WorldRequest,
@@ -102,7 +102,7 @@ impl VirtualFiles {
         self.files.get_mut(path).ok_or(FileError::NotFound)
     }
 
-    /// Loses any of the writes that were not synced, and part of others.
+    /// Loses any of the unsynced writes, and parts of others.
     pub(super) fn crash(&mut self, random: &mut Random) {
         self.open.clear();
         for file in self.files.values_mut() {

@@ -1,5 +1,5 @@
-//! The simulated world: the same hosts and the same turn under a seeded scheduler, with virtual time, sockets, files
-//! and links between nodes. Equal seeds and equal calls give equal runs, and equal digests.
+//! The simulated world: the same hosts and the same turn under a seeded scheduler, with virtual time,
+//! sockets, files and links between nodes. Equal seeds and equal calls give equal runs and equal digests.
 
 mod delivery;
 mod file;

@@ -20,21 +20,21 @@ use super::socket::VirtualSockets;
 pub(super) struct SimulatedNode<S: Signal, H: Host<S>> {
     pub(super) layout: NodeLayout,
     pub(super) directory: Arc<Directory>,
-    /// None while the node is down.
+    /// Empty while the node is down.
     pub(super) threads: Vec<SimulatedThread<S, H>>,
     pub(super) world: NodeWorld,
     pub(super) started: Time,
-    /// How often the node was started; what was scheduled for an earlier life is void.
+    /// Number of starts. Events scheduled for an earlier life are void.
     pub(super) life: u32,
 }
 
 pub(super) struct SimulatedThread<S: Signal, H: Host<S>> {
     pub(super) engine: Engine<S, H>,
-    /// Between a turn and its flush.
+    /// True between a turn and its flush.
     pub(super) is_busy: bool,
-    /// When it runs next, if that is scheduled.
+    /// The scheduled next turn, if any.
     pub(super) next_run: Option<Time>,
-    /// When its last file request is done.
+    /// When its last file request completes.
     pub(super) files_done: Time,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct NodeWorld {
     pub(super) limits: KernelLimits,
     pub(super) sockets: VirtualSockets,
     pub(super) files: VirtualFiles,
-    /// Answers that are given later, when the disk has had its time.
+    /// Answers held back until the virtual disk has had its time.
     pub(super) answers: Vec<(Address, WorldEvent)>,
     pub(super) stop_requested: bool,
 }
@@ -65,11 +65,11 @@ impl World for NodeWorld {
     }
 
     fn set_spinning(&mut self, _settings: &SpinSettings) {
-        // Virtual time passes at once, so there is nothing to wait for awake.
+        // Virtual time passes immediately, so spinning would catch nothing.
     }
 
     fn set_sending(&mut self, _settings: &SendSettings) {
-        // Who writes to a virtual socket is drawn by the order of turns.
+        // The order of turns already draws which thread writes to a virtual socket.
     }
 
     fn stop(&mut self) {

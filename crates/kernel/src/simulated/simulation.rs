@@ -1,8 +1,8 @@
-//! The seeded scheduler: a queue of what happens when, and the seed decides how long everything takes.
+//! The seeded scheduler: a queue of timed events. The seed decides how long everything takes.
 //!
-//! A thread's turn is two happenings: it runs at one time, and what it sent is published when its service time is
-//! over. Signals between threads are in the order sent per pair, priority and class, since the rings are the real
-//! ones; between nodes they are in order per pair of nodes.
+//! A thread's turn is two events: the thread runs at one time, and its output is published when its service
+//! time is over. Signals between threads keep their order for each pair, priority and class, because the
+//! rings are the real ones. Signals between nodes keep their order for each pair of nodes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,35 +24,35 @@ use super::file::VirtualFiles;
 use super::node::{NodeWorld, SimulatedNode, SimulatedThread};
 use super::socket::{SocketFaults, VirtualSockets};
 
-/// How a thread that waits for room looks again.
+/// How soon a thread that waits for room checks again.
 const BLOCKED_PAUSE: Duration = Duration::from_micros(100);
 
-/// The most socket events a thread takes in one turn.
+/// Maximum number of socket events that a thread takes in one turn.
 const INPUTS_MAX: usize = 16;
 
 /// How a simulation behaves.
 #[derive(Clone, Debug)]
 pub struct SimulationOptions {
-    /// Decides everything that is not decided by the blocks and the calls.
+    /// Decides everything that neither the blocks nor the caller decides.
     pub seed: u64,
     /// The kernel's maxima, for every node.
     pub limits: KernelLimits,
-    /// The longest time that a thread needs for one signal, in nanoseconds.
+    /// Maximum service time of one signal, in nanoseconds.
     pub service_ns_max: u64,
-    /// The longest time until a thread notices news, in nanoseconds.
+    /// Maximum time until a thread notices input, in nanoseconds.
     pub wake_ns_max: u64,
-    /// The longest way of a signal to another node, in nanoseconds.
+    /// Maximum latency of a signal to another node, in nanoseconds.
     pub link_ns_max: u64,
-    /// The longest time of a file request, in nanoseconds.
+    /// Maximum duration of a file request, in nanoseconds.
     pub file_ns_max: u64,
-    /// What goes wrong with sockets.
+    /// Faults of sockets.
     pub sockets: SocketFaults,
-    /// What the wall clock shows at the start, in microseconds since 1970.
+    /// The wall clock at the start, in microseconds since 1970-01-01.
     pub wall_clock_us: u64,
 }
 
 impl SimulationOptions {
-    /// The usual behaviour under a seed.
+    /// The default behaviour under a seed.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -70,23 +70,23 @@ impl SimulationOptions {
 /// The client's end of a virtual connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClientSocket {
-    /// The node that it is connected to.
+    /// The node at the other end.
     pub node: NodeId,
     position: usize,
 }
 
 enum ScheduledEvent<S> {
-    /// A thread of a node takes a turn.
+    /// A thread runs a turn.
     Run { life: u32, node: usize, thread: usize },
-    /// What a thread sent in its turn is published.
+    /// The output of a turn is published.
     Flush { life: u32, node: usize, thread: usize },
-    /// A signal comes from another node.
+    /// A signal arrives from another node.
     Arrive { life: u32, node: usize, envelope: Envelope<S> },
-    /// A file request is done.
+    /// A file request completes.
     Answer { life: u32, node: usize, thread: usize, to: Address, event: WorldEvent },
 }
 
-/// A number of nodes in one thread of one process, deterministic.
+/// Any number of nodes in one thread, deterministic.
 pub struct Simulation<S: Signal, H: Host<S>> {
     options: SimulationOptions,
     random: Random,
@@ -95,14 +95,14 @@ pub struct Simulation<S: Signal, H: Host<S>> {
     scheduled: u64,
     nodes: Vec<SimulatedNode<S, H>>,
     make_host: Box<dyn FnMut(ThreadSeat) -> H>,
-    /// When the last signal from one node to another arrives, so that none overtakes it.
+    /// Arrival of the last signal between each pair of nodes, so that none overtakes it.
     arrivals: BTreeMap<(u8, u8), Time>,
     digest: u64,
     handled: u64,
 }
 
 impl<S: Signal, H: Host<S>> Simulation<S, H> {
-    /// A simulation without nodes. `make_host` makes the blocks of every thread, also of nodes started again.
+    /// A simulation without nodes. `make_host` creates the blocks of every thread, also after a restart.
     pub fn new(options: SimulationOptions, make_host: impl FnMut(ThreadSeat) -> H + 'static) -> Self {
         crate::invariant::panic_on_failure();
         Self {
@@ -119,7 +119,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         }
     }
 
-    /// Starts a node. Nodes are numbered from 1 in the order of adding.
+    /// Starts a node. Nodes are numbered from 1 in the order of these calls.
     pub fn add_node(&mut self, layout: &NodeLayout) -> Result<NodeId, LayoutError> {
         let node = NodeId(self.nodes.len() as u8 + 1);
         let directory = Arc::new(Directory::new(node, layout)?);
@@ -137,7 +137,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         Ok(node)
     }
 
-    /// Ends a node at once: signals, sockets and writes that were not synced are lost. Nothing if it is down.
+    /// Ends a node abruptly: signals, sockets and unsynced writes are lost. Does nothing if the node is down.
     pub fn crash(&mut self, node: NodeId) {
         let Some(node) = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1)) else { return };
         node.threads.clear();
@@ -147,7 +147,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         node.world.files.crash(&mut self.random);
     }
 
-    /// Starts a node again after a crash, with the files that were left. Nothing if it runs.
+    /// Starts a node after a crash, with the files that survived. Does nothing if the node runs.
     pub fn restart(&mut self, node: NodeId) {
         let position = usize::from(node.0).wrapping_sub(1);
         if self.nodes.get(position).is_some_and(|node| node.threads.is_empty()) {
@@ -155,7 +155,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         }
     }
 
-    /// Tells the blocks of a node to end what is begun.
+    /// Asks the blocks of a node to finish their work.
     pub fn request_stop(&mut self, node: NodeId) {
         let position = usize::from(node.0).wrapping_sub(1);
         for thread in 0..self.nodes.get(position).map_or(0, |node| node.threads.len()) {
@@ -169,38 +169,38 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         }
     }
 
-    /// Virtual nanoseconds since the simulation began.
+    /// Virtual time since the simulation began.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// A hash of every signal delivered so far, with its time, thread, addresses and number, which stands for its name.
+    /// A hash over every signal delivered so far: time, thread, addresses and number.
     pub fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// How many signals were delivered so far.
+    /// Number of signals delivered so far.
     pub fn signals(&self) -> u64 {
         self.handled
     }
 
-    /// The blocks of a thread, for a look from outside; none if the node is down.
+    /// The blocks of a thread, for inspection; `None` if the node is down.
     pub fn host_mut(&mut self, node: NodeId, thread: u16) -> Option<&mut H> {
         let node = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1))?;
         Some(node.threads.get_mut(usize::from(thread))?.engine.host_mut())
     }
 
-    /// The content of a file of a node as its processes see it; none if there is no such file.
+    /// The content of a node's file as its processes see it; `None` if the file does not exist.
     pub fn file(&self, node: NodeId, path: &str) -> Option<&[u8]> {
         self.nodes.get(usize::from(node.0).wrapping_sub(1))?.world.files.content(path)
     }
 
-    /// From now on this goes wrong with sockets.
+    /// Changes the faults of sockets.
     pub fn set_socket_faults(&mut self, faults: SocketFaults) {
         self.options.sockets = faults;
     }
 
-    /// Lets the next thing happen. False if nothing ever happens again by itself.
+    /// Processes the next event. False if none is left.
     pub fn step(&mut self) -> bool {
         let Some(((time, _), scheduled)) = self.queue.pop_first() else { return false };
         self.now = self.now.max(time);
@@ -232,7 +232,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         true
     }
 
-    /// Lets things happen until so much virtual time has passed.
+    /// Processes events until `duration` of virtual time has passed.
     pub fn run_for(&mut self, duration: Duration) {
         let end = self.now.plus(duration);
         while self.queue.first_key_value().is_some_and(|(&(time, _), _)| time <= end) {
@@ -241,7 +241,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         self.now = end;
     }
 
-    /// Lets things happen until a condition holds; false if it did not within so much virtual time.
+    /// Processes events until the condition holds. False if it does not within `longest` of virtual time.
     pub fn run_until(&mut self, longest: Duration, mut condition: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now.plus(longest);
         loop {
@@ -293,7 +293,8 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         self.queue.insert((time, self.scheduled), scheduled);
     }
 
-    /// A thread runs at `time`, unless it runs before anyhow or is busy, after which it looks by itself.
+    /// Schedules a turn at `time`, unless the thread runs earlier anyway or is busy; a busy thread checks by
+    /// itself afterwards.
     fn schedule_run(&mut self, node: usize, thread: usize, time: Time) {
         let life = self.nodes[node].life;
         let state = &mut self.nodes[node].threads[thread];
@@ -379,7 +380,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         }
     }
 
-    /// When a thread that has just ended a turn looks again by itself.
+    /// Schedules the next check of a thread that has just ended a turn.
     fn schedule_next(&mut self, position: usize, thread: usize, moved: bool) {
         let node = &mut self.nodes[position];
         let engine = &mut node.threads[thread].engine;
@@ -431,8 +432,8 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
 }
 
 impl<S: Signal, H: Host<S>> Simulation<S, H> {
-    /// Connects to a node. The connection is open at once, as a connection in a listen queue is. Fails if the node is
-    /// down or has no recv module.
+    /// Connects to a node. The connection is open immediately, like one in a listen queue. Fails if the node
+    /// is down or no thread owns sockets.
     pub fn connect(&mut self, node: NodeId, listener: u16) -> Option<ClientSocket> {
         let index = usize::from(node.0).wrapping_sub(1);
         let state = self.nodes.get_mut(index).filter(|node| !node.threads.is_empty())?;
@@ -441,14 +442,14 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         Some(ClientSocket { node, position })
     }
 
-    /// Writes bytes; the server reads them in pieces. False if the connection is closed.
+    /// Writes bytes, which the server reads in pieces. False if the connection is closed.
     pub fn write(&mut self, socket: ClientSocket, bytes: &[u8]) -> bool {
         let owner = self.sockets(socket.node).and_then(|sockets| sockets.client_write(socket.position, bytes));
         self.notify_owner(socket.node, owner);
         owner.is_some()
     }
 
-    /// Takes everything that has come.
+    /// Takes everything that has arrived.
     pub fn read(&mut self, socket: ClientSocket) -> Vec<u8> {
         let read = self.sockets(socket.node).map(|sockets| sockets.client_read(socket.position));
         let (bytes, owner) = read.unwrap_or_default();
@@ -473,7 +474,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         self.nodes.get_mut(usize::from(node.0).wrapping_sub(1)).map(|node| &mut node.world.sockets)
     }
 
-    /// The thread that owns a socket notices that something happened to it.
+    /// Schedules the owner of a socket after something happened to the socket.
     fn notify_owner(&mut self, node: NodeId, owner: Option<u16>) {
         let position = usize::from(node.0).wrapping_sub(1);
         let Some(owner) = owner else { return };

@@ -1,4 +1,4 @@
-//! Virtual connections: both ends of each, in the node that was connected to.
+//! Virtual connections: both ends of each, kept with the server's node.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,16 +11,16 @@ use crate::random::Random;
 use crate::scheduler::run::Services;
 use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
 
-/// What may go wrong with virtual sockets; a chance of 0 is never.
+/// Faults of virtual sockets; a chance of 0 disables a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketFaults {
-    /// One read in so many gets only a part of what has come.
+    /// One in this many reads returns only part of what has arrived.
     pub short_read_one_in: u64,
-    /// One write in so many writes only a part of what is queued.
+    /// One in this many writes takes only part of what is queued.
     pub short_write_one_in: u64,
-    /// One read or write in so many finds the connection broken.
+    /// One in this many reads or writes finds the connection broken.
     pub reset_one_in: u64,
-    /// Bytes that a client takes without reading them; more stay with the server.
+    /// Bytes that a client buffers without reading them; more stay with the server.
     pub client_window_bytes: usize,
 }
 
@@ -30,11 +30,11 @@ impl Default for SocketFaults {
     }
 }
 
-/// The connections of one node, by the order of connecting, and the places of its recv instances.
+/// The connections of one node in the order of connecting, and the socket slots of its instances.
 #[derive(Debug, Default)]
 pub(super) struct VirtualSockets {
     connections: Vec<Connection>,
-    /// By recv instance and place: the generation and the connection that is there.
+    /// By instance and slot: the generation and the connection in the slot.
     slots: Vec<Vec<(u32, Option<usize>)>>,
     last_instance: usize,
 }
@@ -46,25 +46,25 @@ struct Connection {
     listener: u16,
     announced: bool,
     to_server: VecDeque<u8>,
-    /// Queued at the server, not yet taken by the client's window.
+    /// Queued at the server, not yet in the client's window.
     to_client: VecDeque<u8>,
     received: VecDeque<u8>,
     server_open: bool,
     client_open: bool,
     paused: bool,
     closing: bool,
-    /// The owner is to close it for this reason. Only the owner closes, so that it hears of the end of a socket before a
-    /// new one takes its place.
+    /// Why the owner must close the socket. Only the owner closes, so that its block sees the end of a socket
+    /// before another reuses the slot.
     ended: Option<SocketCloseReason>,
     above_high_water: bool,
 }
 
 impl VirtualSockets {
-    pub(super) fn new(recv_instances: u16) -> Self {
-        Self { connections: Vec::new(), slots: vec![Vec::new(); usize::from(recv_instances)], last_instance: 0 }
+    pub(super) fn new(owner_count: u16) -> Self {
+        Self { connections: Vec::new(), slots: vec![Vec::new(); usize::from(owner_count)], last_instance: 0 }
     }
 
-    /// A new connection, owned by the recv instance that has the fewest. Returns its position and its owner.
+    /// A new connection, owned by the instance with the fewest. Returns its position and its owner.
     pub(super) fn connect(&mut self, listener: u16) -> Option<(usize, u16)> {
         let instances = self.slots.len();
         let load = |instance: usize| self.slots[instance].iter().filter(|(_, connection)| connection.is_some()).count();
@@ -131,7 +131,7 @@ impl VirtualSockets {
         }
     }
 
-    /// Which connections of a recv instance may have something for it.
+    /// Connections of an instance that may have input for it.
     pub(super) fn with_input(&self, instance: u16) -> Vec<usize> {
         let slots = self.slots.get(usize::from(instance)).into_iter().flatten();
         let here = slots.filter_map(|&(_, connection)| connection);
@@ -215,14 +215,15 @@ impl VirtualSockets {
         }
     }
 
-    /// The recv instances whose sockets a thread with these modules writes to: its own, or any if it sends for others.
+    /// The instances whose sockets a thread with these modules writes to: its own, or any if it sends for
+    /// others.
     pub(super) fn written_by(&self, modules: &[(ModuleId, u16)]) -> impl Iterator<Item = u16> + use<> {
         let sends = modules.iter().any(|&(module, _)| module == ModuleId::SEND);
         let own = modules.iter().find(|(module, _)| *module == ModuleId::SOCKETS).map(|&(_, instance)| instance);
         (0..self.slots.len() as u16).filter(move |&instance| sends || own == Some(instance))
     }
 
-    /// Whether bytes are queued at a recv instance that a client with such a window would take.
+    /// Whether an instance has queued bytes that a client with this window would take.
     pub(super) fn has_output(&self, instance: u16, window: usize) -> bool {
         let here = self.slots.get(usize::from(instance)).into_iter().flatten();
         here.filter_map(|&(_, connection)| connection).any(|position| {
@@ -231,7 +232,7 @@ impl VirtualSockets {
         })
     }
 
-    /// Lets clients take what is queued, as far as their windows allow, and closes what was to be closed then.
+    /// Moves queued bytes into clients' windows, and closes the sockets that were waiting for it.
     pub(super) fn write_output(
         &mut self,
         instance: u16,

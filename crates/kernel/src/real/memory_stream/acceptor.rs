@@ -1,6 +1,7 @@
-//! Where clients knock at a recv thread: new connections, and news of those that there are.
+//! Where clients connect to a thread: new connections, and the ready list of existing ones.
 //!
-//! The lock is held for a few instructions, once or twice in the life of a connection; the recv thread only tries it.
+//! Clients hold the lock for a few instructions, once or twice in the life of a connection. The owning thread
+//! only tries it.
 
 use std::sync::Arc;
 
@@ -12,12 +13,13 @@ use super::client::MemoryStream;
 use super::end::{NodeEnd, connection};
 use super::ready_list::ReadyList;
 
-/// Wakes a recv thread if it sleeps. Whoever rings has published its news and passed [`SleepCell::fence_before_claim`].
+/// Wakes the owning thread if it sleeps. The caller has published its input and passed
+/// [`SleepCell::fence_before_claim`].
 pub(in crate::real) trait Bell: Send + Sync {
     fn ring(&self);
 }
 
-/// The door of one recv thread.
+/// Accepts the in-memory connections of one thread.
 pub(in crate::real) struct Acceptor {
     ready: ReadyList,
     bell: Box<dyn Bell>,
@@ -27,12 +29,12 @@ pub(in crate::real) struct Acceptor {
 struct Entrance {
     arrivals: Vec<Arrival>,
     free: Vec<u32>,
-    /// Places from here on were never used.
+    /// Slots from here on were never used.
     unused: u32,
     closed: bool,
 }
 
-/// A new connection that its recv thread has not seen yet.
+/// A new connection that its thread has not taken yet.
 pub(in crate::real) struct Arrival {
     /// The node's end.
     pub(in crate::real) end: NodeEnd,
@@ -40,7 +42,7 @@ pub(in crate::real) struct Arrival {
     pub(in crate::real) listener: u16,
 }
 
-/// Why nobody was let in.
+/// Why a connection was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::real) enum Refusal {
     Closed,
@@ -48,13 +50,13 @@ pub(in crate::real) enum Refusal {
 }
 
 impl Acceptor {
-    /// A door for at most so many connections at once.
+    /// An acceptor for at most `slots` connections at a time.
     pub(in crate::real) fn new(slots: u32, bell: Box<dyn Bell>) -> Self {
         let entrance = Entrance { arrivals: Vec::new(), free: Vec::new(), unused: 0, closed: false };
         Self { ready: ReadyList::new(slots), bell, entrance: Mutex::new(entrance) }
     }
 
-    /// Makes a connection and announces it to the recv thread.
+    /// Makes a connection and announces it to the owning thread.
     pub(in crate::real) fn connect(
         self: &Arc<Self>,
         listener: u16,
@@ -88,7 +90,7 @@ impl Acceptor {
         Ok(entrance.unused - 1)
     }
 
-    /// Tells the recv thread that the connection at `slot` has something for it.
+    /// Puts the connection in `slot` on the ready list and wakes the owning thread.
     #[inline]
     pub(super) fn notify(&self, slot: u32) {
         if self.ready.notify(slot) {
@@ -97,19 +99,19 @@ impl Acceptor {
         }
     }
 
-    /// Whether any connection has something for the recv thread.
+    /// Whether the ready list is not empty.
     #[inline]
     pub(in crate::real) fn is_pending(&self) -> bool {
         self.ready.is_pending()
     }
 
-    /// Takes the places that have news. For the recv thread.
+    /// Takes the ready list. For the owning thread.
     pub(in crate::real) fn take_ready(&self, slots: &mut Vec<u32>) {
         self.ready.take(slots);
     }
 
-    /// Takes new connections and gives back the places of those that are gone. Does nothing and returns false if a client is
-    /// just knocking. For the recv thread.
+    /// Takes new connections and returns the slots of closed ones. Does nothing and returns false while a
+    /// client is connecting. For the owning thread.
     pub(in crate::real) fn exchange(&self, arrivals: &mut impl Extend<Arrival>, gone: &mut Vec<u32>) -> bool {
         let Ok(mut entrance) = self.entrance.try_lock() else { return false };
         arrivals.extend(entrance.arrivals.drain(..));
@@ -117,7 +119,7 @@ impl Acceptor {
         true
     }
 
-    /// Lets nobody in any more; who knocked and was not seen is closed.
+    /// Refuses further connections, and closes those that were not taken.
     pub(in crate::real) fn close(&self) {
         let arrivals = match self.entrance.lock() {
             Ok(mut entrance) => {
@@ -126,7 +128,7 @@ impl Acceptor {
             }
             Err(_) => return,
         };
-        // Their ends wake clients, which is not done under the lock.
+        // Dropping the node's ends wakes clients, which must not happen under the lock.
         drop(arrivals);
     }
 }

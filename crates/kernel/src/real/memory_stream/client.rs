@@ -1,6 +1,6 @@
 //! Hot path: at most 150 instructions a buffer that is sent or received without waiting.
 //!
-//! The client's end of a connection in memory, for any thread or future outside the node.
+//! The client's end of an in-memory connection, for any thread or future outside the node.
 #![allow(clippy::disallowed_methods, reason = "clients of a node are no blocks: they may wait, and for a limited time")]
 
 use std::fmt;
@@ -17,49 +17,49 @@ use super::acceptor::Acceptor;
 use super::end::Link;
 use super::pipe::{PipeReceiver, PipeSender};
 
-/// The most bytes that [`Write`] puts into one buffer; what the node takes without copying.
+/// Maximum number of bytes that [`Write`] puts into one buffer: what the node takes without copying.
 const WRITE_BYTES_MAX: usize = 16 << 10;
 
-/// Bytes of received buffers that a stream keeps for what it will send.
+/// Received buffers that a stream keeps for sending, in bytes.
 const IDLE_BYTES_MAX: usize = 128 << 10;
 
-/// Looks between two looks at the clock while a blocking call has not gone to sleep yet.
+/// Polls between two readings of the clock while a blocking call spins.
 const LOOKS_PER_CLOCK: u32 = 16;
 
-/// A connection to a node of the same process, as good as one over a socket: bytes in order, bounded both ways, closed by
-/// either side. Dropping it closes it.
+/// A connection to a node of the same process, equivalent to one over a socket: ordered bytes, bounded in
+/// both directions, closed by either side. Dropping it closes it.
 ///
-/// Whole buffers change hands, nothing is copied, and no system call is made while both sides are busy. Bytes have no
-/// boundaries: what was sent as one buffer may come as several, and the other way round.
+/// Whole buffers change hands without copying, and without system calls while both sides are busy. Buffer
+/// boundaries carry no meaning: what was sent as one buffer may arrive as several, and vice versa.
 pub struct MemoryStream {
     sender: MemorySender,
     receiver: MemoryReceiver,
     idle: BufferPool,
-    /// What [`Read`] has taken and not yet given out, and how much of it it gave out.
+    /// The buffer that [`Read`] is returning bytes from, and how many it has returned.
     reading: (Buffer, usize),
 }
 
-/// The half of a [`MemoryStream`] that sends. Dropping it closes the connection once the node has read everything; answers
-/// that are not under way by then are lost.
+/// The sending half of a [`MemoryStream`]. Dropping it closes the connection once the node has read
+/// everything. Answers that are not in flight by then are lost.
 pub struct MemorySender {
     pipe: PipeSender,
     node: NodeSide,
     patience: Patience,
 }
 
-/// The half of a [`MemoryStream`] that receives. Dropping it tells the node that nothing more is wanted.
+/// The receiving half of a [`MemoryStream`]. Dropping it tells the node that nothing more will be received.
 pub struct MemoryReceiver {
     pipe: PipeReceiver,
     node: NodeSide,
     patience: Patience,
 }
 
-/// Why a buffer was not taken.
+/// Why a buffer was not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum TrySendError {
-    /// As much is under way as may be; the buffer comes back.
+    /// The bound on bytes or buffers in flight is reached. Returns the buffer.
     Full(Buffer),
-    /// The node has closed the connection; the buffer comes back.
+    /// The node has closed the connection. Returns the buffer.
     Closed(Buffer),
 }
 
@@ -128,7 +128,7 @@ impl MemoryStream {
     /// See [`MemoryReceiver::try_receive`].
     ///
     /// # Errors
-    /// The node has closed the connection and everything was taken.
+    /// The node has closed the connection and everything was received.
     #[inline]
     pub fn try_receive(&mut self) -> Result<Option<Buffer>, StreamClosed> {
         self.receiver.try_receive()
@@ -147,24 +147,24 @@ impl MemoryStream {
     /// See [`MemoryReceiver::receive_within`].
     ///
     /// # Errors
-    /// The node has closed the connection and everything was taken.
+    /// The node has closed the connection and everything was received.
     pub fn receive_within(&mut self, longest: Duration) -> Result<Option<Buffer>, StreamClosed> {
         self.receiver.receive_within(longest)
     }
 
-    /// An empty buffer with room for at least `capacity` bytes, one that was given back if there is one.
+    /// An empty buffer with room for at least `capacity` bytes, reusing one that was given back.
     #[inline]
     pub fn buffer(&mut self, capacity: usize) -> Buffer {
         self.idle.take(capacity)
     }
 
-    /// Gives a received buffer back, to be used again for what is sent.
+    /// Gives a received buffer back, for reuse by [`MemoryStream::buffer`].
     #[inline]
     pub fn give(&mut self, bytes: Buffer) {
         self.idle.give(bytes);
     }
 
-    /// How long blocking calls keep looking before they put their thread to sleep; 0 at first.
+    /// How long blocking calls spin before they put their thread to sleep; initially 0.
     pub fn set_spin(&mut self, longest: Duration) {
         self.sender.set_spin(longest);
         self.receiver.set_spin(longest);
@@ -182,7 +182,7 @@ impl MemoryStream {
 }
 
 impl MemorySender {
-    /// Hands a buffer to the node. One without bytes is dropped.
+    /// Hands a buffer to the node. An empty buffer is dropped.
     ///
     /// # Errors
     /// No room, or the node has closed the connection.
@@ -200,8 +200,8 @@ impl MemorySender {
         Ok(())
     }
 
-    /// As [`MemorySender::try_send`]; without room the task is woken when there is some. Empties `bytes` when they are
-    /// handed over.
+    /// Like [`MemorySender::try_send`], but without room wakes the task once there is some. Empties `bytes`
+    /// when they are handed over.
     pub fn poll_send(&mut self, context: &mut Context<'_>, bytes: &mut Buffer) -> Poll<Result<(), StreamClosed>> {
         let full = match self.try_send(std::mem::take(bytes)) {
             Ok(()) => return Poll::Ready(Ok(())),
@@ -216,7 +216,7 @@ impl MemorySender {
         match self.try_send(full) {
             Err(TrySendError::Full(full)) => {
                 *bytes = full;
-                // The recv thread does not look for those who wait; it is told.
+                // The owning thread does not search for waiting clients, so it is notified.
                 self.node.notify();
                 Poll::Pending
             }
@@ -231,7 +231,7 @@ impl MemorySender {
         }
     }
 
-    /// Hands a buffer to the node; waits while there is no room.
+    /// Hands a buffer to the node; waits for room.
     ///
     /// # Errors
     /// The node has closed the connection.
@@ -271,15 +271,15 @@ impl Drop for MemorySender {
 }
 
 impl MemoryReceiver {
-    /// The next bytes; `Ok(None)` if there are none yet.
+    /// The next bytes; `Ok(None)` if none have arrived.
     ///
     /// # Errors
-    /// The node has closed the connection and everything was taken.
+    /// The node has closed the connection and everything was received.
     #[inline]
     pub fn try_receive(&mut self) -> Result<Option<Buffer>, StreamClosed> {
         let mut bytes = self.pipe.pop();
         if bytes.is_none() && self.pipe.is_sender_gone() {
-            // What came before the end is seen now at the latest.
+            // The close was seen after everything sent before it, so a last pop finds what remains.
             bytes = Some(self.pipe.pop().ok_or(StreamClosed)?);
         }
         if self.node.link.node_waits.load(Ordering::Relaxed) && self.pipe.has_few() {
@@ -288,7 +288,7 @@ impl MemoryReceiver {
         Ok(bytes)
     }
 
-    /// The next bytes; nothing when the node has closed the connection and everything was taken.
+    /// The next bytes; `None` once the node has closed the connection and everything was received.
     pub fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Buffer>> {
         match self.try_receive() {
             Ok(None) => {}
@@ -305,15 +305,15 @@ impl MemoryReceiver {
         }
     }
 
-    /// The next bytes, waited for; nothing when the node has closed the connection and everything was taken.
+    /// Waits for the next bytes; `None` once the node has closed the connection and everything was received.
     pub fn receive(&mut self) -> Option<Buffer> {
         self.receive_until(None).unwrap_or_default()
     }
 
-    /// The next bytes, waited for so long and no longer; `Ok(None)` if none came.
+    /// Waits at most `longest` for the next bytes; `Ok(None)` if none arrived.
     ///
     /// # Errors
-    /// The node has closed the connection and everything was taken.
+    /// The node has closed the connection and everything was received.
     pub fn receive_within(&mut self, longest: Duration) -> Result<Option<Buffer>, StreamClosed> {
         self.receive_until(Some(Instant::now() + longest))
     }
@@ -357,7 +357,7 @@ impl Drop for MemoryReceiver {
     }
 }
 
-/// Waits for bytes; 0 when the node has closed the connection.
+/// Waits for bytes; returns 0 once the node has closed the connection.
 impl Read for MemoryStream {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         if out.is_empty() {
@@ -378,7 +378,7 @@ impl Read for MemoryStream {
     }
 }
 
-/// Sends at once, so flushing does nothing; waits for room.
+/// Sends immediately, so flushing does nothing; waits for room.
 impl Write for MemoryStream {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let length = bytes.len().min(WRITE_BYTES_MAX);
@@ -393,7 +393,7 @@ impl Write for MemoryStream {
     }
 }
 
-/// The way to the node.
+/// The client's path to the node.
 #[derive(Clone)]
 struct NodeSide {
     link: Arc<Link>,
@@ -407,7 +407,7 @@ impl NodeSide {
         self.acceptor.notify(self.slot);
     }
 
-    /// The node, which waits for room, looks again.
+    /// The node waits for room and checks again.
     #[cold]
     fn announce_room(&self) {
         if self.link.node_waits.swap(false, Ordering::AcqRel) {
@@ -430,7 +430,7 @@ impl Patience {
         (!self.spin.is_zero()).then(Instant::now)
     }
 
-    /// Whether to look once more before going to sleep.
+    /// Whether to poll once more before sleeping.
     #[inline]
     fn spins(&mut self, start: Option<Instant>) -> bool {
         let Some(start) = start else { return false };
@@ -453,7 +453,7 @@ impl Patience {
     }
 }
 
-/// Wakes a parked thread.
+/// Unparks a thread.
 struct Unpark(Thread);
 
 impl Wake for Unpark {

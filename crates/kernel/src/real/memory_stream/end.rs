@@ -1,6 +1,6 @@
 //! Hot path: at most 100 instructions a read or a write.
 //!
-//! The node's end of a connection in memory, owned by a recv thread.
+//! The node's end of an in-memory connection, owned by a thread with sockets.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::client::MemoryStream;
 use super::pipe::{PipeBounds, PipeReceiver, PipeSender, pipe};
 use super::waker_slot::WakerSlot;
 
-/// Who waits at a connection.
+/// The parties that wait at a connection.
 pub(super) struct Link {
     /// The client, for bytes.
     pub(super) receiver_waits: WakerSlot,
@@ -25,26 +25,26 @@ pub(super) struct Link {
     pub(super) node_waits: AtomicBool,
 }
 
-/// The node's end.
+/// The node's end of a connection.
 pub(in crate::real) struct NodeEnd {
     receiver: PipeReceiver,
     sender: PipeSender,
     link: Arc<Link>,
     slot: u32,
-    /// A buffer too big for one read, and how much of it was read.
+    /// A buffer too large for one read, and how many of its bytes were read.
     rest: Option<(Buffer, usize)>,
-    /// Whether something was taken out since the client was last told that there is room.
+    /// Whether buffers were taken since the client was last notified of room.
     made_room: bool,
 }
 
-/// What became of handing buffers over.
+/// Outcome of handing over buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::real) enum HandOver {
-    /// All of them are with the client.
+    /// The client has all of them.
     All,
     /// The client takes no more for now.
     Full,
-    /// The client takes nothing any more.
+    /// The client will take no more.
     Broken,
 }
 
@@ -63,12 +63,13 @@ pub(super) fn connection(acceptor: &Arc<Acceptor>, slot: u32, limits: &KernelLim
 }
 
 impl NodeEnd {
-    /// Its place at the door.
+    /// Its slot at the acceptor.
     pub(in crate::real) fn slot(&self) -> u32 {
         self.slot
     }
 
-    /// Takes at most `bytes_max` bytes, uncopied if they came in a buffer no bigger than that; nothing if there are none.
+    /// Takes at most `bytes_max` bytes, without copying if they arrived in a buffer of at most that size;
+    /// `None` if there are none.
     #[inline]
     pub(in crate::real) fn read(&mut self, bytes_max: usize, buffers: &mut BufferPool) -> Option<Buffer> {
         if self.rest.is_some() {
@@ -100,19 +101,20 @@ impl NodeEnd {
         Some(part)
     }
 
-    /// Whether another read would give something, were it only the news that the client has closed.
+    /// Whether another read would return something, be it only that the client has closed.
     #[inline]
     pub(in crate::real) fn has_input(&mut self) -> bool {
         self.rest.is_some() || !self.receiver.is_empty() || self.receiver.is_sender_gone()
     }
 
-    /// Whether all was read and the client will send no more.
+    /// Whether everything was read and the client will send no more.
     pub(in crate::real) fn is_ended(&mut self) -> bool {
         self.rest.is_none() && self.receiver.is_ended()
     }
 
-    /// Wakes a client that waits for room, if there is some that it has not been told of. A client without room says so
-    /// before it puts its connection among the news, so calling this after each read and for all news is enough.
+    /// Wakes a client that waits for room, if there is room that it was not notified of. A client without
+    /// room registers before it enters the ready list, so calling this after each read and for each entry of
+    /// the list suffices.
     #[inline]
     pub(in crate::real) fn announce_room(&mut self) {
         if self.made_room && self.receiver.has_few() {
@@ -120,8 +122,8 @@ impl NodeEnd {
         }
     }
 
-    /// Hands over what is queued, as far as there is room, and takes its bytes off `queued_bytes`. [`NodeEnd::wake_client`] is
-    /// to follow.
+    /// Hands over queued buffers as far as there is room, and subtracts their bytes from `queued_bytes`.
+    /// [`NodeEnd::wake_client`] must follow.
     #[inline]
     pub(in crate::real) fn hand_over(&mut self, queue: &mut VecDeque<Buffer>, queued_bytes: &mut usize) -> HandOver {
         if self.sender.is_receiver_gone() {
@@ -145,7 +147,7 @@ impl NodeEnd {
         HandOver::All
     }
 
-    /// Whether the client would take a buffer; if not, it tells when it would.
+    /// Whether the client would take a buffer. If not, it will notify the node when it would.
     pub(in crate::real) fn has_room(&mut self) -> bool {
         if self.sender.has_room() {
             return true;
@@ -159,12 +161,13 @@ impl NodeEnd {
         has_room
     }
 
-    /// Whether the client takes nothing any more.
+    /// Whether the client will take no more.
     pub(in crate::real) fn is_broken(&self) -> bool {
         self.sender.is_receiver_gone()
     }
 
-    /// Stands between handing over and [`NodeEnd::wake_client`]; one for any number of connections.
+    /// Must stand between handing over and [`NodeEnd::wake_client`]; one fence serves any number of
+    /// connections.
     #[inline]
     pub(in crate::real) fn fence_before_wake() {
         SleepCell::fence_before_claim();

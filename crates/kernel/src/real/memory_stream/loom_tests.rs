@@ -1,6 +1,6 @@
-//! Sleeping and waking at both ends of a connection in memory, under every order of memory accesses that the memory model
-//! allows: a lost wake-up would leave somebody asleep for good, which the checker reports as a deadlock. Run with
-//! `sh tests/interleavings.sh loom`.
+//! Sleeping and waking at both ends of an in-memory connection, under every order of memory accesses that the
+//! memory model allows. A lost wake-up would leave a thread asleep for good, which the checker reports as a
+//! deadlock. Run with `sh tests/interleavings.sh loom`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::buffer::{Buffer, BufferPool};
 use crate::limit::KernelLimits;
 use crate::scheduler::sleep::{SleepCell, SleepLocation};
 
-/// The bell of a recv thread that sleeps in its cell.
+/// The bell of a thread that sleeps in its cell.
 struct CellBell(Arc<SleepCell>);
 
 impl Bell for CellBell {
@@ -39,7 +39,7 @@ impl Wake for Parker {
     }
 }
 
-/// Polls until there is a result, asleep in between.
+/// Polls until there is a result, sleeping in between.
 fn wait<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     let parker = Arc::new(Parker { is_woken: Mutex::new(false), bell: Condvar::new() });
     let waker = Waker::from(parker.clone());
@@ -55,7 +55,7 @@ fn wait<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     }
 }
 
-/// What a recv thread has.
+/// The node's side of a connection.
 struct Recv {
     end: NodeEnd,
     acceptor: Arc<Acceptor>,
@@ -64,7 +64,7 @@ struct Recv {
 }
 
 impl Recv {
-    /// Sleeps until there are news, as the thread of a node does, and takes them.
+    /// Sleeps until the ready list is not empty, as a node's thread does, and takes it.
     fn wait_for_news(&mut self) {
         let mut slots = Vec::new();
         loop {
@@ -82,7 +82,7 @@ impl Recv {
         }
     }
 
-    /// The next bytes; nothing when the client has closed.
+    /// The next bytes; `None` once the client has closed.
     fn read(&mut self) -> Option<Buffer> {
         loop {
             if let Some(bytes) = self.end.read(16, &mut self.buffers) {

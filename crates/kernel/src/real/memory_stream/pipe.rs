@@ -1,23 +1,23 @@
-//! Hot path: at most 40 instructions a buffer at each end, besides those of the ring.
+//! Hot path: at most 40 instructions a buffer at each end, not counting those of the ring.
 //!
-//! One direction of a connection in memory: a ring of buffers, bounded in bytes, too.
+//! One direction of an in-memory connection: a ring of buffers that is also bounded in bytes.
 
 use crate::buffer::Buffer;
 use crate::mailbox::{Consumer, Producer, ring};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, CachePadded};
 
-/// The most that may be under way in one direction.
+/// Bounds on what may be in flight in one direction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PipeBounds {
-    /// Buffers, rounded up to a power of two.
+    /// Maximum number of buffers, rounded up to a power of two.
     pub(super) buffers_max: u32,
-    /// A buffer is taken while fewer bytes than this are under way, so that one of any size passes.
+    /// A buffer is accepted while fewer bytes than this are in flight, so a buffer of any size can pass.
     pub(super) bytes_max: u64,
 }
 
 struct PipeState {
-    /// Bytes that the receiver took out, ever.
+    /// Bytes taken by the receiver since the start.
     taken_bytes: CachePadded<AtomicU64>,
     gone: CachePadded<Gone>,
 }
@@ -27,17 +27,17 @@ struct Gone {
     receiver: AtomicBool,
 }
 
-/// The end that buffers go into.
+/// The sending end of a pipe.
 pub(super) struct PipeSender {
     ring: Producer<Buffer>,
     state: Arc<PipeState>,
     sent_bytes: u64,
-    /// What `taken_bytes` said last.
+    /// Last value loaded from `taken_bytes`.
     taken_bytes_seen: u64,
     bytes_max: u64,
 }
 
-/// The end that buffers come out of.
+/// The receiving end of a pipe.
 pub(super) struct PipeReceiver {
     ring: Consumer<Buffer>,
     state: Arc<PipeState>,
@@ -46,7 +46,7 @@ pub(super) struct PipeReceiver {
     few_buffers: u64,
 }
 
-/// The two ends of a new direction.
+/// Both ends of a new pipe.
 pub(super) fn pipe(bounds: PipeBounds) -> (PipeSender, PipeReceiver) {
     let (producer, consumer) = ring(bounds.buffers_max);
     let gone = Gone { sender: AtomicBool::new(false), receiver: AtomicBool::new(false) };
@@ -58,7 +58,7 @@ pub(super) fn pipe(bounds: PipeBounds) -> (PipeSender, PipeReceiver) {
 }
 
 impl PipeSender {
-    /// Puts a buffer in, unpublished; gives it back if there is no room.
+    /// Puts in a buffer, unpublished. Returns the buffer if there is no room.
     #[inline]
     pub(super) fn push(&mut self, bytes: Buffer) -> Result<(), Buffer> {
         if !self.has_room_for_bytes() {
@@ -70,13 +70,13 @@ impl PipeSender {
         Ok(())
     }
 
-    /// Lets the receiver see what was put in.
+    /// Makes everything put in visible to the receiver.
     #[inline]
     pub(super) fn publish(&mut self) {
         self.ring.publish();
     }
 
-    /// Whether a buffer would be taken; looks at what the receiver published.
+    /// Whether a buffer would be accepted, from the receiver's current figures.
     pub(super) fn has_room(&mut self) -> bool {
         self.has_room_for_bytes() && self.ring.free() > 0
     }
@@ -90,13 +90,13 @@ impl PipeSender {
         self.sent_bytes - self.taken_bytes_seen < self.bytes_max
     }
 
-    /// Whether nobody will take anything out any more.
+    /// Whether the receiving end is closed.
     #[inline]
     pub(super) fn is_receiver_gone(&self) -> bool {
         self.state.gone.receiver.load(Ordering::Acquire)
     }
 
-    /// Says that nothing more will be put in. The receiver still gets what is in.
+    /// Announces that nothing more will be put in. The receiver still gets what is in the pipe.
     pub(super) fn close(&mut self) {
         self.ring.publish();
         self.state.gone.sender.store(true, Ordering::Release);
@@ -110,7 +110,7 @@ impl Drop for PipeSender {
 }
 
 impl PipeReceiver {
-    /// Takes the oldest buffer out and gives its room back.
+    /// Takes the oldest buffer and returns its room to the sender.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Buffer> {
         let bytes = match self.ring.pop() {
@@ -126,29 +126,29 @@ impl PipeReceiver {
         Some(bytes)
     }
 
-    /// Whether there is nothing to take out at this moment.
+    /// Whether the pipe is empty at this moment.
     #[inline]
     pub(super) fn is_empty(&mut self) -> bool {
         self.ring.refresh() == 0
     }
 
-    /// Whether so little is left that waking a sender without room is worth it.
+    /// Whether so little is left that waking a waiting sender is worthwhile.
     pub(super) fn has_few(&mut self) -> bool {
         self.ring.refresh() <= self.few_buffers
     }
 
-    /// Whether everything was taken out and nothing more will come.
+    /// Whether everything was taken and nothing more will arrive.
     pub(super) fn is_ended(&mut self) -> bool {
         self.is_sender_gone() && self.ring.refresh() == 0
     }
 
-    /// Whether the sender will put nothing more in.
+    /// Whether the sending end is closed.
     #[inline]
     pub(super) fn is_sender_gone(&self) -> bool {
         self.state.gone.sender.load(Ordering::Acquire)
     }
 
-    /// Says that nothing more will be taken out.
+    /// Announces that nothing more will be taken.
     pub(super) fn close(&mut self) {
         self.state.gone.receiver.store(true, Ordering::Release);
     }

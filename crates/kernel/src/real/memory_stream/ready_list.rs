@@ -1,42 +1,43 @@
-//! Hot path: at most 40 instructions for each connection with news, at each end.
+//! Hot path: at most 40 instructions for each ready connection, at each end.
 //!
-//! Which connections of a recv thread have something for it: a list that many threads put into and one takes whole.
+//! Which connections of a thread have input for it: a list that many threads add to and one takes whole.
 //!
-//! A place is in the list at most once. Whoever tells publishes first; whoever takes marks a place as taken before it
-//! looks at the connection. Both marks are read-modify-write operations on one word, so the later one sees what was
-//! published before the earlier: news told while the place was still in the list are found when it is taken.
+//! A slot is in the list at most once. A notifier publishes input before it marks the slot as listed. The
+//! taker unmarks the slot before it examines the connection. Both are read-modify-write operations on one
+//! word, so the later one sees what was published before the earlier: input published while the slot was
+//! still listed is found when the slot is taken.
 
 use crate::sync::CachePadded;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// The end of the list.
+/// Marks the end of the list.
 const NONE: u32 = u32::MAX;
 
 pub(super) struct ReadyList {
-    /// The place that told last.
+    /// The slot added last.
     head: CachePadded<AtomicU32>,
     slots: Box<[Slot]>,
 }
 
 struct Slot {
     is_listed: AtomicBool,
-    /// The place that told before this one.
+    /// The slot added before this one.
     next: AtomicU32,
 }
 
 impl ReadyList {
-    /// A list for so many places.
+    /// A list for at most `slots` slots.
     pub(super) fn new(slots: u32) -> Self {
         let slot = |_| Slot { is_listed: AtomicBool::new(false), next: AtomicU32::new(NONE) };
         Self { head: CachePadded(AtomicU32::new(NONE)), slots: (0..slots).map(slot).collect() }
     }
 
-    /// How many places there may be.
+    /// Maximum number of slots.
     pub(super) fn capacity(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// Puts a place into the list. Returns whether it was not there; then the taker is to be woken.
+    /// Adds a slot. Returns whether it was not listed; then the caller must wake the taker.
     #[inline]
     pub(super) fn notify(&self, slot: u32) -> bool {
         let Some(entry) = self.slots.get(slot as usize) else { return false };
@@ -53,13 +54,13 @@ impl ReadyList {
         }
     }
 
-    /// Whether any place is in the list.
+    /// Whether the list is not empty.
     #[inline]
     pub(super) fn is_pending(&self) -> bool {
         self.head.load(Ordering::Relaxed) != NONE
     }
 
-    /// Takes all places out, those that told first in front. For the one taker.
+    /// Takes all slots, those added first in front. For the one taker.
     pub(super) fn take(&self, taken: &mut Vec<u32>) {
         let first = taken.len();
         let mut slot = self.head.swap(NONE, Ordering::Acquire);

@@ -18,7 +18,7 @@ use crate::real::tests::{start, total};
 use crate::toy::ECHO;
 use crate::toy::ToyPlan;
 
-/// Counts how often it was rung, or how often a client was woken.
+/// Counts the rings of a bell or the wake-ups of a client.
 #[derive(Default)]
 struct Count(AtomicU32);
 
@@ -62,7 +62,7 @@ fn pair(limits: &KernelLimits) -> Pair {
 }
 
 impl Pair {
-    /// What the recv thread does about news. Returns whether there were any.
+    /// Examines ready connections as the owning thread does. Returns whether there were any.
     fn take_ready_streams(&mut self) -> bool {
         let mut slots = Vec::new();
         self.acceptor.take_ready(&mut slots);
@@ -153,7 +153,7 @@ fn a_client_that_says_too_late_that_it_waits_is_woken_by_its_news() {
     let mut bytes = vec![1];
     let waker = pair.waker.clone();
     assert!(pair.client.poll_send(&mut Context::from_waker(&waker), &mut bytes).is_pending());
-    // The node reads without having seen that the client waits, as it would with the flag still on its way.
+    // The node reads without having seen that the client waits, as if the flag were still on its way.
     assert_eq!(pair.read().unwrap().len(), 10);
     assert!(pair.take_ready_streams());
     assert_eq!(pair.woken.get(), 1);
@@ -311,7 +311,7 @@ fn echoes_of_many_connections_return_whole_and_in_order_in_every_layout() {
 fn connections_spread_over_recv_threads_and_their_places_are_used_again() {
     let limits = KernelLimits { sockets_max: 150, ..KernelLimits::default() };
     let (node, ended) = start(&layouts()[1], ToyPlan::default(), limits);
-    // The node may not have heard yet of the end of those before.
+    // The node may not have noticed yet that the earlier connections ended.
     let connect = |_| {
         let tries = (0..1_000_000).map(|_| node.connect(7));
         tries.inspect(|_| std::thread::yield_now()).find_map(Result::ok).unwrap()
@@ -369,7 +369,7 @@ fn sockets_and_connections_in_memory_live_side_by_side_and_count_together() {
         assert_eq!(&answer, b"pong");
     }
     drop(stream);
-    // The node may not have heard of the end of the first yet.
+    // The node may not have noticed yet that the first connection ended.
     let connects_again = |_| {
         std::thread::yield_now();
         node.connect(0).is_ok()
@@ -426,5 +426,5 @@ fn a_node_without_recv_threads_cannot_be_connected_to() {
     let options = crate::real::NodeOptions { pin: false, ..Default::default() };
     let make_host = |seat| crate::toy::ToyHost::new(seat, ToyPlan::default());
     let node = crate::real::Node::start(&layout, options, make_host).unwrap();
-    assert_eq!(node.connect(0).err(), Some(ConnectError::NoRecv));
+    assert_eq!(node.connect(0).err(), Some(ConnectError::NoSocketThread));
 }

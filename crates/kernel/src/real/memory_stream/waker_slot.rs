@@ -1,8 +1,8 @@
-//! Where a client that waits leaves its waker.
+//! Where a waiting client leaves its waker.
 //!
-//! The client registers, then looks once more, then waits. The node publishes, passes a fence, then wakes: at least one
-//! of them sees the other. The node never waits for the lock: only a client that registers holds it for long, and that
-//! client looks again afterwards and finds what the node published.
+//! The client registers, then checks once more, then waits. The node publishes, passes a fence, then wakes,
+//! so at least one of them sees the other. The node never waits for the lock. Only a registering client holds
+//! it for long, and that client checks again afterwards and finds what the node published.
 
 use std::task::Waker;
 
@@ -19,7 +19,8 @@ impl WakerSlot {
         Self { waits: AtomicBool::new(false), waker: Mutex::new(None) }
     }
 
-    /// Says that somebody waits. The caller must look again at what it waits for, after this and before waiting.
+    /// Announces a waiting client. Between this and waiting, the caller must check once more what it waits
+    /// for.
     pub(super) fn register(&self, waker: &Waker) {
         if let Ok(mut slot) = self.waker.lock()
             && !slot.as_ref().is_some_and(|registered| registered.will_wake(waker))
@@ -30,13 +31,13 @@ impl WakerSlot {
         fence(Ordering::SeqCst);
     }
 
-    /// Says that nobody waits after all.
+    /// Revokes the announcement.
     pub(super) fn cancel(&self) {
         self.waits.swap(false, Ordering::AcqRel);
     }
 
-    /// Wakes whoever waits. The caller published its news, then passed a fence of sequential consistency, or learnt of the
-    /// waiting in another way. Returns whether somebody waited.
+    /// Wakes a waiting client. The caller has published its input and passed a fence of sequential
+    /// consistency, or learnt of the client in another way. Returns whether a client waited.
     #[inline]
     pub(super) fn wake(&self) -> bool {
         let waited = self.waits.load(Ordering::Relaxed) && self.waits.swap(false, Ordering::AcqRel);

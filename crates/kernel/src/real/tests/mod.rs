@@ -283,5 +283,5 @@ fn a_layout_without_recv_cannot_listen() {
         NodeOptions { listeners: vec![Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))], ..NodeOptions::default() };
     let layout = NodeLayout::new(&[&[(ECHO, 0)]]);
     let result = Node::start(&layout, options, |seat| ToyHost::new(seat, ToyPlan::default()));
-    assert!(matches!(result, Err(StartError::NoRecv)));
+    assert!(matches!(result, Err(StartError::NoSocketThread)));
 }
