@@ -1,13 +1,14 @@
-//! Counts instructions of signals: `cargo build --release --example hop -p junctor-kernel`, then
-//! `valgrind --tool=callgrind target/release/examples/hop <kind> <hops>` for two numbers of hops; the difference of
-//! the instructions divided by the difference of the hops is the cost of one. Kinds: `local` (a signal to a block of
-//! the same thread), `hop` (a signal to another thread, in batches of 16, both ends), `start` (nothing but the start).
+//! Counts instructions of signals. Run `cargo build --release --example hop -p junctor-kernel`, then
+//! `valgrind --tool=callgrind target/release/examples/hop <kind> <hops>` for two numbers of hops. The
+//! difference in instructions divided by the difference in hops is the cost of one hop. Kinds: `local` (a
+//! signal to a block of the same thread), `hop` (a signal to another thread, in batches of 16, both ends),
+//! `start` (only the start of the node).
 //!
-//! Further arguments: microseconds to spin (0), signals under way at once (16).
+//! Further arguments: microseconds to spin (0), signals in flight at a time (16).
 //!
-//! Measured with rustc 1.95 and a signal of 120 bytes, the handler's 45 instructions included: `local` 179; `hop` 284 in
-//! batches of 16, of which 233 are the two ends' and the rest is the turn, with its sleep and wake-up, shared by the
-//! batch. Three moves of the 128 bytes of an envelope are 52 of them.
+//! Measured with rustc 1.95 and a signal of 120 bytes, including the handler's 45 instructions: `local` 179;
+//! `hop` 284 in batches of 16. The two ends take 233 of these; the rest is the turn with its sleep and
+//! wake-up, shared by the batch. Three moves of an envelope of 128 bytes take 52.
 
 use std::time::Duration;
 
@@ -105,7 +106,7 @@ fn main() {
     let node = Node::start(&layout, options, move |seat| {
         let partner = if seat.thread == 0 { PLAYER } else { ECHO };
         let begins = if seat.thread == 0 { batch } else { 0 };
-        // A local player is both blocks, and sees every hop.
+        // Locally one player acts as both blocks and sees every hop.
         let hops_left = if is_local { hops } else { hops / 2 };
         Player { hops_left, partner: seat.directory.address(partner, 0), begins }
     });
@@ -121,7 +122,7 @@ fn main() {
     }
 }
 
-/// CPU time of the process, to 10 ms; fields 14 and 15 of its line, after the name in brackets.
+/// CPU time of the process, to 10 ms: fields 14 and 15 of its stat line, counted after the name in brackets.
 fn cpu_time() -> Duration {
     let line = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = line.rsplit(')').next().unwrap_or_default().split_whitespace();

@@ -1,4 +1,4 @@
-//! A broken invariant ends the process, and says what ran before on every thread.
+//! A broken invariant ends the process and prints the last signals of every thread.
 #![cfg(not(any(loom, shuttle)))]
 
 use std::os::unix::process::ExitStatusExt;
@@ -12,7 +12,7 @@ use junctor_kernel::{
 const ECHO: ModuleId = ModuleId::new(2);
 const PLAYER: ModuleId = ModuleId::new(3);
 
-/// Set in the process that breaks, to how it breaks.
+/// Set in the process that breaks; its value says how.
 const BREAKS: &str = "JUNCTOR_TEST_BREAKS";
 
 enum Count {

@@ -1,4 +1,5 @@
-//! What a connection costs that has spoken and is now silent. Alone in its process, since it measures the process.
+//! Memory of a connection that was used and is now silent. Alone in its process, because it measures the
+//! process.
 #![cfg(not(any(loom, shuttle)))]
 
 use std::io::{Read, Write};
@@ -40,7 +41,7 @@ impl Signal for World {
     }
 }
 
-/// Gives every byte back, as the front does, in a buffer of its own.
+/// Returns every byte in a buffer of its own, as a front end does.
 struct Echo;
 
 impl Host<World> for Echo {
@@ -81,7 +82,7 @@ fn an_idle_connection_holds_less_than_two_kibibytes() {
     let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)]]);
     let node = Node::start(&layout, options, |_| Echo).unwrap();
     let address = node.local_addresses()[0].unwrap();
-    // The first ones fill pools and tables once and for all.
+    // The first connections fill pools and tables, which are not counted.
     let connect = || {
         let mut stream = TcpStream::connect(address).unwrap();
         talk(&mut stream);

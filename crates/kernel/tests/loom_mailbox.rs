@@ -62,7 +62,7 @@ fn a_batch_is_seen_from_its_first_item_on_or_not_at_all() {
 #[test]
 fn a_credit_comes_back_only_after_its_request_was_finished() {
     model(|| {
-        // Two slots: one request at a time.
+        // Two slots give one credit, hence one deferrable item at a time.
         let (mut producer, mut consumer) = ring::<u32>(2);
         let sender = thread::spawn(move || {
             for item in 0..2 {

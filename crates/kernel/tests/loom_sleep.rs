@@ -1,6 +1,7 @@
-//! Sleep, wake and standing in under every order of memory accesses that the memory model allows: a lost wake-up would leave the
-//! sleeper asleep for good, which the checker reports as a deadlock; and the checker sees whether two threads hold the same. Run with
-//! `RUSTFLAGS="--cfg loom" cargo test -p junctor-kernel --release --test loom_sleep`.
+//! Sleep, wake and delegated turns under every order of memory accesses that the memory model allows. A lost
+//! wake-up would leave the sleeper asleep for good, which the checker reports as a deadlock. The checker also
+//! reports two threads that hold one slot. Run with `RUSTFLAGS="--cfg loom" cargo test -p junctor-kernel
+//! --release --test loom_sleep`.
 #![cfg(loom)]
 
 use junctor_kernel::Duration;
@@ -10,7 +11,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
-/// What a thread does to send: publish, fence, wake whoever announced sleep.
+/// A sender's steps: publish, fence, wake a thread that announced a rest.
 fn send(producer: &mut Producer<u32>, cell: &SleepCell) {
     producer.push(1).unwrap();
     producer.publish();
@@ -20,7 +21,7 @@ fn send(producer: &mut Producer<u32>, cell: &SleepCell) {
     }
 }
 
-/// What a thread does to wait: let go, look, rest, sleep. Returns what it took.
+/// A receiver's steps: announce a rest, check, rest, sleep. Returns what it took.
 fn receive(consumers: &mut [Consumer<u32>], cell: &SleepCell) -> u32 {
     loop {
         let taken = take(consumers);
@@ -85,59 +86,59 @@ fn news_of_two_senders_always_wake_and_nobody_is_woken_twice() {
     });
 }
 
-/// What belongs to a thread: the end of a ring from each other thread, and what was taken.
-struct Belongings {
+/// A thread's state: the consuming end of a ring from each other thread, and the sum of taken items.
+struct SlotContent {
     consumers: Vec<Consumer<u32>>,
     taken: u32,
     wanted: u32,
 }
 
-/// A thread whose belongings others may hold.
-struct Lent {
+/// A thread whose state others may borrow.
+struct BorrowableThread {
     cell: SleepCell,
-    belongings: UnsafeCell<Belongings>,
+    content: UnsafeCell<SlotContent>,
 }
 
-// SAFETY: the cell decides who reaches the belongings, which is what is checked here.
-unsafe impl Sync for Lent {}
+// SAFETY: the cell admits one holder at a time, which is what this test checks.
+unsafe impl Sync for BorrowableThread {}
 // SAFETY: as above.
-unsafe impl Send for Lent {}
+unsafe impl Send for BorrowableThread {}
 
-impl Lent {
-    fn new(consumers: Vec<Consumer<u32>>) -> Arc<Lent> {
+impl BorrowableThread {
+    fn new(consumers: Vec<Consumer<u32>>) -> Arc<BorrowableThread> {
         let wanted = consumers.len() as u32;
-        Arc::new(Lent {
+        Arc::new(BorrowableThread {
             cell: SleepCell::new(),
-            belongings: UnsafeCell::new(Belongings { consumers, taken: 0, wanted }),
+            content: UnsafeCell::new(SlotContent { consumers, taken: 0, wanted }),
         })
     }
 
-    /// For the one who holds.
-    fn hold<R>(&self, action: impl FnOnce(&mut Belongings) -> R) -> R {
-        // SAFETY: the callers hold by the rules of the cell; the checker sees it if not.
-        self.belongings.with_mut(|belongings| action(unsafe { &mut *belongings }))
+    /// For the holder.
+    fn hold<R>(&self, action: impl FnOnce(&mut SlotContent) -> R) -> R {
+        // SAFETY: callers hold the state by the cell's rules; the checker reports violations.
+        self.content.with_mut(|content| action(unsafe { &mut *content }))
     }
 
-    /// Takes what has come. Returns whether that was the last.
+    /// Takes what has arrived. Returns whether that was the last.
     fn take(&self) -> bool {
-        self.hold(|belongings| {
-            belongings.taken += take(&mut belongings.consumers);
-            belongings.taken == belongings.wanted
+        self.hold(|content| {
+            content.taken += take(&mut content.consumers);
+            content.taken == content.wanted
         })
     }
 
-    fn has_news(&self) -> bool {
-        self.hold(|belongings| belongings.consumers.iter_mut().any(|consumer| consumer.refresh() > 0))
+    fn has_input(&self) -> bool {
+        self.hold(|content| content.consumers.iter_mut().any(|consumer| consumer.refresh() > 0))
     }
 
-    /// What the thread does: take, let go, look, rest, sleep, come back.
+    /// The thread's steps: take, announce a rest, check, rest, sleep, reattach.
     fn receive_all(&self) {
         while !self.take() {
             self.begin_rest(None);
         }
     }
 
-    /// What the thread does whose first sleep ends by itself.
+    /// The same for a thread whose first sleep ends by itself.
     fn receive_and_wake(&self) {
         let mut longest = Some(Duration::ZERO);
         while !self.take() {
@@ -147,7 +148,7 @@ impl Lent {
 
     fn begin_rest(&self, longest: Option<Duration>) {
         self.cell.prepare_rest();
-        if self.has_news() {
+        if self.has_input() {
             self.cell.cancel_rest();
         } else if self.cell.begin_rest(SleepLocation::Cell) {
             self.cell.sleep(longest);
@@ -155,8 +156,8 @@ impl Lent {
         }
     }
 
-    /// What the thread does that is away now and then.
-    fn receive_and_leave(&self) {
+    /// The same for a thread that detaches now and then.
+    fn receive_and_detach(&self) {
         loop {
             if self.take() {
                 return;
@@ -170,8 +171,8 @@ impl Lent {
         }
     }
 
-    /// What another does: publish, fence, and take for the thread what was published, or wake it. After the last it is given back
-    /// awake, for it waits for nothing more.
+    /// Another thread's steps: publish, fence, then take for the thread what was published, or wake it. After
+    /// the last item the state is returned awake, because the thread waits for nothing more.
     fn send(&self, producer: &mut Producer<u32>) {
         producer.push(1).unwrap();
         producer.publish();
@@ -185,12 +186,12 @@ impl Lent {
         loop {
             let is_last = self.take();
             if let Lease::Detached = lease {
-                // It comes back and looks by itself.
+                // The thread reattaches and checks by itself.
                 self.cell.give_back(lease);
                 return;
             }
             self.cell.prepare_rest();
-            if is_last || self.has_news() {
+            if is_last || self.has_input() {
                 self.cell.cancel_rest();
                 if is_last {
                     if self.cell.give_back_awake() {
@@ -205,7 +206,7 @@ impl Lent {
     }
 }
 
-fn check_lent(senders: u32, receive: fn(&Lent)) {
+fn check_lent(senders: u32, receive: fn(&BorrowableThread)) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = (senders > 1).then_some(2);
     builder.check(move || {
@@ -215,15 +216,15 @@ fn check_lent(senders: u32, receive: fn(&Lent)) {
             producers.push(producer);
             consumers.push(consumer);
         }
-        let lent = Lent::new(consumers);
+        let thread_state = BorrowableThread::new(consumers);
         let senders: Vec<_> = producers
             .into_iter()
             .map(|mut producer| {
-                let lent = lent.clone();
-                thread::spawn(move || lent.send(&mut producer))
+                let thread_state = thread_state.clone();
+                thread::spawn(move || thread_state.send(&mut producer))
             })
             .collect();
-        receive(&lent);
+        receive(&thread_state);
         for sender in senders {
             sender.join().unwrap();
         }
@@ -232,30 +233,30 @@ fn check_lent(senders: u32, receive: fn(&Lent)) {
 
 #[test]
 fn who_stands_in_is_alone_and_loses_nothing() {
-    check_lent(1, Lent::receive_all);
+    check_lent(1, BorrowableThread::receive_all);
 }
 
 #[test]
 fn one_of_two_stands_in_and_nothing_is_lost() {
-    check_lent(2, Lent::receive_all);
+    check_lent(2, BorrowableThread::receive_all);
 }
 
 #[test]
 fn who_wakes_by_itself_meanwhile_waits_for_its_own() {
-    check_lent(1, Lent::receive_and_wake);
+    check_lent(1, BorrowableThread::receive_and_wake);
 }
 
 #[test]
 fn who_wakes_by_itself_while_two_have_news_loses_nothing() {
-    check_lent(2, Lent::receive_and_wake);
+    check_lent(2, BorrowableThread::receive_and_wake);
 }
 
 #[test]
 fn who_stands_in_for_one_that_is_away_is_alone_and_loses_nothing() {
-    check_lent(1, Lent::receive_and_leave);
+    check_lent(1, BorrowableThread::receive_and_detach);
 }
 
 #[test]
 fn one_of_two_stands_in_for_one_that_is_away_and_nothing_is_lost() {
-    check_lent(2, Lent::receive_and_leave);
+    check_lent(2, BorrowableThread::receive_and_detach);
 }

@@ -46,11 +46,11 @@ impl Timers {
 mod tests {
     use super::*;
     use crate::address::NodeId;
-    use crate::toy::ECHO;
+    use crate::module::ModuleId;
 
     #[test]
     fn timers_fire_in_order_of_time_and_then_of_start() {
-        let to = Address::new(NodeId(1), ECHO, 0);
+        let to = Address::new(NodeId(1), ModuleId::new(2), 0);
         let mut timers = Timers::new(8);
         for (due, token) in [(30, 1), (10, 2), (10, 3), (20, 4)] {
             timers.start(Time(due), to, token);

@@ -207,9 +207,9 @@ fn long_work_makes_one_step_in_a_turn_whatever_else_comes() {
 fn requests_that_take_long_come_one_a_turn_from_the_own_thread_and_from_others() {
     let layout =
         NodeLayout::new(&[&[(STARTER, 0), (ModuleId::SOCKETS, 0), (ECHO, 0), (ModuleId::FILES, 0)], &[(PLAYER, 0)]]);
-    // Signals beyond 64 waiting ones do not get turns of their own; the oldest go first.
+    // At most 64 signals wait for a turn of their own; beyond that the oldest is handled without one.
     for (longs, most_of_own) in [(60, 1), (300, 300 - 64 + 1)] {
-        // Work in steps goes on beside them, a step in each turn.
+        // Work in steps continues beside them, one step a turn.
         let plan = ToyPlan { longs, steps: 100, balls: 5, hops: 50, ..ToyPlan::default() };
         let mut simulation = start(SimulationOptions::new(7), &layout, plan);
         let socket = simulation.connect(NODE, 0).unwrap();

@@ -34,7 +34,7 @@ const PIPELINE_CPUS_MIN: u32 = 8;
 /// From this number of CPUs on `main` (with `rep`) has a thread.
 const MAIN_CPUS_MIN: u32 = 10;
 
-/// From this number of CPUs on `rep` has a thread of its own.
+/// From this number of CPUs on `rep` has its own thread.
 const REP_CPUS_MIN: u32 = 18;
 
 /// From this number of CPUs on recv would need more threads than it may have (80) to carry sessions and coordination as
@@ -54,11 +54,11 @@ const SHARES_APART: [(Module, u32); 5] =
 /// The automatic choice, as a `ThreadConfig` that a person could have written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AutomaticPlacement {
-    /// The number of threads of each module; `io`, always 1, comes on top of the CPUs.
+    /// Number of threads of each module. `io`, always 1, is in addition to the CPUs.
     pub counts: ThreadCounts,
     /// The configuration, with `cpubind` when threads are bound.
     pub config: ThreadConfig,
-    /// The CPUs counted on, and what follows from them.
+    /// The CPUs counted on, and the conclusion.
     pub reason: String,
 }
 

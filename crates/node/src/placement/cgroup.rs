@@ -1,13 +1,13 @@
-//! The CPU time that control groups grant, of version 1 and 2.
+//! The CPU time that control groups of version 1 and 2 grant.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::topology::read_text;
 
-/// How many levels of groups are looked at; deeper nesting is not met.
+/// Maximum nesting of groups that is examined.
 const DEPTH_MAX: usize = 64;
 
-/// The largest quota that is believed, in thousandths of a CPU.
+/// Larger quotas, in thousandths of a CPU, are ignored as nonsense.
 const QUOTA_MILLI_MAX: u64 = 100_000_000;
 
 /// The smallest quota of the process's group and the groups above it, in thousandths of a CPU, at least 1. Files that

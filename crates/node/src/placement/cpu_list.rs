@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The largest CPU number that a list may hold; the most that Linux is built for.
+/// Maximum CPU number in a list; Linux supports no larger one.
 pub const CPU_NUMBER_MAX: u32 = 8191;
 
 /// CPU numbers in the order given; the order decides which thread gets which CPU. Holds no number twice when it comes
@@ -21,12 +21,12 @@ impl CpuList {
         &self.0
     }
 
-    /// How many numbers there are.
+    /// Number of CPUs in the list.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no number.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -36,8 +36,8 @@ impl CpuList {
         self.0.contains(&number)
     }
 
-    /// Reads a file of the kernel's CPU list format. Nothing when any part is not a number or range, is above
-    /// [`CPU_NUMBER_MAX`], or when the list is empty. The result ascends.
+    /// Parses a file in the kernel's CPU list format. `None` if any part is not a number or range, or is
+    /// above [`CPU_NUMBER_MAX`], or if the list is empty. The result is ascending.
     pub(super) fn from_kernel_file(text: &str) -> Option<Self> {
         let mut numbers = Vec::new();
         for part in text.trim().split(',') {

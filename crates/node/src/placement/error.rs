@@ -1,15 +1,15 @@
-//! What can be wrong with a placement, said so that a person can mend it.
+//! Errors of placement, worded so that a user can correct the configuration.
 
 use std::error::Error;
 use std::fmt;
 
-/// A fault in a `ThreadConfig` text.
+/// An error in a `ThreadConfig` text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementError {
     /// Byte offset in the text of the offending character; the length of the text when something is missing at its
     /// end.
     pub offset: usize,
-    /// What is wrong and what would be right.
+    /// What is wrong, and what is allowed.
     pub message: String,
 }
 
@@ -45,7 +45,7 @@ impl Error for PlacementError {}
 /// A well-formed configuration that this machine, or the rules of placement, cannot satisfy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanError {
-    /// What is wrong and what would be right.
+    /// What is wrong, and what is allowed.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! The kernel's view of a placement.
+//! Converts a placement to the kernel's layout.
 
 use junctor_kernel::{NodeLayout, SpinScale, ThreadLayout};
 use junctor_signals::Module;
@@ -26,10 +26,10 @@ impl From<&PlacementPlan> for NodeLayout {
     }
 }
 
-/// How much a thread may spin for what it carries.
+/// The spin allowance of a thread, by the modules that it carries.
 ///
-/// Source: RonDB's factors by kind of thread. A receive thread is on the way of every request, so the latency that its
-/// spinning saves is saved for all of them.
+/// Source: RonDB's factors by kind of thread. Every request passes through a receive thread, so spinning
+/// there saves latency for all of them.
 fn spin_scale(thread: &ThreadPlan) -> SpinScale {
     let (base_percent, extra_percent, constant_percent) = if thread.carries(Module::Recv) {
         (150, 80, 150)

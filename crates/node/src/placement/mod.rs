@@ -1,8 +1,9 @@
 //! Which modules run on which threads, and which CPUs those threads use.
 //!
-//! A placement is decided once at start, from a `ThreadConfig` text or from the CPUs that the process may really use.
-//! Everything here is a pure function of its arguments, except [`Topology::read`], which reads files under a root
-//! that the caller names. Nothing here starts a thread or binds one: a [`PlacementPlan`] says what to do.
+//! The node decides its placement once at start, from a `ThreadConfig` text or from the CPUs that the process
+//! may really use. Everything here is a pure function of its arguments, except [`Topology::read`], which
+//! reads files under a root that the caller names. Nothing here starts or binds a thread: a [`PlacementPlan`]
+//! is only a description.
 
 mod automatic;
 mod cgroup;

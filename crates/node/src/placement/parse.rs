@@ -16,13 +16,13 @@ use super::error::PlacementError;
 use super::thread_config::{EntryBinding, ThreadEntry, ThreadKind};
 use junctor_signals::Module;
 
-/// The longest text that is looked at, in bytes: bounds the work and the memory of a parse.
+/// Maximum length of a text, in bytes. Bounds the work and memory of a parse.
 const TEXT_BYTES_MAX: usize = 65_536;
 
-/// The largest `spintime`, in microseconds.
+/// Maximum of `spintime`, in microseconds.
 const SPIN_US_MAX: u32 = 9_000;
 
-/// The largest `thread_prio`.
+/// Maximum of `thread_prio`.
 const THREAD_PRIORITY_MAX: u32 = 10;
 
 /// Parses all entries and checks the number of threads of each kind over all of them.

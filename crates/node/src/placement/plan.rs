@@ -52,12 +52,12 @@ impl ThreadPriority {
 /// One thread of the node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadPlan {
-    /// Its place in [`PlacementPlan::threads`].
+    /// Position in [`PlacementPlan::threads`].
     pub index: u16,
-    /// Its name, at most 15 bytes as Linux allows: `recv0`, `ldm1`, `main_rep`.
+    /// At most 15 bytes, as Linux allows: `recv0`, `ldm1`, `main_rep`.
     pub name: String,
-    /// The modules it carries, ascending, each with its instance number, which counts from 0 for each module over the
-    /// threads in order.
+    /// The modules that the thread carries, ascending, each with its instance number. Instance numbers count
+    /// from 0 for each module, in thread order.
     pub modules: Vec<(Module, u16)>,
     /// Where it may run.
     pub cpu: CpuBinding,
@@ -93,27 +93,28 @@ impl ThreadPlan {
 pub struct PlacementPlan {
     /// The threads, by index.
     pub threads: Vec<ThreadPlan>,
-    /// What a person should know, to be printed at start: overlaps, ignored settings, assumptions.
+    /// Messages for the user, printed at start: overlaps, ignored settings, assumptions.
     pub notices: Vec<String>,
-    /// Why it is this placement, to be printed at start.
+    /// The reason for this placement, printed at start.
     pub reason: String,
 }
 
 impl PlacementPlan {
-    /// The placement that `config` asks for on this machine. With `unpinned` all CPU bindings are dropped, with a
-    /// notice; otherwise a CPU that the process may not use is an error, as is a query thread without a reader slot.
+    /// The placement that `config` asks for on this machine. With `unpinned`, CPU bindings are dropped with a
+    /// notice. Otherwise a CPU that the process may not use is an error, as is a query thread without a
+    /// reader slot.
     pub fn from_thread_config(config: &ThreadConfig, topology: &Topology, unpinned: bool) -> Result<Self, PlanError> {
         let reason = format!("ThreadConfig: {}", config.counts());
         Self::build(config, topology, unpinned, reason)
     }
 
-    /// The placement by our table, for the CPUs that the process may really use, at most `cpu_count_max` of them.
+    /// The placement by our table, for at most `cpu_count_max` of the CPUs that the process may really use.
     pub fn automatic(topology: &Topology, cpu_count_max: Option<u32>, unpinned: bool) -> Result<Self, PlanError> {
         let automatic = AutomaticPlacement::choose(topology, cpu_count_max, unpinned);
         Self::build(&automatic.config, topology, unpinned, automatic.reason)
     }
 
-    /// The number of instances of `module`.
+    /// Number of instances of `module`.
     pub fn instance_count(&self, module: Module) -> usize {
         self.threads.iter().filter(|thread| thread.carries(module)).count()
     }
@@ -149,7 +150,8 @@ fn unpin(threads: &mut [ThreadPlan], notices: &mut Vec<String>) {
     }
 }
 
-/// Names every entry whose CPUs the process may not use, so that one reading of the message mends the whole text.
+/// Lists every entry with CPUs that the process may not use, so that one message suffices to correct the
+/// whole text.
 fn check_cpus(config: &ThreadConfig, topology: &Topology) -> Result<(), PlanError> {
     let mut missing = Vec::new();
     for entry in config.entries().iter().filter(|entry| matches!(entry.kind, ThreadKind::Module(_))) {

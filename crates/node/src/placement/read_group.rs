@@ -1,7 +1,7 @@
 //! Read groups: which threads may read which partitions without asking the owner.
 //!
-//! A group has at most [`READER_SLOTS_MAX`] reader slots, because a writer looks at each slot of the guard. Threads that
-//! share an L3 cache belong together, so that the rows a reader touches are in its cache already.
+//! A group has at most [`READER_SLOTS_MAX`] reader slots, because a writer checks every slot of the guard.
+//! Threads that share an L3 cache are grouped, so that rows are likely to be in the reader's cache.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,9 @@ use super::plan::{CpuBinding, READER_SLOTS_MAX, ThreadPlan};
 use super::topology::Topology;
 use junctor_signals::Module;
 
-/// Sets the group and the reader slot of every thread. Query threads get their slots first; a recv thread for which
-/// none is left hands its reads over, with a notice. A query thread without a slot could do nothing: an error.
+/// Sets the group and the reader slot of every thread. Query threads get slots first. A recv thread without a
+/// slot hands its reads over, with a notice. A query thread without a slot would be useless, so that is an
+/// error.
 pub(super) fn assign(
     threads: &mut [ThreadPlan],
     topology: &Topology,
@@ -30,8 +31,8 @@ pub(super) fn assign(
     Ok(())
 }
 
-/// For each thread the number of its pool: one for each L3 cache that has an owner, if all owners are bound to one
-/// cache each, else a single pool.
+/// The pool of each thread. If every owner is bound to one L3 cache, each such cache has a pool; otherwise
+/// there is a single pool.
 fn pools(threads: &[ThreadPlan], topology: &Topology, notices: &mut Vec<String>) -> Vec<usize> {
     let l3_groups: Vec<Option<u32>> = threads.iter().map(|thread| l3_group(thread, topology)).collect();
     let owner_caches: Option<Vec<u32>> =
@@ -63,7 +64,8 @@ fn pools(threads: &[ThreadPlan], topology: &Topology, notices: &mut Vec<String>)
     pools.into_iter().map(|pool| pool.unwrap_or(0)).collect()
 }
 
-/// Splits a pool into as many groups as its readers need, but not more than it has owners. Returns how many.
+/// Splits a pool into as many groups as its readers need, at most one for each owner. Returns the number of
+/// groups.
 fn split(threads: &mut [ThreadPlan], members: &[usize], group_base: u16) -> u16 {
     let owners: Vec<usize> = members.iter().copied().filter(|&index| is_owner(&threads[index])).collect();
     let reader_count = members.iter().filter(|&&index| is_reader(&threads[index])).count();
@@ -110,7 +112,7 @@ fn hand_out_slots(threads: &mut [ThreadPlan], group: u16, notices: &mut Vec<Stri
     Ok(())
 }
 
-/// The threads that may read partitions of others: first those that carry query, then the other recv threads.
+/// Threads that may read partitions of others: first those that carry query, then the other recv threads.
 fn in_slot_order(threads: &[ThreadPlan]) -> impl Iterator<Item = usize> {
     let query = (0..threads.len()).filter(|&index| threads[index].carries(Module::Query));
     let others = (0..threads.len()).filter(|&index| !threads[index].carries(Module::Query));
@@ -129,7 +131,7 @@ fn least(counts: &[usize]) -> usize {
     (0..counts.len()).min_by_key(|&index| counts[index]).unwrap_or(0)
 }
 
-/// The L3 cache of all the CPUs of a thread, if it is one.
+/// The L3 cache that all CPUs of a thread share, if any.
 fn l3_group(thread: &ThreadPlan, topology: &Topology) -> Option<u32> {
     let cache = |number: u32| topology.cpu(number).map(|cpu| cpu.l3_group);
     match &thread.cpu {

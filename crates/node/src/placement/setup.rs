@@ -1,9 +1,9 @@
-//! The named placements that must always run: the controls of every experiment.
+//! The named placements: the fixed setups that experiments compare with the automatic one.
 
-/// A placement with a name, and the `ThreadConfig` text that asks for it.
+/// A named placement and the `ThreadConfig` text that asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The name that reports use.
+    /// Name in reports.
     pub name: &'static str,
     /// The text, without CPU binding.
     pub thread_config: String,
@@ -30,7 +30,7 @@ impl Placement {
         Self { name: "ldm_setup", thread_config: format!("{folded},{threads}") }
     }
 
-    /// One thread each of main, rep and io, and these numbers of threads of the other modules.
+    /// One thread each for main, rep and io, and these numbers of threads for the other modules.
     pub fn all_separate(recv: u32, sql: u32, tc: u32, ldm: u32, query: u32, send: u32) -> Self {
         let coordination = "main={count=1},rep={count=1},io={count=1}";
         let data = format!("tc={{count={tc}}},ldm={{count={ldm}}},query={{count={query}}}");

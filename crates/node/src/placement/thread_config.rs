@@ -1,4 +1,4 @@
-//! The `ThreadConfig` setting as data: what was asked for, before it is folded into threads.
+//! The `ThreadConfig` setting as data, before modules are folded into threads.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use super::error::PlacementError;
 use super::parse;
 use junctor_signals::Module;
 
-/// The longest spin that has an effect, in microseconds; larger settings are accepted and cut.
+/// Maximum spin time with an effect, in microseconds; larger settings are accepted and reduced.
 pub const SPIN_EFFECTIVE_US_MAX: u32 = 500;
 
-/// What an entry of a `ThreadConfig` is about.
+/// The subject of a `ThreadConfig` entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadKind {
     /// Threads of a module.
@@ -50,7 +50,8 @@ impl ThreadKind {
         }
     }
 
-    /// The most threads of this kind, over all entries. NDB's limits, where NDB has the kind; `sql` is ours.
+    /// Maximum number of threads of this kind over all entries. These are NDB's limits where NDB has the
+    /// kind; `sql` is ours.
     pub const fn count_max(self) -> u32 {
         match self {
             ThreadKind::Module(module) => match module {
@@ -67,7 +68,7 @@ impl ThreadKind {
     }
 }
 
-/// The CPUs an entry names.
+/// The CPUs of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryBinding {
     /// `cpubind`: one CPU for each thread, in order.
@@ -77,19 +78,19 @@ pub enum EntryBinding {
 }
 
 impl EntryBinding {
-    /// The CPUs named.
+    /// The CPUs listed.
     pub fn cpus(&self) -> &CpuList {
         let (EntryBinding::Bind(cpus) | EntryBinding::Set(cpus)) = self;
         cpus
     }
 }
 
-/// One entry, such as `ldm={count=2,cpubind=0,4}`. A parameter that was not written is `None`.
+/// One entry, such as `ldm={count=2,cpubind=0,4}`. A parameter that is missing is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadEntry {
-    /// What the threads carry.
+    /// Kind of the threads.
     pub kind: ThreadKind,
-    /// How many threads; 1 when not written.
+    /// Number of threads; 1 if missing.
     pub count: Option<u32>,
     /// The CPUs named.
     pub binding: Option<EntryBinding>,
@@ -104,12 +105,12 @@ pub struct ThreadEntry {
 }
 
 impl ThreadEntry {
-    /// An entry of this kind with nothing else said.
+    /// An entry of this kind without parameters.
     pub fn bare(kind: ThreadKind) -> Self {
         Self { kind, count: None, binding: None, spin_us: None, realtime: None, nosend: None, thread_priority: None }
     }
 
-    /// How many threads the entry asks for.
+    /// Number of threads that the entry asks for.
     pub fn thread_count(&self) -> u32 {
         self.count.unwrap_or(1)
     }
@@ -133,7 +134,7 @@ impl fmt::Display for ThreadEntry {
     }
 }
 
-/// A `ThreadConfig` that obeys the grammar and the limits. Written out with `Display` and parsed again it is the same.
+/// A `ThreadConfig` that obeys the grammar and the limits. `Display` and [`ThreadConfig::parse`] are inverse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadConfig {
     entries: Vec<ThreadEntry>,
@@ -154,8 +155,8 @@ impl ThreadConfig {
         &self.entries
     }
 
-    /// The number of threads asked for per module, with the defaults of the modules that are not named: main 1, ldm 1,
-    /// recv 1, io 1, rep 1 (but 0 when main is 0), all others 0.
+    /// Number of threads for each module. Modules that are not listed get defaults: main 1, ldm 1, recv 1, io
+    /// 1, rep 1 (but 0 if main is 0), all others 0.
     pub fn counts(&self) -> ThreadCounts {
         let mut counts = ThreadCounts::default();
         for module in Module::ALL {
@@ -172,7 +173,7 @@ impl ThreadConfig {
         counts
     }
 
-    /// What a person should know about the text though it is accepted: overlapping CPUs, and settings without effect.
+    /// Notes about an accepted text: overlapping CPUs, and settings without effect.
     pub fn notices(&self) -> Vec<String> {
         let mut notices = Vec::new();
         for entry in &self.entries {
@@ -258,12 +259,12 @@ impl fmt::Display for ThreadConfig {
     }
 }
 
-/// A number of threads for each module.
+/// Number of threads for each module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadCounts([u32; Module::ALL.len()]);
 
 impl ThreadCounts {
-    /// The number of threads of `module`.
+    /// Number of threads of `module`.
     pub const fn get(&self, module: Module) -> u32 {
         self.0[module.index()]
     }
@@ -272,7 +273,7 @@ impl ThreadCounts {
         self.0[module.index()] = count;
     }
 
-    /// The number of threads of all modules.
+    /// Number of threads of all modules.
     pub fn total(&self) -> u32 {
         self.0.iter().sum()
     }

@@ -8,25 +8,25 @@ use std::path::Path;
 use super::cgroup;
 use super::cpu_list::{CPU_NUMBER_MAX, CpuList};
 
-/// The most CPUs that a node uses.
+/// Maximum number of CPUs that a node uses.
 pub const CPU_COUNT_MAX: usize = 1_024;
 
-/// The most bytes read of one file; the kernel's files that matter here are far shorter.
+/// Maximum size of a file read, in bytes. The relevant files are far shorter.
 const FILE_BYTES_MAX: u64 = 65_536;
 
-/// How many entries of one CPU's cache folder are looked at; processors have four to six.
+/// Maximum number of cache entries examined for each CPU; processors have four to six.
 const CACHE_INDEXES_MAX: u32 = 16;
 
 /// One CPU, which is one hardware thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpu {
-    /// The kernel's number of the CPU.
+    /// The operating system's number of the CPU.
     pub number: u32,
     /// Index of its physical core, from 0 without gaps; CPUs of one core are siblings.
     pub core: u32,
     /// Index of the group of CPUs that share a level 3 cache, from 0 without gaps.
     pub l3_group: u32,
-    /// The kernel's number of its memory node.
+    /// The operating system's number of the CPU's memory node.
     pub numa_node: u32,
 }
 
@@ -42,9 +42,9 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Describes the CPUs of `affinity`, the numbers of the process's affinity mask, from the files under `root`: `/`
-    /// on a machine. Absent files and nonsense in them never fail: the CPUs then count as separate cores of one level 3
-    /// cache without a quota, with a notice.
+    /// Describes the CPUs of `affinity`, which lists the process's affinity mask, from the files under `root`
+    /// (`/` on a machine). Missing or malformed files never fail: the CPUs then count as separate cores that
+    /// share one L3 cache and have no quota, with a notice.
     pub fn read(root: &Path, affinity: &[u32]) -> Self {
         let mut notices = Vec::new();
         let numbers = usable_numbers(affinity, &mut notices);
@@ -63,8 +63,8 @@ impl Topology {
         Self { cpus, cpu_quota_milli: cgroup::cpu_quota_milli(root, &mut notices), notices }
     }
 
-    /// `count` CPUs numbered from 0, each a core of its own, on one level 3 cache, without a quota: what tests and the
-    /// simulator run on. At least 1 and at most [`CPU_COUNT_MAX`].
+    /// `count` CPUs numbered from 0, each a core of its own, on one L3 cache, without a quota. For tests and
+    /// the simulator. At least 1 and at most [`CPU_COUNT_MAX`].
     pub fn uniform(count: u32) -> Self {
         let count = count.clamp(1, CPU_COUNT_MAX as u32);
         let cpus = (0..count).map(|number| Cpu { number, core: number, l3_group: 0, numa_node: 0 }).collect();
@@ -76,12 +76,12 @@ impl Topology {
         self.cpus.binary_search_by_key(&number, |cpu| cpu.number).ok().map(|index| &self.cpus[index])
     }
 
-    /// The number of physical cores among the CPUs.
+    /// Number of physical cores.
     pub fn core_count(&self) -> u32 {
         self.cpus.iter().map(|cpu| cpu.core + 1).max().unwrap_or(0)
     }
 
-    /// The number of level 3 caches among the CPUs.
+    /// Number of L3 caches.
     pub fn l3_group_count(&self) -> u32 {
         self.cpus.iter().map(|cpu| cpu.l3_group + 1).max().unwrap_or(0)
     }
@@ -91,8 +91,8 @@ impl Topology {
         CpuList::new(self.cpus.iter().map(|cpu| cpu.number).collect())
     }
 
-    /// The CPUs as a person would count them: `2 CPUs (affinity 2, cgroup quota none, 1 core x 2, 1 L3 group)`; the
-    /// first figure is `used`, how many of them placement counts on.
+    /// A description for users, such as `2 CPUs (affinity 2, cgroup quota none, 1 core x 2, 1 L3 group)`. The
+    /// first figure is `used`, the number of CPUs that placement counts on.
     pub fn describe(&self, used: u32) -> String {
         let quota = match self.cpu_quota_milli {
             Some(milli) => format!("{}.{:02}", milli / 1_000, milli % 1_000 / 10),
@@ -107,7 +107,7 @@ impl Topology {
         format!("{used} (affinity {affinity}, cgroup quota {quota}, {cores_text}, {})", plural(l3_groups, "L3 group"))
     }
 
-    /// The number of CPUs in each core, if all have as many.
+    /// Number of CPUs in each core, if equal for all.
     fn cpus_per_core(&self) -> Option<usize> {
         let cores = self.core_count() as usize;
         let mut counts = vec![0_usize; cores];
@@ -138,7 +138,7 @@ fn usable_numbers(affinity: &[u32], notices: &mut Vec<String>) -> Vec<u32> {
     numbers
 }
 
-/// For each CPU a key that its siblings share: the lowest CPU number of the core.
+/// A key for each CPU that its siblings share: the lowest CPU number of the core.
 fn core_keys(devices: &Path, numbers: &[u32], notices: &mut Vec<String>) -> Vec<u32> {
     let read = |number: u32| {
         let topology = devices.join(format!("cpu/cpu{number}/topology"));
@@ -153,7 +153,7 @@ fn core_keys(devices: &Path, numbers: &[u32], notices: &mut Vec<String>) -> Vec<
     keys.into_iter().zip(numbers).map(|(key, &number)| key.unwrap_or(number)).collect()
 }
 
-/// For each CPU a key that the CPUs of its level 3 cache share. CPUs without such a cache share one by package.
+/// A key for each CPU that the CPUs of its L3 cache share. CPUs without an L3 cache share one by package.
 fn l3_keys(devices: &Path, numbers: &[u32], notices: &mut Vec<String>) -> Vec<(bool, u32)> {
     let read = |number: u32| {
         let cache = devices.join(format!("cpu/cpu{number}/cache"));
@@ -186,13 +186,13 @@ fn numa_nodes(devices: &Path) -> BTreeMap<u32, u32> {
     nodes
 }
 
-/// The lowest number of the list in the file, if the list is one and holds `number`, as it must.
+/// The lowest number of the file's list, if it is valid and contains `number`, as it must.
 fn list_holding(path: &Path, number: u32) -> Option<u32> {
     let list = CpuList::from_kernel_file(&read_text(path)?)?;
     if list.contains(number) { list.numbers().first().copied() } else { None }
 }
 
-/// Numbers keys from 0 in the order in which they first appear.
+/// Numbers keys from 0 in the order of first appearance.
 fn dense<Key: Ord + Copy>(keys: &[Key]) -> Vec<u32> {
     let mut indexes = BTreeMap::new();
     keys.iter()
@@ -203,7 +203,7 @@ fn dense<Key: Ord + Copy>(keys: &[Key]) -> Vec<u32> {
         .collect()
 }
 
-/// The text of a small file; nothing if it cannot be read, is too long or is not text.
+/// The text of a small file; `None` if it cannot be read, is too long or is not text.
 pub(super) fn read_text(path: &Path) -> Option<String> {
     let mut text = String::new();
     let read = File::open(path).ok()?.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).ok()?;

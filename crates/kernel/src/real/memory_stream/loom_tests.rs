@@ -75,7 +75,7 @@ impl Recv {
             self.cell.prepare_rest();
             if self.acceptor.is_pending() {
                 self.cell.cancel_rest();
-            } else if self.cell.rest(SleepLocation::Cell) {
+            } else if self.cell.begin_rest(SleepLocation::Cell) {
                 self.cell.sleep(None);
                 self.cell.reattach();
             }

@@ -1,4 +1,4 @@
-//! Threads that do what they sent to others, with real threads, sockets and sleep.
+//! Delegated turns, with real threads, sockets and sleep.
 
 use super::*;
 use crate::address::Address;
@@ -10,7 +10,7 @@ use crate::outbox::Outbox;
 use crate::toy::{ECHO, PLAYER, ToySignal};
 use crate::world::{SocketId, WorldEvent, WorldRequest};
 
-/// Sends a few bytes and waits for them to come back, so often.
+/// Sends a few bytes and waits for their echo, `rounds` times.
 fn ping(address: SocketAddr, rounds: usize) {
     let mut stream = TcpStream::connect(address).unwrap();
     for round in 0..rounds {
@@ -22,18 +22,19 @@ fn ping(address: SocketAddr, rounds: usize) {
     }
 }
 
-/// Turns of a thread that its load figures must tell of, before they are looked at.
+/// Turns that a thread's load figures must show before the test evaluates them.
 const TURNS: u64 = 200;
 
-/// Rounds of a client after which the figures are not waited for any more.
+/// Rounds after which a client stops waiting for the figures.
 const ROUNDS_MAX: usize = 1_000_000;
 
-/// Whether a thread has files only, of which nothing is asked here.
+/// Whether a thread has only files, which this test does not use.
 fn only_io(layout: &NodeLayout, thread: u16) -> bool {
     layout.threads[usize::from(thread)].modules == [(ModuleId::FILES, 0)]
 }
 
-/// Turns that others made for each thread while so many clients waited for answers one after the other, and each thread made some.
+/// Delegated turns of each thread while `clients` clients wait for one answer after the other. Checks that
+/// each thread had some.
 fn delegated_turns(layout: &NodeLayout, clients: usize, limits: KernelLimits) -> Vec<u64> {
     let (node, _) = start(layout, ToyPlan::default(), limits);
     let (address, loads) = (node.local_addresses()[0].unwrap(), node.loads().clone());
@@ -74,7 +75,7 @@ fn a_thread_that_may_wait_for_disks_is_woken() {
 }
 
 #[test]
-fn threads_that_stand_in_for_each_other_lose_nothing() {
+fn threads_that_run_each_others_turns_lose_nothing() {
     let layout = NodeLayout::new(&[
         &[(ModuleId::SOCKETS, 0), (PLAYER, 0)],
         &[(ModuleId::SOCKETS, 1), (PLAYER, 1)],
@@ -88,16 +89,16 @@ fn threads_that_stand_in_for_each_other_lose_nothing() {
     }
 }
 
-/// Answers each echo a millisecond later, by a timer that it starts when the echo comes.
-struct Late {
+/// Answers each echo a millisecond later, by a timer that it starts when the echo arrives.
+struct DelayedEcho {
     directory: Arc<Directory>,
     waiting: Option<(Address, SocketId, Buffer)>,
     due: Time,
-    /// Timers that were told within half a second, and all.
-    told: Arc<Mutex<(u32, u32)>>,
+    /// Timers that fired within half a second, and all timers.
+    fired: Arc<Mutex<(u32, u32)>>,
 }
 
-impl Host<ToySignal> for Late {
+impl Host<ToySignal> for DelayedEcho {
     fn handle(
         &mut self,
         to: Address,
@@ -118,9 +119,9 @@ impl Host<ToySignal> for Late {
                 self.waiting = Some((from, socket, bytes));
             }
             ToySignal::World(WorldEvent::Timer { .. }) => {
-                let mut told = self.told.lock().unwrap();
-                told.0 += u32::from(context.now.since(self.due) < Duration::from_millis(500));
-                told.1 += 1;
+                let mut fired = self.fired.lock().unwrap();
+                fired.0 += u32::from(context.now.since(self.due) < Duration::from_millis(500));
+                fired.1 += 1;
                 if let Some((from, socket, bytes)) = self.waiting.take() {
                     outbox.send(from, ToySignal::EchoReply(socket, bytes));
                 }
@@ -133,16 +134,16 @@ impl Host<ToySignal> for Late {
 
 #[test]
 fn a_timer_that_is_started_by_a_lent_turn_is_not_slept_through() {
-    // So many that they take longer than the slot after which load figures are told.
+    // Enough rounds to outlast the slot after which load figures are published.
     const ROUNDS: u32 = 100;
     let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(ModuleId::FILES, 0)]]);
-    let told = Arc::new(Mutex::new((0, 0)));
-    let shared = told.clone();
-    let make_host = move |seat: ThreadSeat| Late {
+    let fired = Arc::new(Mutex::new((0, 0)));
+    let shared = fired.clone();
+    let make_host = move |seat: ThreadSeat| DelayedEcho {
         directory: seat.directory.clone(),
         waiting: None,
         due: Time(0),
-        told: shared.clone(),
+        fired: shared.clone(),
     };
     let options = NodeOptions {
         listeners: vec![Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))],
@@ -151,8 +152,8 @@ fn a_timer_that_is_started_by_a_lent_turn_is_not_slept_through() {
     };
     let node = Node::start(&layout, options, make_host).unwrap();
     ping(node.local_addresses()[0].unwrap(), ROUNDS as usize);
-    let (in_time, all) = *told.lock().unwrap();
-    // A thread sleeps for a second at most, so one that did not look at the timer would tell all of them too late.
+    let (in_time, all) = *fired.lock().unwrap();
+    // A thread sleeps for a second at most. If it ignored the timer, all timers would fire too late.
     assert!(all == ROUNDS && in_time >= ROUNDS / 2, "{in_time} of {all} timers in time");
     assert!(node.loads().thread(1).unwrap().total.delegated_turns > 0);
     assert!(node.stop(), "the node came to rest");

@@ -15,7 +15,7 @@ use crate::toy::{ToyHost, ToyPlan};
 mod sending;
 mod delegation;
 
-/// What the blocks of each thread counted, seen when the thread ends.
+/// The counts of each thread's blocks, available when the thread has ended.
 #[derive(Clone, Default)]
 pub(super) struct Ended(Arc<Mutex<Vec<ToyHost>>>);
 
@@ -25,7 +25,7 @@ impl Ended {
     }
 }
 
-/// Gives its host away when the thread drops it.
+/// Passes its host on when the thread drops it.
 pub(super) struct Watched {
     host: Option<ToyHost>,
     ended: Ended,
@@ -54,7 +54,7 @@ pub(super) fn start(layout: &NodeLayout, plan: ToyPlan, limits: KernelLimits) ->
     start_with(layout, plan, limits, NodeOptions::default())
 }
 
-/// Starts a node that spins and sends as the options say.
+/// Starts a node with these spin and send options.
 fn start_with(layout: &NodeLayout, plan: ToyPlan, limits: KernelLimits, options: NodeOptions) -> (RunningNode, Ended) {
     let ended = Ended::default();
     let options = NodeOptions {
@@ -101,13 +101,13 @@ fn sending(assistance: SendAssistance) -> NodeOptions {
     NodeOptions { send: SendSettings { assistance, delay_us_max: 0 }, ..NodeOptions::default() }
 }
 
-/// Returns the spin times of the threads after it, in microseconds.
+/// Returns the threads' spin times afterwards, in microseconds.
 fn echoes_spinning(layout: &NodeLayout, spin: SpinSettings) -> Vec<u64> {
     let loads = echoes_sent(layout, NodeOptions { spin, ..NodeOptions::default() });
     (0..).map_while(|thread| loads.thread(thread)).map(|load| load.spin_ns / 1_000).collect()
 }
 
-/// Echoes, and what the threads then say of themselves.
+/// Runs echoes and returns the load figures afterwards.
 fn echoes_sent(layout: &NodeLayout, options: NodeOptions) -> Arc<LoadBoard> {
     let (node, ended) = start_with(layout, ToyPlan::default(), KernelLimits::default(), options);
     let address = node.local_addresses()[0].unwrap();
@@ -245,7 +245,8 @@ fn a_connection_too_many_is_closed_and_places_are_used_again() {
     let mut third = TcpStream::connect(address).unwrap();
     assert!(!talk(&mut third));
     drop(first);
-    // The node may hear of the end of the first after the next connection, which is then refused.
+    // The node may notice the end of the first connection only after the next one arrived, which it then
+    // refuses.
     let again = (0..1_000).any(|_| talk(&mut TcpStream::connect(address).unwrap()));
     assert!(again && talk(&mut second));
     node.stop();
@@ -266,7 +267,8 @@ fn a_client_that_does_not_read_blocks_its_sender_and_frees_it_by_reading() {
         stream.write_all(&vec![7; LENGTH]).unwrap();
         let mut received = vec![0; LENGTH];
         stream.read_exact(&mut received).unwrap();
-        // Before it is closed: what is answered now is written only after what a helper wrote is back with its owner.
+        // Send before the close: an answer made now is written only after a helper has returned the earlier
+        // output.
         stream.write_all(&[7]).unwrap();
         stream.read_exact(&mut received[..1]).unwrap();
         drop(stream);

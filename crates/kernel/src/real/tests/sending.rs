@@ -26,13 +26,13 @@ use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
 
 const ALWAYS: SendSettings = SendSettings { assistance: SendAssistance::Always, delay_us_max: 0 };
 
-/// A recv thread and a helper, whose turns the test takes one by one.
+/// An owner and a helper. The test takes their turns one by one.
 struct Pair {
     sockets: Sockets,
     poll: Poll,
     sending: Sending,
     helper: Assistant,
-    /// On their way to the helper, and back.
+    /// In flight to the helper, and back.
     parcels: [Vec<SocketParcel>; 2],
     buffers: BufferPool,
     events: Vec<WorldEvent>,
@@ -48,7 +48,7 @@ struct Client {
     ended: bool,
 }
 
-/// Nobody knocks.
+/// No client connects.
 struct NoBell;
 
 impl Bell for NoBell {
@@ -107,7 +107,7 @@ impl Pair {
         self.clients.push(Client { stream, socket, sent: Vec::new(), received: Vec::new(), ended: false });
     }
 
-    /// Calls with the services of whichever thread; parcels go to the other.
+    /// Runs `action` with the services of either thread; parcels go to the other.
     fn with<R>(&mut self, action: impl FnOnce(&mut Pair, &mut Services<'_>) -> R) -> R {
         let mut buffers = std::mem::replace(&mut self.buffers, BufferPool::new(0));
         let (mut events, mut parcels) = (Vec::new(), Vec::new());
@@ -157,7 +157,7 @@ impl Pair {
         }
     }
 
-    /// Tells the owner which sockets take bytes again.
+    /// Reports to the owner which sockets take bytes again.
     fn poll(&mut self) {
         let mut events = Events::with_capacity(16);
         self.poll.poll(&mut events, Some(std::time::Duration::ZERO)).unwrap();
@@ -263,7 +263,7 @@ fn a_place_is_given_away_only_when_its_output_is_back() {
     pair.send(0, 100);
     pair.hand_over(false);
     pair.clients[0].stream.shutdown(Shutdown::Both).unwrap();
-    // More than may be queued: the owner wants to close at once.
+    // More than the queue may hold, so the owner wants to close immediately.
     let too_much = KernelLimits::default().send_bytes_max;
     pair.send(0, too_much);
     pair.clients[0].sent.clear();
@@ -318,7 +318,7 @@ fn a_socket_that_takes_bytes_again_while_its_output_is_away_is_not_forgotten() {
             pair.read(0, 1 << 20);
             pair.clients[0].received.len() > so_far
         } {}
-        // The event comes before the output is back.
+        // The event arrives before the output is back.
         pair.poll();
         pair.take_back();
         pair.poll();
@@ -354,7 +354,7 @@ fn a_busy_helper_writes_one_before_it_sleeps_and_what_waited_long_and_an_overloa
 
 #[test]
 fn a_helper_writes_so_many_bytes_of_a_loan_a_turn_and_the_rest_behind_the_others() {
-    // More in one buffer, as a row may be, and more in many.
+    // More in one buffer, as with a large value, and more in many.
     for buffers in [1, 96] {
         let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 2, Time(0));
         (0..buffers).for_each(|_| pair.send(0, (24 << 20) / buffers));
@@ -366,7 +366,7 @@ fn a_helper_writes_so_many_bytes_of_a_loan_a_turn_and_the_rest_behind_the_others
         let mut written = pair.helper.bytes;
         assert_eq!(written, BATCH_BYTES_MAX as u64);
         for turn in 0.. {
-            // As fast a reader as there is, which takes all that is written.
+            // A reader that takes everything written immediately.
             (0..4).for_each(|_| pair.read(0, 1 << 20));
             pair.help(SendState::Light, false);
             assert!(pair.helper.bytes - written <= BATCH_BYTES_MAX as u64 + 10);
@@ -407,8 +407,8 @@ fn a_helper_that_becomes_overloaded_gives_back_what_it_has_begun_to_write() {
     assert!(pair.clients[0].received == pair.clients[0].sent && pair.sockets.is_written());
 }
 
-/// Who writes for each of two recv threads, behind which are main, ldm and tc, when those have written and executed so many thousandths of
-/// the last 50 ms; at first, and when it is decided again.
+/// The helpers of each of two threads with sockets, first and after a second decision. The arguments are
+/// thousandths of the last 50 ms that three other threads (STARTER, PLAYER, ECHO) wrote and executed.
 fn helpers(written_and_executed: [[u64; 2]; 3]) -> [Vec<u16>; 2] {
     let modules = [(ModuleId::SOCKETS, 0), (ModuleId::SOCKETS, 1), (STARTER, 0), (PLAYER, 0), (ECHO, 0)];
     let threads = modules.map(|module| [module]);
@@ -434,12 +434,12 @@ fn helpers(written_and_executed: [[u64; 2]; 3]) -> [Vec<u16>; 2] {
 
 #[test]
 fn recv_threads_share_the_helpers_and_leave_those_out_that_write_all_the_time() {
-    // main has the least to do of its own.
+    // STARTER has the least work of its own.
     assert_eq!(helpers([[0, 0]; 3]), [[2, 2], [2, 2]]);
     assert_eq!(helpers([[860, 0], [0, 0], [0, 0]]), [[3, 3], [4, 4]], "main writes already");
-    // Of the time that its own work leaves it, it writes more than its share of all time tells.
+    // It writes for most of the time that its own work leaves it, although not for most of all time.
     assert_eq!(helpers([[450, 500], [0, 0], [0, 0]]), [[3, 3], [4, 4]]);
-    // All write: two more help. Work of their own is no reason for that.
+    // If all of them write, two more help. If all have work of their own, that is no reason for more.
     assert_eq!(helpers([[860, 0]; 3]), [vec![2, 2, 3, 4], vec![2, 2, 4, 3]]);
     assert_eq!(helpers([[0, 860]; 3]), [[2, 2], [2, 2]]);
 }

@@ -35,7 +35,7 @@ fn the_documented_rows_are_what_is_chosen() {
 fn more_cpus_never_mean_fewer_threads() {
     for cpu_count in 2..=CPU_COUNT_MAX as u32 {
         assert!(busy_total(cpu_count) >= busy_total(cpu_count - 1), "{cpu_count}");
-        // 8 CPUs are where receive threads that do everything give way to pipelines, 142 where sessions leave recv.
+        // At 8 CPUs pipelines replace all-purpose receive threads; at 142 sessions move to their own threads.
         if ![8, 142].contains(&cpu_count) {
             let (less, more) =
                 (AutomaticPlacement::counts_for(cpu_count - 1), AutomaticPlacement::counts_for(cpu_count));

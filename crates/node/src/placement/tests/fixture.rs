@@ -3,7 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The CPUs of [`Root::machine`] that are in `affinity`, without any files.
+/// The CPUs of [`Root::machine`] that are in `affinity`, without files.
 pub(super) fn machine(core_count: u32, l3_core_count: u32, affinity: impl IntoIterator<Item = u32>) -> Topology {
     let cpus: Vec<u32> = affinity.into_iter().collect();
     let mut cores: Vec<u32> = cpus.iter().map(|cpu| cpu % core_count).collect();
@@ -67,7 +67,7 @@ impl Root {
 
 impl Drop for Root {
     fn drop(&mut self) {
-        // A folder that stays behind is no failure of the test.
+        // A folder that remains is no failure of the test.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
