@@ -1,6 +1,6 @@
-//! Who uses a table, and who changes it: before a schema change main asks every sql block to let nobody begin to use some
-//! tables, waits until nobody uses them any more, and tells all when the change is over. Statements take no lock for that; the
-//! sql blocks know their sessions.
+//! Use of tables by sessions, against schema changes. Before a change, main asks every sql block to admit no
+//! new users of some tables, waits until nobody uses them, and announces the end of the change. Statements
+//! take no lock for this: the sql blocks know their sessions.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use junctor_model::id::{ConnectionId, TableId, TransactionId};
 
 use crate::read_rows::OperationId;
 
-/// What of others a change keeps from a table.
+/// Statements that a change keeps out of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exclusion {
     /// Statements that write or lock rows.
@@ -18,109 +18,110 @@ pub enum Exclusion {
     All,
 }
 
-/// Who has to end before the change runs.
+/// Users of a table that must end before the change runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableUsers {
-    /// Statements that run; transactions may stay open.
+    /// Running statements; transactions may stay open.
     Statements,
-    /// Transactions that have used the table, too.
+    /// Open transactions that have used the table, and running statements.
     Transactions,
 }
 
-/// A table that a change keeps others from.
+/// A table from which a change excludes other sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockedTable {
-    /// The table.
+    /// Id of the table when the change was asked for.
     pub table: TableId,
-    /// What of others is kept out.
+    /// The statements to keep out.
     pub exclusion: Exclusion,
 }
 
-/// From main to every sql block: statements that would begin to use these tables wait from now on; answer when nobody uses
-/// them any more. Sent again for the same change, it asks anew after a `RecallTables`.
+/// From main to every sql block: keep new users of these tables waiting, and reply when nobody uses them any
+/// more. Sent again for the same change after a `RecallTables`.
 #[derive(Debug)]
 pub struct BlockTables {
     /// Main's number of the change.
     pub operation: OperationId,
-    /// Main.
+    /// The main block.
     pub reply_to: Address,
-    /// The session that asked for the change; it is not kept out.
+    /// The session that requested the change. It is not kept out.
     pub owner: ConnectionId,
-    /// Who is waited for.
+    /// The users to wait for.
     pub users: TableUsers,
-    /// The tables.
+    /// Each table once.
     pub tables: Arc<[BlockedTable]>,
 }
 
-/// The answer: no session of this block uses the tables.
+/// The reply to [`BlockTables`]: no session of this block uses the tables.
 #[derive(Debug)]
 pub struct BlockTablesReply {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
 }
 
-/// From a sql block that has answered to main: a transaction that is older than the change would use a table. If the change has
-/// not begun, main asks this block again, which lets that transaction in first; so transactions and changes never wait for
-/// each other in a circle.
+/// From a sql block that has replied to main: a transaction older than the change needs a table. If the
+/// change has not begun, main asks this block again, which then admits that transaction first. Transactions
+/// and changes therefore never wait for each other in a cycle.
 #[derive(Debug)]
 pub struct RecallTables {
     /// Main's number of the change.
     pub operation: OperationId,
-    /// The sql block.
+    /// The sql block that replied before.
     pub from: Address,
 }
 
-/// From main to every sql block: the change is over, or given up. Who waits goes on.
+/// From main to every sql block: the change is over or given up, and waiting statements continue.
 #[derive(Debug)]
 pub struct UnblockTables {
     /// Main's number of the change.
     pub operation: OperationId,
 }
 
-/// From main to the sql block that asked for a change: it waits for nobody any more.
+/// From main to the requesting sql block: the change no longer waits and begins.
 #[derive(Debug)]
 pub struct ChangeSchemaStarted {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
 }
 
-/// From sql to main: the session wants the change no more. A change that waits is given up with error 1317; one that has begun
-/// goes on.
+/// From sql to main: the session no longer wants the change. A waiting change is given up with error 1317;
+/// one that has begun continues.
 #[derive(Debug)]
 pub struct CancelSchemaChange {
-    /// The operation of the request.
+    /// The operation of the request to cancel.
     pub operation: OperationId,
-    /// Who asked.
+    /// The sql block that sent it.
     pub reply_to: Address,
 }
 
-/// From sql to main: a session gives back what LOCK TABLES gave it, if it has something. Has no answer.
+/// From sql to main: releases the tables that the session locked by LOCK TABLES, if any. Has no reply.
 #[derive(Debug)]
 pub struct UnlockTables {
-    /// The session.
+    /// The session's connection.
     pub connection: ConnectionId,
 }
 
-/// From a sql block to every tc of the node: a transaction waits for tables that a change keeps from it, or does no more.
-/// Meanwhile tc tells when somebody waits for what it has locked, for the change may wait for that one.
+/// From a sql block to every tc of the node: a transaction begins or ends to wait for tables held by a
+/// change. During the wait, tc reports when another transaction waits for its rows, because the change may be
+/// waiting for that one.
 #[derive(Clone, Copy, Debug)]
 pub struct NoteTableWait {
-    /// Who waits.
+    /// The waiting transaction.
     pub transaction: TransactionId,
-    /// Its session.
+    /// The connection of its session.
     pub connection: ConnectionId,
-    /// The sql block.
+    /// The sql block of the session.
     pub from: Address,
-    /// Whether it begins to wait; false when it has ended.
+    /// True when the wait begins, false when it has ended.
     pub waits: bool,
 }
 
-/// From tc to a sql block: somebody waits for a row of a transaction that waits for tables. It goes before changes that have
-/// not begun, so that nobody waits in a circle.
+/// From tc to a sql block: another transaction waits for a row of one that waits for tables. The latter
+/// precedes changes that have not begun, so that no cycle forms.
 #[derive(Debug)]
 pub struct HastenTransaction {
-    /// Who waits for tables.
+    /// The transaction that waits for tables.
     pub transaction: TransactionId,
-    /// Its session.
+    /// The connection of its session.
     pub connection: ConnectionId,
 }

@@ -1,5 +1,5 @@
-//! Schema changes: from sql to main, which orders them one after the other, has the partitions made or changed by their ldm
-//! instances, and publishes the new dictionary to every block before it answers.
+//! Schema changes. sql sends them to main, which runs them one at a time: it has ldm instances create or
+//! change the partitions, and publishes the new dictionary to every block before it replies.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,28 +13,28 @@ use junctor_model::schema::{Dictionary, TableDefinition, TableLayout};
 
 use crate::read_rows::OperationId;
 
-/// One change. Definitions come without ids and versions; main gives them.
+/// One change. Main assigns the ids and versions of new definitions.
 #[derive(Clone, Debug)]
 pub enum SchemaChange {
     /// CREATE DATABASE.
     CreateDatabase {
-        /// The name.
+        /// Name of the database.
         name: Box<str>,
-        /// The default collation.
+        /// Default collation of its tables.
         collation: CollationId,
         /// IF NOT EXISTS.
         if_not_exists: bool,
     },
     /// DROP DATABASE with its tables.
     DropDatabase {
-        /// The name.
+        /// Name of the database.
         name: Box<str>,
         /// IF EXISTS.
         if_exists: bool,
     },
-    /// CREATE TABLE, hidden tables of unique indexes made with it.
+    /// CREATE TABLE, with the hidden tables of its unique indexes.
     CreateTable {
-        /// The table.
+        /// The definition, without ids and version.
         definition: Box<TableDefinition>,
         /// IF NOT EXISTS.
         if_not_exists: bool,
@@ -43,59 +43,61 @@ pub enum SchemaChange {
     },
     /// DROP TABLE.
     DropTables {
-        /// (database, table) of each.
+        /// (database, table) pairs.
         names: Vec<(Box<str>, Box<str>)>,
         /// IF EXISTS.
         if_exists: bool,
     },
-    /// TRUNCATE TABLE: the table is made anew under a new id, AUTO_INCREMENT begins again.
+    /// TRUNCATE TABLE: replaces the table by an empty one with a new id, and restarts AUTO_INCREMENT.
     TruncateTable {
-        /// The table.
+        /// The table to empty.
         table: TableId,
     },
-    /// ALTER TABLE, CREATE INDEX and DROP INDEX, all or nothing. With the answer everything is done, unless
-    /// `Alteration::has_session_work`: then the new indexes are in state Building, or there is none yet; the asking session fills
-    /// unique ones, holds the tables and looks for parents, and then says `FinishAlteration` or `UndoAlteration`.
+    /// ALTER TABLE, CREATE INDEX and DROP INDEX, all or nothing. The reply means that everything is done,
+    /// unless `Alteration::has_session_work`. Then new indexes are in state Building, and the requesting
+    /// session backfills unique ones, holds the tables, checks foreign keys, and finally sends
+    /// `FinishAlteration` or `UndoAlteration`.
     AlterTable {
-        /// The table.
+        /// The table to alter.
         table: TableId,
-        /// What changes.
+        /// The requested changes.
         alteration: Arc<Alteration>,
     },
-    /// RENAME TABLE: one after the other, all or none.
+    /// RENAME TABLE: in the given order, all or none.
     RenameTables {
-        /// (database, table) as it is called, and as it is to be called.
+        /// Old and new names.
         renames: Vec<TableRename>,
     },
-    /// LOCK TABLES: nothing changes, and others are kept out until the session gives the tables back (`UnlockTables`).
+    /// LOCK TABLES: changes nothing, and excludes other sessions until `UnlockTables`.
     LockTables {
-        /// The tables, each once.
+        /// Each table once.
         tables: Vec<TableLockRequest>,
     },
-    /// The entries of ordered indexes that are being built are made from the rows that exist. Main asks itself for this.
+    /// Builds ordered indexes in state Building from the existing rows. Main sends this to itself.
     BuildIndexes {
-        /// The table.
+        /// The table of the indexes.
         table: TableId,
-        /// The change that they belong to.
+        /// The alteration that adds them.
         alteration: Arc<Alteration>,
     },
-    /// Nobody else writes to the table or to the parents of its new foreign keys until the session gives them back (`UnlockTables`).
+    /// Keeps other sessions from writing to the table, and to the parents of its new foreign keys, until
+    /// `UnlockTables`.
     HoldTables {
-        /// The table.
+        /// The altered table.
         table: TableId,
-        /// The change.
+        /// The alteration under way.
         alteration: Arc<Alteration>,
     },
-    /// The session's work for an alteration is done.
+    /// Ends an alteration after the session's work.
     FinishAlteration {
-        /// The table.
+        /// The altered table.
         table: TableId,
-        /// The change.
+        /// The alteration under way.
         alteration: Arc<Alteration>,
     },
-    /// An alteration is taken back: its indexes go away.
+    /// Undoes an alteration: drops its new indexes.
     UndoAlteration {
-        /// The table.
+        /// The altered table.
         table: TableId,
     },
 }
@@ -105,48 +107,48 @@ pub enum SchemaChange {
 pub struct TableLockRequest {
     /// (database, table).
     pub name: (Box<str>, Box<str>),
-    /// Whether nobody else may read it; others may write it neither way.
+    /// WRITE: no other session may read the table. READ: none may write it.
     pub writes: bool,
 }
 
 /// One table of RENAME TABLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableRename {
-    /// (database, table) as it is called.
+    /// Old (database, table).
     pub from: (Box<str>, Box<str>),
-    /// (database, table) as it is to be called.
+    /// New (database, table).
     pub to: (Box<str>, Box<str>),
 }
 
-/// Change the schema, once nobody else uses the tables that it concerns.
+/// Changes the schema, once no other session uses the tables concerned.
 #[derive(Debug)]
 pub struct ChangeSchema {
-    /// Goes back in the reply.
+    /// Returned in the reply.
     pub operation: OperationId,
-    /// Who gets the reply.
+    /// Receiver of the reply.
     pub reply_to: Address,
-    /// The session that asks.
+    /// Connection of the requesting session.
     pub connection: ConnectionId,
-    /// How long others are waited for, in milliseconds, until error 1205.
+    /// Maximum wait for other sessions, in milliseconds, before error 1205.
     pub wait_ms: u64,
-    /// Whether tables that foreign keys name stay.
+    /// Whether tables that foreign keys refer to are protected.
     pub foreign_key_checks: bool,
     /// The change.
     pub change: Box<SchemaChange>,
 }
 
-/// The answer: every block has the new dictionary.
+/// The reply to [`ChangeSchema`]: every block has the new dictionary.
 #[derive(Debug)]
 pub struct ChangeSchemaReply {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
-    /// Warnings (IF EXISTS notes), as (errno, message).
+    /// Notes of IF EXISTS and IF NOT EXISTS, as (errno, message).
     pub notes: Vec<(u16, Box<str>)>,
-    /// Why it was refused; nothing has changed then.
+    /// Why the change failed; nothing has changed then.
     pub error: Option<Box<Error>>,
 }
 
-/// The guarded partition as its readers reach it; only the data plane knows what is inside.
+/// The guarded partition, shared with its readers. Only the data plane knows its type.
 #[derive(Clone)]
 pub struct PartitionHandle(pub Arc<dyn Any + Send + Sync>);
 
@@ -156,30 +158,31 @@ impl std::fmt::Debug for PartitionHandle {
     }
 }
 
-/// What main asks of the ldm that owns (or backs up) a partition.
+/// Main's order to the ldm that owns or backs up a partition.
 #[derive(Debug)]
 pub enum PartitionChange {
-    /// Make an empty partition and open it to the readers of its group.
+    /// Creates an empty partition and opens it to the readers of its group.
     Create {
-        /// The chain of ldm addresses, the primary first.
+        /// The ldm instances of the chain, the primary first.
         chain: Vec<Address>,
     },
-    /// Close it, and free it when no transaction holds anything in it any more; the answer does not wait for that.
+    /// Closes the partition. It is freed when no transaction holds anything in it; the reply does not wait
+    /// for that.
     Drop,
-    /// Use a new layout that differs in indexes only.
+    /// Installs a new layout that differs in indexes only.
     ReplaceLayout,
-    /// Build the entries of an ordered index of the layout in bounded steps.
+    /// Builds an ordered index of the layout in bounded steps.
     BuildIndex(IndexId),
 }
 
-/// Change one partition.
+/// Changes one partition.
 #[derive(Debug)]
 pub struct ChangePartition {
-    /// Main's number for the answer.
+    /// Number of main's stage, returned in the reply.
     pub operation: OperationId,
-    /// Main.
+    /// The main block.
     pub reply_to: Address,
-    /// The partition.
+    /// The partition to change.
     pub partition: PartitionId,
     /// The table's layout after the change.
     pub layout: Arc<TableLayout>,
@@ -187,29 +190,29 @@ pub struct ChangePartition {
     pub change: PartitionChange,
 }
 
-/// The answer.
+/// The reply to [`ChangePartition`].
 #[derive(Debug)]
 pub struct ChangePartitionReply {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
-    /// From the request.
+    /// Copied from the request.
     pub partition: PartitionId,
-    /// Why it failed (memory); the partition is as before.
+    /// Why it failed (memory). The partition is unchanged then.
     pub error: Option<Box<Error>>,
 }
 
-/// From an ldm to the query blocks of its group: the partition may be read, or no longer.
+/// From an ldm to the query blocks of its group: opens a partition for reading, or closes it.
 #[derive(Debug)]
 pub struct OpenPartition {
-    /// The partition.
+    /// The partition to open or close.
     pub partition: PartitionId,
-    /// The owner, for reads that bounce.
+    /// The owner, which serves reads that find the guard busy.
     pub owner: Address,
-    /// The guard; `None` closes.
+    /// The guard; `None` closes the partition.
     pub handle: Option<PartitionHandle>,
 }
 
-/// Where every partition is: part of the published snapshot.
+/// The chains of all partitions, as published.
 #[derive(Clone, Debug, Default)]
 pub struct Distribution {
     chains: std::collections::BTreeMap<PartitionId, Vec<Address>>,
@@ -221,7 +224,7 @@ impl Distribution {
         self.chains.get(&partition).map(Vec::as_slice)
     }
 
-    /// The owner of a partition.
+    /// The primary of a partition.
     pub fn owner(&self, partition: PartitionId) -> Option<Address> {
         self.chain(partition).and_then(|chain| chain.first().copied())
     }
@@ -231,35 +234,35 @@ impl Distribution {
         self.chains.insert(partition, chain);
     }
 
-    /// Forgets the partitions of a table.
+    /// Removes the partitions of a table.
     pub fn remove_table(&mut self, table: TableId) {
         self.chains.retain(|partition, _| partition.table != table);
     }
 }
 
-/// The schema and where its partitions are, at one moment; immutable.
+/// The schema and the distribution at one moment; immutable.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     /// The schema.
     pub dictionary: Dictionary,
-    /// Where the partitions are.
+    /// The chains of its partitions.
     pub distribution: Distribution,
 }
 
-/// From main to every sql, tc, ldm and query block.
+/// From main to every sql, tc, ldm and query block: use this catalog from now on.
 #[derive(Debug)]
 pub struct PublishCatalog {
-    /// Goes back in the reply.
+    /// Number of main's stage, returned in the reply.
     pub operation: OperationId,
-    /// Main.
+    /// The main block.
     pub reply_to: Address,
-    /// From now on.
+    /// The new catalog.
     pub catalog: Arc<Catalog>,
 }
 
-/// The answer: requests sent by this block from now on name the new versions.
+/// The reply to [`PublishCatalog`]: later requests of this block name the new versions.
 #[derive(Debug)]
 pub struct PublishCatalogReply {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
 }

@@ -1,35 +1,36 @@
-//! Commands of clients: between recv, which has the sockets and speaks the framing, and sql, which has the sessions.
-//! One command of a connection is under way at a time; a long answer comes in parts, the next part only when asked for.
+//! Commands of clients, between recv, which owns the sockets and knows the framing, and sql, which owns the
+//! sessions. A connection has one command under way at a time. A long answer is sent in parts, each on
+//! request.
 
 use junctor_kernel::Address;
 use junctor_kernel::{Buffer, SocketId};
 use junctor_model::id::ConnectionId;
 
-/// A connection has logged in: make its session. Answered by a `CommandReply` that says OK or why not.
+/// Opens a session for a connection that has logged in. The answer is a `CommandReply` with OK or an error.
 #[derive(Debug)]
 pub struct OpenSession {
-    /// The connection.
+    /// Identifies the connection within the node.
     pub connection: ConnectionId,
-    /// The recv block.
+    /// The recv block of the connection.
     pub reply_to: Address,
-    /// The connection's socket, which answers name.
+    /// The connection's socket, returned in its answers.
     pub socket: SocketId,
-    /// Whether the session exists already and is begun anew (COM_CHANGE_USER).
+    /// Whether the session exists and is reset (COM_CHANGE_USER).
     pub reset: bool,
-    /// Who it is.
+    /// The authenticated client.
     pub login: Box<Login>,
 }
 
-/// What a login settled.
+/// Result of a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Login {
-    /// The user name.
+    /// User name.
     pub user: Box<str>,
     /// The client's address, as text; `localhost` for the loopback.
     pub host: Box<str>,
-    /// The database to begin with.
+    /// Initial database.
     pub database: Option<Box<str>>,
-    /// What client and server agreed on, in bits that only the protocol knows.
+    /// Capability bits that client and server agreed on; only the protocol knows their meaning.
     pub capabilities: u32,
     /// Number of the client's collation.
     pub character_set: u16,
@@ -37,53 +38,53 @@ pub struct Login {
     pub protocol: u16,
 }
 
-/// One command.
+/// Executes one command.
 #[derive(Debug)]
 pub struct ExecuteCommand {
-    /// The connection.
+    /// The session's connection.
     pub connection: ConnectionId,
-    /// Holds the command's payload.
+    /// Contains the command's payload.
     pub bytes: Buffer,
-    /// Where in `bytes` the payload begins.
+    /// Start of the payload in `bytes`.
     pub start: u32,
-    /// Where it ends.
+    /// End of the payload in `bytes`.
     pub end: u32,
 }
 
-/// The client took the last part; send the next one.
+/// Requests the next part of an answer, once the client took the last one.
 #[derive(Debug)]
 pub struct ContinueCommand {
-    /// The connection.
+    /// The session's connection.
     pub connection: ConnectionId,
 }
 
-/// The connection is gone: roll back and forget.
+/// Closes the session of a lost connection: rolls back and forgets it.
 #[derive(Debug)]
 pub struct CloseSession {
-    /// The connection.
+    /// The session's connection.
     pub connection: ConnectionId,
 }
 
 /// What follows a part of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterReply {
-    /// The answer is complete: take the next command.
+    /// The answer is complete; take the next command.
     NextCommand,
-    /// There is more: ask for it when the output has room.
+    /// More parts follow; request the next one when the output has room.
     MoreParts,
-    /// The answer is complete and the connection is to be closed.
+    /// The answer is complete; close the connection.
     Close,
 }
 
-/// Packets of an answer, whole, with sequence number 0; recv numbers them.
+/// Whole packets of an answer with sequence number 0; recv numbers them.
 #[derive(Debug)]
 pub struct CommandReply {
-    /// The connection.
+    /// The session's connection.
     pub connection: ConnectionId,
-    /// Its socket, from `OpenSession`.
+    /// Copied from `OpenSession`.
     pub socket: SocketId,
-    /// Packets.
+    /// May be empty.
     pub packets: Buffer,
-    /// What follows.
+    /// What follows these packets.
     pub after: AfterReply,
 }

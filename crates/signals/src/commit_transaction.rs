@@ -1,89 +1,90 @@
-//! The end of a transaction at its participants: prepare along the replica chain, commit with a number, complete; or undo.
-//! From tc to every ldm that holds writes or locks of it.
+//! The end of a transaction at its participants: prepare along the replica chain, commit with a number, or
+//! undo. From tc to every ldm that holds writes or locks of the transaction.
 
 use junctor_kernel::Address;
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, StatementNumber, TransactionId};
 
-/// Make sure that the commit cannot fail any more: redo room taken, images at the backups.
+/// Secures everything that the commit needs, so that it cannot fail: images at the backups.
 #[derive(Debug)]
 pub struct PrepareTransaction {
-    /// The transaction.
+    /// The transaction to prepare.
     pub transaction: TransactionId,
-    /// The tc.
+    /// The coordinating tc.
     pub reply_to: Address,
 }
 
-/// The answer: the whole chain of every partition of this participant is prepared.
+/// The reply to [`PrepareTransaction`]: the whole chain of every partition of this participant is prepared.
 #[derive(Debug)]
 pub struct PrepareTransactionReply {
-    /// The transaction.
+    /// Copied from the request.
     pub transaction: TransactionId,
-    /// Who answers.
+    /// The answering ldm.
     pub from: Address,
-    /// Why it cannot be committed.
+    /// Why the transaction cannot commit.
     pub error: Option<Box<Error>>,
 }
 
-/// Stamp the versions with the number, form the redo record, release the locks.
+/// Stamps the versions with the number, forms the redo record and releases the locks.
 #[derive(Debug)]
 pub struct CommitTransaction {
-    /// The transaction.
+    /// The transaction to commit.
     pub transaction: TransactionId,
-    /// The tc.
+    /// The coordinating tc.
     pub reply_to: Address,
-    /// The number.
+    /// The transaction's commit number.
     pub number: CommitNumber,
-    /// How many partitions the transaction has written, for the redo records.
+    /// Number of partitions that the transaction has written, for the redo records.
     pub participants: u32,
-    /// Whether this ldm holds versions of the transaction, and not only locks. It must know the transaction then.
+    /// Whether this ldm holds versions of the transaction, and not only locks. It must know the transaction
+    /// then.
     pub has_written: bool,
 }
 
-/// The answer: applied along the whole chain.
+/// The reply to [`CommitTransaction`]: applied along the whole chain.
 #[derive(Debug)]
 pub struct CommitTransactionReply {
-    /// The transaction.
+    /// Copied from the request.
     pub transaction: TransactionId,
-    /// Who answers.
+    /// The answering ldm.
     pub from: Address,
 }
 
-/// Undo what is newer than a statement, in bounded steps.
+/// Undoes versions newer than a statement, in bounded steps.
 #[derive(Debug)]
 pub struct UndoTransaction {
-    /// The transaction.
+    /// The transaction to undo.
     pub transaction: TransactionId,
-    /// The tc.
+    /// The coordinating tc.
     pub reply_to: Address,
-    /// Versions of later statements go.
+    /// Versions of later statements are undone.
     pub newer_than: StatementNumber,
-    /// Whether the transaction is over: its locks are released and it is forgotten.
+    /// Whether the transaction is over: its locks are released, and its record is removed.
     pub ends: bool,
 }
 
-/// The answer.
+/// The reply to [`UndoTransaction`].
 #[derive(Debug)]
 pub struct UndoTransactionReply {
-    /// The transaction.
+    /// Copied from the request.
     pub transaction: TransactionId,
-    /// Who answers.
+    /// The answering ldm.
     pub from: Address,
 }
 
-/// Tell the tc of a transaction when a number of another tc is stable, by `CommitStable`.
+/// From tc to tc: send `CommitStable` to the transaction's tc when this number is stable.
 #[derive(Debug)]
 pub struct AwaitStable {
-    /// The number, which was taken.
+    /// A number that the receiver has taken.
     pub number: CommitNumber,
-    /// The transaction that waits for it; its tc is told.
+    /// The transaction that waits for it.
     pub transaction: TransactionId,
 }
 
-/// From whoever moved the stable number to the tc that took a number which became stable by it, and from there to those that
-/// asked to be told.
+/// A number has become stable. Sent to the tc that took it, and from there to every tc that asked by
+/// `AwaitStable`.
 #[derive(Debug)]
 pub struct CommitStable {
-    /// The number that is stable now.
+    /// The stable number.
     pub number: CommitNumber,
 }

@@ -1,5 +1,5 @@
-//! What blocks count, in plain words of their own: the table of all counters with their names and meanings, and the rows of
-//! `junctor_info.counters`. All count from the start of the node and are never set back.
+//! Counters of blocks: one table with their names and meanings, and the rows of `junctor_info.counters`. All
+//! of them count from the start of the node and only rise.
 
 use junctor_kernel::{Address, LoadBoard};
 use junctor_model::value::Value;
@@ -9,18 +9,18 @@ use crate::module::Module;
 /// A counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// Its name, unique within the module.
+    /// Unique within the module.
     pub name: &'static str,
-    /// What is counted.
+    /// What the counter counts, as shown to users.
     pub meaning: &'static str,
 }
 
 /// The counters of one block.
 pub trait Counted {
-    /// What they are, in order.
+    /// Names and meanings.
     const COUNTERS: &'static [Counter];
 
-    /// Their values, in that order.
+    /// Values, in the order of `COUNTERS`.
     fn values(&self) -> Vec<u64>;
 }
 
@@ -43,7 +43,7 @@ macro_rules! counters {
             }
         )*
 
-        /// All counters by the module that counts them. `thread` is not a module: what is counted is the thread's, whatever
+        /// All counters by module. `thread` is not a module: its counters belong to a thread, whatever
         /// modules run on it.
         pub const COUNTERS: &[(&str, &[Counter])] = &[$(($module, $name::COUNTERS),)*];
     };
@@ -51,86 +51,86 @@ macro_rules! counters {
 
 counters! {
     ThreadCounters of "thread" {
-        signals: "Signals and events that it handled, in turns that it made for other threads too.";
+        signals: "Signals and events handled, including those of delegated turns.";
         turns: "Turns with at least one signal.";
-        hand_overs: "Signals and events that came from other threads; of all threads together, the hand-overs of the node.";
-        delegated_turns: "Turns that other threads ran for it while it slept or wrote to its sockets.";
-        voluntary_switches: "Times that it gave its CPU away to wait, as the operating system counts them.";
-        involuntary_switches: "Times that its CPU was taken from it, as the operating system counts them.";
+        hand_overs: "Signals and events received from other threads.";
+        delegated_turns: "Turns that other threads ran in its place while it slept or wrote to its sockets.";
+        voluntary_switches: "Voluntary context switches, as counted by the operating system.";
+        involuntary_switches: "Involuntary context switches, as counted by the operating system.";
     }
     RecvCounters of "recv" {
         signals: "Signals and events handled.";
         connections: "Connections accepted.";
-        connections_refused: "Connections refused because there were too many.";
+        connections_refused: "Connections refused above max_connections.";
         bytes_received: "Bytes read from clients.";
         bytes_sent: "Bytes sent to clients.";
     }
     SqlCounters of "sql" {
         signals: "Signals and events handled.";
         sessions: "Sessions opened.";
-        commands: "Commands of clients.";
-        questions: "Statements of clients, text and prepared.";
+        commands: "Commands received from clients.";
+        questions: "Statements received from clients, text and prepared.";
         prepares: "Statements prepared.";
         executes: "Executions of prepared statements.";
-        plans: "Statements planned anew, since no plan was kept for them.";
+        plans: "Statements planned because no cached plan fitted.";
         selects: "SELECT statements.";
         inserts: "INSERT and REPLACE statements.";
         updates: "UPDATE statements.";
         deletes: "DELETE statements.";
         begins: "BEGIN and START TRANSACTION.";
         commits: "COMMIT statements.";
-        rollbacks: "ROLLBACK statements, not those to savepoints.";
-        admission_waits: "Commands that waited for a ticket of admission.";
+        rollbacks: "ROLLBACK statements, without ROLLBACK TO SAVEPOINT.";
+        admission_waits: "Commands that waited for admission.";
     }
     TcCounters of "tc" {
         signals: "Signals and events handled.";
         statements: "Statements that write or lock.";
-        commits: "Transactions committed, also those of a single statement.";
-        aborts: "Transactions undone as a whole.";
-        lock_waits: "Waits for locks of rows or ranges.";
-        lock_wait_timeouts: "Waits given up because they took too long.";
-        deadlocks: "Circles of waits, each broken by giving up one of them.";
+        commits: "Transactions committed, including those of a single statement.";
+        aborts: "Transactions rolled back.";
+        lock_waits: "Waits for row or range locks.";
+        lock_wait_timeouts: "Waits that exceeded their limit.";
+        deadlocks: "Deadlocks, each resolved by rolling back one transaction.";
     }
     LdmCounters of "ldm" {
         signals: "Signals and events handled.";
-        reads: "Requests to read, each of one partition.";
+        reads: "Read requests, each for one partition.";
         keys: "Primary keys looked up by reads.";
-        ranges: "Ranges of an index begun by reads.";
-        rows_scanned: "Rows looked at by reads in ranges and of whole partitions.";
-        rows_answered: "Rows, entries and partial aggregates that reads were answered with.";
-        writes: "Requests to write or lock, each of one partition.";
-        rows_inserted: "Rows inserted, entries of unique indexes too.";
+        ranges: "Index ranges begun by reads.";
+        rows_examined: "Rows examined by reads in ranges and whole partitions.";
+        rows_returned: "Rows, entries and partial aggregates returned by reads.";
+        writes: "Write and locking requests, each for one partition.";
+        rows_inserted: "Rows inserted, including entries of unique indexes.";
         rows_updated: "Rows updated.";
-        rows_deleted: "Rows deleted, entries of unique indexes too.";
-        rows_locked: "Rows locked by FOR UPDATE, FOR SHARE and the like.";
-        lock_waits: "Writes that had to wait for a lock.";
-        guard_waits: "Times that a write found readers inside its partition and went on later.";
+        rows_deleted: "Rows deleted, including entries of unique indexes.";
+        rows_locked: "Rows locked by locking reads.";
+        lock_waits: "Writes that waited for a lock.";
+        guard_waits: "Writes deferred because readers were inside the partition guard.";
         commits: "Transactions committed in its partitions.";
-        aborts: "Transactions undone in its partitions.";
+        aborts: "Transactions rolled back in its partitions.";
     }
     QueryCounters of "query" {
         signals: "Signals and events handled.";
-        reads: "Requests to read, each of one partition.";
+        reads: "Read requests, each for one partition.";
         keys: "Primary keys looked up.";
-        ranges: "Ranges of an index begun.";
-        rows_scanned: "Rows looked at in ranges and of whole partitions.";
-        rows_answered: "Rows, entries and partial aggregates that reads were answered with.";
-        guard_bounces: "Reads passed on to the owner because it was writing to the partition.";
-        reads_passed_on: "Reads passed on to the owner because the partition was not open here.";
+        ranges: "Index ranges begun.";
+        rows_examined: "Rows examined in ranges and whole partitions.";
+        rows_returned: "Rows, entries and partial aggregates returned by reads.";
+        guard_conflicts: "Reads passed to the owner because the partition guard was busy.";
+        reads_forwarded: "Reads passed to the owner because the partition is not open here.";
     }
     MainCounters of "main" {
         signals: "Signals and events handled.";
-        schema_changes: "Changes of the schema asked for.";
-        number_ranges: "Ranges of AUTO_INCREMENT numbers given out.";
+        schema_changes: "Schema changes requested.";
+        auto_increment_ranges: "AUTO_INCREMENT ranges reserved.";
     }
 }
 
-/// The rows of `junctor_info.counters` of one block; `thread` is the one that it runs on.
+/// The counter rows of one block; `thread` is the thread that runs it.
 pub fn counter_rows<C: Counted>(counted: &C, own: Address, thread: u16) -> Vec<Vec<Value>> {
     rows(counted, Module::of(own.module).name(), own.instance, thread)
 }
 
-/// The rows of all threads.
+/// The counter rows of all threads.
 pub fn thread_counter_rows(loads: &LoadBoard) -> Vec<Vec<Value>> {
     let loads = (0..loads.len() as u16).filter_map(|thread| Some((thread, loads.thread(thread)?.total)));
     let of_thread = |(thread, total): (u16, junctor_kernel::Usage)| {
@@ -181,13 +181,13 @@ mod tests {
 
     #[test]
     fn each_value_stands_beside_its_name() {
-        let counted = QueryCounters { keys: 7, guard_bounces: 3, ..QueryCounters::default() };
+        let counted = QueryCounters { keys: 7, guard_conflicts: 3, ..QueryCounters::default() };
         let rows = rows(&counted, "query", 2, 5);
         let value = |name: &str| {
             let row = rows.iter().find(|row| row[3] == Value::Bytes(name.into())).expect(name);
             assert_eq!(row[..3], [Value::UInt(5), Value::Bytes("query".into()), Value::UInt(2)]);
             row[4].clone()
         };
-        assert_eq!([value("keys"), value("guard_bounces"), value("reads")], [7, 3, 0].map(Value::UInt));
+        assert_eq!([value("keys"), value("guard_conflicts"), value("reads")], [7, 3, 0].map(Value::UInt));
     }
 }

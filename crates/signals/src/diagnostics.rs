@@ -1,20 +1,20 @@
-//! What there is to say of the rows of a request besides the answer. Most requests have nothing to say.
+//! Warnings and the insert id that accompany a reply. Most replies have none.
 
 use junctor_expression::{Scratch, Warning};
 
-/// Diagnostics of one reply; `None` stands for none at all.
+/// The diagnostics of one reply. A reply without any has `None` in place of them.
 #[derive(Debug, Default)]
 pub struct Diagnostics {
-    /// Warnings with their texts, in the order of the rows; at most as many as the request asked for.
+    /// Warnings with text, in the order of the rows, up to the limit in the request.
     pub warnings: Vec<Warning>,
-    /// How many warnings there were, those without text too.
+    /// Number of all warnings, including those without text.
     pub count: u64,
-    /// What LAST_INSERT_ID(expression) was given last.
+    /// The last value given to LAST_INSERT_ID(expression).
     pub last_insert_id: Option<u64>,
 }
 
 impl Diagnostics {
-    /// Takes in those of a later reply, up to so many texts.
+    /// Adds the diagnostics of a later reply, keeping at most `warnings_max` texts.
     pub fn add(&mut self, later: Diagnostics, warnings_max: u16) {
         let room = usize::from(warnings_max).saturating_sub(self.warnings.len());
         self.warnings.extend(later.warnings.into_iter().take(room));
@@ -23,7 +23,7 @@ impl Diagnostics {
     }
 }
 
-/// What evaluations have left in the scratch memory, which has nothing to say then.
+/// Takes the diagnostics that evaluations have left in the scratch memory.
 #[inline]
 pub fn take(scratch: &mut Scratch) -> Option<Box<Diagnostics>> {
     if scratch.has_diagnostics() { Some(take_some(scratch)) } else { None }
@@ -35,7 +35,7 @@ fn take_some(scratch: &mut Scratch) -> Box<Diagnostics> {
     Box::new(Diagnostics { warnings: scratch.take_warnings(), count, last_insert_id: scratch.take_last_insert_id() })
 }
 
-/// Joins the diagnostics of two replies, up to so many texts.
+/// Joins the diagnostics of two replies, keeping at most `warnings_max` texts.
 pub fn join(all: &mut Option<Box<Diagnostics>>, later: Option<Box<Diagnostics>>, warnings_max: u16) {
     match (all.as_mut(), later) {
         (_, None) => {}

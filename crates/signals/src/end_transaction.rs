@@ -6,32 +6,32 @@ use junctor_model::id::TransactionId;
 
 use crate::read_rows::OperationId;
 
-/// How a transaction ends.
+/// The requested end of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// COMMIT: answered when the stable number has reached the commit's.
+    /// COMMIT: answered when the commit number is stable.
     Commit,
     /// ROLLBACK.
     Rollback,
 }
 
-/// End a transaction.
+/// Ends a transaction.
 #[derive(Debug)]
 pub struct EndTransaction {
-    /// Goes back in the reply.
+    /// Returned in the reply.
     pub operation: OperationId,
-    /// Who gets the reply.
+    /// Receiver of the reply.
     pub reply_to: Address,
-    /// The transaction.
+    /// The transaction to end.
     pub transaction: TransactionId,
-    /// How.
+    /// COMMIT or ROLLBACK.
     pub ending: Ending,
 }
 
-/// The answer.
+/// The reply to [`EndTransaction`].
 #[derive(Debug)]
 pub struct EndTransactionReply {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
     /// Why a commit failed; the transaction is rolled back then.
     pub error: Option<Box<Error>>,

@@ -1,5 +1,6 @@
-//! One writing or locking statement of a transaction: from a client of the data plane to its tc, which begins the transaction
-//! when it has none, sends every part to the owner ldm at once, keeps unique entries, and undoes the statement when it fails.
+//! One writing or locking statement of a transaction, from a client of the data plane to its tc. The tc
+//! begins the transaction if necessary, sends every part to its owner ldm, maintains unique entries, and
+//! undoes the statement if it fails.
 
 use std::sync::Arc;
 
@@ -12,84 +13,86 @@ use crate::diagnostics::Diagnostics;
 use crate::program::{RowProtocol, WriteProgram};
 use crate::read_rows::OperationId;
 
-/// What a statement asks of each partition.
+/// The statement's input for each partition.
 #[derive(Debug)]
 pub enum Parts {
-    /// One partition.
+    /// Input of one partition.
     One(u16, Buffer),
-    /// Several partitions, each at most once.
+    /// Inputs of several partitions, each at most once.
     Many(Box<[(u16, Buffer)]>),
 }
 
-/// What a transaction asks of rows that it reads in order to lock or change them.
+/// How a transaction reads rows in order to lock or change them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// Whether the ranges and absent keys that were looked at are locked too, so that no row comes into them.
+    /// Whether scanned ranges and absent keys are locked too, so that no row enters them.
     pub locks_ranges: bool,
-    /// A row changed by a later commit is error 1020; 0 takes the newest version of every row.
+    /// A row with a later commit fails with error 1020. 0 accepts the newest version of every row.
     pub changed_after: CommitNumber,
-    /// A locking read ends in each partition when it has accepted so many rows, and locks nothing beyond; 0 has no limit.
+    /// Maximum number of rows that a locking read accepts in each partition; it locks nothing beyond. 0 means
+    /// no limit.
     pub rows_max: u32,
-    /// Of so many warnings the text is answered.
+    /// Maximum number of warnings returned with text.
     pub warnings_max: u16,
 }
 
-/// Execute one statement.
+/// Executes one statement.
 #[derive(Debug)]
 pub struct ExecuteStatement {
-    /// Goes back in the reply.
+    /// Returned in the reply.
     pub operation: OperationId,
-    /// Who gets the reply.
+    /// Receiver of the reply.
     pub reply_to: Address,
-    /// The transaction; none begins one.
+    /// The transaction; none begins a new one.
     pub transaction: TransactionId,
-    /// Whether the transaction is committed with this statement.
+    /// Whether the transaction commits with this statement.
     pub autocommit: bool,
-    /// The wire form of the rows of a locking read.
+    /// Wire form of the rows of a locking read.
     pub protocol: RowProtocol,
-    /// How long one lock is waited for, in milliseconds, until error 1205.
+    /// Maximum wait for one lock, in milliseconds, before error 1205.
     pub lock_wait_ms: u32,
-    /// Whether error 1205 undoes the whole transaction and not the statement alone.
+    /// Whether error 1205 undoes the whole transaction instead of the statement.
     pub timeout_ends: bool,
-    /// What its reads are to stay true of.
+    /// How rows are read.
     pub reading: Reading,
-    /// The last statement that the newest savepoint keeps: nothing between that one and this statement is gone back to.
+    /// The last statement that the newest savepoint keeps. Nothing rolls back to a point between it and this
+    /// statement.
     pub savepoint: StatementNumber,
-    /// What to do.
+    /// The planned work.
     pub program: Arc<WriteProgram>,
     /// Input of each partition, in the form of `input.rs`.
     pub parts: Parts,
 }
 
-/// Stop a statement: it is undone and answers with error 1317, unless it is done or commits already. Has no answer of its own.
-/// It is a request as the statement is, so that it does not come before it.
+/// Interrupts a statement: it is undone and answers with error 1317, unless it is complete or committing. Has
+/// no reply of its own. It is deferrable like the statement, so that it cannot overtake it.
 #[derive(Debug)]
 pub struct InterruptStatement {
     /// The operation of the statement.
     pub operation: OperationId,
-    /// Who gets the statement's reply.
+    /// Receiver of the statement's reply.
     pub reply_to: Address,
 }
 
-/// The answer. A failed statement has been undone; a deadlock's victim has been rolled back whole, and with
-/// `timeout_ends` one that waited too long.
+/// The reply to [`ExecuteStatement`]. A failed statement has been undone. The victim of a deadlock has been
+/// rolled back completely, and so has, with `timeout_ends`, a transaction that waited too long.
 #[derive(Debug)]
 pub struct ExecuteStatementReply {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
     /// The transaction, for the next statement; none when it has ended.
     pub transaction: TransactionId,
-    /// The number of the statement in its transaction; 0 when it was refused.
+    /// Number of the statement in its transaction; 0 when it was refused.
     pub statement: StatementNumber,
-    /// Rows that were found and accepted.
+    /// Rows found and accepted.
     pub matched: u64,
-    /// Rows that were changed, inserted or deleted.
+    /// Rows inserted, updated or deleted.
     pub changed: u64,
-    /// What there is to say besides, also of a statement that failed.
+    /// Present after failures too.
     pub diagnostics: Option<Box<Diagnostics>>,
-    /// Rows of a locking read, one buffer for each partition that had some.
+    /// Rows of a locking read, one buffer for each partition with rows.
     pub outputs: Vec<Buffer>,
-    /// The partitions that hold uncommitted writes of the transaction because of this statement.
+    /// Partitions with uncommitted writes of this statement.
     pub written: Vec<PartitionId>,
     /// Why it failed.
     pub error: Option<Box<Error>>,

@@ -1,4 +1,4 @@
-//! The inbox of each block, and the union that travels.
+//! The inbox of each block, and the enum of all signals.
 
 use junctor_kernel::{ModuleId, Priority, SignalClass, WorldEvent};
 
@@ -28,22 +28,21 @@ macro_rules! inbox {
         pub enum $name { $($variant($variant),)* }
 
         impl $name {
-            /// Whether the signal may wait for room or has room reserved.
+            /// Whether the signal may be deferred, or has room reserved.
             pub fn class(&self) -> SignalClass {
                 match self { $($name::$variant(_) => SignalClass::$class,)* }
             }
 
-            /// The most signals that its handler emits at once.
+            /// Maximum number of signals that its handler sends.
             pub fn emit_max(&self) -> u16 {
                 match self { $($name::$variant(_) => $emit,)* }
             }
 
-            /// The name of the signal.
             pub fn name(&self) -> &'static str {
                 match self { $($name::$variant(_) => stringify!($variant),)* }
             }
 
-            /// The position in this inbox, for the trace.
+            /// Position in this inbox, for traces.
             pub fn position(&self) -> u16 {
                 let mut position = 0;
                 $(
@@ -56,22 +55,22 @@ macro_rules! inbox {
     };
 }
 
-/// A self-addressed reminder to go on with bounded background work.
+/// A block's reminder to itself to continue bounded background work.
 #[derive(Debug)]
 pub struct ContinueWork {
-    /// Which work, in the block's own numbering.
+    /// Identifies the work, by the block's own numbers.
     pub work: u32,
 }
 
 inbox! {
-    /// What recv takes.
+    /// Signals to recv.
     RecvSignal {
         CommandReply: Reserved, 4;
         ReadStatus: Reserved, 1;
     }
 }
 inbox! {
-    /// What sql takes.
+    /// Signals to sql.
     SqlSignal {
         OpenSession: Deferrable, 4;
         ExecuteCommand: Deferrable, 64;
@@ -99,7 +98,7 @@ inbox! {
     }
 }
 inbox! {
-    /// What tc takes.
+    /// Signals to tc.
     TcSignal {
         ExecuteStatement: Deferrable, 64;
         InterruptStatement: Deferrable, 64;
@@ -120,7 +119,7 @@ inbox! {
     }
 }
 inbox! {
-    /// What ldm takes.
+    /// Signals to ldm.
     LdmSignal {
         ReadRows: Deferrable, 2;
         WriteRows: Deferrable, 4;
@@ -139,7 +138,7 @@ inbox! {
     }
 }
 inbox! {
-    /// What query takes.
+    /// Signals to query.
     QuerySignal {
         ReadRows: Deferrable, 2;
         OpenPartition: Reserved, 1;
@@ -148,7 +147,7 @@ inbox! {
     }
 }
 inbox! {
-    /// What main takes.
+    /// Signals to main.
     MainSignal {
         ChangeSchema: Reserved, 64;
         ChangePartitionReply: Reserved, 64;
@@ -167,7 +166,7 @@ inbox! {
     }
 }
 
-/// Any signal: the inbox of its receiver, or an event of the world.
+/// Any signal: one of a receiver's inbox, or an event of the world.
 #[derive(Debug)]
 pub enum Signal {
     /// To recv.
@@ -182,11 +181,11 @@ pub enum Signal {
     Query(QuerySignal),
     /// To main.
     Main(MainSignal),
-    /// From the world, to whoever asked.
+    /// From the world to the block that asked.
     World(WorldEvent),
 }
 
-// A signal is moved once or twice on its way; what is bigger belongs in a buffer or a box.
+// A signal is moved once or twice on its way. Larger contents belong in a buffer or a box.
 const _: () = assert!(size_of::<Signal>() <= 128);
 
 impl junctor_kernel::Signal for Signal {

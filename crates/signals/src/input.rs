@@ -9,42 +9,43 @@
 //! ```
 //! All lengths are little-endian. Which kind of item follows is known from the program.
 
-/// A range's lower bound is given.
+/// Flag: the range has a lower bound.
 pub const RANGE_HAS_LOWER: u8 = 1;
-/// The lower bound itself belongs to the range.
+/// Flag: the lower bound belongs to the range.
 pub const RANGE_LOWER_INCLUSIVE: u8 = 2;
-/// A range's upper bound is given.
+/// Flag: the range has an upper bound.
 pub const RANGE_HAS_UPPER: u8 = 4;
-/// The upper bound itself belongs to the range. A bound is a prefix: every key that begins with it is "equal" to it.
+/// Flag: the upper bound belongs to the range. A bound is a prefix: every key that begins with it counts as
+/// equal.
 pub const RANGE_UPPER_INCLUSIVE: u8 = 8;
 
-/// The hash and the length before a key.
+/// Bytes of hash and length before a key.
 const KEY_HEAD_BYTES: usize = 10;
 
-/// A range of index keys. A bound shorter than the keys bounds them by prefix.
+/// A range of index keys. A bound shorter than the keys is a prefix of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyRange<'a> {
-    /// The lower bound and whether keys with this prefix belong to the range; `None` is the beginning.
+    /// Lower bound, and whether keys with this prefix belong to the range; `None` means from the first key.
     pub lower: Option<(&'a [u8], bool)>,
-    /// The upper bound and whether keys with this prefix belong to the range; `None` is the end.
+    /// Upper bound, and whether keys with this prefix belong to the range; `None` means to the last key.
     pub upper: Option<(&'a [u8], bool)>,
 }
 
-/// A primary key with the hash that chose its partition or serves its hash index.
+/// A primary key with its hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashedKey<'a> {
     /// `model::partition::key_hash` of the key bytes.
     pub hash: u64,
-    /// The key bytes.
+    /// Bytes that compare in key order.
     pub key: &'a [u8],
 }
 
 /// A row to insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyedImage<'a> {
-    /// Its primary key.
+    /// Primary key of the row.
     pub key: HashedKey<'a>,
-    /// The row image.
+    /// The encoded row.
     pub image: &'a [u8],
 }
 
@@ -60,7 +61,7 @@ pub fn begin(input: &mut Vec<u8>, parameters: &[u8]) {
 pub fn push_key(input: &mut Vec<u8>, key: HashedKey<'_>) {
     let head = u128::from(key.hash) | (key.key.len() as u128 & 0xFFFF) << 64;
     match <&[u8; 4]>::try_from(key.key) {
-        // The most frequent length, in one copy of known length.
+        // The most frequent length, copied as an array of constant size.
         Ok(key) => {
             let whole = head | u128::from(u32::from_le_bytes(*key)) << (8 * KEY_HEAD_BYTES);
             input.extend_from_slice(&whole.to_le_bytes()[..KEY_HEAD_BYTES + 4]);
@@ -98,8 +99,8 @@ pub fn push_image(input: &mut Vec<u8>, row: KeyedImage<'_>) {
     input.extend_from_slice(row.image);
 }
 
-/// Reads an input from its beginning. Inputs are made by this module in the same node, so a malformed one is a defect; it
-/// ends the reading early instead of reaching outside the bytes.
+/// Reads an input from its beginning. Inputs are made by this module in the same node, so a malformed one is
+/// a defect. It ends the reading early and never reaches outside the bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct InputReader<'a> {
     bytes: &'a [u8],
@@ -108,7 +109,7 @@ pub struct InputReader<'a> {
 }
 
 impl<'a> InputReader<'a> {
-    /// Opens an input.
+    /// Begins at the first item.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> InputReader<'a> {
         let length = read_u32(bytes, 0).unwrap_or(0) as usize;
@@ -116,17 +117,17 @@ impl<'a> InputReader<'a> {
         InputReader { bytes, parameters, position: 4 + length }
     }
 
-    /// The parameter bytes, for `expression::Parameters`.
+    /// The parameter bytes, in the form of `expression::Parameters`.
     pub fn parameters(&self) -> &'a [u8] {
         self.parameters
     }
 
-    /// Where the next item begins.
+    /// Byte position of the next item.
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// Goes to an item whose place `position` told before.
+    /// Continues at an item whose position [`InputReader::position`] returned.
     pub fn seek(&mut self, position: usize) {
         self.position = position;
     }
@@ -143,7 +144,7 @@ impl<'a> InputReader<'a> {
         self.take(2).map(|bytes| usize::from(u16::from_le_bytes([bytes[0], bytes[1]])))
     }
 
-    /// The next key.
+    /// Reads the next key; `None` at the end.
     #[inline]
     pub fn next_key(&mut self) -> Option<HashedKey<'a>> {
         let (head, rest) = self.bytes.get(self.position..)?.split_first_chunk::<KEY_HEAD_BYTES>()?;
@@ -154,7 +155,7 @@ impl<'a> InputReader<'a> {
         Some(HashedKey { hash: u64::from_le_bytes(hash), key })
     }
 
-    /// The next range.
+    /// Reads the next range; `None` at the end.
     pub fn next_range(&mut self) -> Option<KeyRange<'a>> {
         let flags = self.take(1)?[0];
         let length = self.take_u16()?;
@@ -167,7 +168,7 @@ impl<'a> InputReader<'a> {
         })
     }
 
-    /// The next row to insert.
+    /// Reads the next row to insert; `None` at the end.
     pub fn next_image(&mut self) -> Option<KeyedImage<'a>> {
         let hash = u64::from_le_bytes(self.take(8)?.try_into().ok()?);
         let key_length = self.take_u16()?;

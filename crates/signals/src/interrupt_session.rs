@@ -1,28 +1,29 @@
-//! KILL: from the sql block of who asks to every sql block of the node, since only the one that has the session knows it.
+//! KILL. Only the sql block that owns a session knows it, so the killing session's sql block asks every sql
+//! block of the node.
 
 use junctor_kernel::Address;
 use junctor_model::id::ConnectionId;
 
 use crate::read_rows::OperationId;
 
-/// Stop what a session does.
+/// Interrupts a session.
 #[derive(Debug)]
 pub struct InterruptSession {
-    /// Goes back in the reply.
+    /// Returned in the reply.
     pub operation: OperationId,
-    /// Who gets the reply.
+    /// Receiver of the reply.
     pub reply_to: Address,
-    /// The connection of the session.
+    /// Connection of the session to interrupt.
     pub connection: ConnectionId,
-    /// Whether the connection ends too, and not its statement alone.
+    /// KILL CONNECTION: closes the connection too. False for KILL QUERY.
     pub ends: bool,
 }
 
-/// The answer, at once: what was stopped may take a while to be undone.
+/// The reply to [`InterruptSession`], sent immediately. Undoing the interrupted statement may take longer.
 #[derive(Debug)]
 pub struct InterruptSessionReply {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
-    /// Whether this block has the session.
+    /// Whether this block owns the session.
     pub is_known: bool,
 }

@@ -1,5 +1,5 @@
-//! What blocks say to each other: one file per conversation, and the enum of each block's inbox.
-//! Requests are `VerbNoun`, their answers `VerbNounReply`.
+//! Signals between blocks: one file for each conversation, and the enum of each block's inbox. Requests are
+//! `VerbNoun`, their replies `VerbNounReply`.
 #![forbid(unsafe_code)]
 
 pub mod module;

@@ -1,91 +1,93 @@
-//! Waiting for row locks: ldm tells the waiter's tc whom it waits for; tc instances probe for cycles; a victim's wait is
-//! cancelled at its ldm.
+//! Waits for row locks. ldm reports a wait and its blockers to the tc of the waiting transaction. tc
+//! instances probe for cycles. A victim's wait is cancelled at its ldm.
 
 use junctor_kernel::Address;
 use junctor_model::id::{PartitionId, RowId, TransactionId};
 
-/// A part of the transaction waits. Sent again, with a higher sequence, when it waits at another row, and with the same one
-/// when somebody it named has given up.
+/// A part of the transaction waits for a lock. Sent again with a higher sequence when it waits at another
+/// row, and with the same sequence when its blockers change.
 #[derive(Debug)]
 pub struct LockWaitStarted {
-    /// Who waits.
+    /// The waiting transaction.
     pub transaction: TransactionId,
-    /// The waiting ldm.
+    /// The ldm at which it waits.
     pub at: Address,
-    /// Which wait of that ldm: the victim's check against phantom deadlocks.
+    /// Number of the wait at that ldm. Cancelling names it, which excludes phantom deadlocks.
     pub sequence: u64,
-    /// The partition.
+    /// Partition of the awaited row or range.
     pub partition: PartitionId,
-    /// The row; none when a key waits for ranges that it would come into.
+    /// The row; none when a new key waits for ranges.
     pub row: Option<RowId>,
-    /// Rows that the statement has changed there already, which undoing it would lose.
+    /// Rows that the statement has changed there, whose undo would lose work.
     pub changed: u32,
-    /// Whether the transaction holds or waits for anything else there, so that somebody may wait for it already.
+    /// Whether the transaction holds or awaits other locks there, so that others may wait for it already.
     pub has_others: bool,
-    /// Whom it waits for: waiters ahead, which wait for the rest themselves, or holders.
+    /// Holders, or waiters ahead in the queue, which wait for the holders themselves.
     pub blockers: Vec<Blocker>,
 }
 
-/// One that is waited for.
+/// A transaction that blocks a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Blocker {
-    /// Who.
+    /// The blocking transaction.
     pub transaction: TransactionId,
-    /// If it is a waiter ahead in the queue, its wait, as a sequence of the same ldm; 0 for a holder. To undo a waiter for
-    /// whom others wait only because it is ahead would not help them.
+    /// For a waiter ahead in the queue, the sequence of its wait at the same ldm; 0 for a holder. A waiter
+    /// that only stands ahead is no useful victim.
     pub ahead: u64,
 }
 
-/// The wait is over: granted, or cancelled.
+/// A wait is over: granted or cancelled.
 #[derive(Debug)]
 pub struct LockWaitEnded {
-    /// Who waited.
+    /// The transaction that waited.
     pub transaction: TransactionId,
-    /// The ldm.
+    /// The ldm at which it waited.
     pub at: Address,
-    /// Which wait.
+    /// Number of the wait at that ldm.
     pub sequence: u64,
 }
 
-/// Looks for a cycle: passed from the initiator's tc to the tc of each blocker, on and on while blockers wait themselves.
+/// Searches for a cycle. Passed from the initiator's tc to the tc of each blocker, and on as long as blockers
+/// wait themselves.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeDeadlock {
-    /// Who began to wait.
+    /// The transaction whose wait began the search.
     pub initiator: TransactionId,
-    /// The initiator's waiting ldm.
+    /// The ldm at which the initiator waits.
     pub initiator_at: Address,
-    /// The initiator's wait.
+    /// Number of the initiator's wait.
     pub sequence: u64,
-    /// The blocker to look at.
+    /// The blocker to examine.
     pub target: Blocker,
-    /// The ldm at which it is waited for.
+    /// The ldm at which the blocker blocks.
     pub target_at: Address,
-    /// How many transactions the probe has passed; it ends at `limit::TRANSACTIONS_MAX`.
+    /// Transactions passed so far. A probe ends at `limit::TRANSACTIONS_MAX`.
     pub hops: u16,
-    /// The cheapest transaction to undo that the probe has passed and that is not merely ahead in a queue, none at first: the one with
-    /// the fewest rows changed when it began to wait, of equal ones that with the largest id. So whoever finds the cycle chooses the
-    /// same victim.
+    /// The cheapest victim so far: the transaction with the fewest rows changed when it began to wait, and
+    /// among equals the largest id. Waiters that only stand ahead in a queue are excluded. Every probe around
+    /// a cycle therefore chooses the same victim. None at first.
     pub victim: TransactionId,
-    /// The rows that the victim had changed.
+    /// Rows that the victim had changed.
     pub victim_changed: u32,
-    /// The ldm at which it waits.
+    /// The ldm at which the victim waits.
     pub victim_at: Address,
-    /// Its wait.
+    /// Number of the victim's wait.
     pub victim_sequence: u64,
-    /// How often the initiator has searched for cycles of this wait before.
+    /// How often the initiator searched from this wait before.
     pub round: u16,
-    /// What the receiver does with it.
+    /// What the receiver does.
     pub step: ProbeStep,
 }
 
-/// What a probe asks of the tc that gets it.
+/// Purpose of a probe at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeStep {
-    /// Of the target's tc: whom does the target wait for? Back at the initiator it has found a cycle.
+    /// At the target's tc: find whom the target waits for. Back at the initiator, the probe has found a
+    /// cycle.
     Search,
-    /// Of the victim's tc: the victim gives up, if it still waits.
+    /// At the victim's tc: cancel the victim's wait, if it still waits.
     Break,
-    /// Of the initiator's tc: the victim has given up; look whether the initiator is in another cycle.
+    /// At the initiator's tc: the victim is cancelled; search for another cycle through the initiator.
     SearchAgain,
 }
 
@@ -96,17 +98,17 @@ pub enum CancelReason {
     Deadlock,
     /// Error 1205.
     Timeout,
-    /// The client is gone, or the query was killed: error 1317.
+    /// Error 1317: the client disconnected, or the query was killed.
     Interrupted,
 }
 
-/// Give up one wait; the parked part answers with the error. Ignored when the sequence is no longer waiting.
+/// Cancels one wait; the parked part answers with the error. Ignored when the wait is over.
 #[derive(Debug)]
 pub struct CancelWait {
-    /// Who waits.
+    /// The waiting transaction.
     pub transaction: TransactionId,
-    /// Which wait of this ldm.
+    /// Number of the wait at this ldm.
     pub sequence: u64,
-    /// Why.
+    /// Selects the error.
     pub reason: CancelReason,
 }

@@ -1,5 +1,5 @@
-//! What a statement does to one table, planned once and shared by every execution: access path, filter, projection,
-//! aggregates, assignments. Programs are immutable; signals carry them by reference count.
+//! A statement's work on one table, planned once and shared by every execution: access path, filter,
+//! projection, aggregates, assignments. Programs are immutable; signals carry them by reference count.
 
 use std::sync::Arc;
 
@@ -11,30 +11,31 @@ use junctor_model::row::RowFormat;
 use junctor_model::row_encoding::{ResultColumn, RowPlan};
 use junctor_model::schema::TableLayout;
 
-/// Which rows of a partition are looked at. Keys and bounds are in the request's input (see `input.rs`).
+/// Which rows of a partition a statement visits. Keys and bounds are in the request's input (see `input.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// The rows of whole primary keys.
+    /// Rows with given primary keys.
     PrimaryKeys,
-    /// The rows of ranges of an ordered index, in key order within each range.
+    /// Rows in ranges of an ordered index, in key order within each range.
     IndexRanges {
-        /// The index.
+        /// The index to scan.
         index: IndexId,
-        /// Whether to walk from the upper end down.
+        /// Whether to scan from the upper end down.
         descending: bool,
     },
-    /// Every row, in no order.
+    /// All rows, in no defined order.
     AllRows,
 }
 
-/// One column of a sort: the value and its direction.
+/// One sort column: value and direction.
 #[derive(Clone, Debug)]
 pub struct SortKey {
-    /// The value.
+    /// The value to sort by.
     pub value: Expression,
     /// DESC.
     pub descending: bool,
-    /// Whether the result row has the same computed value, which says then what there is to say of it besides.
+    /// Whether the result row evaluates the same expression, so that the sort key need not repeat its
+    /// warnings.
     pub is_said: bool,
 }
 
@@ -43,7 +44,7 @@ pub struct SortKey {
 pub struct Aggregate {
     /// COUNT, SUM, ...
     pub kind: AggregateKind,
-    /// The argument; `None` for COUNT(*).
+    /// `None` for COUNT(*).
     pub argument: Option<Expression>,
     /// DISTINCT.
     pub distinct: bool,
@@ -56,29 +57,29 @@ pub enum RowProtocol {
     Text,
     /// COM_STMT_EXECUTE: every value in its binary form.
     Binary,
-    /// For statements that go on working with the rows: a packet holds tagged values, in the form of
-    /// `expression::parameter::append_value`, one after the other.
+    /// Tagged values in the form of `expression::parameter::append_value`, for statements that continue to
+    /// work with the rows.
     Values,
 }
 
-/// The columns of a result: what to evaluate and how to say it.
+/// The columns of a result: their values and encoding.
 #[derive(Clone, Debug)]
 pub struct Projection {
-    /// The values.
+    /// One expression for each column.
     pub values: Vec<Expression>,
     /// Their description on the wire.
     pub columns: Vec<ResultColumn>,
-    /// How rows are said when every value is a column of the row, and described as one of its type.
+    /// The encoding of rows in which every value is a column of the table with that column's type.
     pub row_plan: Option<RowPlan>,
 }
 
 impl Projection {
-    /// A projection of these values, with their description, over rows of any format.
+    /// A projection of these values over rows of any format.
     pub fn new(values: Vec<Expression>, columns: Vec<ResultColumn>) -> Projection {
         Projection { values, columns, row_plan: None }
     }
 
-    /// The projection for rows of that format.
+    /// Adds the row plan for rows of this format, if one is possible.
     pub fn with_format(mut self, format: &RowFormat) -> Projection {
         let indexes: Option<Vec<ColumnIndex>> = self.values.iter().map(Expression::as_column).collect();
         self.row_plan = indexes.and_then(|indexes| RowPlan::new(format, indexes.into_iter().zip(&self.columns)));
@@ -86,49 +87,51 @@ impl Projection {
     }
 }
 
-/// What leaves the partition for every accepted row.
+/// What a partition returns for its accepted rows.
 #[derive(Clone, Debug)]
 pub enum Output {
-    /// Whole row packets, sequence number 0, ready for the connection's output.
+    /// Whole row packets with sequence number 0, ready for the connection's output.
     Packets(Projection),
-    /// Sorted entries `[packet u32][sort key u16][distinct key u16]` and then these three byte strings in the order sort key,
-    /// distinct key, packet; lengths little-endian. Keys compare as bytes, descending ones complemented.
+    /// Sorted entries `[packet u32][sort key u16][distinct key u16]`, followed by sort key, distinct key and
+    /// packet. Lengths are little-endian. Keys compare as bytes; descending ones are complemented.
     Entries {
         /// The result row.
         projection: Projection,
         /// ORDER BY; may be empty.
         sort: Vec<SortKey>,
-        /// `Some` when equal rows are said once: the distinct key is that of the projected values at these positions, which
-        /// are those that are no sort keys. Where a sort key had to be cut it is the byte 2 and the keys of all values.
+        /// `Some` when equal rows are returned once. The distinct key consists of the projected values at
+        /// these positions, those that are not sort keys. If a sort key was cut, it is the byte 2 and the
+        /// keys of all values.
         distinct: Option<Vec<u16>>,
     },
-    /// One run of partial states, in the form of `expression::aggregate`, each after its u32 length.
+    /// One run of partial states in the form of `expression::aggregate`, each after its u32 length.
     Aggregates(Vec<Aggregate>),
-    /// `[image u32]` and the row image, for statements that go on working with rows.
+    /// `[image u32]` and the row image, for statements that continue to work with the rows.
     Images,
 }
 
-/// A read of one table. `protocol` is part of the request, so that text and prepared executions share the program.
+/// A read of one table. The protocol is part of the request, so text and prepared executions share the
+/// program.
 #[derive(Clone, Debug)]
 pub struct ReadProgram {
-    /// The table, with the schema version that the plan was made for.
+    /// The table, at the schema version of the plan.
     pub table: Arc<TableLayout>,
-    /// Which rows are looked at.
+    /// Which rows to visit.
     pub access: Access,
-    /// Which of them are accepted; `None` accepts all.
+    /// Which of them to accept; `None` accepts all.
     pub filter: Option<Expression>,
-    /// What leaves the partition.
+    /// What to return for them.
     pub output: Output,
-    /// Whether any expression reads a parameter; when not, none are sent.
+    /// Whether an expression reads a parameter. Otherwise none are sent.
     pub reads_parameters: bool,
-    /// Whether what is cut or divided by zero is an error, because the statement writes under strict rules.
+    /// Whether truncation and division by zero are errors, because the statement writes under strict rules.
     pub is_strict: bool,
-    /// Whether a key that no row has is said too, as an empty packet. For primary keys and plain columns only: then the packets are
-    /// those of the keys, one for each, in their order.
+    /// Whether a key without a row is answered by an empty packet. For primary keys and plain columns only.
+    /// The packets then correspond to the keys one by one, in order.
     pub marks_missing: bool,
 }
 
-/// How strongly a locking read locks.
+/// Strength of a row lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockMode {
     /// FOR SHARE.
@@ -137,82 +140,83 @@ pub enum LockMode {
     Exclusive,
 }
 
-/// What a locking read does at a row that another transaction has locked.
+/// How a locking read treats a row that another transaction has locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenLocked {
-    /// It waits.
+    /// Wait for the lock.
     Wait,
-    /// NOWAIT: it fails with error 3572.
+    /// NOWAIT: fail with error 3572.
     Fail,
-    /// SKIP LOCKED: it goes on without the row.
+    /// SKIP LOCKED: leave the row out.
     Skip,
 }
 
 /// One assignment of UPDATE.
 #[derive(Clone, Debug)]
 pub struct Assignment {
-    /// The column.
+    /// The column to set.
     pub column: ColumnIndex,
-    /// The new value, evaluated over the row as the assignments before it left it.
+    /// The new value, evaluated over the row as earlier assignments left it.
     pub value: Expression,
 }
 
-/// What a write does to the rows that it finds.
+/// What a write does with the rows it visits.
 #[derive(Clone, Debug)]
 pub enum WriteAction {
     /// Inserts the row images of the input.
     Insert,
-    /// As `Insert`; but the row that has a key already is locked exclusively before the error, because the statement goes on to
-    /// change it. Shared locks of several such statements would keep each other from doing so.
+    /// As `Insert`, but an existing row with the key is locked exclusively before the duplicate error,
+    /// because the statement changes it next. Several such statements with shared locks would deadlock.
     InsertOrClaim,
     /// Updates accepted rows.
     Update {
         /// In the order written.
         assignments: Vec<Assignment>,
-        /// IGNORE: values that do not fit are stored as the nearest ones, with a warning.
+        /// IGNORE: stores the nearest value that fits, with a warning.
         ignore: bool,
     },
     /// Deletes accepted rows.
     Delete,
-    /// Locks accepted rows and answers as the read would.
+    /// Locks accepted rows and returns them as a read would.
     LockRead {
-        /// How strongly.
+        /// Shared or exclusive.
         mode: LockMode,
-        /// What happens at a row that another transaction has locked.
+        /// How to treat rows locked by other transactions.
         when_locked: WhenLocked,
-        /// What leaves the partition.
+        /// What to return for accepted rows.
         output: Output,
-        /// Whether what is cut or divided by zero is an error, because the statement goes on to write under strict rules.
+        /// Whether truncation and division by zero are errors, because the statement goes on to write under
+        /// strict rules.
         is_strict: bool,
     },
 }
 
-/// A write, or a locking read, of one table.
+/// A write or a locking read of one table.
 #[derive(Clone, Debug)]
 pub struct WriteProgram {
-    /// The table, with the schema version that the plan was made for.
+    /// The table, at the schema version of the plan.
     pub table: Arc<TableLayout>,
-    /// The action.
+    /// What to do with accepted rows.
     pub action: WriteAction,
-    /// Which rows are looked at; `PrimaryKeys` for inserts.
+    /// Which rows to visit; `PrimaryKeys` for inserts.
     pub access: Access,
-    /// Which of them are accepted.
+    /// Which of them to accept; `None` accepts all.
     pub filter: Option<Expression>,
-    /// Whether any expression reads a parameter.
+    /// Whether an expression reads a parameter. Otherwise none are sent.
     pub reads_parameters: bool,
     /// The hidden tables of the unique indexes whose entries the action may change, by index.
     pub unique_entries: Vec<(IndexId, Arc<TableLayout>)>,
-    /// What foreign keys ask of the action; `None` where they ask nothing or are not checked.
+    /// Foreign keys that the action affects; `None` when there are none or they are not checked.
     pub foreign_keys: Option<Arc<ForeignKeyWork>>,
-    /// RETURNING of UPDATE and DELETE; whoever makes the images of an insert says them too.
+    /// RETURNING of UPDATE and DELETE. For an insert, the session returns the images that it has made.
     pub returning: Option<Returning>,
 }
 
-/// What a write answers of the rows that it accepts.
+/// The rows that RETURNING returns.
 #[derive(Clone, Debug)]
 pub struct Returning {
-    /// What leaves the partition: of a deleted row as it was, of an updated one as it has become. Packets or entries.
+    /// What to return for each: deleted rows as they were, updated ones as they became. Packets or entries.
     pub output: Output,
-    /// Whether what is cut or divided by zero there is an error.
+    /// Whether truncation and division by zero are errors here.
     pub is_strict: bool,
 }

@@ -1,5 +1,6 @@
-//! A read of one partition, committed or snapshot: from a client of the data plane to a query block or to the owner ldm.
-//! A query block that finds the partition's guard busy passes the request on to the owner, which answers in its place.
+//! A read of one partition, committed or snapshot, from a client of the data plane to a query block or to the
+//! owner ldm. A query block that finds the partition's guard busy passes the request to the owner, which
+//! answers directly.
 
 use std::sync::Arc;
 
@@ -11,84 +12,86 @@ use junctor_model::id::{CommitNumber, PartitionId, RowId, TransactionId};
 use crate::diagnostics::Diagnostics;
 use crate::program::{Access, ReadProgram, RowProtocol};
 
-/// The client's record of an operation: a pool handle as a number. Opaque to everybody else.
+/// The client's record of an operation, a pool handle as a number. Opaque to all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OperationId(pub u64);
 
-/// Where a read or write that was cut at its batch limit goes on: never a pointer.
+/// The position at which a read that reached its batch limit resumes. Never a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// The byte position, in the input, of the item to go on with.
+    /// Byte position of the current item in the input.
     pub item_position: u32,
-    /// The last key seen of that item; empty where the access has no order.
+    /// Last key visited in that item; empty when the access has no order.
     pub key: Vec<u8>,
-    /// The last row seen with that key.
+    /// Last row visited with that key.
     pub row: RowId,
-    /// Rows accepted in this reply and those before it.
+    /// Rows accepted in this reply and in earlier ones.
     pub rows: u32,
 }
 
-/// The work that whoever sent a read expects of it, and the thread that it was sent to: what is under way there, by its account.
+/// Predicted cost of a read, booked to the thread that executes it. The sender sums up its open bookings to
+/// estimate the thread's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charge {
-    /// The thread's index.
+    /// Index of the thread.
     pub thread: u16,
-    /// Work in units of 64 nanoseconds, up to 4.2 ms; see [`Charge::UNIT_SHIFT`].
+    /// Predicted work in units of 64 ns, at most 4.2 ms; see [`Charge::UNIT_SHIFT`].
     pub work: u16,
 }
 
 impl Charge {
-    /// Nanoseconds of a unit of work, as a power of two.
+    /// Base-2 logarithm of the unit of work in nanoseconds.
     pub const UNIT_SHIFT: u32 = 6;
 
-    /// So many nanoseconds of work on a thread.
+    /// Books `work_ns` nanoseconds of work on a thread.
     #[inline(always)]
     pub fn new(thread: u16, work_ns: u64) -> Charge {
         Charge { thread, work: (work_ns >> Charge::UNIT_SHIFT).min(u64::from(u16::MAX)) as u16 }
     }
 }
 
-/// Read rows of one partition.
+/// Reads rows of one partition.
 #[derive(Debug)]
 pub struct ReadRows {
-    /// Goes back in the reply.
+    /// Returned in the reply.
     pub operation: OperationId,
-    /// Who gets the reply.
+    /// Receiver of the reply.
     pub reply_to: Address,
-    /// The partition.
+    /// The partition to read.
     pub partition: PartitionId,
-    /// The wire form of the rows.
+    /// Wire form of the rows.
     pub protocol: RowProtocol,
-    /// At most so many accepted rows in this reply.
+    /// Maximum number of accepted rows in this reply.
     pub rows_max: u32,
-    /// Of so many warnings the text is in this reply.
+    /// Maximum number of warnings returned with text.
     pub warnings_max: u16,
-    /// Whether the answer is to say how long the read took.
+    /// Whether the reply reports how long the read took.
     pub is_sampled: bool,
-    /// Goes back in the reply.
+    /// Returned in the reply.
     pub charge: Charge,
-    /// What to do.
+    /// The planned work.
     pub program: Arc<ReadProgram>,
-    /// Versions with numbers up to this one are seen.
+    /// Versions with commit numbers up to this one are visible.
     pub snapshot: CommitNumber,
-    /// Whose own uncommitted versions are seen too; only the owner ldm can serve them.
+    /// The transaction whose uncommitted versions are visible too. Only the owner ldm can serve it.
     pub transaction: TransactionId,
-    /// See `input.rs`.
+    /// Keys or ranges in the form of `input.rs`.
     pub input: Buffer,
-    /// Empty; the reply's rows are appended to it.
+    /// Empty; receives the reply's rows.
     pub output: Buffer,
-    /// Where to go on; `None` at the beginning.
+    /// The position to resume at; `None` for a new read.
     pub resume: Option<Box<Resume>>,
 }
 
 impl ReadRows {
-    /// Bytes of the keys of a read that is done for a thread that sleeps, rather than that the thread is woken for it: a few keys.
+    /// Bytes of keys up to which a read is inline-eligible: a few keys.
     const LITTLE_INPUT_BYTES: usize = 64;
 
-    /// The work of such a read: about what a wake-up costs.
+    /// Predicted work up to which a read is inline-eligible: about the cost of waking a thread.
     const LITTLE_WORK: u16 = (5_000 >> Charge::UNIT_SHIFT) as u16;
 
-    /// Whether it takes no longer than to wake a thread, as far as can be told: a few keys.
+    /// Whether the read likely takes no longer than waking a thread, so that the sender may run it in the
+    /// sleeping thread's place.
     pub fn is_little(&self) -> bool {
         matches!(self.program.access, Access::PrimaryKeys)
             && self.input.len() <= Self::LITTLE_INPUT_BYTES
@@ -96,27 +99,27 @@ impl ReadRows {
     }
 }
 
-/// The answer.
+/// The reply to [`ReadRows`].
 #[derive(Debug)]
 pub struct ReadRowsReply {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
-    /// From the request.
+    /// Copied from the request.
     pub partition: PartitionId,
-    /// Rows in the output.
+    /// Number of rows in the output.
     pub rows: u32,
-    /// How long the read took where it was done, in nanoseconds, if that was asked; else 0.
+    /// Duration of the read in nanoseconds if it was requested; otherwise 0.
     pub service_ns: u32,
-    /// From the request.
+    /// Copied from the request.
     pub charge: Charge,
-    /// The input, given back for the next batch or the pool.
+    /// Returned for the next batch or the pool.
     pub input: Buffer,
-    /// What the program's output says.
+    /// Rows in the form of the program's output.
     pub output: Buffer,
-    /// Where to go on; `None` when the partition has no more.
+    /// The position to resume at; `None` when the partition has no more rows.
     pub resume: Option<Box<Resume>>,
-    /// What there is to say besides, also of a read that failed.
+    /// Present after failures too.
     pub diagnostics: Option<Box<Diagnostics>>,
-    /// Why there is no answer.
+    /// Why the read failed; the output is empty then.
     pub error: Option<Box<Error>>,
 }

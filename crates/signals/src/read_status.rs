@@ -1,21 +1,22 @@
-//! The rows of status tables: from sql to the blocks that know them.
+//! Rows of status tables, from the blocks that know them to sql.
 
 use junctor_kernel::Address;
 use junctor_model::value::Value;
 
 use crate::read_rows::OperationId;
 
-/// A status table whose rows blocks know.
+/// A status table whose rows come from blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusTable {
     /// `junctor_info.locks`: from every ldm. Columns: ldm instance, table id, partition, row id (NULL for a range of keys),
     /// transaction id, mode (`SHARED`, `EXCLUSIVE`), state (`GRANTED`, `WAITING`), index id and range of keys (NULL for a row).
     Locks,
-    /// `junctor_info.lock_waits`: from every tc, a row for each that waits and each that it waits for. Columns: waiting transaction,
-    /// blocking transaction, tc instance, ldm instance, table id, partition, row id (NULL for ranges of keys), milliseconds.
+    /// `junctor_info.lock_waits`: from every tc, a row for each pair of waiting and blocking transaction.
+    /// Columns: waiting transaction, blocking transaction, tc instance, ldm instance, table id, partition,
+    /// row id (NULL for ranges of keys), milliseconds.
     LockWaits,
-    /// `junctor_info.transactions`: from every tc. Columns: transaction id, state, tc instance, statements, participants,
-    /// milliseconds of its longest wait for a lock (or NULL).
+    /// `junctor_info.transactions`: from every tc. Columns: transaction id, state, tc instance, statements,
+    /// participants, milliseconds of its longest current wait for a lock (or NULL).
     Transactions,
     /// `junctor_info.memoryusage`: from every ldm, a row for each partition. Columns: ldm instance, table id, partition, rows,
     /// versions, versions to purge, bytes of rows, of the row map, of overflow pages, of the hash index, of ordered indexes.
@@ -26,38 +27,40 @@ pub enum StatusTable {
     /// `junctor_info.metadata_locks`: from every sql block. Columns: sql instance, connection id, table id, database, table, mode
     /// (`READ`, `WRITE`, `CHANGE`), state (`GRANTED`, `WAITING`), milliseconds waited (or NULL).
     MetadataLocks,
-    /// `junctor_info.user_locks`: from main. Columns: name, connection id, state (`GRANTED`, `WAITING`), how often its holder got it (0 of
-    /// one that waits).
+    /// `junctor_info.user_locks`: from main. Columns: name, connection id, state (`GRANTED`, `WAITING`), how
+    /// often its holder acquired it (0 for a waiting session).
     UserLocks,
-    /// `junctor_info.routing`: from every sql block, a row for each kind of reads. Columns: thread, sql instance, rule, table (or
-    /// NULL), operation, nanoseconds a key or range here and in other threads (or NULL), samples of both, reads that stayed, that went to
-    /// the owner and to query blocks, reads that tried another place, and microseconds which that was predicted to cost.
+    /// `junctor_info.routing`: from every sql block, a row for each kind of read. Columns: thread, sql
+    /// instance, rule, table (or NULL), operation, nanoseconds for each key or range locally and in other
+    /// threads (or NULL), samples of both, reads executed locally, at the owner and at query blocks,
+    /// exploratory reads elsewhere, and their predicted extra cost in microseconds.
     Routing,
-    /// `junctor_info.counters`: from every block, and of all threads from main. Columns: thread, module, instance, name, value, meaning.
+    /// `junctor_info.counters`: from every block; main adds those of all threads. Columns: thread, module,
+    /// instance, name, value, meaning.
     Counters,
-    /// `junctor_info.operation_latency`: from every sql block, a row for each kind of statements. Columns: sql instance, kind, durations
-    /// as sql itself understands them.
+    /// `junctor_info.operation_latency`: from every sql block, a row for each kind of statement. Columns: sql
+    /// instance, kind, durations in a form that only sql interprets.
     OperationLatency,
-    /// `junctor_info.operation_latency_buckets`: the same rows.
+    /// `junctor_info.operation_latency_buckets`: the rows of `OperationLatency`.
     OperationLatencyBuckets,
 }
 
-/// Tell the rows.
+/// Requests the rows of a status table.
 #[derive(Debug)]
 pub struct ReadStatus {
-    /// Goes back in the reply.
+    /// Returned in the reply.
     pub operation: OperationId,
-    /// Who gets the reply.
+    /// Receiver of the reply.
     pub reply_to: Address,
-    /// Which table.
+    /// The table to read.
     pub table: StatusTable,
 }
 
-/// The answer, at most 4,096 rows; of sql one for each session.
+/// The reply to [`ReadStatus`]: at most 4,096 rows, but one for each session from sql.
 #[derive(Debug)]
 pub struct ReadStatusReply {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
-    /// The rows, columns in the order of the table.
+    /// Values in the order of the table's columns.
     pub rows: Vec<Vec<Value>>,
 }

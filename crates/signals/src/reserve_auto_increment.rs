@@ -1,4 +1,4 @@
-//! AUTO_INCREMENT numbers: sql takes them from main in ranges.
+//! AUTO_INCREMENT numbers, which sql reserves from main in ranges.
 
 use junctor_kernel::Address;
 use junctor_model::error::Error;
@@ -6,30 +6,30 @@ use junctor_model::id::TableId;
 
 use crate::read_rows::OperationId;
 
-/// Take numbers.
+/// Reserves numbers.
 #[derive(Debug)]
 pub struct ReserveAutoIncrement {
-    /// Goes back in the reply.
+    /// Returned in the reply.
     pub operation: OperationId,
-    /// Who gets the reply.
+    /// Receiver of the reply.
     pub reply_to: Address,
-    /// The table.
+    /// The table with the AUTO_INCREMENT column.
     pub table: TableId,
-    /// How many; 0 only raises the counter.
+    /// How many numbers to reserve; 0 only raises the counter.
     pub count: u64,
-    /// The counter is first raised to be beyond this value.
+    /// The counter is first raised above this value.
     pub beyond: u64,
 }
 
-/// The answer.
+/// The reply to [`ReserveAutoIncrement`].
 #[derive(Debug)]
 pub struct ReserveAutoIncrementReply {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
-    /// The first number; `count` follow each other.
+    /// First of `count` consecutive numbers.
     pub first: u64,
-    /// How many were given; 0 when the counter has reached its end.
+    /// How many numbers were reserved; 0 at the end of the range.
     pub count: u64,
-    /// Why there are none.
+    /// 1412 when the table no longer exists.
     pub error: Option<Box<Error>>,
 }

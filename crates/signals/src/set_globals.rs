@@ -1,5 +1,5 @@
-//! SET GLOBAL: from sql to main, which passes the new values on to every sql block, so that all of them see the changes of
-//! different sessions in one order. Each block answers the one that asked.
+//! SET GLOBAL. sql sends new values to main, which forwards them to every sql block, so that all blocks see
+//! the changes of different sessions in the same order. Each block replies to the requesting block.
 
 use std::sync::Arc;
 
@@ -8,34 +8,34 @@ use junctor_model::value::Value;
 
 use crate::read_rows::OperationId;
 
-/// New values of the server's variables, each with the number of its variable.
+/// New values of global variables, each with the number of its variable.
 pub type GlobalValues = Arc<[(u16, Value)]>;
 
-/// Pass the values on.
+/// Sets global variables on all sql blocks.
 #[derive(Debug)]
 pub struct SetGlobals {
-    /// Goes back in the replies.
+    /// Returned in the replies.
     pub operation: OperationId,
-    /// Who gets a reply of every sql block.
+    /// Receives a reply from every sql block.
     pub reply_to: Address,
-    /// The values.
+    /// Values to set.
     pub values: GlobalValues,
 }
 
-/// Take the values, for sessions to come and for whoever asks for the server's values.
+/// Installs the values for new sessions and for reads of global variables.
 #[derive(Debug)]
 pub struct ApplyGlobals {
-    /// Goes back in the reply.
+    /// Returned in the reply.
     pub operation: OperationId,
-    /// Who gets the reply.
+    /// Receiver of the reply.
     pub reply_to: Address,
-    /// The values.
+    /// Values to set.
     pub values: GlobalValues,
 }
 
-/// The answer: this block has them.
+/// The reply to [`ApplyGlobals`]: this block has the values.
 #[derive(Debug)]
 pub struct ApplyGlobalsReply {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
 }

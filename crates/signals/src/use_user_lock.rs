@@ -1,4 +1,4 @@
-//! Locks by name that sessions use as they like (GET_LOCK and its kin): from sql to main, which keeps those of the node.
+//! User-level locks (GET_LOCK and related functions), from sql to main, which owns those of the node.
 
 use junctor_kernel::Address;
 use junctor_model::error::Error;
@@ -7,69 +7,69 @@ use junctor_model::value::Value;
 
 use crate::read_rows::OperationId;
 
-/// What is done with user-level locks. Names are in small letters.
+/// An action on user-level locks. Names are in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserLockAction {
-    /// GET_LOCK: 1, or 0 when the time is over; error 3058 when who holds it waits for the asking session.
+    /// GET_LOCK: 1, or 0 after a timeout. Error 3058 when waiting would close a cycle.
     Get {
-        /// The lock.
+        /// Name of the lock.
         name: Box<str>,
-        /// Milliseconds that it is waited for; `None` for ever.
+        /// Maximum wait in milliseconds; `None` waits without limit.
         wait_ms: Option<u64>,
     },
-    /// RELEASE_LOCK: 1, 0 when another session holds it, NULL when nobody does.
+    /// RELEASE_LOCK: 1, 0 when another session holds the lock, or NULL when nobody does.
     Release {
-        /// The lock.
+        /// Name of the lock.
         name: Box<str>,
     },
-    /// RELEASE_ALL_LOCKS: how many there were; one that was got twice counts twice.
+    /// RELEASE_ALL_LOCKS: number of locks released; one acquired twice counts twice.
     ReleaseAll,
     /// IS_FREE_LOCK: 1 or 0.
     IsFree {
-        /// The lock.
+        /// Name of the lock.
         name: Box<str>,
     },
     /// IS_USED_LOCK: the connection that holds it, or NULL.
     IsUsed {
-        /// The lock.
+        /// Name of the lock.
         name: Box<str>,
     },
 }
 
-/// Do it, for a session that waits for no other one.
+/// Performs an action for a session that waits for no other lock.
 #[derive(Debug)]
 pub struct UseUserLock {
-    /// Goes back in the reply.
+    /// Returned in the reply.
     pub operation: OperationId,
-    /// Who gets the reply.
+    /// Receiver of the reply.
     pub reply_to: Address,
-    /// The session.
+    /// Connection of the session.
     pub connection: ConnectionId,
-    /// What.
+    /// The function to execute.
     pub action: UserLockAction,
 }
 
-/// The answer.
+/// The reply to [`UseUserLock`].
 #[derive(Debug)]
 pub struct UseUserLockReply {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
-    /// What the function gives.
+    /// Value of the function.
     pub value: Value,
-    /// Why it gives nothing.
+    /// Why the function failed.
     pub error: Option<Box<Error>>,
 }
 
-/// A session waits no more: its request is answered with error 1317, unless it has its lock already.
+/// Cancels a session's wait: its request answers with error 1317, unless it has its lock already.
 #[derive(Debug)]
 pub struct CancelUserLock {
-    /// The session.
+    /// Connection of the session.
     pub connection: ConnectionId,
 }
 
-/// A session has ended. Has no answer.
+/// Releases all locks of a session that has ended. Has no reply.
 #[derive(Debug)]
 pub struct ReleaseUserLocks {
-    /// The session.
+    /// Connection of the session.
     pub connection: ConnectionId,
 }

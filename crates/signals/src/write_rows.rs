@@ -1,5 +1,5 @@
-//! One statement's part for one partition: from tc to the owner ldm, which locks, evaluates and writes uncommitted versions.
-//! A part that must wait for a lock is parked at its row and goes on from there.
+//! One statement's part for one partition, from tc to the owner ldm, which locks, evaluates and writes
+//! uncommitted versions. A part that must wait for a lock is parked and resumes at its row.
 
 use std::sync::Arc;
 
@@ -13,126 +13,126 @@ use crate::execute_statement::Reading;
 use crate::program::{RowProtocol, WriteProgram};
 use crate::read_rows::OperationId;
 
-/// Write or lock rows of one partition.
+/// Writes or locks rows of one partition.
 #[derive(Debug)]
 pub struct WriteRows {
-    /// Goes back in the reply.
+    /// Statement and part number of tc, returned in the reply.
     pub operation: OperationId,
-    /// The tc.
+    /// The coordinating tc.
     pub reply_to: Address,
-    /// The transaction.
+    /// The transaction of the versions and locks.
     pub transaction: TransactionId,
-    /// The statement, which its versions carry.
+    /// Number of the statement, which its versions carry.
     pub statement: StatementNumber,
-    /// The number that the client's statement began with; steps of foreign keys have later ones.
+    /// The number with which the client's statement began. Foreign-key steps have later ones.
     pub first: StatementNumber,
     /// The last statement that the newest savepoint keeps.
     pub savepoint: StatementNumber,
-    /// The partition.
+    /// The partition to write.
     pub partition: PartitionId,
-    /// The wire form of the rows of a locking read.
+    /// Wire form of the rows of a locking read.
     pub protocol: RowProtocol,
-    /// What the rows that are looked at are to stay true of.
+    /// How rows are read.
     pub reading: Reading,
-    /// Whether this part is the whole transaction, so that a partition without backups commits it at once.
+    /// Whether this part is the whole transaction, so that a partition without backups commits it directly.
     pub one_phase: bool,
-    /// What to do.
+    /// The planned work.
     pub program: Arc<WriteProgram>,
-    /// See `input.rs`.
+    /// Keys, ranges or images in the form of `input.rs`.
     pub input: Buffer,
-    /// Empty; rows of a locking read are appended to it.
+    /// Empty; receives the rows of a locking read or of RETURNING.
     pub output: Buffer,
 }
 
-/// Stop the parts of a statement where they are: they answer with error 1317. Has no answer of its own. It is a request as they
-/// are, so that it does not come before them.
+/// Stops the running parts of a statement, which answer with error 1317. Has no reply of its own. It is
+/// deferrable like the parts, so that it cannot overtake them.
 #[derive(Debug)]
 pub struct InterruptWrites {
-    /// The transaction.
+    /// The transaction of the statement.
     pub transaction: TransactionId,
-    /// The statement; parts of later ones are not meant.
+    /// The statement to stop. Parts of later ones continue.
     pub statement: StatementNumber,
 }
 
-/// A change that belongs to another partition, in the order in which the rows were changed.
+/// Work that a changed row causes in another partition, in the order of the changes.
 #[derive(Debug)]
 pub enum FollowUp {
-    /// A unique entry to insert: key and row reference.
+    /// Inserts a unique entry.
     InsertEntry {
         /// The unique index of the base table.
         index: IndexId,
-        /// The unique key bytes.
+        /// Bytes of the unique key.
         key: Vec<u8>,
-        /// The row reference: partition as u16 big-endian, then the primary key bytes.
+        /// Partition as big-endian u16, followed by the bytes of the primary key.
         row_reference: Vec<u8>,
         /// The key as error 1062 shows it.
         shown: Box<str>,
     },
-    /// A unique entry to delete.
+    /// Deletes a unique entry.
     DeleteEntry {
         /// The unique index of the base table.
         index: IndexId,
-        /// The unique key bytes.
+        /// Bytes of the unique key.
         key: Vec<u8>,
     },
-    /// A row names a parent by this foreign key of the program, by its place there.
+    /// A row refers to a parent by a foreign key, which must exist.
     ParentKey {
-        /// Its place among `ForeignKeyWork::parents`.
+        /// Position of the foreign key in `ForeignKeyWork::parents`.
         place: u16,
-        /// The key bytes of the parent's columns; empty while there is no parent table.
+        /// Key bytes of the parent's columns; empty while the parent table does not exist.
         key: Vec<u8>,
     },
-    /// A row that children may name by this foreign key of the program is gone or has another key.
+    /// A row that children may refer to is deleted or has another key.
     ChildKey {
-        /// Its place among `ForeignKeyWork::children`.
+        /// Position of the foreign key in `ForeignKeyWork::children`.
         place: u16,
-        /// What the keys of such children begin with in the index of the child.
+        /// Prefix of such children's keys in the child's index.
         key: Vec<u8>,
-        /// The new values, in the form of `expression::Parameters`; `None` when the row is gone.
+        /// New values in the form of `expression::Parameters`; `None` when the row is deleted.
         new: Option<Vec<u8>>,
-        /// Whether the row names itself.
+        /// Whether the row is its own child.
         is_own: bool,
     },
-    /// A row whose new primary key belongs to another partition: it was deleted here and is to be inserted there.
+    /// A row whose new key belongs to another partition. It was deleted here and is to be inserted there.
     MoveRow {
-        /// The hash of the partition columns' key bytes' partition: where it goes.
+        /// Index of the target partition.
         partition: u16,
         /// `key_hash` of the key.
         hash: u64,
-        /// The primary key bytes.
+        /// Bytes of the primary key.
         key: Vec<u8>,
-        /// The row image.
+        /// The encoded row.
         image: Vec<u8>,
     },
 }
 
-/// The answer.
+/// The reply to [`WriteRows`].
 #[derive(Debug)]
 pub struct WriteRowsReply {
-    /// From the request.
+    /// Copied from the request.
     pub operation: OperationId,
-    /// From the request.
+    /// Copied from the request.
     pub transaction: TransactionId,
-    /// From the request.
+    /// Copied from the request.
     pub partition: PartitionId,
-    /// Rows found and accepted; when an insert fails, the images before the one that failed.
+    /// Rows found and accepted. When an insert fails, the number of images before the failed one.
     pub matched: u32,
-    /// Rows changed; above 0 also when the write failed after it changed some.
+    /// Rows changed. Above 0 also when the write failed after it changed some.
     pub changed: u32,
-    /// What there is to say besides, also of a write that failed.
+    /// Present after failures too.
     pub diagnostics: Option<Box<Diagnostics>>,
-    /// The newest commit number that the answer tells of: its own, when `one_phase` was asked and the partition committed, else
-    /// that of what was looked at, or 0. The client learns nothing of it before it is stable.
+    /// The newest commit number that the result depends on: the write's own if a one-phase part committed,
+    /// else that of the rows it saw, or 0. tc answers the client once this number is stable.
     pub newest: CommitNumber,
-    /// Given back for the pool.
+    /// Returned for the pool.
     pub input: Buffer,
-    /// Rows of a locking read.
+    /// Rows of a locking read or of RETURNING.
     pub output: Buffer,
-    /// What other partitions have to do, in order.
+    /// Work for other partitions, in order.
     pub follow_ups: Box<[FollowUp]>,
-    /// Whether this tells of follow-ups only and the answer itself comes later: a write of many rows asks for much, and says it bit by
-    /// bit.
+    /// Whether this carries follow-ups only, and the reply itself comes later. A long write sends its
+    /// follow-ups in portions.
     pub is_part: bool,
-    /// Why it failed; versions of the statement stay until tc undoes it.
+    /// Why the write failed. Versions of the statement stay until tc undoes it.
     pub error: Option<Box<Error>>,
 }

@@ -9,7 +9,7 @@ use super::block::MainBlock;
 
 impl MainBlock {
     pub(super) fn on_reserve_auto_increment(&mut self, request: ReserveAutoIncrement, outbox: &mut Outbox<Signal>) {
-        self.counted.number_ranges += 1;
+        self.counted.auto_increment_ranges += 1;
         let ReserveAutoIncrement { operation, reply_to, table, count, beyond } = request;
         let reply = match self.counters.get_mut(&table) {
             None => ReserveAutoIncrementReply {

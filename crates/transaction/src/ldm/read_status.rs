@@ -44,8 +44,8 @@ impl LdmBlock {
 
     /// The block's counts with those of its reader.
     pub(super) fn counters(&self) -> LdmCounters {
-        let ReadCounts { reads, keys, ranges, rows_scanned, rows_answered } = self.memory.reader.counts;
-        LdmCounters { reads, keys, ranges, rows_scanned, rows_answered, ..self.counted }
+        let ReadCounts { reads, keys, ranges, rows_examined, rows_returned } = self.memory.reader.counts;
+        LdmCounters { reads, keys, ranges, rows_examined, rows_returned, ..self.counted }
     }
 
     fn lock_rows(&self) -> Vec<Vec<Value>> {

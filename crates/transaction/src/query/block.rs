@@ -107,8 +107,8 @@ impl QueryBlock {
 
     /// Answers with the rows of `junctor_info.counters`, the only status table of this block.
     fn on_read_status(&mut self, request: ReadStatus, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let ReadCounts { reads, keys, ranges, rows_scanned, rows_answered } = self.reader.counts;
-        let counted = QueryCounters { reads, keys, ranges, rows_scanned, rows_answered, ..self.counted };
+        let ReadCounts { reads, keys, ranges, rows_examined, rows_returned } = self.reader.counts;
+        let counted = QueryCounters { reads, keys, ranges, rows_examined, rows_returned, ..self.counted };
         let rows = counter_rows(&counted, context.own, context.thread());
         let reply = ReadStatusReply { operation: request.operation, rows };
         outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
@@ -119,7 +119,7 @@ impl QueryBlock {
         let QueryBlock { slot, catalog, partitions, reader, counted } = self;
         require!(!request.transaction.is_some(), "uncommitted versions are read at their owner only");
         let Some(partition) = partitions.get(&request.partition) else {
-            counted.reads_passed_on += 1;
+            counted.reads_forwarded += 1;
             return match catalog.distribution.owner(request.partition) {
                 Some(owner) => pass_on(owner, request, outbox),
                 None => fail(request, Error::table_definition_changed(), None, outbox),
@@ -144,7 +144,7 @@ impl QueryBlock {
                 answer(request, position, since(begun, context), diagnostics, outbox);
             }
             Ok(false) => {
-                counted.guard_bounces += 1;
+                counted.guard_conflicts += 1;
                 pass_on(partition.owner, request, outbox);
             }
             Err(error) => fail(request, error, diagnostics::take(&mut reader.emitter.scratch), outbox),

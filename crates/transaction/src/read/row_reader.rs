@@ -125,15 +125,15 @@ pub(crate) struct ReadCounts {
     pub reads: u64,
     pub keys: u64,
     pub ranges: u64,
-    pub rows_scanned: u64,
-    pub rows_answered: u64,
+    pub rows_examined: u64,
+    pub rows_returned: u64,
 }
 
 impl ReadCounts {
     /// Rows and keys examined.
     #[inline]
     pub fn looked_at(&self) -> u64 {
-        self.keys + self.rows_scanned
+        self.keys + self.rows_examined
     }
 }
 
@@ -182,7 +182,7 @@ impl RowReader {
             position.rows = 1;
         }
         self.counts.reads += 1;
-        self.counts.rows_answered += u64::from(position.rows);
+        self.counts.rows_returned += u64::from(position.rows);
         Ok(true)
     }
 
@@ -299,7 +299,7 @@ impl RowReader {
                 ControlFlow::Break(())
             };
             let end = store.scan(range, &mut cursor, view.snapshot, view.own, budget, visit);
-            self.counts.rows_scanned += seen as u64;
+            self.counts.rows_examined += seen as u64;
             if let Some(error) = failure {
                 return Err(error);
             }
@@ -348,7 +348,7 @@ impl RowReader {
             ControlFlow::Break(())
         };
         let next = store.scan_rows(from, view.snapshot, view.own, ROWS_PER_HOLD_MAX, visit);
-        self.counts.rows_scanned += seen;
+        self.counts.rows_examined += seen;
         if let Some(error) = failure {
             return Err(error);
         }

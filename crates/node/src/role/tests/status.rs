@@ -56,8 +56,8 @@ fn reads_count_keys_ranges_and_rows() {
         let (point, list) = ("SELECT v FROM d.t WHERE id = 1", "SELECT v FROM d.t WHERE id IN (1, 3, 7)");
         let (range, all) = ("SELECT id FROM d.t WHERE v >= 20", "SELECT id FROM d.t WHERE v + 0 = 20");
         assert_eq!([point, list].map(|query| grown(&mut node, query, "keys")), [1, 3], "{placement}");
-        assert_eq!([point, list, range, all].map(|query| grown(&mut node, query, "rows_answered")), [1, 2, 2, 1]);
-        assert_eq!([point, range, all].map(|query| grown(&mut node, query, "rows_scanned")), [0, 2, 3]);
+        assert_eq!([point, list, range, all].map(|query| grown(&mut node, query, "rows_returned")), [1, 2, 2, 1]);
+        assert_eq!([point, range, all].map(|query| grown(&mut node, query, "rows_examined")), [0, 2, 3]);
         let ranges = [point, range, all].map(|query| grown(&mut node, query, "ranges") > 0);
         assert_eq!(ranges, [false, true, false]);
     }
