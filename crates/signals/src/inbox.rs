@@ -38,6 +38,7 @@ macro_rules! inbox {
                 match self { $($name::$variant(_) => $emit,)* }
             }
 
+            /// The variant, as shown in traces.
             pub fn name(&self) -> &'static str {
                 match self { $($name::$variant(_) => stringify!($variant),)* }
             }

@@ -1,7 +1,8 @@
 //! The stages of ALTER TABLE, CREATE INDEX and DROP INDEX.
 //!
-//! What comes is made first, and nothing goes away before everything that comes is complete: up to then an alteration is taken
-//! back by taking its new indexes away. Its last change is one publication, with which everything else happens at once.
+//! New objects are created first, and nothing is dropped before all of them are complete. Until then,
+//! dropping the new indexes undoes the alteration. Its last step is one publication that puts all other
+//! changes into effect.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use super::plan::with_kind;
 use super::state::{PartitionWork, PartitionWorkKind, Plan, StageWork, TableName};
 
 impl MainBlock {
-    /// New indexes are made empty, in state Building; without any, all is done at once.
+    /// Creates the new indexes empty, in state Building. Without new indexes, the whole alteration is one
+    /// step.
     pub(super) fn plan_alter_table(&self, table: TableId, alteration: Arc<Alteration>) -> Result<Plan> {
         let old = &self.base_table(table)?.definition;
         let new = altered(&self.catalog.dictionary, old, &alteration)?;
@@ -28,7 +30,7 @@ impl MainBlock {
         }
         let mut plan = Plan::default();
         let (building, hidden) = definition::with_indexes(old, &alteration.add_indexes, self.next_table);
-        // Were the change taken back, the table would be as before but for its version.
+        // An undone change leaves the table as before, except for its version.
         let mut without = old.clone();
         without.version.0 += 2;
         let mut catalog = self.next_catalog();
@@ -47,7 +49,7 @@ impl MainBlock {
         Ok(plan)
     }
 
-    /// Others use the table meanwhile.
+    /// Builds ordered indexes while other sessions use the table.
     pub(super) fn plan_build_indexes(&self, table: TableId, alteration: Arc<Alteration>) -> Result<Plan> {
         let fallback = Some(SchemaChange::UndoAlteration { table });
         let mut plan = Plan { fallback, ..Plan::default() };
@@ -62,7 +64,7 @@ impl MainBlock {
         Ok(plan)
     }
 
-    /// Everything happens that is not a new index that is being built.
+    /// Performs all changes other than building new indexes.
     pub(super) fn plan_finish_alteration(&self, table: TableId, alteration: &Alteration) -> Result<Plan> {
         let old = &self.base_table(table)?.definition;
         let new = altered(&self.catalog.dictionary, old, alteration)?;
@@ -74,7 +76,7 @@ impl MainBlock {
         let mut catalog = self.next_catalog();
         new.version.0 += 1;
         let gone: Vec<&IndexDefinition> = old.indexes.iter().filter(|index| new.index(index.id).is_none()).collect();
-        // The partitions know what comes before anybody asks for it, and what goes until nobody does any more.
+        // Partitions learn of new objects before anyone uses them, and keep dropped ones until nobody does.
         let mut both = new.clone();
         both.indexes.extend(gone.iter().map(|index| (*index).clone()));
         plan.then(StageWork::Partitions(self.replace_layouts(&both)), None);
@@ -93,8 +95,8 @@ impl MainBlock {
         Ok(plan)
     }
 
-    /// Puts the table into the catalog, with its hidden tables and children if they are called otherwise or know its name. Gives the
-    /// names that it has and has had.
+    /// Puts the table into the catalog. Its hidden tables and children follow if they carry or refer to a
+    /// changed name. Returns the old and new names of the table.
     fn put_altered(
         &self,
         catalog: &mut Catalog,
@@ -121,7 +123,7 @@ impl MainBlock {
         vec![from, to]
     }
 
-    /// New indexes go away.
+    /// Drops the new indexes.
     pub(super) fn plan_undo_alteration(&self, table: TableId) -> Result<Plan> {
         let mut plan = Plan::default();
         let old = &self.base_table(table)?.definition;

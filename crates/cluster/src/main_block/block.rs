@@ -15,11 +15,11 @@ use super::state::{Change, WaitingChanges};
 use super::use_user_lock::USER_LOCK_TIMER;
 use super::user_locks::UserLocks;
 
-/// What main is told at the start.
+/// Configuration of main at the start.
 #[derive(Clone, Debug, Default)]
 pub struct MainConfiguration {
-    /// The nodes that back up every partition of this node, in the order of the chain; each has as many ldm instances
-    /// as this one. None without replicas.
+    /// The nodes that back up every partition of this node, in chain order. Each has as many ldm instances as
+    /// this one. Empty without replicas.
     pub backup_nodes: Vec<NodeId>,
 }
 
@@ -29,26 +29,26 @@ pub struct MainBlock {
     pub(super) own: Address,
     pub(super) configuration: MainConfiguration,
     pub(super) ldm_instances: u16,
-    /// The blocks that get every catalog.
+    /// Blocks that receive every catalog.
     pub(super) subscribers: Vec<Address>,
-    /// The blocks that know who uses a table.
+    /// Blocks that know the sessions using a table.
     pub(super) sql_blocks: Vec<Address>,
     pub(super) catalog: Arc<Catalog>,
     pub(super) next_table: TableId,
-    /// The ldm instance that gets the next partition.
+    /// The ldm instance of the next partition.
     pub(super) next_ldm: u16,
     /// The next AUTO_INCREMENT value of each table.
     pub(super) counters: BTreeMap<TableId, u64>,
     pub(super) waiting: WaitingChanges,
     pub(super) running: Option<Change>,
-    /// The number of the change that comes next.
+    /// The number of the next change.
     pub(super) next_change: u64,
-    /// Whether the timer that looks for changes past their deadline runs.
+    /// Whether the timer that checks deadlines of changes runs.
     pub(super) wait_timer_runs: bool,
-    /// The number that answers of the running stage carry.
+    /// Number of the running stage, which its answers carry.
     pub(super) stage: u64,
     pub(super) user_locks: UserLocks,
-    /// What LOCK TABLES holds.
+    /// Tables locked by sessions.
     pub(super) locked: Vec<LockedTables>,
     pub(super) user_lock_timer_runs: bool,
     pub(super) counted: MainCounters,
@@ -82,7 +82,7 @@ impl MainBlock {
         }
     }
 
-    /// The newest catalog; blocks may not have it yet.
+    /// The newest catalog. Other blocks may not have it yet.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
@@ -114,7 +114,7 @@ impl MainBlock {
         }
     }
 
-    /// Handles one event of the world. The catalog is empty at the start, as every block takes it to be.
+    /// Handles one event of the world. The catalog is empty at the start, as all blocks assume.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
         match event {

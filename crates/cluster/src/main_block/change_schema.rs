@@ -1,4 +1,4 @@
-//! Schema changes, one after the other: stage by stage, and back when a stage fails.
+//! Running schema changes, one at a time, stage by stage, and undoing the stages when one fails.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use junctor_signals::read_rows::OperationId;
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 
 use super::block::MainBlock;
-use super::state::{Asker, Change, PartitionWork, PartitionWorkKind, StageWork, WaitingChange};
+use super::state::{Change, PartitionWork, PartitionWorkKind, Requester, StageWork, WaitingChange};
 use super::wait_for_tables::fallback_of;
 
-/// Signals that one turn sends to ldm instances.
+/// Signals to ldm instances in one turn.
 const SIGNALS_PER_TURN: usize = 48;
 
 impl MainBlock {
-    /// Takes changes that wait for nobody until one has something to do.
+    /// Begins ready changes until one has stages to run.
     pub(super) fn begin_changes(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         if self.running.is_some() {
             return self.ask_for_tables(outbox);
@@ -33,14 +33,14 @@ impl MainBlock {
                 self.lock_tables(waiting, outbox);
                 continue;
             }
-            self.say_started(&waiting, outbox);
+            self.notify_started(&waiting, outbox);
             let fallback = fallback_of(&waiting.change);
-            let WaitingChange { number, asker, change, names, tables, .. } = waiting;
-            let plan = match self.plan(*change, asker.foreign_key_checks) {
+            let WaitingChange { number, requester, change, names, tables, .. } = waiting;
+            let plan = match self.plan(*change, requester.foreign_key_checks) {
                 Ok(plan) => plan,
                 Err(error) => {
-                    self.let_go(number, &tables, outbox);
-                    self.fail_change(asker, error, fallback, now, outbox);
+                    self.unblock_tables(number, &tables, outbox);
+                    self.fail_change(requester, error, fallback, now, outbox);
                     continue;
                 }
             };
@@ -56,7 +56,7 @@ impl MainBlock {
             }
             self.running = Some(Change {
                 number,
-                asker,
+                requester,
                 names,
                 tables,
                 fallback: plan.fallback,
@@ -72,7 +72,7 @@ impl MainBlock {
         }
     }
 
-    /// Begins stages until one has something to wait for, and ends the change when there is none left.
+    /// Begins stages until one waits for answers. Ends the change after the last one.
     fn advance(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         while let Some(change) = &mut self.running {
             if change.outstanding > 0 {
@@ -95,7 +95,7 @@ impl MainBlock {
         }
     }
 
-    /// Answers the change, or goes on with what follows it before any other change of its tables.
+    /// Answers the change, or puts its following change ahead of all others.
     fn end_change(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(change) = self.running.take() else {
             junctor_kernel::invariant::fail("a change that ends was running", format_args!("stage {}", self.stage))
@@ -105,35 +105,35 @@ impl MainBlock {
         require!(is_over, "a change ends after its last stage");
         let dictionary = &self.catalog.dictionary;
         self.counters.retain(|table, _| dictionary.table(*table).is_some());
-        self.let_go(change.number, &change.tables, outbox);
-        let asker = change.asker;
+        self.unblock_tables(change.number, &change.tables, outbox);
+        let requester = change.requester;
         match (change.error, change.following) {
-            (Some(error), _) => self.fail_change(asker, error, change.fallback, now, outbox),
+            (Some(error), _) => self.fail_change(requester, error, change.fallback, now, outbox),
             (None, Some(next)) => {
-                let next = self.waiting_change(asker, Box::new(next), now);
+                let next = self.waiting_change(requester, Box::new(next), now);
                 self.waiting.push_front(next);
             }
             (None, None) => {
-                let error = asker.cause.clone();
-                reply(asker, change.notes, error, outbox);
+                let error = requester.cause.clone();
+                reply(requester, change.notes, error, outbox);
             }
         }
         self.begin_changes(now, outbox);
     }
 
-    /// Answers a change that has failed, once what was done before it is taken back.
+    /// Answers a failed change, after its fallback has undone earlier changes.
     pub(super) fn fail_change(
         &mut self,
-        mut asker: Asker,
+        mut requester: Requester,
         error: Box<Error>,
         fallback: Option<SchemaChange>,
         now: Time,
         outbox: &mut Outbox<Signal>,
     ) {
-        let error = asker.cause.take().unwrap_or(error);
-        let Some(fallback) = fallback else { return reply(asker, Vec::new(), Some(error), outbox) };
-        asker.cause = Some(error);
-        let undo = self.waiting_change(asker, Box::new(fallback), now);
+        let error = requester.cause.take().unwrap_or(error);
+        let Some(fallback) = fallback else { return reply(requester, Vec::new(), Some(error), outbox) };
+        requester.cause = Some(error);
+        let undo = self.waiting_change(requester, Box::new(fallback), now);
         self.waiting.push_front(undo);
     }
 
@@ -170,7 +170,7 @@ impl MainBlock {
         }
     }
 
-    /// Sends as much of the running stage as one turn may.
+    /// Sends the next signals of the running stage.
     pub(super) fn send_unsent(&mut self, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let Some(change) = &mut self.running else { return };
@@ -206,7 +206,7 @@ impl MainBlock {
         }
     }
 
-    /// The running change, of which one block has answered the stage.
+    /// The running change, after one block has answered its stage.
     fn answered(&mut self, operation: OperationId) -> &mut Change {
         let stage = self.stage;
         let Some(change) = self.running.as_mut().filter(|_| operation.0 == stage) else {
@@ -227,7 +227,7 @@ impl MainBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let change = self.answered(reply.operation);
-        // A failure while a change is taken back changes nothing any more; the first one is told.
+        // Only the first error is reported. A failure while undoing changes nothing.
         if let Some(error) = reply.error {
             change.error.get_or_insert(error);
         }
@@ -245,9 +245,14 @@ impl MainBlock {
     }
 }
 
-/// Answers a change; without notes where it failed.
-pub(super) fn reply(asker: Asker, notes: Vec<(u16, Box<str>)>, error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
+/// Answers a change. Failed changes return no notes.
+pub(super) fn reply(
+    requester: Requester,
+    notes: Vec<(u16, Box<str>)>,
+    error: Option<Box<Error>>,
+    outbox: &mut Outbox<Signal>,
+) {
     let notes = if error.is_some() { Vec::new() } else { notes };
-    let reply = ChangeSchemaReply { operation: asker.operation, notes, error };
-    outbox.send(asker.reply_to, Signal::Sql(SqlSignal::ChangeSchemaReply(reply)));
+    let reply = ChangeSchemaReply { operation: requester.operation, notes, error };
+    outbox.send(requester.reply_to, Signal::Sql(SqlSignal::ChangeSchemaReply(reply)));
 }

@@ -1,4 +1,4 @@
-//! Definitions as main makes them from what was asked: ids, versions, hidden tables of unique entries.
+//! Definitions completed by main: ids, versions, and the hidden tables of unique entries.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use junctor_model::schema::{
     ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
 };
 
-/// The hidden table of an index.
+/// The hidden table of a unique index.
 pub(super) fn entries_of(index: &IndexDefinition) -> Option<TableId> {
     match index.kind {
         IndexKind::Unique { entries, .. } => Some(entries),
@@ -18,7 +18,7 @@ pub(super) fn entries_of(index: &IndexDefinition) -> Option<TableId> {
     }
 }
 
-/// Refuses what the definition of a new table may not have among its indexes.
+/// Refuses invalid indexes in the definition of a new table.
 pub(super) fn check_indexes(table: &TableDefinition) -> Result<()> {
     if table.indexes.len() > INDEXES_MAX {
         let message = format!("Too many keys specified; max {INDEXES_MAX} keys allowed");
@@ -37,7 +37,7 @@ pub(super) fn check_indexes(table: &TableDefinition) -> Result<()> {
     Ok(())
 }
 
-/// A new table with the ids of its indexes.
+/// Assigns ids to the indexes of a new table.
 pub(super) fn with_index_ids(mut table: TableDefinition) -> TableDefinition {
     for (position, index) in table.indexes.iter_mut().enumerate() {
         index.id = IndexId(position as u16);
@@ -47,7 +47,7 @@ pub(super) fn with_index_ids(mut table: TableDefinition) -> TableDefinition {
     table
 }
 
-/// The table with its id, and after it the hidden tables of its unique indexes.
+/// Assigns the table's id. Returns the table and the hidden tables of its unique indexes.
 pub(super) fn with_ids(mut table: TableDefinition, first: TableId) -> Vec<TableDefinition> {
     table.id = first;
     table.version = SchemaVersion(1);
@@ -67,8 +67,8 @@ pub(super) fn with_ids(mut table: TableDefinition, first: TableId) -> Vec<TableD
     hidden
 }
 
-/// The next version of the table with new indexes that are being built, and the hidden tables of the unique ones, with ids from
-/// `first` on.
+/// The next version of the table with new indexes in state Building, and the hidden tables of the unique ones
+/// with ids from `first` on.
 pub(super) fn with_indexes(
     table: &TableDefinition,
     indexes: &[IndexDefinition],
@@ -91,7 +91,7 @@ pub(super) fn with_indexes(
     (table, hidden)
 }
 
-/// The next versions of a table that was given another name, and of its hidden tables, which are called after it.
+/// The next versions of a renamed table and of its hidden tables, whose names contain the table's.
 pub(super) fn renamed(
     table: &TableDefinition,
     find: &dyn Fn(TableId) -> Option<Arc<TableLayout>>,
@@ -103,7 +103,7 @@ pub(super) fn renamed(
     tables
 }
 
-/// The next versions of the hidden tables of a table, called as it and its indexes are.
+/// The next versions of a table's hidden tables, named after the table and its indexes.
 pub(super) fn hidden_tables(
     table: &TableDefinition,
     find: &dyn Fn(TableId) -> Option<Arc<TableLayout>>,
@@ -124,7 +124,7 @@ fn entries_name(base: &TableDefinition, index: &IndexDefinition) -> Box<str> {
     format!("{}.{}", base.name, index.name).into()
 }
 
-/// The hidden table of a unique index: the key bytes and the reference of the row, partitioned by the key bytes.
+/// The hidden table of a unique index: key bytes and row reference, partitioned by the key bytes.
 fn entries_table(base: &TableDefinition, index: &IndexDefinition, id: TableId) -> TableDefinition {
     let column = |name: &str| ColumnDefinition {
         name: name.into(),

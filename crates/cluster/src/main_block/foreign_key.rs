@@ -1,4 +1,5 @@
-//! Foreign keys join tables: a change of one concerns the plans of the others, and may not leave children without a parent table.
+//! Foreign keys relate tables: changing one affects the plans of the others, and must not leave children
+//! without a parent table.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +11,11 @@ use junctor_signals::change_schema::{Catalog, SchemaChange};
 
 use super::state::TableName;
 
-/// Whether plans of related tables stay right: they look for indexes when they are made, and a new one takes nothing away.
+/// Whether plans of related tables stay valid. Plans choose their indexes when they are made, and a new index
+/// invalidates none.
 pub(super) fn keeps_relations(change: &SchemaChange) -> bool {
     match change {
-        // Other changes wait for the indexes that come with them.
+        // With new indexes, the other changes happen in `FinishAlteration`.
         SchemaChange::AlterTable { alteration, .. } => !alteration.add_indexes.is_empty(),
         SchemaChange::FinishAlteration { alteration, .. } => alteration.only_adds_indexes(),
         SchemaChange::BuildIndexes { .. } | SchemaChange::UndoAlteration { .. } => true,
@@ -21,8 +23,8 @@ pub(super) fn keeps_relations(change: &SchemaChange) -> bool {
     }
 }
 
-/// The tables that foreign keys join to those of the names: their parents and children, these themselves too where they are
-/// both. `keys` are those of a table that is made.
+/// The parents and children of the named tables, including named tables that are both. `keys` are the foreign
+/// keys of a new table.
 pub(super) fn related(dictionary: &Dictionary, names: &[TableName], keys: &[ForeignKey]) -> BTreeSet<TableId> {
     let mut related = BTreeSet::new();
     let parent_of = |key: &ForeignKey| dictionary.table_named(&key.parent.0, &key.parent.1);
@@ -37,7 +39,7 @@ pub(super) fn related(dictionary: &Dictionary, names: &[TableName], keys: &[Fore
     related
 }
 
-/// The next versions of tables that are still there: their plans are made anew.
+/// Raises the versions of the related tables that still exist, so that their plans are remade.
 pub(super) fn renewed(catalog: &mut Catalog, related: &BTreeSet<TableId>) -> Vec<TableDefinition> {
     let mut renewed = Vec::new();
     for table in related {
@@ -50,7 +52,7 @@ pub(super) fn renewed(catalog: &mut Catalog, related: &BTreeSet<TableId>) -> Vec
     renewed
 }
 
-/// Refuses to take tables away that others name: 3730.
+/// Error 3730 for dropping a table that others refer to.
 pub(super) fn check_drop(dictionary: &Dictionary, tables: &[TableId]) -> Result<()> {
     for id in tables {
         let Some(layout) = dictionary.table(*id) else { continue };
@@ -68,7 +70,7 @@ pub(super) fn check_drop(dictionary: &Dictionary, tables: &[TableId]) -> Result<
     Ok(())
 }
 
-/// Refuses to empty a table that others name: 1701.
+/// Error 1701 for truncating a table that others refer to.
 pub(super) fn check_truncate(dictionary: &Dictionary, table: &TableDefinition) -> Result<()> {
     let mut children = dictionary.children_of(&table.database, &table.name);
     match children.find(|(child, _)| child.definition.id != table.id) {
@@ -81,7 +83,8 @@ pub(super) fn check_truncate(dictionary: &Dictionary, table: &TableDefinition) -
     }
 }
 
-/// Refuses foreign keys of a new table that have no parent any more, and a table that those which name it do not fit.
+/// Refuses a new table with a foreign key whose parent is missing, or one that does not fit the existing keys
+/// that refer to it.
 pub(super) fn check_create(dictionary: &Dictionary, table: &TableDefinition, checks: bool) -> Result<()> {
     for (place, key) in table.foreign_keys.iter().enumerate() {
         check_foreign_key(dictionary, table, &table.foreign_keys[..place], key, checks)?;
@@ -93,7 +96,7 @@ pub(super) fn check_create(dictionary: &Dictionary, table: &TableDefinition, che
     Ok(())
 }
 
-/// Children follow a parent that is called otherwise. Gives the tables whose definitions have changed.
+/// Renames a parent in the foreign keys of its children. Returns the tables whose definitions changed.
 pub(super) fn rename_parent(catalog: &mut Catalog, from: &TableName, to: &TableName) -> BTreeSet<TableId> {
     let children = catalog.dictionary.children_of(&from.0, &from.1);
     let ids: BTreeSet<TableId> = children.map(|(layout, _)| layout.definition.id).collect();

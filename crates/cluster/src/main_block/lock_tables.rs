@@ -1,5 +1,5 @@
-//! LOCK TABLES: waits for its turn as a change of the schema does, and keeps others from its tables until its session gives them
-//! back. An alteration keeps its tables in the same way while its session looks for the parents of rows.
+//! LOCK TABLES waits for its turn like a schema change, and then excludes other sessions until its session
+//! unlocks the tables. An alteration locks its tables in the same way while its session checks foreign keys.
 
 use std::sync::Arc;
 
@@ -16,34 +16,34 @@ use super::block::MainBlock;
 use super::change_schema::reply;
 use super::state::{TableName, WaitingChange};
 
-/// Tables that a session has locked, or keeps as they are while it looks at their rows.
+/// Tables that a session has locked, by LOCK TABLES or during an alteration.
 #[derive(Debug)]
 pub(super) struct LockedTables {
     pub connection: ConnectionId,
     number: OperationId,
-    /// The tables, and whether others may lock them likewise.
+    /// The tables, and whether other sessions may lock them in the same mode.
     pub claims: Vec<(TableName, bool)>,
     tables: Arc<[BlockedTable]>,
 }
 
 impl MainBlock {
-    /// A LOCK TABLES whose turn it is, or an alteration that wants its tables kept.
+    /// Runs LOCK TABLES, or locks the tables of an alteration.
     pub(super) fn lock_tables(&mut self, waiting: WaitingChange, outbox: &mut Outbox<Signal>) {
         let claims = self.claims_of(&waiting);
-        let WaitingChange { number, asker, tables, .. } = waiting;
+        let WaitingChange { number, requester, tables, .. } = waiting;
         match claims {
             Ok(claims) => {
-                self.locked.push(LockedTables { connection: asker.connection, number, claims, tables });
-                reply(asker, Vec::new(), None, outbox);
+                self.locked.push(LockedTables { connection: requester.connection, number, claims, tables });
+                reply(requester, Vec::new(), None, outbox);
             }
             Err(error) => {
-                self.let_go(number, &tables, outbox);
-                reply(asker, Vec::new(), Some(error), outbox);
+                self.unblock_tables(number, &tables, outbox);
+                reply(requester, Vec::new(), Some(error), outbox);
             }
         }
     }
 
-    /// What is locked, or why it cannot be.
+    /// The tables to lock, or why they cannot be locked.
     fn claims_of(&self, waiting: &WaitingChange) -> Result<Vec<(TableName, bool)>> {
         let dictionary = &self.catalog.dictionary;
         match &*waiting.change {
@@ -64,7 +64,7 @@ impl MainBlock {
         }
     }
 
-    /// Whether a session keeps tables, which its next change has to itself then.
+    /// Whether a session has locked tables. They are then reserved for its next change.
     pub(super) fn has_locked(&self, connection: ConnectionId) -> bool {
         self.locked.iter().any(|locked| locked.connection == connection)
     }
@@ -77,18 +77,18 @@ impl MainBlock {
     ) {
         while let Some(position) = self.locked.iter().position(|locked| locked.connection == signal.connection) {
             let LockedTables { number, tables, .. } = self.locked.swap_remove(position);
-            self.let_go(number, &tables, outbox);
+            self.unblock_tables(number, &tables, outbox);
         }
         self.begin_changes(context.now, outbox);
     }
 
-    /// How many sessions have locked tables, for checkers.
+    /// Number of sessions with locked tables, for checkers.
     pub fn table_locks_held(&self) -> usize {
         self.locked.len()
     }
 }
 
-/// Whether a change leaves a table to others that leave it so, too.
+/// Whether a change tolerates others that lock the table in the same mode.
 pub(super) fn shares(change: &SchemaChange, name: &TableName) -> bool {
     match change {
         SchemaChange::LockTables { tables } => tables.iter().all(|request| request.name != *name || !request.writes),

@@ -1,17 +1,19 @@
-//! The schema, where partitions are, and AUTO_INCREMENT numbers: one change after the other.
+//! The schema, the distribution of partitions, and AUTO_INCREMENT numbers. Runs one schema change at a time.
 //!
-//! - Owns: the newest catalog, table ids, AUTO_INCREMENT counters, the queue of schema changes, user-level locks, tables that sessions have locked.
+//! - Owns: the newest catalog, table ids, AUTO_INCREMENT counters, the queue of schema changes, user-level
+//!   locks, tables locked by sessions.
 //! - Takes: `ChangeSchema`, `CancelSchemaChange`, `BlockTablesReply`, `RecallTables`, `ChangePartitionReply`,
 //!   `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `UnlockTables`, `UseUserLock`,
 //!   `CancelUserLock`, `ReleaseUserLocks`, `ReadStatus`, `ContinueWork`.
-//! - Sends: `BlockTables` and `UnblockTables` to every sql block, `ChangePartition` to the ldm instances of a chain,
-//!   `PublishCatalog` to every sql, tc, ldm and query block of the node, the replies to sql.
+//! - Sends: `BlockTables`, `UnblockTables` and `ApplyGlobals` to every sql block, `ChangePartition` to the
+//!   ldm instances of a chain, `PublishCatalog` to every sql, tc, ldm and query block of the node, the
+//!   replies to sql.
 //! - Never: runs once per user operation.
 //!
-//! In reading order: [`block`]; [`state`], a change as stages; [`wait_for_tables`], what comes before; [`change_schema`], how
-//! stages run; [`plan`], which stages a change has; [`alter_table`], those of indexes and foreign keys; [`definition`], the definitions that they make; [`foreign_key`], which other
-//! tables they touch; [`reserve_auto_increment`];
-//! [`use_user_lock`].
+//! Reading order: [`block`]; [`state`], a change as stages; [`wait_for_tables`], waiting before a change;
+//! [`change_schema`], running stages; [`plan`], the stages of each change; [`alter_table`], the stages of
+//! alterations; [`definition`], completed definitions; [`foreign_key`], related tables; [`lock_tables`];
+//! [`reserve_auto_increment`]; [`set_globals`]; [`use_user_lock`] and [`user_locks`].
 
 pub mod block;
 mod state;

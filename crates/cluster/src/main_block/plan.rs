@@ -1,9 +1,8 @@
-//! Which stages a schema change has.
+//! The stages of each schema change.
 //!
-//! What is made exists before it is published, and what is published no longer goes away afterwards: a plan made from a
-//! catalog never meets a partition that is not there yet. An index is maintained by writers before it is built, and
-//! built before readers may use it. The stages before the first publication can be taken back without anybody having
-//! seen them.
+//! Objects exist before they are published, and are dropped only after a catalog without them is published. A
+//! plan made from a catalog therefore never meets a missing partition. Writers maintain an index before it is
+//! built, and it is built before readers use it. Stages before the first publication can be undone unseen.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,7 +42,7 @@ impl MainBlock {
             SchemaChange::TruncateTable { table } => self.plan_truncate_table(table, foreign_key_checks),
             SchemaChange::AlterTable { table, alteration } => self.plan_alter_table(table, alteration),
             SchemaChange::RenameTables { renames } => self.plan_rename_tables(&renames),
-            // Nothing changes.
+            // Locks change nothing.
             SchemaChange::LockTables { .. } | SchemaChange::HoldTables { .. } => Ok(Plan::default()),
             SchemaChange::BuildIndexes { table, alteration } => self.plan_build_indexes(table, alteration),
             SchemaChange::FinishAlteration { table, alteration } => self.plan_finish_alteration(table, &alteration),
@@ -168,7 +167,8 @@ impl MainBlock {
         Ok(plan)
     }
 
-    /// One after the other, so that names can be exchanged; the tables that are called otherwise in the end get a new version.
+    /// Renames in order, so that names can be exchanged. Tables with a different name at the end get a new
+    /// version.
     fn plan_rename_tables(&self, renames: &[TableRename]) -> Result<Plan> {
         let mut plan = Plan::default();
         let mut catalog = self.next_catalog();
@@ -215,8 +215,8 @@ impl MainBlock {
         Ok(plan)
     }
 
-    /// Tables that foreign keys join to those that change get new versions, before or after the change but for those that
-    /// it makes anew.
+    /// Raises the versions of tables related by foreign keys before or after the change, except those that it
+    /// creates.
     pub(super) fn renew_related(
         &self,
         plan: &mut Plan,
@@ -253,7 +253,7 @@ impl MainBlock {
         layout.ok_or_else(Error::table_definition_changed)
     }
 
-    /// Places the partitions of new tables and adds them to the catalog.
+    /// Places the partitions of new tables, and adds the tables to the catalog.
     pub(super) fn add_to(
         &self,
         catalog: &mut Catalog,
@@ -284,14 +284,14 @@ impl MainBlock {
         works
     }
 
-    /// The chain of the partition that is placed as number `position`: round robin over the ldm instances.
+    /// The chain of the partition placed as number `position`: round robin over ldm instances.
     fn place(&self, position: usize) -> Vec<Address> {
         let instance = (position % usize::from(self.ldm_instances)) as u16;
         let nodes = std::iter::once(self.own.node).chain(self.configuration.backup_nodes.iter().copied());
         nodes.map(|node| Address::new(node, Module::Ldm, instance)).collect()
     }
 
-    /// Takes tables with their hidden ones out of the catalog.
+    /// Removes tables and their hidden tables from the catalog.
     fn drop_from(&self, catalog: &mut Catalog, tables: &[TableId]) -> Vec<PartitionWork> {
         let mut works = Vec::new();
         for table in tables {
@@ -315,7 +315,7 @@ impl MainBlock {
         self.works(&Arc::new(TableLayout::new(definition.clone())), PartitionWorkKind::ReplaceLayout)
     }
 
-    /// The same work for every partition of a table that is published.
+    /// The same work for every partition of a published table.
     pub(super) fn works(&self, layout: &Arc<TableLayout>, kind: PartitionWorkKind) -> Vec<PartitionWork> {
         let table = layout.definition.id;
         let work = |index| {

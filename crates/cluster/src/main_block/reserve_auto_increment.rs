@@ -1,4 +1,4 @@
-//! AUTO_INCREMENT numbers, given in ranges that follow each other.
+//! AUTO_INCREMENT numbers, reserved in consecutive ranges.
 
 use junctor_kernel::{Outbox, require};
 use junctor_model::error::Error;
@@ -21,7 +21,7 @@ impl MainBlock {
             Some(next) => {
                 *next = (*next).max(beyond.saturating_add(1));
                 let first = *next;
-                // The counter stays at its end once it is there, so the last number is never given.
+                // The counter stays at its maximum, so the largest number is never assigned.
                 let count = count.min(u64::MAX - first);
                 *next += count;
                 require!(*next >= first, "AUTO_INCREMENT counters never fall: table {table:?}");

@@ -1,4 +1,4 @@
-//! SET GLOBAL: new values go to every sql block, in one order for all. Main keeps none of them.
+//! SET GLOBAL: forwards new values to every sql block, in the same order for all. Main stores none of them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! A schema change as stages: each is sent to many blocks, and the next begins when all have answered.
+//! Schema changes as stages. Each stage sends signals to many blocks, and the next begins when all of them
+//! have answered.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,90 +12,90 @@ use junctor_signals::block_tables::{BlockedTable, TableUsers};
 use junctor_signals::change_schema::{Catalog, ChangePartition, SchemaChange};
 use junctor_signals::read_rows::OperationId;
 
-/// Who asked for a change, and what the answer depends on besides the change.
+/// The origin of a change, with its options.
 #[derive(Clone, Debug)]
-pub(super) struct Asker {
+pub(super) struct Requester {
     pub operation: OperationId,
     pub reply_to: Address,
     pub connection: ConnectionId,
     pub wait_ms: u64,
     pub foreign_key_checks: bool,
-    /// Why a change before this one failed, which takes it back: told in the end.
+    /// The error that a fallback is undoing changes for; reported at the end.
     pub cause: Option<Box<Error>>,
 }
 
-/// Database and name of a table.
+/// (database, table).
 pub(super) type TableName = (Box<str>, Box<str>);
 
-/// A change that has not begun. Those that concern a table begin in the order in which they came.
+/// A change that has not begun. Changes of the same table begin in arrival order.
 #[derive(Debug)]
 pub(super) struct WaitingChange {
-    /// What sql blocks know the change by.
+    /// Identifies the change at sql blocks.
     pub number: OperationId,
-    pub asker: Asker,
+    pub requester: Requester,
     pub change: Box<SchemaChange>,
-    /// The tables that it concerns, those that it makes too.
+    /// The tables concerned, including those it creates.
     pub names: Vec<TableName>,
     pub users: TableUsers,
     pub deadline: Time,
     pub state: WaitState,
-    /// The tables that others are asked to leave.
+    /// The tables that other sessions are asked to leave.
     pub tables: Arc<[BlockedTable]>,
 }
 
 /// What a change waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitState {
-    /// Changes before it.
+    /// Earlier changes.
     Queued,
-    /// So many sql blocks whose sessions use the tables.
+    /// Answers of `outstanding` sql blocks whose sessions use the tables.
     Asking { outstanding: usize },
-    /// Its turn.
+    /// Its turn to run.
     Ready,
 }
 
-/// The change that is under way.
+/// The running change.
 #[derive(Debug)]
 pub(super) struct Change {
     pub number: OperationId,
-    pub asker: Asker,
+    pub requester: Requester,
     pub names: Vec<TableName>,
-    /// The tables that others are kept from.
+    /// The tables from which other sessions are excluded.
     pub tables: Arc<[BlockedTable]>,
-    /// What takes back what changes before this one did, when this one fails.
+    /// Undoes the changes that preceded this one, if this one fails.
     pub fallback: Option<SchemaChange>,
-    /// What comes next, before the answer.
+    /// Runs after this change, before the answer.
     pub following: Option<SchemaChange>,
     pub notes: Vec<(u16, Box<str>)>,
-    /// What is left to do.
+    /// Remaining stages.
     pub stages: VecDeque<Stage>,
-    /// What takes back the stages that were begun, in the order in which it is to be done.
+    /// Undoes the stages that have begun, in this order.
     pub undo: VecDeque<StageWork>,
-    /// Why the change failed; from then on only `undo` is run.
+    /// Why the change failed. From then on, only `undo` runs.
     pub error: Option<Box<Error>>,
     /// Signals of this stage that are not sent yet.
     pub unsent: VecDeque<(Address, ChangePartition)>,
-    /// Answers that this stage still waits for.
+    /// Answers that this stage waits for.
     pub outstanding: usize,
 }
 
-/// One stage and how to take it back.
+/// One stage, and how to undo it.
 #[derive(Debug)]
 pub(super) struct Stage {
     pub work: StageWork,
     pub undo: Option<StageWork>,
 }
 
-/// What a stage does.
+/// Content of a stage.
 #[derive(Clone, Debug)]
 pub(super) enum StageWork {
-    /// Changes partitions, at every member of their chains.
+    /// Changes partitions at every member of their chains.
     Partitions(Vec<PartitionWork>),
-    /// Makes this the catalog of every block.
+    /// Publishes a catalog to every block.
     Publish(Arc<Catalog>),
 }
 
-/// The change of one partition.
+/// A change of one partition.
 #[derive(Clone, Debug)]
 pub(super) struct PartitionWork {
     pub partition: PartitionId,
@@ -103,7 +104,7 @@ pub(super) struct PartitionWork {
     pub kind: PartitionWorkKind,
 }
 
-/// As `PartitionChange`, but to be sent more than once.
+/// As `PartitionChange`, but copyable for every member of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartitionWorkKind {
     Create,
@@ -117,24 +118,23 @@ pub(super) enum PartitionWorkKind {
 pub(super) struct Plan {
     pub stages: Vec<Stage>,
     pub notes: Vec<(u16, Box<str>)>,
-    /// First AUTO_INCREMENT values of tables that are made.
+    /// First AUTO_INCREMENT values of new tables.
     pub counters: Vec<(TableId, u64)>,
-    /// How many tables ids were given to.
+    /// Number of table ids assigned.
     pub tables_made: u32,
-    /// How many partitions were placed.
+    /// Number of partitions placed.
     pub partitions_placed: usize,
-    /// What comes when the stages are done, before the answer.
+    /// Runs after the stages, before the answer.
     pub following: Option<SchemaChange>,
-    /// What takes back what changes before this one did, when a stage fails.
+    /// Undoes the changes that preceded this one, if a stage fails.
     pub fallback: Option<SchemaChange>,
 }
 
 impl Plan {
-    /// Adds a stage.
     pub fn then(&mut self, work: StageWork, undo: Option<StageWork>) {
         self.stages.push(Stage { work, undo });
     }
 }
 
-/// Changes that wait, in the order in which they came.
+/// Waiting changes, in arrival order.
 pub(super) type WaitingChanges = VecDeque<WaitingChange>;

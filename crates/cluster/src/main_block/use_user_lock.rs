@@ -1,4 +1,5 @@
-//! GET_LOCK and its kin: requests are answered at once, or when their lock is free or their time over.
+//! GET_LOCK and related functions. Requests are answered immediately, or when their lock is free or their
+//! time is over.
 
 use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
 use junctor_model::error::{Error, ErrorCode};
@@ -11,11 +12,11 @@ use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLo
 use junctor_signals::{Signal, SqlSignal};
 
 use super::block::MainBlock;
-use super::user_locks::{Got, Released, USER_LOCKS_MAX, Waiter};
+use super::user_locks::{LockOutcome, ReleaseOutcome, USER_LOCKS_MAX, Waiter};
 
-/// How often waits are compared with their deadlines, in milliseconds.
+/// Milliseconds between checks of deadlines.
 const WAIT_TIMER_MS: u64 = 100;
-/// Rows of one answer.
+/// Maximum number of rows in one answer.
 const STATUS_ROWS_MAX: usize = 4096;
 
 impl MainBlock {
@@ -31,20 +32,20 @@ impl MainBlock {
                 let deadline = wait_ms.map(|wait_ms| context.now.plus(Duration::from_millis(wait_ms)));
                 let waiter = Waiter { connection, operation, reply_to, deadline };
                 match self.user_locks.get(&name, waiter, wait_ms != Some(0)) {
-                    Got::Lock => Value::Int(1),
-                    Got::Busy => Value::Int(0),
-                    Got::Wait => return self.start_user_lock_timer(outbox),
-                    Got::Deadlock => return refuse(operation, reply_to, deadlock(), outbox),
-                    Got::Full => return refuse(operation, reply_to, too_many_locks(), outbox),
+                    LockOutcome::Lock => Value::Int(1),
+                    LockOutcome::Busy => Value::Int(0),
+                    LockOutcome::Wait => return self.start_user_lock_timer(outbox),
+                    LockOutcome::Deadlock => return refuse(operation, reply_to, deadlock(), outbox),
+                    LockOutcome::Full => return refuse(operation, reply_to, too_many_locks(), outbox),
                 }
             }
             UserLockAction::Release { name } => match self.user_locks.release(&name, connection) {
-                Released::Yes(next) => {
+                ReleaseOutcome::Yes(next) => {
                     next.into_iter().for_each(|next| grant(next, outbox));
                     Value::Int(1)
                 }
-                Released::NotOwn => Value::Int(0),
-                Released::Unknown => Value::Null,
+                ReleaseOutcome::NotOwn => Value::Int(0),
+                ReleaseOutcome::Unknown => Value::Null,
             },
             UserLockAction::ReleaseAll => {
                 let (count, granted) = self.user_locks.release_all(connection);
@@ -71,7 +72,7 @@ impl MainBlock {
         granted.into_iter().for_each(|next| grant(next, outbox));
     }
 
-    /// Answers with the rows of `junctor_info.user_locks`, or with its own and the threads' of `junctor_info.counters`.
+    /// Answers with the rows of `junctor_info.user_locks`, or with the counters of main and of all threads.
     pub(super) fn on_read_status(
         &mut self,
         request: ReadStatus,
@@ -112,13 +113,13 @@ impl MainBlock {
         self.start_user_lock_timer(outbox);
     }
 
-    /// User-level locks that are held, and sessions that wait for one, for checkers.
+    /// Numbers of locks held and of waiting sessions, for checkers.
     pub fn user_locks_held(&self) -> (usize, usize) {
         self.user_locks.counts()
     }
 }
 
-/// The token of the timer for user-level locks.
+/// Token of the timer for user-level locks.
 pub(super) const USER_LOCK_TIMER: u64 = 1;
 
 fn grant(waiter: Waiter, outbox: &mut Outbox<Signal>) {

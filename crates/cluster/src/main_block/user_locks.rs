@@ -1,4 +1,4 @@
-//! The table of user-level locks: who holds each, and who waits for it, first come, first served.
+//! The table of user-level locks with their holders and waiters, first come, first served.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -6,94 +6,94 @@ use junctor_kernel::{Address, Time, require};
 use junctor_model::id::ConnectionId;
 use junctor_signals::read_rows::OperationId;
 
-/// Locks that are held at once.
+/// Maximum number of locks held at the same time.
 pub(super) const USER_LOCKS_MAX: usize = 65_536;
 
-/// The locks of the node.
+/// The user-level locks of a node.
 #[derive(Debug, Default)]
 pub(super) struct UserLocks {
     locks: BTreeMap<Box<str>, UserLock>,
-    /// The names of what each session holds.
+    /// Names of the locks that each session holds.
     held: BTreeMap<ConnectionId, BTreeSet<Box<str>>>,
-    /// What each session waits for.
+    /// The lock that each session waits for.
     waiting: BTreeMap<ConnectionId, Box<str>>,
 }
 
 #[derive(Debug)]
 struct UserLock {
     holder: ConnectionId,
-    /// How often the holder got it.
+    /// How often the holder acquired it.
     count: u64,
     waiters: VecDeque<Waiter>,
 }
 
-/// A request that waits.
+/// A waiting request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiter {
     pub connection: ConnectionId,
     pub operation: OperationId,
     pub reply_to: Address,
-    /// When it is answered with 0; `None` for never.
+    /// When it is answered with 0; `None` waits without limit.
     pub deadline: Option<Time>,
 }
 
-/// What a request for a lock came to.
+/// Outcome of a request for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Got {
+pub(super) enum LockOutcome {
     Lock,
-    /// It waits.
+    /// The request waits.
     Wait,
-    /// It would have to wait and may not.
+    /// The lock is held, and the request must not wait.
     Busy,
-    /// Its holder waits, itself or through others, for the asking session.
+    /// The holder waits for the requesting session, directly or through others.
     Deadlock,
-    /// There are too many locks.
+    /// `USER_LOCKS_MAX` is reached.
     Full,
 }
 
-/// What giving a lock back came to.
+/// Outcome of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Released {
-    /// With the one who has it now, if somebody waited.
+pub(super) enum ReleaseOutcome {
+    /// ReleaseOutcome; with the new holder, if a session waited.
     Yes(Option<Waiter>),
-    /// Another session holds it.
+    /// Another session holds the lock.
     NotOwn,
-    /// Nobody holds it.
+    /// Nobody holds the lock.
     Unknown,
 }
 
 impl UserLocks {
-    /// Asks for a lock; with `may_wait` it is waited for.
-    pub fn get(&mut self, name: &str, waiter: Waiter, may_wait: bool) -> Got {
+    /// Requests a lock. With `may_wait`, the request waits if the lock is held.
+    pub fn get(&mut self, name: &str, waiter: Waiter, may_wait: bool) -> LockOutcome {
         let connection = waiter.connection;
         if let Some(lock) = self.locks.get_mut(name) {
             if lock.holder == connection {
                 lock.count += 1;
-                return Got::Lock;
+                return LockOutcome::Lock;
             }
             if !may_wait {
-                return Got::Busy;
+                return LockOutcome::Busy;
             }
             if self.waits_for(name, connection) {
-                return Got::Deadlock;
+                return LockOutcome::Deadlock;
             }
             if let Some(lock) = self.locks.get_mut(name) {
                 lock.waiters.push_back(waiter);
             }
             let before = self.waiting.insert(connection, name.into());
             require!(before.is_none(), "a session waits for one lock at a time: {connection:?}");
-            return Got::Wait;
+            return LockOutcome::Wait;
         }
         if self.locks.len() >= USER_LOCKS_MAX {
-            return Got::Full;
+            return LockOutcome::Full;
         }
         self.locks.insert(name.into(), UserLock { holder: connection, count: 1, waiters: VecDeque::new() });
         self.held.entry(connection).or_default().insert(name.into());
-        Got::Lock
+        LockOutcome::Lock
     }
 
-    /// Whether the holder of a lock waits, itself or through others, for a session. A session waits for one lock at most,
-    /// so there is one way to go, and it has no circle that does not pass the session.
+    /// Whether the holder of a lock waits for a session, directly or through others. Each session waits for
+    /// at most one lock, so there is one path to follow, and a cycle can only close through `session`.
     fn waits_for(&self, name: &str, session: ConnectionId) -> bool {
         let mut name = name;
         while let Some(lock) = self.locks.get(name) {
@@ -108,20 +108,20 @@ impl UserLocks {
         false
     }
 
-    /// Gives a lock back once.
-    pub fn release(&mut self, name: &str, connection: ConnectionId) -> Released {
+    /// Releases a lock once.
+    pub fn release(&mut self, name: &str, connection: ConnectionId) -> ReleaseOutcome {
         match self.locks.get_mut(name) {
-            None => Released::Unknown,
-            Some(lock) if lock.holder != connection => Released::NotOwn,
+            None => ReleaseOutcome::Unknown,
+            Some(lock) if lock.holder != connection => ReleaseOutcome::NotOwn,
             Some(lock) if lock.count > 1 => {
                 lock.count -= 1;
-                Released::Yes(None)
+                ReleaseOutcome::Yes(None)
             }
-            Some(_) => Released::Yes(self.pass_on(name)),
+            Some(_) => ReleaseOutcome::Yes(self.pass_on(name)),
         }
     }
 
-    /// Gives back everything that a session holds; gives how often it got them, and who has them now.
+    /// Releases all locks of a session. Returns how often it acquired them, and the new holders.
     pub fn release_all(&mut self, connection: ConnectionId) -> (u64, Vec<Waiter>) {
         let mut count = 0;
         let mut granted = Vec::new();
@@ -132,7 +132,7 @@ impl UserLocks {
         (count, granted)
     }
 
-    /// The holder gives a lock up, and the first who waits has it.
+    /// Passes a lock from its holder to the first waiter.
     fn pass_on(&mut self, name: &str) -> Option<Waiter> {
         let lock = self.locks.get_mut(name)?;
         let (old, next) = (lock.holder, lock.waiters.pop_front());
@@ -154,7 +154,7 @@ impl UserLocks {
         next
     }
 
-    /// A session waits no more.
+    /// Removes the waiting request of a session.
     pub fn cancel(&mut self, connection: ConnectionId) -> Option<Waiter> {
         let name = self.waiting.remove(&connection)?;
         let waiters = &mut self.locks.get_mut(&name)?.waiters;
@@ -162,7 +162,7 @@ impl UserLocks {
         waiters.remove(place)
     }
 
-    /// Takes out who has waited until now.
+    /// Removes the requests whose deadline has passed.
     pub fn take_overdue(&mut self, now: Time) -> Vec<Waiter> {
         let UserLocks { locks, waiting, .. } = self;
         let mut overdue = Vec::new();
@@ -178,17 +178,17 @@ impl UserLocks {
         overdue
     }
 
-    /// Whether anybody waits.
+    /// Whether any session waits.
     pub fn has_waiters(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Who holds a lock.
+    /// The session that holds a lock.
     pub fn holder(&self, name: &str) -> Option<ConnectionId> {
         self.locks.get(name).map(|lock| lock.holder)
     }
 
-    /// Each lock by its name with its holder and how often that got it, and then those who wait for it, with 0.
+    /// Each lock with its holder and count, followed by its waiters with count 0.
     pub fn entries(&self) -> impl Iterator<Item = (&str, ConnectionId, u64)> {
         self.locks.iter().flat_map(|(name, lock)| {
             let waiting = lock.waiters.iter().map(|waiter| (&**name, waiter.connection, 0));
@@ -196,7 +196,7 @@ impl UserLocks {
         })
     }
 
-    /// Locks held, and sessions that wait.
+    /// Numbers of locks held and of waiting sessions.
     pub fn counts(&self) -> (usize, usize) {
         (self.locks.len(), self.waiting.len())
     }
@@ -220,17 +220,17 @@ mod tests {
     #[test]
     fn who_waits_longest_is_next_and_a_holder_may_get_it_again() {
         let mut locks = UserLocks::default();
-        assert_eq!(locks.get("a", waiter(1), true), Got::Lock);
-        assert_eq!(locks.get("a", waiter(1), true), Got::Lock);
-        assert_eq!(locks.get("a", waiter(2), false), Got::Busy);
-        assert_eq!(locks.get("a", waiter(2), true), Got::Wait);
-        assert_eq!(locks.get("a", waiter(3), true), Got::Wait);
+        assert_eq!(locks.get("a", waiter(1), true), LockOutcome::Lock);
+        assert_eq!(locks.get("a", waiter(1), true), LockOutcome::Lock);
+        assert_eq!(locks.get("a", waiter(2), false), LockOutcome::Busy);
+        assert_eq!(locks.get("a", waiter(2), true), LockOutcome::Wait);
+        assert_eq!(locks.get("a", waiter(3), true), LockOutcome::Wait);
         let (first, second, third) = (ConnectionId(1), ConnectionId(2), ConnectionId(3));
         assert_eq!(locks.entries().collect::<Vec<_>>(), [("a", first, 2), ("a", second, 0), ("a", third, 0)]);
-        assert_eq!(locks.release("a", ConnectionId(2)), Released::NotOwn);
-        assert_eq!(locks.release("b", ConnectionId(1)), Released::Unknown);
-        assert_eq!(locks.release("a", ConnectionId(1)), Released::Yes(None));
-        assert_eq!(locks.release("a", ConnectionId(1)), Released::Yes(Some(waiter(2))));
+        assert_eq!(locks.release("a", ConnectionId(2)), ReleaseOutcome::NotOwn);
+        assert_eq!(locks.release("b", ConnectionId(1)), ReleaseOutcome::Unknown);
+        assert_eq!(locks.release("a", ConnectionId(1)), ReleaseOutcome::Yes(None));
+        assert_eq!(locks.release("a", ConnectionId(1)), ReleaseOutcome::Yes(Some(waiter(2))));
         assert_eq!(locks.holder("a"), Some(ConnectionId(2)));
         assert_eq!(locks.release_all(ConnectionId(2)), (1, vec![waiter(3)]));
         assert_eq!(locks.release_all(ConnectionId(3)), (1, Vec::new()));
@@ -241,12 +241,12 @@ mod tests {
     fn the_request_that_closes_a_circle_is_refused() {
         let mut locks = UserLocks::default();
         for (name, connection) in [("a", 1), ("b", 2), ("c", 3)] {
-            assert_eq!(locks.get(name, waiter(connection), true), Got::Lock);
+            assert_eq!(locks.get(name, waiter(connection), true), LockOutcome::Lock);
         }
-        assert_eq!(locks.get("b", waiter(1), true), Got::Wait);
-        assert_eq!(locks.get("c", waiter(2), true), Got::Wait);
-        assert_eq!(locks.get("a", waiter(3), true), Got::Deadlock);
-        // Who was refused may go on, and so may the others once it gives up what it has.
+        assert_eq!(locks.get("b", waiter(1), true), LockOutcome::Wait);
+        assert_eq!(locks.get("c", waiter(2), true), LockOutcome::Wait);
+        assert_eq!(locks.get("a", waiter(3), true), LockOutcome::Deadlock);
+        // The refused session may continue, and the others too once it releases its locks.
         assert_eq!(locks.release_all(ConnectionId(3)), (1, vec![waiter(2)]));
         assert_eq!(locks.release_all(ConnectionId(2)), (2, vec![waiter(1)]));
         assert_eq!(locks.release_all(ConnectionId(1)), (2, Vec::new()));
@@ -255,16 +255,16 @@ mod tests {
     #[test]
     fn waits_end_in_time_or_when_they_are_cancelled() {
         let mut locks = UserLocks::default();
-        assert_eq!(locks.get("a", waiter(1), true), Got::Lock);
+        assert_eq!(locks.get("a", waiter(1), true), LockOutcome::Lock);
         for connection in [5, 6, 7] {
-            assert_eq!(locks.get("a", waiter(connection), true), Got::Wait);
+            assert_eq!(locks.get("a", waiter(connection), true), LockOutcome::Wait);
         }
         assert_eq!(locks.take_overdue(Time(4)), []);
         assert_eq!(locks.take_overdue(Time(6)), [waiter(5), waiter(6)]);
         assert_eq!(locks.cancel(ConnectionId(6)), None);
         assert_eq!(locks.cancel(ConnectionId(7)), Some(waiter(7)));
         assert!(!locks.has_waiters());
-        assert_eq!(locks.release("a", ConnectionId(1)), Released::Yes(None));
+        assert_eq!(locks.release("a", ConnectionId(1)), ReleaseOutcome::Yes(None));
         assert_eq!(locks.counts(), (0, 0));
     }
 }

@@ -1,9 +1,9 @@
-//! Changes wait until nobody uses their tables: sql blocks are asked to keep new users out and to say when the last one is gone.
+//! Waiting for tables before a change: sql blocks keep new users out, and report when the last user is gone.
 //!
-//! Changes that concern a table begin in the order in which they came; others pass them. A change waits at most as long as its
-//! session says. Transactions that are older than a change go first (`RecallTables`), and sessions commit before they ask for
-//! a change, so nobody waits in a circle here. An alteration that is under way and waits is no writer of its table for others, and who
-//! finds tables kept when its turn comes asks anew.
+//! Changes of the same table begin in arrival order; others may pass. A change waits no longer than its
+//! session allows. Transactions older than a change precede it (`RecallTables`), and sessions commit before
+//! they request a change, so no cycle forms here. An alteration that waits in the middle does not count as a
+//! writer of its table for others. A change whose tables are locked again when its turn comes asks once more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,16 +24,16 @@ use super::block::MainBlock;
 use super::change_schema::reply;
 use super::foreign_key;
 use super::lock_tables::shares;
-use super::state::{Asker, TableName, WaitState, WaitingChange};
+use super::state::{Requester, TableName, WaitState, WaitingChange};
 
-/// Changes that may wait; the next one is refused.
+/// Maximum number of waiting changes; further ones are refused.
 const QUEUE_MAX: usize = 256;
 
-/// How often waiting changes are looked at for their deadlines, in milliseconds: error 1205 comes at most this much late.
+/// Milliseconds between checks of deadlines, and the longest delay of error 1205.
 const WAIT_TIMER_MS: u64 = 100;
 
-/// Signals to sql blocks that one look at deadlines sends.
-const SIGNALS_PER_LOOK: usize = 48;
+/// Maximum number of signals to sql blocks in one check of deadlines.
+const SIGNALS_PER_CHECK: usize = 48;
 
 /// Longer than anybody waits.
 const NO_DEADLINE: Time = Time(u64::MAX);
@@ -47,35 +47,40 @@ impl MainBlock {
     ) {
         self.counted.schema_changes += 1;
         let ChangeSchema { operation, reply_to, connection, wait_ms, foreign_key_checks, change } = request;
-        let asker = Asker { operation, reply_to, connection, wait_ms, foreign_key_checks, cause: None };
-        // What ends a change that has begun is never refused.
+        let requester = Requester { operation, reply_to, connection, wait_ms, foreign_key_checks, cause: None };
+        // The end of a change that has begun is never refused.
         let ends = matches!(*change, SchemaChange::FinishAlteration { .. } | SchemaChange::UndoAlteration { .. });
         if self.waiting.len() >= QUEUE_MAX && !ends {
             let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes wait");
-            return reply(asker, Vec::new(), Some(error), outbox);
+            return reply(requester, Vec::new(), Some(error), outbox);
         }
         let goes_on = ends || self.is_under_way(&change);
-        let waiting = self.waiting_change(asker, change, context.now);
+        let waiting = self.waiting_change(requester, change, context.now);
         match goes_on {
-            // Others wait for the end of what has begun, so this one waits for none of them.
+            // Others wait for the end of the change that has begun, so its end waits for none of them.
             true => self.waiting.push_front(waiting),
             false => self.waiting.push_back(waiting),
         }
         self.begin_changes(context.now, outbox);
     }
 
-    /// Whether the indexes of an alteration have been made already.
+    /// Whether the indexes of an alteration are created already.
     fn is_under_way(&self, change: &SchemaChange) -> bool {
         let SchemaChange::HoldTables { table, .. } = change else { return false };
         let layout = self.catalog.dictionary.table(*table);
         layout.is_some_and(|layout| building_indexes(&layout.definition).next().is_some())
     }
 
-    /// The record of a change that has just come.
-    pub(super) fn waiting_change(&mut self, asker: Asker, change: Box<SchemaChange>, now: Time) -> WaitingChange {
+    /// The record of a new change.
+    pub(super) fn waiting_change(
+        &mut self,
+        requester: Requester,
+        change: Box<SchemaChange>,
+        now: Time,
+    ) -> WaitingChange {
         let number = OperationId(self.next_change);
         self.next_change += 1;
-        // Indexes that come take nothing from transactions that have used the table.
+        // Adding indexes does not affect transactions that have used the table.
         let waits_for_statements = match &*change {
             SchemaChange::UndoAlteration { .. } => true,
             SchemaChange::FinishAlteration { alteration, .. } => alteration.only_adds_indexes(),
@@ -86,18 +91,18 @@ impl MainBlock {
             names: self.names_of(&change),
             users: if waits_for_statements { TableUsers::Statements } else { TableUsers::Transactions },
             deadline: match &*change {
-                // What takes an alteration back is not given up.
+                // Undoing an alteration is never given up.
                 SchemaChange::UndoAlteration { .. } => NO_DEADLINE,
-                _ => now.plus(Duration::from_millis(asker.wait_ms)),
+                _ => now.plus(Duration::from_millis(requester.wait_ms)),
             },
-            asker,
+            requester,
             change,
             state: WaitState::Queued,
             tables: Arc::new([]),
         }
     }
 
-    /// The names of the tables that a change concerns, so that changes of one table keep their order.
+    /// The names of the tables that a change concerns. They order changes of the same table.
     fn names_of(&self, change: &SchemaChange) -> Vec<TableName> {
         let dictionary = &self.catalog.dictionary;
         let name_of = |id: &TableId| {
@@ -138,14 +143,14 @@ impl MainBlock {
         }
     }
 
-    /// The tables that others have to leave first.
-    fn tables_to_leave(&self, change: &SchemaChange, asker: &Asker, names: &[TableName]) -> Vec<BlockedTable> {
+    /// The tables that other sessions must leave first.
+    fn tables_to_block(&self, change: &SchemaChange, requester: &Requester, names: &[TableName]) -> Vec<BlockedTable> {
         let dictionary = &self.catalog.dictionary;
         let mut own: Vec<TableName> = match change {
             SchemaChange::CreateDatabase { .. } | SchemaChange::BuildIndexes { .. } => return Vec::new(),
-            // They are kept already.
+            // The session has locked its tables already.
             SchemaChange::FinishAlteration { .. } | SchemaChange::UndoAlteration { .. }
-                if self.has_locked(asker.connection) =>
+                if self.has_locked(requester.connection) =>
             {
                 return Vec::new();
             }
@@ -180,7 +185,7 @@ impl MainBlock {
         };
         let id_of =
             |(database, name): &TableName| dictionary.table_named(database, name).map(|layout| layout.definition.id);
-        // Plans of tables that are joined to these by foreign keys know them.
+        // Plans of tables related by foreign keys depend on the changed tables.
         let related = match foreign_key::keeps_relations(change) {
             true => BTreeSet::new(),
             false => foreign_key::related(dictionary, &own, keys),
@@ -190,16 +195,16 @@ impl MainBlock {
         }
         let ids: BTreeSet<TableId> = own.iter().filter_map(id_of).collect();
         let others = related.difference(&ids).map(|table| BlockedTable { table: *table, exclusion: Exclusion::Writes });
-        // Readers know nothing of foreign keys.
+        // Reads do not check foreign keys.
         let leaves_readers = matches!(change, SchemaChange::HoldTables { alteration, .. } if !alteration.takes_away());
         let exclusion = if leaves_readers { Exclusion::Writes } else { Exclusion::All };
         let own = ids.iter().map(|table| BlockedTable { table: *table, exclusion });
         own.chain(others).collect()
     }
 
-    /// Asks the sql blocks on behalf of every change that no earlier change of the same tables stands before.
+    /// Asks the sql blocks on behalf of every change without an earlier change of its tables.
     pub(super) fn ask_for_tables(&mut self, outbox: &mut Outbox<Signal>) {
-        // With whether who claims a table shares it.
+        // The value tells whether the claimants share the table.
         let mut claimed: BTreeMap<TableName, bool> = BTreeMap::new();
         let running = self.running.iter().flat_map(|change| &change.names);
         claimed.extend(running.map(|name| (name.clone(), false)));
@@ -215,8 +220,8 @@ impl MainBlock {
                 continue;
             }
             let tables: Arc<[BlockedTable]> =
-                self.tables_to_leave(&waiting.change, &waiting.asker, &waiting.names).into();
-            let (number, users, owner) = (waiting.number, waiting.users, waiting.asker.connection);
+                self.tables_to_block(&waiting.change, &waiting.requester, &waiting.names).into();
+            let (number, users, owner) = (waiting.number, waiting.users, waiting.requester.connection);
             let waiting = &mut self.waiting[position];
             waiting.tables = Arc::clone(&tables);
             if tables.is_empty() {
@@ -233,12 +238,13 @@ impl MainBlock {
         self.start_wait_timer(outbox);
     }
 
-    /// Whether no other session keeps a table of a change, and none fills an index of one that is to be kept. Those would take the
-    /// index for theirs, and an alteration that waits for its tables does not keep them from its table.
+    /// Whether no other session has locked a table of a change, and no other alteration is building an index
+    /// of a table to be locked. LOCK TABLES would mistake such an index for its own, and an alteration that
+    /// waits in the middle does not exclude others from its table.
     fn is_left(&self, waiting: &WaitingChange) -> bool {
-        let WaitingChange { change, names, asker, .. } = waiting;
+        let WaitingChange { change, names, requester, .. } = waiting;
         let is_kept = |name: &TableName| {
-            let others = self.locked.iter().filter(|locked| locked.connection != asker.connection);
+            let others = self.locked.iter().filter(|locked| locked.connection != requester.connection);
             let mut claims = others.flat_map(|locked| &locked.claims).filter(|(claim, _)| claim == name);
             claims.any(|(_, others_share)| !*others_share || !shares(change, name))
         };
@@ -256,25 +262,26 @@ impl MainBlock {
         !waits_for_index && !names.iter().any(is_kept)
     }
 
-    /// Takes the next change that nobody stands before. One asks again whose tables are not those that were asked for any more, or are
-    /// kept by another session that has come first: both would wait for the other to give them back at the end.
+    /// Takes the next ready change. A change asks once more if its set of tables differs from the one asked
+    /// for, or if another session has locked one of them meanwhile. Otherwise each would wait for the other
+    /// to release its tables.
     pub(super) fn next_ready(&mut self, outbox: &mut Outbox<Signal>) -> Option<WaitingChange> {
         loop {
             self.ask_for_tables(outbox);
             let position = self.waiting.iter().position(|waiting| waiting.state == WaitState::Ready)?;
             let mut waiting = self.waiting.remove(position)?;
-            let needed = self.tables_to_leave(&waiting.change, &waiting.asker, &waiting.names);
+            let needed = self.tables_to_block(&waiting.change, &waiting.requester, &waiting.names);
             if self.is_left(&waiting) && needed.iter().all(|table| waiting.tables.contains(table)) {
-                match self.name_table_again(&mut waiting) {
+                match self.find_table_by_name(&mut waiting) {
                     Ok(()) => return Some(waiting),
                     Err(error) => {
-                        self.let_go(waiting.number, &waiting.tables, outbox);
-                        reply(waiting.asker, Vec::new(), Some(error), outbox);
+                        self.unblock_tables(waiting.number, &waiting.tables, outbox);
+                        reply(waiting.requester, Vec::new(), Some(error), outbox);
                         continue;
                     }
                 }
             }
-            self.let_go(waiting.number, &waiting.tables, outbox);
+            self.unblock_tables(waiting.number, &waiting.tables, outbox);
             waiting.state = WaitState::Queued;
             waiting.names = self.names_of(&waiting.change);
             waiting.number = OperationId(self.next_change);
@@ -283,9 +290,9 @@ impl MainBlock {
         }
     }
 
-    /// A table that was truncated meanwhile has its name and another id. One that is called otherwise now is not the one that
-    /// was meant, and nobody was kept from it: 1146.
-    fn name_table_again(&self, waiting: &mut WaitingChange) -> Result<()> {
+    /// Finds the table by its name again, because a table that was truncated meanwhile has another id. If it
+    /// was renamed, error 1146: nobody was kept out of the table that has the new name.
+    fn find_table_by_name(&self, waiting: &mut WaitingChange) -> Result<()> {
         let dictionary = &self.catalog.dictionary;
         let (SchemaChange::TruncateTable { table }
         | SchemaChange::AlterTable { table, .. }
@@ -304,16 +311,16 @@ impl MainBlock {
         Ok(())
     }
 
-    /// Tells who asked that the change begins.
-    pub(super) fn say_started(&self, waiting: &WaitingChange, outbox: &mut Outbox<Signal>) {
-        if !waiting.tables.is_empty() && waiting.asker.cause.is_none() {
-            let started = ChangeSchemaStarted { operation: waiting.asker.operation };
-            outbox.send(waiting.asker.reply_to, Signal::Sql(SqlSignal::ChangeSchemaStarted(started)));
+    /// Notifies the requesting session that the change begins.
+    pub(super) fn notify_started(&self, waiting: &WaitingChange, outbox: &mut Outbox<Signal>) {
+        if !waiting.tables.is_empty() && waiting.requester.cause.is_none() {
+            let started = ChangeSchemaStarted { operation: waiting.requester.operation };
+            outbox.send(waiting.requester.reply_to, Signal::Sql(SqlSignal::ChangeSchemaStarted(started)));
         }
     }
 
-    /// Lets the sessions go on that a change keeps out.
-    pub(super) fn let_go(&self, number: OperationId, tables: &[BlockedTable], outbox: &mut Outbox<Signal>) {
+    /// Lets the sessions continue that a change keeps out.
+    pub(super) fn unblock_tables(&self, number: OperationId, tables: &[BlockedTable], outbox: &mut Outbox<Signal>) {
         if tables.is_empty() {
             return;
         }
@@ -341,7 +348,7 @@ impl MainBlock {
         }
     }
 
-    /// A change that has not begun steps back behind older transactions.
+    /// Lets older transactions precede a change that has not begun.
     pub(super) fn on_recall_tables(&mut self, signal: RecallTables, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.number == signal.operation) else { return };
@@ -352,7 +359,7 @@ impl MainBlock {
         let request = BlockTables {
             operation: waiting.number,
             reply_to: own,
-            owner: waiting.asker.connection,
+            owner: waiting.requester.connection,
             users: waiting.users,
             tables: Arc::clone(&waiting.tables),
         };
@@ -366,8 +373,8 @@ impl MainBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let is_meant = |waiting: &WaitingChange| {
-            (waiting.asker.operation, waiting.asker.reply_to) == (signal.operation, signal.reply_to)
-                && waiting.asker.cause.is_none()
+            (waiting.requester.operation, waiting.requester.reply_to) == (signal.operation, signal.reply_to)
+                && waiting.requester.cause.is_none()
         };
         if let Some(position) = self.waiting.iter().position(is_meant) {
             let error = Error::query_interrupted();
@@ -376,14 +383,14 @@ impl MainBlock {
         }
     }
 
-    /// A change is not waited for any longer. What was done before it is taken back.
+    /// Gives up a waiting change, and undoes the changes that preceded it.
     fn give_up(&mut self, position: usize, error: Box<Error>, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(waiting) = self.waiting.remove(position) else { return };
         if waiting.state != WaitState::Queued {
-            self.let_go(waiting.number, &waiting.tables, outbox);
+            self.unblock_tables(waiting.number, &waiting.tables, outbox);
         }
         let fallback = fallback_of(&waiting.change);
-        self.fail_change(waiting.asker, error, fallback, now, outbox);
+        self.fail_change(waiting.requester, error, fallback, now, outbox);
     }
 
     fn start_wait_timer(&mut self, outbox: &mut Outbox<Signal>) {
@@ -393,10 +400,10 @@ impl MainBlock {
         }
     }
 
-    /// One timer for all changes, as tc has for all waits.
+    /// Gives up overdue changes. One timer serves all of them.
     pub(super) fn on_wait_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.wait_timer_runs = false;
-        for _ in 0..(SIGNALS_PER_LOOK / self.sql_blocks.len().max(1)).max(1) {
+        for _ in 0..(SIGNALS_PER_CHECK / self.sql_blocks.len().max(1)).max(1) {
             let is_late = |waiting: &WaitingChange| waiting.deadline <= context.now;
             let Some(position) = self.waiting.iter().position(is_late) else { break };
             self.give_up(position, Error::lock_wait_timeout(), context.now, outbox);
@@ -405,7 +412,7 @@ impl MainBlock {
     }
 }
 
-/// What takes back what was done before a change that fails.
+/// The change that undoes earlier steps when this one fails.
 pub(super) fn fallback_of(change: &SchemaChange) -> Option<SchemaChange> {
     match change {
         SchemaChange::BuildIndexes { table, .. } | SchemaChange::FinishAlteration { table, .. } => {

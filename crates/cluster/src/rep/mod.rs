@@ -1,4 +1,4 @@
-//! The change stream. This version has none: the role exists so that placements can name its thread, and it is empty.
+//! The change stream. This version has none: the empty role exists so that placements can name its thread.
 //!
 //! - Owns: nothing.
 //! - Takes: the start and the stop of its thread.
@@ -13,12 +13,12 @@ use junctor_signals::Signal;
 pub struct RepBlock;
 
 impl RepBlock {
-    /// The instance of a node.
+    /// Creates the node's instance.
     pub fn new() -> RepBlock {
         RepBlock
     }
 
-    /// Handles one event of the world: there is nothing to begin and nothing to end.
+    /// Handles one event of the world; none of them concerns this block.
     pub fn on_world(&mut self, event: WorldEvent, _context: &mut Context<'_>, _outbox: &mut Outbox<Signal>) {
         match event {
             WorldEvent::Started

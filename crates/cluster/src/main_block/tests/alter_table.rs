@@ -1,4 +1,4 @@
-//! ALTER TABLE of several changes, and foreign keys between tables that change.
+//! ALTER TABLE with several changes, and foreign keys between changing tables.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn stage() -> (Stage, TableId, TableId) {
     (stage, parent, child)
 }
 
-/// What ADD FOREIGN KEY with its index asks for.
+/// The alteration of ADD FOREIGN KEY with its index.
 fn add_key(needs_parents: bool) -> Arc<Alteration> {
     Arc::new(Alteration {
         add_indexes: vec![ordered("k")],
@@ -106,7 +106,7 @@ fn one_change_that_cannot_be_leaves_all_undone() {
         assert_eq!((stage.table("c"), stage.table("p")), before);
         stage.check();
     }
-    // An index that only a foreign key keeps goes with it, not before it.
+    // An index that only a foreign key needs is dropped together with the key, not before it.
     assert_eq!(stage.change(alter(child, Alteration { needs_parents: false, ..all })).error, None);
     let alone = Alteration { drop_indexes: vec!["b".into()], ..Alteration::default() };
     assert_eq!(errno(stage.change(alter(child, alone.clone())).error), 1553);
@@ -129,7 +129,7 @@ fn tables_are_kept_from_writers_until_the_rows_were_looked_at() {
     let hold = SchemaChange::HoldTables { table: child, alteration: Arc::clone(&alteration) };
     assert_eq!(stage.change(hold).error, None);
     assert_eq!(stage.blocked.values().next(), Some(&vec![child, parent]));
-    // Who comes later waits for the end, and the end does not wait for who came later.
+    // Later changes wait for the end of the alteration, and the end does not wait for them.
     stage.ask_as(OTHER, OperationId(100), drop_table("p"));
     stage.ask_as(OTHER, OperationId(101), add_index(child, ordered("x")));
     assert!(stage.replies.is_empty());
@@ -150,7 +150,7 @@ fn an_alteration_that_ends_in_vain_leaves_no_index() {
     let begin = || SchemaChange::AlterTable { table: child, alteration: Arc::clone(&alteration) };
     let before = stage.table("c").indexes;
     assert_eq!(stage.change(begin()).error, None);
-    // The parent goes while the index is filled.
+    // The parent is dropped while the index is backfilled.
     assert_eq!(stage.change(drop_table("p")).error, None);
     let hold = SchemaChange::HoldTables { table: child, alteration: Arc::clone(&alteration) };
     assert_eq!(errno(stage.change(hold).error), 1824);
@@ -162,7 +162,7 @@ fn an_alteration_that_ends_in_vain_leaves_no_index() {
     assert_eq!(stage.change(begin()).error, None);
     assert_eq!(stage.change(SchemaChange::UndoAlteration { table: child }).error, None);
     assert_eq!(stage.table("c").indexes, before);
-    // Nothing is left to take back.
+    // Nothing is left to undo.
     assert_eq!(stage.change(SchemaChange::UndoAlteration { table: child }).error, None);
     stage.check();
 }
@@ -192,7 +192,7 @@ fn a_child_that_is_made_while_its_parent_goes_is_refused() {
     };
     definition.foreign_keys = vec![foreign_key("f", "p")];
     let create = SchemaChange::CreateTable { definition, if_not_exists, auto_increment };
-    // The session that asks has seen the parent.
+    // The requesting session has seen the parent.
     assert_eq!(stage.change(drop_table("p")).error, None);
     assert_eq!(errno(stage.change(create).error), 1824);
     stage.check();
@@ -212,7 +212,7 @@ fn a_table_that_is_called_otherwise_when_its_turn_comes_is_not_altered() {
     stage.check();
 }
 
-/// ADD FOREIGN KEY with its index, begun.
+/// Begins ADD FOREIGN KEY with its index.
 fn begin_key(stage: &mut Stage, table: TableId, parent: &str) -> Arc<Alteration> {
     let alteration = Arc::new(Alteration {
         add_indexes: vec![ordered("k")],
@@ -248,7 +248,7 @@ fn tables_that_two_alterations_want_are_kept_for_one_after_the_other() {
             stage.ask_as(*connection, OperationId(101), end);
             assert_eq!((last_errno(&mut stage), stage.replies.len()), (0, 0));
             stage.run(MainSignal::UnlockTables(UnlockTables { connection: *connection }));
-            // The other has its tables now.
+            // The other session has its tables now.
             stage.replies.clear();
         }
         let keys = ["c", "p"].map(|name| stage.table(name).foreign_keys.len());

@@ -26,23 +26,23 @@ use super::block::{MainBlock, MainConfiguration};
 
 mod alter_table;
 
-/// Main with a world that answers: partitions are kept in a map, catalogs are acknowledged.
+/// Main with simulated neighbours: a map holds the partitions, and catalogs are acknowledged.
 pub(super) struct Stage {
     pub(super) main: MainBlock,
     context: DetachedContext,
     own: Address,
     pub(super) sql: Address,
     next_operation: u64,
-    /// What each ldm instance has.
+    /// The partitions of each ldm instance.
     partitions: BTreeMap<(Address, PartitionId), SchemaVersion>,
-    /// What happened, in order.
+    /// Events in order.
     log: Vec<String>,
-    /// Partitions whose next change of that kind fails.
+    /// A kind of change and the partition at which it fails.
     pub(super) failing: Option<(&'static str, PartitionId)>,
     pub(super) replies: Vec<SqlSignal>,
-    /// Whether sessions use tables: sql does not answer then.
+    /// Whether sessions use tables. sql does not answer then.
     pub(super) in_use: bool,
-    /// The tables that others are kept from, by main's number of the change.
+    /// The blocked tables, by main's number of the change.
     pub(super) blocked: BTreeMap<u64, Vec<TableId>>,
     now: Time,
 }
@@ -86,7 +86,7 @@ impl Stage {
         self.run_all(vec![signal]);
     }
 
-    /// The timer fires after so many milliseconds.
+    /// Lets this many milliseconds pass and fires the timer.
     pub(super) fn pass_time(&mut self, after_ms: u64) {
         self.now = self.now.plus(Duration::from_millis(after_ms));
         let mut outbox = Outbox::detached(self.own);
@@ -96,7 +96,7 @@ impl Stage {
         self.run_all(answers);
     }
 
-    /// Sql says that nobody uses the tables of a change any more.
+    /// Answers for sql that nobody uses the tables of a change any more.
     pub(super) fn leave(&mut self, change: u64) {
         self.run(MainSignal::BlockTablesReply(BlockTablesReply { operation: OperationId(change) }));
     }
@@ -183,12 +183,12 @@ impl Stage {
         }
     }
 
-    /// Asks for a change that waits for others at most one second.
+    /// Requests a change that waits at most one second for others.
     pub(super) fn ask(&mut self, operation: OperationId, change: SchemaChange) {
         self.ask_as(ConnectionId(1), operation, change);
     }
 
-    /// A session asks for a change that waits for others at most one second.
+    /// As `ask`, for this session.
     pub(super) fn ask_as(&mut self, connection: ConnectionId, operation: OperationId, change: SchemaChange) {
         let reply_to = self.sql;
         let (change, foreign_key_checks) = (Box::new(change), true);
@@ -217,7 +217,8 @@ impl Stage {
         }
     }
 
-    /// Every partition of the catalog, and none but these, is at every member of its chain with the version published.
+    /// Asserts that each member of a chain holds exactly the catalog's partitions, at their published
+    /// versions.
     pub(super) fn check(&self) {
         let catalog = self.main.catalog();
         let mut expected = BTreeMap::new();
@@ -301,7 +302,7 @@ pub(super) fn drop_index(table: TableId, name: &str) -> SchemaChange {
     alter(table, Alteration { drop_indexes: vec![name.into()], ..Alteration::default() })
 }
 
-/// The end of a change that adds an index.
+/// The end of an alteration that adds an index.
 fn finish(table: TableId, index: IndexDefinition) -> SchemaChange {
     let alteration = Arc::new(Alteration { add_indexes: vec![index], ..Alteration::default() });
     SchemaChange::FinishAlteration { table, alteration }
@@ -373,7 +374,7 @@ fn a_change_that_fails_leaves_everything_as_it_was() {
 }
 
 impl Stage {
-    /// As `check`, where a change that was taken back unseen has left a newer version at the partitions.
+    /// As `check`, where an undone and unpublished change has left newer versions at the partitions.
     fn check_but_versions(&self) {
         let tables: Vec<TableId> = self.main.catalog().dictionary.tables().map(|layout| layout.definition.id).collect();
         assert!(self.partitions.keys().all(|(_, partition)| tables.contains(&partition.table)));
@@ -403,7 +404,7 @@ fn a_unique_index_is_online_only_when_its_entries_are_complete() {
     stage.check();
     assert_eq!(stage.table("t").indexes.len(), 1);
     assert!(stage.main.catalog().dictionary.table(entries).is_none());
-    // The id of a dropped index is not given again.
+    // Index ids are not reused.
     let ordered = index("k", IndexKind::Ordered, 1);
     assert_eq!(stage.change(add_index(table.id, ordered)).error, None);
     assert_eq!(stage.table("t").indexes[1].id, IndexId(2));
@@ -507,12 +508,12 @@ fn a_change_waits_until_its_tables_are_left() {
     stage.ask(OperationId(101), drop_table("t"));
     assert_eq!(stage.blocked.values().collect::<Vec<_>>(), [&vec![table]], "the second one waits for the first one");
     assert!(stage.log.is_empty() && stage.replies.is_empty());
-    // Others pass.
+    // Other sessions pass.
     stage.in_use = false;
     assert_eq!(stage.change(drop_table("other")).error, None);
     let first = *stage.blocked.keys().next().expect("the change waits");
     stage.leave(first);
-    // The table that it made is the one that the next change concerns.
+    // The next change concerns the table that this one created.
     assert_eq!(stage.replies.len(), 2);
     assert!(stage.replies.iter().all(|reply| matches!(reply, SqlSignal::ChangeSchemaReply(it) if it.error.is_none())));
     assert!(stage.main.catalog().dictionary.table_named("d", "t").is_none());
@@ -574,7 +575,7 @@ fn an_older_transaction_goes_before_a_change_that_has_not_begun() {
     assert!(stage.replies.is_empty(), "it was asked twice");
     stage.leave(number);
     assert_eq!(last_errno(&mut stage), 0);
-    // Nobody goes before one that has begun.
+    // Nothing precedes a change that has begun.
     stage.run(MainSignal::RecallTables(RecallTables { operation: OperationId(number), from: stage.sql }));
     stage.check();
 }
