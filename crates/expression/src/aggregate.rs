@@ -144,9 +144,8 @@ impl Accumulator {
     #[inline]
     pub fn add(&mut self, value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
         if self.kind == AggregateKind::CountRows {
-            if let State::Count(count) = &mut self.state {
-                *count += 1;
-            }
+            let State::Count(count) = &mut self.state else { unreachable!("the state of COUNT(*) is a count") };
+            *count += 1;
             return Ok(());
         }
         if let State::First(first) = &mut self.state {

@@ -24,7 +24,7 @@ pub(super) fn arithmetic<'r>(
         Kind::Int | Kind::UInt => integers(expression, operator, left, right, context),
         Kind::Double => doubles(expression, operator, left, right, context),
         Kind::Decimal => decimals(expression, operator, left, right, context),
-        Kind::Null | Kind::String => Ok(ValueRef::Null),
+        Kind::Null | Kind::String => unreachable!("the constructor gives arithmetic a numeric type"),
     }
 }
 

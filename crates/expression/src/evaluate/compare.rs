@@ -26,7 +26,8 @@ impl Expression {
             (Node::Column { index, .. }, Some(row)) => match row.column(*index) {
                 ValueRef::Int(value) => Ok(Integer::Int(value)),
                 ValueRef::UInt(value) => Ok(Integer::UInt(value)),
-                _ => Ok(Integer::Null),
+                ValueRef::Null => Ok(Integer::Null),
+                _ => not_integer(self),
             },
             (Node::Constant(Value::Int(value)), _) => Ok(Integer::Int(*value)),
             _ => self.integer_slow(context),
@@ -37,9 +38,16 @@ impl Expression {
         Ok(match self.value(context)? {
             ValueRef::Int(value) => Integer::Int(value),
             ValueRef::UInt(value) => Integer::UInt(value),
-            _ => Integer::Null,
+            ValueRef::Null => Integer::Null,
+            _ => not_integer(self),
         })
     }
+}
+
+/// Stops the node: taking the value for NULL would lose rows.
+#[cold]
+fn not_integer(operand: &Expression) -> ! {
+    panic!("an operand of an integer comparison is an integer or NULL: {operand:?}")
 }
 
 /// The result of an integer comparison; `None` for NULL.
@@ -171,7 +179,7 @@ pub fn compare_values(
     }
 }
 
-/// The order of two numbers, exact unless one is a double. Other values count as 0.
+/// The order of two numbers, exact unless one is a double.
 fn order_numbers(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
     match (left, right) {
         (ValueRef::Double(left), right) => order_doubles(left, as_double(right)),
@@ -191,7 +199,7 @@ fn as_integer(value: ValueRef<'_>) -> i128 {
     match value {
         ValueRef::Int(value) => i128::from(value),
         ValueRef::UInt(value) => i128::from(value),
-        _ => 0,
+        other => unreachable!("NULLs and strings are handled before numbers are ordered: {other:?}"),
     }
 }
 
