@@ -60,6 +60,8 @@ fn find_single(graph: &Graph, granularity: Granularity, ranks: &[u32]) -> Vec<Fi
     let mut search = Search::new(graph);
     let mut findings = Vec::new();
     for &edge in graph.edges() {
+        // Edges that order commits lead to higher ranks, so they can close a cycle only over an edge that
+        // goes back.
         let goes_back = ranks[edge.to as usize] < ranks[edge.from as usize];
         if edge.dependency.orders_commits() || !goes_back {
             continue;

@@ -124,6 +124,7 @@ impl Finder<'_> {
         let mut seen: BTreeSet<usize> = BTreeSet::new();
         let mut note = |writes: &BTreeMap<(Key, u64), WriteAt>, key: Key, values: &ReadValue, reader: Option<usize>| {
             let writers = values_of(values).into_iter().filter_map(|value| writes.get(&(key, value)));
+            // A transaction that reads its own writes proves nothing about its commit.
             seen.extend(writers.map(|write| write.transaction).filter(|&writer| Some(writer) != reader));
         };
         for (reader, record) in self.history.transactions.iter().enumerate() {
@@ -160,6 +161,7 @@ impl Finder<'_> {
     fn order_lists(&mut self) {
         let mut orders: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
         for (position, record) in self.history.transactions.iter().enumerate() {
+            // A read of an aborted transaction may end with its own appends, which are in no order.
             for operation in record.operations().filter(|_| self.orders.is_committed[position]) {
                 if let Operation::Read { key, seen: ReadValue::Values(values), .. } = operation
                     && key.kind == Kind::List
@@ -228,6 +230,7 @@ impl Finder<'_> {
                     continue;
                 };
                 let writer = self.writes.get(&(*key, *value)).map(|write| write.transaction);
+                // The version number of an aborted write is used again by the next writer.
                 if writer != Some(position) || self.orders.is_committed[position] {
                     note(*key, *version, *value, Some(position));
                 }
@@ -366,6 +369,8 @@ impl Finder<'_> {
             self.committed_writer(key, last, Some(reader))?;
             self.check_last(reader, key, last);
         }
+        // After its own write a transaction reads the newest version instead of its snapshot, so the read
+        // says nothing about the snapshot.
         own.is_empty().then_some(Observed::Version(before.len()))
     }
 

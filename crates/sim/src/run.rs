@@ -90,6 +90,7 @@ fn run_sessions(plan: &Plan, draw: &Draw, cluster: &mut Cluster, outcome: &mut O
         let made = by_name(&workload.name, workload.sessions, workload.rounds, workload.rows);
         workloads.push(made.ok_or_else(|| format!("unknown workload '{}'", workload.name))?);
     }
+    // The database does not exist yet, so the connection names none.
     let calm = fleet_options(draw, None);
     let create = vec![Statement::plain(format!("CREATE DATABASE {DATABASE}"))];
     run_script(create, &calm, cluster, draw.client_seed)?;

@@ -124,6 +124,7 @@ impl Workload for AutoIncrement {
                 let rows: Vec<(i64, i64)> = (*insert_id as i64..).zip(texts).collect();
                 if transaction {
                     state.pending = Some(rows);
+                    // Answers have no random source, so the key decides.
                     if insert_id % 3 == 0 { Stage::Rollback } else { Stage::Commit }
                 } else {
                     kept = rows;

@@ -200,6 +200,7 @@ impl CompoundWrite {
         (0..tally.raised).for_each(|_| self.raised.acknowledge());
         (0..tally.shifted).for_each(|_| self.shifted.acknowledge());
         if let (Some(_), Some(possible)) = (tally.log, self.logs.get_mut(&log)) {
+            // The attempted content has replaced the previous one.
             possible.remove(0);
         }
     }

@@ -137,6 +137,8 @@ impl Round {
             Stage::Read | Stage::ReadAgain => {
                 let mut ids: Vec<i64> = reply.rows()?.iter().map(|row| integer(&row[0])).collect::<Result<_, _>>()?;
                 ids.sort_unstable();
+                // Answers have no random source, so the player's id decides. Even ids belong to spare
+                // players.
                 let write = self.decide(&ids, player % 2 == 0)?;
                 let before = self.seen.replace(ids);
                 if before.is_some() && before != self.seen {

@@ -76,6 +76,7 @@ impl Workload for UserLock {
             Some(lock) if random.one_in(2) => {
                 state.sent = Sent::Release(*lock);
                 self.holders[*lock] = None;
+                // Names of user-level locks are case-insensitive.
                 Step::Run(Statement::with("SELECT RELEASE_LOCK(?)", [format!("LOCK {lock}").into()]))
             }
             Some(_) => {
