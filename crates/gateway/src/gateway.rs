@@ -7,6 +7,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId};
 use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
+use junctor_signals::client_command::ContinueStatement;
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
 use junctor_signals::interrupt_session::{InterruptSession, InterruptSessionReply};
@@ -183,6 +184,12 @@ impl Gateway {
         };
         turn.outbox.send(tc, Signal::Tc(TcSignal::ExecuteStatement(request)));
         Ok(operation)
+    }
+
+    /// Gives the session another step of its statement when the other work of this thread has had a turn.
+    pub fn continue_later(&self, session: ConnectionId, turn: &mut TurnContext<'_>) {
+        let signal = ContinueStatement { connection: session };
+        turn.outbox.send_long(self.own, Signal::Sql(SqlSignal::ContinueStatement(signal)));
     }
 
     /// Stops a statement under way: it is undone and answers with error 1317, unless it commits already. Other operations go

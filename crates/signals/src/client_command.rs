@@ -58,6 +58,13 @@ pub struct ContinueCommand {
     pub connection: ConnectionId,
 }
 
+/// Sent by a session to itself when another step of its statement is due. Other work of the thread runs first.
+#[derive(Debug)]
+pub struct ContinueStatement {
+    /// The session's connection.
+    pub connection: ConnectionId,
+}
+
 /// Closes the session of a lost connection: rolls back and forgets it.
 #[derive(Debug)]
 pub struct CloseSession {

@@ -76,6 +76,7 @@ inbox! {
         OpenSession: Deferrable, 4;
         ExecuteCommand: Deferrable, 64;
         ContinueCommand: Reserved, 16;
+        ContinueStatement: Reserved, 16;
         CloseSession: Reserved, 4;
         ReadRowsReply: Reserved, 16;
         ExecuteStatementReply: Reserved, 16;

@@ -141,6 +141,15 @@ impl SqlBlock {
         self.admit_waiting(turn);
     }
 
+    /// Another step of a statement is due; a statement that was interrupted meanwhile has none.
+    pub(super) fn on_continue_statement(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
+        let is_running = |record: &Box<SessionRecord>| matches!(record.command, CommandState::Running);
+        if self.sessions.get(&connection).is_some_and(is_running) {
+            self.run_step(connection, turn, Engine::continue_statement);
+            self.admit_waiting(turn);
+        }
+    }
+
     pub(super) fn on_close_session(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         match std::mem::replace(&mut record.command, CommandState::Idle) {

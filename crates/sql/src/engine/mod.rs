@@ -295,6 +295,16 @@ impl Engine {
         self.context(session, turn, sink).continue_output()
     }
 
+    /// Runs the next step of a statement that let the other work of the thread pass.
+    pub fn continue_statement(
+        &mut self,
+        session: &mut Session,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        self.context(session, turn, sink).continue_statement()
+    }
+
     /// KILL QUERY: the statement under way fails with error 1317, immediately or once it is undone. Nothing happens when the session
     /// is idle or commits already.
     pub fn interrupt_statement(

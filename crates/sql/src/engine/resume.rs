@@ -14,8 +14,8 @@ use crate::execute::StatementContext;
 use crate::execute::{
     Execution, PartRows, StatementOutcome, compute_rows, is_checking, is_filling, on_check_event, on_ended,
     on_fill_ended, on_fill_read_failed, on_fill_rows, on_fill_statement, on_interrupted, on_key_read_failed,
-    on_key_rows, on_numbers, on_read_failed, on_rows, on_schema_changed, on_source_event, on_statement, on_undone,
-    pump,
+    on_key_rows, on_numbers, on_read_failed, on_rows, on_schema_changed, on_source_event, on_source_step, on_statement,
+    on_undone, pump,
 };
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ComputeSource, Plan};
@@ -111,13 +111,25 @@ impl StatementContext<'_, '_> {
     /// The client took the last part of an answer.
     pub fn continue_output(&mut self) -> Progress {
         match &mut self.session.execution {
-            Execution::Sorted(_) => pump(self),
+            Execution::Sorted(state) => {
+                state.awaits_room = false;
+                pump(self)
+            }
             Execution::Read(state) if state.awaits_room => {
                 state.awaits_room = false;
                 self.engine.gateway.continue_read(state.operation, self.turn);
                 Progress::Waiting
             }
             Execution::Idle => Progress::Done,
+            _ => Progress::Waiting,
+        }
+    }
+
+    /// Another step is due, unless the statement that asked for it has ended.
+    pub fn continue_statement(&mut self) -> Progress {
+        match &mut self.session.execution {
+            Execution::Sorted(state) if state.step_requested => pump(self),
+            Execution::Compound(_) => on_source_step(self),
             _ => Progress::Waiting,
         }
     }

@@ -25,7 +25,7 @@ mod write;
 
 pub(crate) use check_rows::{is_checking, on_check_event};
 pub(crate) use completion::{Changed, fail, finish, interrupted, ok};
-pub(crate) use compound::on_source_event;
+pub(crate) use compound::{on_source_event, on_source_step};
 pub(crate) use compute::{compute_now, compute_rows};
 pub(crate) use context::StatementContext;
 pub(crate) use fill::{is_filling, on_fill_ended, on_fill_read_failed, on_fill_rows, on_fill_statement};

@@ -20,7 +20,7 @@ use super::completion::{fail, finish};
 use super::context::StatementContext;
 use super::key::{Values, push_keys};
 use super::packets::{Window, append_row};
-use super::sorter::Sorter;
+use super::sorter::{SortRequest, SortStep, Sorter};
 use super::state::{Execution, GatherState, Origin, ReadState, Run, SortedState, Workspace};
 use super::write::{check_writable, locks_exclusively, start_lock_read};
 use crate::bind::{message, operand_type};
@@ -291,9 +291,14 @@ pub(super) fn gather_state(engine: &mut Engine, select: &SelectPlan, window: &Wi
     match &select.gather {
         Gather::Stream => GatherState::Stream,
         Gather::Sort { distinct, .. } => {
-            let wanted = if *distinct || select.calc_found_rows { u64::MAX } else { window.rows_needed() };
+            let wanted = if select.calc_found_rows { u64::MAX } else { window.rows_needed() };
+            let counts_all = *distinct && select.calc_found_rows;
             let bytes_max = engine.settings.sort_buffer_bytes_max;
-            GatherState::Sort(Sorter::begin(*distinct, wanted, bytes_max, &mut engine.work.sorters))
+            GatherState::Sort(Sorter::begin(
+                SortRequest { distinct: *distinct, wanted, counts_all },
+                bytes_max,
+                &mut engine.work.sorters,
+            ))
         }
         Gather::Aggregate { aggregates, .. } => GatherState::Aggregate(accumulators(aggregates)),
     }
@@ -478,14 +483,21 @@ pub(super) fn settle(context: &mut StatementContext<'_, '_>, mut state: ReadStat
             }
             finish(context, state.rows)
         }
-        GatherState::Sort(mut sorter) => {
-            sorter.sort();
+        GatherState::Sort(sorter) => {
             make_room(context, sorter.bytes());
             context.sink.header(&select.header, &context.session.completion());
-            let found = sorter.len() as u64;
-            let in_window = found.saturating_sub(state.window.offset).min(state.window.remaining);
-            context.session.found_rows = if select.calc_found_rows { found } else { in_window };
-            context.session.execution = Execution::Sorted(SortedState { sorter, window: state.window });
+            let counts_all = select.calc_found_rows && matches!(select.gather, Gather::Sort { distinct: true, .. });
+            let counted = (select.calc_found_rows && !counts_all).then(|| sorter.len() as u64);
+            let (window, asked) = (state.window, state.window);
+            context.session.execution = Execution::Sorted(SortedState {
+                sorter,
+                window,
+                asked,
+                counted,
+                counts_all,
+                awaits_room: false,
+                step_requested: false,
+            });
             pump(context)
         }
         GatherState::Aggregate(accumulators) => {
@@ -550,19 +562,27 @@ pub(super) fn append_projection(
     Ok(())
 }
 
-/// Says sorted rows while there is room.
+/// Gives sorted rows for one step, while there is room.
 pub(crate) fn pump(context: &mut StatementContext<'_, '_>) -> Progress {
-    let Execution::Sorted(SortedState { sorter, window }) = &mut context.session.execution else {
+    let Execution::Sorted(mut state) = std::mem::take(&mut context.session.execution) else {
         return Progress::Done;
     };
-    let has_more = sorter.give(window, OUTPUT_PART_BYTES, context.sink.output());
-    if has_more && !context.session.interrupted {
-        return Progress::MoreOutput;
+    let step = state.sorter.give(&mut state.window, OUTPUT_PART_BYTES, context.sink.output());
+    if step != SortStep::Done && !context.session.interrupted {
+        state.awaits_room = step == SortStep::Full;
+        state.step_requested = step == SortStep::More;
+        context.session.execution = Execution::Sorted(state);
+        if step == SortStep::Full {
+            return Progress::MoreOutput;
+        }
+        context.engine.gateway.continue_later(context.session.connection, context.turn);
+        return Progress::Waiting;
     }
-    if let Execution::Sorted(state) = std::mem::take(&mut context.session.execution) {
-        state.sorter.retire(&mut context.engine.work.sorters);
-    }
-    let rows = context.session.found_rows;
+    let merged = state.sorter.found();
+    let in_window = merged.saturating_sub(state.asked.offset).min(state.asked.remaining);
+    let rows = state.counted.unwrap_or(if state.counts_all { merged } else { in_window });
+    state.sorter.retire(&mut context.engine.work.sorters);
+    context.session.found_rows = rows;
     finish(context, rows)
 }
 

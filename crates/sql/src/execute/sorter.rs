@@ -1,11 +1,30 @@
-//! Entries of all partitions, sorted, equal ones said once, the first so many kept.
+//! Sorting the entries of all partitions: the first wanted ones in order, and equal ones once where rows are distinct.
+//!
+//! No step of a sort is long, because every other session of the thread waits for it. Entries are sorted in runs of at most
+//! [`RUN_ENTRIES`]. The runs are merged while rows are given, [`STEP_ENTRIES`] a step. Where only the first rows are wanted, or
+//! equal rows only once, the runs are compacted into the wanted entries as more arrive.
+
+use std::cmp::Ordering;
 
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::packets::Window;
 
-/// Rows beyond the wanted ones that are kept before the superfluous ones are dropped.
-const SLACK_ROWS: usize = 4096;
+/// Entries that are sorted in one piece: tens of microseconds.
+const RUN_ENTRIES: usize = 512;
+/// Entries that one step merges: tens of microseconds.
+const STEP_ENTRIES: usize = 256;
+/// Entries beyond twice the wanted ones that are kept before the runs are compacted.
+const SLACK_ENTRIES: usize = 4096;
+/// Bytes of a distinct result that are not worth a compaction.
+const SLACK_BYTES: usize = 1 << 20;
+/// Old entries that are merged for each entry taken while a compaction is under way. Two end it before the next one is due.
+const COMPACTED_PER_TAKEN: usize = 2;
+/// Sizes of a chunk. Memory grows and is freed by chunks, because copying or freeing all of it would be one long step.
+const CHUNK_BYTES: usize = 1 << 20;
+const CHUNK_ENTRIES: usize = 16 * 1024;
+/// Chunks that one step frees.
+const STEP_CHUNKS: usize = 4;
 
 /// Sorters that are kept for the next statements, and the bytes that one of them may hold.
 const IDLE_COUNT_MAX: usize = 8;
@@ -15,141 +34,416 @@ const IDLE_BYTES_MAX: usize = 1 << 20;
 struct Entry {
     /// The first bytes of the keys as a number, as if zeros followed: most comparisons need no more.
     head: u64,
-    /// Where the sort key begins; the distinct key and the packets follow it.
+    /// The chunk of bytes, and where in it the sort key begins. The distinct key and the packets follow it.
+    chunk: u32,
     start: u32,
+    packet_bytes: u32,
     sort_bytes: u16,
     distinct_bytes: u16,
-    packet_bytes: u32,
+}
+
+/// Sorted entries: a part of one chunk of entries.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    chunk: u32,
+    next: u32,
+    end: u32,
 }
 
 /// Sorters that no execution uses.
 pub(crate) type IdleSorters = Vec<Box<Sorter>>;
 
+/// What a sorter is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SortRequest {
+    /// Whether equal rows are given once.
+    pub distinct: bool,
+    /// Maximum number of rows that are wanted; `u64::MAX` for all.
+    pub wanted: u64,
+    /// Whether rows behind the window are counted, too.
+    pub counts_all: bool,
+}
+
+/// How a step of giving rows ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SortStep {
+    /// Work is left for another step.
+    More,
+    /// The output is as long as it may be.
+    Full,
+    /// All rows are given.
+    Done,
+}
+
 /// The sorter of one execution.
 #[derive(Debug, Default)]
 pub(crate) struct Sorter {
-    bytes: Vec<u8>,
-    entries: Vec<Entry>,
-    distinct: bool,
-    /// Rows that are wanted at most.
-    wanted: usize,
+    request: SortRequest,
     bytes_max: usize,
-    /// The next entry to say, once sorted.
-    next: usize,
+    arena: Arena,
+    compaction: Option<Compaction>,
+    /// Bytes in use when the last compaction ended.
+    compact_bytes: usize,
+    /// The merge of all runs, once the first row is asked for.
+    merge: Option<Merge>,
+    /// Rows merged so far.
+    found: u64,
+    /// Chunks that nothing refers to, to be freed.
+    garbage: Arena,
+}
+
+/// Entries, their bytes, and the sorted runs that they form.
+#[derive(Debug, Default)]
+struct Arena {
+    bytes: Vec<Vec<u8>>,
+    entries: Vec<Vec<Entry>>,
+    runs: Vec<Run>,
+    /// Where the entries of the last chunk begin that are in no run yet.
+    unsorted: usize,
+    /// Bytes of entries and keys and packets.
+    used: usize,
+    count: usize,
+}
+
+/// A merge of the entries of an arena into a new one, of which the wanted ones are kept.
+#[derive(Debug)]
+struct Compaction {
+    from: Arena,
+    merge: Merge,
+    kept: u64,
+}
+
+/// The runs of an arena as a heap by their next entries, the least on top.
+#[derive(Debug, Default)]
+struct Merge {
+    heap: Vec<Run>,
+    last: Option<Entry>,
 }
 
 impl Sorter {
-    /// An empty sorter, of the idle ones if there is any, that gives at most `wanted` rows and uses at most `bytes_max`
-    /// bytes.
-    pub(crate) fn begin(distinct: bool, wanted: u64, bytes_max: usize, idle: &mut IdleSorters) -> Box<Sorter> {
+    /// An empty sorter, an idle one if there is any. It uses at most `bytes_max` bytes, and twice that during a compaction.
+    pub(crate) fn begin(request: SortRequest, bytes_max: usize, idle: &mut IdleSorters) -> Box<Sorter> {
         let mut sorter = idle.pop().unwrap_or_default();
-        sorter.bytes.clear();
-        sorter.entries.clear();
-        sorter.distinct = distinct;
-        sorter.wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-        sorter.bytes_max = bytes_max.min(u32::MAX as usize);
-        sorter.next = 0;
+        let Sorter { mut arena, .. } = std::mem::take(&mut *sorter);
+        arena.clear();
+        *sorter = Sorter { request, bytes_max, arena, ..Sorter::default() };
         sorter
     }
 
-    /// Keeps the memory of a sorter for later, unless there is enough.
+    /// Keeps the memory of a sorter for the next statements, unless enough is kept.
     pub(crate) fn retire(self: Box<Sorter>, idle: &mut IdleSorters) {
-        let bytes = self.bytes.capacity() + self.entries.capacity() * size_of::<Entry>();
-        if idle.len() < IDLE_COUNT_MAX && bytes <= IDLE_BYTES_MAX {
+        if idle.len() < IDLE_COUNT_MAX && self.arena.capacity() <= IDLE_BYTES_MAX {
             idle.push(self);
         }
     }
 
-    /// Takes the entries of one reply. Error: 1038's words when they take too much memory.
+    /// Takes the entries of one reply.
+    ///
+    /// # Errors
+    /// `OutOfResources`, with MySQL's text of 1038, when they take too much memory.
     pub(crate) fn take(&mut self, mut reply: &[u8]) -> Result<()> {
         while let Some((header, rest)) = reply.split_first_chunk::<8>() {
             let packet_bytes = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
             let sort_bytes = u16::from_le_bytes([header[4], header[5]]);
             let distinct_bytes = u16::from_le_bytes([header[6], header[7]]);
             let length = usize::from(sort_bytes) + usize::from(distinct_bytes) + packet_bytes as usize;
-            let Some((entry, rest)) = rest.split_at_checked(length) else { break };
-            if self.bytes.len() + length + (self.entries.len() + 1) * size_of::<Entry>() > self.bytes_max {
-                self.drop_superfluous();
-                if self.bytes.len() + length + (self.entries.len() + 1) * size_of::<Entry>() > self.bytes_max {
-                    return Err(out_of_sort_memory());
-                }
-            }
+            let Some((bytes, rest)) = rest.split_at_checked(length) else { break };
             let keys = match sort_bytes {
-                0 => &entry[..usize::from(distinct_bytes)],
-                bytes => &entry[..usize::from(bytes)],
+                0 => &bytes[..usize::from(distinct_bytes)],
+                sort_bytes => &bytes[..usize::from(sort_bytes)],
             };
-            let start = self.bytes.len() as u32;
-            self.entries.push(Entry { head: head_of(keys), start, sort_bytes, distinct_bytes, packet_bytes });
-            self.bytes.extend_from_slice(entry);
+            let entry = Entry { head: head_of(keys), chunk: 0, start: 0, packet_bytes, sort_bytes, distinct_bytes };
+            if self.arena.unsorted_entries() == RUN_ENTRIES {
+                self.arena.seal();
+                self.compact(COMPACTED_PER_TAKEN * RUN_ENTRIES)?;
+            }
+            self.arena.push(entry, bytes);
             reply = rest;
         }
-        if self.wanted < usize::MAX / 4 && self.entries.len() > 2 * self.wanted + SLACK_ROWS {
-            self.drop_superfluous();
-        }
-        Ok(())
+        self.check_memory()
     }
 
-    /// Puts the entries in order; after this they are given by [`Sorter::give`].
-    pub(crate) fn sort(&mut self) {
-        let Sorter { bytes, entries, distinct, .. } = self;
-        let keys = |entry: &Entry| {
-            let start = entry.start as usize;
-            let sort_end = start + usize::from(entry.sort_bytes);
-            (&bytes[start..sort_end], &bytes[sort_end..sort_end + usize::from(entry.distinct_bytes)])
-        };
-        // Entries are in the order of their arrival before, and equal ones stay so.
-        entries.sort_by(|left, right| left.head.cmp(&right.head).then_with(|| keys(left).cmp(&keys(right))));
-        if *distinct {
-            entries.dedup_by(|next, kept| next.head == kept.head && keys(next) == keys(kept));
-        }
-        self.next = 0;
+    /// Number of rows taken, equal ones and those beyond the wanted ones included where they are still kept.
+    pub(crate) fn len(&self) -> usize {
+        self.arena.count
     }
 
     /// Bytes of all entries.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes.len()
+        self.arena.used
     }
 
-    /// How many rows there are.
-    pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+    /// Rows merged so far: all rows of the result after a sorter that counts all is done.
+    pub(crate) fn found(&self) -> u64 {
+        self.found
     }
 
-    /// Appends packets of the window until `out` has this many bytes; false when there are no more.
-    pub(crate) fn give(&mut self, window: &mut Window, bytes_max: usize, out: &mut Vec<u8>) -> bool {
-        if window.offset > 0 {
-            let skipped = (window.offset).min((self.entries.len() - self.next) as u64);
-            window.offset -= skipped;
-            self.next += skipped as usize;
+    /// Appends packets of the window to `out`, while it has fewer than `bytes_max` bytes. One step is short; another is due unless it says
+    /// that it is done.
+    pub(crate) fn give(&mut self, window: &mut Window, bytes_max: usize, out: &mut Vec<u8>) -> SortStep {
+        if self.merge.is_none() {
+            if self.compaction.is_some() {
+                self.compact_step(STEP_ENTRIES);
+                return SortStep::More;
+            }
+            self.arena.seal();
+            self.merge = Some(Merge::of(&mut self.arena));
         }
-        while window.remaining > 0 {
-            let Some(entry) = self.entries.get(self.next) else { return false };
+        let Sorter { request, arena, merge: Some(merge), .. } = self else { return SortStep::Done };
+        for _ in 0..STEP_ENTRIES {
+            if window.remaining == 0 && !request.counts_all {
+                return self.free();
+            }
             if out.len() >= bytes_max {
+                return SortStep::Full;
+            }
+            let Some(entry) = merge.next(arena, request.distinct) else { return self.free() };
+            self.found += 1;
+            if window.take(1).1 == 1 {
+                out.extend_from_slice(arena.packets(&entry));
+            }
+        }
+        SortStep::More
+    }
+
+    /// Appends all packets of the window. One long step: only for few rows.
+    pub(crate) fn give_all(&mut self, mut window: Window, out: &mut Vec<u8>) {
+        while self.give(&mut window, usize::MAX, out) != SortStep::Done {}
+    }
+
+    /// Frees some of the memory of a sorter whose rows are given.
+    fn free(&mut self) -> SortStep {
+        if self.arena.bytes.len() + self.arena.entries.len() > STEP_CHUNKS {
+            self.discard_arena();
+        }
+        match self.garbage.free_step() {
+            true => SortStep::Done,
+            false => SortStep::More,
+        }
+    }
+
+    fn discard_arena(&mut self) {
+        let arena = std::mem::take(&mut self.arena);
+        self.garbage.bytes.extend(arena.bytes);
+        self.garbage.entries.extend(arena.entries);
+    }
+
+    /// Whether only some of the entries can be among the rows that are wanted.
+    fn drops_entries(&self) -> bool {
+        self.request.distinct || self.has_limit()
+    }
+
+    fn has_limit(&self) -> bool {
+        self.request.wanted < u64::from(u32::MAX)
+    }
+
+    /// Begins a compaction if one is due, and merges at most `entries` of one that is under way.
+    fn compact(&mut self, entries: usize) -> Result<()> {
+        if self.compaction.is_none() {
+            let is_due = match self.has_limit() {
+                true => self.arena.count > 2 * self.request.wanted as usize + SLACK_ENTRIES,
+                false => self.request.distinct && self.arena.used > 2 * self.compact_bytes + SLACK_BYTES,
+            };
+            let is_full = self.drops_entries()
+                && self.arena.used > self.bytes_max
+                && self.arena.used > self.compact_bytes * 5 / 4;
+            if is_due || is_full {
+                let mut from = std::mem::take(&mut self.arena);
+                let merge = Merge::of(&mut from);
+                self.compaction = Some(Compaction { from, merge, kept: 0 });
+            }
+        }
+        self.compact_step(entries);
+        self.check_memory()
+    }
+
+    fn compact_step(&mut self, entries: usize) {
+        let Some(Compaction { from, merge, kept }) = &mut self.compaction else { return };
+        // What the step keeps becomes a run of its own, apart from what was taken meanwhile.
+        self.arena.seal();
+        let mut is_done = false;
+        for _ in 0..entries {
+            let next = if *kept < self.request.wanted { merge.next(from, self.request.distinct) } else { None };
+            let Some(entry) = next else {
+                is_done = true;
+                break;
+            };
+            if self.arena.is_chunk_full() {
+                self.arena.end_run();
+            }
+            self.arena.push(entry, from.bytes_of(&entry));
+            *kept += 1;
+        }
+        self.arena.end_run();
+        if is_done && let Some(done) = self.compaction.take() {
+            self.garbage.bytes.extend(done.from.bytes);
+            self.garbage.entries.extend(done.from.entries);
+            self.compact_bytes = self.arena.used;
+        }
+        self.garbage.free_step();
+    }
+
+    fn check_memory(&self) -> Result<()> {
+        let (used, bytes_max) = match &self.compaction {
+            Some(compaction) => (self.arena.used + compaction.from.used, self.bytes_max.saturating_mul(2)),
+            None => (self.arena.used, self.bytes_max),
+        };
+        // Without a compaction a run is taken before one can begin.
+        let slack = if self.drops_entries() && self.compaction.is_none() { self.bytes_max / 4 } else { 0 };
+        if used > bytes_max.saturating_add(slack) { Err(out_of_sort_memory()) } else { Ok(()) }
+    }
+}
+
+impl Arena {
+    /// Forgets all entries and keeps the memory of the first chunks.
+    fn clear(&mut self) {
+        self.bytes.truncate(1);
+        self.entries.truncate(1);
+        self.bytes.iter_mut().for_each(Vec::clear);
+        self.entries.iter_mut().for_each(Vec::clear);
+        self.runs.clear();
+        (self.unsorted, self.used, self.count) = (0, 0, 0);
+    }
+
+    fn capacity(&self) -> usize {
+        let bytes: usize = self.bytes.iter().map(Vec::capacity).sum();
+        let entries: usize = self.entries.iter().map(Vec::capacity).sum();
+        bytes + entries * size_of::<Entry>() + self.runs.capacity() * size_of::<Run>()
+    }
+
+    /// Adds an entry whose keys and packets are `bytes`.
+    fn push(&mut self, mut entry: Entry, bytes: &[u8]) {
+        let fits = |chunk: &Vec<u8>| chunk.is_empty() || chunk.len() + bytes.len() <= CHUNK_BYTES;
+        if !self.bytes.last().is_some_and(fits) {
+            self.bytes.push(Vec::new());
+        }
+        if self.is_chunk_full() || self.entries.is_empty() {
+            self.seal();
+            self.entries.push(Vec::new());
+            self.unsorted = 0;
+        }
+        let chunk = self.bytes.len() - 1;
+        entry.chunk = chunk as u32;
+        entry.start = self.bytes[chunk].len() as u32;
+        self.bytes[chunk].extend_from_slice(bytes);
+        let last = self.entries.len() - 1;
+        self.entries[last].push(entry);
+        self.used += bytes.len() + size_of::<Entry>();
+        self.count += 1;
+    }
+
+    fn is_chunk_full(&self) -> bool {
+        self.entries.last().is_some_and(|chunk| chunk.len() == CHUNK_ENTRIES)
+    }
+
+    /// Entries of the last chunk that are in no run.
+    fn unsorted_entries(&self) -> usize {
+        self.entries.last().map_or(0, |chunk| chunk.len() - self.unsorted)
+    }
+
+    /// Sorts the entries that are in no run and makes one of them.
+    fn seal(&mut self) {
+        let Arena { bytes, entries, unsorted, .. } = self;
+        if let Some(chunk) = entries.last_mut() {
+            // Stable, so that equal entries stay in the order of their arrival.
+            chunk[*unsorted..].sort_by(|left, right| compare(bytes, left, right));
+        }
+        self.end_run();
+    }
+
+    /// Makes a run of the entries that are in none, which are in order.
+    fn end_run(&mut self) {
+        let Some(chunk) = self.entries.last() else { return };
+        if chunk.len() > self.unsorted {
+            let chunk_number = (self.entries.len() - 1) as u32;
+            self.runs.push(Run { chunk: chunk_number, next: self.unsorted as u32, end: chunk.len() as u32 });
+            self.unsorted = chunk.len();
+        }
+    }
+
+    fn bytes_of(&self, entry: &Entry) -> &[u8] {
+        let length = usize::from(entry.sort_bytes) + usize::from(entry.distinct_bytes) + entry.packet_bytes as usize;
+        &self.bytes[entry.chunk as usize][entry.start as usize..][..length]
+    }
+
+    fn packets(&self, entry: &Entry) -> &[u8] {
+        &self.bytes_of(entry)[usize::from(entry.sort_bytes) + usize::from(entry.distinct_bytes)..]
+    }
+
+    /// Frees some chunks; true when none is left.
+    fn free_step(&mut self) -> bool {
+        for _ in 0..STEP_CHUNKS {
+            if self.bytes.pop().is_none() && self.entries.pop().is_none() {
                 return true;
             }
-            let start = entry.start as usize + usize::from(entry.sort_bytes) + usize::from(entry.distinct_bytes);
-            out.extend_from_slice(&self.bytes[start..start + entry.packet_bytes as usize]);
-            self.next += 1;
-            if window.remaining != u64::MAX {
-                window.remaining -= 1;
-            }
         }
-        false
+        self.bytes.is_empty() && self.entries.is_empty()
+    }
+}
+
+/// By sort key, then by distinct key.
+#[inline]
+fn compare(bytes: &[Vec<u8>], left: &Entry, right: &Entry) -> Ordering {
+    left.head.cmp(&right.head).then_with(|| keys(bytes, left).cmp(&keys(bytes, right)))
+}
+
+fn keys<'a>(bytes: &'a [Vec<u8>], entry: &Entry) -> (&'a [u8], &'a [u8]) {
+    let start = &bytes[entry.chunk as usize][entry.start as usize..];
+    let (sort, rest) = start.split_at(usize::from(entry.sort_bytes));
+    (sort, &rest[..usize::from(entry.distinct_bytes)])
+}
+
+impl Merge {
+    /// A merge of all runs of an arena.
+    fn of(arena: &mut Arena) -> Merge {
+        let mut merge = Merge { heap: std::mem::take(&mut arena.runs), last: None };
+        for place in (0..merge.heap.len() / 2).rev() {
+            merge.sift_down(arena, place);
+        }
+        merge
     }
 
-    /// Keeps only what can still be among the wanted rows.
-    fn drop_superfluous(&mut self) {
-        self.sort();
-        self.entries.truncate(self.wanted);
-        let mut bytes = Vec::with_capacity(self.bytes.len() / 2);
-        for entry in &mut self.entries {
-            let start = entry.start as usize;
-            let length =
-                usize::from(entry.sort_bytes) + usize::from(entry.distinct_bytes) + entry.packet_bytes as usize;
-            entry.start = bytes.len() as u32;
-            bytes.extend_from_slice(&self.bytes[start..start + length]);
+    /// The next entry in order; of equal ones the first if they are to be distinct.
+    fn next(&mut self, arena: &Arena, distinct: bool) -> Option<Entry> {
+        loop {
+            let top = self.heap.first_mut()?;
+            let entry = arena.entries[top.chunk as usize][top.next as usize];
+            top.next += 1;
+            if top.next == top.end {
+                self.heap.swap_remove(0);
+            }
+            self.sift_down(arena, 0);
+            if !distinct {
+                return Some(entry);
+            }
+            let is_equal = |last: &Entry| compare(&arena.bytes, last, &entry).is_eq();
+            if !self.last.as_ref().is_some_and(is_equal) {
+                self.last = Some(entry);
+                return Some(entry);
+            }
         }
-        self.bytes = bytes;
+    }
+
+    fn sift_down(&mut self, arena: &Arena, mut place: usize) {
+        let next = |run: &Run| &arena.entries[run.chunk as usize][run.next as usize];
+        // Of equal entries the one of the run that began earlier comes first.
+        let is_before = |left: &Run, right: &Run| {
+            let order = compare(&arena.bytes, next(left), next(right));
+            order.then((left.chunk, left.next).cmp(&(right.chunk, right.next))).is_lt()
+        };
+        loop {
+            let mut least = place;
+            for child in [2 * place + 1, 2 * place + 2] {
+                if child < self.heap.len() && is_before(&self.heap[child], &self.heap[least]) {
+                    least = child;
+                }
+            }
+            if least == place {
+                return;
+            }
+            self.heap.swap(place, least);
+            place = least;
+        }
     }
 }
 
@@ -162,7 +456,6 @@ fn head_of(bytes: &[u8]) -> u64 {
     }
 }
 
-/// 1038 has no code of its own here; MySQL's words do.
 fn out_of_sort_memory() -> Box<Error> {
     let message = "Out of sort memory, consider increasing server sort buffer size";
     Error::new(ErrorCode::OutOfResources, message)
@@ -170,6 +463,10 @@ fn out_of_sort_memory() -> Box<Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn entry(sort: &[u8], distinct: &[u8], packet: &[u8]) -> Vec<u8> {
@@ -180,16 +477,22 @@ mod tests {
         out
     }
 
-    fn given(sorter: &mut Sorter, mut window: Window) -> Vec<u8> {
-        sorter.sort();
+    fn begin(request: SortRequest, bytes_max: usize) -> Box<Sorter> {
+        Sorter::begin(request, bytes_max, &mut Vec::new())
+    }
+
+    const ALL: SortRequest = SortRequest { distinct: false, wanted: u64::MAX, counts_all: false };
+    const DISTINCT: SortRequest = SortRequest { distinct: true, ..ALL };
+
+    fn given(sorter: &mut Sorter, window: Window) -> Vec<u8> {
         let mut out = Vec::new();
-        assert!(!sorter.give(&mut window, usize::MAX, &mut out));
+        sorter.give_all(window, &mut out);
         out
     }
 
     #[test]
     fn entries_of_several_replies_come_out_in_order() {
-        let mut sorter = Sorter::begin(false, u64::MAX, 1 << 20, &mut Vec::new());
+        let mut sorter = begin(ALL, 1 << 20);
         sorter.take(&[entry(b"b", b"", b"2"), entry(b"d", b"", b"4")].concat()).expect("it is little");
         sorter.take(&[entry(b"a", b"", b"1"), entry(b"c", b"", b"3")].concat()).expect("it is little");
         assert_eq!(given(&mut sorter, Window { offset: 1, remaining: 2 }), b"23");
@@ -197,7 +500,7 @@ mod tests {
 
     #[test]
     fn equal_rows_are_given_once() {
-        let mut sorter = Sorter::begin(true, u64::MAX, 1 << 20, &mut Vec::new());
+        let mut sorter = begin(DISTINCT, 1 << 20);
         for _ in 0..3 {
             sorter.take(&[entry(b"", b"y", b"Y"), entry(b"", b"x", b"X")].concat()).expect("it is little");
         }
@@ -206,7 +509,7 @@ mod tests {
 
     #[test]
     fn many_rows_with_a_small_limit_take_little_memory() {
-        let mut sorter = Sorter::begin(false, 3, 400_000, &mut Vec::new());
+        let mut sorter = begin(SortRequest { wanted: 3, ..ALL }, 500_000);
         for number in (0..60_000u32).rev() {
             sorter.take(&entry(&number.to_be_bytes(), b"", &[number as u8; 20])).expect("superfluous rows are dropped");
         }
@@ -214,8 +517,18 @@ mod tests {
     }
 
     #[test]
+    fn many_equal_rows_take_little_memory() {
+        let mut sorter = begin(DISTINCT, 2_500_000);
+        for number in 0..200_000u32 {
+            let key = (number % 10).to_be_bytes();
+            sorter.take(&entry(b"", &key, &[b'0' + (number % 10) as u8])).expect("equal rows are dropped");
+        }
+        assert_eq!(given(&mut sorter, Window::ALL), b"0123456789");
+    }
+
+    #[test]
     fn keys_that_agree_in_their_first_bytes_are_told_apart_by_the_rest() {
-        let mut sorter = Sorter::begin(true, u64::MAX, 1 << 20, &mut Vec::new());
+        let mut sorter = begin(DISTINCT, 1 << 20);
         let keys: [&[u8]; 5] = [b"12345678b", b"1234", b"12345678a", b"1234\0", b"12345678"];
         for (number, key) in keys.iter().chain(&keys).enumerate() {
             sorter.take(&entry(key, b"", &[b'0' + number as u8])).expect("it is little");
@@ -226,11 +539,11 @@ mod tests {
     #[test]
     fn a_sorter_that_served_before_is_empty() {
         let mut idle = Vec::new();
-        let mut sorter = Sorter::begin(false, u64::MAX, 1 << 20, &mut idle);
+        let mut sorter = Sorter::begin(ALL, 1 << 20, &mut idle);
         sorter.take(&entry(b"a", b"", b"1")).expect("it is little");
         assert_eq!(given(&mut sorter, Window::ALL), b"1");
         sorter.retire(&mut idle);
-        let mut sorter = Sorter::begin(false, u64::MAX, 1 << 20, &mut idle);
+        let mut sorter = Sorter::begin(ALL, 1 << 20, &mut idle);
         assert!(idle.is_empty());
         sorter.take(&entry(b"b", b"", b"2")).expect("it is little");
         assert_eq!(given(&mut sorter, Window::ALL), b"2");
@@ -238,8 +551,63 @@ mod tests {
 
     #[test]
     fn too_many_wanted_rows_are_an_error() {
-        let mut sorter = Sorter::begin(false, u64::MAX, 1000, &mut Vec::new());
+        let mut sorter = begin(ALL, 1000);
         let outcome = (0..100u8).try_for_each(|number| sorter.take(&entry(&[number], b"", &[0; 20])));
         assert_eq!(outcome.expect_err("2,000 bytes do not fit").code, ErrorCode::OutOfResources);
+    }
+
+    #[test]
+    fn no_step_gives_more_rows_than_it_may_and_a_full_output_ends_one() {
+        let mut sorter = begin(ALL, 1 << 30);
+        for number in 0..5_000u32 {
+            sorter.take(&entry(&number.to_be_bytes(), b"", b"row.")).expect("it is little");
+        }
+        let (mut out, mut window, mut steps) = (Vec::new(), Window { offset: 1_000, remaining: u64::MAX }, 0);
+        loop {
+            let before = (out.len(), sorter.found());
+            match sorter.give(&mut window, out.len() + 100, &mut out) {
+                SortStep::Done => break,
+                SortStep::Full => assert_eq!(out.len() - before.0, 100),
+                SortStep::More => assert!(sorter.found() - before.1 <= STEP_ENTRIES as u64),
+            }
+            steps += 1;
+        }
+        assert_eq!((out.len(), sorter.found()), (4_000 * 4, 5_000));
+        assert!(steps > 100, "{steps} steps");
+    }
+
+    #[test]
+    fn rows_behind_the_window_are_counted_where_that_is_asked() {
+        let mut sorter = begin(SortRequest { counts_all: true, ..DISTINCT }, 1 << 20);
+        for number in 0..3_000u32 {
+            sorter.take(&entry(b"", &(number % 700).to_be_bytes(), b"r")).expect("it is little");
+        }
+        assert_eq!(given(&mut sorter, Window { offset: 5, remaining: 2 }), b"rr");
+        assert_eq!(sorter.found(), 700);
+    }
+
+    proptest! {
+        #[test]
+        fn rows_come_out_as_a_sorted_list_has_them(
+            keys in prop::collection::vec(0u32..3_000, 0..20_000),
+            distinct in any::<bool>(),
+            limit in prop_oneof![Just(u64::MAX), 0u64..100, 0u64..6_000],
+            offset in 0u64..50,
+        ) {
+            let wanted = limit.saturating_add(offset);
+            let mut sorter = begin(SortRequest { distinct, wanted, counts_all: false }, 64 << 20);
+            for reply in keys.chunks(700) {
+                let reply: Vec<u8> = reply.iter().flat_map(|key| entry(&key.to_be_bytes(), b"", &key.to_be_bytes())).collect();
+                sorter.take(&reply).expect("it is little");
+            }
+            let mut expected: Vec<u32> = match distinct {
+                true => keys.iter().copied().collect::<BTreeSet<_>>().into_iter().collect(),
+                false => keys,
+            };
+            expected.sort_unstable();
+            let rows = expected.iter().skip(offset as usize).take(usize::try_from(limit).unwrap_or(usize::MAX));
+            let rows: Vec<u8> = rows.flat_map(|key| key.to_be_bytes()).collect();
+            prop_assert_eq!(given(&mut sorter, Window { offset, remaining: limit }), rows);
+        }
     }
 }

@@ -194,7 +194,17 @@ pub(crate) struct StatusState {
 #[derive(Debug)]
 pub(crate) struct SortedState {
     pub sorter: Box<Sorter>,
+    /// What is left of OFFSET and LIMIT, and what was asked.
     pub window: Window,
+    pub asked: Window,
+    /// Number of rows without a LIMIT, as SQL_CALC_FOUND_ROWS asks, where it is known before the rows are merged.
+    pub counted: Option<u64>,
+    /// Whether every row of the result is counted, also behind the window.
+    pub counts_all: bool,
+    /// The client has not taken the last part.
+    pub awaits_room: bool,
+    /// The session has sent itself a `ContinueStatement`.
+    pub step_requested: bool,
 }
 
 /// What the execution was asked with, so that it can be planned again when the table's definition has changed.

@@ -17,7 +17,7 @@ use super::key::Values;
 use super::packets::{Window, row_start};
 use super::read::{all_true, merge_states, push_path, rows_of, settle, wrong_plan};
 use super::savepoint::newest_savepoint;
-use super::sorter::Sorter;
+use super::sorter::{SortRequest, Sorter};
 use super::state::{Execution, GatherState, Origin, ReadState, Run, Workspace, WriteState};
 use super::transaction::note_lost_transaction;
 use crate::engine::Engine;
@@ -316,14 +316,14 @@ fn say_returned(
         return finish(context, rows);
     }
     // The rows are gone, so the answer may not fail for the order's sake.
-    let mut sorter = Sorter::begin(false, u64::MAX, usize::MAX, &mut context.engine.work.sorters);
+    let all = SortRequest { distinct: false, wanted: u64::MAX, counts_all: false };
+    let mut sorter = Sorter::begin(all, usize::MAX, &mut context.engine.work.sorters);
     if let Err(error) = outputs.iter().try_for_each(|output| sorter.take(output)) {
         return fail(context, &error);
     }
-    sorter.sort();
     context.sink.header(header, &context.session.completion());
     rows += sorter.len() as u64;
-    sorter.give(&mut Window::ALL.clone(), usize::MAX, context.sink.output());
+    sorter.give_all(Window::ALL, context.sink.output());
     sorter.retire(&mut context.engine.work.sorters);
     finish(context, rows)
 }

@@ -23,7 +23,7 @@ use crate::execute::context::StatementContext;
 use crate::execute::key::Values;
 use crate::execute::packets::{RowPackets, Window};
 use crate::execute::read::{broken_reply, push_path, wrong_plan};
-use crate::execute::sorter::Sorter;
+use crate::execute::sorter::{SortRequest, Sorter};
 use crate::execute::state::{Run, Workspace};
 use crate::execute::write::{StatementOutcome, level_of};
 use crate::mysql_catalog::show::WarningLevel;
@@ -177,12 +177,14 @@ fn locked_rows(
         return Ok(rows);
     };
     let bytes_max = engine.settings.sort_buffer_bytes_max;
-    let mut sorter = Sorter::begin(false, limit, bytes_max, &mut engine.work.sorters);
+    let mut sorter = Sorter::begin(
+        SortRequest { distinct: false, wanted: limit, counts_all: false },
+        bytes_max,
+        &mut engine.work.sorters,
+    );
     outputs.iter().try_for_each(|output| sorter.take(output))?;
-    sorter.sort();
-    let mut window = Window { offset: 0, remaining: limit };
     let mut packets = Vec::new();
-    sorter.give(&mut window, usize::MAX, &mut packets);
+    sorter.give_all(Window { offset: 0, remaining: limit }, &mut packets);
     sorter.retire(&mut engine.work.sorters);
     take_rows(definition, &packets, limit, &mut rows)?;
     Ok(rows)

@@ -24,6 +24,6 @@ pub(super) use change::start_ordered_change;
 pub(super) use drive::{on_ended, on_statement, on_undone};
 pub(super) use insert::{start_insert_rows, start_insert_select};
 pub(super) use rows::{RowList, RowRef};
-pub(crate) use source::on_source_event;
 pub(super) use source::{SelectedRows, on_numbers};
+pub(crate) use source::{on_source_event, on_source_step};
 pub(crate) use state::CompoundState;

@@ -16,7 +16,7 @@ use crate::execute::completion::interrupted;
 use crate::execute::context::StatementContext;
 use crate::execute::insert::{MadeSelected, level_of_mode, make_selected};
 use crate::execute::packets::{RowPackets, row_start};
-use crate::execute::read::{abandon, broken_reply, start_select, wrong_plan};
+use crate::execute::read::{abandon, broken_reply, pump, start_select, wrong_plan};
 use crate::execute::state::{Again, Execution, Run};
 use crate::plan::{InsertPlan, Plan};
 use crate::result::{Completion, Progress, ResultHeader, ResultSink};
@@ -105,9 +105,18 @@ impl Source {
     /// Whether the query has more and waits for room.
     fn waits_for_room(&self) -> bool {
         match &self.inner {
-            Execution::Sorted(_) => true,
+            Execution::Sorted(state) => state.awaits_room,
             Execution::Read(state) => state.awaits_room,
             _ => false,
+        }
+    }
+
+    /// Asks for another step of a sort whose last request came while rows were being inserted.
+    fn request_step(&mut self, context: &mut StatementContext<'_, '_>) {
+        if let Execution::Sorted(state) = &mut self.inner
+            && !std::mem::replace(&mut state.step_requested, true)
+        {
+            context.engine.gateway.continue_later(context.session.connection, context.turn);
         }
     }
 
@@ -199,6 +208,32 @@ pub(crate) fn on_source_event(context: &mut StatementContext<'_, '_>, event: Eve
     settle(context, state, next)
 }
 
+/// Another step of the query's sort is due. It waits while rows are being inserted, because what it gives would pile up.
+pub(crate) fn on_source_step(context: &mut StatementContext<'_, '_>) -> Progress {
+    let Execution::Compound(mut state) = std::mem::take(&mut context.session.execution) else {
+        return Progress::Waiting;
+    };
+    let is_requested = match state.source.as_mut().map(|source| &mut source.inner) {
+        Some(Execution::Sorted(sorted)) => std::mem::take(&mut sorted.step_requested),
+        _ => false,
+    };
+    if !is_requested || !matches!(state.step, Step::Select) {
+        context.session.execution = Execution::Compound(state);
+        return Progress::Waiting;
+    }
+    let plan = std::sync::Arc::clone(&state.plan);
+    let (Plan::Insert(insert), Some(mut source)) = (&*plan, state.source.take()) else {
+        return settle(context, state, Err(wrong_plan()));
+    };
+    source.run(context, pump);
+    state.source = Some(source);
+    let next = match state.is_stopped {
+        true => Err(interrupted()),
+        false => advance(context, &mut state, insert),
+    };
+    settle(context, state, next)
+}
+
 /// Nothing is being inserted: the next batch is, or more rows are awaited.
 pub(super) fn advance(
     context: &mut StatementContext<'_, '_>,
@@ -226,6 +261,7 @@ pub(super) fn advance(
             return Ok(Next::Done);
         }
         if !source.waits_for_room() {
+            source.request_step(context);
             return Ok(Next::Wait);
         }
         let mut source = state.source.take().unwrap_or_default();
