@@ -11,6 +11,7 @@
 #   make load        up to 16,384 connections; one alone beside an echo; an idle node
 #   make scale       placements for 4 to 128 CPUs, simulated: the plots and figures of docs/scale
 #   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
+#   make statement-forms  100,000 statements shaped, unshaped and prepared: make statement-forms SEED=1 FORMS=100000
 #   make loom        interleavings of the code that shares memory
 #   make sanitize    kernel and storage under valgrind, and under sanitizers where a nightly compiler is installed
 #   make fuzz        property tests with many more cases: make fuzz CASES=100000
@@ -22,9 +23,10 @@ CASES ?= 20000
 TRANSACTIONS ?= 1000000
 STATEMENTS ?= 400000
 EPISODES ?= 2000
+FORMS ?= 100000
 SEED ?= 1
 
-.PHONY: demo run test bench sysbench history deadlocks long-transactions load scale differential loom sanitize fuzz tidy tools release
+.PHONY: demo run test bench sysbench history deadlocks long-transactions load scale differential statement-forms loom sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -68,6 +70,9 @@ scale: release
 
 differential: tools release
 	KEEP_GOING=--keep-going sh tests/differential/run.sh $(TARGET)/release/junctor $(SEED) $(STATEMENTS) $(EPISODES)
+
+statement-forms:
+	STATEMENT_FORMS=$(FORMS) STATEMENT_FORMS_SEED=$(SEED) cargo test --package junctor --test statement_forms -- --nocapture
 
 loom:
 	sh tests/interleavings.sh

@@ -49,6 +49,10 @@ fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &m
         Node::Arithmetic(operator, operands) => infix(operator.symbol(), &**operands, parameters, out),
         Node::Bits(operator, operands) => infix(operator.symbol(), &**operands, parameters, out),
         Node::Not(operand) => prefixed("(not ", operand, ")", parameters, out),
+        // A literal that was lifted is shown with its sign, as a constant is.
+        Node::Negate(operand) if matches!(operand.node, Node::Parameter(_)) => {
+            prefixed("-", operand, "", parameters, out);
+        }
         Node::Negate(operand) => prefixed("-(", operand, ")", parameters, out),
         Node::BitNot(operand) => prefixed("~", operand, "", parameters, out),
         Node::Like { negated, operands, .. } => {

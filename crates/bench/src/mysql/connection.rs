@@ -13,7 +13,7 @@ use junctor_front::mysql::wire::reply::{ErrorReply, OkReply, PrepareReply};
 use junctor_front::mysql::wire::{Capabilities, Command, PacketReader, PacketWriter, ProtocolError};
 
 use super::reply::{PAYLOAD_BYTES_MAX, ReplyScanner, is_eof, is_error, is_ok};
-use super::request::{CAPABILITIES, push_command, push_execute, push_query};
+use super::request::{CAPABILITIES, push_command, push_execute, push_execute_encoded, push_query};
 use super::value::{Column, Value, binary_row, text_row};
 
 /// A statement that takes longer counts as a failure of the server.
@@ -204,6 +204,23 @@ impl<S: Read + Write> Connection<S> {
     pub fn execute(&mut self, statement: Statement, parameters: &[i64]) -> Reply<Rows> {
         self.send(|out| push_execute(out, statement.id, parameters))?;
         self.read_rows(binary_row)
+    }
+
+    /// Executes a prepared statement with parameters in the form of the protocol: NULL bitmap, flag, types and values.
+    ///
+    /// # Errors
+    /// The server's error, or a broken connection.
+    pub fn execute_encoded(&mut self, statement: Statement, parameters: &[u8]) -> Reply<Rows> {
+        self.send(|out| push_execute_encoded(out, statement.id, parameters))?;
+        self.read_rows(binary_row)
+    }
+
+    /// Closes a prepared statement. The server does not reply.
+    ///
+    /// # Errors
+    /// A broken connection.
+    pub fn close_statement(&mut self, statement: Statement) -> Reply<()> {
+        self.send(|out| push_command(out, Command::StmtClose { statement_id: statement.id }))
     }
 
     /// Sends a whole request and follows its reply to the end, without decoding rows. `buffer` is scratch space.

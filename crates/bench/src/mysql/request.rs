@@ -31,7 +31,12 @@ pub fn push_execute(out: &mut Vec<u8>, statement_id: u32, parameters: &[i64]) {
     let values: Vec<_> = parameters.iter().map(|value| (bigint, ParameterValue::Signed(*value))).collect();
     let mut bytes = Vec::new();
     emit_parameters(&values, true, &mut bytes);
-    let parameters = ParameterBlock { bytes: &bytes, named: false };
+    push_execute_encoded(out, statement_id, &bytes);
+}
+
+/// As [`push_execute`], with the NULL bitmap, types and values of the parameters in the form of the protocol.
+pub fn push_execute_encoded(out: &mut Vec<u8>, statement_id: u32, bytes: &[u8]) {
+    let parameters = ParameterBlock { bytes, named: false };
     push_command(out, Command::StmtExecute(StmtExecute { statement_id, cursor: CursorKind::None, parameters }));
 }
 

@@ -17,6 +17,12 @@ pub struct Column {
     pub column_type: ColumnType,
     /// Whether integers have no sign.
     pub is_unsigned: bool,
+    /// Maximum length of a value as text, in bytes.
+    pub length_bytes: u32,
+    /// Digits after the point; 31 if their number is not fixed.
+    pub decimals: u8,
+    /// Properties as the protocol encodes them.
+    pub flags: ColumnFlags,
 }
 
 impl Column {
@@ -27,7 +33,14 @@ impl Column {
     pub fn parse(payload: &[u8]) -> Result<Column, ProtocolError> {
         let (definition, _) = ColumnDefinition::parse(payload)?;
         let is_unsigned = definition.flags.contains(ColumnFlags::UNSIGNED);
-        Ok(Column { name: text(definition.name), column_type: definition.column_type, is_unsigned })
+        Ok(Column {
+            name: text(definition.name),
+            column_type: definition.column_type,
+            is_unsigned,
+            length_bytes: definition.length_bytes,
+            decimals: definition.decimals,
+            flags: definition.flags,
+        })
     }
 }
 
@@ -87,7 +100,8 @@ mod tests {
     use super::*;
 
     fn column(column_type: ColumnType, is_unsigned: bool) -> Column {
-        Column { name: String::new(), column_type, is_unsigned }
+        let flags = ColumnFlags::default();
+        Column { name: String::new(), column_type, is_unsigned, length_bytes: 0, decimals: 0, flags }
     }
 
     #[test]

@@ -180,12 +180,12 @@ fn fits(definition: &TableDefinition, column: ColumnIndex, domain: Domain, kind:
     }
 }
 
-/// The kind of the values of a list, as far as its domain tells.
+/// The kind of the values of a list, as far as its domain tells. Strings are compared with a DOUBLE as doubles, so a list
+/// of that domain may hold texts that warn when they are compared.
 fn list_kind(domain: Domain) -> Kind {
     match domain {
         Domain::Integer => Kind::Int,
         Domain::Decimal => Kind::Decimal,
-        Domain::Double => Kind::Double,
-        Domain::Number | Domain::String(_) => Kind::String,
+        Domain::Double | Domain::Number | Domain::String(_) => Kind::String,
     }
 }

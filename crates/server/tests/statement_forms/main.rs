@@ -1,0 +1,282 @@
+//! The shaped, the unshaped and the prepared form of a statement give the same rows, types, warnings and errors.
+//!
+//! Each random statement is made twice, with other literals of the same classes. The first makes the plan, the second
+//! uses it. Its answer is compared with those of the text that is no shape, because it has a hint, and of the prepared
+//! statement that was executed with the first one's literals before.
+//!
+//! `STATEMENT_FORMS=100000 STATEMENT_FORMS_SEED=7` sets how many statements there are, and the seed.
+
+mod generator;
+
+use generator::{Class, Generator, Literal, Piece, Random, Statement, literal_text};
+use junctor::{MemoryStream, Node, Protocol};
+use junctor_bench::mysql::{ClientError, Connection, Rows};
+
+const STATEMENTS: usize = 2_000;
+/// Differences that are told before the test ends.
+const DIFFERENCES_MAX: usize = 12;
+/// What makes a text no shape; the parser passes it as a comment.
+const HINT: &str = "/*+ */ ";
+
+type Session = Connection<MemoryStream>;
+
+/// All that a client sees of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Outcome {
+    error: Option<String>,
+    columns: Vec<String>,
+    rows: Vec<Vec<Option<String>>>,
+    affected_rows: u64,
+    warnings: Vec<Vec<Option<String>>>,
+    /// The table after a change.
+    table: Vec<Vec<Option<String>>>,
+}
+
+#[test]
+fn every_form_of_a_statement_gives_the_same_answer() {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).ok().map_or(default, |text| text.parse().expect("the setting is a number"))
+    };
+    let count = number("STATEMENT_FORMS", STATEMENTS as u64);
+    let seed = number("STATEMENT_FORMS_SEED", 1);
+    let folder = format!("{}/statement_forms", env!("CARGO_TARGET_TMPDIR"));
+    let builder = Node::builder().total_memory_bytes(128 << 20).cpu_count_max(2).max_connections(8);
+    let node = builder.data_directory(&folder).start().expect("the node starts");
+    let mut session = Connection::over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
+    prepare_table(&mut session);
+    let mut differences = 0;
+    let mut answers = [0u64; 3];
+    for position in 0..count {
+        let mut random = Random(seed.wrapping_mul(1_000_003).wrapping_add(position));
+        let first = Generator::new(&mut random).statement();
+        let second = with_other_literals(&first, &mut random);
+        let is_same = check(&mut session, &first, &second, &mut answers);
+        if !is_same {
+            println!("(statement {position} of seed {seed})\n");
+            differences += 1;
+            assert!(differences < DIFFERENCES_MAX, "{differences} differences in {position} statements");
+        }
+    }
+    println!("{count} statements: {} with rows, {} changes, {} errors", answers[0], answers[1], answers[2]);
+    assert_eq!(differences, 0, "of {count} statements");
+    assert!(answers[0] > count / 4 && answers[1] > count / 20, "most statements are answered: {answers:?}");
+}
+
+fn run(session: &mut Session, text: &str) -> Rows {
+    session.query(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn prepare_table(session: &mut Session) {
+    for text in [
+        "DROP DATABASE IF EXISTS forms",
+        "CREATE DATABASE forms",
+        "USE forms",
+        "CREATE TABLE t (id INT PRIMARY KEY, a INT, b BIGINT UNSIGNED, d DOUBLE, s VARCHAR(12), c VARCHAR(12) COLLATE utf8mb4_bin, \
+         k VARCHAR(12), KEY (a), KEY (s), UNIQUE (k), KEY (d))",
+        "SET timestamp = 1700000000, @i = 5, @s = 'abc', @m = 2.50",
+    ] {
+        run(session, text);
+    }
+    let texts = ["abc", "ABC", "ab", "5", "5.0", "2.5", "b", "x''y", "", " 7", "zz", "5abc"];
+    for id in 1..=24u64 {
+        let text = texts[id as usize % texts.len()];
+        let a = if id % 7 == 0 { "NULL".to_owned() } else { ((id * 5) % 13).to_string() };
+        let d = if id % 5 == 0 { "NULL".to_owned() } else { format!("{}e-1", id * 5) };
+        let s = if id % 11 == 0 { "NULL".to_owned() } else { format!("'{text}'") };
+        let row = format!("INSERT INTO t VALUES ({id}, {a}, {}, {d}, {s}, '{text}', 'k{id}')", id % 4);
+        run(session, &row);
+    }
+}
+
+/// The same statement with other literals of the same classes.
+fn with_other_literals(statement: &Statement, random: &mut Random) -> Statement {
+    let mut other = statement.clone();
+    for piece in &mut other.pieces {
+        if let Piece::Literal(literal) = piece
+            && random.below(3) > 0
+            && literal.text.len() < 9
+        {
+            literal.text = literal_text(random, literal.class);
+        }
+    }
+    other
+}
+
+fn text_of(statement: &Statement, literal_text: impl Fn(&Literal) -> String) -> String {
+    let pieces = statement.pieces.iter().map(|piece| match piece {
+        Piece::Text(text) => text.clone(),
+        Piece::Literal(literal) => literal_text(literal),
+    });
+    pieces.collect()
+}
+
+fn check(session: &mut Session, first: &Statement, second: &Statement, answers: &mut [u64; 3]) -> bool {
+    let text = |statement: &Statement| text_of(statement, |literal| literal.text.clone());
+    let (first_text, second_text) = (text(first), text(second));
+    let (verb, rest) = second_text.split_once(' ').expect("a statement has words");
+    let unshaped_text = format!("{verb} {HINT}{rest}");
+    observe(session, first, |session| session.query(&first_text));
+    let shaped = observe(session, second, |session| session.query(&second_text));
+    let unshaped = observe(session, second, |session| session.query(&unshaped_text));
+    let prepared_text =
+        text_of(second, |literal| if is_parameter(literal) { "?".into() } else { literal.text.clone() });
+    let prepared = match session.prepare(&prepared_text) {
+        Ok(prepared) => {
+            let values = parameters_of(first, second);
+            observe(session, first, |session| session.execute_encoded(prepared, &values));
+            let values = parameters_of(second, second);
+            let outcome = observe(session, second, |session| session.execute_encoded(prepared, &values));
+            session.close_statement(prepared).expect("the connection lasts");
+            outcome
+        }
+        // A statement that is not prepared leaves the table and the warnings to others.
+        Err(error) => Outcome {
+            error: Some(shown_error(&error)),
+            warnings: unshaped.warnings.clone(),
+            table: unshaped.table.clone(),
+            ..observe_nothing()
+        },
+    };
+    match (&shaped.error, second.is_change) {
+        (Some(_), _) => answers[2] += 1,
+        (None, true) => answers[1] += 1,
+        (None, false) => answers[0] += 1,
+    }
+    let mut is_same = true;
+    for (name, outcome, text) in [("shaped", &shaped, &second_text), ("prepared", &prepared, &prepared_text)] {
+        // Which of several errors of an INSERT is told depends on which of its values are constant: literals are
+        // converted before other values are computed (tests/differential/known-differences.md).
+        let is_insert = second.is_change && (verb == "INSERT" || verb == "REPLACE");
+        let is_other_error = is_insert && outcome.error.is_some() && unshaped.error.is_some();
+        if *outcome != unshaped && !is_other_error {
+            is_same = false;
+            println!("first:    {first_text}\n{name}: {text}\nunshaped: {unshaped_text}");
+            tell("error", &outcome.error, &unshaped.error);
+            tell("columns", &outcome.columns, &unshaped.columns);
+            tell("rows", &outcome.rows, &unshaped.rows);
+            tell("affected", &outcome.affected_rows, &unshaped.affected_rows);
+            tell("warnings", &outcome.warnings, &unshaped.warnings);
+            tell("table", &outcome.table, &unshaped.table);
+        }
+    }
+    is_same
+}
+
+fn tell<T: PartialEq + std::fmt::Debug>(what: &str, outcome: &T, unshaped: &T) {
+    if outcome != unshaped {
+        println!("  {what}: {outcome:?}\n  unshaped: {unshaped:?}");
+    }
+}
+
+fn observe_nothing() -> Outcome {
+    Outcome {
+        error: None,
+        columns: Vec::new(),
+        rows: Vec::new(),
+        affected_rows: 0,
+        warnings: Vec::new(),
+        table: Vec::new(),
+    }
+}
+
+fn shown_error(error: &ClientError) -> String {
+    assert!(error.errno() > 0, "the connection lasts: {error}");
+    error.to_string().replace(HINT, "")
+}
+
+/// Executes a statement in a transaction that is rolled back.
+fn observe(
+    session: &mut Session,
+    statement: &Statement,
+    execute: impl FnOnce(&mut Session) -> Result<Rows, ClientError>,
+) -> Outcome {
+    let mut outcome = observe_nothing();
+    if statement.is_change {
+        run(session, "BEGIN");
+    }
+    match execute(session) {
+        Ok(rows) => {
+            outcome.columns = rows.columns.iter().map(|column| format!("{column:?}")).collect();
+            outcome.affected_rows = rows.affected_rows;
+            outcome.rows = normal_rows(rows, statement.is_ordered);
+        }
+        Err(error) => outcome.error = Some(shown_error(&error)),
+    }
+    outcome.warnings = normal_rows(run(session, "SHOW WARNINGS"), false);
+    for cell in outcome.warnings.iter_mut().flatten().flatten() {
+        *cell = cell.replace(HINT, "");
+    }
+    if statement.is_change {
+        outcome.table = normal_rows(run(session, "SELECT * FROM t ORDER BY id"), true);
+        run(session, "ROLLBACK");
+    }
+    outcome
+}
+
+/// Rows whose doubles are written alike, whichever protocol they came by; in an order of their own if they have none.
+fn normal_rows(rows: Rows, is_ordered: bool) -> Vec<Vec<Option<String>>> {
+    let mut normal = rows.rows;
+    for row in &mut normal {
+        for (cell, column) in row.iter_mut().zip(&rows.columns) {
+            if let (Some(text), "Double") = (cell, format!("{:?}", column.column_type).as_str()) {
+                *text = text.parse::<f64>().map_or_else(|_| text.clone(), |number| format!("{number:e}"));
+            }
+        }
+    }
+    if !is_ordered {
+        normal.sort();
+    }
+    normal
+}
+
+/// Whether a literal is a parameter in the prepared form. A parameter beyond 63 bits is UNSIGNED whatever its sign would
+/// make of it.
+fn is_parameter(literal: &Literal) -> bool {
+    literal.is_liftable && literal.text != "18446744073709551615"
+}
+
+/// The values of a statement in the form of COM_STMT_EXECUTE, for a text that was prepared of `prepared`.
+fn parameters_of(statement: &Statement, prepared: &Statement) -> Vec<u8> {
+    let literals = statement.pieces.iter().zip(&prepared.pieces).filter_map(|pieces| match pieces {
+        (Piece::Literal(literal), Piece::Literal(prepared)) if is_parameter(prepared) => Some(literal),
+        _ => None,
+    });
+    let (mut types, mut values) = (Vec::new(), Vec::new());
+    let mut count = 0usize;
+    for literal in literals {
+        count += 1;
+        match literal.class {
+            Class::Integer => {
+                let number: u64 = literal.text.parse().expect("an integer has 64 bits");
+                let is_unsigned = number > i64::MAX as u64;
+                types.extend_from_slice(&[8, if is_unsigned { 0x80 } else { 0 }]);
+                values.extend_from_slice(&number.to_le_bytes());
+            }
+            Class::Double => {
+                types.extend_from_slice(&[5, 0]);
+                let number: f64 = literal.text.parse().expect("a double is one");
+                values.extend_from_slice(&number.to_le_bytes());
+            }
+            Class::Decimal => {
+                types.extend_from_slice(&[246, 0]);
+                values.push(literal.text.len() as u8);
+                values.extend_from_slice(literal.text.as_bytes());
+            }
+            Class::Text => {
+                types.extend_from_slice(&[253, 0]);
+                let inside = &literal.text[1..literal.text.len() - 1];
+                let inside = inside.replace("''", "'").replace("\\\\", "\\");
+                values.push(inside.len() as u8);
+                values.extend_from_slice(inside.as_bytes());
+            }
+        }
+    }
+    if count == 0 {
+        return Vec::new();
+    }
+    let mut bytes = vec![0; count.div_ceil(8)];
+    bytes.push(1);
+    bytes.extend(types);
+    bytes.extend(values);
+    bytes
+}
