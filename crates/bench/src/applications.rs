@@ -1,5 +1,5 @@
-//! DBT2 and YCSB on Junctor and on MariaDB in one run: the same scripts and options, taking turns, and the tables checked
-//! afterwards.
+//! `compare-applications`: DBT2 and YCSB on Junctor and MariaDB, alternating, with the same scripts and
+//! options. The tables are checked afterwards.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::{Failure, Outcome};
 const LOAD_TIME_MAX: Duration = Duration::from_secs(3600);
 const RUN_EXTRA_TIME_MAX: Duration = Duration::from_secs(180);
 
-/// Compares.
+/// Options of `compare-applications`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ApplicationsOptions {
-    /// The binary [default: junctor beside this program]
+    /// Binary of the node [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
     /// Warehouses of DBT2
@@ -29,18 +29,18 @@ pub struct ApplicationsOptions {
     /// Records of YCSB
     #[arg(long, default_value_t = 200_000)]
     records: u64,
-    /// Threads, each with a connection; a multiple of the warehouses
+    /// Number of threads, each with a connection; a multiple of the warehouses
     #[arg(long, default_value_t = 8)]
     threads: u32,
-    /// Seconds of a run
+    /// Seconds per run
     #[arg(long, value_name = "S", default_value_t = 5)]
     seconds: u64,
-    /// Runs of each kind on each side; medians are reported
+    /// Runs of each kind on each server; medians are reported
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3)]
     repetitions: u32,
 }
 
-/// What one run gave.
+/// Figures of one run.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     per_s: f64,
@@ -48,10 +48,10 @@ struct Figures {
     cpu_us: f64,
 }
 
-/// Compares, and prints a table in Markdown.
+/// Compares and prints a table in Markdown.
 ///
 /// # Errors
-/// A server that does not start, what sysbench complains of, or tables that are wrong afterwards.
+/// A server that does not start, an error of sysbench, or inconsistent tables afterwards.
 pub fn run(options: &ApplicationsOptions) -> Outcome<()> {
     let junctor = JunctorOptions { binary: options.junctor.clone(), ..JunctorOptions::default() };
     let servers = [start_junctor(&junctor)?, start_mariadb(&[])?];

@@ -1,4 +1,4 @@
-//! What idle connections cost, and what one connection too many gets.
+//! `connections`: the memory of idle connections, and the reply to one connection too many.
 
 use std::path::PathBuf;
 
@@ -9,31 +9,31 @@ use crate::process::{JunctorOptions, start_junctor, start_mariadb};
 use crate::report::{Verdict, print_verdicts};
 use crate::{Failure, Outcome};
 
-/// MySQL's number of "Too many connections".
+/// ER_CON_COUNT_ERROR, "Too many connections".
 const TOO_MANY_CONNECTIONS: u16 = 1040;
 const SMALL_LIMIT: usize = 20;
 
-/// Opens idle connections.
+/// Options of `connections`.
 #[derive(Debug, clap::Args)]
 pub struct ConnectionsOptions {
-    /// The binary [default: junctor beside this program]
+    /// Binary of the node [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
-    /// How many
+    /// Number of idle connections
     #[arg(long, default_value_t = 5000)]
     count: usize,
-    /// Mebibytes that they may cost in all
+    /// Most mebibytes that they may add to the memory of the server
     #[arg(long, value_name = "MIB", default_value_t = 40.0)]
     mebibytes_max: f64,
-    /// Ask MariaDB instead, to see that this program measures something
+    /// Run against MariaDB instead, to verify the measurement
     #[arg(long)]
     mariadb: bool,
 }
 
-/// Measures, prints, and fails when the memory or the refusal is not as wanted.
+/// Measures and prints the memory, then exceeds the limit of connections.
 ///
 /// # Errors
-/// As said, or a server that does not start.
+/// Too much memory, a wrong refusal, or a server that does not start.
 pub fn run(options: &ConnectionsOptions) -> Outcome<()> {
     raise_file_limit(options.count as u64 + 100)?;
     let junctor = JunctorOptions { binary: options.junctor.clone(), ..JunctorOptions::default() };
@@ -46,7 +46,7 @@ pub fn run(options: &ConnectionsOptions) -> Outcome<()> {
         }
     };
     let server = start(options.count + 10)?;
-    // The first connections make what is made once.
+    // The first connections allocate memory that the server allocates only once.
     let mut idle: Vec<Connection> = (0..8).map(|_| server.connect()).collect::<Outcome<_>>()?;
     idle[0].query("SELECT 1")?;
     let before = server.resident_bytes()?;
@@ -75,7 +75,8 @@ pub fn run(options: &ConnectionsOptions) -> Outcome<()> {
     }
 }
 
-/// One too many gets 1040, those who are there go on, and a place that becomes free is given again.
+/// One connection too many gets error 1040; the open ones keep working, and a closed one makes room for
+/// another.
 fn check_refusal(server: &crate::process::Server) -> Outcome<()> {
     let mut held = Vec::new();
     let refusal = loop {
@@ -92,13 +93,13 @@ fn check_refusal(server: &crate::process::Server) -> Outcome<()> {
     }
     held[0].query("SELECT 1")?;
     held.pop();
-    // The server learns of the goodbye after this program has said it.
+    // The server handles COM_QUIT some time after this program has sent it.
     let given_again = (0..10_000).any(|_| Connection::open(server.address, "").is_ok());
     println!("connection {} of {SMALL_LIMIT}: {refusal}", held.len() + 2);
     if given_again { Ok(()) } else { Err(Failure::new("the place of a closed connection is never given again")) }
 }
 
-/// Lets this process and the servers that it starts have that many files each.
+/// Raises the limit of open files of this process and of the servers that it starts.
 ///
 /// # Errors
 /// The hard limit is lower and this user cannot raise it.

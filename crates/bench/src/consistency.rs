@@ -1,19 +1,20 @@
-//! Whether a table of sysbench agrees with its indexes, asked through SQL alone.
+//! `check`: compares a sysbench table with its indexes through SQL.
 
 use crate::mysql::{Connection, Rows};
 use crate::random::Random;
 use crate::{Failure, Outcome};
 
-/// Ranges of the secondary index that are compared row by row.
+/// Number of ranges of the secondary index that are compared row by row.
 const SAMPLES: u64 = 4;
-/// Keys of one such range; with uniform keys about as many rows.
+/// Keys in such a range. With uniform keys it has about as many rows.
 const SAMPLE_WIDTH: u64 = 200;
 
-/// Compares the rows as a scan, a range over the primary key and a range over index `k_N` (or `none`) give them: their
-/// number and sums everywhere, and row by row in a few ranges. Gives the number of rows.
+/// Compares the rows of a scan, of a range over the primary key, and of a range over the index `k_N` (unless
+/// `none`): their number and sums over the whole table, and row by row in a few ranges. Returns the number of
+/// rows.
 ///
 /// # Errors
-/// What disagrees.
+/// The two paths that disagree, with their figures.
 pub fn check_table(connection: &mut Connection, table: &str, index: Option<&str>, seed: u64) -> Outcome<u64> {
     let figures = "SELECT COUNT(*), SUM(id), SUM(k), MIN(id), MAX(id), MIN(k), MAX(k) FROM";
     let mut paths = vec![
@@ -44,7 +45,7 @@ pub fn check_table(connection: &mut Connection, table: &str, index: Option<&str>
     Ok(number(0).unwrap_or(0) as u64)
 }
 
-/// Reads ranges by the secondary index, and the same rows by their primary keys: they must be equal.
+/// Reads ranges through the secondary index, and the same rows by their primary keys. Both must be equal.
 fn check_samples(
     connection: &mut Connection,
     table: &str,
@@ -57,7 +58,7 @@ fn check_samples(
         let from = keys.start() + random.below(width) as i64;
         let to = from + SAMPLE_WIDTH.min(width) as i64;
         let by_index = format!("SELECT id, k, c FROM {table} FORCE INDEX ({index}) WHERE k BETWEEN {from} AND {to}");
-        // Hot keys of skewed loads have any number of rows.
+        // In skewed loads a hot key can have any number of rows.
         let by_index = sorted(connection.query(&format!("{by_index} LIMIT 1000"))?);
         let ids: Vec<&str> = by_index.iter().filter_map(|row| row[0].as_deref()).collect();
         if ids.is_empty() {
@@ -74,28 +75,28 @@ fn check_samples(
     Ok(())
 }
 
-/// The rows in an order that does not depend on the path that read them.
+/// The rows in an order that is the same for every access path.
 pub fn sorted(mut rows: Rows) -> Vec<Vec<Option<String>>> {
     rows.rows.sort();
     rows.rows
 }
 
-/// Checks one table of a running server.
+/// Options of `check`.
 #[derive(Debug, clap::Args)]
 pub struct CheckOptions {
-    /// Port on the loopback
+    /// Port on 127.0.0.1
     #[arg(long)]
     port: u16,
-    /// Database
+    /// Database of the table
     #[arg(long, default_value = "sbtest")]
     database: String,
-    /// Table with the columns id and k
+    /// Table with columns id and k
     #[arg(long, default_value = "sbtest1")]
     table: String,
-    /// Its secondary index on k
+    /// Secondary index on k
     #[arg(long)]
     index: Option<String>,
-    /// How many rows there must be
+    /// Expected number of rows
     #[arg(long)]
     rows: Option<u64>,
 }
@@ -103,7 +104,7 @@ pub struct CheckOptions {
 /// Runs the check and prints the number of rows.
 ///
 /// # Errors
-/// What disagrees.
+/// The two paths that disagree, with their figures.
 pub fn run(options: &CheckOptions) -> Outcome<()> {
     let address = (std::net::Ipv4Addr::LOCALHOST, options.port).into();
     let mut connection = Connection::open(address, &options.database)?;

@@ -1,8 +1,9 @@
-//! A storm of deadlocks: many clients on few pairs of rows, each transaction updates both rows of a pair in either order.
+//! `deadlocks`: many clients on few pairs of rows. Each transaction updates both rows of a pair in either
+//! order.
 //!
-//! A deadlock closes when the second of two clients that hold a row each has asked for the other's. Clients note when they
-//! asked and when they were answered, so the time from closing to error 1213 is known from outside, and never taken for
-//! shorter than it was.
+//! A deadlock closes when two clients hold one row each and the second of them requests the other's row.
+//! Clients record when they sent a request and when its answer came. The time from closing to error 1213 is
+//! therefore known from outside, and never underestimated.
 
 use std::path::PathBuf;
 use std::sync::Barrier;
@@ -17,64 +18,64 @@ use crate::statistics::{median, percentile};
 use crate::{Failure, Outcome};
 
 const DEADLOCK: u16 = 1213;
-/// The most that the median of the times from closing to the error may be.
+/// Target for the median time from the closing of a deadlock to its error, in milliseconds.
 const FOUND_MS_MAX: f64 = 5.0;
 
-/// Clients that lock pairs of rows in either order.
+/// Options of `deadlocks`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DeadlocksOptions {
-    /// The binary [default: junctor beside this program]
+    /// Binary of the node [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
-    /// Connections, each with a thread
+    /// Number of connections, each with a thread
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     clients: u32,
-    /// Pairs of rows
+    /// Number of pairs of rows
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pairs: u32,
-    /// Seconds of one round
+    /// Seconds per round
     #[arg(long, value_name = "S", default_value_t = 10)]
     seconds: u64,
-    /// Rounds of each server; they take turns
+    /// Rounds of each server; the servers alternate
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// ThreadConfig of the node [default: by the CPUs]
+    /// ThreadConfig of the node [default: chosen from the number of CPUs]
     #[arg(long, value_name = "STR")]
     thread_config: Option<String>,
-    /// Leave the comparison with MariaDB out
+    /// Skip the comparison with MariaDB
     #[arg(long)]
     alone: bool,
 }
 
-/// A transaction that asked for its second row.
+/// A transaction that requested its second row.
 #[derive(Clone, Copy, Debug)]
 struct Attempt {
-    /// The row that it held.
+    /// Row that it held.
     held: u32,
-    /// The row that it asked for.
+    /// Row that it requested.
     wanted: u32,
-    /// When it asked.
+    /// Time of the request.
     asked: Instant,
-    /// When it was answered.
+    /// Time of the answer.
     answered: Instant,
     /// Whether the answer was error 1213.
     is_victim: bool,
 }
 
-/// What one server did in its rounds.
+/// Totals of one server over its rounds.
 #[derive(Default)]
 struct Storm {
     per_s: Vec<f64>,
     committed: u64,
     deadlocks: u64,
-    /// From closing to the error, in microseconds.
+    /// Times from the closing of a deadlock to its error, in microseconds.
     found_us: Vec<u32>,
 }
 
-/// Runs the storm; fails when a target is missed.
+/// Runs the clients. Fails if a target is missed.
 ///
 /// # Errors
-/// As said, an error other than 1213, or a server that does not start.
+/// A missed target, an error other than 1213, or a server that does not start.
 pub fn run(options: &DeadlocksOptions) -> Outcome<()> {
     let junctor = JunctorOptions { binary: options.junctor.clone(), ..JunctorOptions::default() };
     let mut servers = vec![match &options.thread_config {
@@ -170,7 +171,7 @@ fn run_client(server: &Server, pairs: u32, time: Duration, mut random: Random, b
         let update = connection.prepare("UPDATE hot SET n = n + 1 WHERE id = ?")?;
         Ok((connection, update))
     });
-    // Others wait here whether this connection came about or not.
+    // The other clients wait at this barrier even if this connection failed.
     barrier.wait();
     let (mut connection, update) = opened?;
     let mut worker = Worker::default();
@@ -193,7 +194,7 @@ fn transaction(
     held: u32,
     worker: &mut Worker,
 ) -> Result<(), ClientError> {
-    // The rows of a pair have neighbouring numbers.
+    // The ids of a pair are neighbours.
     let wanted = held ^ 1;
     connection.query("BEGIN")?;
     connection.execute(update, &[i64::from(held)])?;
@@ -206,10 +207,11 @@ fn transaction(
     Ok(())
 }
 
-/// For each victim the microseconds from the closing of its deadlock to its error.
+/// The microseconds from the closing of each deadlock to the error of its victim.
 ///
-/// Its opponent held what the victim wanted and had asked before the victim's error for what the victim held, and was
-/// not answered before the victim asked. Of several such the first to ask is taken, which makes the time longer at most.
+/// The opponent held the row that the victim requested, requested the victim's row before the victim got its
+/// error, and was not answered before the victim's request. If several match, the first request counts, which
+/// can only make the time longer.
 fn found_after(attempts: &[Attempt]) -> Vec<u32> {
     let mut by_held: Vec<&Attempt> = attempts.iter().collect();
     by_held.sort_unstable_by_key(|attempt| (attempt.held, attempt.asked));
@@ -225,7 +227,7 @@ fn found_after(attempts: &[Attempt]) -> Vec<u32> {
     attempts.iter().filter(|attempt| attempt.is_victim).filter_map(found).collect()
 }
 
-/// Every committed transaction has counted in both rows.
+/// Checks that every committed transaction has counted in both rows.
 fn judge_rows(server: &Server, committed: u64) -> Outcome<()> {
     let mut connection = Connection::open(server.address, "storm")?;
     let sum = count(&mut connection, "SELECT SUM(n) FROM hot")?;
@@ -274,7 +276,8 @@ mod tests {
             answered: start + Duration::from_micros(answered),
             is_victim,
         };
-        // The victim waited first; the one that had the row before it was answered before, another pair does not matter.
+        // The victim waited first. The previous holder of the row got its answer earlier, and another pair is
+        // ignored.
         let attempts = [
             attempt(0, 100, 900, true),
             attempt(1, 20, 90, false),
@@ -282,7 +285,7 @@ mod tests {
             attempt(3, 150, 990, false),
         ];
         assert_eq!(found_after(&attempts), [200]);
-        // The victim closed it.
+        // The victim's request closed the deadlock.
         assert_eq!(found_after(&[attempt(0, 500, 900, true), attempt(1, 20, 990, false)]), [400]);
         assert!(found_after(&[attempt(0, 500, 900, false), attempt(1, 20, 990, false)]).is_empty());
     }

@@ -1,15 +1,16 @@
-//! Why a command ended early, as a sentence for the user.
+//! The error of every command: a sentence for the user.
 
 use std::fmt;
 
-/// What a command gives.
+/// Result of a command.
 pub type Outcome<T> = Result<T, Failure>;
 
-/// A sentence; every error of a library becomes one. It is no `Error` itself, so that this conversion can be general.
+/// A sentence. Every error of a library converts into one; the type itself is not an `Error`, because the two
+/// conversions would overlap.
 pub struct Failure(String);
 
 impl Failure {
-    /// A failure with that sentence.
+    /// Makes a failure of a sentence.
     pub fn new(sentence: impl Into<String>) -> Failure {
         Failure(sentence.into())
     }
@@ -33,12 +34,12 @@ impl fmt::Debug for Failure {
     }
 }
 
-/// Says what was being done when an error came.
+/// Adds context to an error.
 pub trait Explain<T> {
     /// Puts `what` and a colon before the error.
     ///
     /// # Errors
-    /// The error itself, explained.
+    /// The error itself with its context.
     fn explain(self, what: impl fmt::Display) -> Outcome<T>;
 }
 

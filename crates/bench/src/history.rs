@@ -1,7 +1,8 @@
-//! Sessions run random transactions against the real binary, and what they saw is judged by the isolation level.
+//! `history`: runs random transactions against the real binary and checks their results against the isolation
+//! level.
 //!
-//! The transactions go in batches, each on objects of its own, so that a history fits into memory and is judged while its
-//! server still runs. Half of the sessions send prepared statements.
+//! Transactions run in batches, each on objects of its own, so that a history fits into memory and is checked
+//! while its server still runs. Half of the sessions send prepared statements.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,41 +22,42 @@ use crate::random::Random;
 use crate::report::Table;
 use crate::{Failure, Outcome};
 
-/// From so many transactions on, a run must show something that its level allows, or it was too tame to show anything.
+/// A run of at least this many transactions must show an anomaly that its level allows. Otherwise it had too
+/// few conflicts to prove anything.
 const TELLING_TRANSACTIONS: u32 = 20_000;
 
-/// Transactions on each object of a batch, about; lists grow to half as many elements.
+/// Approximate number of transactions on each object of a batch. Lists grow to half as many elements.
 const TRANSACTIONS_PER_OBJECT: u32 = 100;
 
-/// Random transactions, judged.
+/// Options of `history`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct HistoryOptions {
-    /// Isolation levels, one after the other
+    /// Isolation levels, run one after the other
     #[arg(long, value_name = "L", value_delimiter = ',', value_parser = parse_level,
         default_value = "read_committed,repeatable_read,snapshot,serializable")]
     level: Vec<Level>,
-    /// Sessions
+    /// Number of concurrent sessions
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     sessions: u32,
-    /// Transactions of each level
+    /// Transactions per level
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     transactions: u32,
-    /// Transactions judged at once
+    /// Transactions per batch; each batch is checked as a whole
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=200_000))]
     batch: u32,
-    /// Objects of each kind in use at any time; few make conflicts frequent
+    /// Objects of each kind in use at any time; a small number makes conflicts frequent
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     window: u32,
-    /// What the transactions follow from
+    /// Seed of the random transactions
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The binary [default: junctor beside this program]
+    /// Binary of the node [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
-    /// ThreadConfig of the node [default: by the CPUs]
+    /// ThreadConfig of the node [default: chosen from the number of CPUs]
     #[arg(long, value_name = "STR")]
     thread_config: Option<String>,
-    /// Ask MariaDB instead
+    /// Run against MariaDB instead
     #[arg(long)]
     mariadb: bool,
 }
@@ -65,10 +67,10 @@ fn parse_level(name: &str) -> Result<Level, String> {
     Level::from_name(name).ok_or_else(|| format!("levels are {}", names()))
 }
 
-/// Runs the transactions of every level; fails on anything that a level forbids.
+/// Runs the transactions of every level. Fails on any anomaly that a level forbids.
 ///
 /// # Errors
-/// As said, an error that no level allows, or a server that does not start.
+/// A forbidden anomaly, an error that no level allows, or a server that does not start.
 pub fn run(options: &HistoryOptions) -> Outcome<()> {
     let server = if options.mariadb { start_mariadb(&[])? } else { start_node(options)? };
     server.execute(&["CREATE DATABASE history"])?;
@@ -208,7 +210,7 @@ impl Client {
                 Err(error) => Err(error.to_string()),
             };
             if let Err(fault) = taken {
-                // Others go on to their end, and must not wait for this one's locks.
+                // The other sessions run to their end and must not wait for the locks of this one.
                 let _ = self.connection.query("ROLLBACK");
                 return Err(Failure::new(format!("{fault}; after: {}", as_text(&request))));
             }
@@ -231,7 +233,7 @@ impl Client {
     }
 }
 
-/// The request as one text, with its values in place.
+/// The request as one statement with its values inserted.
 fn as_text(request: &Request) -> String {
     let mut parts = request.text.split('?');
     let mut text = parts.next().unwrap_or_default().to_owned();

@@ -1,8 +1,10 @@
-//! Instructions of the server for each statement, counted by callgrind: they do not depend on what else the machine does.
+//! `instructions`: instructions of the server per statement, counted by callgrind. They do not depend on
+//! other load of the machine.
 //!
-//! The server runs under valgrind. Two loads with different numbers of statements are counted, each between a reset and a dump
-//! of callgrind's counters; the difference of the two counts belongs to the statements alone, for both loads log in equally
-//! often. It holds everything that the server executes in user mode for them, sockets and turns included.
+//! The server runs under valgrind. Two loads with different numbers of statements are counted, each between a
+//! reset and a dump of callgrind's counters. Both loads log in equally often, so the difference of the counts
+//! belongs to the statements. It includes everything that the server executes in user mode for them, with
+//! sockets and the scheduler.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,19 +25,19 @@ const READY_TIME_MAX_S: u64 = 180;
 const COUNT_TRIES_MAX: u32 = 5;
 const CONTROL_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Counts instructions.
+/// Options of `instructions`.
 #[derive(Debug, clap::Args)]
 pub struct InstructionsOptions {
-    /// The binary [default: junctor beside this program]
+    /// Binary of the node [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
-    /// Placements, of a, b, c, d and automatic
+    /// Placements to run: a, b, c, d or automatic
     #[arg(long, value_delimiter = ',', default_value = "a,c")]
     placements: Vec<String>,
-    /// Connections that send statements at once
+    /// Number of connections that send statements concurrently
     #[arg(long, default_value_t = 8)]
     connections: u32,
-    /// Folder to keep the files of callgrind in, for callgrind_annotate
+    /// Folder that keeps the files of callgrind for callgrind_annotate
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }
@@ -45,7 +47,7 @@ struct Kind {
     mode: StatementMode,
     first: &'static [&'static str],
     keys: u32,
-    /// Statements of each connection in the shorter and in the longer run.
+    /// Statements per connection in the shorter and in the longer run.
     statements: [u64; 2],
 }
 
@@ -72,10 +74,11 @@ const KINDS: [Kind; 8] = [
 const READ_COMMITTED: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 const REPEATABLE_READ: &str = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
 
-/// Counts, prints, and fails when the IN list is over its budget, or REPEATABLE READ more than a tenth dearer than READ COMMITTED.
+/// Counts and prints. Fails if the IN list exceeds its budget, or if REPEATABLE READ takes over a tenth more
+/// than READ COMMITTED.
 ///
 /// # Errors
-/// As said, or a server that does not start.
+/// An exceeded budget, or a server that does not start.
 pub fn run(options: &InstructionsOptions) -> Outcome<()> {
     let folder = TemporaryFolder::new("callgrind")?;
     let folder = options.keep.as_deref().unwrap_or(folder.path());
@@ -112,7 +115,7 @@ pub fn run(options: &InstructionsOptions) -> Outcome<()> {
 /// A server under callgrind.
 struct Counter {
     server: Server,
-    /// Where callgrind writes; its dumps have their number behind this name.
+    /// Output file of callgrind. Each dump appends its number to this name.
     file: PathBuf,
     dumps: u32,
 }
@@ -131,13 +134,13 @@ impl Counter {
             junctor = junctor.with_placement(thread_config);
         }
         let server = start_junctor(&junctor)?;
-        // What a thread does while it looks for work would be counted as well.
+        // Without this, the instructions of spinning threads would be counted as well.
         server.execute(&["SET GLOBAL spin_method = 'StaticSpinning'", "CREATE DATABASE sbtest"])?;
         fill(&server, ROWS)?;
         Ok(Counter { server, file, dumps: 0 })
     }
 
-    /// Instructions for each key, or for each statement of one key.
+    /// Instructions per key; a statement with one key counts as one.
     fn count(&mut self, options: &InstructionsOptions, kind: &Kind) -> Outcome<f64> {
         let mut totals = [0.0; 2];
         let mut keys = [0.0; 2];
@@ -160,8 +163,8 @@ impl Counter {
         if each > 0.0 { Ok(each) } else { Err(Failure::new(format!("{}: counts {totals:?}", kind.name))) }
     }
 
-    /// Instructions during a load. Callgrind sometimes loses the counts of a thread; such a dump contradicts itself, and the
-    /// load runs again.
+    /// Instructions during a load. Callgrind sometimes loses the counts of a thread. Such a dump contradicts
+    /// itself, and the load runs again.
     fn count_load(&mut self, load: &Load) -> Outcome<u64> {
         for _ in 0..COUNT_TRIES_MAX {
             self.control("--zero")?;
@@ -187,7 +190,7 @@ impl Counter {
     }
 }
 
-/// The sum over all functions, if the sum over all threads agrees with it.
+/// The sum over all functions; `None` if it differs from the sum over all threads.
 fn total(text: &str) -> Option<u64> {
     let number = |label: &str| -> Option<u64> {
         let line = text.lines().find_map(|line| line.strip_prefix(label))?;

@@ -1,14 +1,15 @@
-//! Comparisons and load generators. They see a node from outside, as its users do: a process with a port.
+//! Comparisons and load generators. They use a node from outside, as a process with a port.
 //!
 //! In reading order:
-//! - [`failure`], [`random`], [`statistics`], [`report`], [`plot`]: what every command uses;
-//! - [`process`]: servers and other programs, started in folders of their own and stopped by their process id;
+//! - [`failure`], [`random`], [`statistics`], [`latency`], [`report`], [`plot`]: shared by the commands;
+//! - [`process`]: servers and other programs, each in a folder of its own;
 //! - [`mysql`]: a small client of the MySQL protocol;
-//! - [`sysbench`], [`fill`], [`load`], [`echo`]: what makes load, and the yardstick;
-//! - [`consistency`]: whether a table agrees with its indexes;
-//! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`history`], [`deadlocks`],
-//!   [`long_transactions`], [`demo`], [`instructions`], [`event_load`], [`scale`];
-//! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB compared with MariaDB;
+//! - [`sysbench`], [`fill`], [`load`], [`echo`]: load generators, and the echo server they are compared with;
+//! - [`consistency`]: compares a table with its indexes;
+//! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`history`],
+//!   [`deadlocks`], [`long_transactions`], [`demo`], [`instructions`], [`event_load`], [`scale`];
+//! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB, compared
+//!   with MariaDB;
 //! - [`api`]: the Rust client.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "measuring reads clocks; drivers have threads and wait for processes")]

@@ -1,6 +1,7 @@
-//! Transactions of very many rows, and what sessions beside them feel: the longest time that a point select or a point update
-//! of another table waited while one statement wrote every row of a table, and while that was committed or rolled back. At the end a
-//! snapshot is held while another table is updated until the snapshot is given up.
+//! `long-transactions`: transactions of very many rows, and the pauses of other sessions meanwhile. A pause
+//! is the longest time that a point select or a point update of another table takes while one statement
+//! writes every row of a table, and while that transaction commits or rolls back. At the end, one session
+//! holds a snapshot while a table is updated, until the node drops the snapshot.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -14,56 +15,57 @@ use crate::random::Random;
 use crate::report::{Table, Verdict, print_verdicts};
 use crate::{Failure, Outcome};
 
-/// Rows of one INSERT that fills the table to copy from.
+/// Rows per INSERT that fills the source table.
 const FILL_ROWS: u64 = 1000;
-/// Rows of the table that the sessions beside update.
+/// Rows of the table that the other sessions update.
 const BESIDE_ROWS: u64 = 1000;
-/// How long nothing but the sessions beside runs first, for the noise of the machine.
+/// Time in which only the other sessions run, to measure the noise of the machine.
 const QUIET_TIME: Duration = Duration::from_secs(3);
-/// How often the holder of an old snapshot reads, and for how long at most.
+/// Interval between two reads of the holder of an old snapshot, and the longest time that it waits for its
+/// error.
 const HELD_LOOK: Duration = Duration::from_millis(200);
 const HELD_TIME_MAX: Duration = Duration::from_secs(300);
-/// What its holder is told when a snapshot was given up.
+/// ER_TABLE_DEF_CHANGED, the error of a session whose snapshot was dropped.
 const SNAPSHOT_TOO_OLD: u16 = 1412;
-/// Old versions that a partition keeps beside one for each row.
+/// Old versions that a partition keeps in addition to one per row.
 const OLD_VERSIONS_KEPT: u64 = 65_536;
-/// A statement may be refused by these, if nothing of it stays: a full lock table, full memory, too many unique keys.
+/// Errors that may refuse a whole statement: a full lock table, full memory, too many unique keys.
 const REFUSED: [u16; 3] = [1206, 1114, 1041];
 
-/// Sessions beside transactions of very many rows.
+/// Options of `long-transactions`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LongTransactionsOptions {
-    /// The binary [default: junctor beside this program]
+    /// Binary of the node [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
-    /// Rows of each transaction
+    /// Rows per transaction
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
     rows: u64,
-    /// Connections that select by key, and as many that update
+    /// Number of connections that select by key, and of those that update by key
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
     sessions: u32,
-    /// Memory of the node
+    /// Memory of the node, such as 4G
     #[arg(long, value_name = "SIZE", default_value = "4G")]
     total_memory: String,
-    /// ThreadConfig of the node [default: by the CPUs]
+    /// ThreadConfig of the node [default: chosen from the number of CPUs]
     #[arg(long, value_name = "STR")]
     thread_config: Option<String>,
-    /// The most that the longest pause of a session may be, in milliseconds
+    /// Longest allowed pause of a session, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 1000.0)]
     pause_ms_max: f64,
-    /// Ask MariaDB instead
+    /// Run against MariaDB instead
     #[arg(long)]
     mariadb: bool,
 }
 
-/// One transaction: a statement for all rows, and what becomes of it.
+/// One transaction: a statement for all rows, and COMMIT or ROLLBACK.
 struct Act {
     name: &'static str,
     statement: String,
     end: &'static str,
 }
 
-/// What the sessions beside saw, in microseconds.
+/// Pauses of the other sessions, in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     selects: u64,
@@ -79,10 +81,10 @@ struct Beside<'a> {
     seen: Mutex<Seen>,
 }
 
-/// Runs all transactions; fails when a pause is too long, or when a transaction left anything but all or nothing.
+/// Runs all transactions. Fails if a pause is too long or a transaction is not atomic.
 ///
 /// # Errors
-/// As said, and a server that does not start.
+/// A pause that is too long, a transaction applied in part, or a server that does not start.
 pub fn run(options: &LongTransactionsOptions) -> Outcome<()> {
     let junctor = JunctorOptions { binary: options.junctor.clone(), ..JunctorOptions::default() };
     let junctor = junctor.with_arguments(&["--total-memory", &options.total_memory]);
@@ -179,7 +181,7 @@ fn fill(server: &Server, rows: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// Runs something with the sessions beside it.
+/// Runs `work` while the other sessions run.
 fn beside<T>(
     options: &LongTransactionsOptions,
     server: &Server,
@@ -202,7 +204,7 @@ fn beside<T>(
 }
 
 impl Beside<'_> {
-    /// Even ones select, odd ones update.
+    /// Sessions with an even number select, the others update.
     fn session(&self, number: u32) -> Outcome<()> {
         let mut random = Random::new(u64::from(number) + 1);
         let mut connection = Connection::open(self.server.address, "long_transactions")?;
@@ -233,8 +235,9 @@ impl Beside<'_> {
     }
 }
 
-/// Holds a snapshot while rows are updated: the node keeps no more old versions than it is to keep, the holder is told so by an error of its
-/// own, its transaction can go on, and nobody else is disturbed.
+/// Holds a snapshot while rows are updated. The node keeps a bounded number of old versions, then drops the
+/// snapshot: its holder gets an error of its own and can continue its transaction, and no other session
+/// notices.
 fn hold_snapshot(options: &LongTransactionsOptions, server: &Server) -> Outcome<()> {
     let mut holder = Connection::open(server.address, "long_transactions")?;
     let mut watcher = Connection::open(server.address, "long_transactions")?;
@@ -242,7 +245,7 @@ fn hold_snapshot(options: &LongTransactionsOptions, server: &Server) -> Outcome<
         let kept = watcher.query_value("SELECT SUM(purge_queue_length) FROM junctor_info.memoryusage")?;
         Ok(kept.and_then(|kept| kept.parse().ok()).unwrap_or(0))
     };
-    // What the transactions before have left is not this one's.
+    // Old versions of the earlier transactions must be purged first.
     let start = Instant::now();
     while kept_now()? > 0 && start.elapsed() < HELD_TIME_MAX {
         thread::sleep(HELD_LOOK);
@@ -274,7 +277,7 @@ fn hold_snapshot(options: &LongTransactionsOptions, server: &Server) -> Outcome<
     }
     let partitions = "SELECT COUNT(*) FROM junctor_info.memoryusage WHERE live_rows > 0";
     let partitions: u64 = watcher.query_value(partitions)?.and_then(|count| count.parse().ok()).unwrap_or(0);
-    // One for each row beside, and what comes between two looks of the node.
+    // One for each updated row, and those that are made between two checks of the node.
     let allowed = partitions * OLD_VERSIONS_KEPT * 2 + BESIDE_ROWS;
     if kept_max > allowed {
         return Err(Failure::new(format!("{kept_max} old versions are more than {allowed}")));
@@ -295,7 +298,7 @@ fn timed(connection: &mut Connection, statement: Statement, id: u64) -> Result<u
     Ok(start.elapsed().as_micros() as u64)
 }
 
-/// The times of the statement and of the end, and the error of the statement or 0.
+/// Durations of the statement and of its commit or rollback, and the error of the statement or 0.
 fn play(server: &Server, act: &Act) -> Outcome<(Duration, Duration, u16)> {
     let mut connection = Connection::open(server.address, "long_transactions")?;
     connection.query("BEGIN")?;
@@ -311,10 +314,11 @@ fn play(server: &Server, act: &Act) -> Outcome<(Duration, Duration, u16)> {
     Ok((statement, start.elapsed(), errno))
 }
 
-/// Rows, and the sums of two columns.
+/// Number of rows, and the sums of two columns.
 type Sums = (u64, u64, u64);
 
-/// All of a committed transaction is there, and nothing of any other. Gives what the table has now.
+/// Checks that a committed transaction is complete and any other left nothing. Returns the new state of the
+/// table.
 fn judge(server: &Server, rows: u64, act: &Act, errno: u16, before: Option<Sums>) -> Outcome<Option<Sums>> {
     let mut connection = Connection::open(server.address, "long_transactions")?;
     let mut ask = |text: &str| -> Outcome<u64> {

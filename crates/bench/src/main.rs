@@ -1,4 +1,4 @@
-//! The binary `junctor-bench`.
+//! Command line of `junctor-bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -19,37 +19,37 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start a node, run sysbench, show what each thread did
+    /// Start a node, run sysbench, show how each thread spent its time
     Demo(demo::DemoOptions),
-    /// Run every sysbench script in every placement and check the tables
+    /// Run every sysbench script in every placement and check the tables against their indexes
     SysbenchMatrix(sysbench_matrix::MatrixOptions),
-    /// Compare Junctor with MariaDB and with an echo of equal bytes
+    /// Compare Junctor with MariaDB and with an echo server that returns the same bytes
     Compare(compare::CompareOptions),
     /// Compare DBT2 and YCSB with MariaDB
     CompareApplications(applications::ApplicationsOptions),
-    /// Measure the memory of idle connections, and try one too many
+    /// Measure the memory of idle connections, and exceed the limit of connections
     Connections(connections::ConnectionsOptions),
-    /// Drive a server by up to 16,384 connections; one alone beside an echo; an idle server
+    /// Measure up to 16,384 connections, a single connection beside an echo server, and an idle server
     Load(event_load::LoadOptions),
     /// Simulate placements for more CPUs than this machine has
     Scale(scale::ScaleOptions),
-    /// Look for half-written rows and halves of transactions under load
+    /// Look for half-written rows and half-visible transactions under load
     TornReads(torn_reads::TornReadsOptions),
-    /// Judge what concurrent transactions see by their isolation level
+    /// Run random concurrent transactions and check their results against each isolation level
     History(history::HistoryOptions),
-    /// Find deadlocks fast under a storm of them, compared with MariaDB
+    /// Measure how fast deadlocks are found when there are very many, compared with MariaDB
     Deadlocks(deadlocks::DeadlocksOptions),
-    /// Measure the pauses of sessions beside transactions of very many rows
+    /// Measure the pauses of other sessions during transactions of very many rows
     LongTransactions(long_transactions::LongTransactionsOptions),
-    /// Count the server's instructions for each statement
+    /// Count the server's instructions per statement with callgrind
     Instructions(instructions::InstructionsOptions),
-    /// Compare keys by the Rust client with the same keys by SQL, node and client in this process
+    /// Compare reads by key through the Rust client with the same reads through SQL, in one process
     Api(api::ApiOptions),
-    /// Count the code that each thread runs through, by setups of the laboratory
+    /// Count the bytes of code that each thread executes, by setups of the laboratory
     CodeSize(lab::code_size::CodeSizeOptions),
-    /// Check that a table of a running server agrees with its indexes
+    /// Check a table of a running server against its indexes
     Check(consistency::CheckOptions),
-    /// Answer every request with the same bytes (used by compare)
+    /// Answer every request with the same bytes (used by `compare`)
     Echo(echo::EchoOptions),
 }
 

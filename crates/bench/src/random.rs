@@ -1,12 +1,12 @@
-//! Random numbers that depend on a seed alone (xorshift64*, Vigna 2016).
+//! Random numbers that depend only on a seed (xorshift64*, Vigna 2016).
 
-/// A generator.
+/// State of the generator; never 0.
 pub struct Random(u64);
 
 impl Random {
-    /// A generator whose numbers follow from the seed.
+    /// Makes a generator. Equal seeds give equal numbers.
     pub fn new(seed: u64) -> Random {
-        // Zero is the one state that never changes.
+        // The state zero would stay zero forever.
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 

@@ -1,20 +1,20 @@
-//! Tables in Markdown, and verdicts.
+//! Tables in Markdown, and comparisons of measured figures with targets.
 
 use std::fmt;
 
-/// A table; the first column is aligned left, the others right.
+/// A table. The first column is aligned left, the others right.
 pub struct Table {
     columns: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// An empty table with those columns.
+    /// Makes an empty table with these columns.
     pub fn new(columns: &[&str]) -> Table {
         Table { columns: columns.iter().map(|name| (*name).to_string()).collect(), rows: Vec::new() }
     }
 
-    /// Appends a row; cells that are missing stay empty.
+    /// Appends a row. Missing cells stay empty.
     pub fn row(&mut self, mut cells: Vec<String>) {
         cells.resize(self.columns.len(), String::new());
         self.rows.push(cells);
@@ -50,24 +50,24 @@ impl fmt::Display for Table {
     }
 }
 
-/// What was aimed for and what was measured.
+/// A target and the measured figure.
 pub struct Verdict {
-    /// The thing measured.
+    /// The measured quantity, with its unit.
     pub what: String,
-    /// The most that is allowed.
+    /// Largest figure that meets the target.
     pub allowed_max: f64,
-    /// What was measured.
+    /// Measured figure; NaN if it could not be measured.
     pub measured: f64,
 }
 
 impl Verdict {
-    /// Whether the target is met; what could not be measured is not met.
+    /// Whether the target is met. A figure that could not be measured misses it.
     pub fn is_met(&self) -> bool {
         self.measured.is_finite() && self.measured <= self.allowed_max
     }
 }
 
-/// Prints the verdicts as a table; gives how many targets are missed.
+/// Prints the verdicts as a table and returns the number of missed targets.
 pub fn print_verdicts(verdicts: &[Verdict]) -> usize {
     let mut table = Table::new(&["target", "at most", "measured", "met"]);
     for verdict in verdicts {

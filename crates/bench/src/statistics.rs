@@ -1,6 +1,6 @@
 //! Medians, percentiles, and intervals of means and ratios.
 
-/// The middle value; of an even number of values the mean of the two in the middle. 0 of no values.
+/// The middle value, or the mean of the two middle values. 0 without values.
 pub fn median(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
@@ -11,26 +11,27 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The smallest value that `percent` of all do not exceed; 0 of no values. Sorts the values.
+/// The smallest value that `percent` per cent of all do not exceed; 0 without values. Sorts the values.
 pub fn percentile(values: &mut [u32], percent: usize) -> u32 {
     values.sort_unstable();
     let place = (values.len() * percent).div_ceil(100);
     if place == 0 { 0 } else { values[place - 1] }
 }
 
-/// A mean, and the interval that holds the true mean with a probability of 95 per cent.
+/// A mean with its 95 per cent confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The mean.
+    /// Mean of the sample.
     pub mean: f64,
-    /// The interval's lower end.
+    /// Lower end.
     pub low: f64,
-    /// The interval's upper end.
+    /// Upper end.
     pub high: f64,
 }
 
-/// The geometric mean of ratios, such as those of paired measurements, with its interval by Student's distribution of their
-/// logarithms. Without limits from fewer than two ratios; `None` of none, or if one is not above 0.
+/// The geometric mean of ratios, such as those of paired measurements. Its interval follows Student's
+/// distribution of their logarithms; a single ratio has the interval from 0 to infinity. `None` without
+/// ratios, or if one is not above 0.
 pub fn ratio_interval(ratios: &[f64]) -> Option<Interval> {
     if ratios.is_empty() || ratios.iter().any(|ratio| !ratio.is_finite() || *ratio <= 0.0) {
         return None;
@@ -46,7 +47,7 @@ pub fn ratio_interval(ratios: &[f64]) -> Option<Interval> {
     Some(Interval { mean: mean.exp(), low: (mean - half).exp(), high: (mean + half).exp() })
 }
 
-/// The geometric mean; 0 of no values or of one that is not above 0.
+/// The geometric mean; 0 without values, or if one is not above 0.
 pub fn geometric_mean(values: &[f64]) -> f64 {
     if values.is_empty() || values.iter().any(|value| *value <= 0.0) {
         return 0.0;
@@ -54,7 +55,7 @@ pub fn geometric_mean(values: &[f64]) -> f64 {
     (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
 }
 
-/// What Student's distribution does not exceed with a probability of 97.5 per cent; `None` without degrees of freedom.
+/// The 97.5th percentile of Student's distribution; `None` without degrees of freedom.
 fn student_quantile(degrees_of_freedom: usize) -> Option<f64> {
     const SMALL: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
@@ -63,7 +64,8 @@ fn student_quantile(degrees_of_freedom: usize) -> Option<f64> {
     match degrees_of_freedom {
         0 => None,
         few @ 1..=30 => Some(SMALL[few - 1]),
-        // The first term of its expansion about the normal distribution: wrong by less than 0.001 from here on.
+        // The first term of its expansion about the normal distribution. The error is below 0.001 from 31
+        // degrees on.
         many => Some(1.960 + 2.372 / many as f64),
     }
 }
@@ -74,7 +76,8 @@ mod tests {
 
     #[test]
     fn an_interval_is_as_the_textbook_has_it() {
-        // Logarithms 0.0, 0.1 and 0.2: mean 0.1, standard deviation 0.1, standard error 0.0577, quantile 4.303.
+        // Logarithms 0.0, 0.1 and 0.2: mean 0.1, standard deviation 0.1, standard error 0.0577, quantile
+        // 4.303.
         let ratios = [1.0, 0.1_f64.exp(), 0.2_f64.exp()];
         let interval = ratio_interval(&ratios).expect("three ratios");
         let expected = [0.1_f64, 0.1 - 0.248_43, 0.1 + 0.248_43].map(f64::exp);

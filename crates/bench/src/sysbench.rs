@@ -1,4 +1,4 @@
-//! Runs Debian's unmodified sysbench and reads what it prints.
+//! Runs Debian's unmodified sysbench and reads its report.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -8,7 +8,7 @@ use crate::failure::Explain;
 use crate::process::{Server, command};
 use crate::{Failure, Outcome};
 
-/// The scripts that use the table of `oltp_common`, in an order that destroys rows last.
+/// The scripts that use the table of `oltp_common`. Those that delete rows come last.
 pub const TABLE_SCRIPTS: [&str; 10] = [
     "oltp_point_select",
     "oltp_read_only",
@@ -22,17 +22,17 @@ pub const TABLE_SCRIPTS: [&str; 10] = [
     "oltp_delete",
 ];
 
-/// The script that fills one table for each thread.
+/// The script that fills one table per thread.
 pub const BULK_SCRIPT: &str = "bulk_insert";
 
-/// What a run may meet: deadlocks and lock waits.
+/// Errors that a run may meet: lock wait timeouts and deadlocks.
 const IGNORED_ERRORS: &str = "--mysql-ignore-errors=1213,1205";
 
 const PREPARE_TIME_MAX: Duration = Duration::from_secs(900);
-/// How long a run may take beyond its time, for connecting and for waits to end.
+/// Time beyond its duration that a run may take to connect and to finish waiting statements.
 const RUN_EXTRA_TIME_MAX: Duration = Duration::from_secs(180);
 
-/// Whether statements are prepared (`auto`) or sent as text (`disable`).
+/// How sysbench sends statements: prepared (`auto`) or as text (`disable`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementMode {
     /// `COM_STMT_EXECUTE`.
@@ -42,10 +42,10 @@ pub enum StatementMode {
 }
 
 impl StatementMode {
-    /// Both.
+    /// Both modes.
     pub const ALL: [StatementMode; 2] = [StatementMode::Prepared, StatementMode::Text];
 
-    /// The word in reports.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             StatementMode::Prepared => "prepared",
@@ -64,66 +64,67 @@ impl StatementMode {
 /// One run of a script.
 #[derive(Clone, Debug)]
 pub struct SysbenchRun {
-    /// The script: a name that sysbench knows, or a path.
+    /// Script: a name that sysbench knows, or a path.
     pub script: String,
-    /// The database, which exists.
+    /// Database; it exists already.
     pub database: String,
-    /// Rows of the table.
+    /// Number of rows of the table.
     pub rows: u64,
-    /// Threads, each with a connection.
+    /// Number of threads, each with a connection.
     pub threads: u32,
-    /// Seconds; 0 runs until `events` are done.
+    /// Duration in seconds; 0 runs until `events` are done.
     pub time_s: u64,
-    /// Most events; 0 is no bound.
+    /// Most events; 0 for no bound.
     pub events: u64,
-    /// Prepared or text.
+    /// How statements are sent.
     pub mode: StatementMode,
-    /// More options.
+    /// Further options of sysbench.
     pub arguments: Vec<String>,
 }
 
-/// What sysbench reported.
+/// Report of sysbench.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SysbenchReport {
-    /// Transactions, or whatever the script does at a time.
+    /// Events: transactions, or single statements, by the script.
     pub events: u64,
-    /// Events in a second.
+    /// Events per second.
     pub events_per_s: f64,
     /// Mean latency in milliseconds.
     pub mean_ms: f64,
-    /// Latency in milliseconds that 95 per cent of the events do not exceed.
+    /// 95th percentile of the latencies, in milliseconds.
     pub p95_ms: f64,
-    /// Errors of the numbers 1213 and 1205.
+    /// Errors 1213 and 1205.
     pub ignored_errors: u64,
 }
 
 impl SysbenchRun {
-    /// Makes the table and fills it, by one thread. Its rows differ from time to time, whatever seed sysbench is given.
+    /// Creates the table and fills it with one thread. The rows differ each time, whatever seed sysbench
+    /// gets.
     ///
     /// # Errors
-    /// What sysbench complains of.
+    /// The errors that sysbench printed.
     pub fn prepare(&self, server: &Server) -> Outcome<()> {
         let mut command = self.command(server);
-        // bulk_insert makes a table for each thread.
+        // bulk_insert creates a table per thread.
         let threads = if self.script == BULK_SCRIPT { self.threads } else { 1 };
         command.args([&format!("--threads={threads}"), "prepare"]);
         finish(&self.script, command, PREPARE_TIME_MAX).map(drop)
     }
 
-    /// Drops the tables.
+    /// Drops the tables of the script.
     ///
     /// # Errors
-    /// What sysbench complains of.
+    /// The errors that sysbench printed.
     pub fn clean_up(&self, server: &Server) -> Outcome<()> {
         let mut command = self.command(server);
         command.args([&format!("--threads={}", self.threads), "cleanup"]);
         finish(&self.script, command, PREPARE_TIME_MAX).map(drop)
     }
 
-    /// Runs the script.
+    /// Runs the script for its duration or its number of events.
     ///
     /// # Errors
-    /// An error of the server that is not ignored, or output that has no figures.
+    /// An error of the server other than 1213 and 1205, or output without figures.
     pub fn run(&self, server: &Server) -> Outcome<SysbenchReport> {
         let mut command = self.command(server);
         command.args([&format!("--threads={}", self.threads), &format!("--time={}", self.time_s)]);
@@ -147,7 +148,7 @@ impl SysbenchRun {
     }
 }
 
-/// A script of this repository, by its name; `None` when the sources are not there.
+/// Path of a script in this repository; `None` if the sources are not present.
 pub fn own_script(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("lua").join(name);
     path.is_file().then_some(path)
@@ -161,8 +162,8 @@ fn finish(script: &str, mut command: Command, time_max: Duration) -> Outcome<Str
     }
 }
 
-/// What sysbench complained of in what it printed; `None` when it ended well and complained of nothing. It may end well and
-/// have lost a thread.
+/// The errors in the output of sysbench; `None` if it succeeded without any. It can exit with success
+/// although a thread failed.
 pub fn complaints_of(printed: &str, status: ExitStatus) -> Option<String> {
     let is_complaint = |line: &&str| line.contains("FATAL") || line.contains("error:");
     let complaints: Vec<&str> = printed.lines().filter(is_complaint).take(5).collect();
@@ -174,7 +175,7 @@ pub fn complaints_of(printed: &str, status: ExitStatus) -> Option<String> {
     Some(format!("{status}: {}", shown.join(" | ")))
 }
 
-/// The figures in what sysbench printed.
+/// Reads the figures from the output of sysbench.
 pub fn parse_report(output: &str) -> Option<SysbenchReport> {
     let number = |label: &str| -> Option<f64> {
         let line = output.lines().find_map(|line| line.trim().strip_prefix(label))?;

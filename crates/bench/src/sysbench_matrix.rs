@@ -1,5 +1,5 @@
-//! Every sysbench script with every number of threads, in every placement, with both kinds of statements; after each run
-//! the table must agree with its indexes.
+//! `sysbench-matrix`: every sysbench script with every number of threads, in every placement, with both kinds
+//! of statements. After each run the table must agree with its indexes.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -10,10 +10,10 @@ use crate::report::Table;
 use crate::sysbench::{BULK_SCRIPT, StatementMode, SysbenchReport, SysbenchRun, TABLE_SCRIPTS};
 use crate::{Failure, Outcome};
 
-/// The placement that a node chooses by itself, which has no `ThreadConfig`.
+/// Name of the placement that the node chooses itself. It has no `ThreadConfig`.
 const AUTOMATIC: &str = "automatic";
 
-/// Placements: a letter, and the `ThreadConfig` of it.
+/// Placements: name and `ThreadConfig`.
 pub const PLACEMENTS: [(&str, &str); 4] = [
     ("a", "recv={count=1},ldm={count=0},main={count=0},io={count=0}"),
     ("b", "recv={count=2},ldm={count=0},main={count=0}"),
@@ -28,39 +28,39 @@ pub const PLACEMENTS: [(&str, &str); 4] = [
 const DATABASE: &str = "sbtest";
 const BULK_DATABASE: &str = "sbbulk";
 
-/// Runs the matrix.
+/// Options of `sysbench-matrix`.
 #[derive(Debug, clap::Args)]
 pub struct MatrixOptions {
-    /// The binary [default: junctor beside this program]
+    /// Binary of the node [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
-    /// Rows of the table
+    /// Number of rows of the table
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
-    /// Seconds of a run
+    /// Seconds per run
     #[arg(long, value_name = "S", default_value_t = 3)]
     seconds: u64,
-    /// Numbers of threads
+    /// Numbers of threads to run with
     #[arg(long, value_delimiter = ',', default_value = "1,8,64,256")]
     threads: Vec<u32>,
-    /// Placements, of a, b, c, d and automatic
+    /// Placements to run: a, b, c, d or automatic
     #[arg(long, value_delimiter = ',', default_value = "a,b,c,d")]
     placements: Vec<String>,
-    /// Scripts [default: all]
+    /// Scripts to run [default: all]
     #[arg(long, value_delimiter = ',')]
     scripts: Vec<String>,
-    /// 10,000 rows, 1 second, 1 and 64 threads
+    /// Short form: 10,000 rows, 1 second, 1 and 64 threads
     #[arg(long)]
     quick: bool,
-    /// Ask MariaDB instead, once for each placement, to see that this program works
+    /// Run against MariaDB instead, once per placement, to verify this program
     #[arg(long)]
     mariadb: bool,
-    /// Seconds after which no further run is begun, and the matrix has failed
+    /// Seconds after which no further run begins and the matrix has failed
     #[arg(long, value_name = "S", default_value_t = 2640)]
     seconds_max: u64,
 }
 
-/// The matrix as it goes.
+/// Progress of the matrix.
 struct Matrix<'a> {
     options: &'a MatrixOptions,
     start: Instant,
@@ -70,10 +70,10 @@ struct Matrix<'a> {
     runs: u64,
 }
 
-/// Runs the matrix, prints a table, and fails on any violation.
+/// Runs the matrix and prints a table.
 ///
 /// # Errors
-/// Violations, or a server that does not start.
+/// A violation, or a server that does not start.
 pub fn run(mut options: MatrixOptions) -> Outcome<()> {
     if options.quick {
         (options.rows, options.seconds, options.threads) = (10_000, 1, vec![1, 64]);
@@ -97,10 +97,10 @@ pub fn run(mut options: MatrixOptions) -> Outcome<()> {
     Err(Failure::new(format!("{} violations:\n{}", matrix.violations.len(), matrix.violations.join("\n"))))
 }
 
-/// The `ThreadConfig` of a placement; none for the automatic one.
+/// The `ThreadConfig` of a placement; `None` for the automatic one.
 ///
 /// # Errors
-/// No placement has that name.
+/// No placement has this name.
 pub fn thread_config(placement: &str) -> Outcome<Option<&'static str>> {
     if placement == AUTOMATIC {
         return Ok(None);
@@ -167,7 +167,7 @@ impl Matrix<'_> {
     fn one_run(&mut self, server: &Server, placement: &str, run: &SysbenchRun) -> Outcome<()> {
         let mut connection = server.connect()?;
         if run.script == BULK_SCRIPT {
-            // A run that failed leaves its tables behind.
+            // A failed run leaves its tables behind.
             connection.query("DROP DATABASE sbbulk")?;
             connection.query("CREATE DATABASE sbbulk")?;
         }
@@ -180,7 +180,7 @@ impl Matrix<'_> {
                 rows += check_table(&mut connection, &format!("sbtest{number}"), None, self.runs)?;
             }
             run.clean_up(server)?;
-            // Each event is a row; the last batch of a thread is sent when its time is over.
+            // Each event is a row. A thread sends its last batch after its time is over.
             require(rows == report.events, || format!("{rows} rows after {} events", report.events))?;
             report
         } else {
@@ -214,7 +214,7 @@ impl Matrix<'_> {
     }
 }
 
-/// Inserts add a row each, deletes take at most one each, the others leave the number as it was.
+/// Each insert adds a row, each delete removes at most one, and the other scripts keep the number of rows.
 fn check_row_count(script: &str, before: u64, after: u64, report: &SysbenchReport) -> Outcome<()> {
     let good = match script {
         "oltp_insert" => after == before + report.events,

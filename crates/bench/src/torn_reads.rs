@@ -1,9 +1,10 @@
-//! Whether a reader ever sees a half-written row or half of a committed transaction in one statement.
+//! `torn-reads`: checks that no statement sees a half-written row or half of a committed transaction.
 //!
-//! Rows come in pairs. A writer's transaction gives both rows of a pair the same new stamp and moves an amount from one to
-//! the other; within a row, columns `a`, `b` and `c` are equal and the text is one letter repeated. So every statement can be
-//! judged alone: unequal columns are a torn row, unequal stamps of a pair or a wrong sum are a torn transaction. The indexed
-//! column `m` changes with every write, so that entries of the index move while they are read.
+//! Rows come in pairs. A transaction of a writer gives both rows of a pair the same new stamp and moves an
+//! amount from one to the other. Within a row, the columns `a`, `b` and `c` are equal and the text repeats
+//! one letter. Each statement can therefore be checked alone: unequal columns are a torn row; unequal stamps
+//! of a pair or a wrong sum are a torn transaction. Every write changes the indexed column `m`, so that index
+//! entries move while they are read.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,12 +18,12 @@ use crate::process::{JunctorOptions, Server, start_junctor, start_mariadb};
 use crate::random::Random;
 use crate::{Failure, Outcome};
 
-/// Each pair's sum of `a`.
+/// Sum of `a` over the two rows of a pair.
 const PAIR_SUM: i64 = 2000;
 const INDEXED_VALUES: u64 = 5000;
-/// Violations kept; more are only counted.
+/// Most violations that are printed. Further ones are only counted.
 const EXAMPLES_MAX: u64 = 10;
-/// Errors that a writer may meet: its transaction is undone and begun again.
+/// Errors after which a writer begins its transaction again: deadlock and lock wait timeout.
 const RETRIED: [u16; 2] = [1213, 1205];
 
 const CREATE: &str = "CREATE TABLE torn (id INT NOT NULL PRIMARY KEY, pair INT NOT NULL, a BIGINT NOT NULL, \
@@ -30,31 +31,31 @@ const CREATE: &str = "CREATE TABLE torn (id INT NOT NULL PRIMARY KEY, pair INT N
                       letters VARCHAR(400) NOT NULL, KEY m_1 (m)) PARTITION BY KEY (id) PARTITIONS 2";
 const COLUMNS: &str = "SELECT id, pair, a, b, c, stamp, m, letters FROM torn";
 
-/// Writers and readers at once.
+/// Options of `torn-reads`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TornReadsOptions {
-    /// The binary [default: junctor beside this program]
+    /// Binary of the node [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
-    /// Seconds
+    /// Seconds that the load runs
     #[arg(long, value_name = "S", default_value_t = 20)]
     seconds: u64,
-    /// Connections that write
+    /// Number of writing connections
     #[arg(long, default_value_t = 4)]
     writers: u32,
-    /// Connections that read
+    /// Number of reading connections
     #[arg(long, default_value_t = 12)]
     readers: u32,
-    /// Pairs of rows; few make conflicts frequent
+    /// Pairs of rows; a small number makes conflicts frequent
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pairs: u32,
-    /// ThreadConfig of the node [default: by the CPUs]
+    /// ThreadConfig of the node [default: chosen from the number of CPUs]
     #[arg(long, value_name = "STR")]
     thread_config: Option<String>,
-    /// Ask MariaDB instead
+    /// Run against MariaDB instead
     #[arg(long)]
     mariadb: bool,
-    /// Isolation level of the readers; with MariaDB, READ UNCOMMITTED must be caught
+    /// Isolation level of the readers. With MariaDB and READ UNCOMMITTED the run must find violations
     #[arg(long, default_value = "REPEATABLE READ")]
     isolation: String,
 }
@@ -70,10 +71,10 @@ struct Scene<'a> {
     violations: AtomicU64,
 }
 
-/// Runs the load; fails on any violation, and when nothing was read or written.
+/// Runs the load. Fails on any violation, and if nothing was read or written.
 ///
 /// # Errors
-/// As said, or a server that does not start.
+/// A violation, no reads or writes, or a server that does not start.
 pub fn run(options: &TornReadsOptions) -> Outcome<()> {
     let server = if options.mariadb { start_mariadb(&[])? } else { start_node(options)? };
     fill(&server, options.pairs)?;
@@ -134,7 +135,7 @@ impl Scene<'_> {
         })
     }
 
-    /// Goes on until the end or the first failure, which ends all.
+    /// Runs `step` until the time is over or a thread fails. The first failure stops all threads.
     fn repeat(&self, mut step: impl FnMut() -> Outcome<()>) -> Outcome<()> {
         while !self.stop.load(Ordering::Relaxed) {
             if let Err(failure) = step() {
@@ -176,7 +177,7 @@ impl Scene<'_> {
                  letters = '{letters}' WHERE id = {row}"
             ))?;
         }
-        // Some transactions are undone: nothing of them may ever be seen.
+        // Some transactions are rolled back. Their changes must never be visible.
         if random.below(10) == 0 {
             connection.query(&format!("UPDATE torn SET a = -1, letters = 'undone' WHERE id = {}", pair * 2))?;
             connection.query("ROLLBACK")?;
@@ -196,7 +197,7 @@ impl Scene<'_> {
             let read = self.read_once(&mut connection, prepared, kind, &mut random);
             let complaint = match read {
                 Ok(complaint) => complaint,
-                // A reader outside transactions has nothing to begin again but its statement.
+                // Outside transactions a reader repeats only its statement.
                 Err(error) if RETRIED.contains(&error.errno()) => None,
                 Err(error) => return Err(error.into()),
             };
@@ -210,7 +211,7 @@ impl Scene<'_> {
         })
     }
 
-    /// One statement (or, of the last kind, one transaction), and what is wrong with its answer.
+    /// Runs one statement, or one transaction of the last kind. Returns the violation in its answer.
     fn read_once(
         &self,
         connection: &mut Connection,
@@ -252,7 +253,7 @@ fn sorted(mut rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
     rows
 }
 
-/// What is wrong with rows that must be those of `pairs` whole pairs.
+/// Checks rows that must be those of `pairs` whole pairs. Returns the violation.
 fn check_rows(rows: &[Vec<Value>], pairs: i64) -> Option<String> {
     let mut by_pair = BTreeMap::new();
     for row in rows {
@@ -276,7 +277,7 @@ fn check_rows(rows: &[Vec<Value>], pairs: i64) -> Option<String> {
     })
 }
 
-/// What is wrong with the number of rows and the three sums over all of them.
+/// Checks the number of rows and the three sums over all of them. Returns the violation.
 fn check_sums(rows: &[Vec<Value>], pairs: i64) -> Option<String> {
     let sum = Some((pairs * PAIR_SUM).to_string());
     let expected = [Some((pairs * 2).to_string()), sum.clone(), sum.clone(), sum];
