@@ -1,5 +1,5 @@
-//! The yardstick: one thread that waits with level-triggered epoll, takes a request, and sends the bytes of a recorded
-//! answer. It does what no server can leave out, and nothing else.
+//! `echo`: the lower bound for servers. One thread waits with level-triggered epoll, reads a request, and
+//! sends the bytes of a recorded answer: the work that no server can avoid.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,27 +12,27 @@ use rustix::event::epoll;
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
 
-/// The line's beginning that says where the echo listens.
+/// Start of the line that prints the address of the server.
 pub const READY: &str = "ready: echo ";
 
 const LISTENER: u64 = 0;
 const REQUEST_BYTES_MAX: usize = 64 << 10;
 
-/// Serves an echo until it is killed.
+/// Options of `echo`.
 #[derive(Debug, clap::Args)]
 pub struct EchoOptions {
-    /// File with the bytes to answer each request with
+    /// File with the bytes of every answer
     #[arg(long, value_name = "FILE")]
     reply: PathBuf,
 }
 
 struct Peer {
     stream: TcpStream,
-    /// Bytes of a request that has not come wholly.
+    /// Bytes of an incomplete request.
     pending: Vec<u8>,
 }
 
-/// Runs the echo.
+/// Serves requests until the process is killed.
 ///
 /// # Errors
 /// The file cannot be read, or the sockets cannot be opened.
@@ -61,7 +61,7 @@ pub fn run(options: &EchoOptions) -> Outcome<()> {
             } else if let Some(peer) = peers.get_mut(&id)
                 && serve(peer, &mut buffer, &reply).is_err()
             {
-                // Closing the socket takes it out of the poll.
+                // Closing the socket removes it from the poll.
                 peers.remove(&id);
             }
         }
@@ -76,7 +76,7 @@ fn serve(peer: &mut Peer, buffer: &mut [u8], reply: &[u8]) -> Outcome<()> {
         Err(error) => return Err(error.into()),
     };
     if peer.pending.is_empty() && request_length(&buffer[..count]) == Some(count) {
-        // A client that waits for each answer has always room for it.
+        // A client that waits for each answer always has room for it.
         return Ok(peer.stream.write_all(reply)?);
     }
     peer.pending.extend_from_slice(&buffer[..count]);
@@ -87,7 +87,7 @@ fn serve(peer: &mut Peer, buffer: &mut [u8], reply: &[u8]) -> Outcome<()> {
     Ok(())
 }
 
-/// Header and payload of the packet that begins here.
+/// Length of the packet that begins here, with its header.
 fn request_length(bytes: &[u8]) -> Option<usize> {
     let header = bytes.get(..4)?;
     Some(4 + u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize)

@@ -1,4 +1,4 @@
-//! The table of sysbench with rows that follow from a seed, so that two databases get the same ones.
+//! The sysbench table with rows that depend only on a seed, so that two databases get the same rows.
 
 use std::fmt::Write;
 
@@ -9,15 +9,16 @@ use crate::random::Random;
 const ROWS_PER_STATEMENT: u64 = 500;
 const SEED: u64 = 7;
 
-/// What `oltp_common` creates.
+/// The table of `oltp_common`.
 const CREATE: &str = "CREATE TABLE sbtest1 (id INTEGER NOT NULL AUTO_INCREMENT, k INTEGER DEFAULT '0' NOT NULL, \
                       c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id)) \
                       /*! ENGINE = innodb */";
 
-/// Makes table sbtest1 in database sbtest, which exists, and fills it as sysbench does: uniform `k`, groups of digits.
+/// Creates the table sbtest1 in the existing database sbtest and fills it like sysbench: uniformly
+/// distributed `k`, groups of digits.
 ///
 /// # Errors
-/// A statement that the server refuses.
+/// The server refuses a statement.
 pub fn fill(server: &Server, rows: u64) -> Outcome<()> {
     let mut connection = server.connect()?;
     connection.query("USE sbtest")?;
@@ -43,7 +44,7 @@ pub fn fill(server: &Server, rows: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// Appends groups of eleven random digits with dashes between them.
+/// Appends groups of eleven random digits, separated by dashes.
 pub fn push_groups(text: &mut String, random: &mut Random, count: usize) {
     for group in 0..count {
         let separator = if group == 0 { "" } else { "-" };

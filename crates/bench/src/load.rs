@@ -1,5 +1,6 @@
-//! A closed loop of reads: each connection sends a statement, waits for the whole answer, and sends the next, as
-//! sysbench does. The same program drives databases and the echo, so that their figures can be divided.
+//! A closed loop of reads: each connection sends a statement, waits for the whole answer, and sends the next,
+//! as in sysbench. The same program drives databases and the echo server, so that their figures can be
+//! compared.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -18,53 +19,53 @@ use crate::{Failure, Outcome};
 
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// What to read, how often, and from whom.
+/// A load of reads.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// The server.
+    /// Address of the server.
     pub address: SocketAddr,
-    /// Whether it speaks the whole protocol; an echo gets statements at once.
+    /// Whether the server is a database. An echo server gets statements without a login.
     pub is_database: bool,
-    /// Statements that each connection executes first, such as those that begin a transaction.
+    /// Statements that each connection executes first, such as `BEGIN`.
     pub first: &'static [&'static str],
-    /// Connections, each with a thread of its own as in sysbench.
+    /// Number of connections, each with a thread of its own as in sysbench.
     pub connections: u32,
-    /// Prepared or text.
+    /// How statements are sent.
     pub mode: StatementMode,
-    /// Keys of one statement: 1 is a point select, more an IN list.
+    /// Keys per statement: 1 for a point select, more for an IN list.
     pub keys: u32,
-    /// Rows of table sbtest1, with ids from 1 on.
+    /// Rows of the table sbtest1, with ids from 1.
     pub rows: u64,
-    /// When to stop.
+    /// End of the load.
     pub until: Until,
-    /// What the keys follow from.
+    /// Seed of the keys.
     pub seed: u64,
 }
 
-/// When a load stops.
+/// End of a load.
 #[derive(Clone, Copy, Debug)]
 pub enum Until {
-    /// After that time.
+    /// After this time.
     Elapsed(Duration),
-    /// After so many statements on each connection.
+    /// After this many statements on each connection.
     Statements(u64),
 }
 
-/// What was measured.
+/// Figures of a load.
 #[derive(Clone, Debug, Default)]
 pub struct LoadReport {
-    /// Statements answered.
+    /// Answered statements.
     pub statements: u64,
     /// Rows in the answers.
     pub rows: u64,
-    /// Statements in a second.
+    /// Statements per second.
     pub per_s: f64,
     /// 95th percentile of the latencies, in microseconds.
     pub p95_us: f64,
 }
 
 impl Load {
-    /// The statement with parameters instead of keys.
+    /// The statement with parameter markers instead of keys.
     pub fn prepared_text(&self) -> String {
         match self.keys {
             1 => "SELECT c FROM sbtest1 WHERE id=?".into(),
@@ -78,7 +79,7 @@ impl Load {
     /// Runs the load.
     ///
     /// # Errors
-    /// A connection that fails, or a statement that the server refuses.
+    /// A connection fails, or the server refuses a statement.
     pub fn run(&self) -> Outcome<LoadReport> {
         let barrier = &Barrier::new(self.connections as usize + 1);
         let (results, elapsed) = thread::scope(|scope| {
@@ -104,7 +105,7 @@ impl Load {
 
     fn worker(&self, number: u32, barrier: &Barrier) -> Outcome<WorkerReport> {
         let opened = self.open();
-        // Others wait here whether this connection came about or not.
+        // The other connections wait at this barrier even if this one failed.
         barrier.wait();
         let mut channel = opened?;
         let mut random = Random::new(self.seed ^ u64::from(number) << 32);
@@ -127,7 +128,7 @@ impl Load {
         }
     }
 
-    /// The bytes of one answer, which an echo needs.
+    /// Records the bytes of one answer for an echo server.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -178,14 +179,14 @@ struct WorkerReport {
 
 struct Channel {
     stream: TcpStream,
-    /// Says goodbye when it goes.
+    /// Sends COM_QUIT on drop.
     _session: Option<Connection>,
     statement: u32,
     request: Vec<u8>,
     text: String,
     keys: Vec<i64>,
     buffer: Vec<u8>,
-    /// Gathers the bytes of answers, if wanted.
+    /// Received bytes, if they are recorded.
     recording: Option<Vec<u8>>,
 }
 
@@ -215,7 +216,7 @@ impl Channel {
         push_query(&mut self.request, &self.text);
     }
 
-    /// Sends the request and reads its answer; gives the rows in it.
+    /// Sends the request, reads its answer, and returns the number of rows.
     fn exchange(&mut self) -> Outcome<u64> {
         self.stream.write_all(&self.request)?;
         let mut scanner = ReplyScanner::default();

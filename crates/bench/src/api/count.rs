@@ -1,7 +1,7 @@
-//! Instructions of node and client for a key, counted by callgrind.
+//! Instructions of node and client per key, counted by callgrind.
 //!
-//! This program runs itself under valgrind, twice for each way, with different numbers of requests; the difference of the
-//! two counts belongs to the requests.
+//! This program runs itself under valgrind, twice for each way of reading, with different numbers of
+//! requests. The difference of the two counts belongs to the requests.
 
 use std::fs;
 use std::process::Command;
@@ -19,7 +19,8 @@ use crate::{Failure, Outcome};
 const ROWS: u64 = 2000;
 const TIME_MAX: Duration = Duration::from_secs(300);
 
-/// Counts for 100 keys a request, prints, and fails when a reader is not cheaper than an IN list, or not three times so.
+/// Counts and prints with 100 keys per request. Fails unless a key reader is three times as cheap as an IN
+/// list.
 pub(super) fn run(options: &ApiOptions) -> Outcome<()> {
     let folder = TemporaryFolder::new("callgrind")?;
     let mut table = Table::new(&["way", "keys a request", "instructions a key", "to the list"]);
@@ -70,7 +71,7 @@ pub(super) fn run(options: &ApiOptions) -> Outcome<()> {
     }
 }
 
-/// What runs under callgrind: some requests of one way.
+/// The part that runs under callgrind: requests of one way of reading.
 pub(super) fn run_counted(options: &ApiOptions, what: &str) -> Outcome<()> {
     let wrong = || Failure::new("WAY,KEYS,REQUESTS");
     let mut parts = what.split(',');

@@ -1,4 +1,4 @@
-//! A node with a table, and requests for uniform keys of it in one of several ways.
+//! A node with a table, and reads of uniformly distributed keys in one of several ways.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -14,25 +14,25 @@ use crate::{Failure, Outcome};
 
 const ROWS_PER_STATEMENT: u64 = 500;
 const SEED: u64 = 7;
-/// Everything of the node in one thread.
+/// Runs the whole node in one thread.
 const THREAD_CONFIG: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=0}";
 
-/// How keys are looked up.
+/// Way of reading rows by key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// By a reader of keys.
+    /// A key reader of the Rust client.
     Reader,
-    /// By an IN list in a text.
+    /// A text statement with an IN list.
     List,
-    /// By a prepared SELECT for each key; those of a request are sent together.
+    /// A prepared SELECT per key. Those of a request are sent together.
     Select,
 }
 
 impl Way {
-    /// All, in the order of their numbers.
+    /// All ways, in the order of their tables.
     pub const ALL: [Way; 3] = [Way::Reader, Way::List, Way::Select];
 
-    /// What tables call it.
+    /// Name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Way::Reader => "reader",
@@ -41,23 +41,23 @@ impl Way {
         }
     }
 
-    /// The one that is called so.
+    /// The one with this name.
     pub fn named(name: &str) -> Option<Way> {
         Way::ALL.into_iter().find(|way| way.name() == name)
     }
 }
 
-/// What carries requests and answers.
+/// Transport between client and node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// Memory of this process.
+    /// Memory of the process.
     Memory,
-    /// TCP over loopback.
+    /// TCP over 127.0.0.1.
     Tcp,
 }
 
 impl Transport {
-    /// What tables call it.
+    /// Name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Transport::Memory => "embedded",
@@ -66,7 +66,7 @@ impl Transport {
     }
 }
 
-/// A node with a table.
+/// A node with a filled table.
 pub struct Bench {
     node: RunningServer,
     connection: Connection,
@@ -77,10 +77,10 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Starts a node and fills the table of sysbench.
+    /// Starts a node and fills the sysbench table.
     ///
     /// # Errors
-    /// The node does not start, or refuses something.
+    /// The node does not start, or refuses a statement.
     pub async fn start(rows: u64, columns: &[String], transport: Transport) -> Outcome<Bench> {
         let config = NodeConfig {
             port: 0,
@@ -147,29 +147,29 @@ async fn fill(connection: &Connection, rows: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// Some requests that are under way at once.
+/// A client with a number of concurrent requests.
 pub struct Window<'b> {
     bench: &'b Bench,
     way: Way,
     keys: usize,
     depth: usize,
     random: Random,
-    /// What was read, so that reading cannot be left out.
+    /// Sum of the values read, which keeps the compiler from removing the reads.
     sum: i64,
 }
 
 type Request<'b> = Pin<Box<dyn Future<Output = Outcome<i64>> + 'b>>;
 
 impl<'b> Window<'b> {
-    /// Requests of so many keys, `depth` of them at once.
+    /// Makes a client of requests of `keys` keys with `depth` requests in flight.
     pub fn new(bench: &'b Bench, way: Way, keys: usize, depth: usize) -> Window<'b> {
         Window { bench, way, keys, depth, random: Random::new(1), sum: 0 }
     }
 
-    /// Makes so many requests and waits for their answers.
+    /// Makes `count` requests and waits for their answers.
     ///
     /// # Errors
-    /// One is refused, or does not find its rows.
+    /// A request is refused, or does not find its rows.
     pub async fn run(&mut self, requests: usize) -> Outcome<()> {
         let mut under_way: VecDeque<Request<'b>> = VecDeque::new();
         for _ in 0..requests {
@@ -181,7 +181,7 @@ impl<'b> Window<'b> {
             let rows = self.bench.rows;
             let keys: Vec<i64> = (0..self.keys).map(|_| 1 + self.random.below(rows) as i64).collect();
             let mut request = request(self.bench, self.way, keys);
-            // Polled once, it is sent.
+            // The first poll sends the request.
             match poll_once(&mut request).await {
                 Some(done) => self.sum = self.sum.wrapping_add(done?),
                 None => under_way.push_back(request),
@@ -220,7 +220,7 @@ fn request(bench: &Bench, way: Way, keys: Vec<i64>) -> Request<'_> {
             if rows.is_empty() { Err(Failure::new("no key was found")) } else { Ok(sum) }
         }),
         Way::Select => Box::pin(async move {
-            // Each is sent when it is polled first; they are answered in their order.
+            // The first poll sends each statement. Answers come in the same order.
             let mut all = Vec::with_capacity(keys.len());
             for key in &keys {
                 let mut one = Box::pin(select_one(&bench.select, *key));
@@ -244,7 +244,7 @@ async fn select_one(statement: &Statement, key: i64) -> Outcome<i64> {
     look_at(rows.get(0).ok_or_else(|| Failure::new("a key was not found"))?)
 }
 
-/// Reads the first column as a number, and the last one.
+/// Reads the first column as a number and the last one as a string.
 #[inline]
 fn look_at(row: Row<'_>) -> Outcome<i64> {
     let number: i64 = row.get(0usize).map_err(failed)?;

@@ -1,7 +1,9 @@
-//! The Rust client's reads by key against the same keys by SQL: CPU time and instructions of node and client together.
+//! `api`: reads by key through the Rust client and through SQL: CPU time and instructions of node and client
+//! together.
 //!
-//! The node runs in this process, everything of it in one thread, and the client in another; both together are what is
-//! measured. Keys are uniform; of each row a number and the length of a string are looked at.
+//! The node runs in this process, in a single thread, and the client in another. The figures are those of
+//! both threads. Keys are uniformly distributed. The client reads a number and the length of a string from
+//! each row.
 
 mod load;
 mod count;
@@ -17,42 +19,42 @@ use crate::{Failure, Outcome};
 pub use load::Way;
 use load::{Bench, Transport, Window};
 
-/// Keys by the Rust client.
+/// Options of `api`.
 #[derive(Debug, clap::Args)]
 pub struct ApiOptions {
-    /// Rows of the table
+    /// Number of rows of the table
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
-    /// Seconds of one measurement
+    /// Seconds per measurement
     #[arg(long, default_value_t = 2)]
     seconds: u64,
-    /// Keys of one request
+    /// Keys per request
     #[arg(long, value_delimiter = ',', default_value = "1,10,100,1000")]
     batches: Vec<usize>,
-    /// Measurements of each kind, of which the median counts
+    /// Measurements of each kind; medians are reported
     #[arg(long, default_value_t = 3)]
     repetitions: usize,
-    /// Requests under way at once
+    /// Number of concurrent requests
     #[arg(long, default_value_t = 4)]
     depth: usize,
-    /// Columns that are read
+    /// Columns to read
     #[arg(long, value_delimiter = ',', default_value = "id,k,c,pad")]
     columns: Vec<String>,
-    /// Only count instructions, with callgrind
+    /// Only count instructions with callgrind
     #[arg(long)]
     instructions: bool,
-    /// Only make this many requests of one way, for callgrind: WAY,KEYS,REQUESTS
+    /// Only make requests of one way, for callgrind: WAY,KEYS,REQUESTS
     #[arg(long, hide = true)]
     count: Option<String>,
 }
 
-/// Nanoseconds of CPU for a key, above which the target of 3 million keys a second and core is missed.
+/// Most nanoseconds of CPU per key at the target of 3 million keys per second and core.
 const KEY_NS_MAX: f64 = 1000.0 / 3.0;
 
-/// Measures, prints, and fails when a target is missed.
+/// Measures and prints.
 ///
 /// # Errors
-/// As said, or a node that does not start.
+/// A missed target, or a node that does not start.
 pub fn run(options: &ApiOptions) -> Outcome<()> {
     if let Some(what) = &options.count {
         return count::run_counted(options, what);
@@ -106,7 +108,7 @@ pub fn run(options: &ApiOptions) -> Outcome<()> {
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     keys_per_second: f64,
-    /// Of all threads, for a key.
+    /// Figures of all threads per key.
     cpu_ns: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The same statements to both databases, answers compared.
+//! Runs the same statements on both databases and compares the answers.
 
 use super::Pair;
 use crate::consistency::sorted;
@@ -8,7 +8,7 @@ use crate::{Failure, Outcome};
 const POINTS: usize = 200;
 const LISTS: usize = 20;
 
-/// Compares; gives the number of statements.
+/// Compares all answers. Returns the number of statements.
 ///
 /// # Errors
 /// The first answer that differs.

@@ -1,9 +1,9 @@
-//! Junctor against MariaDB and against an echo of equal bytes, in one run with the same clients.
+//! `compare`: Junctor, MariaDB and an echo server of the same bytes, in one run with the same clients.
 //!
-//! - `answers`: both databases hold the same rows and give the same answers, or nothing is measured;
-//! - `scripts`: sysbench, alternating between the two;
-//! - `reads`: the own load client, which drives the echo too;
-//! - `targets`: what the figures are held against.
+//! - `answers`: checks that both databases give the same answers before anything is measured;
+//! - `scripts`: sysbench, alternating between the two databases;
+//! - `reads`: our own load client, which drives the echo server too;
+//! - `targets`: the targets of the figures.
 
 mod answers;
 mod reads;
@@ -20,39 +20,39 @@ use crate::report::print_verdicts;
 use crate::sysbench::{StatementMode, SysbenchRun};
 use crate::{Failure, Outcome};
 
-/// Compares.
+/// Options of `compare`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CompareOptions {
-    /// The binary [default: junctor beside this program]
+    /// Binary of the node [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
-    /// Rows of the table
+    /// Number of rows of the table
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
-    /// Seconds of a run
+    /// Seconds per run
     #[arg(long, value_name = "S", default_value_t = 4)]
     seconds: u64,
-    /// Runs of each kind on each side; medians are reported
+    /// Runs of each kind on each server; medians are reported
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3)]
     repetitions: u32,
-    /// Threads, each with a connection
+    /// Number of threads, each with a connection
     #[arg(long, default_value_t = 8)]
     threads: u32,
-    /// Only these scripts [default: all, and the IN list]
+    /// Scripts to run [default: all, and the IN list]
     #[arg(long, value_delimiter = ',')]
     scripts: Vec<String>,
-    /// ThreadConfig of the node [default: by the CPUs]
+    /// ThreadConfig of the node [default: chosen from the number of CPUs]
     #[arg(long, value_name = "STR")]
     thread_config: Option<String>,
-    /// 20,000 rows, runs of 1 second, one repetition
+    /// Short form: 20,000 rows, runs of 1 second, one repetition
     #[arg(long)]
     quick: bool,
-    /// Measure MariaDB twice instead of Junctor, to see what the comparison itself is worth
+    /// Measure a second MariaDB instead of Junctor, to check the comparison itself
     #[arg(long)]
     self_test: bool,
 }
 
-/// The two databases; the first is Junctor.
+/// The two databases, Junctor first.
 struct Pair {
     junctor: Server,
     mariadb: Server,
@@ -64,7 +64,7 @@ impl Pair {
     }
 }
 
-/// Compares, prints tables in Markdown, and fails when a target is missed.
+/// Compares and prints tables in Markdown.
 ///
 /// # Errors
 /// A missed target, answers that differ, or a server that does not start.
@@ -109,7 +109,7 @@ fn start_measured(options: &CompareOptions) -> Outcome<Server> {
     }
 }
 
-/// A run on the common table, with uniform keys.
+/// A run on the common table with uniformly distributed keys.
 fn describe(options: &CompareOptions, script: &str, mode: StatementMode) -> SysbenchRun {
     SysbenchRun {
         script: script.into(),

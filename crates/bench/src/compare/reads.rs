@@ -1,4 +1,4 @@
-//! Point selects and IN lists by the own load client, of both databases and of the echo.
+//! Point selects and IN lists by our own load client, on both databases and the echo server.
 
 use std::fs;
 use std::time::Duration;
@@ -14,30 +14,30 @@ use crate::statistics::median;
 use crate::sysbench::StatementMode;
 use crate::{Failure, Outcome};
 
-/// Keys of an IN list.
+/// Keys per IN list.
 pub const LIST_KEYS: u32 = 100;
 
-/// Who was measured.
+/// The measured servers.
 pub const SIDES: [&str; 3] = ["Junctor", "MariaDB", "echo"];
 
-/// One kind of read, measured on Junctor, MariaDB and the echo, in this order.
+/// One kind of read, measured on Junctor, MariaDB and the echo server, in this order.
 pub struct Read {
-    /// Prepared or text.
+    /// How statements are sent.
     pub mode: StatementMode,
-    /// Keys of a statement.
+    /// Keys per statement.
     pub keys: u32,
-    /// The figures of each side.
+    /// Figures of each server.
     pub sides: [Figures; 3],
 }
 
 /// Medians over the repetitions.
 #[derive(Clone, Copy, Default)]
 pub struct Figures {
-    /// Statements in a second.
+    /// Statements per second.
     pub per_s: f64,
-    /// Latency in microseconds that 95 per cent do not exceed.
+    /// 95th percentile of the latencies, in microseconds.
     pub p95_us: f64,
-    /// CPU time of the server for a statement, in microseconds.
+    /// CPU time of the server per statement, in microseconds.
     pub cpu_us: f64,
 }
 
@@ -49,10 +49,10 @@ impl Figures {
     }
 }
 
-/// Measures all kinds of reads, the sides taking turns.
+/// Measures all kinds of reads, alternating between the servers.
 ///
 /// # Errors
-/// A server that fails, or rows that are missing in answers.
+/// A server fails, or rows are missing in answers.
 pub fn measure(pair: &Pair, options: &CompareOptions) -> Outcome<Vec<Read>> {
     let mut reads = Vec::new();
     for keys in [1, LIST_KEYS] {
@@ -72,7 +72,7 @@ pub fn measure(pair: &Pair, options: &CompareOptions) -> Outcome<Vec<Read>> {
             let mut samples: [Vec<Figures>; 3] = Default::default();
             for repetition in 0..options.repetitions {
                 for turn in 0..3 {
-                    // Each side goes first, second and last equally often.
+                    // Each server goes first, second and last equally often.
                     let side = (turn + repetition as usize) % 3;
                     let server = [&pair.junctor, &pair.mariadb, &echo][side];
                     samples[side].push(sample(server, &load, side < 2)?);
@@ -89,7 +89,7 @@ fn sample(server: &Server, load: &Load, is_database: bool) -> Outcome<Figures> {
     let before = server.cpu_time()?;
     let report = load.run()?;
     let cpu = server.cpu_time()? - before;
-    // A list may name a key twice, which gives its row once.
+    // A list may name a key twice. Its row is returned once.
     let enough = report.statements * u64::from(load.keys) * 9 / 10;
     if report.statements == 0 || report.rows < enough {
         let what = format!("{}: {} rows in {} answers", server.name, report.rows, report.statements);
@@ -99,10 +99,10 @@ fn sample(server: &Server, load: &Load, is_database: bool) -> Outcome<Figures> {
     Ok(Figures { per_s: report.per_s, p95_us: report.p95_us, cpu_us })
 }
 
-/// Starts an echo that answers each request with `reply`.
+/// Starts an echo server that answers each request with `reply`.
 ///
 /// # Errors
-/// It does not start.
+/// The server does not start.
 pub fn start_echo(reply: &[u8]) -> Outcome<Server> {
     let folder = TemporaryFolder::new("echo")?;
     let file = folder.path().join("reply");
@@ -113,7 +113,7 @@ pub fn start_echo(reply: &[u8]) -> Outcome<Server> {
     start_with_ready_line("echo", command, echo::READY, folder, 10)
 }
 
-/// All figures as a table.
+/// Prints all figures as a table.
 pub fn table(reads: &[Read]) -> Table {
     let columns = [
         "own client",

@@ -1,4 +1,4 @@
-//! Sysbench on both databases, taking turns.
+//! Sysbench on both databases, alternating.
 
 use super::reads::Figures;
 use super::{CompareOptions, Pair, describe};
@@ -7,20 +7,21 @@ use crate::report::Table;
 use crate::sysbench::{BULK_SCRIPT, StatementMode, SysbenchRun, TABLE_SCRIPTS, own_script};
 use crate::{Failure, Outcome};
 
-/// The IN list's own script.
+/// Our own script, for IN lists.
 pub const IN_LIST: &str = "in_list.lua";
-/// Events of a run whose cost depends on what earlier runs left: both sides do equally many.
+/// Number of events of a script whose cost depends on the rows that earlier runs left. Both databases run
+/// equally many.
 const DELETE_EVENTS: u64 = 50_000;
 
 /// One script on Junctor and on MariaDB, in this order.
 pub struct Script {
-    /// Its name.
+    /// Name of the script.
     pub name: String,
-    /// Prepared or text.
+    /// How statements are sent.
     pub mode: StatementMode,
-    /// The figures of each side.
+    /// Figures of each database.
     pub sides: [Figures; 2],
-    /// Errors 1213 and 1205 for a thousand events, of each side.
+    /// Errors 1213 and 1205 per thousand events, of each database.
     pub errors_per_thousand: [f64; 2],
 }
 
@@ -94,7 +95,7 @@ fn sample(server: &Server, run: &SysbenchRun) -> Outcome<(Figures, u64, u64)> {
     Ok((figures, report.events, report.ignored_errors))
 }
 
-/// All figures as a table.
+/// Prints all figures as a table.
 pub fn table(scripts: &[Script]) -> Table {
     let mut table = Table::new(&[
         "sysbench script",

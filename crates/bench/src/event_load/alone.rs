@@ -1,4 +1,5 @@
-//! What latency a single connection sees beside an echo of equal bytes, and what a server uses that has nothing to do.
+//! The latency of a single connection compared with an echo server of the same bytes, and the CPU use of an
+//! idle server.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,48 +15,48 @@ use crate::statistics::median;
 use crate::sysbench::StatementMode;
 use crate::{Failure, Outcome};
 
-/// The tail that a single connection may have, by that of the echo.
+/// Largest ratio of the 99.9th percentile of a single connection to that of the echo server.
 const TAIL_RATIO_MAX: f64 = 1.5;
-/// What an idle server may use, in per cent of one CPU.
+/// Most CPU of an idle server, in per cent of one CPU.
 const IDLE_PERCENT_MAX: f64 = 0.5;
-/// The way of spinning that both targets hold for.
+/// The spin method that both targets apply to.
 const IDLE_TARGET: &str = "CostBasedSpinning";
 const TAIL_TARGET: &str = "LatencyOptimisedSpinning";
 
-/// Ways of spinning, and the statements that choose them; the first leaves the server as it starts.
+/// Spin methods, and the statements that select them. The first keeps the settings of the start.
 pub type Spinning = (&'static str, &'static [&'static str]);
 
-/// How long things take, and what is asked.
+/// Durations and sizes of the measurement.
 #[derive(Clone, Debug)]
 pub struct AloneOptions {
-    /// Time of each run.
+    /// Measured time of each run.
     pub time: Duration,
-    /// Time before it counts.
+    /// Time before the measurement.
     pub warm_up: Duration,
-    /// Time in which an idle server is watched.
+    /// Time over which the idle server is measured.
     pub idle_time: Duration,
-    /// Runs of each side.
+    /// Runs of each server.
     pub repetitions: u32,
-    /// Rows of the table.
+    /// Number of rows of the table.
     pub rows: u64,
 }
 
-/// What was measured.
+/// Results.
 pub struct Alone {
-    /// All figures.
+    /// Table of all figures.
     pub table: Table,
-    /// The targets.
+    /// Targets with their measured figures.
     pub verdicts: Vec<Verdict>,
-    /// Each run.
+    /// One record per run.
     pub records: Vec<Record>,
 }
 
 const PER_MILLES: [u64; 4] = [500, 950, 990, 999];
 
-/// Measures one connection with each way of spinning and with the echo, taking turns, then the idle server.
+/// Measures one connection with each spin method and with the echo server, alternating, then the idle server.
 ///
 /// # Errors
-/// A server that fails.
+/// A server fails.
 pub fn measure(server: &Server, spinning: &[Spinning], options: &AloneOptions, run: &mut u8) -> Outcome<Alone> {
     let echo = start_echo(&recorded_answer(server, options.rows)?)?;
     let sides = spinning.len() + 1;
@@ -123,11 +124,11 @@ pub fn measure(server: &Server, spinning: &[Spinning], options: &AloneOptions, r
     Ok(Alone { table, verdicts, records })
 }
 
-/// The name of not spinning at all.
+/// Name of the spin method that never spins.
 pub const NO_SPINNING: &str = "no spinning";
 const TAIL_COLUMN: usize = 4;
 
-/// Operations in a second, the percentiles in microseconds, and CPU time for an operation in microseconds.
+/// Operations per second, the percentiles in microseconds, and CPU time per operation in microseconds.
 fn sample(server: &Server, is_database: bool, options: &AloneOptions, run: u8) -> Outcome<[f64; 6]> {
     let load = EventLoad {
         address: server.address,
@@ -153,10 +154,10 @@ fn record(side: &str, repetition: u32, figures: [f64; 6]) -> Record {
     record
 }
 
-/// The answer that the echo gives.
+/// Records the answer for the echo server.
 ///
 /// # Errors
-/// A server that fails.
+/// A server fails.
 pub fn recorded_answer(server: &Server, rows: u64) -> Outcome<Vec<u8>> {
     let load = Load {
         address: server.address,
@@ -172,9 +173,9 @@ pub fn recorded_answer(server: &Server, rows: u64) -> Outcome<Vec<u8>> {
     load.record()
 }
 
-/// What a server uses while nobody asks anything, in per cent of one CPU.
+/// CPU use of a server without load, in per cent of one CPU.
 fn idle_percent(server: &Server, time: Duration) -> Outcome<f64> {
-    // What the last statement has left to do.
+    // Lets the server finish the work that the last statement left, such as purge.
     thread::sleep(Duration::from_secs(1));
     let (before, start) = (server.cpu_time()?, Instant::now());
     thread::sleep(time);

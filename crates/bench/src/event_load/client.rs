@@ -1,5 +1,6 @@
-//! Opens connections, and runs the closed loop: each connection sends a statement, waits for the whole answer, sends the
-//! next. One or two threads serve all connections, so that the load of 16,384 costs the client as much as that of 64.
+//! Opens connections and runs the closed loop: each connection sends a statement, waits for the whole answer,
+//! and sends the next. One or two threads serve all connections, so that 16,384 connections cost the client
+//! as much as 64.
 
 use std::net::SocketAddr;
 use std::sync::Barrier;
@@ -20,73 +21,73 @@ use crate::random::Random;
 use crate::{Failure, Outcome};
 
 const EVENTS_MAX: usize = 512;
-/// How long a thread waits before it looks whether the phase has changed.
+/// Longest wait of a thread before it checks whether the phase has changed.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// How long counting and what is before it may last until each connection has had an operation.
+/// Longest extension of the warm-up and of the measurement until each connection has had an operation.
 const ROUND_TIME_MAX: Duration = Duration::from_secs(60);
-/// The answers still under way at the end come within this time, or the server has failed.
+/// The last answers must come within this time after the end, or the server has failed.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(120);
 const DATABASE: &str = "sbtest";
 
-/// What is run.
+/// A load.
 #[derive(Clone, Debug)]
 pub struct EventLoad {
-    /// The server.
+    /// Address of the server.
     pub address: SocketAddr,
-    /// Whether it speaks the whole protocol; an echo gets statements at once.
+    /// Whether the server is a database. An echo server gets statements without a login.
     pub is_database: bool,
-    /// Connections.
+    /// Number of connections.
     pub connections: usize,
-    /// Threads of the client.
+    /// Number of client threads.
     pub threads: usize,
-    /// What is asked.
+    /// Statements of an operation.
     pub work: Work,
-    /// Rows of table sbtest1, with ids from 1 on.
+    /// Rows of the table sbtest1, with ids from 1.
     pub rows: u64,
-    /// Time before it counts, at least; and until there were as many operations as connections.
+    /// Shortest warm-up. It lasts until there were as many operations as connections.
     pub warm_up: Duration,
-    /// Time that counts, at least; and until there were as many operations as connections.
+    /// Shortest measurement. It lasts until there were as many operations as connections.
     pub time: Duration,
-    /// Number of the run, which gives the addresses and the keys.
+    /// Number of the run. It selects the client addresses and the keys.
     pub run: u8,
 }
 
-/// What was measured.
+/// Figures of a run.
 #[derive(Clone, Default)]
 pub struct EventReport {
-    /// Latencies of the operations in nanoseconds.
+    /// Latencies of the operations.
     pub latencies: Latencies,
     /// Operations that the server refused.
     pub refusals: u64,
-    /// Statements that were answered, but those of refused operations and their rollbacks.
+    /// Answered statements, without those of refused operations and their rollbacks.
     pub statements: u64,
-    /// Operations in a second, by the statements of one.
+    /// Operations per second: statements per second divided by the statements of an operation.
     pub per_s: f64,
-    /// CPU time of the server for an operation, in microseconds.
+    /// CPU time of the server per operation, in microseconds.
     pub server_cpu_us: f64,
-    /// CPU time of the client for an operation, in microseconds.
+    /// CPU time of the client per operation, in microseconds.
     pub client_cpu_us: f64,
-    /// The time that it took to connect and log in, in seconds.
+    /// Seconds until all connections had logged in.
     pub opening_s: f64,
 }
 
-/// Phases after the first, which is 0 and does not count.
+/// Phases after the first. The first is 0 and is not measured.
 const COUNT: u8 = 1;
 const DRAIN: u8 = 2;
 
-/// What the threads of a run tell each other.
+/// State that the threads of a run share.
 #[derive(Default)]
 struct Progress {
     phase: AtomicU8,
-    /// Operations that have ended, refused ones too.
+    /// Ended operations, including refused ones.
     ended: AtomicU64,
 }
 
 impl EventLoad {
-    /// Runs the load; `server_cpu` gives the CPU time that the server has used until now.
+    /// Runs the load. `server_cpu` returns the CPU time that the server has used so far.
     ///
     /// # Errors
-    /// A connection that fails, or a statement that the server refuses without a reason to.
+    /// A connection fails, or the server refuses a statement for another reason than a conflict.
     pub fn run(&self, server_cpu: impl Fn() -> Outcome<Duration>) -> Outcome<EventReport> {
         let progress = Progress::default();
         let opened = Barrier::new(self.threads + 1);
@@ -109,7 +110,8 @@ impl EventLoad {
                 client_cpu += part.cpu;
             }
             let (elapsed, cpu) = counted?;
-            // Not the operations that ended: connections run them in step, and a whole wave of ends may fall outside.
+            // Ended operations would be a worse measure: connections run in step, and all ends of a wave may
+            // fall outside.
             let operations = report.statements.max(1) as f64 / f64::from(self.work.statements());
             report.per_s = operations / elapsed.as_secs_f64();
             report.server_cpu_us = cpu.as_secs_f64() * 1e6 / operations;
@@ -118,7 +120,7 @@ impl EventLoad {
         })
     }
 
-    /// Lets the time pass; gives how long was counted and what the server used meanwhile.
+    /// Steps through the phases. Returns the measured time and the CPU time that the server used in it.
     fn count(&self, progress: &Progress, server_cpu: impl Fn() -> Outcome<Duration>) -> Outcome<(Duration, Duration)> {
         self.pass(self.warm_up, progress);
         let before = server_cpu()?;
@@ -130,8 +132,8 @@ impl EventLoad {
         Ok((elapsed, server_cpu()?.saturating_sub(before)))
     }
 
-    /// Waits for that time, and until each connection may have had an operation: long ones would else be counted by the part
-    /// of them that happens to end.
+    /// Waits for `time`, and until there were as many operations as connections. Otherwise only those long
+    /// operations would count that happen to end in time.
     fn pass(&self, time: Duration, progress: &Progress) {
         let (start, before) = (Instant::now(), progress.ended.load(Ordering::Relaxed));
         thread::sleep(time);
@@ -145,7 +147,7 @@ impl EventLoad {
     fn worker(&self, number: usize, progress: &Progress, opened: &Barrier) -> Outcome<Part> {
         let peers: Outcome<Vec<Peer>> =
             (number..self.connections).step_by(self.threads).map(|connection| self.open(connection)).collect();
-        // Others wait here whether these connections came about or not.
+        // The other threads wait at this barrier even if these connections failed.
         opened.wait();
         let seed = u64::from(self.run) << 8 | number as u64;
         let desk = Desk::new(self.work, self.rows, Random::new(seed));
@@ -170,7 +172,7 @@ impl EventLoad {
     }
 }
 
-/// What one thread counted.
+/// Figures of one thread.
 #[derive(Default)]
 struct Part {
     latencies: Latencies,
@@ -183,11 +185,11 @@ struct Loop {
     peers: Vec<Peer>,
     desk: Desk,
     part: Part,
-    /// Connections that wait for an answer.
+    /// Number of connections that wait for an answer.
     under_way: usize,
-    /// Operations that have ended.
+    /// Ended operations.
     ended: u64,
-    /// CPU time of this thread when counting began.
+    /// CPU time of this thread at the start of the measurement.
     cpu_start: Option<Duration>,
 }
 
@@ -226,7 +228,7 @@ impl Loop {
         Ok(self.part)
     }
 
-    /// Notes this thread's CPU time when counting begins and when it ends.
+    /// Records the CPU time of this thread at the start and at the end of the measurement.
     fn follow(&mut self, phase: u8) {
         match (phase, self.cpu_start) {
             (COUNT, None) => self.cpu_start = Some(thread_cpu()),

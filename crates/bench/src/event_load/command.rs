@@ -1,4 +1,4 @@
-//! What is measured, in which order, and the targets.
+//! The measurements, their order, and the targets.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,78 +18,78 @@ use crate::report::{Table, Verdict, print_verdicts};
 use crate::statistics::median;
 use crate::{Failure, Outcome};
 
-/// CPU for an operation with many connections, by that with few.
+/// Largest ratio of the CPU time per operation with many connections to that with few.
 const CPU_RATIO_MAX: f64 = 1.2;
 const CPU_CONNECTIONS: [usize; 2] = [64, 4096];
-/// Throughput with the most connections, by the highest.
+/// Smallest ratio of the throughput with the most connections to the highest throughput.
 const THROUGHPUT_RATIO_MIN: f64 = 0.85;
 const MOST_CONNECTIONS: usize = 16_384;
-/// Connections besides those of the load.
+/// Connections in addition to those of the load.
 const OTHER_CONNECTIONS: usize = 16;
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Drives a server by many connections from one or two threads.
+/// Options of `load`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LoadOptions {
-    /// The binary [default: junctor beside this program]
+    /// Binary of the node [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
-    /// Numbers of connections
+    /// Numbers of connections to run with
     #[arg(long, value_delimiter = ',', default_value = "1,64,1024,4096,16384")]
     connections: Vec<usize>,
-    /// What they ask: point-text, point-prepared, read-write
+    /// Operations to run, such as point-text, point-prepared or read-write
     #[arg(long, value_delimiter = ',', default_value = "point-text,point-prepared,read-write")]
     work: Vec<String>,
-    /// Ways of spinning, by name [default: all; of many connections the first two]
+    /// Spin methods, by name [default: all for one connection, the first two for many]
     #[arg(long, value_delimiter = ',')]
     spinning: Vec<String>,
-    /// Rows of the table
+    /// Number of rows of the table
     #[arg(long, default_value_t = 200_000)]
     rows: u64,
-    /// Seconds that count in each run
+    /// Measured seconds of each run
     #[arg(long, value_name = "S", default_value_t = 4)]
     seconds: u64,
-    /// Seconds before they count
+    /// Seconds before the measurement
     #[arg(long, value_name = "S", default_value_t = 2)]
     warm_up: u64,
-    /// Seconds in which an idle server is watched
+    /// Seconds over which the idle server is measured
     #[arg(long, value_name = "S", default_value_t = 30)]
     idle_seconds: u64,
-    /// Runs of each kind, taking turns; medians are reported
+    /// Runs of each kind, alternating; medians are reported
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3)]
     repetitions: u32,
-    /// Threads of the client
+    /// Number of client threads
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=2), default_value_t = 1)]
     client_threads: u8,
-    /// ThreadConfig of the node [default: by the CPUs]
+    /// ThreadConfig of the node [default: chosen from the number of CPUs]
     #[arg(long, value_name = "STR")]
     thread_config: Option<String>,
-    /// Leave out one connection beside the echo, and the idle server
+    /// Skip the single connection and the idle server
     #[arg(long)]
     only_many: bool,
-    /// Leave out many connections
+    /// Skip the runs with many connections
     #[arg(long, conflicts_with = "only_many")]
     only_alone: bool,
-    /// File for every run's figures, as a JSON array
+    /// File for the figures of every run, as a JSON array
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
-/// Ways of spinning, and what chooses them on a running server.
+/// Spin methods, and the statements that select them on a running server.
 const SPINNING: [Spinning; 4] = [
     (NO_SPINNING, &["SET GLOBAL spin_method = StaticSpinning", "SET GLOBAL scheduler_spin_timer_us = 0"]),
     ("CostBasedSpinning", &["SET GLOBAL spin_method = CostBasedSpinning"]),
     ("LatencyOptimisedSpinning", &["SET GLOBAL spin_method = LatencyOptimisedSpinning"]),
     ("DatabaseMachineSpinning", &["SET GLOBAL spin_method = DatabaseMachineSpinning"]),
 ];
-/// Those that many connections are measured with: off, and what a node begins with.
+/// The spin methods for many connections: none, and the default of a node.
 const SPINNING_OF_MANY: usize = 2;
 
-/// What the echo is called where a way of spinning is named.
+/// Name of the echo server in the column of spin methods.
 const ECHO: &str = "echo";
 
-/// Who is driven.
+/// The server under load.
 #[derive(Clone, Copy)]
 struct Side<'a> {
     server: &'a Server,
@@ -97,7 +97,7 @@ struct Side<'a> {
     spinning: Spinning,
 }
 
-/// One run's place in the table.
+/// Key of a run in the table.
 struct Sample {
     work: Work,
     spinning: &'static str,
@@ -105,10 +105,10 @@ struct Sample {
     report: EventReport,
 }
 
-/// Measures, prints tables in Markdown, and fails when a target is missed.
+/// Measures and prints tables in Markdown.
 ///
 /// # Errors
-/// A missed target, or a server that fails.
+/// A missed target, or a server fails.
 pub fn run(options: &LoadOptions) -> Outcome<()> {
     let works: Vec<Work> = options
         .work
@@ -136,7 +136,8 @@ pub fn run(options: &LoadOptions) -> Outcome<()> {
             for work in &works {
                 let of_server = |spinning: &Spinning| Side { server: &server, is_database: true, spinning: *spinning };
                 let mut sides: Vec<Side<'_>> = of_many.iter().map(of_server).collect();
-                // An echo answers a text of any length; what it costs by itself is nobody's fault.
+                // The echo server answers a statement of any length. It shows the cost of client and
+                // operating system.
                 if *work == Work::PointText {
                     sides.push(Side { server: &echo, is_database: false, spinning: (ECHO, &[]) });
                 }
@@ -192,7 +193,7 @@ fn alone_options(options: &LoadOptions) -> AloneOptions {
     }
 }
 
-/// Each number of connections once; which one goes first changes with the repetition.
+/// Runs each number of connections once. The order changes with the repetition.
 fn measure_counts(
     options: &LoadOptions,
     side: &Side<'_>,
@@ -244,7 +245,8 @@ fn measure_counts(
     Ok(())
 }
 
-/// Waits until the server has closed the connections of the last run, which else would cost the next one.
+/// Waits until the server has closed the connections of the last run. Their closing would cost the next run
+/// CPU time.
 fn wait_for_closing(server: &Server) -> Outcome<()> {
     let end = Instant::now() + CLOSE_TIME_MAX;
     let mut connection = server.connect()?;
@@ -277,7 +279,7 @@ const COLUMNS: [&str; 12] = [
     "opening s",
 ];
 
-/// Medians over the repetitions, in the order of the columns from the operations in a second on.
+/// Medians over the repetitions, in the order of the columns from "operations per second" on.
 struct Figures {
     connections: usize,
     medians: [f64; 9],
@@ -339,7 +341,7 @@ impl Figures {
     }
 }
 
-/// The two targets, as far as the numbers of connections that they speak of were measured; the echo has none.
+/// The two targets, if the numbers of connections that they compare were measured. The echo server has none.
 fn targets(rows: &[Figures], work: Work, spinning: &str) -> Vec<Verdict> {
     if spinning == ECHO {
         return Vec::new();

@@ -1,12 +1,13 @@
-//! `junctor-bench load`: many connections in one or two threads that wait with epoll, each with one statement under way.
+//! `load`: many connections in one or two threads that wait with epoll. Each connection has one statement in
+//! flight.
 //!
 //! In reading order:
-//! - [`command`]: what is measured, in which order, and the targets;
-//! - [`client`]: opens connections, runs the closed loop, counts;
-//! - [`peer`]: one connection: what it sends next, and what came back;
+//! - [`command`]: the measurements, their order, and the targets;
+//! - [`client`]: opens connections and runs the closed loop;
+//! - [`peer`]: one connection;
 //! - [`work`]: the statements;
-//! - [`opening`]: how many connections this machine allows, and from which addresses they come;
-//! - [`alone`]: one connection alone beside an echo, and what an idle server uses;
+//! - [`opening`]: the number of connections that this machine allows, and their addresses;
+//! - [`alone`]: a single connection compared with an echo server, and an idle server;
 //! - [`record`]: the figures as JSON.
 
 pub mod alone;

@@ -1,7 +1,7 @@
-//! How many connections this machine allows, and how they are opened.
+//! The number of connections that this machine allows, and how they are opened.
 //!
-//! A loopback address has about 28,000 ports for connections, and one that was closed rests for a minute. So connections
-//! come from several addresses of 127.0.0.0/8, other ones in each run.
+//! A loopback address has about 28,000 ports for connections, and a closed one stays in TIME_WAIT for a
+//! minute. Connections therefore come from several addresses of 127.0.0.0/8, and each run uses others.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 
@@ -11,19 +11,19 @@ use rustix::process::{Resource, getrlimit};
 use crate::Outcome;
 use crate::connections::raise_file_limit;
 
-/// Connections that come from one address.
+/// Connections per address.
 const PER_ADDRESS: usize = 4096;
 
-/// Descriptors that a process needs for other things.
+/// Descriptors that a process needs for other files.
 const OTHER_DESCRIPTORS: u64 = 200;
 
-/// Raises the limit of descriptors for `connections`, and gives how many connections are allowed then.
+/// Raises the limit of descriptors for `connections` and returns how many connections it then allows.
 pub fn allowed_connections(connections: usize) -> usize {
     let wanted = connections as u64 + OTHER_DESCRIPTORS;
     if raise_file_limit(wanted).is_ok() {
         return connections;
     }
-    // What is allowed without a privilege.
+    // The hard limit, which needs no privilege.
     let limit = getrlimit(Resource::Nofile);
     let hard = limit.maximum.unwrap_or(wanted);
     let _ = raise_file_limit(hard);
@@ -31,12 +31,12 @@ pub fn allowed_connections(connections: usize) -> usize {
     usize::try_from(current.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(usize::MAX).min(connections)
 }
 
-/// The address that connection `number` of run `run` comes from.
+/// The client address of connection `number` in run `run`.
 pub fn source(run: u8, number: usize) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 1 + run % 250, 1 + (number / PER_ADDRESS) as u8)
 }
 
-/// Connects; to a server on the IPv4 loopback from an address of the run.
+/// Connects. A server on 127.0.0.0/8 is reached from an address of the run.
 ///
 /// # Errors
 /// No connection.

@@ -13,50 +13,52 @@ use crate::mysql::request::push_command;
 use crate::random::Random;
 use crate::{Failure, Outcome};
 
-/// Deadlock, lock wait, and a row that a newer transaction changed.
+/// Errors of conflicts: deadlock, lock wait timeout, and a row that a newer transaction changed.
 const REFUSALS: [u16; 3] = [1213, 1205, 1020];
 
-/// What all connections of a thread use in turn, so that a connection costs little memory.
+/// Buffers and settings that all connections of a thread share, so that a connection costs little memory.
 pub struct Desk {
-    /// What is asked.
+    /// Statements of an operation.
     pub work: Work,
-    /// Rows of the table.
+    /// Number of rows of the table.
     pub rows: u64,
-    /// Where keys come from.
+    /// Source of the keys.
     pub random: Random,
     request: Vec<u8>,
     buffer: Vec<u8>,
 }
 
 impl Desk {
-    /// A desk.
+    /// Makes the buffers.
     pub fn new(work: Work, rows: u64, random: Random) -> Desk {
         Desk { work, rows, random, request: Vec::with_capacity(512), buffer: vec![0; 64 << 10] }
     }
 }
 
-/// What the bytes that came have ended.
+/// The unit that ends with the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Nothing.
+    /// None yet.
     Nothing,
-    /// A statement within an operation.
+    /// A statement that is not the last of its operation.
     Statement,
     /// An operation.
     Operation,
-    /// An operation that the server refused; a rollback is to be sent.
+    /// An operation that the server refused. A rollback must follow.
     Refusal,
     /// The rollback after a refusal.
     Rollback,
 }
 
-/// Statements of the operation under way that were answered while it counted. Whether they are throughput shows at its end.
+/// Statements of the current operation that were answered during the measurement. They count as throughput
+/// once the operation succeeds.
 #[derive(Default)]
 pub struct Tally(u64);
 
 impl Tally {
-    /// Takes note of an answer, which `counts` if it comes in time; gives the statements that it makes throughput: those of an
-    /// operation that ends, also if it ends after the time that counts. One that is refused has done nothing.
+    /// Records an answer; `counts` tells whether it came during the measurement. Returns the statements that
+    /// become throughput: those of an operation that succeeds, even after the measurement. A refused
+    /// operation has done nothing.
     pub fn count(&mut self, ended: Ended, counts: bool) -> u64 {
         match ended {
             Ended::Nothing | Ended::Rollback => 0,
@@ -73,30 +75,30 @@ impl Tally {
     }
 }
 
-/// A connection that is logged in, or one to an echo.
+/// A connection after its login, or one to an echo server.
 pub struct Peer {
     stream: TcpStream,
     scanner: ReplyScanner,
     statement: u32,
     progress: Progress,
-    /// Whether the operation ends with the answer that is awaited.
+    /// Whether the next answer ends the operation.
     ends: bool,
     rolls_back: bool,
-    /// When the operation began.
+    /// Start of the operation.
     pub began: Instant,
-    /// What of it counts.
+    /// Its statements that count so far.
     pub tally: Tally,
 }
 
 impl Peer {
-    /// A connection whose socket does not block; `statement` is the number of its prepared statement.
+    /// Takes over a non-blocking socket. `statement` is the id of its prepared statement.
     pub fn new(stream: TcpStream, statement: u32) -> Peer {
         let (scanner, progress) = (ReplyScanner::default(), Progress::default());
         let (began, tally) = (Instant::now(), Tally::default());
         Peer { stream, scanner, statement, progress, ends: false, rolls_back: false, began, tally }
     }
 
-    /// The socket.
+    /// The descriptor of the socket.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
@@ -104,7 +106,7 @@ impl Peer {
     /// Sends the next statement.
     ///
     /// # Errors
-    /// The connection is broken, or has no room for a statement although the last one is answered.
+    /// The connection is broken, or its send buffer has no room although the last statement is answered.
     pub fn send(&mut self, desk: &mut Desk) -> Outcome<()> {
         self.ends =
             desk.work.push_next(&mut self.progress, self.statement, desk.rows, &mut desk.random, &mut desk.request);
@@ -121,10 +123,10 @@ impl Peer {
         self.write(&desk.request)
     }
 
-    /// Reads what came.
+    /// Reads the received bytes.
     ///
     /// # Errors
-    /// The connection is broken, or a statement is refused that never may be.
+    /// The connection is broken, or the server refused a statement for another reason than a conflict.
     pub fn receive(&mut self, desk: &mut Desk) -> Outcome<Ended> {
         let count = match self.stream.read(&mut desk.buffer) {
             Ok(0) => return Err(Failure::new("the server closed a connection")),
@@ -148,7 +150,7 @@ impl Peer {
         }
     }
 
-    /// Says goodbye; an echo answers it like anything else.
+    /// Sends COM_QUIT. An echo server answers it like any request.
     pub fn leave(&mut self) {
         let mut request = Vec::with_capacity(5);
         push_command(&mut request, Command::Quit);
@@ -168,7 +170,7 @@ impl Peer {
 mod tests {
     use super::*;
 
-    /// The throughput of these answers; those count whose number is in `counting`.
+    /// The throughput of these answers. Those with an index in `counting` come during the measurement.
     fn throughput(answers: &[Ended], counting: std::ops::Range<usize>) -> u64 {
         let mut tally = Tally::default();
         answers.iter().enumerate().map(|(number, ended)| tally.count(*ended, counting.contains(&number))).sum()

@@ -1,11 +1,11 @@
-//! Figures of runs as JSON: an array of flat records.
+//! Figures of runs as a JSON array of flat records.
 
 use serde_json::Value;
 
-/// Fields with their names, in their order.
+/// Names and values of the fields, in order.
 pub type Record = Vec<(&'static str, Value)>;
 
-/// The records as a JSON array, one in a line; a number that is not finite is null.
+/// The records as a JSON array, one per line. A number that is not finite becomes null.
 pub fn json(records: &[Record]) -> String {
     let line = |record: &Record| {
         let fields = record.iter().map(|(name, value)| format!("{}: {value}", Value::from(*name)));

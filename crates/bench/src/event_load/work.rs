@@ -1,21 +1,21 @@
-//! What the connections ask.
+//! The statements of the connections.
 
 use std::fmt::Write;
 
 use crate::mysql::request::{push_execute, push_query};
 use crate::random::Random;
 
-/// Rows of a range, as sysbench has it.
+/// Rows per range, as in sysbench.
 const RANGE_ROWS: u64 = 100;
 const LIST_KEYS: usize = 100;
 const POINTS: u8 = 10;
 
-/// What an operation is.
+/// Kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// A row by its key, as text.
+    /// One row by its key, as text.
     PointText,
-    /// A row by its key, as a prepared statement.
+    /// One row by its key, as a prepared statement.
     PointPrepared,
     /// 100 rows by their keys, as text.
     InList,
@@ -23,11 +23,12 @@ pub enum Work {
     Range,
     /// An UPDATE of an indexed column by the key, as text.
     Update,
-    /// The transaction of sysbench's oltp_read_write, as text: 10 points, 4 ranges, 2 updates, DELETE and INSERT.
+    /// The transaction of sysbench's oltp_read_write, as text: 10 point selects, 4 ranges, 2 updates, DELETE
+    /// and INSERT.
     ReadWrite,
 }
 
-/// Where a connection is in its operation.
+/// Position of a connection in its operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     step: u8,
@@ -39,11 +40,11 @@ pub struct Progress {
 pub const PREPARED: &str = "SELECT c FROM sbtest1 WHERE id=?";
 
 impl Work {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Work; 6] =
         [Work::PointText, Work::PointPrepared, Work::InList, Work::Range, Work::Update, Work::ReadWrite];
 
-    /// The name in options and reports.
+    /// Name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             Work::PointText => "point-text",
@@ -55,23 +56,23 @@ impl Work {
         }
     }
 
-    /// The statements of an operation.
+    /// Number of statements of an operation.
     pub fn statements(self) -> u8 {
         if self == Work::ReadWrite { POINTS + 10 } else { 1 }
     }
 
-    /// The work of that name.
+    /// The kind with this name.
     pub fn of_name(name: &str) -> Option<Work> {
         Work::ALL.into_iter().find(|work| work.name() == name)
     }
 
-    /// Whether the server may refuse a statement because of the others.
+    /// Whether other connections can make the server refuse a statement.
     pub fn may_be_refused(self) -> bool {
         matches!(self, Work::Update | Work::ReadWrite)
     }
 
-    /// Puts the next statement into `request`, which it clears; `statement` is the number of the prepared one. True if the
-    /// operation ends with the answer.
+    /// Puts the next statement into `request`, which it clears; `statement` is the number of the prepared
+    /// one. True if the operation ends with the answer.
     pub fn push_next(
         self,
         progress: &mut Progress,
@@ -96,7 +97,7 @@ impl Work {
         true
     }
 
-    /// Puts the statement after a refusal into `request`; the operation begins again after it.
+    /// Puts the ROLLBACK after a refusal into `request`. The operation then begins again.
     pub fn push_rollback(progress: &mut Progress, request: &mut Vec<u8>) {
         request.clear();
         *progress = Progress::default();

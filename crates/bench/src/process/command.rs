@@ -1,4 +1,4 @@
-//! Programs that run to their end, within a bound of time.
+//! Runs programs to their end within a time limit.
 
 use std::fs::{self, File};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,20 +11,20 @@ use crate::{Failure, Outcome};
 
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// What a program left behind.
+/// Result of a program.
 pub struct Finished {
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
-    /// Everything it printed on standard output.
+    /// Its standard output.
     pub output: String,
-    /// Everything it printed on standard error.
+    /// Its standard error.
     pub errors: String,
 }
 
-/// Runs a program to its end. Output goes through files, so that a full pipe never stops it.
+/// Runs a program to its end. Its output goes to files, because a full pipe would block it.
 ///
 /// # Errors
-/// The program cannot be started, or was still running after `time_max` and has been killed.
+/// The program cannot be started, or was killed because it still ran after `time_max`.
 pub fn run(command: &mut Command, time_max: Duration) -> Outcome<Finished> {
     let name = command.get_program().to_string_lossy().into_owned();
     let folder = TemporaryFolder::new("command")?;
@@ -44,10 +44,10 @@ pub fn run(command: &mut Command, time_max: Duration) -> Outcome<Finished> {
     }
 }
 
-/// Waits for the end of a process; `None` when it still runs after `time_max`.
+/// Waits for the end of a process; `None` if it still runs after `time_max`.
 ///
 /// # Errors
-/// The system refuses to tell.
+/// The system call fails.
 pub fn wait(child: &mut Child, time_max: Duration) -> Outcome<Option<ExitStatus>> {
     let end = Instant::now() + time_max;
     loop {

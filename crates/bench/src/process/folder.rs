@@ -7,22 +7,23 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::Outcome;
 use crate::failure::Explain;
 
-/// A folder that goes when this goes.
+/// A folder that is deleted on drop.
 pub struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
-    /// A new empty folder; `name` tells a person what it is for.
+    /// Makes an empty folder. `name` becomes part of its path, to tell people its purpose.
     ///
     /// # Errors
-    /// The folder cannot be made.
+    /// The folder cannot be created.
     pub fn new(name: &str) -> Outcome<TemporaryFolder> {
         TemporaryFolder::within(&std::env::temp_dir(), name)
     }
 
-    /// The same in another folder than the system's, which is made if it is not there and then stays.
+    /// Makes the folder in `parent` instead of the system's temporary folder. `parent` is created if missing,
+    /// and stays.
     ///
     /// # Errors
-    /// The folder cannot be made.
+    /// The folder cannot be created.
     pub fn within(parent: &Path, name: &str) -> Outcome<TemporaryFolder> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -31,7 +32,7 @@ impl TemporaryFolder {
         Ok(TemporaryFolder(path))
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -39,7 +40,7 @@ impl TemporaryFolder {
 
 impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        // A folder that cannot be removed harms nobody.
+        // A folder that cannot be removed does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

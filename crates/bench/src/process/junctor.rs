@@ -1,4 +1,4 @@
-//! Starting Junctor.
+//! Starts Junctor.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -14,28 +14,28 @@ use super::{Server, TemporaryFolder};
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
 
-/// How Junctor is started.
+/// Options of a start.
 #[derive(Clone, Debug, Default)]
 pub struct JunctorOptions {
-    /// The binary; `None` is `junctor` beside this program.
+    /// The binary; `None` for `junctor` in the folder of this program.
     pub binary: Option<PathBuf>,
-    /// More options of `junctor serve`.
+    /// Further options of `junctor serve`.
     pub arguments: Vec<String>,
-    /// A program with its options to run the binary under, such as valgrind.
+    /// A program and its options that runs the binary, such as valgrind. Empty for none.
     pub wrapper: Vec<String>,
-    /// Seconds until it must be ready; 0 means 60.
+    /// Seconds within which the node must be ready; 0 means 60.
     pub ready_time_max_s: u64,
 }
 
 impl JunctorOptions {
-    /// The same with `--thread-config` and unbound threads.
+    /// Adds `--thread-config`, and leaves the threads unbound.
     pub fn with_placement(&self, thread_config: &str) -> JunctorOptions {
         let mut options = self.clone();
         options.arguments.extend(["--no-cpu-binding", "--thread-config", thread_config].map(String::from));
         options
     }
 
-    /// The same with more options.
+    /// Adds options of `junctor serve`.
     pub fn with_arguments(&self, arguments: &[&str]) -> JunctorOptions {
         let mut options = self.clone();
         options.arguments.extend(arguments.iter().map(|argument| (*argument).to_string()));
@@ -51,10 +51,10 @@ impl JunctorOptions {
     }
 }
 
-/// Starts Junctor on a free port with a folder of its own, and waits for its line `ready: mysql ADDRESS:PORT`.
+/// Starts Junctor on a free port with a folder of its own and waits for its line `ready: mysql ADDRESS:PORT`.
 ///
 /// # Errors
-/// It did not become ready; the end of its log is in the failure.
+/// The server did not become ready. The failure holds the end of its log.
 pub fn start_junctor(options: &JunctorOptions) -> Outcome<Server> {
     let folder = TemporaryFolder::new("junctor")?;
     let binary = options.binary()?.to_string_lossy().into_owned();
@@ -67,10 +67,10 @@ pub fn start_junctor(options: &JunctorOptions) -> Outcome<Server> {
     start_with_ready_line("Junctor", command, "ready: mysql ", folder, options.ready_time_max_s)
 }
 
-/// Starts a server that prints `prefix ADDRESS:PORT` on standard output when it is ready.
+/// Starts a server that prints `prefix ADDRESS:PORT` to standard output once it is ready.
 ///
 /// # Errors
-/// It did not become ready; the end of its log is in the failure.
+/// The server did not become ready. The failure holds the end of its log.
 pub fn start_with_ready_line(
     name: &'static str,
     mut command: Command,
@@ -94,7 +94,7 @@ pub fn start_with_ready_line(
 fn ready_address(child: &mut Child, prefix: &'static str, time_max: Duration) -> Option<SocketAddr> {
     let output = BufReader::new(child.stdout.take()?);
     let (sender, receiver) = mpsc::channel();
-    // Reads to the end, so that the server never meets a full or closed pipe.
+    // Reads to the end, because a full pipe would block the server and a closed one would stop it.
     thread::spawn(move || {
         for line in output.lines().map_while(Result::ok) {
             if let Some(rest) = line.strip_prefix(prefix) {

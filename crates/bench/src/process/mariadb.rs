@@ -1,4 +1,4 @@
-//! Starting Debian's MariaDB, as a yardstick.
+//! Starts Debian's MariaDB for comparisons.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -16,7 +16,8 @@ use crate::{Failure, Outcome};
 const READY_TIME_MAX: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// What the comparison sets: pooled threads, the log synced each second, no binary log, nothing measured inside.
+/// Settings of every comparison: pooled threads, the log synced once a second, no binary log, no performance
+/// schema.
 const ARGUMENTS: [&str; 13] = [
     "--innodb-buffer-pool-size=4G",
     "--thread-handling=pool-of-threads",
@@ -33,10 +34,10 @@ const ARGUMENTS: [&str; 13] = [
     "--bind-address=127.0.0.1",
 ];
 
-/// Starts MariaDB on a free port with a database folder of its own; user root needs no password.
+/// Starts MariaDB on a free port with a data folder of its own. User root has no password.
 ///
 /// # Errors
-/// It is not installed, or did not become ready; the end of its log is in the failure.
+/// It is not installed, or did not become ready. The failure holds the end of its log.
 pub fn start_mariadb(more_arguments: &[&str]) -> Outcome<Server> {
     let folder = TemporaryFolder::new("mariadb")?;
     let data = format!("--datadir={}", folder.path().join("data").display());
@@ -69,13 +70,13 @@ pub fn start_mariadb(more_arguments: &[&str]) -> Outcome<Server> {
     }
 }
 
-/// Debian keeps daemons where the search path of a plain user does not look.
+/// Debian installs daemons in a folder that is not in the search path of a plain user.
 fn daemon_path() -> String {
     let debian = "/usr/sbin/mariadbd";
     if Path::new(debian).exists() { debian.into() } else { "mariadbd".into() }
 }
 
-/// A port that was free a moment ago, on the loopback.
+/// A port on 127.0.0.1 that was free a moment ago.
 fn free_address() -> Outcome<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }

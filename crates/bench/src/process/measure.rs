@@ -6,26 +6,27 @@ use std::time::Duration;
 use crate::Outcome;
 use crate::failure::Explain;
 
-/// The word of the first line of `/proc/stat` that says the time stolen.
+/// Index of the stolen time among the words of the first line of `/proc/stat`.
 const STOLEN_PLACE: usize = 8;
 
-/// CPU time in user and kernel mode of a process with all its threads, those that ended too, and all its descendants.
+/// CPU time in user and kernel mode of a process and all its descendants, with threads that have ended.
 ///
 /// # Errors
-/// The process is gone.
+/// The process has ended.
 pub fn cpu_time(process_id: u32) -> Outcome<Duration> {
     Ok(split(process_id, read_stat(process_id)?.ticks)?.0)
 }
 
-/// CPU time of all processes that are neither this one nor its descendants.
+/// CPU time of all processes except this one and its descendants.
 ///
 /// # Errors
-/// The system refuses to tell.
+/// `/proc` cannot be read.
 pub fn cpu_time_of_others(process_id: u32) -> Outcome<Duration> {
     Ok(split(process_id, 0)?.1)
 }
 
-/// CPU time of a process, which has used so many ticks by itself, with its descendants, and that of all others.
+/// CPU time of a process with its descendants, and of all other processes. `ticks` are those of the process
+/// itself.
 fn split(process_id: u32, mut ticks: u64) -> Outcome<(Duration, Duration)> {
     let mut all: Vec<Stat> = fs::read_dir("/proc")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -44,11 +45,11 @@ fn split(process_id: u32, mut ticks: u64) -> Outcome<(Duration, Duration)> {
     Ok((time(ticks), time(others)))
 }
 
-/// CPU time that this machine wanted and a hypervisor gave to other machines, since it started; nothing where the system does
-/// not tell.
+/// CPU time since the start that this machine wanted and a hypervisor gave to others; zero if the system does
+/// not report it.
 ///
 /// # Errors
-/// The system refuses to tell.
+/// `/proc` cannot be read.
 pub fn stolen_time() -> Outcome<Duration> {
     let text = fs::read_to_string("/proc/stat").explain("/proc/stat")?;
     let ticks =
@@ -56,10 +57,10 @@ pub fn stolen_time() -> Outcome<Duration> {
     Ok(Duration::from_secs_f64(ticks.unwrap_or(0) as f64 / rustix::param::clock_ticks_per_second() as f64))
 }
 
-/// Resident memory of a process, in bytes.
+/// Resident memory of a process in bytes.
 ///
 /// # Errors
-/// The process is gone.
+/// The process has ended.
 pub fn resident_bytes(process_id: u32) -> Outcome<u64> {
     let path = format!("/proc/{process_id}/status");
     let text = fs::read_to_string(&path).explain(&path)?;
@@ -71,20 +72,20 @@ pub fn resident_bytes(process_id: u32) -> Outcome<u64> {
 /// CPU time of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadTime {
-    /// The thread's name.
+    /// Name of the thread.
     pub name: String,
-    /// In user mode.
+    /// Time in user mode.
     pub user: Duration,
-    /// In kernel mode.
+    /// Time in kernel mode.
     pub system: Duration,
-    /// How often it slept by itself.
+    /// Number of voluntary context switches.
     pub sleeps: u64,
 }
 
-/// CPU time of each thread of a process, in the order of their numbers.
+/// CPU time of each thread of a process, in the order of their ids.
 ///
 /// # Errors
-/// The process is gone.
+/// The process has ended.
 pub fn thread_times(process_id: u32) -> Outcome<Vec<ThreadTime>> {
     let folder = format!("/proc/{process_id}/task");
     let mut threads: Vec<u32> = fs::read_dir(&folder)
@@ -120,7 +121,7 @@ fn parse_thread(stat: &str, status: &str) -> Option<ThreadTime> {
 struct Stat {
     process_id: u32,
     parent: u32,
-    /// User and system time, with that of children that were waited for.
+    /// User and system time, including children that were waited for.
     ticks: u64,
 }
 
@@ -131,7 +132,8 @@ fn read_stat(process_id: u32) -> Outcome<Stat> {
 }
 
 fn parse_stat(process_id: u32, text: &str) -> Option<Stat> {
-    // The name in parentheses may hold spaces and parentheses; fields are counted after the last one.
+    // The name in parentheses may contain spaces and parentheses, so fields are counted from the last
+    // parenthesis.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = fields.get(11..15)?.iter().map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
     Some(Stat { process_id, parent: fields.get(1)?.parse().ok()?, ticks })

@@ -1,4 +1,4 @@
-//! Programs from outside: each in a temporary folder, on a free port, stopped by its own process id.
+//! Servers and other programs: each in a temporary folder, on a free port, and stopped by its process id.
 
 pub mod command;
 pub mod folder;

@@ -13,52 +13,52 @@ use crate::{Failure, Outcome};
 
 const STOP_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// A running server; killed when this goes, unless it was stopped before.
+/// A running server. It is killed on drop unless it was stopped before.
 pub struct Server {
-    /// What reports call it.
+    /// Name in reports.
     pub name: &'static str,
-    /// Where it listens.
+    /// Address that it listens on.
     pub address: SocketAddr,
     child: Child,
     folder: TemporaryFolder,
 }
 
 impl Server {
-    /// A server that is ready at `address`; its files are in `folder`.
+    /// Takes over a server that is ready at `address` and has its files in `folder`.
     pub fn new(name: &'static str, address: SocketAddr, child: Child, folder: TemporaryFolder) -> Server {
         Server { name, address, child, folder }
     }
 
-    /// The process id.
+    /// Process id.
     pub fn process_id(&self) -> u32 {
         self.child.id()
     }
 
-    /// CPU time used until now.
+    /// CPU time used so far.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server has ended.
     pub fn cpu_time(&self) -> Outcome<Duration> {
         measure::cpu_time(self.process_id())
     }
 
-    /// Resident memory, in bytes.
+    /// Resident memory in bytes.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server has ended.
     pub fn resident_bytes(&self) -> Outcome<u64> {
         measure::resident_bytes(self.process_id())
     }
 
-    /// A connection of user root, in no database.
+    /// Connects as root without a database.
     ///
     /// # Errors
-    /// The server refuses.
+    /// The server refuses the connection.
     pub fn connect(&self) -> Outcome<Connection> {
         Ok(Connection::open(self.address, "")?)
     }
 
-    /// Runs statements that give no rows.
+    /// Runs statements that return no rows.
     ///
     /// # Errors
     /// The first statement that fails.
@@ -70,10 +70,10 @@ impl Server {
         Ok(())
     }
 
-    /// An error if the server has ended by itself, with the end of its log.
+    /// Checks that the server still runs.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server has ended.
     pub fn require_alive(&mut self) -> Outcome<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -81,10 +81,10 @@ impl Server {
         }
     }
 
-    /// Asks the server to stop, by SIGTERM, and waits.
+    /// Stops the server with SIGTERM and waits for its end.
     ///
     /// # Errors
-    /// It did not stop, or not cleanly.
+    /// The server did not stop, or stopped with an error.
     pub fn stop(mut self) -> Outcome<()> {
         self.require_alive()?;
         kill_process(Pid::from_child(&self.child), Signal::TERM)?;
@@ -103,20 +103,21 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Fails when the server has ended already, which is what is wanted.
+        // This fails if the server has ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A command that dies with the thread that starts it, so that a driver that is killed leaves no server behind.
+/// A command whose process dies with the thread that starts it, so that a killed driver leaves no server
+/// behind.
 pub fn bound_command(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--", program]);
     command
 }
 
-/// The last lines of the file `log` in the folder.
+/// The last lines of the file `log` in a folder.
 pub fn log_end(folder: &TemporaryFolder) -> String {
     let log = fs::read(folder.path().join("log")).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
