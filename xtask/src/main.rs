@@ -1,5 +1,6 @@
 //! Project commands.
 #![forbid(unsafe_code)]
+#![deny(clippy::too_many_arguments)]
 
 mod generate;
 mod generate_collation;

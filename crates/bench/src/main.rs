@@ -1,5 +1,6 @@
 //! Command line of `junctor-bench`.
 #![forbid(unsafe_code)]
+#![deny(clippy::too_many_arguments)]
 
 use std::process::ExitCode;
 

@@ -12,8 +12,8 @@ use rustix::event::{Timespec, epoll};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::opening::connect_from;
-use super::peer::{Desk, Ended, Peer};
-use super::work::{PREPARED, Work};
+use super::peer::{Ended, Peer, SharedBuffers};
+use super::work::{Keys, PREPARED, Work};
 use crate::failure::Explain;
 use crate::latency::Latencies;
 use crate::mysql::Connection;
@@ -150,8 +150,8 @@ impl EventLoad {
         // The other threads wait at this barrier even if these connections failed.
         opened.wait();
         let seed = u64::from(self.run) << 8 | number as u64;
-        let desk = Desk::new(self.work, self.rows, Random::new(seed));
-        Loop { peers: peers?, desk, part: Part::default(), under_way: 0, ended: 0, cpu_start: None }.run(progress)
+        let shared = SharedBuffers::new(self.work, Keys::new(self.rows, Random::new(seed)));
+        Loop { peers: peers?, shared, part: Part::default(), under_way: 0, ended: 0, cpu_start: None }.run(progress)
     }
 
     fn open(&self, number: usize) -> Outcome<Peer> {
@@ -183,7 +183,7 @@ struct Part {
 
 struct Loop {
     peers: Vec<Peer>,
-    desk: Desk,
+    shared: SharedBuffers,
     part: Part,
     /// Number of connections that wait for an answer.
     under_way: usize,
@@ -200,7 +200,7 @@ impl Loop {
             let data = epoll::EventData::new_u64(number as u64);
             epoll::add(&poll, peer.descriptor(), data, epoll::EventFlags::IN)?;
             peer.began = Instant::now();
-            peer.send(&mut self.desk)?;
+            peer.send(&mut self.shared)?;
             self.under_way += 1;
         }
         let mut events = Vec::with_capacity(EVENTS_MAX);
@@ -239,12 +239,12 @@ impl Loop {
 
     fn on_readable(&mut self, number: usize, phase: u8) -> Outcome<()> {
         let peer = &mut self.peers[number];
-        let ended = peer.receive(&mut self.desk).explain(format_args!("connection {number}"))?;
+        let ended = peer.receive(&mut self.shared).explain(format_args!("connection {number}"))?;
         self.part.statements += peer.tally.count(ended, phase == COUNT);
         match ended {
             Ended::Nothing => return Ok(()),
-            Ended::Statement => return peer.send(&mut self.desk),
-            Ended::Refusal => return peer.send_rollback(&mut self.desk),
+            Ended::Statement => return peer.send(&mut self.shared),
+            Ended::Refusal => return peer.send_rollback(&mut self.shared),
             Ended::Operation | Ended::Rollback => {}
         }
         let now = Instant::now();
@@ -260,7 +260,7 @@ impl Loop {
             return Ok(());
         }
         peer.began = now;
-        peer.send(&mut self.desk)
+        peer.send(&mut self.shared)
     }
 }
 

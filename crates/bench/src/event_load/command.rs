@@ -132,7 +132,9 @@ pub fn run(options: &LoadOptions) -> Outcome<()> {
     if !options.only_alone {
         let echo = start_echo(&alone::recorded_answer(&server, options.rows)?)?;
         let mut samples = Vec::new();
-        for repetition in 0..options.repetitions {
+        let mut counts: Vec<usize> = options.connections.clone();
+        counts.retain(|count| *count <= allowed);
+        for _ in 0..options.repetitions {
             for work in &works {
                 let of_server = |spinning: &Spinning| Side { server: &server, is_database: true, spinning: *spinning };
                 let mut sides: Vec<Side<'_>> = of_many.iter().map(of_server).collect();
@@ -142,8 +144,12 @@ pub fn run(options: &LoadOptions) -> Outcome<()> {
                     sides.push(Side { server: &echo, is_database: false, spinning: (ECHO, &[]) });
                 }
                 for side in &sides {
-                    measure_counts(options, side, *work, (repetition, allowed), &mut run, &mut samples)?;
+                    samples.extend(measure_counts(options, side, *work, &counts, &mut run)?);
                 }
+            }
+            // The order of the numbers of connections changes with the repetition.
+            if !counts.is_empty() {
+                counts.rotate_left(1);
             }
         }
         records.extend(samples.iter().map(record));
@@ -193,22 +199,17 @@ fn alone_options(options: &LoadOptions) -> AloneOptions {
     }
 }
 
-/// Runs each number of connections once. The order changes with the repetition.
+/// Runs each number of connections once.
 fn measure_counts(
     options: &LoadOptions,
     side: &Side<'_>,
     work: Work,
-    (repetition, allowed): (u32, usize),
+    counts: &[usize],
     run: &mut u8,
-    samples: &mut Vec<Sample>,
-) -> Outcome<()> {
+) -> Outcome<Vec<Sample>> {
     let Side { server, is_database, spinning } = *side;
-    let counts = &options.connections;
-    for turn in 0..counts.len() {
-        let connections = counts[(turn + repetition as usize) % counts.len()];
-        if connections > allowed {
-            continue;
-        }
+    let mut samples = Vec::new();
+    for &connections in counts {
         if is_database {
             server.execute(spinning.1)?;
         }
@@ -242,7 +243,7 @@ fn measure_counts(
             wait_for_closing(server)?;
         }
     }
-    Ok(())
+    Ok(samples)
 }
 
 /// Waits until the server has closed the connections of the last run. Their closing would cost the next run

@@ -5,33 +5,30 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-use super::work::{Progress, Work};
+use super::work::{Keys, Progress, Work};
 use junctor_front::mysql::wire::Command;
 
 use crate::mysql::ReplyScanner;
 use crate::mysql::request::push_command;
-use crate::random::Random;
 use crate::{Failure, Outcome};
 
 /// Errors of conflicts: deadlock, lock wait timeout, and a row that a newer transaction changed.
 const REFUSALS: [u16; 3] = [1213, 1205, 1020];
 
 /// Buffers and settings that all connections of a thread share, so that a connection costs little memory.
-pub struct Desk {
+pub struct SharedBuffers {
     /// Statements of an operation.
     pub work: Work,
-    /// Number of rows of the table.
-    pub rows: u64,
     /// Source of the keys.
-    pub random: Random,
+    pub keys: Keys,
     request: Vec<u8>,
     buffer: Vec<u8>,
 }
 
-impl Desk {
+impl SharedBuffers {
     /// Makes the buffers.
-    pub fn new(work: Work, rows: u64, random: Random) -> Desk {
-        Desk { work, rows, random, request: Vec::with_capacity(512), buffer: vec![0; 64 << 10] }
+    pub fn new(work: Work, keys: Keys) -> SharedBuffers {
+        SharedBuffers { work, keys, request: Vec::with_capacity(512), buffer: vec![0; 64 << 10] }
     }
 }
 
@@ -107,28 +104,27 @@ impl Peer {
     ///
     /// # Errors
     /// The connection is broken, or its send buffer has no room although the last statement is answered.
-    pub fn send(&mut self, desk: &mut Desk) -> Outcome<()> {
-        self.ends =
-            desk.work.push_next(&mut self.progress, self.statement, desk.rows, &mut desk.random, &mut desk.request);
-        self.write(&desk.request)
+    pub fn send(&mut self, shared: &mut SharedBuffers) -> Outcome<()> {
+        self.ends = shared.work.push_next(&mut self.progress, self.statement, &mut shared.keys, &mut shared.request);
+        self.write(&shared.request)
     }
 
     /// Sends the rollback after a refusal.
     ///
     /// # Errors
     /// As [`Self::send`].
-    pub fn send_rollback(&mut self, desk: &mut Desk) -> Outcome<()> {
-        Work::push_rollback(&mut self.progress, &mut desk.request);
+    pub fn send_rollback(&mut self, shared: &mut SharedBuffers) -> Outcome<()> {
+        Work::push_rollback(&mut self.progress, &mut shared.request);
         self.rolls_back = true;
-        self.write(&desk.request)
+        self.write(&shared.request)
     }
 
     /// Reads the received bytes.
     ///
     /// # Errors
     /// The connection is broken, or the server refused a statement for another reason than a conflict.
-    pub fn receive(&mut self, desk: &mut Desk) -> Outcome<Ended> {
-        let count = match self.stream.read(&mut desk.buffer) {
+    pub fn receive(&mut self, shared: &mut SharedBuffers) -> Outcome<Ended> {
+        let count = match self.stream.read(&mut shared.buffer) {
             Ok(0) => return Err(Failure::new("the server closed a connection")),
             Ok(count) => count,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
@@ -136,13 +132,13 @@ impl Peer {
             }
             Err(error) => return Err(error.into()),
         };
-        if !self.scanner.feed(&desk.buffer[..count])? {
+        if !self.scanner.feed(&shared.buffer[..count])? {
             return Ok(Ended::Nothing);
         }
         let errno = self.scanner.errno;
         self.scanner.restart();
         match (errno != 0, std::mem::take(&mut self.rolls_back)) {
-            (true, false) if desk.work.may_be_refused() && REFUSALS.contains(&errno) => Ok(Ended::Refusal),
+            (true, false) if shared.work.may_be_refused() && REFUSALS.contains(&errno) => Ok(Ended::Refusal),
             (true, _) => Err(Failure::new(format!("the server refused a statement with error {errno}"))),
             (false, true) => Ok(Ended::Rollback),
             (false, false) if self.ends => Ok(Ended::Operation),

@@ -28,6 +28,23 @@ pub enum Work {
     ReadWrite,
 }
 
+/// Uniformly distributed keys of the table.
+pub struct Keys {
+    rows: u64,
+    random: Random,
+}
+
+impl Keys {
+    /// Keys from 1 to `rows`.
+    pub fn new(rows: u64, random: Random) -> Keys {
+        Keys { rows, random }
+    }
+
+    fn next(&mut self) -> u64 {
+        1 + self.random.below(self.rows)
+    }
+}
+
 /// Position of a connection in its operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -73,26 +90,19 @@ impl Work {
 
     /// Puts the next statement into `request`, which it clears; `statement` is the number of the prepared
     /// one. True if the operation ends with the answer.
-    pub fn push_next(
-        self,
-        progress: &mut Progress,
-        statement: u32,
-        rows: u64,
-        random: &mut Random,
-        request: &mut Vec<u8>,
-    ) -> bool {
+    pub fn push_next(self, progress: &mut Progress, statement: u32, keys: &mut Keys, request: &mut Vec<u8>) -> bool {
         request.clear();
-        let key = 1 + random.below(rows);
+        let key = keys.next();
         match self {
             Work::PointText => push_text(request, format_args!("SELECT c FROM sbtest1 WHERE id={key}")),
             Work::PointPrepared => push_execute(request, statement, &[key as i64]),
-            Work::InList => push_list(rows, random, request),
+            Work::InList => push_list(keys, request),
             Work::Range => {
                 let last = key + RANGE_ROWS - 1;
                 push_text(request, format_args!("SELECT c FROM sbtest1 WHERE id BETWEEN {key} AND {last}"));
             }
             Work::Update => push_text(request, format_args!("UPDATE sbtest1 SET k=k+1 WHERE id={key}")),
-            Work::ReadWrite => return push_step(progress, key, rows, random, request),
+            Work::ReadWrite => return push_step(progress, key, keys, request),
         }
         true
     }
@@ -105,7 +115,7 @@ impl Work {
     }
 }
 
-fn push_step(progress: &mut Progress, key: u64, rows: u64, random: &mut Random, request: &mut Vec<u8>) -> bool {
+fn push_step(progress: &mut Progress, key: u64, keys: &mut Keys, request: &mut Vec<u8>) -> bool {
     let step = progress.step;
     progress.step += 1;
     let last = key.saturating_add(RANGE_ROWS - 1);
@@ -123,7 +133,7 @@ fn push_step(progress: &mut Progress, key: u64, rows: u64, random: &mut Random, 
         ),
         Some(5) => push_text(request, format_args!("UPDATE sbtest1 SET k=k+1 WHERE id={key}")),
         Some(6) => {
-            let text = random.below(100_000_000_000);
+            let text = keys.random.below(100_000_000_000);
             push_text(request, format_args!("UPDATE sbtest1 SET c='{text:011}-{text:011}' WHERE id={key}"));
         }
         Some(7) => {
@@ -131,7 +141,7 @@ fn push_step(progress: &mut Progress, key: u64, rows: u64, random: &mut Random, 
             push_text(request, format_args!("DELETE FROM sbtest1 WHERE id={key}"));
         }
         Some(8) => {
-            let (id, k) = (progress.key, 1 + random.below(rows));
+            let (id, k) = (progress.key, keys.next());
             push_text(
                 request,
                 format_args!("INSERT INTO sbtest1 (id, k, c, pad) VALUES ({id}, {k}, '{key:0119}', '{key:059}')"),
@@ -146,12 +156,12 @@ fn push_step(progress: &mut Progress, key: u64, rows: u64, random: &mut Random, 
     false
 }
 
-fn push_list(rows: u64, random: &mut Random, request: &mut Vec<u8>) {
+fn push_list(keys: &mut Keys, request: &mut Vec<u8>) {
     let mut text = String::from("SELECT id, k, c, pad FROM sbtest1 WHERE id IN (");
     for position in 0..LIST_KEYS {
         let separator = if position == 0 { "" } else { "," };
         // Writing to a String cannot fail.
-        let _ = write!(text, "{separator}{}", 1 + random.below(rows));
+        let _ = write!(text, "{separator}{}", keys.next());
     }
     text.push(')');
     push_query(request, &text);
@@ -174,10 +184,10 @@ mod tests {
 
     #[test]
     fn a_transaction_has_the_statements_of_sysbench_and_leaves_as_many_rows() {
-        let (mut progress, mut random, mut request) = (Progress::default(), Random::new(1), Vec::new());
+        let (mut progress, mut keys, mut request) = (Progress::default(), Keys::new(1000, Random::new(1)), Vec::new());
         let mut texts = Vec::new();
         loop {
-            let ends = Work::ReadWrite.push_next(&mut progress, 0, 1000, &mut random, &mut request);
+            let ends = Work::ReadWrite.push_next(&mut progress, 0, &mut keys, &mut request);
             texts.push(text_of(&request));
             if ends {
                 break;
@@ -197,13 +207,13 @@ mod tests {
 
     #[test]
     fn a_refused_transaction_begins_again() {
-        let (mut progress, mut random, mut request) = (Progress::default(), Random::new(1), Vec::new());
+        let (mut progress, mut keys, mut request) = (Progress::default(), Keys::new(1000, Random::new(1)), Vec::new());
         for _ in 0..5 {
-            Work::ReadWrite.push_next(&mut progress, 0, 10, &mut random, &mut request);
+            Work::ReadWrite.push_next(&mut progress, 0, &mut keys, &mut request);
         }
         Work::push_rollback(&mut progress, &mut request);
         assert_eq!(text_of(&request), "ROLLBACK");
-        Work::ReadWrite.push_next(&mut progress, 0, 10, &mut random, &mut request);
+        Work::ReadWrite.push_next(&mut progress, 0, &mut keys, &mut request);
         assert_eq!(text_of(&request), "BEGIN");
     }
 

@@ -83,7 +83,7 @@ impl Script {
             Operation::Point => self.point(rows, random),
             Operation::Keys(count) => self.keys(TABLE, count, rows, random),
             Operation::HotKeys(count) => self.keys(HOT_TABLE, count, data::hot_rows(rows), random),
-            Operation::Range => self.range("SELECT c", "", rows, random, Expected::Rows(RANGE_ROWS)),
+            Operation::Range => self.range(["SELECT c", ""], Expected::Rows(RANGE_ROWS), rows, random),
             Operation::Sum(count) => self.sum(count, rows, random),
             Operation::FilteredRange => self.filtered_range(rows, random),
             Operation::UpdateIndexed => self.update_indexed(TABLE, rows, random),
@@ -124,7 +124,7 @@ impl Script {
         self.end(Expected::Rows(count));
     }
 
-    fn range(&mut self, columns: &str, tail: &str, rows: u64, random: &mut Random, expected: Expected) {
+    fn range(&mut self, [columns, tail]: [&str; 2], expected: Expected, rows: u64, random: &mut Random) {
         let first = 1 + random.below(rows - RANGE_ROWS + 1);
         let last = first + RANGE_ROWS - 1;
         self.push(format_args!("{columns} FROM {TABLE} WHERE id BETWEEN {first} AND {last}{tail}"));
@@ -165,10 +165,10 @@ impl Script {
         for _ in 0..TRANSACTION_POINTS {
             self.point(rows, random);
         }
-        self.range("SELECT c", "", rows, random, Expected::Rows(RANGE_ROWS));
-        self.range("SELECT SUM(k)", "", rows, random, Expected::Rows(1));
-        self.range("SELECT c", " ORDER BY c", rows, random, Expected::Rows(RANGE_ROWS));
-        self.range("SELECT DISTINCT c", " ORDER BY c", rows, random, Expected::RowsUpTo(RANGE_ROWS));
+        self.range(["SELECT c", ""], Expected::Rows(RANGE_ROWS), rows, random);
+        self.range(["SELECT SUM(k)", ""], Expected::Rows(1), rows, random);
+        self.range(["SELECT c", " ORDER BY c"], Expected::Rows(RANGE_ROWS), rows, random);
+        self.range(["SELECT DISTINCT c", " ORDER BY c"], Expected::RowsUpTo(RANGE_ROWS), rows, random);
         self.update_indexed(TABLE, rows, random);
         self.update_other(TABLE, rows, random);
         let id = key(rows, random);

@@ -270,7 +270,7 @@ impl Run<'_> {
             let start = Instant::now() + Duration::from_secs_f64(self.plan.warm_up_seconds);
             schedule.begin_at(start);
             schedule.ready.wait();
-            let watched = self.watch(node, &mut control, start, seconds, interrupt);
+            let watched = self.watch(node, &mut control, start, interrupt);
             if watched.is_err() {
                 schedule.stop();
             }
@@ -297,9 +297,9 @@ impl Run<'_> {
         node: &dyn Node,
         connection: &mut Connection,
         start: Instant,
-        seconds: f64,
         interrupt: &Interrupt,
     ) -> Outcome<Watched> {
+        let seconds = self.workload.seconds(self.plan.seconds);
         interrupt.pause(start.saturating_duration_since(Instant::now()))?;
         let routing = routing_figures::look(connection)?;
         let others = Others::watch()?;

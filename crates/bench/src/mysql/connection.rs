@@ -104,6 +104,7 @@ pub struct Connection<S: Read + Write = TcpStream> {
 }
 
 type Reply<T> = Result<T, ClientError>;
+type DecodeRow = fn(&[u8], &[Column]) -> Result<Vec<Value>, ProtocolError>;
 
 impl Connection {
     /// Connects and logs in. An empty `database` selects none.
@@ -239,7 +240,7 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    fn read_rows(&mut self, decode: fn(&[u8], &[Column]) -> Result<Vec<Value>, ProtocolError>) -> Reply<Rows> {
+    fn read_rows(&mut self, decode: DecodeRow) -> Reply<Rows> {
         let first = self.read_packet()?;
         if is_ok(&first) {
             return Ok(Rows { affected_rows: OkReply::parse(&first)?.affected_rows, ..Rows::default() });

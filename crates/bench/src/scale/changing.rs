@@ -1,4 +1,4 @@
-//! A workload that changes each second between phases whose best static rules differ, at 16 CPUs.
+//! A workload on 16 CPUs that changes every second between phases with different best static rules.
 
 use junctor_gateway::route::ReadRule;
 use junctor_node::placement::Module;
@@ -9,37 +9,37 @@ use super::node::{Node, Phase, RunOptions};
 use super::request::{Workload, range_steps};
 use crate::Outcome;
 
-/// CPUs.
+/// CPUs of the simulated machine.
 pub const CPUS: u32 = 16;
 const TABLES: usize = 40;
 const CLIENTS: usize = 256;
-/// As in a node: figures of 50 ms, prices every second time.
+/// As in a node: load figures every 50 ms, new prices every second time.
 const LOOK_NS: u64 = 50_000_000;
 /// Time between two points of a plot.
 pub const SLICE_NS: u64 = 50_000_000;
 const LONG_RANGE_ROWS: u64 = 4_000;
 
-/// One setup over all phases.
+/// Results of one setup over all phases.
 pub struct Setup {
-    /// The placement.
+    /// Name of the placement.
     pub placement: &'static str,
-    /// The rule.
+    /// Rule of reads.
     pub rule: ReadRule,
-    /// Operations in a second, for each phase.
+    /// Operations per second of each phase.
     pub per_s: Vec<f64>,
-    /// Operations in a second, for each slice.
+    /// Operations per second of each slice.
     pub slices: Vec<f64>,
 }
 
 impl Setup {
-    /// The geometric mean over the phases, each by the throughput that `best` has in it.
+    /// The geometric mean over the phases of the throughput relative to `best`.
     pub fn score(&self, best: &[f64]) -> f64 {
         let logarithms: f64 = self.per_s.iter().zip(best).map(|(per_s, best)| (per_s / best).max(1e-9).ln()).sum();
         (logarithms / best.len() as f64).exp()
     }
 }
 
-/// What each phase is.
+/// The phases.
 pub const PHASES: [&str; 5] = [
     "2 clients, point selects",
     "256 clients, point selects",
@@ -60,7 +60,8 @@ fn phases(demands: &Demands) -> Vec<Phase> {
     ]
 }
 
-/// Placements: receive threads that do everything, our pipeline, and the same with query blocks in recv threads.
+/// Placements: recv threads that do everything, our pipeline, and the pipeline with query blocks in recv
+/// threads.
 fn placements() -> [(&'static str, Candidate); 3] {
     let receive = Candidate::of_counts("receive", |module| if module == Module::Recv { CPUS } else { 0 });
     let automatic = Candidate::automatic(CPUS);
@@ -68,7 +69,7 @@ fn placements() -> [(&'static str, Candidate); 3] {
     [("receive", receive), ("automatic", automatic), ("automatic, if recv could read", reading)]
 }
 
-/// Runs every rule in every placement; a phase lasts `phase_ns`.
+/// Runs every rule in every placement. Each phase lasts `phase_ns` nanoseconds.
 ///
 /// # Errors
 /// A placement that the real code refuses.
@@ -94,7 +95,7 @@ pub fn simulate(phase_ns: u64) -> Outcome<Vec<Setup>> {
     Ok(setups)
 }
 
-/// The best throughput of each phase among the setups of a placement that do not learn.
+/// The best throughput of each phase among the static rules of a placement.
 pub fn best_static(setups: &[Setup], placement: &str) -> Vec<f64> {
     let of_phase = |phase: usize| {
         let fixed = setups.iter().filter(|setup| setup.placement == placement && setup.rule != ReadRule::Adaptive);

@@ -1,4 +1,4 @@
-//! What is simulated, and what is printed and drawn.
+//! The simulations, and their output.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,38 +9,38 @@ use super::{changing, measure, page, study};
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
 
-/// Numbers of CPUs that are looked at.
+/// Numbers of CPUs that are simulated.
 const CPUS: [u32; 4] = [4, 16, 64, 128];
 const PHASE_NS: u64 = 1_000_000_000;
 const QUICK_PHASE_NS: u64 = 200_000_000;
 
-/// Simulates placements for more CPUs than this machine has.
+/// Options of `scale`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ScaleOptions {
-    /// Folder for the plots and the tables
+    /// Folder for plots and tables
     #[arg(long, value_name = "DIR", default_value = "docs/scale")]
     output: PathBuf,
-    /// Numbers of CPUs
+    /// Numbers of CPUs to simulate
     #[arg(long, value_delimiter = ',')]
     cpus: Vec<u32>,
-    /// A short search, no changed demands, short phases
+    /// Short form: short search, unchanged demands, short phases
     #[arg(long)]
     quick: bool,
-    /// Measure on this machine what the demands are derived from, instead
+    /// Measure the demands on this machine instead
     #[arg(long)]
     measure: bool,
-    /// The binary that is measured [default: junctor beside this program]
+    /// Binary to measure [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
-    /// Seconds of each measurement
+    /// Seconds per measurement
     #[arg(long, value_name = "S", default_value_t = 5)]
     seconds: u64,
 }
 
-/// Simulates, prints tables in Markdown, and writes them and the plots into the folder.
+/// Simulates, prints tables in Markdown, and writes tables and plots into the folder.
 ///
 /// # Errors
-/// A folder that cannot be written, or, when it measures, a server that fails.
+/// The folder cannot be written, or a measured server fails.
 pub fn run(options: &ScaleOptions) -> Outcome<()> {
     if options.measure {
         return measure::measure(options.junctor.clone(), Duration::from_secs(options.seconds));
@@ -48,7 +48,7 @@ pub fn run(options: &ScaleOptions) -> Outcome<()> {
     let cpus = if options.cpus.is_empty() { CPUS.to_vec() } else { options.cpus.clone() };
     let phase_ns = if options.quick { QUICK_PHASE_NS } else { PHASE_NS };
     let (studies, setups) = thread::scope(|scope| {
-        // The longest first.
+        // The longest simulation goes first, so that none runs alone at the end.
         let workers: Vec<_> =
             cpus.iter().rev().map(|cpus| scope.spawn(|| study::study(*cpus, options.quick))).collect();
         let setups = changing::simulate(phase_ns);

@@ -1,39 +1,39 @@
-//! What each step of a request takes, and where the figure comes from.
+//! CPU time of each step of a request, and the source of each figure.
 
 use std::fmt;
 
 /// A step's demand of CPU time, or a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// recv: its share of a poll, the system call that reads, the framing.
+    /// recv: its share of a poll, the read system call, and the framing.
     Receive,
-    /// recv: numbers the packets of the answer.
+    /// recv: sequence numbers of an answer.
     Reply,
-    /// recv: numbers the packet of a row.
+    /// recv: sequence number of a row.
     ReplyRow,
-    /// The system call that writes the answer, by recv or by a send thread.
+    /// The system call that writes the answer, in recv or in a send thread.
     Send,
     /// Writing a row of the answer.
     SendRow,
-    /// sql: recognises a statement, makes its operation, composes the answer.
+    /// sql: recognises a statement, builds its operation, and composes the answer.
     Statement,
     /// sql: a key of a list.
     StatementKey,
     /// sql: a row that passes through the session.
     SessionRow,
-    /// sql: a row of a sorted answer, put into its place.
+    /// sql: sorts a row into an answer.
     MergedRow,
-    /// query or ldm: a read of one partition, whatever it reads.
+    /// query or ldm: fixed part of a read of one partition.
     Part,
     /// query or ldm: a key of a read.
     Key,
     /// query or ldm: a row of a range.
     Row,
-    /// query or ldm: a row of a range whose order is asked for.
+    /// query or ldm: a row of an ordered range.
     SortedRow,
-    /// tc: a statement that writes, or a third of the end of a transaction.
+    /// tc: a write statement, or a third of the end of a transaction.
     Coordinate,
-    /// ldm: a row changed, with its lock, its index entries and its redo.
+    /// ldm: a changed row with its lock, index entries and redo record.
     Write,
     /// ldm: a prepare or a commit of a transaction of several statements.
     Settle,
@@ -43,7 +43,7 @@ pub enum Demand {
     HopIn,
     /// The sender's cost of waking a thread.
     Wake,
-    /// How long a woken thread takes until it works; a delay.
+    /// Delay from waking a thread until it works.
     WakeLatency,
 }
 
@@ -51,13 +51,13 @@ pub enum Demand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demands([u64; Demand::ALL.len()]);
 
-/// A demand that was measured, and how.
+/// A measured demand.
 pub struct Measured {
-    /// Which.
+    /// The demand.
     pub demand: Demand,
-    /// Nanoseconds.
+    /// Figure in nanoseconds.
     pub nanoseconds: u64,
-    /// What it was derived from.
+    /// Measurement that it was derived from.
     pub source: &'static str,
 }
 
@@ -68,7 +68,7 @@ impl Measured {
 }
 
 impl Demand {
-    /// All of them.
+    /// All demands.
     pub const ALL: [Demand; 20] = [
         Demand::Receive,
         Demand::Reply,
@@ -92,7 +92,7 @@ impl Demand {
         Demand::WakeLatency,
     ];
 
-    /// The name in tables.
+    /// Name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Demand::Receive => "receive",
@@ -120,7 +120,7 @@ impl Demand {
 }
 
 impl Demands {
-    /// What was measured.
+    /// The measured demands.
     pub fn measured() -> Demands {
         let mut demands = Demands([0; Demand::ALL.len()]);
         for measured in &MEASURED {
@@ -129,12 +129,12 @@ impl Demands {
         demands
     }
 
-    /// A demand, in nanoseconds.
+    /// A demand in nanoseconds.
     pub fn of(&self, demand: Demand) -> u64 {
         self.0[demand as usize]
     }
 
-    /// The same with one demand, or all of them, changed to so many per cent.
+    /// These demands with one of them, or all, changed to `change.per_cent` per cent.
     pub fn changed(&self, change: Change) -> Demands {
         let mut demands = *self;
         for demand in Demand::ALL {
@@ -149,9 +149,9 @@ impl Demands {
 /// A change of the measured demands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The demand that changes; all of them for `None`.
+    /// The changed demand; `None` for all.
     pub demand: Option<Demand>,
-    /// What becomes of it, in per cent.
+    /// New value, in per cent of the measured one.
     pub per_cent: u32,
 }
 
@@ -159,7 +159,7 @@ impl Change {
     /// No change.
     pub const NONE: Change = Change { demand: None, per_cent: 100 };
 
-    /// None; then each demand alone and all together, 30 per cent off either way.
+    /// No change, then each demand alone and all together at 70 and 130 per cent.
     pub fn all() -> Vec<Change> {
         let demands = Demand::ALL.into_iter().map(Some).chain([None]);
         let both = demands.flat_map(|demand| [70, 130].map(|per_cent| Change { demand, per_cent }));
@@ -178,8 +178,8 @@ impl fmt::Display for Change {
     }
 }
 
-/// What was measured by `junctor-bench scale --measure`: CPU time of each thread for an operation, every module on a thread of
-/// its own, 64 connections, on the two CPUs of the machine of `docs/performance.md`.
+/// Output of `junctor-bench scale --measure`: CPU time of each thread per operation, with every module on a
+/// thread of its own and 64 connections, on the two CPUs of the machine in `docs/performance.md`.
 pub const MEASURED: [Measured; 20] = [
     Measured::of(
         Demand::Receive,

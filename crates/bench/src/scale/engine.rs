@@ -1,62 +1,62 @@
-//! The queues: threads that do one task after the other, and the order of everything in simulated nanoseconds.
+//! Threads as queues: each runs one task after the other, in simulated nanoseconds.
 //!
-//! A thread takes tasks in the order in which they came; what a task sends to its own thread runs before the next one, as
-//! local signals do. A task for another thread costs the sender and the receiver a part of a hop each; a thread that sleeps
-//! must be woken, which costs the sender and takes time.
+//! A thread takes tasks in the order of arrival. A task for its own thread runs before the next one, like a
+//! local signal. A task for another thread costs both sender and receiver a part of a hop. Waking a sleeping
+//! thread costs the sender CPU time and delays the task.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Something to do on a thread for a request.
+/// A unit of work for a request on one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// The request, by its number.
+    /// Number of the request.
     pub request: u32,
-    /// What it is, for whoever made it.
+    /// Meaning for the caller, which the engine does not read.
     pub step: u32,
-    /// The kind of work, for the figures: below [`KINDS_MAX`].
+    /// Kind of work in the figures, below [`KINDS_MAX`].
     pub kind: u8,
-    /// Nanoseconds that it takes, without hops.
+    /// Nanoseconds of work without hops.
     pub service_ns: u64,
-    /// Nanoseconds that taking it from another thread takes; set by the engine.
+    /// Nanoseconds to receive it from another thread. The engine sets this.
     pub hop_ns: u64,
 }
 
-/// Kinds of work that are told apart.
+/// Number of kinds of work.
 pub const KINDS_MAX: usize = 16;
-/// The kind of hops and of waking.
+/// Kind of hops and wake-ups.
 pub const HOP_KIND: u8 = KINDS_MAX as u8 - 1;
 
-/// What crossing between threads costs, in nanoseconds.
+/// Costs of crossing between threads, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hops {
-    /// The sender's part.
+    /// Part of the sender.
     pub out_ns: u64,
-    /// The receiver's part.
+    /// Part of the receiver.
     pub in_ns: u64,
-    /// The sender's cost of waking a thread that sleeps.
+    /// Cost for the sender of waking a sleeping thread.
     pub wake_ns: u64,
-    /// How long it takes until a woken thread works.
+    /// Delay until a woken thread works.
     pub wake_latency_ns: u64,
 }
 
-/// Where a task comes from.
+/// Source of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
-    /// A task of that thread.
+    /// A task of this thread.
     Thread(usize),
-    /// The network, which has no thread here.
+    /// The network, which has no thread in the simulation.
     Network,
 }
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A task of a thread has been done.
+    /// A thread has finished a task.
     Done(usize, Task),
     /// A delay of a request is over.
     Arrived(u32),
-    /// The time to look at the load has come.
+    /// It is time to sample the loads.
     Tick,
 }
 
@@ -82,13 +82,13 @@ struct Thread {
     local: VecDeque<Task>,
     current: Option<Task>,
     state: State,
-    /// What sending has cost since the last task ended.
+    /// Cost of sending since the end of the last task.
     debt_ns: u64,
     busy_ns: [u64; KINDS_MAX],
     done: u64,
 }
 
-/// All threads, and what is due.
+/// All threads and pending events.
 #[derive(Clone, Debug)]
 pub struct Engine {
     threads: Vec<Thread>,
@@ -99,12 +99,12 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// So many threads, all asleep, at time zero.
+    /// Makes an engine at time zero with all threads asleep.
     pub fn new(threads: usize, hops: Hops) -> Engine {
         Engine { threads: vec![Thread::default(); threads], hops, due: BinaryHeap::new(), sequence: 0, now_ns: 0 }
     }
 
-    /// The time, in nanoseconds.
+    /// Current time in nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
@@ -130,18 +130,18 @@ impl Engine {
         }
     }
 
-    /// Lets a request come back after a delay.
+    /// Schedules the end of a delay of a request.
     pub fn delay(&mut self, request: u32, delay_ns: u64) {
         self.plan(delay_ns, Due::Arrive(request));
     }
 
-    /// Asks for an [`Event::Tick`] after a delay.
+    /// Schedules an [`Event::Tick`] after a delay.
     pub fn tick_after(&mut self, delay_ns: u64) {
         self.plan(delay_ns, Due::Tick);
     }
 
-    /// Goes on to the next event; `None` when nothing is due any more. After [`Event::Done`] the caller submits what
-    /// follows and then calls [`Self::go_on`] for the thread.
+    /// Advances to the next event; `None` if nothing is pending. After [`Event::Done`] the caller submits the
+    /// follow-up tasks and then calls [`Self::go_on`] for the thread.
     pub fn next_event(&mut self) -> Option<Event> {
         while let Some(Reverse((time, _, due))) = self.due.pop() {
             self.now_ns = time;
@@ -161,32 +161,32 @@ impl Engine {
         None
     }
 
-    /// Lets a thread whose task was done begin the next one, or sleep.
+    /// Lets a thread begin its next task after [`Event::Done`], or sleep.
     pub fn go_on(&mut self, thread: usize) {
         self.begin_next(thread);
     }
 
-    /// Tasks that wait at a thread, without the one that it does.
+    /// Tasks that wait at a thread, without the running one.
     pub fn queue_length(&self, thread: usize) -> usize {
         self.threads[thread].queue.len() + self.threads[thread].local.len()
     }
 
-    /// Whether a thread has nothing to do and is not being woken.
+    /// Whether a thread sleeps and is not being woken.
     pub fn sleeps(&self, thread: usize) -> bool {
         self.threads[thread].state == State::Asleep
     }
 
-    /// Nanoseconds of each kind that a thread has worked or has begun to work.
+    /// Nanoseconds of each kind of work that a thread has begun.
     pub fn busy_ns(&self, thread: usize) -> [u64; KINDS_MAX] {
         self.threads[thread].busy_ns
     }
 
-    /// Tasks that a thread has done.
+    /// Tasks that a thread has finished.
     pub fn done(&self, thread: usize) -> u64 {
         self.threads[thread].done
     }
 
-    /// How many threads there are.
+    /// Number of threads.
     pub fn threads(&self) -> usize {
         self.threads.len()
     }
@@ -198,7 +198,7 @@ impl Engine {
         let Some(task) = thread.local.pop_front().or_else(|| thread.queue.pop_front()) else {
             thread.state = State::Asleep;
             if debt_ns > 0 {
-                // What was sent is paid for before the thread sleeps.
+                // The thread spends the cost of sending before it sleeps.
                 thread.state = State::Waking;
                 self.plan(debt_ns, Due::Awake(index));
             }
@@ -212,7 +212,7 @@ impl Engine {
     }
 
     fn plan(&mut self, delay_ns: u64, due: Due) {
-        // Equal times keep the order in which they were planned, so that equal seeds give equal runs.
+        // Events of equal times keep the order of scheduling, so that equal seeds give equal runs.
         self.sequence += 1;
         self.due.push(Reverse((self.now_ns + delay_ns, self.sequence, due)));
     }

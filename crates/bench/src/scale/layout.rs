@@ -1,82 +1,83 @@
-//! A placement as the real code makes it, and who may do what in it.
+//! A placement as the real code makes it, and the roles of its threads.
 
 use junctor_node::placement::{AutomaticPlacement, Module, PlacementPlan, ThreadConfig, ThreadPlan, Topology};
 
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
 
-/// Numbers of threads of each module, with a name.
+/// A candidate: numbers of threads of each module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// What tables call it.
+    /// Name in tables.
     pub name: String,
-    /// The numbers of threads; modules with none are folded as the real code does.
+    /// Numbers of threads. Modules without threads are folded by the real code.
     pub counts: Vec<(Module, u32)>,
-    /// Whether recv threads have query blocks, too, which the real code gives them only where they carry everything.
+    /// Whether recv threads have query blocks too. The real code gives them some only if they carry all
+    /// modules.
     pub recv_reads: bool,
 }
 
-/// Modules that a candidate gives threads to.
+/// Modules that can have threads of their own.
 pub const MODULES: [Module; 8] =
     [Module::Main, Module::Rep, Module::Recv, Module::Sql, Module::Tc, Module::Ldm, Module::Query, Module::Send];
 
 impl Candidate {
-    /// Our automatic table's choice.
+    /// The choice of our automatic table.
     pub fn automatic(cpus: u32) -> Candidate {
         let counts = AutomaticPlacement::counts_for(cpus);
         Candidate::of_counts("automatic", |module| counts.get(module))
     }
 
-    /// A candidate with those numbers of threads.
+    /// Makes a candidate.
     pub fn of_counts(name: &str, count: impl Fn(Module) -> u32) -> Candidate {
         let counts = MODULES.into_iter().map(|module| (module, count(module))).collect();
         Candidate { name: name.into(), counts, recv_reads: false }
     }
 
-    /// The number of threads of a module.
+    /// Number of threads of a module.
     pub fn count(&self, module: Module) -> u32 {
         self.counts.iter().find(|(named, _)| *named == module).map_or(0, |(_, count)| *count)
     }
 
-    /// The numbers in short: `recv 4, sql 5`.
+    /// The numbers in short form: `recv 4, sql 5`.
     pub fn describe(&self) -> String {
         let named = self.counts.iter().filter(|(_, count)| *count > 0);
         named.map(|(module, count)| format!("{module} {count}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// As a `ThreadConfig`.
+    /// The candidate as a `ThreadConfig`.
     pub fn thread_config(&self) -> String {
         let entries = self.counts.iter().map(|(module, count)| format!("{module}={{count={count}}}"));
         entries.chain(["io={count=1}".into()]).collect::<Vec<_>>().join(",")
     }
 }
 
-/// A placement, and who may do what in it.
+/// A placement and the roles of its threads.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// The threads' names without their numbers.
+    /// Names of the threads without their numbers.
     pub roles: Vec<String>,
-    /// The thread of each recv, sql, tc and ldm instance, and of each send thread.
+    /// Thread of each recv instance.
     pub recv: Vec<usize>,
-    /// Of sql.
+    /// Thread of each sql instance.
     pub sql: Vec<usize>,
-    /// Of tc.
+    /// Thread of each tc instance.
     pub tc: Vec<usize>,
-    /// Of ldm.
+    /// Thread of each ldm instance.
     pub ldm: Vec<usize>,
-    /// Of send; empty if threads send for themselves.
+    /// Send threads; empty if all threads write their own output.
     pub send: Vec<usize>,
     /// Whether each thread has a query block.
     pub has_query: Vec<bool>,
-    /// For each ldm instance the threads whose query blocks may read its partitions.
+    /// For each ldm instance, the threads whose query blocks may read its partitions.
     pub readers: Vec<Vec<usize>>,
 }
 
 impl Layout {
-    /// The placement that the real code makes of a candidate on so many CPUs.
+    /// Makes the placement of a candidate with the real code.
     ///
     /// # Errors
-    /// It is none.
+    /// The real code refuses the candidate.
     pub fn new(candidate: &Candidate, cpus: u32) -> Outcome<Layout> {
         let config = ThreadConfig::parse(&candidate.thread_config()).explain(&candidate.name)?;
         let topology = Topology::uniform(cpus);
@@ -113,7 +114,7 @@ impl Layout {
         if is_whole { Ok(layout) } else { Err(Failure::new("a placement without recv, sql, tc or ldm")) }
     }
 
-    /// How many threads there are, io with them.
+    /// Number of threads, including io.
     pub fn threads(&self) -> usize {
         self.roles.len()
     }

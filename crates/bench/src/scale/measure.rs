@@ -1,4 +1,4 @@
-//! Measures what the demands are derived from: CPU time of each thread for an operation, where every module has a thread of
+//! Measures the basis of the demands: CPU time of each thread per operation, with every module on a thread of
 //! its own.
 
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ const CONNECTIONS: usize = 64;
 const ROWS: u64 = 100_000;
 const WORKS: [Work; 5] = [Work::PointText, Work::InList, Work::Range, Work::Update, Work::ReadWrite];
 
-/// Measures each kind of work where all modules are apart, and in a single thread; prints a table.
+/// Measures each kind of work with all modules apart and with all in one thread, and prints a table.
 ///
 /// # Errors
-/// A server that fails.
+/// A server fails.
 pub fn measure(junctor: Option<PathBuf>, time: Duration) -> Outcome<()> {
     let columns = ["work", "placement", "thread", "user us", "system us", "sleeps", "operations/s"];
     let mut table = Table::new(&columns);

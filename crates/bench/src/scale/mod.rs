@@ -1,13 +1,13 @@
-//! `junctor-bench scale`: placements for more CPUs than this machine has, as queues.
+//! `scale`: simulates placements for more CPUs than this machine has as a queueing network.
 //!
 //! In reading order:
-//! - [`demand`]: what each step of a request takes, and where the figure comes from; [`measure`] measures it;
+//! - [`demand`]: CPU time of each step of a request; [`measure`] measures it;
 //! - [`request`]: requests as chains of steps;
 //! - [`layout`]: placements, made by the real code;
-//! - [`router`]: where reads go, decided by the real controller;
+//! - [`router`]: the threads of reads, chosen by the real controller;
 //! - [`engine`]: threads as queues; [`node`]: a node under load;
-//! - [`study`]: which numbers of threads are best; [`changing`]: a workload that changes each second;
-//! - [`command`]: what is simulated; [`page`]: tables and plots.
+//! - [`study`]: the best numbers of threads; [`changing`]: a workload that changes every second;
+//! - [`command`]: the command line; [`page`]: tables and plots.
 
 pub mod changing;
 pub mod command;

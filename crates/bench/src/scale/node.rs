@@ -1,4 +1,4 @@
-//! A node under load: clients in a closed loop, requests that go from thread to thread, and what comes out.
+//! A node under load: clients in a closed loop, and requests that move from thread to thread.
 
 use std::rc::Rc;
 
@@ -8,67 +8,67 @@ use super::demand::{Demand, Demands};
 use super::engine::{Engine, Event, From, Hops, KINDS_MAX, Task};
 use super::layout::Layout;
 use super::request::{Parts, Step, TABLE_PARTITIONS, Workload};
-use super::router::{Look, Route, Router};
+use super::router::{Look, Read, Route, Router};
 use crate::latency::Latencies;
 use crate::random::Random;
 
-/// The way to a client and back, in nanoseconds; it is a delay without a demand.
+/// Network round trip in nanoseconds: a delay without CPU time.
 pub const NETWORK_NS: u64 = 40_000;
 
-/// What clients do for a while.
+/// A phase of the load.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    /// What they ask.
+    /// Operations of the clients.
     pub steps: Rc<[Step]>,
-    /// How many of them ask; the others rest.
+    /// Number of active clients. The others rest.
     pub clients: usize,
-    /// The tables that are asked, from the first on; fewer than all is a hot spot.
+    /// Number of tables in use, from the first. Fewer than all make a hot spot.
     pub tables: usize,
-    /// Whether only the connections of the first recv threads are active, so many in a thousand.
+    /// Thousandths of the recv threads whose connections are active, from the first.
     pub recv_per_mille: usize,
-    /// Whether reads ask one partition of each table only.
+    /// Whether reads use only one partition of each table.
     pub hot_partition: bool,
 }
 
 impl Phase {
-    /// All clients ask for the same, spread over everything.
+    /// A phase in which all clients use all tables evenly.
     pub fn even(workload: Workload, demands: &Demands, clients: usize, tables: usize) -> Phase {
         let steps = workload.steps(demands).into();
         Phase { steps, clients, tables, recv_per_mille: 1000, hot_partition: false }
     }
 }
 
-/// How a run is made.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
-    /// The rule of reads.
+    /// Rule of reads.
     pub rule: ReadRule,
-    /// How often the loads are looked at, in nanoseconds; every second look renews prices, as in a node.
+    /// Nanoseconds between two samples of the loads. Every second sample renews the prices, as in a node.
     pub look_ns: u64,
-    /// What random numbers follow from.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// What a run gave.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct RunReport {
-    /// Operations that ended while it counted.
+    /// Operations that ended during the measurement.
     pub operations: u64,
-    /// Operations in a second.
+    /// Operations per second.
     pub per_s: f64,
-    /// Latencies in nanoseconds.
+    /// Latencies of the operations.
     pub latencies: Latencies,
-    /// For each thread the part of the time that it worked.
+    /// Utilisation of each thread, from 0 to 1.
     pub busy: Vec<f64>,
-    /// For each kind of work the nanoseconds of all threads for an operation.
+    /// Nanoseconds per operation of each kind of work, over all threads.
     pub work_ns: [f64; KINDS_MAX],
 }
 
-/// Kinds of work, by their number in [`RunReport::work_ns`].
+/// Kinds of work in the order of [`RunReport::work_ns`].
 pub const KINDS: [&str; 7] = ["receive", "sql", "read", "tc", "write", "reply", "send"];
 
 struct Request {
-    /// The operation, as it was when it began.
+    /// The operation of the phase in which it began.
     steps: Rc<[Step]>,
     place: usize,
     began_ns: u64,
@@ -77,7 +77,7 @@ struct Request {
     tc: usize,
     table: usize,
     waiting: usize,
-    /// Where the parts of a read went, and what they take.
+    /// Threads of the parts of a read, and their work.
     parts: Vec<(Route, u64)>,
 }
 
@@ -93,20 +93,20 @@ pub struct Node<'a> {
     random: Random,
     tables: usize,
     looks: u64,
-    /// The thread that writes for others if there are no send threads: the one that had least to do lately.
+    /// The thread that writes for others if there are no send threads: the least busy one.
     helper: [usize; 1],
     looked: Vec<[u64; 2]>,
-    /// How busy each thread was over about twenty looks, in thousandths.
+    /// Utilisation of each thread over about twenty samples, in thousandths.
     lately_per_mille: Vec<u32>,
     counting: bool,
     latencies: Latencies,
 }
 
-/// The part of a task's number that says which of several parts it is.
+/// The bits of a task's number that hold the index of its part.
 const PART_SHIFT: u32 = 16;
 
 impl<'a> Node<'a> {
-    /// A node whose clients all rest; `clients` of them are connected, `tables` exist.
+    /// Makes a node with `clients` connections, all of which rest, and `tables` tables.
     pub fn new(layout: &'a Layout, demands: &Demands, clients: usize, tables: usize, options: RunOptions) -> Node<'a> {
         let hops = Hops {
             out_ns: demands.of(Demand::HopOut),
@@ -120,7 +120,7 @@ impl<'a> Node<'a> {
         };
         let request = |number: usize| {
             let recv = of(&layout.recv, number);
-            // As recv chooses sql and sql chooses tc: beside it, else by turns.
+            // As recv chooses sql and sql chooses tc: on the same thread if possible, else in turn.
             let sql = beside(&layout.sql, recv, number);
             let tc = beside(&layout.tc, sql, number);
             Request {
@@ -157,14 +157,14 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Clients do this from now on; those who are in an operation end it first.
+    /// Starts a phase. Clients within an operation finish it first.
     pub fn begin_phase(&mut self, phase: Phase) {
         self.phase = phase;
         let statements: Vec<usize> =
             (0..self.phase.steps.len()).filter(|place| matches!(self.phase.steps[*place], Step::Receive(_))).collect();
         for number in std::mem::take(&mut self.resting) {
             if self.is_active(number as usize) && !statements.is_empty() {
-                // Somewhere in an operation, or all would be at the same statement all the time.
+                // Clients begin at different statements of an operation. Otherwise all would stay in step.
                 let place = statements[self.random.below(statements.len() as u64) as usize];
                 self.take_up(number, place);
             }
@@ -173,7 +173,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A client begins an operation of the phase, at one of its statements.
+    /// Begins an operation of the phase for a client, at one of its statements.
     fn take_up(&mut self, number: u32, place: usize) {
         let table = self.random.below(self.phase.tables.min(self.tables).max(1) as u64) as usize;
         let request = &mut self.requests[number as usize];
@@ -181,12 +181,12 @@ impl<'a> Node<'a> {
         (request.place, request.table, request.began_ns) = (place, table, self.engine.now_ns());
     }
 
-    /// Lets simulated time pass, without counting.
+    /// Advances the simulated time without measuring.
     pub fn warm_up(&mut self, time_ns: u64) {
         self.pass(Limit { time_ns: self.engine.now_ns() + time_ns, operations: u64::MAX });
     }
 
-    /// Counts until so many operations have ended, or the time is over.
+    /// Measures until enough operations have ended or the time is over.
     pub fn count(&mut self, operations: u64, time_ns: u64) -> RunReport {
         self.latencies = Latencies::default();
         let start_ns = self.engine.now_ns();
@@ -210,7 +210,7 @@ impl<'a> Node<'a> {
         RunReport { operations, per_s: operations as f64 * 1e9 / elapsed_ns, latencies, busy, work_ns }
     }
 
-    /// Operations under way and clients that rest; always all clients.
+    /// Operations in flight plus resting clients. The sum is always the number of clients.
     pub fn clients(&self) -> (usize, usize) {
         (self.requests.len() - self.resting.len(), self.resting.len())
     }
@@ -229,7 +229,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A client sends the first statement of an operation, or the next one.
+    /// Sends the first or next statement of a client's operation.
     fn begin(&mut self, number: u32) {
         if self.requests[number as usize].place == 0 {
             if !self.is_active(number as usize) {
@@ -244,11 +244,11 @@ impl<'a> Node<'a> {
     fn is_active(&self, number: usize) -> bool {
         let active_recv = (self.layout.recv.len() * self.phase.recv_per_mille).div_ceil(1000).max(1);
         let recv = number % self.layout.recv.len();
-        // The number among the connections of active recv threads.
+        // The client's number among the connections of active recv threads.
         recv < active_recv && number / self.layout.recv.len() * active_recv + recv < self.phase.clients
     }
 
-    /// Begins the step at which a request is.
+    /// Begins the current step of a request.
     fn enter(&mut self, from: From, number: u32) {
         let request = &self.requests[number as usize];
         let Some(step) = request.steps.get(request.place).copied() else { return };
@@ -274,7 +274,8 @@ impl<'a> Node<'a> {
         for part in self.parts(parts) {
             let owner = self.owner(table, part);
             let service_ns = self.spread(parts.service_ns);
-            let route = self.routers[own].choose(parts.kind, parts.units, owner, self.layout, &self.engine);
+            let read = Read { kind: parts.kind, units: parts.units, owner };
+            let route = self.routers[own].choose(read, self.layout, &self.engine);
             let parts = &mut self.requests[number as usize].parts;
             parts.push((route, service_ns));
             let step = 1 | (parts.len() as u32) << PART_SHIFT;
@@ -295,8 +296,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The thread that writes an answer: recv itself while nothing else waits there, else the one of its helpers that has least
-    /// to do, if that is less. This is adaptive sending by queues instead of by loads.
+    /// The thread that writes an answer: recv itself while no task waits there, else the helper with the
+    /// shortest queue if that is shorter. This models adaptive sending with queue lengths instead of loads.
     fn sender(&self, recv: usize) -> usize {
         let own = self.engine.queue_length(recv);
         let helpers = if self.layout.send.is_empty() { &self.helper[..] } else { &self.layout.send[..] };
@@ -307,14 +308,14 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The partitions of the parts, from a random one on.
+    /// The partitions of the parts, from a random one.
     fn parts(&mut self, parts: Parts) -> Vec<usize> {
         let first = if self.phase.hot_partition { 0 } else { self.random.below(TABLE_PARTITIONS as u64) as usize };
         let place = |part| if self.phase.hot_partition { 0 } else { (first + part) % TABLE_PARTITIONS };
         (0..parts.count).map(place).collect()
     }
 
-    /// The ldm instance that owns a partition: partitions are dealt out in turn.
+    /// The ldm instance that owns a partition. Partitions are assigned in turn.
     fn owner(&self, table: usize, partition: usize) -> usize {
         (table * TABLE_PARTITIONS + partition) % self.layout.ldm.len()
     }
@@ -322,14 +323,14 @@ impl<'a> Node<'a> {
     fn on_done(&mut self, thread: usize, task: Task) {
         let number = task.request as usize;
         match task.step & 0xffff {
-            // A step by itself.
+            // A step that has no parts.
             0 => {
                 let request = &mut self.requests[number];
                 let is_send = matches!(request.steps.get(request.place), Some(Step::Send(_)));
                 request.place += 1;
                 if is_send { self.on_sent(task.request) } else { self.enter(From::Thread(thread), task.request) }
             }
-            // A part: its answer goes to where it came from.
+            // A part. Its answer returns to the thread that sent it.
             1 => {
                 let is_read = task.kind == 2;
                 let home = if is_read { self.requests[number].sql } else { self.requests[number].tc };
@@ -362,7 +363,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A statement was answered: the client sends the next one, or its operation has ended.
+    /// Handles the answer to a statement: the client sends the next one, or its operation has ended.
     fn on_sent(&mut self, number: u32) {
         let request = &mut self.requests[number as usize];
         if request.place >= request.steps.len() {
@@ -386,7 +387,7 @@ impl<'a> Node<'a> {
             let moment_per_mille = (used * 1000 / self.options.look_ns).min(1000) as u32;
             let lately = &mut self.lately_per_mille[thread];
             *lately = (*lately * 19 + moment_per_mille) / 20;
-            // As a node has it: the mean of 50 ms and a second.
+            // As in a node: the mean of the load over 50 ms and over a second.
             let busy_per_mille = u32::midpoint(moment_per_mille, *lately);
             looks.push(Look { busy_per_mille, task_ns: used.checked_div(done - done_before).unwrap_or(0) });
         }
@@ -400,7 +401,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// From half to one and a half of the demand.
+    /// A random value from half to one and a half times the demand.
     fn spread(&mut self, service_ns: u64) -> u64 {
         service_ns / 2 + self.random.below(service_ns + 1)
     }

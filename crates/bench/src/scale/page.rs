@@ -1,4 +1,4 @@
-//! Tables and plots of what was simulated.
+//! Tables and plots of the simulations.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use crate::report::Table;
 
 const READING: &str = "automatic, if recv could read";
 
-/// What is written.
+/// The output.
 pub struct Page {
     /// All tables, in Markdown.
     pub tables: String,
@@ -103,7 +103,7 @@ fn latencies(study: &Study) -> Table {
     table
 }
 
-/// Roles that do anything for requests.
+/// Roles that work for requests.
 fn role_names(study: &Study) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (role, _) in study.roles.iter().flat_map(|(_, _, roles)| roles) {

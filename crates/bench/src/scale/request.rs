@@ -2,15 +2,15 @@
 
 use super::demand::{Demand, Demands};
 
-/// Partitions of a table, the node's default.
+/// Partitions per table, the default of a node.
 pub const TABLE_PARTITIONS: usize = 2;
 const LIST_KEYS: u64 = 100;
 const RANGE_ROWS: u64 = 100;
 
-/// What a client asks again and again.
+/// Kind of operation that a client repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// A row by its key.
+    /// One row by its key.
     Point,
     /// 100 rows by their keys.
     InList,
@@ -22,44 +22,44 @@ pub enum Workload {
     ReadWrite,
 }
 
-/// Work on the partitions of one table.
+/// Work on partitions of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// How many partitions, from a random one on.
+    /// Number of partitions, from a random one.
     pub count: usize,
-    /// Keys or ranges of each.
+    /// Keys or rows per partition.
     pub units: u32,
-    /// The kind for the estimates of reads.
+    /// Kind of read for the controller.
     pub kind: u8,
-    /// Nanoseconds of each.
+    /// Nanoseconds per partition.
     pub service_ns: u64,
 }
 
-/// A step of a request; steps follow one another.
+/// A step of a request. Steps run one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A statement comes in at the recv thread of the connection.
+    /// The recv thread of the connection receives a statement.
     Receive(u64),
-    /// At its sql block.
+    /// The sql block of the connection works.
     Statement(u64),
-    /// Reads partitions at once, each where the rule says, and waits for all.
+    /// Reads partitions in parallel, each on the thread that the rule chooses, and waits for all.
     Read(Parts),
-    /// At the tc of the connection.
+    /// The tc of the connection works.
     Coordinate(u64),
-    /// Changes rows of partitions at once, at their owners, and waits for all.
+    /// Changes rows of partitions in parallel at their owners, and waits for all.
     Write(Parts),
-    /// The answer at the recv thread.
+    /// The recv thread handles the answer.
     Reply(u64),
-    /// The answer is written by recv or by a send thread; then the client gets it and sends the next statement.
+    /// recv or a send thread writes the answer. The client then sends the next statement.
     Send(u64),
 }
 
 impl Workload {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Workload; 5] =
         [Workload::Point, Workload::InList, Workload::Range, Workload::Update, Workload::ReadWrite];
 
-    /// The name in tables.
+    /// Name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Workload::Point => "point select",
@@ -82,7 +82,7 @@ impl Workload {
                 // BEGIN.
                 chain.statement(Session::default(), |_| {});
                 (0..10).for_each(|_| chain.read(Read::Keys(1)));
-                // A range, its sum, sorted, and sorted without duplicates.
+                // A range: plain, summed, sorted, and sorted without duplicates.
                 chain.read(Read::Rows(RANGE_ROWS));
                 chain.read(Read::Sum(RANGE_ROWS));
                 chain.read(Read::SortedRows(RANGE_ROWS));
@@ -96,7 +96,7 @@ impl Workload {
     }
 }
 
-/// A range of that many rows, as a step by itself: what a changing workload asks.
+/// A range of `rows` rows as a single statement, for changing workloads.
 pub fn range_steps(demands: &Demands, rows: u64) -> Vec<Step> {
     let mut chain = Chain { demands, steps: Vec::new() };
     chain.read(Read::Rows(rows));
@@ -111,7 +111,7 @@ enum Read {
     SortedRows(u64),
 }
 
-/// What a session does for a statement besides the statement itself, in nanoseconds, and rows of the answer.
+/// Additional work of a session for a statement in nanoseconds, and the rows of its answer.
 #[derive(Clone, Copy, Default)]
 struct Session {
     work_ns: u64,
@@ -128,7 +128,7 @@ impl Chain<'_> {
         self.demands.of(demand)
     }
 
-    /// A statement; what it asks of the data comes between the two halves of the session's work.
+    /// A statement. Its data steps come between the two halves of the session's work.
     fn statement(&mut self, session: Session, data: impl FnOnce(&mut Self)) {
         let statement = self.of(Demand::Statement);
         self.steps.push(Step::Receive(self.of(Demand::Receive)));
@@ -141,7 +141,8 @@ impl Chain<'_> {
 
     fn read(&mut self, read: Read) {
         let of = |demand| self.demands.of(demand);
-        // How many partitions, the keys of all, the work on a key or row, the session's work on it, rows of the answer.
+        // Number of partitions, keys over all, work per key or row, the session's work per key or row, rows
+        // of the answer.
         let (count, items, item_ns, session_ns, rows, kind) = match read {
             Read::Keys(1) => (1, 1, of(Demand::Key), 0, 1, 0),
             Read::Keys(keys) => (TABLE_PARTITIONS, keys, of(Demand::Key), of(Demand::StatementKey), keys, 1),

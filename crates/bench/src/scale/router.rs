@@ -1,7 +1,9 @@
-//! Where reads go: the real controller, weights and rule of `junctor_gateway::route`, fed with simulated loads.
+//! Threads of reads: the real controller, weights and rules of `junctor_gateway::route`, with simulated
+//! loads.
 //!
-//! What is here does for a simulated thread what `Route` (`crates/client/src/route/choice.rs`) does for a real one: it asks
-//! the controller, keeps the cheapest other query block of each owner, and renews prices and weights at each look.
+//! This module does for a simulated thread what `Route` (`crates/gateway/src/route/choice.rs`) does for a
+//! real one: it asks the controller, remembers the cheapest other query block of each owner, and renews
+//! prices and weights with each sample of the loads.
 
 use junctor_gateway::route::adaptive::{Away, Candidate, Controller, Decision, Load, Measurement, Place};
 use junctor_gateway::route::weighted::{ThreadBusy, WeightedRule, Weights};
@@ -12,21 +14,32 @@ use junctor_kernel::scheduler::load::ThreadState;
 use super::engine::Engine;
 use super::layout::Layout;
 
-/// Reads in a row that the rule `local` sends to one place when its own thread cannot read.
+/// Consecutive reads that the rule `local` sends to one thread if its own thread cannot read.
 const READS_PER_TURN: usize = 4;
 
-/// A decision.
+/// A read that needs a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Read {
+    /// Kind of the read, as the controller numbers them.
+    pub kind: u8,
+    /// Keys or rows that it reads.
+    pub units: u32,
+    /// The ldm instance that owns its partition.
+    pub owner: usize,
+}
+
+/// A decision of the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The thread that reads.
     pub thread: usize,
-    /// What is noted when the read is to be measured.
+    /// State at the decision, if the read is to be measured.
     pub sample: Option<Sample>,
-    /// What [`Router::discharge`] is told when it was answered.
+    /// Cost booked to the thread, for [`Router::discharge`] after the answer.
     pub charge: Charge,
 }
 
-/// A read that is measured.
+/// State at the decision of a measured read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     kind: u8,
@@ -37,27 +50,27 @@ pub struct Sample {
     sent_ns: u64,
 }
 
-/// What a look at the load found of one thread.
+/// Sampled load of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// Thousandths of the time that it worked.
+    /// Utilisation in thousandths.
     pub busy_per_mille: u32,
-    /// Nanoseconds of a task.
+    /// Mean nanoseconds per task.
     pub task_ns: u64,
 }
 
-/// An ldm instance, and who else may read what it owns.
+/// The readers of the partitions of one ldm instance.
 struct Owner {
     reads_here: bool,
-    /// Threads besides the own one and the owner's.
+    /// Readers other than our own thread and the owner's.
     others: Vec<usize>,
-    /// The one of them that reads go to now, and the one that it is compared with next.
+    /// The current choice among them, and the index of its next challenger.
     best: Option<usize>,
     challenger: usize,
 }
 
 impl Owner {
-    /// The best so far, or the next one if less waits there, as `Route` has it.
+    /// The current choice, or its challenger if fewer tasks wait there, as in `Route`.
     fn better_query(&mut self, engine: &Engine) -> Option<usize> {
         let challenger = *self.others.get(self.challenger)?;
         self.challenger = (self.challenger + 1) % self.others.len();
@@ -70,7 +83,7 @@ impl Owner {
     }
 }
 
-/// The choice of one sql block.
+/// Routing of one sql block.
 pub struct Router {
     rule: ReadRule,
     own: usize,
@@ -82,7 +95,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// The choice of an sql block on thread `own`.
+    /// Makes the routing of an sql block on thread `own`.
     pub fn new(rule: ReadRule, own: usize, layout: &Layout) -> Router {
         let owner = |instance: usize| {
             let readers = &layout.readers[instance];
@@ -102,20 +115,22 @@ impl Router {
         router
     }
 
-    /// Where a read of a partition of ldm instance `owner` goes.
-    pub fn choose(&mut self, kind: u8, units: u32, owner: usize, layout: &Layout, engine: &Engine) -> Route {
-        let route = self.choose_place(kind, units, owner, layout, engine);
+    /// Chooses the thread of a read.
+    pub fn choose(&mut self, read: Read, layout: &Layout, engine: &Engine) -> Route {
+        let owner = read.owner;
+        let route = self.apply_rule(read, layout, engine);
         let owner_thread = layout.ldm[owner];
-        // A query block that is not of the owner's group passes the read on.
+        // A query block outside the owner's group passes the read on to the owner.
         let can_read = route.thread == owner_thread || layout.readers[owner].contains(&route.thread);
         Route { thread: if can_read { route.thread } else { owner_thread }, ..route }
     }
 
-    fn choose_place(&mut self, kind: u8, units: u32, owner: usize, layout: &Layout, engine: &Engine) -> Route {
+    fn apply_rule(&mut self, read: Read, layout: &Layout, engine: &Engine) -> Route {
+        let owner = read.owner;
         let plain = |thread| Route { thread, sample: None, charge: Charge::default() };
         let owner_thread = layout.ldm[owner];
         match self.rule {
-            ReadRule::Adaptive => self.adapt(kind, units, owner, layout, engine),
+            ReadRule::Adaptive => self.adapt(read, layout, engine),
             ReadRule::Owner => plain(owner_thread),
             ReadRule::Local if self.owners[owner].reads_here => plain(self.own),
             ReadRule::Local => {
@@ -125,25 +140,25 @@ impl Router {
             }
             ReadRule::Weights => {
                 let readers: Vec<u16> = layout.readers[owner].iter().map(|thread| *thread as u16).collect();
-                let chosen = self.weighted.choose(&mut self.weights, owner_thread as u16, &readers, kind >= 2);
+                let chosen = self.weighted.choose(&mut self.weights, owner_thread as u16, &readers, read.kind >= 2);
                 plain(usize::from(chosen))
             }
         }
     }
 
-    /// A read was answered.
+    /// Releases the booked cost of an answered read.
     pub fn discharge(&mut self, charge: Charge) {
         self.controller.discharge(charge);
     }
 
-    /// A measured read took `service_ns` and was answered now.
+    /// Records a measured read that took `service_ns` and was answered at `now_ns`.
     pub fn observe(&mut self, sample: Sample, service_ns: u64, now_ns: u64) {
         let Sample { kind, units, away, state, waiting_ns, sent_ns } = sample;
         let total_ns = now_ns - sent_ns;
         self.controller.observe(&Measurement { kind, units, away, state, service_ns, waiting_ns, total_ns });
     }
 
-    /// Renews prices, weights and the cheapest query blocks, so long after the last time.
+    /// Renews prices, weights and the cheapest query blocks. `elapsed_ns` is the time since the last call.
     pub fn look(&mut self, layout: &Layout, looks: &[Look], elapsed_ns: u64) {
         let busy = |(thread, look): (usize, &Look)| ThreadBusy {
             busy_per_mille: look.busy_per_mille,
@@ -154,7 +169,7 @@ impl Router {
         };
         let busy: Vec<ThreadBusy> = looks.iter().enumerate().map(busy).collect();
         self.weights.adjust(&busy);
-        // The own thread first, as the controller wants it.
+        // The controller needs our own thread first.
         for thread in std::iter::once(self.own).chain((0..looks.len()).filter(|thread| *thread != self.own)) {
             let (look, thread) = (&looks[thread], thread as u16);
             let load = Load { busy_per_mille: look.busy_per_mille, signal_ns: look.task_ns };
@@ -166,7 +181,7 @@ impl Router {
         }
     }
 
-    fn adapt(&mut self, kind: u8, units: u32, owner: usize, layout: &Layout, engine: &Engine) -> Route {
+    fn adapt(&mut self, Read { kind, units, owner }: Read, layout: &Layout, engine: &Engine) -> Route {
         let owner_thread = layout.ldm[owner];
         let state = |thread| if engine.sleeps(thread) { ThreadState::Sleeping } else { ThreadState::Executing };
         let candidate = |thread: usize| Candidate {

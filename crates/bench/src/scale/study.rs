@@ -1,4 +1,5 @@
-//! Which numbers of threads are best for a number of CPUs, and how far ours are from it when the demands are wrong.
+//! The best numbers of threads for a number of CPUs, and the distance of our table from them when the demands
+//! are wrong.
 
 use junctor_gateway::route::ReadRule;
 use junctor_node::placement::Module;
@@ -9,73 +10,74 @@ use super::node::{KINDS, Node, Phase, RunOptions, RunReport};
 use super::request::Workload;
 use crate::Outcome;
 
-/// Clients for each CPU: enough for the busiest thread to be always busy.
+/// Clients per CPU: enough to keep the busiest thread always busy.
 const CLIENTS_PER_CPU: usize = 16;
-/// Tables for each ldm thread, so that no ldm owns fewer partitions than another by more than one in ten.
+/// Tables per ldm thread, enough that the numbers of partitions of two ldm differ by at most a tenth.
 const TABLES_PER_LDM: usize = 5;
-/// How often loads are looked at: oftener than in a node, so that the controllers settle in the short time that is simulated.
+/// Interval between two samples of the loads: shorter than in a node, so that the controllers settle in the
+/// short simulated time.
 const LOOK_NS: u64 = 200_000;
 const WARM_UP_NS: u64 = 1_500_000;
 const TIME_MAX_NS: u64 = 400_000_000;
-/// Rounds of the search from one start.
+/// Most rounds of the search from one start.
 const ROUNDS_MAX: usize = 10;
-/// A neighbour must be so much better to be gone to, or the search follows noise.
+/// Least improvement that moves the search to a neighbour. Smaller ones are noise.
 const GAIN_MIN: f64 = 1.004;
-/// Candidates that are tried with changed demands.
+/// Number of candidates that are tried with changed demands.
 const FINALISTS: usize = 5;
 
-/// A candidate and what it gives for each workload.
+/// A candidate with its throughput for each workload.
 #[derive(Clone)]
 pub struct Judged {
-    /// The numbers of threads.
+    /// Numbers of threads.
     pub candidate: Candidate,
-    /// Operations in a second, for each workload.
+    /// Operations per second of each workload.
     pub per_s: Vec<f64>,
 }
 
 impl Judged {
-    /// The geometric mean of the throughputs: a share more of one workload weighs as much as of another.
+    /// The geometric mean of the throughputs: equal ratios weigh the same in each workload.
     pub fn score(&self) -> f64 {
         let logarithms: f64 = self.per_s.iter().map(|per_s| per_s.max(1e-9).ln()).sum();
         (logarithms / self.per_s.len() as f64).exp()
     }
 }
 
-/// A placement's name, a workload, and the mean part of the time that each role's threads work.
+/// Name of a placement, workload, and mean utilisation of the threads of each role.
 pub type RoleRun = (String, Workload, Vec<(String, f64)>);
 
-/// What was found for a number of CPUs.
+/// Results for a number of CPUs.
 pub struct Study {
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// Ours first, then the others that have a name.
+    /// Named candidates, ours first.
     pub named: Vec<Judged>,
-    /// The best pipeline that was found, by moving threads from module to module while that helps.
+    /// The best pipeline found by moving threads between modules.
     pub best: Judged,
-    /// With each change of the demands: our score by the best score of a pipeline.
+    /// For each change of the demands, our score relative to the best score of a pipeline, and that pipeline.
     pub sensitivity: Vec<(Change, f64, String)>,
-    /// Runs of our table and of the best: the part of the time that each role works, for each workload.
+    /// Utilisation of each role in our table and in the best pipeline, for each workload.
     pub roles: Vec<RoleRun>,
-    /// With one client for each CPU: a placement's name, a workload, and the latencies that 50 and 99 per cent do not exceed, in
-    /// microseconds.
+    /// With one client per CPU: name of a placement, workload, and the 50th and 99th percentile of the
+    /// latencies in microseconds.
     pub latencies: Vec<(String, Workload, [f64; 2])>,
 }
 
 /// Searches and compares for a number of CPUs.
 ///
 /// # Errors
-/// A candidate that the real code refuses.
+/// The real code refuses a candidate.
 pub fn study(cpus: u32, quick: bool) -> Outcome<Study> {
     let demands = Demands::measured();
     let mut seen: Vec<Judged> = Vec::new();
     let named = named(cpus);
     let mut judged_named = Vec::new();
     for candidate in &named {
-        // Two names may mean the same numbers.
+        // Two names may stand for the same numbers.
         let judged = judge_new(&mut seen, candidate, cpus, &demands)?;
         judged_named.push(Judged { candidate: candidate.clone(), ..judged });
     }
-    // Both forms: sessions on threads of their own, and in recv threads.
+    // Both forms: sessions on threads of their own, and sessions in recv threads.
     let apart = |candidate: &&Candidate| candidate.name == "sql and tc apart";
     let starts = [Some(&named[0]), named.iter().find(apart)];
     for start in starts.into_iter().flatten().filter(|candidate| is_pipeline(candidate)) {
@@ -123,11 +125,12 @@ pub fn study(cpus: u32, quick: bool) -> Outcome<Study> {
     Ok(Study { cpus, named: judged_named, best, sensitivity, roles, latencies })
 }
 
-/// Ours, and what others would do with so many CPUs.
+/// Our choice, and those of others for this number of CPUs.
 fn named(cpus: u32) -> Vec<Candidate> {
     let mut named = vec![Candidate::automatic(cpus)];
     if cpus >= 8 {
-        // RonDB's newest table gives its data nodes the CPUs that its SQL nodes leave; here both are one process.
+        // RonDB's newest table gives its data nodes the CPUs that its SQL nodes leave. Here both are one
+        // process.
         named.push(rondb("RonDB's for half, sql on the other half", cpus / 2, cpus - cpus / 2));
         named.push(rondb("RonDB's for all, sql in recv", cpus, 0));
     }
@@ -143,7 +146,8 @@ fn named(cpus: u32) -> Vec<Candidate> {
     named
 }
 
-/// Sessions and coordination on threads of their own, by the shares that the automatic table has for very many CPUs.
+/// Sessions and coordination on threads of their own, in the proportions that the automatic table has for
+/// very many CPUs.
 fn sessions_apart(cpus: u32) -> Candidate {
     let coordination = u32::from(cpus >= 10) + u32::from(cpus >= 18);
     let rest = cpus - coordination;
@@ -162,7 +166,8 @@ fn sessions_apart(cpus: u32) -> Candidate {
     })
 }
 
-/// RonDB's newest fractions of a data node (ndb: half ldm, a quarter tc, an eighth recv, a twelfth send), and sql.
+/// RonDB's newest fractions of a data node (ndb: half ldm, a quarter tc, an eighth recv, a twelfth send), and
+/// sql.
 fn rondb(name: &str, data_cpus: u32, sql: u32) -> Candidate {
     let main = u32::from(data_cpus >= 10);
     let rep = u32::from(data_cpus >= 18);
@@ -190,7 +195,7 @@ fn same_family(one: &Candidate, other: &Candidate) -> bool {
     is_pipeline(one) == is_pipeline(other)
 }
 
-/// Moves threads from module to module while the score grows.
+/// Moves threads between modules while the score grows.
 fn climb(seen: &mut Vec<Judged>, start: &Candidate, cpus: u32, demands: &Demands, rounds: usize) -> Outcome<()> {
     let mut at = judge_new(seen, start, cpus, demands)?;
     let mut step = (cpus / 12).max(1);
@@ -211,14 +216,15 @@ fn climb(seen: &mut Vec<Judged>, start: &Candidate, cpus: u32, demands: &Demands
     Ok(())
 }
 
-/// The same with `step` threads moved from one module to another.
+/// The candidates with `step` threads moved from one module to another.
 fn neighbours(candidate: &Candidate, step: u32) -> Vec<Candidate> {
     const MOVED: [Module; 5] = [Module::Recv, Module::Sql, Module::Tc, Module::Ldm, Module::Send];
     let pairs = MOVED.into_iter().flat_map(|from| MOVED.into_iter().map(move |to| (from, to)));
     let moves = pairs.filter(|(from, to)| from != to).filter(|(from, to)| {
-        // Without threads of their own, sql and tc are in recv threads, and threads write for themselves.
+        // Without threads of their own, sql and tc run in recv threads, and all threads write their own
+        // output.
         let least = u32::from(matches!(from, Module::Recv | Module::Ldm));
-        // Grammar's limits: 80 threads of recv and of send.
+        // The grammar of ThreadConfig allows at most 80 threads of recv and of send.
         let most = if matches!(to, Module::Recv | Module::Send) { 80 } else { u32::MAX };
         candidate.count(*from) >= least + step && candidate.count(*to) + step <= most
     });
@@ -234,7 +240,7 @@ fn neighbours(candidate: &Candidate, step: u32) -> Vec<Candidate> {
         .collect()
 }
 
-/// Judges a candidate, once.
+/// Simulates a candidate unless it is known already.
 fn judge_new(seen: &mut Vec<Judged>, candidate: &Candidate, cpus: u32, demands: &Demands) -> Outcome<Judged> {
     let is_same = |judged: &&Judged| {
         (&judged.candidate.counts, judged.candidate.recv_reads) == (&candidate.counts, candidate.recv_reads)
@@ -255,10 +261,10 @@ fn judge(candidate: &Candidate, cpus: u32, demands: &Demands) -> Outcome<Judged>
     Ok(Judged { candidate: candidate.clone(), per_s })
 }
 
-/// One run of the adaptive rule with so many clients for each CPU.
+/// Runs the adaptive rule with `clients` clients per CPU.
 ///
 /// # Errors
-/// A candidate that the real code refuses.
+/// The real code refuses a candidate.
 pub fn simulate(
     candidate: &Candidate,
     cpus: u32,
@@ -283,7 +289,7 @@ pub fn simulate(
     Ok((layout, report))
 }
 
-/// The mean part of the time that the threads of each role work.
+/// Mean utilisation of the threads of each role.
 pub fn by_role(layout: &Layout, report: &RunReport) -> Vec<(String, f64)> {
     let mut roles: Vec<(String, f64, usize)> = Vec::new();
     for (role, busy) in layout.roles.iter().zip(&report.busy) {
@@ -295,7 +301,7 @@ pub fn by_role(layout: &Layout, report: &RunReport) -> Vec<(String, f64)> {
     roles.into_iter().map(|(role, sum, count)| (role, sum / count as f64)).collect()
 }
 
-/// Microseconds of each kind of work for an operation, hops last.
+/// Microseconds per operation of each kind of work, hops last.
 pub fn by_kind(report: &RunReport) -> Vec<(&'static str, f64)> {
     let hops = report.work_ns[usize::from(super::engine::HOP_KIND)];
     let kinds = KINDS.iter().zip(report.work_ns).map(|(name, work_ns)| (*name, work_ns / 1000.0));

@@ -50,8 +50,8 @@ fn one_server_with_random_arrivals_has_the_mean_wait_of_the_textbook() {
     assert!((busy - 0.7).abs() < 0.01, "{busy}");
 }
 
-/// Throughput of a closed network of single servers by mean value analysis (Reiser and Lavenberg, 1980), in operations a
-/// nanosecond.
+/// Throughput of a closed network of single servers by mean value analysis (Reiser and Lavenberg, 1980), in
+/// operations per nanosecond.
 fn mean_value_analysis(demands_ns: &[f64], delay_ns: f64, clients: usize) -> f64 {
     let mut queues = vec![0.0; demands_ns.len()];
     let mut throughput = 0.0;
@@ -158,7 +158,7 @@ fn one_client_waits_for_nothing_but_its_own_steps() {
             Step::Read(parts) | Step::Write(parts) => parts.service_ns,
         })
         .sum();
-    // Below 8 CPUs everything is on one thread: the network, one wake-up, and the steps.
+    // Below 8 CPUs one thread does everything: the latency is the network, one wake-up, and the steps.
     let (_, _, median_ns, _) = run(4, Workload::Point, ReadRule::Local, 1);
     let expected = (super::node::NETWORK_NS + demands.of(Demand::WakeLatency) + own_ns) as f64;
     assert!((median_ns as f64 / expected - 1.0).abs() < 0.1, "{median_ns} instead of {expected}");
@@ -199,7 +199,7 @@ fn a_layout_is_what_the_real_code_makes_of_the_table() {
     assert_eq!(layout.ldm.len() as u32, candidate.count(Module::Ldm));
     assert_eq!((layout.sql.clone(), layout.tc.clone()), (layout.recv.clone(), layout.recv.clone()));
     assert_eq!(layout.recv.len() as u32, candidate.count(Module::Recv));
-    // Readers of a partition are in its group, which has at most 16.
+    // Only threads of the group of a partition read it, at most 16.
     assert!(layout.readers.iter().all(|readers| !readers.is_empty() && readers.len() <= 16));
     let reading = Candidate { recv_reads: true, ..candidate };
     let reading = Layout::new(&reading, 64).expect("the automatic placement");
