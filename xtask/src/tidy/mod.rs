@@ -38,6 +38,10 @@ impl Violation {
     fn new(place: impl Into<String>, what: impl Into<String>) -> Violation {
         Violation { place: place.into(), what: what.into(), warning: false }
     }
+
+    fn warning(place: impl Into<String>, what: impl Into<String>) -> Violation {
+        Violation { warning: true, ..Violation::new(place, what) }
+    }
 }
 
 impl fmt::Display for Violation {

@@ -73,10 +73,15 @@ pub fn check_kernel(file: &SourceFile) -> Vec<Violation> {
     if file.crate_name() != Some("kernel") {
         return Vec::new();
     }
+    // `recv` is also the method of every channel of the standard library.
+    let is_call = |at: usize| file.text[..at].ends_with('.') && file.text[at..].starts_with("recv(");
     find_words(&file.text, &DATABASE_WORDS)
+        .filter(|(at, _)| !is_call(*at))
         .map(|(at, word)| {
             let place = format!("{}:{}", file.path, line_of(&file.text, at));
-            Violation::new(place, format!("{word} is a word of databases; the kernel knows none"))
+            let what = format!("{word} is a word of databases; the kernel knows none");
+            // Tests may fail later: their names and layouts still speak of the modules above the kernel.
+            if file.is_test_or_table() { Violation::warning(place, what) } else { Violation::new(place, what) }
         })
         .collect()
 }

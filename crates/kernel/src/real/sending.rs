@@ -22,9 +22,9 @@ const ADJUST_EVERY: Duration = Duration::from_millis(50);
 /// Number of 50 ms slots over which the load of the sending threads is taken.
 const LOAD_SLOTS: usize = 4;
 
-/// The send settings of all threads, in one word that is written whole. Every block of sessions may write it,
-/// an exception to the rule that a shared word has one writer. The last store wins, no reader sees parts of
-/// two settings, and relaxed order suffices because the word publishes nothing else.
+/// The send settings of all threads, in one word that is written whole. Every block that serves clients may
+/// write it, an exception to the rule that a shared word has one writer. The last store wins, no reader sees
+/// parts of two settings, and relaxed order suffices because the word publishes nothing else.
 #[derive(Debug)]
 pub(super) struct SendWord(AtomicU64);
 
