@@ -85,17 +85,17 @@ pub struct ReadRows {
 
 impl ReadRows {
     /// Bytes of keys up to which a read is inline-eligible: a few keys.
-    const LITTLE_INPUT_BYTES: usize = 64;
+    const INLINE_INPUT_BYTES_MAX: usize = 64;
 
     /// Predicted work up to which a read is inline-eligible: about the cost of waking a thread.
-    const LITTLE_WORK: u16 = (5_000 >> Charge::UNIT_SHIFT) as u16;
+    const INLINE_WORK_MAX: u16 = (5_000 >> Charge::UNIT_SHIFT) as u16;
 
     /// Whether the read likely takes no longer than waking a thread, so that the sender may run it in the
     /// sleeping thread's place.
     pub fn is_little(&self) -> bool {
         matches!(self.program.access, Access::PrimaryKeys)
-            && self.input.len() <= Self::LITTLE_INPUT_BYTES
-            && self.charge.work <= Self::LITTLE_WORK
+            && self.input.len() <= Self::INLINE_INPUT_BYTES_MAX
+            && self.charge.work <= Self::INLINE_WORK_MAX
     }
 }
 

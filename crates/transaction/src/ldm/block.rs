@@ -20,7 +20,7 @@ use super::participant_table::{ParticipantHandle, ParticipantTable};
 use super::partition_table::{PartitionSlot, PartitionTable, SlotIndex};
 use super::purge::PurgeQueue;
 use super::redo_log::RedoLog;
-use super::state::{Batch, KeptImages, Participant};
+use super::state::{Batch, Participant, PreparedImages};
 use super::update_row::RowBuilder;
 use crate::read::RowReader;
 
@@ -56,7 +56,7 @@ pub struct LdmBlock {
     pub(super) waits: LockWaits,
     pub(super) deferred: DeferredWork,
     /// Rows of transactions whose primary is at another node, while this ldm is a backup.
-    pub(super) backed_up: BTreeMap<(TransactionId, PartitionId), KeptImages>,
+    pub(super) backed_up: BTreeMap<(TransactionId, PartitionId), PreparedImages>,
     pub(super) redo: RedoLog,
     pub(super) purge: PurgeQueue,
     /// The largest commit number that this instance has begun to apply.

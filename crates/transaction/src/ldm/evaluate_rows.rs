@@ -146,7 +146,7 @@ impl Evaluation<'_> {
                 self.release(pending);
             }
             if let Some(row) = row
-                && let Some(waiter) = self.consider(row, pending == Some(row), Condition::None)?
+                && let Some(waiter) = self.lock_and_evaluate(row, pending == Some(row), Condition::None)?
             {
                 return Ok(StepEnd::Waiting(waiter));
             }
@@ -181,7 +181,7 @@ impl Evaluation<'_> {
             if let Some(row) = self.work.pending.take() {
                 let key = std::mem::take(&mut self.work.cursor.key);
                 let scan = PassedScan { index, direction, input, item: self.work.item };
-                self.consider(row, true, Condition::Passed { scan, key: &key })?;
+                self.lock_and_evaluate(row, true, Condition::Passed { scan, key: &key })?;
                 self.work.cursor.key = key;
                 budget -= 1;
                 if self.has_enough() {
@@ -197,7 +197,7 @@ impl Evaluation<'_> {
             let range = ScanRange { index, bounds, direction };
             let end = store.scan_for_write(range, &mut cursor, own, budget, |row, _| {
                 seen += 1;
-                outcome = self.consider(row, false, Condition::None);
+                outcome = self.lock_and_evaluate(row, false, Condition::None);
                 let goes_on = matches!(outcome, Ok(None)) && !self.has_enough();
                 if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
@@ -234,7 +234,7 @@ impl Evaluation<'_> {
             self.lock_item(primary, RangeBounds::ALL)?;
         }
         if let Some(row) = self.work.pending.take() {
-            self.consider(row, true, Condition::None)?;
+            self.lock_and_evaluate(row, true, Condition::None)?;
             if self.has_enough() {
                 self.work.is_exhausted = true;
                 return Ok(StepEnd::More);
@@ -244,7 +244,7 @@ impl Evaluation<'_> {
         let mut outcome = Ok(None);
         let store = self.store;
         let next = store.scan_rows_for_write(self.work.next_row, own, ROWS_PER_HOLD_MAX, |row, _| {
-            outcome = self.consider(row, false, Condition::None);
+            outcome = self.lock_and_evaluate(row, false, Condition::None);
             let goes_on = matches!(outcome, Ok(None)) && !self.has_enough();
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
@@ -290,7 +290,7 @@ impl Evaluation<'_> {
 
     /// Locks a row and applies the program to it. Returns the waiter when the lock is not granted
     /// immediately.
-    fn consider(&mut self, row: RowId, has_lock: bool, condition: Condition<'_>) -> Result<Option<WaiterId>> {
+    fn lock_and_evaluate(&mut self, row: RowId, has_lock: bool, condition: Condition<'_>) -> Result<Option<WaiterId>> {
         let mode = mode_of(self.program);
         let transaction = self.work.request.transaction;
         if !has_lock {
@@ -327,7 +327,7 @@ impl Evaluation<'_> {
         }
         let mut image = std::mem::take(&mut self.rows.image);
         let view = self.store.view(&newest, &mut image);
-        let considered = match self.meets(condition, view) {
+        let evaluated = match self.meets(condition, view) {
             false => {
                 self.release(row);
                 Ok(())
@@ -335,7 +335,7 @@ impl Evaluation<'_> {
             true => self.accept(row, view),
         };
         self.rows.image = image;
-        considered.map(|()| None)
+        evaluated.map(|()| None)
     }
 
     fn when_locked(&self) -> WhenLocked {

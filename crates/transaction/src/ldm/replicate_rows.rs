@@ -21,7 +21,7 @@ use super::block::LdmBlock;
 use super::deferred::Deferred;
 use super::participant_table::ParticipantHandle;
 use super::partition_table::SlotIndex;
-use super::state::KeptImages;
+use super::state::PreparedImages;
 
 const PUT: u8 = 0;
 const DELETE: u8 = 1;
@@ -109,7 +109,7 @@ impl LdmBlock {
             return self.defer(Deferred::ReplicateRows(Box::new(signal)), outbox);
         };
         let mut rows = Vec::new();
-        let kept = keep_images(&mut store, &images, transaction, &mut rows);
+        let kept = prepare_images(&mut store, &images, transaction, &mut rows);
         if let Err(error) = kept {
             rows.iter().for_each(|row| store.undo(*row, transaction, StatementNumber(0)));
             drop(store);
@@ -119,7 +119,7 @@ impl LdmBlock {
         match self.backed_up.entry((transaction, partition)) {
             Entry::Occupied(mut kept) => kept.get_mut().rows.extend(rows),
             Entry::Vacant(place) => {
-                place.insert(KeptImages { slot: index, rows, next: 0 });
+                place.insert(PreparedImages { slot: index, rows, next: 0 });
                 self.slot(index).enter();
             }
         }
@@ -307,7 +307,7 @@ fn append_newest(
 }
 
 /// Writes shipped rows as uncommitted versions. After an error, `rows` holds the rows written before it.
-fn keep_images(
+fn prepare_images(
     store: &mut PartitionStore,
     mut images: &[u8],
     transaction: TransactionId,

@@ -17,7 +17,7 @@ use super::partition_table::SlotIndex;
 
 /// Rows written at a backup for a transaction of another node. The partition stays until they are resolved.
 #[derive(Debug)]
-pub(super) struct KeptImages {
+pub(super) struct PreparedImages {
     pub slot: SlotIndex,
     pub rows: Vec<RowId>,
     /// The first row that is not resolved.

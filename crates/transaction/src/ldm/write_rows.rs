@@ -65,7 +65,7 @@ impl LdmBlock {
             Ok(slot) => slot,
             Err(error) => return refuse(request, error, outbox),
         };
-        let Some(participant) = self.take_part(request.transaction, slot) else {
+        let Some(participant) = self.join_transaction(request.transaction, slot) else {
             return refuse(request, too_many_participants(), outbox);
         };
         if matches!(request.program.action, WriteAction::LockRead { .. }) || request.program.returning.is_some() {
@@ -119,7 +119,7 @@ impl LdmBlock {
 
     /// The record of the transaction, which touches the partition from now on. `None` when the pool of
     /// records is full.
-    fn take_part(&mut self, transaction: TransactionId, slot: SlotIndex) -> Option<ParticipantHandle> {
+    fn join_transaction(&mut self, transaction: TransactionId, slot: SlotIndex) -> Option<ParticipantHandle> {
         let handle = self.participants.find_or_insert(transaction)?;
         let participant = self.participant(handle);
         if !participant.touched.contains(&slot) {

@@ -24,7 +24,7 @@ impl TcBlock {
         let writers = record.participants.iter().filter(|participant| participant.has_written);
         let (count, has_backups) = writers.fold((0, false), |(count, any), one| (count + 1, any | one.has_backups));
         if count == 0 {
-            return self.release(handle, outbox);
+            return self.roll_back(handle, outbox);
         }
         // One participant without backups has nothing to prepare: applying a number in memory cannot fail.
         if count == 1 && !has_backups {
@@ -50,7 +50,7 @@ impl TcBlock {
             return;
         }
         match record.running.error.is_some() {
-            true => self.release(handle, outbox),
+            true => self.roll_back(handle, outbox),
             false => self.take_number(handle, outbox),
         }
     }
@@ -102,8 +102,8 @@ impl TcBlock {
         if is_applied {
             // Participants with only locks may still be releasing them. Later commits do not wait for that.
             self.mark_applied(number, context, outbox);
-        } else if is_complete && !self.must_wait(handle, number, Phase::WaitingStable, outbox) {
-            self.answer(handle, outbox);
+        } else if is_complete && !self.wait_until_stable(handle, number, Phase::WaitingStable, outbox) {
+            self.finish_transaction(handle, outbox);
         }
     }
 
@@ -126,7 +126,7 @@ impl TcBlock {
     }
 
     /// Puts the transaction into `phase` unless the number is stable already. Returns whether it has to wait.
-    pub(super) fn must_wait(
+    pub(super) fn wait_until_stable(
         &mut self,
         handle: TransactionHandle,
         number: CommitNumber,
@@ -171,7 +171,7 @@ impl TcBlock {
             self.waiting_stable.remove(&first);
             let transaction = first.1;
             match self.find(transaction) {
-                Some(handle) => self.go_on_stable(handle, context, outbox),
+                Some(handle) => self.resume_stable(handle, context, outbox),
                 None => self.notify_stable(number, transaction.instance(), outbox),
             }
         }
@@ -179,9 +179,9 @@ impl TcBlock {
         outbox.send(self.own, Signal::Tc(TcSignal::CommitStable(CommitStable { number })));
     }
 
-    fn go_on_stable(&mut self, handle: TransactionHandle, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+    fn resume_stable(&mut self, handle: TransactionHandle, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         match self.record(handle).phase {
-            Phase::WaitingStable => self.answer(handle, outbox),
+            Phase::WaitingStable => self.finish_transaction(handle, outbox),
             Phase::WaitingSeen => {
                 self.record(handle).phase = Phase::Executing;
                 self.advance_statement(handle, context, outbox);

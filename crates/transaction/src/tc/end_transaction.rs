@@ -33,13 +33,13 @@ impl TcBlock {
     pub(super) fn begin_ending(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         match self.record(handle).ending.map(|end| end.ending) {
             Some(Ending::Commit) => self.commit(handle, outbox),
-            Some(Ending::Rollback) => self.release(handle, outbox),
+            Some(Ending::Rollback) => self.roll_back(handle, outbox),
             None => {}
         }
     }
 
     /// Ends the transaction: answers everyone who waits for it and recycles its record.
-    pub(super) fn answer(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
+    pub(super) fn finish_transaction(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         let is_undone =
             record.running.error.is_some() || record.ending.is_some_and(|end| end.ending == Ending::Rollback);

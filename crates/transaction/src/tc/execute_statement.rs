@@ -221,7 +221,7 @@ impl TcBlock {
         record.fail_if_interrupted();
         if record.running.error.is_some() {
             let newest = record.running.newest;
-            if self.must_wait(handle, newest, Phase::WaitingSeen, outbox) {
+            if self.wait_until_stable(handle, newest, Phase::WaitingSeen, outbox) {
                 return;
             }
             return self.fail_statement(handle, context, outbox);
@@ -250,13 +250,13 @@ impl TcBlock {
         if record.running.one_phase {
             // The partition has committed by itself, or had nothing to commit and has released its locks.
             record.number = newest;
-            if !self.must_wait(handle, newest, Phase::WaitingStable, outbox) {
-                self.answer(handle, outbox);
+            if !self.wait_until_stable(handle, newest, Phase::WaitingStable, outbox) {
+                self.finish_transaction(handle, outbox);
             }
             return;
         }
         let takes_number = record.running.autocommit && record.participants.iter().any(|one| one.has_written);
-        if !takes_number && self.must_wait(handle, newest, Phase::WaitingSeen, outbox) {
+        if !takes_number && self.wait_until_stable(handle, newest, Phase::WaitingSeen, outbox) {
             return;
         }
         let record = self.record(handle);

@@ -41,7 +41,7 @@ impl TcBlock {
                 ends_transaction(error) || timeout_ends && error.code == ErrorCode::LockWaitTimeout
             });
         if ends_all || record.running.autocommit {
-            return self.release(handle, outbox);
+            return self.roll_back(handle, outbox);
         }
         record.phase = Phase::UndoingStatement;
         record.outstanding = record.running.touched.len() as u32;
@@ -58,7 +58,7 @@ impl TcBlock {
     }
 
     /// Undoes everything, releases all locks, and then answers the end.
-    pub(super) fn release(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
+    pub(super) fn roll_back(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let record = self.record(handle);
         require!(record.number.0 == 0, "a transaction with a commit number is not undone: {}", record.number);
@@ -71,7 +71,7 @@ impl TcBlock {
             outbox.send(participant.at, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
         }
         if record.outstanding == 0 {
-            self.answer(handle, outbox);
+            self.finish_transaction(handle, outbox);
         }
     }
 
@@ -84,7 +84,7 @@ impl TcBlock {
         match record.phase {
             Phase::UndoingStatement => self.finish_undone_statement(handle, outbox),
             Phase::UndoingStatements => self.finish_undone_statements(handle, outbox),
-            Phase::Releasing => self.answer(handle, outbox),
+            Phase::Releasing => self.finish_transaction(handle, outbox),
             phase => junctor_kernel::invariant::fail("an undo is answered while it runs", format_args!("{phase:?}")),
         }
     }

@@ -1,5 +1,5 @@
-//! The data plane's blocks of one or more nodes in one thread, for tests: a [`Delivery`] passes signals between them one
-//! at a time.
+//! The data plane's blocks of one or more nodes in one thread, for tests. A [`Delivery`] passes signals
+//! between them one at a time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -158,7 +158,7 @@ impl Harness {
         self.delivery.blocks().into_iter().filter(|block| block.node == NodeId(1)).collect()
     }
 
-    /// Makes the partitions of tables, each with a chain over all nodes, and publishes them.
+    /// Creates the partitions of tables, each with a chain over all nodes, and publishes the tables.
     pub fn create_tables(&mut self, tables: &[&Arc<TableLayout>]) {
         let ldms = self.nodes[0].ldms.len() as u16;
         for layout in tables {
@@ -261,7 +261,7 @@ impl Harness {
         self.statement(operation).expect("the statement is answered")
     }
 
-    /// The answer of a statement, if it has come.
+    /// The answer of a statement, if it has arrived.
     pub fn statement(&mut self, operation: OperationId) -> Option<ExecuteStatementReply> {
         let is_it =
             |reply: &SqlSignal| matches!(reply, SqlSignal::ExecuteStatementReply(it) if it.operation == operation);
@@ -314,7 +314,7 @@ impl Harness {
         self.nodes[0].shared.sequence.stable()
     }
 
-    /// Reads parts of a table to the end: with a transaction at the owners, else at the query block.
+    /// Reads parts of a table completely: with a transaction at the owners, otherwise at the query block.
     pub fn read(
         &mut self,
         program: &Arc<ReadProgram>,
@@ -367,7 +367,7 @@ impl Harness {
         replies
     }
 
-    /// Asks the query block for one batch of the first part, without delivering it.
+    /// Requests one batch of the first part from the query block, without delivering the request.
     pub fn begin_read(
         &mut self,
         program: &Arc<ReadProgram>,
@@ -397,7 +397,7 @@ impl Harness {
         operation
     }
 
-    /// The rows of a read that was begun, if they have come.
+    /// The rows of a read, if they have arrived.
     pub fn rows_read(&mut self, operation: OperationId) -> Option<Buffer> {
         let is_it = |reply: &SqlSignal| matches!(reply, SqlSignal::ReadRowsReply(it) if it.operation == operation);
         let position = self.replies.iter().position(is_it)?;
@@ -407,7 +407,7 @@ impl Harness {
         }
     }
 
-    /// The rows of a status table from every block of the first node that knows some.
+    /// The rows of a status table from every block of the first node.
     pub fn status(&mut self, table: StatusTable) -> Vec<Vec<Value>> {
         for to in self.first_node() {
             let request = ReadStatus { operation: OperationId(0), reply_to: sql(), table };
@@ -433,8 +433,8 @@ impl Harness {
         rows
     }
 
-    /// What parts of a table hold at a snapshot, read between two deliveries by a query block without any signal
-    /// waiting.
+    /// The rows visible at a snapshot. The query block reads them between two deliveries, while all signals
+    /// in flight stand still.
     pub fn peek(
         &mut self,
         program: &Arc<ReadProgram>,
@@ -461,7 +461,8 @@ impl Harness {
         self.nodes.iter().flat_map(|node| &node.tcs).map(TcBlock::transactions_open).sum()
     }
 
-    /// Nothing is left of any transaction, every partition is whole, and all replicas hold the same rows.
+    /// Asserts that nothing is left of any transaction, that partitions are consistent, and that replicas are
+    /// equal.
     pub fn check_idle(&self) {
         assert_eq!(self.transactions_open(), 0, "transactions are left");
         for ldm in self.nodes.iter().flat_map(|node| &node.ldms) {
@@ -528,8 +529,7 @@ impl Node {
     }
 }
 
-/// The table of the tests: id INT primary key, k INT with an ordered index (1), u INT NULL with a unique index (2),
-/// text.
+/// The sample table: id INT PRIMARY KEY, k INT with ordered index 1, u INT NULL with unique index 2, text.
 #[derive(Clone, Debug)]
 pub(crate) struct SampleTable {
     pub layout: Arc<TableLayout>,
@@ -616,7 +616,7 @@ impl SampleTable {
         }
     }
 
-    /// The partition of a row and the key with its hash.
+    /// The partition, key and hash of a row.
     pub fn key(&self, id: i64) -> (u16, Vec<u8>, u64) {
         let mut key = Vec::new();
         let int = ColumnType::Integer { bytes: 4, unsigned: false };
@@ -633,7 +633,7 @@ impl SampleTable {
         image
     }
 
-    /// The inputs of an insert.
+    /// Inputs of an insert, by partition.
     pub fn images(&self, rows: &[(i64, i64, Option<i64>)]) -> BTreeMap<u16, Buffer> {
         let mut parts = BTreeMap::new();
         for (id, k, u) in rows {
@@ -645,7 +645,7 @@ impl SampleTable {
         parts
     }
 
-    /// The inputs of an access by primary keys.
+    /// Inputs of an access by primary keys, by partition.
     pub fn keys(&self, ids: &[i64]) -> BTreeMap<u16, Buffer> {
         let mut parts = BTreeMap::new();
         for id in ids {
@@ -655,7 +655,7 @@ impl SampleTable {
         parts
     }
 
-    /// The inputs of an access to a range of `k`, in every partition.
+    /// Inputs of an access to a range of `k`, by partition.
     pub fn range(&self, low: i64, high: i64) -> BTreeMap<u16, Buffer> {
         let key = |value| self.key(value).1;
         let (low, high) = (key(low), key(high));
@@ -666,7 +666,7 @@ impl SampleTable {
         parts
     }
 
-    /// The inputs of an access to all rows.
+    /// Inputs of an access to all rows, by partition.
     pub fn everything(&self) -> BTreeMap<u16, Buffer> {
         let mut parts = BTreeMap::new();
         for partition in 0..self.layout.definition.partition_count {
@@ -675,7 +675,7 @@ impl SampleTable {
         parts
     }
 
-    /// The integers of row images as a read or a locking read gives them.
+    /// The integer columns of returned row images.
     pub fn rows_of(&self, output: &[u8]) -> Vec<(i64, i64, Option<i64>)> {
         let mut rows = Vec::new();
         let mut rest = output;

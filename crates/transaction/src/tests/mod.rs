@@ -1,4 +1,4 @@
-//! Tests of the data plane as a whole, and the harness that its blocks share.
+//! Tests of the data plane as a whole, and the harness shared by tests of its blocks.
 
 pub(crate) mod harness;
 mod threads;

@@ -1,5 +1,5 @@
-//! The blocks on threads of their own: readers on two threads beside writers on two others. Every read must see all
-//! rows raised the same number of times, and not less often than was acknowledged before it began.
+//! Blocks on real threads: two with readers, two with writers. Every read must see all rows raised equally
+//! often, and at least as often as was acknowledged before it began.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,12 +34,12 @@ const WRITERS: u64 = 3;
 const READERS: u64 = 4;
 const UPDATES_PER_DRIVER: u64 = 40;
 
-/// What all drivers share.
+/// State shared by all drivers.
 struct Common {
     table: SampleTable,
     ldm: LdmShared,
     slots: Mutex<Vec<Option<ReaderSlot>>>,
-    /// Updates that were acknowledged to anybody.
+    /// Updates acknowledged to any driver.
     acknowledged: AtomicU64,
     reads: AtomicU64,
     finished: AtomicU64,
@@ -61,7 +61,7 @@ struct Driver {
     update: Arc<WriteProgram>,
     read: Arc<ReadProgram>,
     reads: BTreeMap<u64, OpenRead>,
-    /// Answers that the setup still waits for, and what comes after each.
+    /// Answers that the setup waits for, and its next steps.
     outstanding: usize,
     setup: VecDeque<Setup>,
     updates: u64,
@@ -160,7 +160,7 @@ impl Driver {
             is_strict: false,
             marks_missing: false,
         };
-        // The unique column stays as it is, so its entries are left out.
+        // The unique column does not change, so the plan has no entries.
         let update = WriteProgram { unique_entries: Vec::new(), ..(*table.add_to(K, Access::AllRows, 1)).clone() };
         Driver {
             snapshots: ActiveSnapshots::new(word.expect("every word is claimed once"), READERS as u32),
@@ -269,7 +269,7 @@ impl Driver {
     }
 
     fn begin_read(&mut self, operation: u64, outbox: &mut Outbox<Signal>) {
-        // What is acknowledged now must be seen by a snapshot that is taken later.
+        // A snapshot taken later must include everything acknowledged by now.
         let acknowledged = self.common.acknowledged.load(Ordering::Acquire);
         let snapshot = self.snapshots.begin().expect("a snapshot for every reader");
         let number = snapshot.number();
@@ -292,7 +292,7 @@ impl Driver {
                 output: Buffer::new(),
                 resume: None,
             };
-            // Half of the reads are served by this thread, the others by the other one.
+            // This thread serves half of the reads, the other thread the rest.
             let query = ((operation + u64::from(self.instance)) % 2) as u16;
             outbox.send(address(Module::Query, query), Signal::Query(QuerySignal::ReadRows(request)));
         }
@@ -395,7 +395,7 @@ fn no_reader_on_any_thread_sees_half_of_a_transaction() {
     let running = Node::start(&layout(), options, move |seat| ThreadHost::new(&seat, &made)).expect("four threads");
     running.wait_for_stop_request();
     assert!(running.stop(), "something was left under way");
-    // Whether the folder can be removed says nothing about the blocks.
+    // Failure to remove the folder is not a failure of the test.
     let _ = std::fs::remove_dir_all(data_folder);
     assert_eq!(*common.problems.lock().expect("no panic"), Vec::<String>::new());
     assert!(common.reads.load(Ordering::Relaxed) > 100, "readers ran beside the writers");

@@ -1,4 +1,4 @@
-//! What writes and reads answer besides their numbers: the rows of RETURNING, warnings, LAST_INSERT_ID(expression).
+//! Additional results of writes and reads: RETURNING, warnings, LAST_INSERT_ID(expression).
 
 use std::sync::Arc;
 

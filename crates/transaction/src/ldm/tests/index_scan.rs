@@ -1,4 +1,4 @@
-//! Partitions and indexes that come, change and go while transactions run.
+//! Partitions and indexes that are created, changed and dropped while transactions run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn a_partition_refuses_writers_that_do_not_know_a_new_unique_index() {
     let newer = Arc::new(TableLayout::new(newer));
     let partition = PartitionId { table: table.layout.definition.id, index: 0 };
     let owner = harness.owner(partition);
-    // The catalog is not published yet: tc takes the plan for a good one.
+    // The catalog is not published yet, so tc accepts the plan.
     let write = table.add_to(K, Access::PrimaryKeys, 1);
     let first = harness.execute(NONE, false, &write, table.keys(&[1]));
     let parked = harness.begin_execute(1, NONE, true, &write, table.keys(&[1]));
@@ -76,7 +76,7 @@ fn a_partition_refuses_writers_that_do_not_know_a_new_unique_index() {
     harness.run();
     let late = harness.execute(NONE, true, &write, table.keys(&[2]));
     assert_eq!(late.error.map(|error| error.code), Some(ErrorCode::TableDefinitionChanged));
-    // A write that was parked before must not go on either.
+    // A parked write must not continue either.
     assert_eq!(harness.end(first.transaction, Ending::Commit).error, None);
     let reply = harness.statement(parked).expect("the lock was granted");
     assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::TableDefinitionChanged));

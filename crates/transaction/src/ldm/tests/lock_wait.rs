@@ -149,19 +149,20 @@ fn a_circle_of_waits_loses_exactly_one_member() {
             for (member, transaction) in transactions.iter().enumerate() {
                 let next = (member as i64 + 1) % members + 1;
                 operations.push(harness.begin_execute(0, *transaction, false, &program, table.keys(&[next])));
-                // Each waits before the next one comes, so that one of them closes the circle.
+                // Each transaction waits before the next one begins to, so the last one closes the cycle.
                 harness.run();
             }
             let open = transactions.iter().copied().zip(operations).collect();
-            let victims = end_circle(&mut harness, open);
+            let victims = end_cycle(&mut harness, open);
             assert_eq!(victims, 1);
             harness.check_idle();
         }
     }
 }
 
-/// Commits every transaction whose statement is answered, until all are; gives how many were victims of a deadlock.
-fn end_circle(harness: &mut Harness, mut open: BTreeMap<TransactionId, OperationId>) -> usize {
+/// Commits each transaction whose statement is answered, until all are. Returns the number of deadlock
+/// victims.
+fn end_cycle(harness: &mut Harness, mut open: BTreeMap<TransactionId, OperationId>) -> usize {
     let mut victims = 0;
     while !open.is_empty() {
         let before = open.len();
@@ -201,7 +202,7 @@ fn circles_that_close_at_once_are_always_broken() {
             open.insert(*transaction, harness.begin_execute(0, *transaction, false, &program, table.keys(&[next])));
         }
         harness.run();
-        let victims = end_circle(&mut harness, open);
+        let victims = end_cycle(&mut harness, open);
         assert_eq!(victims, 1, "seed {seed}");
         harness.check_idle();
     }
@@ -241,7 +242,7 @@ fn a_wait_that_was_given_up_blocks_nobody_any_more() {
     harness.advance(Duration::from_seconds(21));
     let reply = harness.statement(gives_up).expect("time is up");
     assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::LockWaitTimeout));
-    // The one that was behind waits for the holder alone, so waiting for it closes no circle.
+    // The waiter behind now waits for the holder only, so waiting for it closes no cycle.
     let waiting = harness.begin_execute(0, first.transaction, false, &write, table.keys(&[3]));
     harness.run();
     assert!(harness.statement(waiting).is_none() && harness.statement(behind).is_none());
@@ -267,7 +268,7 @@ fn a_long_queue_for_one_row_costs_few_signals() {
         let spent = steps(&mut harness);
         assert!(spent < 20, "waiter {waiter} cost {spent} signals");
     }
-    // Whoever holds something may close a circle, and looks once at each of those before it.
+    // A transaction that holds something may close a cycle, so it probes each transaction ahead of it once.
     let holding = harness.execute(NONE, false, &program, table.keys(&[2]));
     let last = harness.begin_execute(0, holding.transaction, false, &program, table.keys(&[1]));
     let spent = steps(&mut harness);
@@ -294,7 +295,7 @@ fn a_circle_through_a_queue_is_found_in_any_order() {
         let holder = begin(&mut harness, 0, 1);
         let second = begin(&mut harness, 1, 2);
         harness.shuffle(seed);
-        // Those that hold nothing stand between the two that make the circle.
+        // Transactions that hold nothing stand between the two members of the cycle.
         let mut open = Vec::new();
         for waiter in 0..4 {
             open.push(harness.begin_execute(waiter % 2, NONE, true, &program, table.keys(&[1])));
@@ -302,7 +303,7 @@ fn a_circle_through_a_queue_is_found_in_any_order() {
         let closing = harness.begin_execute(1, second, false, &program, table.keys(&[1]));
         let circle = harness.begin_execute(0, holder, false, &program, table.keys(&[2]));
         harness.run();
-        let victims = end_circle(&mut harness, BTreeMap::from([(holder, circle), (second, closing)]));
+        let victims = end_cycle(&mut harness, BTreeMap::from([(holder, circle), (second, closing)]));
         assert_eq!(victims, 1, "seed {seed}");
         for operation in open {
             assert_eq!(harness.statement(operation).map(|reply| reply.error), Some(None), "seed {seed}");
@@ -335,7 +336,7 @@ fn a_row_that_moved_behind_the_scan_that_waits_for_it_is_not_missed() {
         let waiting = harness.begin_execute(0, NONE, true, &raise, parts);
         harness.run();
         assert!(harness.statement(waiting).is_none());
-        // From 20 to a place that the scan has passed.
+        // Moves the row from 20 to a position that the scan has passed.
         let by = if descending { 20 } else { -15 };
         let moved =
             harness.execute(holder.transaction, false, &table.add_to(K, Access::PrimaryKeys, by), table.keys(&[2]));

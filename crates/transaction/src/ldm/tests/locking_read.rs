@@ -14,16 +14,16 @@ use junctor_signals::read_status::StatusTable;
 use super::{NONE, filled};
 use crate::tests::harness::{Harness, INDEX_K, K, SampleTable};
 
-/// By the index of `k`.
+/// Access by the index on `k`.
 const BY_K: Access = Access::IndexRanges { index: INDEX_K, descending: false };
-/// What a transaction asks from REPEATABLE READ on.
+/// How transactions read at REPEATABLE READ and above.
 const RANGES: Reading = Reading { locks_ranges: true, changed_after: CommitNumber(0), rows_max: 0, warnings_max: 0 };
 
 fn locking(table: &SampleTable, mode: LockMode, when_locked: WhenLocked, access: Access) -> Arc<WriteProgram> {
     table.program(WriteAction::LockRead { mode, when_locked, output: Output::Images, is_strict: false }, access, false)
 }
 
-/// A transaction that has changed a row and not ended.
+/// An open transaction that has changed a row.
 fn holder(harness: &mut Harness, table: &SampleTable, id: i64) -> TransactionId {
     let reply = harness.execute(NONE, false, &table.add_to(K, Access::PrimaryKeys, 1000), table.keys(&[id]));
     assert_eq!(reply.error, None);
@@ -72,7 +72,7 @@ fn a_read_that_skips_gives_the_rows_that_nobody_else_has_locked() {
     harness.check_idle();
 }
 
-/// Begins an insert that commits by itself.
+/// Begins an autocommit insert.
 fn begin_insert(harness: &mut Harness, table: &SampleTable, id: i64, k: i64) -> OperationId {
     let insert = harness.begin_execute(0, NONE, true, &table.insert_unique(), table.images(&[(id, k, None)]));
     harness.run();
@@ -120,7 +120,7 @@ fn a_row_does_not_move_into_a_range_that_was_read() {
     assert!(!is_done(&mut harness, inside));
     harness.end(reader.transaction, Ending::Commit);
     assert!(is_done(&mut harness, inside));
-    // Within the range and out of it a row of one's own may move.
+    // A transaction may move its own rows within the range and out of it.
     let reader = harness.execute(NONE, false, &table.lock(LockMode::Exclusive, BY_K), table.range(200, 300));
     assert_eq!(reader.matched, 1);
     for by in [10, 500, -500] {
@@ -157,7 +157,7 @@ fn who_reads_all_rows_keeps_all_new_ones_out() {
     let reader = harness.execute(NONE, false, &table.lock(LockMode::Shared, Access::AllRows), table.everything());
     let insert = begin_insert(&mut harness, &table, 50, 1);
     assert!(!is_done(&mut harness, insert));
-    // A row that exists is refused at once, for nothing new would come.
+    // An existing row fails immediately, because no new key would enter the range.
     let duplicate = harness.execute(NONE, true, &table.insert_unique(), table.images(&[(2, 1, None)]));
     assert_eq!(duplicate.error.map(|error| error.code), Some(ErrorCode::DuplicateEntry));
     harness.end(reader.transaction, Ending::Commit);
@@ -225,7 +225,7 @@ fn a_range_locked_later_is_waited_for_too_and_can_close_a_circle() {
         table.keys(&[1]),
     );
     harness.run();
-    // The writer waits for both readers, and the second one for the writer, which has changed more.
+    // The writer waits for both readers, and the second reader for the writer, which has changed more rows.
     let reply = harness.statement(wait).expect("the circle is broken");
     assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::Deadlock));
     assert!(harness.statement(insert).is_none());
@@ -245,7 +245,7 @@ fn the_victim_of_a_deadlock_is_who_has_changed_the_fewest_rows() {
         let program = table.add_to(K, Access::PrimaryKeys, 1);
         let big = harness.execute(NONE, false, &program, table.keys(&[1, 2, 3])).transaction;
         let small = holder(&mut harness, &table, 5);
-        // Which of them is younger does not matter.
+        // The victim does not depend on age.
         let (big, small) = if seed % 2 == 0 { (big, small) } else { swapped(&mut harness, &table, big, small) };
         harness.shuffle(seed);
         let waits = [(big, 5), (small, 1)]
@@ -259,7 +259,7 @@ fn the_victim_of_a_deadlock_is_who_has_changed_the_fewest_rows() {
     }
 }
 
-/// The same two transactions, begun in the other order.
+/// The same transactions, begun in the opposite order.
 fn swapped(
     harness: &mut Harness,
     table: &SampleTable,
@@ -343,7 +343,7 @@ fn a_limited_read_locks_only_what_it_has_come_to() {
         }
         harness.end(first.transaction, Ending::Commit);
         assert!(is_done(&mut harness, inserts[0]));
-        // With fewer rows than it may have, it has looked at the whole range.
+        // With fewer rows than the limit, the read has scanned the whole range.
         let all = harness.execute(NONE, false, &program, table.range(58, 100));
         let insert = begin_insert(&mut harness, &table, 102, 99);
         assert_eq!((all.matched, is_done(&mut harness, insert)), (1, false));
@@ -373,7 +373,7 @@ fn a_limited_read_of_all_rows_says_nothing_of_others_once_it_has_enough() {
     harness.check_idle();
 }
 
-/// Without it a session would lock a row, see a commit, and not see it by its next statement.
+/// Otherwise a session could lock a row, see its commit, and not see it in the next statement.
 #[test]
 fn what_a_locking_read_was_answered_with_is_seen_by_whoever_reads_then() {
     let mut seen = 0;

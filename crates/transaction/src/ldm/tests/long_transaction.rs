@@ -1,4 +1,4 @@
-//! Transactions of many rows: each step of them is bounded, and others run in between.
+//! Transactions with many rows: each step is bounded, and other work runs in between.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use crate::tests::harness::{Harness, K, SampleTable, U};
 
 /// Rows of the transaction.
 const ROWS: i64 = 5000;
-/// What is added to unique keys: more than there are.
+/// Added to unique keys; larger than all of them.
 const MOVED: i64 = 10_000;
-/// Rows, locks and the like that one signal may move on.
+/// Maximum number of rows, locks and similar items that one signal may process.
 const STEP_MAX: usize = 2048;
 
 fn locks_and_versions(harness: &Harness, table: &SampleTable) -> usize {
@@ -23,8 +23,8 @@ fn locks_and_versions(harness: &Harness, table: &SampleTable) -> usize {
     harness.ldm(harness.owner(partition)).work().lock_requests
 }
 
-/// Delivers signals until nothing is under way, with a read now and then; gives how many reads were answered before the end.
-fn run_beside_reads(harness: &mut Harness, table: &SampleTable) -> usize {
+/// Delivers all signals with an occasional read. Returns how many reads were answered before the end.
+fn run_with_reads(harness: &mut Harness, table: &SampleTable) -> usize {
     let program = table.reading(Access::PrimaryKeys, None, Output::Images);
     let snapshot = harness.stable();
     let (mut answered, mut steps) = (0, 0);
@@ -55,7 +55,8 @@ fn run_beside_reads(harness: &mut Harness, table: &SampleTable) -> usize {
     answered
 }
 
-/// How often each partition's records of a transaction are marked as the last one, how many there are, and their changes.
+/// For each partition, how many of a transaction's records are marked as the last one; the number of records;
+/// their changes.
 fn records_of(harness: &Harness, transaction: TransactionId) -> (BTreeMap<PartitionId, usize>, usize, usize) {
     let (mut last, mut records, mut changes) = (BTreeMap::new(), 0, 0);
     for record in RedoRecords::new(&harness.delivery.appended) {
@@ -81,7 +82,7 @@ fn a_long_commit_lets_others_read_and_records_every_row_once() {
         transaction = reply.transaction;
     }
     harness.begin_end(transaction, Ending::Commit);
-    let answered = run_beside_reads(&mut harness, &table);
+    let answered = run_with_reads(&mut harness, &table);
     assert!(answered > 5, "{answered} reads were answered meanwhile");
     let rows: Vec<Row> = (1..=ROWS).map(|id| (id, id * 10 + 2, Some(id))).collect();
     assert_eq!(table.rows(&mut harness), rows);
@@ -100,7 +101,7 @@ fn a_long_rollback_lets_others_read_and_takes_everything_back() {
     let second = harness.execute(reply.transaction, false, &table.delete(Access::AllRows), table.everything());
     assert_eq!((second.error, second.changed), (None, ROWS as u64));
     harness.begin_end(reply.transaction, Ending::Rollback);
-    let answered = run_beside_reads(&mut harness, &table);
+    let answered = run_with_reads(&mut harness, &table);
     assert!(answered > 5, "{answered} reads were answered meanwhile");
     assert_eq!(table.rows(&mut harness), before);
     harness.check_idle();
@@ -111,7 +112,7 @@ fn unique_keys_of_many_rows_follow_them() {
     let (mut harness, table) = filled(1, 2, ROWS);
     let reply = harness.execute(NONE, true, &table.add_to(U, Access::AllRows, MOVED), table.everything());
     assert_eq!((reply.error, reply.changed), (None, ROWS as u64));
-    // Two entries a row, and some hundred rows in one turn.
+    // Two entries for each row, and several hundred rows in one turn.
     assert!(harness.follow_ups_max <= STEP_MAX, "{} follow-ups at once", harness.follow_ups_max);
     let rows: Vec<Row> = (1..=ROWS).map(|id| (id, id * 10, Some(id + MOVED))).collect();
     assert_eq!(table.rows(&mut harness), rows);

@@ -1,4 +1,4 @@
-//! Tests of ldm with tc and query around it, one file a topic.
+//! Tests of ldm with tc and query around it, one file for each topic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

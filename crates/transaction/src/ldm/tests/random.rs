@@ -1,4 +1,4 @@
-//! Sessions that do anything in any order: whatever happens, rows, unique entries and replicas agree in the end.
+//! Sessions with random statements in random order. In the end, rows, unique entries and replicas must agree.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ const IDS: u64 = 12;
 #[derive(Default)]
 struct Session {
     transaction: TransactionId,
-    /// The statement that is under way, and whether it commits by itself.
+    /// The running statement, and whether it is autocommit.
     running: Option<(OperationId, bool)>,
     statements: u32,
 }
@@ -63,7 +63,7 @@ fn rows_entries_and_replicas_agree_after_any_workload() {
     }
 }
 
-/// Takes the session's answer, or lets it do something new.
+/// Takes the session's answer, or begins its next statement.
 fn advance(harness: &mut Harness, table: &SampleTable, session: &mut Session, number: usize, random: &mut Random) {
     if let Some((operation, autocommit)) = session.running {
         let Some(reply) = harness.statement(operation) else { return };
@@ -105,7 +105,7 @@ fn advance(harness: &mut Harness, table: &SampleTable, session: &mut Session, nu
     session.running = Some((operation, autocommit));
 }
 
-/// Every row with a unique key has its entry, and every entry its row.
+/// Asserts that every row with a unique key has its entry, and every entry its row.
 fn check_entries(harness: &Harness, table: &SampleTable, seed: u64) {
     let mut expected = BTreeSet::new();
     let mut found = BTreeSet::new();

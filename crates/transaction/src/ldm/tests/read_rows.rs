@@ -59,7 +59,7 @@ fn a_reader_inside_delays_the_writer_and_sends_other_readers_to_the_owner() {
             harness.step();
         }
         assert!(guard.is_write_pending() && harness.statement(written).is_none());
-        // The query block finds the guard closed; the owner answers in its place.
+        // The query block finds the guard busy, so the owner answers.
         let asked = harness.begin_read(&read, table.everything(), stable);
         for _ in 0..50 {
             harness.step();

@@ -16,11 +16,11 @@ fn chains_of_two_and_three_hold_the_same_rows() {
             let mut failed = 0;
             for operation in [updates, inserts, deletes] {
                 let reply = harness.statement(operation).expect("every statement is answered");
-                // The parts of two statements may lock the rows of two partitions in different orders.
+                // Two statements may lock rows of two partitions in different orders.
                 failed += usize::from(reply.error.is_some_and(|error| error.code == ErrorCode::Deadlock));
             }
             assert!(failed <= 1, "seed {seed}");
-            // Ids of deleted rows are used again, at the backups too.
+            // Ids of deleted rows are reused, also at the backups.
             for round in 0..3 {
                 harness.advance(Duration::from_millis(50));
                 let rows: Vec<Row> = (200..220).map(|id| (id, round, None)).collect();

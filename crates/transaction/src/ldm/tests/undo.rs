@@ -1,4 +1,4 @@
-//! What a transaction undoes while it goes on, and statements that are stopped.
+//! Partial undo within a transaction, and interrupted statements.
 
 use junctor_model::error::ErrorCode;
 use junctor_model::value::Value;
@@ -30,7 +30,7 @@ fn going_back_to_a_savepoint_keeps_what_was_before_it_and_the_locks() {
         let stable = harness.stable();
         let expected = [(1, 11, Some(1)), (2, 21, Some(2)), (3, 30, Some(3)), (4, 40, Some(4)), (5, 50, Some(5))];
         assert_eq!(table.rows_at(&mut harness, stable, transaction), expected);
-        // Row 3 was changed after the savepoint alone, and is locked still; the key that was inserted is free.
+        // Row 3 was changed only after the savepoint, and is still locked. The inserted key is free again.
         let waiting = harness.begin_execute(1, NONE, true, &add, table.keys(&[3]));
         let free = harness.begin_execute(1, NONE, true, &table.insert_unique(), table.images(&[(6, 61, Some(6))]));
         harness.run();
@@ -91,7 +91,7 @@ fn a_row_that_a_transaction_changes_often_keeps_few_versions() {
     }
     let kept = versions(&mut harness) - before;
     assert!((4..=6).contains(&kept), "{kept} versions of 300 changes with three savepoints");
-    // A statement that fails is undone to what was before it, and each savepoint is still there.
+    // A failed statement is undone, and every savepoint stays valid.
     let duplicate = harness.execute(transaction, false, &table.insert(), table.images(&[(1, 1, None)]));
     assert_eq!(duplicate.error.expect("the row is there").code, ErrorCode::DuplicateEntry);
     let mut seen = Vec::new();

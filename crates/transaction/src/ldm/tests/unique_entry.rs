@@ -10,7 +10,7 @@ fn a_unique_key_that_exists_is_refused_in_the_words_of_the_table() {
     let error = reply.error.expect("the unique key exists");
     assert_eq!((error.code, &*error.message), (ErrorCode::DuplicateEntry, "Duplicate entry '2' for key 't.u'"));
     assert_eq!(table.rows(&mut harness).len(), 3);
-    // NULL is no key.
+    // NULL has no entry.
     let reply = harness.execute(NONE, true, &table.insert_unique(), table.images(&[(8, 80, None), (9, 90, None)]));
     assert_eq!(reply.error, None);
     harness.check_idle();
@@ -49,7 +49,7 @@ fn a_row_moves_to_the_partition_of_its_new_key_with_its_entries() {
     let expected: Vec<Row> = (1..=20).map(|id| (id + 1000, id * 10, Some(id))).collect();
     assert_eq!(table.rows(&mut harness), expected);
     assert_eq!(entries(&harness, &table), 20);
-    // The keys are where reads look for them.
+    // Reads find the rows under their new keys.
     let read = table.reading(Access::PrimaryKeys, None, Output::Images);
     let stable = harness.stable();
     let ids: Vec<i64> = (1001..=1020).collect();

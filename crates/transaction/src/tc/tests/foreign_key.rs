@@ -1,4 +1,5 @@
-//! Foreign keys over real partitions: parents that are looked for, children that follow, and both at once.
+//! Foreign keys over real partitions: parents that are looked up, children that follow, and both at the same
+//! time.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use junctor_signals::program::{Access, WriteProgram};
 use crate::ldm::tests::{NONE, Row};
 use crate::tests::harness::{Harness, ID, INDEX_U, K, SampleTable, U};
 
-/// A table and what writes to it look after.
+/// A table, and the unique entries and foreign keys that its writes maintain.
 struct Member {
     table: SampleTable,
     dictionary: junctor_model::schema::Dictionary,

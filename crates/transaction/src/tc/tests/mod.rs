@@ -28,7 +28,7 @@ use crate::tests::harness::{INDEX_U, SampleTable};
 
 mod foreign_key;
 
-/// One tc of two, with everything around it played by the test.
+/// One of two tc instances. The test plays everything around it.
 struct Stage {
     tc: TcBlock,
     context: DetachedContext,
@@ -37,7 +37,7 @@ struct Stage {
     table: SampleTable,
     now: Time,
     timeout_ends: bool,
-    /// Rows changed by statements that come to wait.
+    /// Rows that statements have changed when they begin to wait.
     changed: u32,
 }
 
@@ -50,7 +50,7 @@ fn sql() -> Address {
 }
 
 impl Stage {
-    /// Partition `n` of both tables is at ldm `n`; with backups, chains have two members.
+    /// Partition `n` of both tables is at ldm `n`. With backups, chains have two members.
     fn new(has_backups: bool) -> Stage {
         junctor_kernel::invariant::panic_on_failure();
         let layout =
@@ -89,7 +89,7 @@ impl Stage {
         outbox.take_sent()
     }
 
-    /// Sends a statement on these partitions; gives the parts that the owners get.
+    /// Sends a statement on these partitions. Returns the parts sent to the owners.
     fn execute(
         &mut self,
         transaction: TransactionId,
@@ -212,7 +212,7 @@ fn one_part_without_entries_and_backups_commits_by_itself() {
     let mut stage = Stage::new(false);
     let write = stage.execute(NONE, true, &[1]).remove(0);
     assert!(write.1.one_phase && write.0 == ldm(1));
-    // The ldm takes the number and marks it; another number before it is not applied yet.
+    // The ldm takes the number and marks it as applied, while an earlier number is not applied.
     let earlier = stage.sequence.take(1).expect("a number");
     let number = stage.sequence.take(0).expect("a number");
     stage.sequence.mark_applied(number, &mut |_, _| panic!("an earlier number is not applied")).expect("it was taken");
@@ -221,7 +221,7 @@ fn one_part_without_entries_and_backups_commits_by_itself() {
     stage.sequence.mark_applied(earlier, &mut |_, _| {}).expect("it was taken");
     let reply = answer(stage.send(stage.own, TcSignal::CommitStable(CommitStable { number })));
     assert_eq!((reply.error, reply.changed, reply.transaction), (None, 1, NONE));
-    // A stable number that overtakes the reply of the partition is found at the reply.
+    // A number may become stable before the reply of the partition arrives.
     let write = stage.execute(NONE, true, &[0]).remove(0);
     let number = stage.sequence.take(0).expect("a number");
     stage.sequence.mark_applied(number, &mut |_, _| {}).expect("it was taken");
@@ -279,7 +279,7 @@ fn a_commit_is_stable_while_others_still_release_their_locks() {
     assert_eq!(stage.sequence.stable(), CommitNumber(1));
     assert_eq!(answer(stage.committed(ldm(1), transaction)).error, None);
     assert_eq!(stage.tc.transactions_open(), 0);
-    // The other order: the locks are released first, and nothing is stable before the write is applied.
+    // In the other order, locks are released first, and nothing is stable before the write is applied.
     let parts = stage.execute(NONE, true, &[0, 1]);
     let transaction = parts[0].1.transaction;
     stage.written(&parts[0], Vec::new());
@@ -299,7 +299,7 @@ fn every_written_partition_is_counted() {
     stage.written(&parts[0], Vec::new());
     let handle = stage.tc.find(transaction).expect("the transaction is open");
     let table = stage.table.layout.definition.id;
-    // More than a 16-bit count holds; tables together may have that many partitions.
+    // More than a 16-bit count holds. Several tables together may have that many partitions.
     let all =
         (0..70_000).map(|index| PartitionId { table: TableId(table.0 + index / 1000), index: (index % 1000) as u16 });
     stage.tc.record(handle).written = all.collect();
@@ -318,7 +318,7 @@ fn what_is_not_stable_is_waited_for_before_the_answer_that_tells_of_it() {
         let error = failed.then(|| Error::new(ErrorCode::DuplicateEntry, "there"));
         let reply = WriteRowsReply { newest: number, changed: 0, ..reply_of(&write.1, Vec::new(), error) };
         let sent = stage.send(ldm(1), TcSignal::WriteRowsReply(reply));
-        // The tc that took the number is asked; its own numbers it is told of.
+        // tc asks the tc that took the number; it hears of its own numbers anyway.
         match number == foreign {
             true => assert_eq!(names(&sent), [(1, "AwaitStable")]),
             false => assert!(sent.is_empty()),
@@ -332,7 +332,7 @@ fn what_is_not_stable_is_waited_for_before_the_answer_that_tells_of_it() {
     mark(&stage, own);
     let sent = stage.send(stage.own, TcSignal::CommitStable(CommitStable { number: own }));
     assert_eq!(names(&sent), [(0, "ExecuteStatementReply")]);
-    // What is stable meanwhile is not waited for.
+    // A number that became stable meanwhile is not waited for.
     let write = stage.execute(NONE, false, &[1]).remove(0);
     let reply = WriteRowsReply { newest: own, ..reply_of(&write.1, Vec::new(), None) };
     let sent = stage.send(ldm(1), TcSignal::WriteRowsReply(reply));
@@ -381,7 +381,7 @@ fn another_tc_is_told_when_a_number_taken_here_is_stable() {
         }
     }
     assert_eq!(told, waiters);
-    // Who asks too late is told at once.
+    // A late request is answered immediately.
     let transaction = TransactionId::new(1, 0);
     let sent = stage.send(stage.own, TcSignal::AwaitStable(AwaitStable { number, transaction }));
     assert_eq!(names(&sent), [(1, "CommitStable")]);
@@ -412,7 +412,7 @@ fn entries_follow_the_rows_deletes_before_inserts_unless_the_key_is_the_same() {
         shown: "7".into(),
     };
     let delete = |key: &[u8]| FollowUp::DeleteEntry { index: INDEX_U, key: key.to_vec() };
-    // Key "a" is inserted and deleted after that; the others have nothing to do with each other.
+    // Key "a" is inserted and then deleted; the other entries are independent.
     let follow_ups = vec![insert(b"a"), delete(b"b"), insert(b"c"), delete(b"a"), delete(b"d")];
     let mut round = writes(stage.written(&parts[0], follow_ups));
     let mut kinds = Vec::new();
@@ -455,7 +455,7 @@ fn what_rows_ask_for_may_be_told_bit_by_bit() {
         std::iter::from_fn(|| reader.next_image().map(|row| row.key.key[0])).collect::<Vec<u8>>()
     };
     assert_eq!(entries.iter().map(|(_, write)| images(write).len()).sum::<usize>(), 3);
-    // The last one that a partition has is refused: the error names it.
+    // The last entry of a partition is refused, and the error names it.
     let (last, others) = entries.split_last().expect("a part");
     for part in others {
         stage.written(part, Vec::new());
@@ -506,7 +506,7 @@ fn a_failed_statement_is_undone_where_it_was_and_the_transaction_goes_on() {
     assert_eq!(reply.transaction, transaction);
     let second = stage.execute(transaction, false, &[0, 1]);
     assert_eq!(second[0].1.statement.0, 2);
-    // Another part is under way; it need not go on.
+    // The other part under way is interrupted.
     let stopped = stage.failed(&second[0], ErrorCode::OutOfRange);
     assert_eq!(names(&stopped), [(0, "InterruptWrites"), (1, "InterruptWrites")]);
     let undo = stage.failed(&second[1], ErrorCode::QueryInterrupted);
@@ -590,7 +590,7 @@ fn a_statement_that_is_stopped_gives_up_its_waits_and_is_undone() {
     assert!(stage.send(sql(), TcSignal::InterruptStatement(stop(9))).is_empty(), "another operation is meant");
     let sent = stage.send(sql(), TcSignal::InterruptStatement(stop(1)));
     assert_eq!(names(&sent), [(0, "CancelWait"), (0, "InterruptWrites"), (1, "InterruptWrites")]);
-    // A wait that it did not know of yet.
+    // A wait that was not known yet.
     assert_eq!(names(&stage.waits(transaction, 2, TransactionId::new(0, 1 << 40))), [(0, "CancelWait")]);
     stage.failed(&parts[0], ErrorCode::QueryInterrupted);
     let undo = stage.written(&parts[1], Vec::new());
@@ -647,7 +647,7 @@ fn what_ends_the_transaction(code: ErrorCode) {
     let reply = answer(stage.undone(ldm(1), transaction));
     assert_eq!((reply.transaction, reply.error.map(|error| error.code)), (NONE, Some(code)));
     assert_eq!(stage.tc.transactions_open(), 0);
-    // Its end is asked for in vain.
+    // A request to end it changes nothing.
     assert_eq!(names(&stage.end(transaction, Ending::Commit)), [(0, "EndTransactionReply")]);
     assert!(stage.execute_refused(transaction).error.is_some());
 }
@@ -687,7 +687,7 @@ fn the_victim_is_told_only_while_it_waits() {
     let first = stage.execute(NONE, false, &[0])[0].1.transaction;
     let second = stage.execute(NONE, false, &[0])[0].1.transaction;
     assert!(stage.waits(first, 1, second).is_empty());
-    // The wait is over before the circle would close.
+    // The wait is over before the cycle closes.
     stage.send(ldm(0), TcSignal::LockWaitEnded(LockWaitEnded { transaction: first, at: ldm(0), sequence: 1 }));
     assert!(stage.waits(second, 2, first).is_empty());
     let sent = stage.waits(first, 3, second);
@@ -748,7 +748,7 @@ fn who_waits_for_tables_is_hastened_when_somebody_waits_for_its_rows() {
         };
         sent.iter().filter(|sent| is_it(sent)).count()
     };
-    // Whichever wait is known first, and whether the row's waiter comes at once or behind another.
+    // Whichever wait is reported first, and whether the row's waiter comes directly or behind another one.
     assert_eq!(hastened(stage.send(sql(), note(true))), 0, "nobody waits for it");
     assert_eq!(hastened(stage.waits(waiter, 1, TransactionId::new(1, 78))), 0);
     assert_eq!(hastened(stage.waits(waiter, 1, holder)), 1);
